@@ -77,7 +77,7 @@ struct BackupDirectoryTests {
     #expect(try BackupDirectory.backup("latest", among: both)?.name == "latest")
   }
 
-  @Test("Backups that are unfinished, of unknown state, or without a list are distinguished")
+  @Test("Unfinished backups, backups of unknown state, and backups without a manifest database are distinguished")
   func states() throws {
     let directory = try directory()
     let status = "\(SampleBackup.udid)/Status.plist"
@@ -95,7 +95,7 @@ struct BackupDirectoryTests {
   }
 
   @Test("The error for a directory that is not a backup names nearby backups")
-  func near() throws {
+  func nearbyBackups() throws {
     let directory = try TemporaryDirectory()
     func reason(_ path: String) -> String? {
       do throws(KeyhaulError) {

@@ -40,7 +40,7 @@ struct BackupLockTests {
     #expect(try !isBusy("b", for: .writing))
   }
 
-  @Test("A lock applies under every link to a backup")
+  @Test("A lock of a backup applies to every link to it")
   func names() throws {
     try FileManager.default.createSymbolicLink(
       atPath: directory.path("link"), withDestinationPath: directory.path("b"))
@@ -77,14 +77,14 @@ struct BackupLockTests {
   @Test("The wait for a lock ends with an error at its limit, or when the user stops it")
   func waits() throws {
     let writer = try #require(try BackupLock.acquire(directory.path("b"), for: .writing))
-    var asked = 0
+    var checkCount = 0
     #expect(throws: KeyhaulError.self) {
       try BackupLock.acquire(directory.path("b"), for: .reading, wait: .seconds(60)) {
-        asked += 1
-        return asked < 3
+        checkCount += 1
+        return checkCount < 3
       }
     }
-    #expect(asked == 3)
+    #expect(checkCount == 3)
     #expect(throws: KeyhaulError.self) {
       try BackupLock.acquire(directory.path("b"), for: .reading, wait: .milliseconds(30))
     }
@@ -143,10 +143,10 @@ struct BackupLockTests {
       try SampleBackup().write(to: destination, system: system)
     }
     #expect(refusal?.code == .occupied, "\(String(describing: refusal))")
-    let there = try BackupArchive.open(.path(path))
+    let installed = try BackupArchive.open(.path(path))
     let other = try TemporaryDirectory()
     try SampleBackup(seed: "other").write(to: isDirectory ? .directory(other.path("x")) : .file(other.path("x"), .tar))
-    #expect(there.digest == (try BackupArchive.open(.path(other.path("x")))).digest)
+    #expect(installed.digest == (try BackupArchive.open(.path(other.path("x")))).digest)
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path("")).sorted()
     #expect(names == ["b", isDirectory ? "new" : "new.tar"])
   }

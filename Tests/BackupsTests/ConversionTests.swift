@@ -9,8 +9,8 @@ import Testing
 
 @Suite("Conversion of backups")
 struct ConversionTests {
-  static let forms = ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip", "noextension"]
-  static let pairs = forms.flatMap { first in forms.map { (first, $0) } }
+  static let destinations = ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip", "noextension"]
+  static let pairs = destinations.flatMap { first in destinations.map { (first, $0) } }
   static let faults: [FileSystem.InjectedFault] = [.failure(.noSpace), .failure(.ioError), .short]
 
   private func convert(
@@ -49,18 +49,18 @@ struct ConversionTests {
     let (archive, destination) = (try BackupArchive.open(.path(source)), BackupDestination(path: path))
     #expect(archive.seal != nil)
     let byteCount = Int64(try bytes(in: directory, "backup").values.reduce(0) { $0 + $1.count })
-    var told: (done: Int64, total: Int64) = (0, 0)
+    var reported: (done: Int64, total: Int64) = (0, 0)
     let progress: BackupRewriter.Progress = { done, total in
-      told = (done, total)
+      reported = (done, total)
       return true
     }
     let rewriter = BackupRewriter()
     #expect(try rewriter.existingCopy(of: archive, at: source, in: path, as: destination) == nil)
     let written = try rewriter.convert(archive, at: source, to: destination, progress: progress)
-    #expect(told == (byteCount, byteCount))
-    let found = try rewriter.existingCopy(of: archive, at: source, in: path, as: destination, progress: progress)
-    #expect(found?.byteCount == written.byteCount && found?.fileCount == written.fileCount)
-    #expect(told == (2 * byteCount, 2 * byteCount))
+    #expect(reported == (byteCount, byteCount))
+    let existing = try rewriter.existingCopy(of: archive, at: source, in: path, as: destination, progress: progress)
+    #expect(existing?.byteCount == written.byteCount && existing?.fileCount == written.fileCount)
+    #expect(reported == (2 * byteCount, 2 * byteCount))
     let other = BackupDestination.file(path, .zip)
     #expect(try rewriter.existingCopy(of: archive, at: source, in: path, as: other) == nil)
   }
@@ -87,9 +87,9 @@ struct ConversionTests {
   }
 
   @Test(
-    "A conversion never deletes foreign files in the backup that it replaces",
+    "A conversion never deletes unrelated files in the backup that it replaces",
     arguments: ["photo.jpg", "51/a.jpg", "n/t", "Manifest.mbdx/t", "51/51\(String(repeating: "a", count: 38))/t"])
-  func foreignInTarget(name: String) throws {
+  func unrelatedInTarget(name: String) throws {
     let directory = try TemporaryDirectory()
     try UnencryptedBackupFixture().write(to: directory)
     _ = try convert(directory, "backup", to: "target/")
@@ -100,26 +100,26 @@ struct ConversionTests {
     let error = try #require(throws: KeyhaulError.self) {
       try convert(directory, "backup", to: "target/", replace: true)
     }
-    let first = name.hasSuffix("/t") ? String(name.dropLast(2)) : name
+    let reportedName = name.hasSuffix("/t") ? String(name.dropLast(2)) : name
     #expect(error.code == .occupied)
-    #expect(error.reason == "\"target\" holds \"\(first)\", which is not part of a backup")
-    #expect(try BackupDirectory.unrelatedFiles(in: directory.path("target")) == [first])
+    #expect(error.reason == "\"target\" holds \"\(reportedName)\", which is not part of a backup")
+    #expect(try BackupDirectory.unrelatedFiles(in: directory.path("target")) == [reportedName])
     #expect(try directory.read("target/\(name)") == [1, 2])
   }
 
   @Test("A conversion omits files that are not part of the backup, and reports them")
-  func foreign() throws {
+  func unrelated() throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
     try fixture.write(to: directory)
-    let own = try bytes(in: directory, "backup")
+    let backupFiles = try bytes(in: directory, "backup")
     for name in ["note.txt", "zz/x", "51/notes", "Snapshot/Manifest.plist", ".DS_Store"] {
       try directory.write([1], to: "backup/\(name)")
     }
     let outcome = try convert(directory, "backup", to: "c.tar")
     #expect(outcome.unrelatedFiles == [".DS_Store", "51/notes", "Snapshot", "note.txt", "zz"])
     _ = try convert(directory, "c.tar", to: "back/")
-    #expect(try bytes(in: directory, "back") == own)
+    #expect(try bytes(in: directory, "back") == backupFiles)
     var tar = TarFixture()
     for file in try fixture.stored() { tar.add("b/" + file.path, file.bytes) }
     tar.add("other/x", [1])
@@ -146,11 +146,9 @@ struct ConversionTests {
   func oldLayout() throws {
     let directory = try TemporaryDirectory()
     try UnencryptedBackupFixture().write(to: directory)
-    let list = try directory.read("backup/Manifest.db")
-    // A list with one record, and a payload in the backup's directory.
+    // An MBDB manifest without records, and a payload in the backup's directory.
     let name = String(repeating: "ab", count: 20)
     try FileManager.default.removeItem(atPath: directory.path("backup/Manifest.db"))
-    #expect(!list.isEmpty)
     try directory.write(Array("mbdb".utf8) + [5, 0], to: "backup/Manifest.mbdb")
     try directory.write([1, 2, 3], to: "backup/\(name)")
     _ = try convert(directory, "backup", to: "c.zip")

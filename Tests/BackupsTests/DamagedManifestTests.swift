@@ -13,8 +13,8 @@ struct DamagedManifestTests {
 
   private static func path(_ number: Int) -> String { "Library/a-rather-long-name-of-a-file-\(number).txt" }
 
-  /// Creates a list with 300 rows, which need several pages for the table and each index.
-  private func whole() throws -> [UInt8] {
+  /// Creates a manifest with 300 rows, which need several pages for the table and each index.
+  private func intactManifest() throws -> [UInt8] {
     let rows = try (1...Self.rowCount).map { number in
       let identifier = try ListedFile.identifier(domain: Self.domain, relativePath: Self.path(number))
       return ExternalDatabase.row(identifier, Self.domain, Self.path(number), 1, [UInt8(number & 0xFF)])
@@ -32,8 +32,8 @@ struct DamagedManifestTests {
     return paths
   }
 
-  /// Returns the first leaf page of the table, which contains a file name.
-  private func leaf(of bytes: [UInt8]) throws -> Int {
+  /// Returns the offset of the table's first leaf page, which contains a file name.
+  private func leafOffset(of bytes: [UInt8]) throws -> Int {
     let starts = stride(from: Self.pageByteCount, to: bytes.count, by: Self.pageByteCount)
     return try #require(
       starts.first { start in
@@ -41,10 +41,10 @@ struct DamagedManifestTests {
       })
   }
 
-  @Test("The readable rows of a damaged list are found, and the lost ones are counted")
-  func leaf() throws {
-    var bytes = try whole()
-    let start = try leaf(of: bytes)
+  @Test("The readable rows of a damaged manifest are found, and the lost ones are counted")
+  func damagedLeaf() throws {
+    var bytes = try intactManifest()
+    let start = try leafOffset(of: bytes)
     bytes.replaceSubrange(start..<start + 16, with: [UInt8](repeating: 0xFF, count: 16))
     let database = try open(bytes)
     guard case .listDamaged(let readable, let lost?, _) = try #require(database.notes.compactMap(\.finding).first)
@@ -53,18 +53,18 @@ struct DamagedManifestTests {
       return
     }
     #expect(readable > 0 && lost > 0 && readable + lost == Self.rowCount)
-    let found = try paths(of: database)
-    #expect(found.count == readable && found.isSubset(of: (1...Self.rowCount).map(Self.path)))
+    let foundPaths = try paths(of: database)
+    #expect(foundPaths.count == readable && foundPaths.isSubset(of: (1...Self.rowCount).map(Self.path)))
     #expect(try database.listing(against: nil).fileCount == readable)
     for number in 1...Self.rowCount {
       let file = try database.file(domain: Self.domain, relativePath: Self.path(number))
-      #expect((file != nil) == found.contains(Self.path(number)))
+      #expect((file != nil) == foundPaths.contains(Self.path(number)))
     }
   }
 
-  @Test("A list with a damaged index has all rows")
-  func index() throws {
-    var bytes = try whole()
+  @Test("A manifest with a damaged index has all rows")
+  func damagedIndex() throws {
+    var bytes = try intactManifest()
     // A leaf page of an index begins with 10.
     let start = try #require(
       stride(from: Self.pageByteCount, to: bytes.count, by: Self.pageByteCount).first { bytes[$0] == 0x0A })
@@ -80,10 +80,10 @@ struct DamagedManifestTests {
   }
 
   @Test(
-    "A list with any damaged page has no additional rows (20 of 200 pages in a quick run)",
+    "A manifest with any damaged page has no additional rows (20 of 200 pages in a quick run)",
     arguments: Cases.chosen(0..<200, quick: 20))
   func anyPage(seed: Int) throws {
-    var bytes = try whole()
+    var bytes = try intactManifest()
     var random = SeededRandom(seed: UInt64(seed))
     let page = Int.random(in: 1..<bytes.count / Self.pageByteCount, using: &random)
     for _ in 0..<8 {
@@ -102,21 +102,21 @@ struct DamagedManifestTests {
   }
 
   @Test(
-    "A list with bytes after its last page has all rows and reports the number of these bytes",
+    "A manifest with bytes after its last page has all rows and reports the number of these bytes",
     arguments: [1, 7, 4095, 4096, 8192, 8200])
   func trailingBytes(count: Int) throws {
-    let database = try open(try whole() + [UInt8](repeating: 0x5A, count: count))
+    let database = try open(try intactManifest() + [UInt8](repeating: 0x5A, count: count))
     #expect(database.notes == [.finding(.listTrailingBytes(count: count, isWholePages: count.isMultiple(of: 4096)))])
     let isWholePages = count.isMultiple(of: Self.pageByteCount)
     #expect(database.notes.compactMap(\.finding).map { $0.blocks(.restoring) } == [!isWholePages])
     #expect(try paths(of: database).count == Self.rowCount)
   }
 
-  @Test("A list without its last pages is read by row and has no additional rows", arguments: 1...12)
+  @Test("A manifest without its last pages is read row by row and has no additional rows", arguments: 1...12)
   func cut(missing: Int) throws {
-    let whole = try whole()
-    let database = try open(Array(whole.dropLast(missing * Self.pageByteCount)))
-    let present = grouped(whole.count - missing * Self.pageByteCount)
+    let intact = try intactManifest()
+    let database = try open(Array(intact.dropLast(missing * Self.pageByteCount)))
+    let present = grouped(intact.count - missing * Self.pageByteCount)
     guard
       case .listDamaged(let readable, let lost, let reason) = try #require(
         database.notes.compactMap(\.finding).first)
@@ -124,21 +124,21 @@ struct DamagedManifestTests {
       Issue.record("\(database.notes)")
       return
     }
-    #expect(reason == "the manifest database has only \(present) of its \(grouped(whole.count)) bytes")
+    #expect(reason == "the manifest database has only \(present) of its \(grouped(intact.count)) bytes")
     #expect(readable > 0 && lost.map { readable + $0 == Self.rowCount } ?? true)
-    let found = try paths(of: database)
-    #expect(found.count == readable && found.isSubset(of: (1...Self.rowCount).map(Self.path)))
+    let foundPaths = try paths(of: database)
+    #expect(foundPaths.count == readable && foundPaths.isSubset(of: (1...Self.rowCount).map(Self.path)))
   }
 
-  @Test("A list without nearly all of its pages is truncated and has no rows")
+  @Test("A manifest with only its first page is truncated")
   func cutToOnePage() throws {
-    let whole = try whole()
-    #expect(throws: KeyhaulError.self) { try open(Array(whole.prefix(Self.pageByteCount))) }
-    #expect(throws: KeyhaulError.self) { try open(Array(whole.prefix(Self.pageByteCount - 1))) }
+    let intact = try intactManifest()
+    #expect(throws: KeyhaulError.self) { try open(Array(intact.prefix(Self.pageByteCount))) }
+    #expect(throws: KeyhaulError.self) { try open(Array(intact.prefix(Self.pageByteCount - 1))) }
     // The header may claim any number of pages.
-    var claims = whole
-    claims.replaceSubrange(28..<32, with: [0xFF, 0xFF, 0xFF, 0xFF])
-    let error = #expect(throws: KeyhaulError.self) { try open(claims) }
+    var changed = intact
+    changed.replaceSubrange(28..<32, with: [0xFF, 0xFF, 0xFF, 0xFF])
+    let error = #expect(throws: KeyhaulError.self) { try open(changed) }
     #expect(error?.code == .truncated)
   }
 

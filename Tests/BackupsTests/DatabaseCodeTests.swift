@@ -16,8 +16,8 @@ struct DatabaseCodeTests {
   }
   private static let row = ExternalDatabase.row(KeychainPayload.fileIdentifier, "KeychainDomain", "x", 1, [1])
 
-  /// Returns the schema of the list of files with another column declaration.
-  private static func files(_ column: String, _ declaration: String) -> String {
+  /// Returns the schema of the manifest with another column declaration.
+  private static func schema(with column: String, _ declaration: String) -> String {
     let all: String = columns.map { $0 == column ? "\($0) \(declaration)" : $0 }.joined(separator: ", ")
     return "CREATE TABLE Files (\(all)); CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB);"
   }
@@ -27,44 +27,44 @@ struct DatabaseCodeTests {
     return "INSERT INTO Files (\(others)) VALUES ('a', 'b', 'c', 'd');"
   }
 
-  static let lists: [String] = {
-    let whole: String = ExternalDatabase.schema + row
-    var found: [String] = moments.map { "\(whole) CREATE TRIGGER t \($0) ON Files BEGIN SELECT canary(1); END" }
+  static let manifests: [String] = {
+    let valid: String = ExternalDatabase.schema + row
+    var statements: [String] = moments.map { "\(valid) CREATE TRIGGER t \($0) ON Files BEGIN SELECT canary(1); END" }
     let computed: String = columns.map { "canary('\($0)') AS \($0)" }.joined(separator: ", ")
-    found.append("CREATE VIEW Files AS SELECT \(computed)")
-    found.append("\(whole) CREATE VIEW v AS SELECT canary(fileID) FROM Files")
+    statements.append("CREATE VIEW Files AS SELECT \(computed)")
+    statements.append("\(valid) CREATE VIEW v AS SELECT canary(fileID) FROM Files")
     let endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT canary(n) FROM r) SELECT * FROM r"
-    found.append("\(whole) CREATE VIEW v AS \(endless)")
-    let instead = "CREATE TRIGGER t INSTEAD OF INSERT ON v BEGIN SELECT canary(1); END"
-    found.append("\(whole) CREATE VIEW v AS SELECT 1 AS x; \(instead)")
+    statements.append("\(valid) CREATE VIEW v AS \(endless)")
+    let insteadOfTrigger = "CREATE TRIGGER t INSTEAD OF INSERT ON v BEGIN SELECT canary(1); END"
+    statements.append("\(valid) CREATE VIEW v AS SELECT 1 AS x; \(insteadOfTrigger)")
     let properties = "CREATE VIEW Properties AS SELECT canary(1) AS key, canary(2) AS value"
-    found.append("\(whole) DROP TABLE Properties; \(properties)")
+    statements.append("\(valid) DROP TABLE Properties; \(properties)")
     for column in columns {
-      found.append(files(column, "AS (canary(1)) VIRTUAL") + inserting(without: column))
-      found.append(files(column, "AS (canary(1)) STORED") + inserting(without: column))
-      found.append(files(column, "CHECK (canary(\(column)))") + row)
-      found.append(files(column, "DEFAULT (canary(1))") + inserting(without: column))
-      found.append("\(whole) CREATE INDEX i ON Files(canary(\(column)))")
-      found.append("\(whole) CREATE INDEX i ON Files(\(column)) WHERE canary(\(column))")
+      statements.append(schema(with: column, "AS (canary(1)) VIRTUAL") + inserting(without: column))
+      statements.append(schema(with: column, "AS (canary(1)) STORED") + inserting(without: column))
+      statements.append(schema(with: column, "CHECK (canary(\(column)))") + row)
+      statements.append(schema(with: column, "DEFAULT (canary(1))") + inserting(without: column))
+      statements.append("\(valid) CREATE INDEX i ON Files(canary(\(column)))")
+      statements.append("\(valid) CREATE INDEX i ON Files(\(column)) WHERE canary(\(column))")
     }
-    return found
+    return statements
   }()
 
   static let keychains: [String] = {
-    var found: [String] = []
+    var statements: [String] = []
     for table in ItemKind.allCases.map(\.rawValue) {
-      for moment in moments { found.append("CREATE TRIGGER t \(moment) ON \(table) BEGIN SELECT canary(1); END") }
+      for moment in moments { statements.append("CREATE TRIGGER t \(moment) ON \(table) BEGIN SELECT canary(1); END") }
       let view = "CREATE VIEW \(table) AS SELECT rowid, canary(data) AS data FROM hidden"
-      found.append("ALTER TABLE \(table) RENAME TO hidden; \(view)")
-      found.append("ALTER TABLE \(table) ADD COLUMN more AS (canary(data)) VIRTUAL")
-      found.append("CREATE INDEX i ON \(table)(canary(data))")
-      found.append("CREATE INDEX i ON \(table)(data) WHERE canary(data)")
+      statements.append("ALTER TABLE \(table) RENAME TO hidden; \(view)")
+      statements.append("ALTER TABLE \(table) ADD COLUMN more AS (canary(data)) VIRTUAL")
+      statements.append("CREATE INDEX i ON \(table)(canary(data))")
+      statements.append("CREATE INDEX i ON \(table)(data) WHERE canary(data)")
     }
-    return found
+    return statements
   }()
 
-  @Test("A manifest with code in one of 41 forms executes none of it", arguments: lists)
-  func list(sql: String) throws {
+  @Test("A manifest with code in one of 41 forms executes none of it", arguments: manifests)
+  func manifest(sql: String) throws {
     try #require(CanaryFunction.isSet)
     let bytes = try ExternalDatabase.bytes(sql)
     let calls = CanaryFunction.calls {
@@ -92,13 +92,14 @@ struct DatabaseCodeTests {
     let directory = try TemporaryDirectory()
     let path = directory.path("list.db")
     let change = "INSERT INTO Files (fileID) VALUES ('z'); UPDATE Files SET flags = 2; DELETE FROM Files"
-    for (place, sql) in Self.lists.prefix(7).enumerated() {
-      let file = "\(path)\(place)"
+    // Six databases with triggers, and one with a view.
+    for (index, sql) in Self.manifests.prefix(7).enumerated() {
+      let file = "\(path)\(index)"
       try Self.run(sql, on: file)
-      let calls = try CanaryFunction.calls { try Self.run(place == 6 ? "SELECT * FROM Files" : change, on: file) }
+      let calls = try CanaryFunction.calls { try Self.run(index == 6 ? "SELECT * FROM Files" : change, on: file) }
       #expect(calls > 0, "\(sql.suffix(80))")
     }
-    #expect(Self.lists.count == 41 && Self.keychains.count == 40)
+    #expect(Self.manifests.count == 41 && Self.keychains.count == 40)
   }
 
   private static func run(_ sql: String, on path: String) throws {

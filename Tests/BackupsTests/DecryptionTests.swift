@@ -28,7 +28,7 @@ struct DecryptionTests {
   @Test(
     "A decrypted copy has all files in Apple's layout, from and to each format",
     arguments: [("backup", "out/"), ("backup", "out.tar"), ("b.zip", "out/"), ("b.tar.zst", "out.zip")])
-  func forms(from source: String, to target: String) throws {
+  func formats(from source: String, to target: String) throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
@@ -44,21 +44,21 @@ struct DecryptionTests {
     let copy = try BackupArchive.open(.path(directory.path(target)))
     #expect(copy.manifest.isEncrypted == false && copy.manifest.manifestKey == nil && copy.manifest.isDecryptedCopy)
     #expect(!copy.areFilesEncrypted && !copy.isListEncrypted && copy.keybag == archive.keybag)
-    #expect(copy.isEncrypted, "its keychain is under the password all the same")
+    #expect(copy.isEncrypted, "its keychain is still encrypted with the password")
     let keys = try copy.keybag.keys(SampleBackup.password)
     let files = try copy.plainFiles(keys)
     for file in Self.files {
       guard let content = file.content else { continue }
-      let found = try #require(files["HomeDomain-\(file.path)"])
-      #expect(found.bytes == content && found.record.encryptionKey == nil, "\(file.path)")
+      let copied = try #require(files["HomeDomain-\(file.path)"])
+      #expect(copied.bytes == content && copied.record.encryptionKey == nil, "\(file.path)")
       let digest: [UInt8]? =
         switch file.digest {
         case .stored, .plain: SHA1.hash(content)
         case .wrong: [UInt8](repeating: 1, count: 20)
         case .none: nil
         }
-      #expect(found.record.digest == digest, "a digest is not made right by copying: \(file.path)")
-      #expect(found.record.mode == 0o100644 && found.record.lastModified == 1_600_000_000)
+      #expect(copied.record.digest == digest, "copying does not correct a digest: \(file.path)")
+      #expect(copied.record.mode == 0o100644 && copied.record.lastModified == 1_600_000_000)
     }
   }
 
@@ -92,7 +92,7 @@ struct DecryptionTests {
     #expect(try copy.storedFiles().count == 1)
   }
 
-  @Test("A backup of iOS 9 cannot be decrypted, because its list is never written")
+  @Test("A backup of iOS 9 cannot be decrypted, because Keyhaul never writes its manifest format")
   func old() throws {
     let directory = try TemporaryDirectory()
     try MBDBBackup(try SampleBackup()).write(to: directory, "backup")

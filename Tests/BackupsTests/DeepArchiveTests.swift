@@ -6,7 +6,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("Archives of a whole folder of backups")
+@Suite("Archives of a folder with backups")
 struct DeepArchiveTests {
   private static let prefixes = [
     "MobileSync/Backup/\(SampleBackup.udid)/", "./MobileSync/Backup/\(SampleBackup.udid)/", "a/b/c/d/e/f/g/h/",
@@ -48,7 +48,7 @@ struct DeepArchiveTests {
     #expect(archive.hasKeychain && archive.findings.map(\.kind) == [.payloadsRenamed])
   }
 
-  @Test("Several backups in an archive are named, and the advice can be followed")
+  @Test("The error for an archive of several backups names them and advises unpacking it")
   func several() throws {
     for bytes in try packed(in: ["Backup/one/", "Backup/two/"]) {
       let error = try #require(try failure(opening: bytes))
@@ -67,7 +67,7 @@ struct DeepArchiveTests {
     }
   }
 
-  @Test("An archive without a backup says so, with advice that fits an archive")
+  @Test("The error for an archive without a backup advises unpacking it")
   func none() throws {
     var tar = TarFixture()
     tar.add("photos/1.txt", [1, 2, 3])

@@ -87,14 +87,14 @@ struct DirectoryTests {
     #expect(failure("pipe")?.code == .notABackup)
   }
 
-  @Test("A folder cut off before Manifest.plist is an unfinished backup, with what its property lists say")
-  func cutOff() throws {
+  @Test("A folder without Manifest.plist is an unfinished backup, and the error quotes its property lists")
+  func withoutManifest() throws {
     func write(_ root: PropertyDictionary, to name: String) throws {
       try directory.write(try BinaryPlist.encode(.dictionary(root)), to: name)
     }
     let payload = "51/\(KeychainPayload.fileIdentifier)"
     try directory.write([1], to: "cut/\(payload)")
-    #expect(failure("cut")?.code == .notABackup, "payloads alone say nothing")
+    #expect(failure("cut")?.code == .notABackup, "payloads are not enough to recognize a backup")
     try write(["Device Name": .string("Made Up"), "Product Type": .string("iPhone14,5")], to: "cut/Info.plist")
     let fact = "it has no Manifest.plist, which is needed to get its keys; "
     let info = "Info.plist says \"Made Up\", \"iPhone14,5\"; "
@@ -214,7 +214,7 @@ struct DestinationTests {
   }
 
   @Test("A destination in a missing directory or with an invalid name is refused")
-  func impossiblePlaces() throws {
+  func impossibleDestinations() throws {
     let missing = #expect(throws: KeyhaulError.self) { try write("no/such/one.tar") }
     #expect(missing?.category == .notFound)
     let sample = try SampleBackup()

@@ -13,7 +13,7 @@ struct EncryptedManifestTests {
   private static let salt = [UInt8](0..<8)
 
   /// Encrypts a record as in iOS 10.0, without Base64.
-  private func sealed(_ record: [UInt8], password: String = SampleBackup.password) throws -> [UInt8] {
+  private func encrypted(_ record: [UInt8], password: String = SampleBackup.password) throws -> [UInt8] {
     let hash = SHA1.hash(Array(password.utf8) + Self.salt)
     let key = Secret(copying: hash.prefix(16))
     let padding = 16 - record.count % 16
@@ -29,8 +29,8 @@ struct EncryptedManifestTests {
 
   /// Returns the decrypted record of the keychain file.
   private func record(_ sample: borrowing SampleBackup) throws -> [UInt8] {
-    let list = try open(packed(try sample.storedFiles())).fileList(with: sample.keys)
-    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    let fileList = try open(packed(try sample.storedFiles())).fileList(with: sample.keys)
+    let file = try fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     return try #require(try file?.record()).archived()
   }
 
@@ -38,7 +38,7 @@ struct EncryptedManifestTests {
   ///
   /// - Parameters:
   ///   - stored: The SQL expression of the keychain file's record.
-  ///   - properties: The SQL statements for the table `Properties`.
+  ///   - properties: The SQL values for the table `Properties`, in parentheses.
   private func backup(
     _ sample: borrowing SampleBackup, stored: String,
     properties: String = "('salt', x'0001020304050607'), ('passwordHash', x'00')"
@@ -65,19 +65,19 @@ struct EncryptedManifestTests {
   @Test("A backup of iOS 10.0 opens with its password, with records as Base64 text, Base64 data, or bytes")
   func opens() throws {
     let sample = try SampleBackup()
-    let row = try sealed(try record(sample))
+    let row = try encrypted(try record(sample))
     for stored in ["'\(base64(row))'", "x'\(Array(base64(row).utf8).hex)'", "x'\(row.hex)'"] {
       let archive = try backup(sample, stored: stored)
       #expect(archive.isEncrypted && archive.isListEncrypted && !archive.isListFileEncrypted)
-      #expect(archive.hasSealedRecords && archive.notes.isEmpty)
+      #expect(archive.hasEncryptedRecords && archive.notes.isEmpty)
       #expect(try archive.keychainFile(with: keys(of: archive)).bytes == sample.contents.keychainFile)
     }
   }
 
-  @Test("The list cannot be read without the key of its records")
-  func closed() throws {
+  @Test("The manifest cannot be read without the key of its records")
+  func withoutRecordKey() throws {
     let sample = try SampleBackup()
-    let archive = try backup(sample, stored: "'\(base64(try sealed(try record(sample))))'")
+    let archive = try backup(sample, stored: "'\(base64(try encrypted(try record(sample))))'")
     let plain = #expect(throws: KeyhaulError.self) { _ = try archive.fileList() }
     let unlocked = #expect(throws: KeyhaulError.self) { _ = try archive.fileList(with: sample.keys) }
     #expect(plain?.code == .keyUnavailable && unlocked?.code == .keyUnavailable)
@@ -86,13 +86,13 @@ struct EncryptedManifestTests {
   @Test("A record that cannot be decrypted is damaged")
   func damagedRecord() throws {
     let sample = try SampleBackup()
-    let row = try sealed(try record(sample))
-    let foreign = try sealed(try record(sample), password: "battery staple")
-    for stored in ["x'\(row.dropLast().hex)'", "x'\(foreign.hex)'", "'no base64!'", "x'00'"] {
+    let row = try encrypted(try record(sample))
+    let otherRow = try encrypted(try record(sample), password: "battery staple")
+    for stored in ["x'\(row.dropLast().hex)'", "x'\(otherRow.hex)'", "'no base64!'", "x'00'"] {
       let archive = try backup(sample, stored: stored)
       let error = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: keys(of: archive)) }
       #expect(error?.code == .damaged && error?.reason.hasPrefix("the record of \(identifier): ") == true)
-      // The names in the list are unencrypted.
+      // The names in the manifest are unencrypted.
       #expect(try archive.fileList(with: keys(of: archive)).listing().fileCount == 1)
     }
   }
@@ -104,22 +104,22 @@ struct EncryptedManifestTests {
       ("('salt', NULL)", "neither data nor text"), ("('salt', 7)", "neither data nor text"),
       ("('salt', zeroblob(1025))", "a salt of 1,025 bytes"),
     ])
-  func noSalt(properties: String, words: String) throws {
+  func noSalt(properties: String, reason: String) throws {
     let sample = try SampleBackup()
     let archive = try backup(
-      sample, stored: "x'\(try sealed(try record(sample)).hex)'", properties: properties)
-    #expect(archive.isEncrypted && archive.hasSealedRecords)
+      sample, stored: "x'\(try encrypted(try record(sample)).hex)'", properties: properties)
+    #expect(archive.isEncrypted && archive.hasEncryptedRecords)
     let error = #expect(throws: KeyhaulError.self) { _ = try archive.fileList(with: keys(of: archive)) }
-    #expect(error?.code == .damaged && error?.reason.contains(words) == true)
+    #expect(error?.code == .damaged && error?.reason.contains(reason) == true)
   }
 
   @Test("A salt can have the maximum size, and can be text")
   func salts() throws {
     let sample = try SampleBackup()
-    let row = "x'\(try sealed(try record(sample)).hex)'"
+    let row = "x'\(try encrypted(try record(sample)).hex)'"
     for properties in ["('salt', zeroblob(1024))", "('salt', 'NaCl')"] {
       let archive = try backup(sample, stored: row, properties: properties)
-      // Another salt than that of the record.
+      // The record was encrypted with a different salt.
       #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: keys(of: archive)) }
       #expect(try archive.fileList(with: keys(of: archive)).listing().fileCount == 1)
     }
@@ -127,17 +127,17 @@ struct EncryptedManifestTests {
 
   @Test("Without rows, the password properties identify a backup of iOS 10.0")
   func noRows() throws {
-    #expect(try backup(SampleBackup(), stored: "").hasSealedRecords)
+    #expect(try backup(SampleBackup(), stored: "").hasEncryptedRecords)
   }
 
   @Test("The password of a backup of iOS 10.0 cannot be changed or removed")
   func notRekeyed() throws {
     let sample = try SampleBackup()
-    let archive = try backup(sample, stored: "'\(base64(try sealed(try record(sample))))'")
-    let another = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkRekeying(of: archive) }
-    let none = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkReencryption(of: archive) }
-    #expect(another == none && another?.code == .sealedList && another?.category == .refused)
+    let archive = try backup(sample, stored: "'\(base64(try encrypted(try record(sample))))'")
+    let rekeyError = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkRekeying(of: archive) }
+    let reencryptionError = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkReencryption(of: archive) }
+    #expect(rekeyError == reencryptionError && rekeyError?.code == .sealedList && rekeyError?.category == .refused)
     #expect(
-      another?.reason == "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
+      rekeyError?.reason == "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
   }
 }

@@ -8,16 +8,16 @@ import Testing
 
 /// The name of a directory in a container, and its encoding.
 struct NamedContainer: Sendable, CustomTestStringConvertible {
-  enum Form: String, CaseIterable, Sendable {
-    case ustar, pax, zip, markedZip
+  enum Format: String, CaseIterable, Sendable {
+    case ustar, pax, zip, zipWithUTF8Flag
   }
 
-  let form: Form
+  let format: Format
   let name: [UInt8]
   /// The locale of the thread, as if it were that of the process.
   let locale: String
 
-  var testDescription: String { "\(form.rawValue), \(name.hex), \(locale)" }
+  var testDescription: String { "\(format.rawValue), \(name.hex), \(locale)" }
 
   static let names: [[UInt8]] = [
     Array("Gr\u{F6}\u{DF}e".utf8), Array("Gro\u{308}\u{DF}e".utf8), Array("\u{1F4F1}".utf8),
@@ -25,24 +25,24 @@ struct NamedContainer: Sendable, CustomTestStringConvertible {
     [0x47, 0x72, 0xF6, 0xDF, 0x65], [0x47, 0x72, 0x94, 0xE1, 0x65],
   ]
 
-  static let all: [NamedContainer] = Form.allCases.flatMap { form in
-    names.flatMap { name in ["C", "C.UTF-8"].map { NamedContainer(form: form, name: name, locale: $0) } }
+  static let all: [NamedContainer] = Format.allCases.flatMap { format in
+    names.flatMap { name in ["C", "C.UTF-8"].map { NamedContainer(format: format, name: name, locale: $0) } }
   }
 
   func bytes(_ files: [(path: String, bytes: [UInt8])]) -> [UInt8] {
     var (tar, zip) = (TarFixture(), ZipFixture())
     for file in files {
-      let whole = name + Array("/\(file.path)".utf8)
-      switch form {
-      case .ustar: tar.add(nameBytes: whole, file.bytes)
+      let path = name + Array("/\(file.path)".utf8)
+      switch format {
+      case .ustar: tar.add(nameBytes: path, file.bytes)
       case .pax:
-        tar.addExtended([("path", whole)])
+        tar.addExtended([("path", path)])
         tar.add("x", file.bytes)
-      case .zip: zip.add(nameBytes: whole, file.bytes)
-      case .markedZip: zip.add(nameBytes: whole, file.bytes, flags: 0x800)
+      case .zip: zip.add(nameBytes: path, file.bytes)
+      case .zipWithUTF8Flag: zip.add(nameBytes: path, file.bytes, flags: 0x800)
       }
     }
-    return form == .ustar || form == .pax ? tar.finished() : zip.finished()
+    return format == .ustar || format == .pax ? tar.finished() : zip.finished()
   }
 }
 
@@ -59,8 +59,8 @@ private func withLocale<Value>(_ name: String, _ body: () throws -> Value) rethr
 struct EntryNameTests {
   private func count(_ part: [UInt8], in bytes: Data) -> Int {
     var (count, start) = (0, bytes.startIndex)
-    while let place = bytes.range(of: Data(part), in: start..<bytes.endIndex) {
-      (count, start) = (count + 1, place.upperBound)
+    while let match = bytes.range(of: Data(part), in: start..<bytes.endIndex) {
+      (count, start) = (count + 1, match.upperBound)
     }
     return count
   }
@@ -78,9 +78,9 @@ struct EntryNameTests {
       let keybag = try BackupKeybag.rewrap(
         archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
       try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: directory.path("b"), with: keybag)
-      let again = try BackupArchive.open(.path(directory.path("b")))
-      #expect(again.keybag == keybag)
-      #expect(try again.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+      let rekeyed = try BackupArchive.open(.path(directory.path("b")))
+      #expect(rekeyed.keybag == keybag)
+      #expect(try rekeyed.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     }
     let written = Data(try directory.read("b"))
     for path in files.map(\.path) {
@@ -91,22 +91,22 @@ struct EntryNameTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["b"])
   }
 
-  @Test("A converted backup in any format has the name of its device", arguments: NamedContainer.all)
+  @Test("A backup in a directory with a non-ASCII name can be converted to any format", arguments: NamedContainer.all)
   func converted(container: NamedContainer) throws {
     let directory = try TemporaryDirectory()
     try directory.write(container.bytes(try SampleBackup.storedFiles()), to: "b")
     try withLocale(container.locale) {
       let archive = try BackupArchive.open(.path(directory.path("b")))
-      for place in ["c/", "c.tar", "c.zip"] {
+      for destination in ["c/", "c.tar", "c.zip"] {
         _ = try BackupRewriter(system: unsynced).convert(
-          archive, at: directory.path("b"), to: BackupDestination(path: directory.path(place)))
-        #expect(try BackupArchive.open(.path(directory.path(place))).digest == archive.digest)
+          archive, at: directory.path("b"), to: BackupDestination(path: directory.path(destination)))
+        #expect(try BackupArchive.open(.path(directory.path(destination))).digest == archive.digest)
       }
     }
   }
 
-  @Test("A foreign file with a non-ASCII name is displayed with escapes and is not part of the backup")
-  func foreign() throws {
+  @Test("An unrelated file with a non-ASCII name is displayed with escapes and is not part of the backup")
+  func unrelated() throws {
     let sample = try SampleBackup()
     let directory = try TemporaryDirectory()
     var tar = TarFixture()
@@ -131,13 +131,13 @@ struct EntryNameTests {
   }
 
   @Test("Entries of a zip larger than 4 GB, with 64-bit offsets, are found")
-  func placeOfSixtyFourBits() throws {
+  func offsetsOf64Bits() throws {
     // Small zips have 32-bit offsets in the headers. Here, they are in the extra fields.
     let sample = try SampleBackup()
     var zip = ZipFixture()
     let name = Array("Gro\u{308}\u{DF}e".utf8)
     for file in try sample.storedFiles() {
-      zip.add(nameBytes: name + Array("/\(file.path)".utf8), file.bytes, flags: 0x800, hasLargePlace: true)
+      zip.add(nameBytes: name + Array("/\(file.path)".utf8), file.bytes, flags: 0x800, hasZip64Offset: true)
     }
     let directory = try TemporaryDirectory()
     try directory.write(zip.finished(), to: "b.zip")

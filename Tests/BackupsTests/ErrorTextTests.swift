@@ -6,7 +6,7 @@ import Testing
 @Suite("Texts of backup errors")
 struct ErrorTextTests {
   @Test(
-    "An error has a lower-case summary without a period, and a single advice", arguments: KeyhaulError.Code.ofBackup)
+    "An error has a short lower-case summary and advice, without periods", arguments: KeyhaulError.Code.ofBackup)
   func shape(code: KeyhaulError.Code) {
     let error = KeyhaulError(code, "the fact")
     for text in [error.summary, error.advice] {

@@ -30,14 +30,14 @@ struct ExtractionTests {
     startThread: @escaping SecureThread.Starter = SecureThread.start
   ) throws -> ExtractedFiles {
     let archive = try BackupArchive.open(.path(directory.path(name)))
-    let list = try list(of: archive, backup)
-    let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: choosing)
+    let fileList = try fileList(of: archive, backup)
+    let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), selecting: choosing)
     return try FileExtractor(system: system, startThread: startThread).extract(
-      .init(plan, choice: choice, into: directory.path(out)), from: archive, list: list, keys: backup.unlocked(),
+      .init(plan, choice: choice, into: directory.path(out)), from: archive, list: fileList, keys: backup.unlocked(),
       progress: progress)
   }
 
-  private static func list(of archive: BackupArchive, _ backup: FileTreeBackup) throws -> FileList {
+  private static func fileList(of archive: BackupArchive, _ backup: FileTreeBackup) throws -> FileList {
     guard archive.isListEncrypted, let keys = try backup.unlocked() else { return try archive.fileList() }
     return try archive.fileList(with: keys)
   }
@@ -60,7 +60,7 @@ struct ExtractionTests {
     let backup = try FileTreeBackup(Self.files, isEncrypted: isEncrypted)
     try backup.write(to: directory)
     let result = try Self.extract(backup, directory)
-    #expect(try standing(in: directory, "out") == Self.expected)
+    #expect(try entries(in: directory, "out") == Self.expected)
     #expect(result.fileCount == 5 && result.linkCount == 1 && result.keptCount == 0 && result.isComplete)
     #expect(result.byteCount == 300_014 && result.directoryCount == 4 && result.renamedCount == 0)
     #expect(result.digests == [.right: 5])
@@ -70,7 +70,7 @@ struct ExtractionTests {
     #expect((link[.modificationDate] as? Date)?.timeIntervalSince1970 == 1_600_000_000)
     for name in ["out", "out/keyhaul-files.jsonl"] {
       let mode = try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
-      #expect(mode == (name == "out" ? 0o700 : 0o600), "\(name) is its owner's alone")
+      #expect(mode == (name == "out" ? 0o700 : 0o600), "only the owner can access \(name)")
     }
   }
 
@@ -99,7 +99,7 @@ struct ExtractionTests {
       })
     #expect(result.fileCount == 1_505 && result.isComplete)
     #expect(reportCount > 0)
-    #expect(try standing(in: directory, "out")["HomeDomain/Library/1499"]?.hasSuffix("file 1499") == true)
+    #expect(try entries(in: directory, "out")["HomeDomain/Library/1499"]?.hasSuffix("file 1499") == true)
   }
 
   @Test("An extraction on its caller's thread can be interrupted")
@@ -117,19 +117,19 @@ struct ExtractionTests {
   @Test(
     "The extraction of a container has the same result as that of its folder",
     arguments: ["b.tar", "b.tar.zst", "b.zip"])
-  func containers(form: String) throws {
+  func containers(container: String) throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     _ = try BackupRewriter(system: unsynced).convert(
-      archive, at: directory.path("backup"), to: BackupDestination(path: directory.path(form)))
-    let result = try Self.extract(backup, directory, from: form)
-    #expect(try standing(in: directory, "out") == Self.expected)
+      archive, at: directory.path("backup"), to: BackupDestination(path: directory.path(container)))
+    let result = try Self.extract(backup, directory, from: container)
+    #expect(try entries(in: directory, "out") == Self.expected)
     #expect(result.fileCount == 5 && result.isComplete)
   }
 
-  @Test("The manifest lists all extracted files in the list's order")
+  @Test("The file keyhaul-files.jsonl lists all extracted files in the order of the backup's manifest")
   func manifest() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(Self.files)
@@ -162,13 +162,13 @@ struct ExtractionTests {
     func number(_ path: String) throws -> Int? {
       try FileManager.default.attributesOfItem(atPath: directory.path("out/\(path)"))[.systemFileNumber] as? Int
     }
-    let kept = try number("HomeDomain/top.bin")
+    let fileNumber = try number("HomeDomain/top.bin")
     try directory.write(Array("silk".utf8), to: "out/HomeDomain/Library/notes.txt")
     try FileManager.default.removeItem(atPath: directory.path("out/HomeDomain/Library/read-only"))
     let result = try Self.extract(backup, directory)
     #expect(result.fileCount == 5 && result.keptCount == 3)
-    #expect(try number("HomeDomain/top.bin") == kept)
-    #expect(try standing(in: directory, "out") == Self.expected)
+    #expect(try number("HomeDomain/top.bin") == fileNumber)
+    #expect(try entries(in: directory, "out") == Self.expected)
   }
 
   @Test("An interrupted extraction can be resumed with the same result")
@@ -179,7 +179,7 @@ struct ExtractionTests {
     try backup.write(to: directory)
     try Self.extract(backup, directory, to: "whole")
     let writes = Mutex(0)
-    for most in [1, 5, 40] {
+    for writeLimit in [1, 5, 40] {
       writes.withLock { $0 = 0 }
       // The disk is full after some writes.
       let failing = FileSystem { call in
@@ -188,7 +188,7 @@ struct ExtractionTests {
         case .write:
           writes.withLock { count in
             count += 1
-            return count > most
+            return count > writeLimit
           } ? .failure(.noSpace) : nil
         default: nil
         }
@@ -206,7 +206,7 @@ struct ExtractionTests {
     #expect(error?.code == .interrupted)
     let result = try Self.extract(backup, directory)
     #expect(result.keptCount > 0 && result.fileCount == 60)
-    #expect(try standing(in: directory, "out") == standing(in: directory, "whole"))
+    #expect(try entries(in: directory, "out") == entries(in: directory, "whole"))
     #expect(try directory.read("out/keyhaul-files.jsonl") == directory.read("whole/keyhaul-files.jsonl"))
   }
 
@@ -229,7 +229,7 @@ struct ExtractionTests {
     #expect(try directory.read("out/.keyhaul-part/files.jsonl").count { $0 == UInt8(ascii: "\n") } == 1)
     let result = try Self.extract(backup, directory)
     #expect(result.keptCount == 0 && result.fileCount == 5)
-    #expect(try standing(in: directory, "out") == Self.expected)
+    #expect(try entries(in: directory, "out") == Self.expected)
   }
 
   @Test("The parent folders of a target are created with access for the owner only")
@@ -238,7 +238,7 @@ struct ExtractionTests {
     let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
     try Self.extract(backup, directory, to: "some/where/deep/")
-    #expect(try standing(in: directory, "some/where/deep") == Self.expected)
+    #expect(try entries(in: directory, "some/where/deep") == Self.expected)
     for name in ["some", "some/where", "some/where/deep"] {
       let mode = try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
       #expect(mode == 0o700, "\(name)")
@@ -268,12 +268,12 @@ struct ExtractionTests {
         "HomeDomain/gone", "HomeDomain/cut", "HomeDomain/closed", "HomeDomain/other",
       ])
     #expect(
-      try standing(in: directory, "out").keys.sorted() == [
+      try entries(in: directory, "out").keys.sorted() == [
         "HomeDomain", "HomeDomain/absent and empty", "HomeDomain/whole",
       ])
   }
 
-  @Test("Extracted files are compared with the list's digests of the stored bytes or the plaintext")
+  @Test("Extracted files are compared with the manifest's digests of the stored bytes or the plaintext")
   func digests() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup([
@@ -303,15 +303,15 @@ struct ExtractionTests {
           "\"//", with: "\"")
       }
     }
-    let since =
+    let otherRun =
       "contains files from a run with other flags, from another backup, or from before this backup "
       + "changed"
     #expect(try refusal("other") == "\"other\" contains other files")
     #expect(try tree(directory.path("other")) == before)
-    #expect(try refusal("other/mine") == "\"other/mine\" \(since)")
+    #expect(try refusal("other/mine") == "\"other/mine\" \(otherRun)")
     try FileManager.default.createDirectory(at: directory.url("empty"), withIntermediateDirectories: false)
     #expect(try refusal("empty") == nil)
-    #expect(try refusal("empty", choice: "some") == "\"empty\" \(since)")
+    #expect(try refusal("empty", choice: "some") == "\"empty\" \(otherRun)")
     #expect(try refusal("empty") == nil)
   }
 
@@ -344,7 +344,7 @@ struct ExtractionTests {
       try Self.extract(backup, directory, system: slow, progress: { _, _ in false })
     }
     #expect(error?.code == .interrupted)
-    #expect(try standing(in: directory, "out")["HomeDomain/large"] == nil)
+    #expect(try entries(in: directory, "out")["HomeDomain/large"] == nil)
     #expect(try Self.extract(backup, directory).fileCount == 1)
   }
 }

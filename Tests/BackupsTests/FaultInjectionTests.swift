@@ -7,16 +7,16 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// Fails a single call.
+/// Injects a fault into a single call.
 final class SingleFault: Sendable {
-  private let state: Mutex<(count: Int, target: Int, fault: FileSystem.InjectedFault)>
+  private let state: Mutex<(count: Int, failingCall: Int, fault: FileSystem.InjectedFault)>
   private let isRepeated: Bool
 
   /// Creates a fault.
   ///
   /// - Parameter isRepeated: Whether all further calls of the kind fail as well.
-  init(at target: Int, _ fault: FileSystem.InjectedFault, isRepeated: Bool = false) {
-    state = Mutex((0, target, fault))
+  init(at failingCall: Int, _ fault: FileSystem.InjectedFault, isRepeated: Bool = false) {
+    state = Mutex((0, failingCall, fault))
     self.isRepeated = isRepeated
   }
 
@@ -26,7 +26,7 @@ final class SingleFault: Sendable {
     FileSystem { [self] call in
       state.withLock { state in
         state.count += 1
-        if state.count == state.target || (isRepeated && state.count > state.target) { return state.fault }
+        if state.count == state.failingCall || (isRepeated && state.count > state.failingCall) { return state.fault }
         return call == .sync ? .omitted : nil
       }
     }
@@ -53,9 +53,8 @@ struct FaultInjectionTests {
   /// Creates a directory with a backup in `old…` and other content in `home`.
   private func prepare(_ directory: TemporaryDirectory, _ destination: String, _ old: StoredBackup) throws {
     let target = BackupDestination(path: directory.path(destination))
-    let quiet = FileSystem { $0 == .sync ? .omitted : nil }
     if destination.hasPrefix("old") {
-      _ = try BackupInstaller(system: quiet).place(old.outgoing, at: target, replace: false)
+      _ = try BackupInstaller(system: unsynced).place(old.outgoing, at: target, replace: false)
     }
     try directory.write([1], to: "home/note.txt")
   }
@@ -173,15 +172,15 @@ struct FaultInjectionTests {
         try stored(seed: "new").outgoing, at: BackupDestination(path: directory.path(destination)), replace: true)
       return (calls.withLock { $0 }, placed.isDurable)
     }
-    let whole = try place(failingSync: nil)
-    #expect(whole.isDurable)
-    let rename = try #require(whole.calls.lastIndex { [.rename, .exchange].contains($0) })
-    #expect(whole.calls[rename...].contains(.sync))
-    let failed = try place(failingSync: whole.calls.count { $0 == .sync })
+    let original = try place(failingSync: nil)
+    #expect(original.isDurable)
+    let rename = try #require(original.calls.lastIndex { [.rename, .exchange].contains($0) })
+    #expect(original.calls[rename...].contains(.sync))
+    let failed = try place(failingSync: original.calls.count { $0 == .sync })
     #expect(!failed.isDurable)
   }
 
-  @Test("The error for a full disk has the required space")
+  @Test("The error for a full disk gives the required space")
   func diskFull() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -199,18 +198,18 @@ struct FaultInjectionTests {
   }
 
   @Test(
-    "A failure of any call is an error while reading a backup",
+    "A failure of any call while reading a backup is an error",
     arguments: ["old/", "old.tar", "old.zip", "old.tar.zst"])
   func reading(source: String) throws {
     let directory = try TemporaryDirectory()
     try prepare(directory, source, try stored(seed: "old"))
-    let whole = try BackupArchive.open(.path(directory.path(source))).digest
+    let original = try BackupArchive.open(.path(directory.path(source))).digest
     for fault in Self.faults {
       for call in 1... {
         let failing = SingleFault(at: call, fault)
         do {
           let archive = try BackupArchive.open(.path(directory.path(source)), limits: .standard, system: failing.system)
-          #expect(archive.digest == whole)
+          #expect(archive.digest == original)
         } catch {
           #expect(error.code == .unreadable, "call \(call): \(error)")
           #expect(fault != .short && fault != .failure(.interrupted), "call \(call): \(error)")

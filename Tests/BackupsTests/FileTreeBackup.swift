@@ -7,7 +7,7 @@ import TestSupport
 
 /// A backup of iOS 10 or later with any files, encrypted or not.
 final class FileTreeBackup {
-  /// A row of the list and its stored content.
+  /// A row of the manifest and its stored content.
   struct File: Sendable {
     var domain = "HomeDomain"
     let path: String
@@ -22,7 +22,7 @@ final class FileTreeBackup {
     var isStored = true
     /// A change of the stored bytes.
     var damage: (@Sendable ([UInt8]) -> [UInt8])?
-    /// The identifier of another file.
+    /// The identifier in the row, if it is not the one of the domain and path.
     var identifier: String?
 
     enum Digest: Sendable { case stored, plain, wrong, none }
@@ -50,36 +50,16 @@ final class FileTreeBackup {
     var sql = ExternalDatabase.schema
     var parts: [(path: String, bytes: [UInt8])] = []
     for (number, file) in files.enumerated() {
-      let identifier = SHA1.hash(Self.bytes("\(file.domain)-\(file.path)")).hex
       var stored = file.content ?? []
-      var field: [UInt8]?
+      var wrappedKey: [UInt8]?
       if isEncrypted, file.content != nil {
-        let key = try Secret(count: 32, from: SeededRandomSource(seed: "\(number)"))
-        // A class without a key in the keybag wraps nothing.
-        field =
-          file.keyClass == 12
-          ? [12, 0, 0, 0] + [UInt8](repeating: 7, count: 40)
-          : try sample.keys.wrapFileKey(key, keyClass: KeyClass(rawValue: file.keyClass))
-        stored = try FileCipher.encrypt(stored, key: key)
+        (stored, wrappedKey) = try Self.encrypt(stored, keyClass: file.keyClass, seed: "\(number)", sample)
       }
-      let digest: [UInt8]? =
-        switch file.digest {
-        case .stored: SHA1.hash(stored)
-        case .plain: SHA1.hash(file.content ?? [])
-        case .wrong: [UInt8](repeating: 1, count: 20)
-        case .none: nil
-        }
-      let type: UInt32 = file.target != nil ? 0o120000 : file.content == nil ? 0o040000 : 0o100000
-      let record = FileRecord(
-        relativePath: file.path, target: file.target, digest: file.content == nil ? nil : digest,
-        encryptionKey: try field.map(ClassWrappedKey.init(parsing:)), mode: type | file.mode,
-        lastModified: file.modified, size: file.size ?? Int64(file.content?.count ?? 0),
-        protectionClass: KeyClass(rawValue: file.keyClass))
+      let record = try file.record(stored: stored, wrappedKey: wrappedKey)
       sql += ExternalDatabase.row(
-        file.identifier ?? identifier, file.domain, file.path, file.target != nil ? 4 : file.content == nil ? 2 : 1,
-        try record.archived())
+        file.identifier ?? file.hash, file.domain, file.path, file.flags, try record.archived())
       if file.content != nil, file.isStored {
-        parts.append(("\(identifier.prefix(2))/\(identifier)", file.damage?(stored) ?? stored))
+        parts.append(("\(file.hash.prefix(2))/\(file.hash)", file.damage?(stored) ?? stored))
       }
     }
     let database = try ExternalDatabase.bytes(sql)
@@ -101,6 +81,17 @@ final class FileTreeBackup {
     self.sample = sample
   }
 
+  /// Encrypts a file's content with a new key, which is wrapped with the key of a class.
+  private static func encrypt(
+    _ content: [UInt8], keyClass: UInt32, seed: String, _ sample: borrowing SampleBackup
+  ) throws -> (stored: [UInt8], wrappedKey: [UInt8]?) {
+    let key = try Secret(count: 32, from: SeededRandomSource(seed: seed))
+    let stored = try FileCipher.encrypt(content, key: key)
+    // The keybag has no key of class 12, so any bytes serve as the wrapped key.
+    guard keyClass != 12 else { return (stored, [12, 0, 0, 0] + [UInt8](repeating: 7, count: 40)) }
+    return (stored, try sample.keys.wrapFileKey(key, keyClass: KeyClass(rawValue: keyClass)))
+  }
+
   func write(to directory: TemporaryDirectory, as name: String = "backup") throws {
     for part in parts { try directory.write(part.bytes, to: "\(name)/\(part.path)") }
   }
@@ -112,20 +103,44 @@ final class FileTreeBackup {
   }
 }
 
-/// Returns the files in a folder with their kinds, modes, times, and contents, without the manifest.
-func standing(in directory: TemporaryDirectory, _ name: String) throws -> [String: String] {
+extension FileTreeBackup.File {
+  /// The identifier that belongs to the domain and path.
+  fileprivate var hash: String { SHA1.hash(FileTreeBackup.bytes("\(domain)-\(path)")).hex }
+  /// The number for the file's type in the manifest: 1 for a file, 2 for a directory, 4 for a link.
+  fileprivate var flags: Int { target != nil ? 4 : content == nil ? 2 : 1 }
+
+  fileprivate func record(stored: [UInt8], wrappedKey: [UInt8]?) throws -> FileRecord {
+    let type: UInt32 = target != nil ? 0o120000 : content == nil ? 0o040000 : 0o100000
+    return FileRecord(
+      relativePath: path, target: target, digest: content == nil ? nil : recordedDigest(stored: stored),
+      encryptionKey: try wrappedKey.map(ClassWrappedKey.init(parsing:)), mode: type | mode,
+      lastModified: modified, size: size ?? Int64(content?.count ?? 0), protectionClass: KeyClass(rawValue: keyClass))
+  }
+
+  private func recordedDigest(stored: [UInt8]) -> [UInt8]? {
+    switch digest {
+    case .stored: SHA1.hash(stored)
+    case .plain: SHA1.hash(content ?? [])
+    case .wrong: [UInt8](repeating: 1, count: 20)
+    case .none: nil
+    }
+  }
+}
+
+/// Returns the files in a folder with their kinds, modes, times, and contents, without Keyhaul's list of them.
+func entries(in directory: TemporaryDirectory, _ name: String) throws -> [String: String] {
   let files = FileManager.default
   return try files.subpathsOfDirectory(atPath: directory.path(name)).reduce(into: [:]) { tree, path in
     guard !path.hasPrefix("keyhaul-files") else { return }
-    let whole = directory.path("\(name)/\(path)")
-    let attributes = try files.attributesOfItem(atPath: whole)
+    let fullPath = directory.path("\(name)/\(path)")
+    let attributes = try files.attributesOfItem(atPath: fullPath)
     let mode = String(attributes[.posixPermissions] as? Int ?? 0, radix: 8)
     let seconds = ((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0).rounded(.towardZero)
     // Some file systems support any time.
     let time = Int(exactly: seconds).map { "\($0)" } ?? "\(seconds)"
     switch attributes[.type] as? FileAttributeType {
     case .typeDirectory?: tree[path] = "directory \(mode)"
-    case .typeSymbolicLink?: tree[path] = "link \(try files.destinationOfSymbolicLink(atPath: whole))"
+    case .typeSymbolicLink?: tree[path] = "link \(try files.destinationOfSymbolicLink(atPath: fullPath))"
     default:
       tree[path] = "file \(mode) \(time) \(String(decoding: try directory.read("\(name)/\(path)"), as: UTF8.self))"
     }

@@ -47,17 +47,17 @@ struct GzipChecksumTests {
 
   @Test("A change of a bit in the content, checksum, or length, and a missing end, are detected")
   func damage() throws {
-    var whole = GzipFixture()
-    whole.add(tar)
-    let letter = try #require(whole.bytes.firstRange(of: Array("a letter, packed".utf8)))
-    for place in [letter.lowerBound, whole.bytes.count - 8, whole.bytes.count - 1] {
-      var changed = whole.bytes
-      changed[place] ^= 4
+    var valid = GzipFixture()
+    valid.add(tar)
+    let letter = try #require(valid.bytes.firstRange(of: Array("a letter, packed".utf8)))
+    for offset in [letter.lowerBound, valid.bytes.count - 8, valid.bytes.count - 1] {
+      var changed = valid.bytes
+      changed[offset] ^= 4
       let error = try #require(try failure(opening: changed))
-      #expect(error == KeyhaulError(.damaged, "the gzip checksum does not match the contents"), "byte \(place)")
+      #expect(error == KeyhaulError(.damaged, "the gzip checksum does not match the contents"), "byte \(offset)")
     }
     for missing in 1...8 {
-      let error = try #require(try failure(opening: Array(whole.bytes.dropLast(missing))))
+      let error = try #require(try failure(opening: Array(valid.bytes.dropLast(missing))))
       #expect(error.category == .damaged, "\(missing) bytes less")
     }
   }
@@ -85,7 +85,7 @@ struct GzipChecksumTests {
   func checksums() {
     // The standard check value of this checksum.
     #expect(GzipFixture.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
-    // Several ranges for two parallel computations, and a rest.
+    // Several ranges for two parallel computations, and a remainder.
     let bytes = (0..<7001).map { UInt8(truncatingIfNeeded: $0 * $0 / 7) }
     for cut in [0, 1, 7, 8, 9, 500, 1024, 2047, 2048, 2049, 3500, 4096, 4953, 7000, 7001] {
       var sum = CRC32()

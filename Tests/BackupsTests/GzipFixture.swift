@@ -5,19 +5,19 @@ struct GzipFixture {
   /// Adds a member. Its checksum and length can differ from those of its content.
   mutating func add(_ content: [UInt8], checksum: UInt32? = nil, byteCount: Int? = nil) {
     bytes += [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
-    var rest = content[...]
+    var remaining = content[...]
     repeat {
-      let block = rest.prefix(65_535)
-      rest = rest.dropFirst(block.count)
+      let block = remaining.prefix(65_535)
+      remaining = remaining.dropFirst(block.count)
       let count = UInt32(block.count)
-      bytes.append(rest.isEmpty ? 1 : 0)
+      bytes.append(remaining.isEmpty ? 1 : 0)
       bytes += Self.little(count | (count ^ 0xFFFF) << 16)
       bytes += block
-    } while !rest.isEmpty
+    } while !remaining.isEmpty
     bytes += Self.little(checksum ?? Self.checksum(content)) + Self.little(UInt32(byteCount ?? content.count))
   }
 
-  /// Returns the checksum computed by bit, as RFC 1952 defines it.
+  /// Returns the checksum computed bit by bit, as RFC 1952 defines it.
   static func checksum(_ bytes: [UInt8]) -> UInt32 {
     var register = UInt32.max
     for byte in bytes {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Backups with invalid dates")
 struct InvalidDateTests {
-  /// Seconds since 1970. Some exceed a 64-bit number. 7e16 seconds are a year with more than 32 bits.
+  /// Seconds since 1970. Some exceed a 64-bit integer. The year of 7e16 seconds exceeds a 32-bit integer.
   static let dates = [7e16, -7e16, 9.3e18, -9.3e18, 1e300, -1e300, .infinity, -.infinity, .nan, 1e10, -1]
 
   private func dated(_ seconds: Double) throws -> [(path: String, bytes: [UInt8])] {
@@ -24,13 +24,13 @@ struct InvalidDateTests {
   @Test(
     "A backup with an invalid date can be converted to any format", arguments: dates,
     ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip"])
-  func converted(seconds: Double, place: String) throws {
+  func converted(seconds: Double, destination: String) throws {
     let directory = try TemporaryDirectory()
     try directory.write(packed(try dated(seconds)), to: "b.tar")
     let archive = try BackupArchive.open(.path(directory.path("b.tar")))
     _ = try BackupRewriter(system: unsynced).convert(
-      archive, at: directory.path("b.tar"), to: BackupDestination(path: directory.path(place)))
-    #expect(try BackupArchive.open(.path(directory.path(place))).digest == archive.digest)
+      archive, at: directory.path("b.tar"), to: BackupDestination(path: directory.path(destination)))
+    #expect(try BackupArchive.open(.path(directory.path(destination))).digest == archive.digest)
   }
 
   @Test(
@@ -39,7 +39,7 @@ struct InvalidDateTests {
       (70_000_000_000_000_000, 0o77_777_777_777), (-70_000_000_000_000_000, 0), (Int64.max, 0o77_777_777_777),
       (Int64.min, 0), (-1, 0), (1_795_197_850, 1_795_197_850),
     ] as [(Int64, Int64)])
-  func entries(seconds: Int64, kept: Int64) throws {
+  func entries(seconds: Int64, expected: Int64) throws {
     let directory = try TemporaryDirectory()
     var tar = TarFixture()
     for file in try SampleBackup().storedFiles() {
@@ -55,10 +55,10 @@ struct InvalidDateTests {
     // POSIX: the time is in 11 octal digits at offset 136 of a header. For times with more than 31 bits, libarchive
     // also writes an extended header before it.
     let field = String(decoding: written[136..<147], as: UTF8.self)
-    if kept > Int32.max {
-      #expect(!Data(written).ranges(of: Data(" mtime=\(kept)\n".utf8)).isEmpty)
+    if expected > Int32.max {
+      #expect(!Data(written).ranges(of: Data(" mtime=\(expected)\n".utf8)).isEmpty)
     } else {
-      #expect(Int64(field, radix: 8) == kept)
+      #expect(Int64(field, radix: 8) == expected)
     }
     #expect(try BackupArchive.open(.path(directory.path("b.tar"))).keybag == keybag)
   }

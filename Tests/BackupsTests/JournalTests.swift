@@ -5,25 +5,25 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A log or a journal next to the manifest")
+@Suite("Logs and journals next to the manifest")
 struct JournalTests {
   private static let early = ["early"]
   private static let all = ["early", "late1", "late2"]
   private static let log = "Manifest.db-wal"
   private static let journal = "Manifest.db-journal"
 
-  /// Creates a backup without a password, whose list has three files.
+  /// Creates a backup without a password, whose manifest has three files.
   private func backup(in directory: TemporaryDirectory, isEncrypted: Bool = false) throws -> [UInt8] {
     try FileTreeBackup(Self.all.map { .text($0, "content of \($0)") }, isEncrypted: isEncrypted).write(to: directory)
     return try directory.read("backup/Manifest.db")
   }
 
-  /// Creates a backup whose list has two rows in the log only.
+  /// Creates a backup whose manifest has two rows only in the log.
   private func logged(in directory: TemporaryDirectory) throws -> JournaledManifest {
-    let list = try JournaledManifest.moving("late1", "late2", of: try backup(in: directory))
-    try directory.write(list.database, to: "backup/Manifest.db")
-    try directory.write(list.log, to: "backup/\(Self.log)")
-    return list
+    let manifest = try JournaledManifest.moving("late1", "late2", of: try backup(in: directory))
+    try directory.write(manifest.database, to: "backup/Manifest.db")
+    try directory.write(manifest.log, to: "backup/\(Self.log)")
+    return manifest
   }
 
   private func open(_ directory: TemporaryDirectory, _ name: String = "backup") throws -> BackupArchive {
@@ -41,7 +41,7 @@ struct JournalTests {
   }
 
   /// Returns the only finding, which must be that of a journal.
-  private func unread(_ archive: BackupArchive) throws -> (name: String, byteCount: Int64, reason: String) {
+  private func unreadJournal(of archive: BackupArchive) throws -> (name: String, byteCount: Int64, reason: String) {
     #expect(archive.findings.count == 1)
     guard case .listJournalUnread(let name, let byteCount, let reason)? = archive.findings.first else {
       throw ExternalDatabase.Failure(message: "\(archive.findings)")
@@ -49,16 +49,18 @@ struct JournalTests {
     return (name, byteCount, reason)
   }
 
-  @Test("Rows committed in the log are rows of the list, in a folder and packed", arguments: [nil, "b.tar", "b.zip"])
+  @Test(
+    "Rows committed in the log are rows of the manifest, in a folder and in a container",
+    arguments: [nil, "b.tar", "b.zip"])
   func merged(packed: String?) throws {
     let directory = try TemporaryDirectory()
     _ = try logged(in: directory)
     // Without the log, the database has one row.
-    try directory.write(try directory.read("backup/Manifest.db"), to: "alone/Manifest.db")
+    try directory.write(try directory.read("backup/Manifest.db"), to: "without-log/Manifest.db")
     for part in ["Manifest.plist", "Status.plist"] {
-      try directory.write(try directory.read("backup/\(part)"), to: "alone/\(part)")
+      try directory.write(try directory.read("backup/\(part)"), to: "without-log/\(part)")
     }
-    #expect(try paths(try open(directory, "alone")) == Self.early)
+    #expect(try paths(try open(directory, "without-log")) == Self.early)
     if let packed {
       let copy = try BackupRewriter(system: unsynced).convert(
         try open(directory), at: directory.path("backup"), to: BackupDestination(path: directory.path(packed)))
@@ -69,21 +71,22 @@ struct JournalTests {
     #expect(archive.findings.isEmpty && readJournals(archive) == [Self.log])
     #expect(try archive.fileList().listing(against: archive.storedFiles()).missingCount == 0)
     #expect(try archive.digest == open(directory).digest)
-    #expect(try archive.digest != open(directory, "alone").digest)
+    #expect(try archive.digest != open(directory, "without-log").digest)
     for use in BackupPurpose.allCases { try archive.require(use) }
   }
 
-  @Test("A log without frames, or with pages that the list contains, has no effect", arguments: [0, 32, nil])
-  func nothing(byteCount: Int?) throws {
+  @Test(
+    "A log without frames, or with pages that the manifest already contains, has no effect", arguments: [0, 32, nil])
+  func withoutEffect(byteCount: Int?) throws {
     let directory = try TemporaryDirectory()
-    var list = try logged(in: directory)
+    var manifest = try logged(in: directory)
     if byteCount == nil {
       let checkpoint = "PRAGMA journal_mode = WAL; UPDATE Files SET flags = 1; PRAGMA wal_checkpoint(FULL);"
-      list = try JournaledManifest(try backup(in: directory), checkpoint)
-      #expect(list.log.count > 4_096)
-      try directory.write(list.database, to: "backup/Manifest.db")
+      manifest = try JournaledManifest(try backup(in: directory), checkpoint)
+      #expect(manifest.log.count > 4_096)
+      try directory.write(manifest.database, to: "backup/Manifest.db")
     }
-    try directory.write(Array(list.log.prefix(byteCount ?? .max)), to: "backup/\(Self.log)")
+    try directory.write(Array(manifest.log.prefix(byteCount ?? .max)), to: "backup/\(Self.log)")
     let archive = try open(directory)
     #expect(archive.findings.isEmpty && readJournals(archive).isEmpty)
     #expect(try paths(archive) == (byteCount == nil ? Self.all : Self.early))
@@ -96,9 +99,9 @@ struct JournalTests {
     for frame in stride(from: 32, to: log.count, by: 24 + 4_096) { log[frame + 8] ^= 1 }
     try directory.write(log, to: "backup/\(Self.log)")
     let archive = try open(directory)
-    let found = try unread(archive)
-    #expect(found.name == Self.log && found.byteCount == Int64(log.count))
-    #expect(found.reason == "the frames' salts do not match the header's")
+    let journal = try unreadJournal(of: archive)
+    #expect(journal.name == Self.log && journal.byteCount == Int64(log.count))
+    #expect(journal.reason == "the frames' salts do not match the header's")
     #expect(try paths(archive) == Self.early && readJournals(archive).isEmpty)
     #expect(BackupPurpose.allCases.filter(archive.findings[0].blocks) == [.restoring, .rewriting])
     #expect(archive.findings[0].isDamage && !archive.findings[0].isLoss)
@@ -115,32 +118,32 @@ struct JournalTests {
     try directory.write(other.log, to: "backup/\(Self.log)")
     let archive = try open(directory)
     #expect(
-      try unread(archive).reason
+      try unreadJournal(of: archive).reason
         == (pageByteCount == 1_024
           ? "their pages have 1,024 bytes, but the manifest's have 4,096"
           : "if they are read, the manifest fails its check"))
     #expect(try paths(archive) == Self.early)
   }
 
-  @Test("A truncated log is used up to its last complete commit, and the rest is reported")
+  @Test("A truncated log is used up to its last complete commit, and the remaining bytes are reported")
   func cut() throws {
     let directory = try TemporaryDirectory()
     let log = try logged(in: directory).log
     let ends = JournaledManifest.commitEnds(log)
     #expect(ends.count == 2 && ends.last == log.count)
-    for (count, expected, rest) in [
+    for (count, expected, unusedCount) in [
       (log.count - 100, ["early", "late1"], log.count - 100 - ends[0]), (ends[0] + 10, ["early", "late1"], 10),
       (ends[0] - 10, Self.early, ends[0] - 10), (20, Self.early, 20),
     ] {
       try directory.write(Array(log.prefix(count)), to: "backup/\(Self.log)")
       let archive = try open(directory)
       #expect(try paths(archive) == expected, "\(count)")
-      #expect(try unread(archive).byteCount == Int64(rest), "\(count)")
+      #expect(try unreadJournal(of: archive).byteCount == Int64(unusedCount), "\(count)")
       #expect(readJournals(archive) == (expected == Self.early ? [] : [Self.log]), "\(count)")
     }
     try directory.write(Array(log.prefix(ends[0])), to: "backup/\(Self.log)")
-    let whole = try open(directory)
-    #expect(try whole.findings.isEmpty && paths(whole) == ["early", "late1"])
+    let atCommit = try open(directory)
+    #expect(try atCommit.findings.isEmpty && paths(atCommit) == ["early", "late1"])
   }
 
   @Test("A frame with a wrong checksum ends the log, as in SQLite")
@@ -156,11 +159,11 @@ struct JournalTests {
   func rolledBack(packed: String?) throws {
     let directory = try TemporaryDirectory()
     let before = try backup(in: directory)
-    let list = try JournaledManifest.unfinished(before)
+    let manifest = try JournaledManifest.unfinished(before)
     // The test requires that the change has reached the file.
-    #expect(list.database != before && !list.journal.isEmpty)
-    try directory.write(list.database, to: "backup/Manifest.db")
-    try directory.write(list.journal, to: "backup/\(Self.journal)")
+    #expect(manifest.database != before && !manifest.journal.isEmpty)
+    try directory.write(manifest.database, to: "backup/Manifest.db")
+    try directory.write(manifest.journal, to: "backup/\(Self.journal)")
     if let packed {
       _ = try BackupRewriter(system: unsynced).convert(
         try open(directory), at: directory.path("backup"), to: BackupDestination(path: directory.path(packed)))
@@ -177,20 +180,20 @@ struct JournalTests {
     try directory.write([UInt8](repeating: 0, count: 5_000), to: "backup/\(Self.journal)")
     #expect(try open(directory).findings.isEmpty)
     try directory.write([UInt8](repeating: 1, count: 5_000), to: "backup/\(Self.journal)")
-    let found = try unread(try open(directory))
-    #expect(found.name == Self.journal && found.byteCount == 5_000)
-    #expect(found.reason == "they do not begin like an SQLite journal")
+    let journal = try unreadJournal(of: try open(directory))
+    #expect(journal.name == Self.journal && journal.byteCount == 5_000)
+    #expect(journal.reason == "they do not begin like an SQLite journal")
     try directory.write([1], to: "backup/Info.db-wal")
     #expect(try open(directory).findings.count == 1)
   }
 
-  @Test("A log of an encrypted list is reported and not used")
+  @Test("A log of an encrypted manifest is reported and not used")
   func encrypted() throws {
     let directory = try TemporaryDirectory()
     let log = try logged(in: directory).log
     _ = try backup(in: directory, isEncrypted: true)
     try directory.write(log, to: "backup/\(Self.log)")
-    #expect(try unread(try open(directory)).reason == "Manifest.db is encrypted, or not a database")
+    #expect(try unreadJournal(of: try open(directory)).reason == "Manifest.db is encrypted, or not a database")
   }
 
   @Test("A log that is a link or too large is reported and not used")
@@ -200,34 +203,35 @@ struct JournalTests {
     var limits = BackupLimits()
     limits.journalByteCount = log.count - 1
     let archive = try BackupArchive.open(.path(directory.path("backup")), limits: limits)
-    #expect(try unread(archive).byteCount == Int64(log.count))
+    #expect(try unreadJournal(of: archive).byteCount == Int64(log.count))
     #expect(try paths(archive) == Self.early)
     try FileManager.default.removeItem(atPath: directory.path("backup/\(Self.log)"))
     try FileManager.default.createSymbolicLink(
       atPath: directory.path("backup/\(Self.log)"), withDestinationPath: "/etc/hostname")
-    #expect(try unread(try open(directory)).reason == "it is not a regular file")
+    #expect(try unreadJournal(of: try open(directory)).reason == "it is not a regular file")
   }
 
   @Test("A rewritten manifest contains the rows of the log, which is omitted", arguments: ["backup", "b.tar"])
-  func writtenAnew(form: String) throws {
+  func rewritten(source: String) throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
     try fixture.write(to: directory)
-    let list = try JournaledManifest.moving(
+    let manifest = try JournaledManifest.moving(
       "Library/fifteen", "Library/sixteen", of: try directory.read("backup/Manifest.db"))
-    try directory.write(list.database, to: "backup/Manifest.db")
-    try directory.write(list.log, to: "backup/\(Self.log)")
+    try directory.write(manifest.database, to: "backup/Manifest.db")
+    try directory.write(manifest.log, to: "backup/\(Self.log)")
     try directory.write([1], to: "backup/Manifest.db-shm")
     let rewriter = BackupRewriter(system: unsynced)
-    if form != "backup" {
+    if source != "backup" {
       _ = try rewriter.convert(
-        try open(directory), at: directory.path("backup"), to: BackupDestination(path: directory.path(form)))
+        try open(directory), at: directory.path("backup"), to: BackupDestination(path: directory.path(source)))
     }
-    let archive = try open(directory, form)
+    let archive = try open(directory, source)
     let outcome = try rewriter.reencrypt(
-      archive, at: directory.path(form), with: try fixture.protected("correct horse"), keys: archive.keybag.keys(""))
+      archive, at: directory.path(source), with: try fixture.keybagWithPassword("correct horse"),
+      keys: archive.keybag.keys(""))
     #expect(outcome.unrelatedFiles.isEmpty)
-    let copy = try open(directory, form)
+    let copy = try open(directory, source)
     #expect(copy.findings.isEmpty && readJournals(copy).isEmpty)
     let files = try copy.plainFiles(try copy.keybag.keys("correct horse"))
     #expect(files.count == 6 && files["HomeDomain-Library/fifteen"]?.bytes == Array("plain text here".utf8))

@@ -9,11 +9,11 @@ struct JournaledManifest {
   let log: [UInt8]
   let journal: [UInt8]
 
-  /// Runs statements on a list and copies the files before it is closed.
-  init(_ list: [UInt8], _ sql: String) throws {
+  /// Runs statements on a manifest, and copies its files before the connection is closed.
+  init(_ manifest: [UInt8], _ sql: String) throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("Manifest.db")
-    try directory.write(list, to: "Manifest.db")
+    try directory.write(manifest, to: "Manifest.db")
     var connection: OpaquePointer?
     defer { sqlite3_close(connection) }
     guard sqlite3_open(path, &connection) == SQLITE_OK, sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK else {
@@ -25,11 +25,11 @@ struct JournaledManifest {
   }
 
   /// Moves the rows of two paths to the log, with a commit for each.
-  static func moving(_ first: String, _ second: String, of list: [UInt8]) throws -> JournaledManifest {
+  static func moving(_ first: String, _ second: String, of manifest: [UInt8]) throws -> JournaledManifest {
     let late = "relativePath IN ('\(first)', '\(second)')"
     let insert = ["\(first)", "\(second)"].map { "INSERT INTO Files SELECT * FROM late WHERE relativePath = '\($0)';" }
     return try JournaledManifest(
-      list,
+      manifest,
       """
       CREATE TEMP TABLE late AS SELECT * FROM Files WHERE \(late); DELETE FROM Files WHERE \(late); VACUUM;
       PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; \(insert.joined())
@@ -37,9 +37,9 @@ struct JournaledManifest {
   }
 
   /// Leaves a change that exceeded SQLite's cache unfinished, so that a part of it is in the file.
-  static func unfinished(_ list: [UInt8]) throws -> JournaledManifest {
+  static func unfinished(_ manifest: [UInt8]) throws -> JournaledManifest {
     try JournaledManifest(
-      list,
+      manifest,
       """
       PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; DELETE FROM Files;
       WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 300)

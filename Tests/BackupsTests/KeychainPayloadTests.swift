@@ -37,9 +37,10 @@ struct KeychainPayloadTests {
   /// Returns the sample's payload, encrypted with a new key, and its record.
   private func payload(_ sample: borrowing SampleBackup) throws -> (record: FileRecord, stored: [UInt8]) {
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "payload"))
-    let field = try sample.keys.wrapFileKey(key, keyClass: .fileComplete)
+    let wrappedKey = try sample.keys.wrapFileKey(key, keyClass: .fileComplete)
     let record = FileRecord(
-      relativePath: KeychainPayload.relativePath, encryptionKey: try ClassWrappedKey(parsing: field), mode: 0o100600,
+      relativePath: KeychainPayload.relativePath, encryptionKey: try ClassWrappedKey(parsing: wrappedKey),
+      mode: 0o100600,
       size: Int64(try sample.contents.keychainFile.count), protectionClass: .fileComplete)
     return (record, try FileCipher.encrypt(sample.contents.keychainFile, key: key))
   }
@@ -60,8 +61,7 @@ struct KeychainPayloadTests {
     let opened = try archive(sample, rows: try row(record), payload: stored).keychainFile(with: sample.keys)
     #expect(try opened.bytes == sample.contents.keychainFile)
     #expect(opened.notes.isEmpty)
-    let flags = [33, 137, 0]
-    for flags in flags {
+    for flags in [33, 137, 0] {
       let archive = try archive(sample, rows: try row(record, flags: flags), payload: stored)
       #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     }
@@ -79,7 +79,7 @@ struct KeychainPayloadTests {
     #expect(opened.notes == [.sizeDiffers(recorded: record.size, found: Int64(opened.bytes.count))])
   }
 
-  @Test("The keychain file is found in a list that is encrypted without padding")
+  @Test("The keychain file is found in a manifest that is encrypted without padding")
   func unpaddedDatabase() throws {
     let sample = try SampleBackup()
     let (record, stored) = try payload(sample)
@@ -119,9 +119,9 @@ struct KeychainPayloadTests {
   func damage() throws {
     let sample = try SampleBackup()
     var files = try sample.storedFiles()
-    let whole = try #require(files[Self.path])
-    for count in [0, 1, 16, whole.count - 16, whole.count - 1] {
-      files[Self.path] = Array(whole.prefix(count))
+    let complete = try #require(files[Self.path])
+    for count in [0, 1, 16, complete.count - 16, complete.count - 1] {
+      files[Self.path] = Array(complete.prefix(count))
       #expect(try failure(sample, try open(packed(files)))?.category == .damaged, "\(count) bytes")
     }
     var (record, stored) = try payload(sample)
@@ -130,7 +130,7 @@ struct KeychainPayloadTests {
   }
 
   @Test("The keys of another backup do not decrypt the keychain file")
-  func foreignKeys() throws {
+  func otherKeys() throws {
     let sample = try SampleBackup()
     let other = try SampleBackup(seed: "other")
     let error = try #require(try failure(other, try open(packed(try sample.storedFiles()))))
@@ -151,8 +151,8 @@ struct KeychainPayloadTests {
     let error = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: keys) }
     #expect(error?.category == .damaged)
     let noPassword: Secret? = nil
-    let closed = try keybag.unlock(password: noPassword, deviceKey: deviceKey)
-    let locked = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: closed) }
+    let lockedKeys = try keybag.unlock(password: noPassword, deviceKey: deviceKey)
+    let locked = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: lockedKeys) }
     #expect(locked?.category == .wrongPassword)
   }
 
@@ -177,47 +177,61 @@ struct KeychainPayloadTests {
     files[Self.path]?[40] ^= 1
     let changed = try open(packed(files)).keychainFile()
     #expect(try changed.notes == [.digestDiffers] && changed.bytes != sample.contents.keychainFile)
-    let closed = #expect(throws: KeyhaulError.self) {
+    let locked = #expect(throws: KeyhaulError.self) {
       try open(packed(try SampleBackup().storedFiles())).keychainFile()
     }
-    #expect(closed?.category == .wrongPassword)
+    #expect(locked?.category == .wrongPassword)
   }
 }
 
 @Suite("The published synthetic backup")
-struct SyntheticBackupTests {
-  @Test("The synthetic backup opens with its password, including its items")
-  func opens() throws {
-    let vectors = try TestVectors.section("synthetic_backup")
-    let directory = try TemporaryDirectory()
-    let keybag = try Keybag(parsing: try vectors["keybag_hex"].bytes)
+final class SyntheticBackupTests {
+  private let directory: TemporaryDirectory
+  private let vectors: TestVectors
+  private let keybag: Keybag
+  private let keys: ClassKeys
+  /// The encrypted items, and the keychain file that contains them.
+  private let items: [KeychainBackupFile.Entry]
+  private let keychain: [UInt8]
+
+  /// Writes the backup from its parts in the vectors.
+  init() throws {
+    directory = try TemporaryDirectory()
+    vectors = try TestVectors.section("synthetic_backup")
+    keybag = try Keybag(parsing: try vectors["keybag_hex"].bytes)
     let password: Secret? = Secret(utf8: try vectors["password"].string)
     let deviceKey: DeviceKey? = nil
-    let keys = try keybag.unlock(password: password, deviceKey: deviceKey)
-
-    var items: [KeychainBackupFile.Entry] = []
-    for item in try vectors["items"].elements.prefix(4) {
-      let kind = try #require(ItemKind(rawValue: try item["table"].string))
-      let blob = try item["v_Data_hex"].bytes
-      items.append(.init(kind: kind, blob: blob, persistentReference: try item["v_PersistentRef_hex"].bytes))
+    keys = try keybag.unlock(password: password, deviceKey: deviceKey)
+    items = try vectors["items"].elements.prefix(4).map { item in
+      KeychainBackupFile.Entry(
+        kind: try #require(ItemKind(rawValue: try item["table"].string)), blob: try item["v_Data_hex"].bytes,
+        persistentReference: try item["v_PersistentRef_hex"].bytes)
     }
-    let keychain = try KeychainBackupFile(keybagUUID: keybag.uuidText, entries: items).serialized()
+    keychain = try KeychainBackupFile(keybagUUID: keybag.uuidText, entries: items).serialized()
+    try writeFiles()
+    try writePropertyLists()
+  }
 
+  /// Writes the payloads and the encrypted manifest database.
+  private func writeFiles() throws {
     var rows = ""
     for file in try vectors["files"].elements {
       let record = try file["file_blob_hex"].bytes
       let identifier = try file["fileID"].string
       rows += ExternalDatabase.row(
         identifier, try file["domain"].string, try file["relativePath"].string, try file["flags"].integer, record)
-      if let field = try FileRecord(archive: record).encryptionKey {
+      if let wrappedKey = try FileRecord(archive: record).encryptionKey {
         let plain = identifier == KeychainPayload.fileIdentifier ? keychain : Array("sixteen bytes...".utf8)
-        let stored = try FileCipher.encrypt(plain, key: try keys.unwrapFileKey(field.serialized()))
+        let stored = try FileCipher.encrypt(plain, key: try keys.unwrapFileKey(wrappedKey.serialized()))
         try directory.write(stored, to: "\(identifier.prefix(2))/\(identifier)")
       }
     }
     let manifestKey = Secret(copying: try vectors["manifest_key_hex"].bytes)
     let database = try ExternalDatabase.bytes(ExternalDatabase.schema + rows)
     try directory.write(try FileCipher.encrypt(database, key: manifestKey), to: "Manifest.db")
+  }
+
+  private func writePropertyLists() throws {
     let manifest: PropertyDictionary = [
       "BackupKeyBag": .data(try vectors["keybag_hex"].bytes), "IsEncrypted": .boolean(true), "Version": .string("10.0"),
       "ManifestKey": .data(try vectors["manifest_key_field_hex"].bytes),
@@ -226,35 +240,47 @@ struct SyntheticBackupTests {
     try directory.write(try BinaryPlist.encode(.dictionary(manifest)), to: "Manifest.plist")
     try directory.write(
       try BinaryPlist.encode(.dictionary(["SnapshotState": .string("finished")])), to: "Status.plist")
+  }
 
+  @Test("The synthetic backup opens with its password, and all of its files are stored")
+  func files() throws {
     let archive = try BackupArchive.open(.path(directory.path))
     #expect(archive.device.productVersion == "17.0")
     #expect(try archive.storedFiles().count == 3)
-    let listing = try archive.fileList(with: keys).listing()
+    let fileList = try archive.fileList(with: keys)
+    let listing = try fileList.listing()
     #expect(listing.fileCount == 3)
     #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 2])
     #expect(listing.unreadableRowCount == 0)
-    let list = try archive.fileList(with: keys)
-    #expect(try list.listing(against: try archive.storedFiles()).missingCount == 0)
-    let nothing = StoredPayloads()
+    #expect(try fileList.listing(against: try archive.storedFiles()).missingCount == 0)
+  }
+
+  @Test("Without stored payloads, all regular files of the synthetic backup are missing")
+  func missingFiles() throws {
+    let fileList = try BackupArchive.open(.path(directory.path)).fileList(with: keys)
+    let noPayloads = StoredPayloads()
     var missing: Set<String> = []
-    let counted = try list.listing(against: nothing) { (file, _) throws(KeyhaulError) in
-      if nothing.lacks(file) { missing.insert(file.fileIdentifier) }
+    let listing = try fileList.listing(against: noPayloads) { (file, _) throws(KeyhaulError) in
+      if noPayloads.lacks(file) { missing.insert(file.fileIdentifier) }
     }
     let regular = try vectors["files"].elements.filter { try $0["flags"].integer == 1 }
     #expect(missing == Set(try regular.map { try $0["fileID"].string }))
-    #expect(counted.missingCount == missing.count)
-    let opened = try archive.keychainFile(with: keys)
+    #expect(listing.missingCount == missing.count)
+  }
+
+  @Test("The keychain of the synthetic backup has its items, in the order of their kinds")
+  func keychainFile() throws {
+    let opened = try BackupArchive.open(.path(directory.path)).keychainFile(with: keys)
     #expect(opened.bytes == keychain)
     #expect(opened.file.keybagUUID == keybag.uuidText)
     #expect(
       opened.file.entries.map(\.kind)
-        == [.genericPassword, .genericPassword, .internetPassword, .genericPassword].sorted())
+        == [.genericPassword, .genericPassword, .internetPassword, .genericPassword].inFileOrder())
     #expect(Set(opened.file.entries.compactMap(\.blob)) == Set(items.compactMap(\.blob)))
   }
 }
 
 extension [ItemKind] {
   /// Returns the kinds in the order of a keychain file.
-  fileprivate func sorted() -> [ItemKind] { ItemKind.allCases.flatMap { kind in filter { $0 == kind } } }
+  fileprivate func inFileOrder() -> [ItemKind] { ItemKind.allCases.flatMap { kind in filter { $0 == kind } } }
 }

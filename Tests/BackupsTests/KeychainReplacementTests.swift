@@ -11,8 +11,8 @@ import Testing
 struct KeychainReplacementTests {
   static let names = ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"]
 
-  /// Returns a keychain file with an additional item.
-  private func longer(_ archive: BackupArchive, _ keys: ClassKeys) throws -> [UInt8] {
+  /// Returns the backup's keychain file with an additional item.
+  private func fileWithExtraItem(_ archive: BackupArchive, _ keys: ClassKeys) throws -> [UInt8] {
     var file = try archive.keychainFile(with: keys).file
     file.entries.append(
       .init(kind: .key, blob: try SeededRandomSource(seed: "more").bytes(500), persistentReference: nil))
@@ -27,7 +27,7 @@ struct KeychainReplacementTests {
     if hasPassword {
       let archive = try BackupArchive.open(.path(path))
       _ = try BackupRewriter(system: unsynced).reencrypt(
-        archive, at: path, with: try fixture.protected("one"), keys: archive.keybag.keys(""))
+        archive, at: path, with: try fixture.keybagWithPassword("one"), keys: archive.keybag.keys(""))
     }
     let target = BackupDestination(path: directory.path(name))
     _ = try BackupRewriter(system: unsynced).convert(try BackupArchive.open(.path(path)), at: path, to: target)
@@ -49,7 +49,7 @@ struct KeychainReplacementTests {
     let old = try makeBackup(name, in: directory, hasPassword: hasPassword)
     let password = hasPassword ? "one" : ""
     let before = try old.plainFiles(old.keybag.keys(password))
-    let file = try longer(old, old.keybag.keys(password))
+    let file = try fileWithExtraItem(old, old.keybag.keys(password))
     let path = directory.path(name)
     _ = try replace(old, at: path, with: file, password)
 
@@ -73,17 +73,17 @@ struct KeychainReplacementTests {
     let directory = try TemporaryDirectory()
     let old = try makeBackup("b/", in: directory, hasPassword: hasPassword)
     let password = hasPassword ? "one" : ""
-    func facts() throws -> [String: [FileAttributeKey: String]] {
-      try bytes(in: directory, "b").keys.reduce(into: [:]) { facts, path in
+    func attributes() throws -> [String: [FileAttributeKey: String]] {
+      try bytes(in: directory, "b").keys.reduce(into: [:]) { attributes, path in
         let all = try FileManager.default.attributesOfItem(atPath: directory.path("b/\(path)"))
-        facts[path] = [.modificationDate, .posixPermissions, .systemFileNumber].reduce(into: [:]) {
+        attributes[path] = [.modificationDate, .posixPermissions, .systemFileNumber].reduce(into: [:]) {
           $0[$1] = "\(all[$1] ?? "none")"
         }
       }
     }
-    let (stored, before) = (try bytes(in: directory, "b"), try facts())
-    _ = try replace(old, at: directory.path("b"), with: longer(old, old.keybag.keys(password)), password)
-    let (now, after) = (try bytes(in: directory, "b"), try facts())
+    let (stored, before) = (try bytes(in: directory, "b"), try attributes())
+    _ = try replace(old, at: directory.path("b"), with: fileWithExtraItem(old, old.keybag.keys(password)), password)
+    let (now, after) = (try bytes(in: directory, "b"), try attributes())
     // Without a password, the sample has no seal.
     let changed = ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)", "Keyhaul.seal"]
     #expect(stored.keys == now.keys)
@@ -98,7 +98,7 @@ struct KeychainReplacementTests {
     let directory = try TemporaryDirectory()
     let old = try makeBackup("b/", in: directory, hasPassword: true)
     let stored = try bytes(in: directory, "b")
-    let file = try longer(old, old.keybag.keys("one"))
+    let file = try fileWithExtraItem(old, old.keybag.keys("one"))
     let system = FileSystem { call in
       switch call {
       case .link: .failure(.notSupported)
@@ -119,7 +119,7 @@ struct KeychainReplacementTests {
   func everyCall(name: String, fault: FileSystem.InjectedFault) throws {
     let directory = try TemporaryDirectory()
     let old = try makeBackup(name, in: directory, hasPassword: true)
-    let file = try longer(old, old.keybag.keys("one"))
+    let file = try fileWithExtraItem(old, old.keybag.keys("one"))
     let path = directory.path(name)
     for call in fault.calls(among: FaultInjectionTests.faults) {
       let before = try tree(directory.path)
@@ -141,7 +141,7 @@ struct KeychainReplacementTests {
   func changedMeanwhile() throws {
     let directory = try TemporaryDirectory()
     let old = try makeBackup("b/", in: directory, hasPassword: true)
-    let file = try longer(old, old.keybag.keys("one"))
+    let file = try fileWithExtraItem(old, old.keybag.keys("one"))
     _ = try replace(old, at: directory.path("b"), with: file, "one")
     let before = try bytes(in: directory, "b")
     let changed = #expect(throws: KeyhaulError.self) {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Backups
 
-@Suite("Writing large keychains by item")
+@Suite("Writing large keychains item by item")
 struct KeychainSpoolTests {
   private typealias Entry = KeychainBackupFile.Entry
 
@@ -41,7 +41,7 @@ struct KeychainSpoolTests {
   }
 
   @Test(
-    "A keychain written by item equals one from memory, and only a large one is in a temporary file",
+    "A keychain written item by item equals one written from memory, and only a large one is in a temporary file",
     arguments: [true, false], [true, false])
   func same(isLarge: Bool, hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
@@ -53,13 +53,13 @@ struct KeychainSpoolTests {
 
     let directory = try TemporaryDirectory()
     try write(keychain, sample, to: .directory(directory.path("spooled")))
-    try write(SealedKeychain(file), sample, to: .directory(directory.path("held")))
-    #expect(try tree(directory.path("spooled")) == tree(directory.path("held")))
-    #expect(try tree(directory.path("held")).count == 7)
+    try write(SealedKeychain(file), sample, to: .directory(directory.path("memory")))
+    #expect(try tree(directory.path("spooled")) == tree(directory.path("memory")))
+    #expect(try tree(directory.path("memory")).count == 7)
     for format in [ContainerFormat.tar, .zip] {
       try write(keychain, sample, to: .file(directory.path("spooled.\(format)"), format))
-      try write(SealedKeychain(file), sample, to: .file(directory.path("held.\(format)"), format))
-      #expect(try directory.read("spooled.\(format)") == directory.read("held.\(format)"))
+      try write(SealedKeychain(file), sample, to: .file(directory.path("memory.\(format)"), format))
+      #expect(try directory.read("spooled.\(format)") == directory.read("memory.\(format)"))
     }
     let archive = try BackupArchive.open(.path(directory.path("spooled")))
     let payload = try archive.keychainFile(with: sample.keys)
@@ -105,20 +105,20 @@ struct KeychainSpoolTests {
     let reads = Locked(0)
     let directory = try TemporaryDirectory()
     // The items are read in at least eleven portions, then the encrypted file for its digest and for writing.
-    for good in [0, 1, 7, 20, 60] {
+    for successCount in [0, 1, 7, 20, 60] {
       reads.withLock { $0 = 0 }
       let failing = FileSystem { call in
         guard call == .read else { return call == .sync ? .omitted : nil }
         return reads.withLock { reads in
           reads += 1
-          return reads > good ? .failure(.ioError) : nil
+          return reads > successCount ? .failure(.ioError) : nil
         }
       }
       let keychain = try spooled(try entries(large: true), sample.contents.keybag, system: failing)
       let error = #expect(throws: KeyhaulError.self) {
         try write(keychain, sample, to: .file(directory.path("b.tar"), .tar), system: failing)
       }
-      #expect(error?.code == .unreadable, "\(good)")
+      #expect(error?.code == .unreadable, "\(successCount)")
       #expect(error?.reason == "a temporary file: input/output error")
       #expect(try tree(directory.path).isEmpty)
     }

@@ -10,8 +10,6 @@ import Testing
 
 @Suite("Manifests that are too large for memory")
 struct LargeManifestTests {
-  private static let password = "correct horse"
-
   /// Creates an encrypted database above the minimum size for a file.
   private func database(_ rowCount: Int, blobByteCount: Int) throws -> [UInt8] {
     try ExternalDatabase.bytes(
@@ -23,7 +21,7 @@ struct LargeManifestTests {
   }
 
   @Test(
-    "Reads by page and at 2,000 random positions (400 in a quick run) return the same bytes",
+    "Reads page by page and at 2,000 random positions (400 in a quick run) return the same bytes",
     arguments: [false, true])
   func anywhere(isEncrypted: Bool) throws {
     let plain = try database(300, blobByteCount: 1000)
@@ -47,53 +45,53 @@ struct LargeManifestTests {
     #expect(throws: KeyhaulError.self) { try check(plain.count - 10, 11) }
   }
 
-  @Test("A large list in an unlinked file or in memory has the same content")
-  func bothPlaces() throws {
+  @Test("A large manifest has the same content in an unlinked file and in memory")
+  func bothStorages() throws {
     let plain = try database(2000, blobByteCount: 5000)
     #expect(plain.count > ManifestStorage.minimumFileByteCount)
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "large"))
     let encrypted = try FileCipher.encrypt(plain, key: key)
     var digests: [[UInt8]] = []
     for storage in [ManifestStorage.temporaryFile, .memory] {
-      let stored = try collected(encrypted, storage)
+      let stored = try spooled(encrypted, storage)
       #expect(stored.isInFile == (storage == .temporaryFile))
       #expect(stored.byteCount == encrypted.count)
       digests.append(stored.sha256)
-      let list = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
+      let fileList = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
       var count = 0
-      try list.forEachFile { (file) throws(KeyhaulError) in
+      try fileList.forEachFile { (file) throws(KeyhaulError) in
         count += 1
         // A nested query.
         if count.isMultiple(of: 500), let path = file.relativePath {
-          let again = #expect(throws: KeyhaulError.self) {
-            try list.file(domain: "HomeDomain", relativePath: path)
+          let nested = #expect(throws: KeyhaulError.self) {
+            try fileList.file(domain: "HomeDomain", relativePath: path)
           }
-          #expect(again?.code == .hostile)
+          #expect(nested?.code == .hostile)
         }
       }
       #expect(count == 2000)
-      #expect(try list.listing().unreadableRowCount == 2000)
+      #expect(try fileList.listing().unreadableRowCount == 2000)
     }
     #expect(digests[0] == digests[1])
     #expect(digests[0] == (try Digest.sha256(encrypted)))
   }
 
-  @Test("A large list leaves no temporary file and no plaintext on disk")
+  @Test("A large manifest leaves no temporary file and no plaintext on disk")
   func noTrace() throws {
-    let marked = "INSERT INTO Files VALUES ('x', 'planted-in-the-list', NULL, 0, NULL);"
+    let insert = "INSERT INTO Files VALUES ('x', 'planted-in-the-manifest', NULL, 0, NULL);"
     let plain = try ExternalDatabase.bytes(
-      ExternalDatabase.schema + marked + "INSERT INTO Files VALUES ('y', NULL, NULL, 0, zeroblob(9000000));")
+      ExternalDatabase.schema + insert + "INSERT INTO Files VALUES ('y', NULL, NULL, 0, zeroblob(9000000));")
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "trace"))
     let before = try names()
-    let stored = try collected(try FileCipher.encrypt(plain, key: key), .temporaryFile)
+    let stored = try spooled(try FileCipher.encrypt(plain, key: key), .temporaryFile)
     #expect(stored.isInFile)
-    let list = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
-    #expect(try list.listing().unreadableRowCount == 2)
+    let fileList = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
+    #expect(try fileList.listing().unreadableRowCount == 2)
     #expect(try names().subtracting(before).isEmpty)
     let bytes = try stored.bytes()
     #expect(!bytes.isEmpty)
-    #expect(Data(bytes).range(of: Data("planted-in-the-list".utf8)) == nil)
-    #expect(Data(plain).range(of: Data("planted-in-the-list".utf8)) != nil)
+    #expect(Data(bytes).range(of: Data("planted-in-the-manifest".utf8)) == nil)
+    #expect(Data(plain).range(of: Data("planted-in-the-manifest".utf8)) != nil)
   }
 
   @Test("The error for a lack of temporary space has the location and advice")
@@ -110,14 +108,14 @@ struct LargeManifestTests {
   }
 
   @Test("A failure to read the temporary file is not reported as damage", arguments: [0, 1, 2, 40, 100, 139])
-  func unreadable(good: Int) throws {
+  func unreadable(successfulReads: Int) throws {
     let plain = try database(2000, blobByteCount: 5000)
     let reads = Locked(0)
     let system = FileSystem { call in
       guard call == .read else { return nil }
       return reads.withLock { reads in
         reads += 1
-        return reads > good ? .failure(.ioError) : nil
+        return reads > successfulReads ? .failure(.ioError) : nil
       }
     }
     var collector = try SpooledDataBuilder(.temporaryFile, system: system)
@@ -130,14 +128,14 @@ struct LargeManifestTests {
     #expect(error?.reason == "a temporary file: input/output error")
   }
 
-  @Test("A list below the minimum size is in memory, and at the minimum size in a file")
+  @Test("Data below the minimum size is stored in memory, and other data in a file")
   func threshold() throws {
     let limit = ManifestStorage.minimumFileByteCount
-    #expect(try collected([UInt8](repeating: 1, count: limit - 1), .temporaryFile).isInFile == false)
-    #expect(try collected([UInt8](repeating: 1, count: limit), .temporaryFile).isInFile)
+    #expect(try spooled([UInt8](repeating: 1, count: limit - 1), .temporaryFile).isInFile == false)
+    #expect(try spooled([UInt8](repeating: 1, count: limit), .temporaryFile).isInFile)
   }
 
-  private func collected(_ bytes: [UInt8], _ storage: ManifestStorage) throws -> SpooledData {
+  private func spooled(_ bytes: [UInt8], _ storage: ManifestStorage) throws -> SpooledData {
     var collector = try SpooledDataBuilder(storage, system: .real)
     for start in stride(from: 0, to: bytes.count, by: 1 << 18) {
       try Array(bytes[start..<min(start + 1 << 18, bytes.count)]).withUnsafeBytes { try collector.append($0) }

@@ -16,8 +16,8 @@ struct LeftoverTests {
       of: archive, at: path, with: keybag, keys: archive.keybag.keys(SampleBackup.password))
   }
 
-  @Test("Leftovers next to a backup are found by their names, with their content")
-  func found() throws {
+  @Test("Leftovers next to a backup are recognized by their names, and their contents are classified")
+  func recognized() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     #expect(BackupLeftover.all(beside: directory.path("b")).isEmpty)
@@ -28,14 +28,14 @@ struct LeftoverTests {
     try directory.write([1], to: ".b.5.tmp/51/x")
     // Names of other backups, without a random part, or of other programs.
     for name in [".c.1f.tmp", ".b..tmp", ".b.xyz.tmp", "b.1f.tmp", ".b.1f"] { try directory.write([1], to: name) }
-    let found = BackupLeftover.all(beside: directory.path("b"))
+    let leftovers = BackupLeftover.all(beside: directory.path("b"))
     #expect(
-      found.map { ($0.path as NSString).lastPathComponent } == [
+      leftovers.map { ($0.path as NSString).lastPathComponent } == [
         ".b.1f.tmp", ".b.2a.old", ".b.3.tmp", ".b.4.tmp", ".b.5.tmp",
       ])
-    #expect(found.map(\.content) == [.plain, .encrypted, .plain, .unknown, .unknown])
-    #expect(found.map(\.isRemovedByNextWrite) == [true, false, true, true, true])
-    #expect(BackupLeftover.all(beside: directory.path("b/")) == found)
+    #expect(leftovers.map(\.content) == [.plain, .encrypted, .plain, .unknown, .unknown])
+    #expect(leftovers.map(\.isRemovedByNextWrite) == [true, false, true, true, true])
+    #expect(BackupLeftover.all(beside: directory.path("b/")) == leftovers)
   }
 
   @Test("A temporary file of a running process is not a leftover")
@@ -51,12 +51,12 @@ struct LeftoverTests {
 
   @Test(
     "The next change of a backup's password removes its leftovers", arguments: ["b/", "b.tar"])
-  func swept(place: String) throws {
+  func swept(destination: String) throws {
     let directory = try TemporaryDirectory()
-    let path = directory.path(place)
-    let name = place.replacing("/", with: "")
+    let path = directory.path(destination)
+    let name = destination.replacing("/", with: "")
     try SampleBackup().write(to: BackupDestination(path: path))
-    if place == "b/" {
+    if destination == "b/" {
       try SampleBackup(hasPassword: false).write(to: .directory(directory.path(".b.1f.tmp")))
     } else {
       try SampleBackup(hasPassword: false).write(to: .file(directory.path(".b.tar.1f.tmp"), .tar))
@@ -66,8 +66,8 @@ struct LeftoverTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == [name])
   }
 
-  @Test("A leftover with a foreign file is not removed")
-  func foreign() throws {
+  @Test("A leftover with an unrelated file is not removed")
+  func unrelated() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     try SampleBackup().write(to: .directory(directory.path(".b.1f.tmp")))

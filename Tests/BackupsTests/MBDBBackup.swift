@@ -51,15 +51,15 @@ struct MBDBBackup {
     _ sample: borrowing SampleBackup, domain: String, path: String, _ plain: [UInt8], keyClass: UInt8
   ) throws {
     var stored = plain
-    var field: [UInt8]?
+    var wrappedKey: [UInt8]?
     if sample.contents.isEncrypted {
       let key = try Secret(count: 32, from: SeededRandomSource(seed: path))
-      field = try sample.keys.wrapFileKey(key, keyClass: KeyClass(rawValue: UInt32(keyClass)))
+      wrappedKey = try sample.keys.wrapFileKey(key, keyClass: KeyClass(rawValue: UInt32(keyClass)))
       stored = try FileCipher.encrypt(plain, key: key)
     }
     files.append((Self.identifier(domain, path), stored))
     append(
-      domain: domain, path: path, digest: SHA1.hash(stored), key: field, mode: 0o100644, size: plain.count,
+      domain: domain, path: path, digest: SHA1.hash(stored), key: wrappedKey, mode: 0o100644, size: plain.count,
       keyClass: keyClass, attributes: path == Self.notePath ? [("com.example.mark", [1, 2, 3])] : [])
   }
 
@@ -67,14 +67,14 @@ struct MBDBBackup {
     domain: String, path: String, target: String? = nil, digest: [UInt8]? = nil, key: [UInt8]? = nil, mode: Int,
     size: Int = 0, keyClass: UInt8, attributes: [(String, [UInt8])] = []
   ) {
-    func number(_ value: Int, _ count: Int) -> [UInt8] {
+    func integer(_ value: Int, _ count: Int) -> [UInt8] {
       (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
     }
-    func data(_ bytes: [UInt8]?) -> [UInt8] { bytes.map { number($0.count, 2) + $0 } ?? [0xFF, 0xFF] }
+    func data(_ bytes: [UInt8]?) -> [UInt8] { bytes.map { integer($0.count, 2) + $0 } ?? [0xFF, 0xFF] }
     records +=
       data(FileTreeBackup.bytes(domain)) + data(FileTreeBackup.bytes(path)) + data(target.map(FileTreeBackup.bytes))
-    records += data(digest) + data(key) + number(mode, 2) + number(77, 8) + number(501, 4) + number(501, 4)
-    records += number(1_400_000_000, 4) + number(1_400_000_001, 4) + number(1_400_000_002, 4) + number(size, 8)
+    records += data(digest) + data(key) + integer(mode, 2) + integer(77, 8) + integer(501, 4) + integer(501, 4)
+    records += integer(1_400_000_000, 4) + integer(1_400_000_001, 4) + integer(1_400_000_002, 4) + integer(size, 8)
     records += [keyClass, UInt8(attributes.count)]
     for (name, value) in attributes { records += data(FileTreeBackup.bytes(name)) + data(value) }
   }

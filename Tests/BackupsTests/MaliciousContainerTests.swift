@@ -5,7 +5,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-/// A hostile name or type of an entry in a container with a complete backup.
+/// A malicious name or type of an entry in a container with a complete backup.
 struct MaliciousEntry: Sendable, CustomTestStringConvertible {
   let testDescription: String
   var name: [UInt8] = Array("x".utf8)
@@ -80,8 +80,8 @@ struct MaliciousContainerTests {
     var error: KeyhaulError?
     do {
       _ = try BackupArchive.open(.path(victim.path("below/here/archive")))
-    } catch let found {
-      error = found
+    } catch let thrown {
+      error = thrown
     }
     #expect(error?.code == code)
     #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "no error")")
@@ -95,13 +95,13 @@ struct MaliciousContainerTests {
     return tar.finished()
   }
 
-  @Test("A tar with a hostile entry is refused, and the disk is unchanged", arguments: names + links)
+  @Test("A tar with a malicious entry is refused, and the disk is unchanged", arguments: names + links)
   func tarEntry(_ entry: MaliciousEntry) throws {
     let sample = try SampleBackup()
     try expectRefusal(try tar(sample, entry), entry.code, entry.reason)
   }
 
-  @Test("A zip with a hostile entry is refused, and the disk is unchanged", arguments: names + links)
+  @Test("A zip with a malicious entry is refused, and the disk is unchanged", arguments: names + links)
   func zipEntry(_ entry: MaliciousEntry) throws {
     let sample = try SampleBackup()
     var zip = ZipFixture()
@@ -144,10 +144,10 @@ struct MaliciousContainerTests {
       ([0xFF, 0xFE, 0x41], "\\xFF\\xFEA"), ([0xC3], "\\xC3"), ([0xED, 0xA0, 0x80], "\\xED\\xA0\\x80"),
       ([0xC3, 0xA9, 0xE9], "\u{E9}\\xE9"),
     ] as [([UInt8], String)])
-  func namesThatAreNotText(name: [UInt8], shown: String) throws {
+  func namesThatAreNotText(name: [UInt8], displayed: String) throws {
     var tar = TarFixture()
     tar.add(nameBytes: name + Array("/../x".utf8), [1])
-    try expectRefusal(tar.finished(), .hostile, "entry 1 is named \"\(shown)/../x\"; a part of its name is \"..\"")
+    try expectRefusal(tar.finished(), .hostile, "entry 1 is named \"\(displayed)/../x\"; a part of its name is \"..\"")
   }
 
   @Test("A tar with a link to a non-ASCII name is refused", arguments: ["1", "2"])
@@ -167,25 +167,25 @@ struct MaliciousContainerTests {
     try expectRefusal(zip.finished(), .hostile, "\\u{0}")
   }
 
-  @Test("A large zip with 64-bit numbers and hostile names is refused")
-  func largeZips() throws {
+  @Test("A large zip with 64-bit numbers and malicious names is refused")
+  func zip64() throws {
     let sample = try SampleBackup()
     var zip = ZipFixture()
     for file in try sample.storedFiles() { zip.add(file.path, file.bytes) }
-    let keychain = try open(zip.finishedAsLarge()).keychainFile(with: sample.keys)
+    let keychain = try open(zip.finishedAsZip64()).keychainFile(with: sample.keys)
     #expect(try keychain.bytes == sample.contents.keychainFile)
     // Both end records may have a number, but only the same one.
-    let (count, size, offset) = zip.numbers
-    for short in [zip.numbers, (count, -1, -1), (-1, size, -1), (-1, -1, offset)] {
-      #expect(throws: Never.self) { try open(zip.finishedAsLarge(short: short)) }
+    let (count, size, offset) = zip.endRecord
+    for endRecord in [zip.endRecord, (count, -1, -1), (-1, size, -1), (-1, -1, offset)] {
+      #expect(throws: Never.self) { try open(zip.finishedAsZip64(endRecord: endRecord)) }
     }
-    for short in [(count + 1, -1, -1), (-1, size + 1, -1), (-1, -1, offset + 1), (count, size, offset - 1)] {
-      try expectRefusal(zip.finishedAsLarge(short: short), .damaged, "two end records do not agree")
+    for endRecord in [(count + 1, -1, -1), (-1, size + 1, -1), (-1, -1, offset + 1), (count, size, offset - 1)] {
+      try expectRefusal(zip.finishedAsZip64(endRecord: endRecord), .damaged, "two end records do not agree")
     }
     zip.add(nameBytes: Array("a\u{0}b".utf8), [1])
-    try expectRefusal(zip.finishedAsLarge(), .hostile, "\\u{0}")
-    try expectRefusal(zip.finishedAsLarge(directoryAt: 1 << 50), .damaged, "lies outside the file")
-    try expectRefusal(zip.finishedAsLarge(directoryAt: -1), .damaged, "lies outside the file")
+    try expectRefusal(zip.finishedAsZip64(), .hostile, "\\u{0}")
+    try expectRefusal(zip.finishedAsZip64(directoryAt: 1 << 50), .damaged, "lies outside the file")
+    try expectRefusal(zip.finishedAsZip64(directoryAt: -1), .damaged, "lies outside the file")
   }
 
   @Test("A zip with a wrong checksum is refused")
@@ -226,7 +226,7 @@ struct MaliciousContainerTests {
     try expectRefusal(tar.finished(), .hostile, "\"\\u{1B}[2J\\u{202E}..\\\\x\"")
   }
 
-  @Test("A tar with a file whose name ends with a slash is refused")
+  @Test("A zip with a file whose name ends with a slash is refused")
   func fileNamedLikeADirectory() throws {
     var zip = ZipFixture()
     zip.add("a/", [1, 2], mode: 0o100600)
@@ -271,7 +271,7 @@ struct MaliciousContainerTests {
     }
   }
 
-  @Test("Files other than backups are not backups, but not hostile")
+  @Test("Other files are refused because they are not backups, not as malicious")
   func notBackups() throws {
     var tar = TarFixture()
     tar.add("photo.jpg", [1, 2, 3])

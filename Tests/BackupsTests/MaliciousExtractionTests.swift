@@ -6,14 +6,14 @@ import Testing
 
 @testable import Backups
 
-@Suite("Extraction of hostile backups")
+@Suite("Extraction of malicious backups")
 struct MaliciousExtractionTests {
   @Test("No name, link, or file through a link is written outside the folder", arguments: [true, false])
   func victim(isEncrypted: Bool) throws {
     let directory = try TemporaryDirectory()
     try directory.write(Array("keep".utf8), to: "victim/file")
     try directory.write(Array("keep".utf8), to: "escape.txt")
-    let before = (try tree(directory.path("victim")), try directory.read("escape.txt"))
+    let (victimBefore, fileBefore) = (try tree(directory.path("victim")), try directory.read("escape.txt"))
     let outside = directory.path("victim")
     let backup = try FileTreeBackup(
       [
@@ -33,8 +33,8 @@ struct MaliciousExtractionTests {
     try backup.write(to: directory)
     for _ in 0..<2 {
       let result = try ExtractionTests.extract(backup, directory)
-      #expect(try tree(directory.path("victim")) == before.0)
-      #expect(try directory.read("escape.txt") == before.1)
+      #expect(try tree(directory.path("victim")) == victimBefore)
+      #expect(try directory.read("escape.txt") == fileBefore)
       #expect(
         try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == [
           "backup", "escape.txt", "out", "victim",
@@ -44,20 +44,20 @@ struct MaliciousExtractionTests {
       #expect(result.linkCount == 2 && result.leftOut == [.leadsOut: 6])
       #expect(result.fileCount == 12)
     }
-    let written = try standing(in: directory, "out")
+    let written = try entries(in: directory, "out")
     #expect(written["HomeDomain/%2E%2E/%2E%2E/escape.txt"]?.hasSuffix(" up") == true)
     #expect(written["%2E%2E/x"]?.hasSuffix(" domain") == true && written["..%2Fvictim/victim/file"] != nil)
     #expect(written["HomeDomain/out/file"]?.hasSuffix("is behind a link or is not a regular file") == true)
     #expect(written["HomeDomain/out"] == "directory 700" && written["HomeDomain/late"] == "directory 700")
     // All written links have targets in the folder, independent of other links.
     let root = directory.url("out").resolvingSymlinksInPath().path
-    for (path, what) in written where what.hasPrefix("link") && !path.hasSuffix("own") {
-      let end = directory.url("out/\(path)").resolvingSymlinksInPath().path
-      #expect(end == root || end.hasPrefix(root + "/"), "\(path)")
+    for (path, entry) in written where entry.hasPrefix("link") && !path.hasSuffix("own") {
+      let target = directory.url("out/\(path)").resolvingSymlinksInPath().path
+      #expect(target == root || target.hasPrefix(root + "/"), "\(path)")
     }
   }
 
-  @Test("A link in the place of an extracted directory is not followed in the next run")
+  @Test("A link that replaced an extracted directory is not followed by the next run")
   func planted() throws {
     let directory = try TemporaryDirectory()
     try directory.write(Array("keep".utf8), to: "victim/file")
@@ -82,7 +82,7 @@ struct MaliciousExtractionTests {
     ])
     try backup.write(to: directory)
     let result = try ExtractionTests.extract(backup, directory)
-    let written = try standing(in: directory, "out")
+    let written = try entries(in: directory, "out")
     let contents = written.values.filter { $0.hasPrefix("file") }.compactMap { $0.split(separator: " ").last }
     #expect(Set(contents).count == 14 && result.fileCount == 14)
     let folded = written.keys.map { $0.decomposedStringWithCanonicalMapping.lowercased() }
@@ -93,7 +93,7 @@ struct MaliciousExtractionTests {
     #expect(
       written["HomeDomain/Case"]?.hasSuffix(" 1") == true && written["HomeDomain/a%2Fb"]?.hasSuffix(" 12") == true)
     try ExtractionTests.extract(backup, directory, to: "again")
-    #expect(try standing(in: directory, "again") == written)
+    #expect(try entries(in: directory, "again") == written)
   }
 
   @Test("Invalid sizes and times of files do not affect the extraction")
@@ -113,7 +113,7 @@ struct MaliciousExtractionTests {
     let result = try ExtractionTests.extract(backup, directory)
     // A record with a negative size is reported, and no file is written.
     #expect(result.fileCount == 9 && result.faults == [.damaged: 2] && result.linkCount == 5)
-    let written = try standing(in: directory, "out")
+    let written = try entries(in: directory, "out")
     #expect(written["HomeDomain/ordinary"] == "file 644 1600000000 ordinary")
     for number in numbers {
       #expect(written["HomeDomain/size \(number)"] == (number < 0 ? nil : "file 644 1600000000 stored"))
@@ -132,7 +132,7 @@ struct MaliciousExtractionTests {
     try backup.write(to: directory)
     let result = try ExtractionTests.extract(backup, directory)
     #expect(result.fileCount == 1 && result.faults == [.hostile: 2])
-    #expect(try standing(in: directory, "out")["HomeDomain/file"] == "file 644 1600000000 true")
+    #expect(try entries(in: directory, "out")["HomeDomain/file"] == "file 644 1600000000 true")
   }
 
   @Test("Rows without a valid identifier are counted and not written")
@@ -144,8 +144,8 @@ struct MaliciousExtractionTests {
     ])
     try backup.write(to: directory)
     let archive = try BackupArchive.open(.path(directory.path("backup")))
-    let list = try archive.fileList(with: archive.keybag.keys(SampleBackup.password))
-    let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: { _ in true })
+    let fileList = try archive.fileList(with: archive.keybag.keys(SampleBackup.password))
+    let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), selecting: { _ in true })
     #expect(plan.rowWithoutIdentifierCount == 2 && plan.fileCount == 1)
     let copy = try BackupRewriter(system: unsynced).decrypt(
       archive, at: directory.path("backup"), to: BackupDestination(path: directory.path("clear/")),

@@ -7,13 +7,14 @@ import Testing
 
 @testable import Backups
 
+/// A schema that a manifest must not have, with the expected error.
 struct MaliciousSchema: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let sql: String
   let code: KeyhaulError.Code
   let reason: String
 
-  init(_ description: String, _ sql: String, _ code: KeyhaulError.Code = .hostile, _ reason: String) {
+  init(_ description: String, _ sql: String, _ code: KeyhaulError.Code, _ reason: String) {
     testDescription = description
     self.sql = sql
     self.code = code
@@ -50,7 +51,7 @@ struct MaliciousManifestTests {
     MaliciousSchema(
       "an index of a pattern", ExternalDatabase.schema + "CREATE INDEX i ON Files(domain LIKE 'x')", "\"i\""),
     MaliciousSchema(
-      "an index of a question", ExternalDatabase.schema + "CREATE INDEX i ON Files(flags IS NULL)", "\"i\""),
+      "an index of a null test", ExternalDatabase.schema + "CREATE INDEX i ON Files(flags IS NULL)", "\"i\""),
     MaliciousSchema(
       "an index of a case", ExternalDatabase.schema + "CREATE INDEX i ON Files(CASE flags WHEN 1 THEN 2 END)", "\"i\""),
     MaliciousSchema(
@@ -60,13 +61,13 @@ struct MaliciousManifestTests {
       "an index of an expression over the other table",
       ExternalDatabase.schema + "CREATE INDEX i ON Properties(key || value)", "\"i\""),
     MaliciousSchema(
-      "an index with a foreign collation", ExternalDatabase.schema + "CREATE INDEX i ON Files(domain COLLATE NOCASE)",
+      "an index with another collation", ExternalDatabase.schema + "CREATE INDEX i ON Files(domain COLLATE NOCASE)",
       "\"i\""),
     MaliciousSchema(
       "a comment in an index", ExternalDatabase.schema + "CREATE INDEX i ON Files(domain /* x */)", "\"i\""),
     MaliciousSchema(
       "a table without row numbers", files + "flags INTEGER, file BLOB) WITHOUT ROWID", "\"Files\""),
-    MaliciousSchema("a foreign collation", files + "flags INTEGER, file BLOB COLLATE NOCASE)", "\"Files\""),
+    MaliciousSchema("another collation", files + "flags INTEGER, file BLOB COLLATE NOCASE)", "\"Files\""),
     MaliciousSchema(
       "no Files table", "CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB)", .damaged, "no Files table"),
     MaliciousSchema("nothing at all", "PRAGMA user_version = 2", .damaged, "no Files table"),
@@ -85,11 +86,11 @@ struct MaliciousManifestTests {
     try ManifestDatabase(try DatabaseBytes(try SpooledData(bytes)))
   }
 
-  @Test("Tables that SQLite itself makes are passed over, and others of their names are not")
+  @Test("SQLite's own tables are ignored, and a forged table with such a name is refused")
   func systemTables() throws {
-    let counter = "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT); INSERT INTO t DEFAULT VALUES; DROP TABLE t;"
+    let sequence = "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT); INSERT INTO t DEFAULT VALUES; DROP TABLE t;"
     let row = ExternalDatabase.row("a", "HomeDomain", "a", 1, nil)
-    let bytes = try ExternalDatabase.bytes(ExternalDatabase.schema + row + counter + "ANALYZE;")
+    let bytes = try ExternalDatabase.bytes(ExternalDatabase.schema + row + sequence + "ANALYZE;")
     #expect(Data(bytes).range(of: Data("sqlite_sequence".utf8)) != nil)
     #expect(Data(bytes).range(of: Data("sqlite_stat1".utf8)) != nil)
     #expect(try open(bytes).notes.isEmpty)
@@ -106,7 +107,7 @@ struct MaliciousManifestTests {
     for count in [2, 60, 64] {
       let pages = bytes.count / pageSize * count
       func write(_ number: Int, at offset: Int) {
-        for place in 0..<4 { bytes[offset + place] = UInt8(truncatingIfNeeded: number >> (24 - 8 * place)) }
+        for index in 0..<4 { bytes[offset + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
       }
       write(pages, at: 28)
       bytes.replaceSubrange(92..<96, with: bytes[24..<28])
@@ -127,10 +128,10 @@ struct MaliciousManifestTests {
   }
 
   @Test("A database with an unexpected schema is refused before other content is read", arguments: schemas)
-  func schema(_ hostile: MaliciousSchema) throws {
-    let error = try #require(try failure(try ExternalDatabase.bytes(hostile.sql)))
-    #expect(error.code == hostile.code, "\(error)")
-    #expect(error.reason.contains(hostile.reason), "\(error)")
+  func schema(_ malicious: MaliciousSchema) throws {
+    let error = try #require(try failure(try ExternalDatabase.bytes(malicious.sql)))
+    #expect(error.code == malicious.code, "\(error)")
+    #expect(error.reason.contains(malicious.reason), "\(error)")
   }
 
   @Test(
@@ -144,22 +145,22 @@ struct MaliciousManifestTests {
     #expect(try failure(try ExternalDatabase.bytes(ExternalDatabase.schema + sql)) == nil)
   }
 
-  @Test("An incomplete database is damaged")
+  @Test("A truncated or invalid database is damaged")
   func bytes() throws {
-    let whole = try ExternalDatabase.bytes(ExternalDatabase.schema)
-    #expect(try failure(whole) == nil)
+    let valid = try ExternalDatabase.bytes(ExternalDatabase.schema)
+    #expect(try failure(valid) == nil)
     func changed(_ offset: Int, _ bytes: [UInt8]) -> [UInt8] {
-      var copy = whole
+      var copy = valid
       copy.replaceSubrange(offset..<offset + bytes.count, with: bytes)
       return copy
     }
     #expect(try failure([])?.code == .damaged)
     #expect(try failure(Array("not a database".utf8))?.reason == "the manifest database is not an SQLite database")
     #expect(try failure([UInt8](repeating: 7, count: 8192))?.code == .damaged)
-    #expect(try failure(Array(whole.dropLast()))?.code == .truncated)
-    #expect(try failure(Array(whole.dropLast(4096)))?.code == .truncated)
-    #expect(try failure(Array(whole.prefix(100)))?.code == .truncated)
-    for size in [[0, 0], [0, 1, 0], [3, 0xE8], [1, 0], [0xFF, 0xFF]] as [[UInt8]] where size.count == 2 {
+    #expect(try failure(Array(valid.dropLast()))?.code == .truncated)
+    #expect(try failure(Array(valid.dropLast(4096)))?.code == .truncated)
+    #expect(try failure(Array(valid.prefix(100)))?.code == .truncated)
+    for size in [[0, 0], [3, 0xE8], [1, 0], [0xFF, 0xFF]] as [[UInt8]] {
       #expect(try failure(changed(16, size))?.reason.contains("pages of") == true, "\(size)")
     }
     // The first page is of an invalid type, the list of free pages is circular, or a root is after the end.
@@ -186,30 +187,30 @@ struct MaliciousManifestTests {
   @Test("The keychain file is listed under its hash or not at all")
   func keychainRows() throws {
     let identifier = KeychainPayload.fileIdentifier
-    let good = ExternalDatabase.row(identifier, keychain.domain, keychain.path, 1, [1])
-    #expect(try keychainRow(good)?.kind == .file)
-    #expect(throws: KeyhaulError.self) { try keychainRow(good)?.record() }
+    let valid = ExternalDatabase.row(identifier, keychain.domain, keychain.path, 1, [1])
+    #expect(try keychainRow(valid)?.kind == .file)
+    #expect(throws: KeyhaulError.self) { try keychainRow(valid)?.record() }
     #expect(try keychainRow("") == nil)
     let unfinished = try keychainRow(ExternalDatabase.row(identifier, keychain.domain, keychain.path, 33, nil))
     #expect(unfinished?.kind == .file)
     #expect(try unfinished?.record() == nil)
-    let bad = String(repeating: "ab", count: 20)
-    let hostile = [
-      ExternalDatabase.row(bad, keychain.domain, keychain.path, 1, [1]),
+    let wrong = String(repeating: "ab", count: 20)
+    let invalidRows = [
+      ExternalDatabase.row(wrong, keychain.domain, keychain.path, 1, [1]),
       ExternalDatabase.row(identifier.uppercased(), keychain.domain, keychain.path, 1, [1]),
       ExternalDatabase.row("../../etc/passwd", keychain.domain, keychain.path, 1, [1]),
       ExternalDatabase.row(identifier, "HomeDomain", "other", 1, [1]),
       ExternalDatabase.row(identifier, keychain.domain, "../keychain-backup.plist", 1, [1]),
-      good + ExternalDatabase.row(bad, keychain.domain, keychain.path, 1, [2]),
+      valid + ExternalDatabase.row(wrong, keychain.domain, keychain.path, 1, [2]),
       "INSERT INTO Files VALUES ('\(identifier)', x'00', NULL, 'one', 7);",
     ]
-    for rows in hostile {
+    for rows in invalidRows {
       let error = #expect(throws: KeyhaulError.self) { try keychainRow(rows) }
       #expect(error?.code == .hostile)
     }
   }
 
-  @Test("Rows of all types are counted, and rows that no device writes are separate")
+  @Test("Rows are counted by type, and invalid rows are counted separately")
   func listing() throws {
     func row(_ domain: String, _ path: String, _ flags: Int) throws -> String {
       ExternalDatabase.row(SHA1.hash(Array("\(domain)-\(path)".utf8)).hex, domain, path, flags, nil)

@@ -62,11 +62,11 @@ struct ManifestTests {
       root["Lockdown"] = .dictionary(lockdown)
     }
     let bytes = try #require(changed["Manifest.plist"])
-    let again = try BackupManifest(parsing: try BackupManifest(parsing: bytes).serialized())
-    #expect(again.others["AppleIDs"] == .dictionary(["someone": .string("else")]))
-    let lockdown = try #require(again.others["Lockdown"]?.dictionaryValue)
+    let reparsed = try BackupManifest(parsing: try BackupManifest(parsing: bytes).serialized())
+    #expect(reparsed.others["AppleIDs"] == .dictionary(["someone": .string("else")]))
+    let lockdown = try #require(reparsed.others["Lockdown"]?.dictionaryValue)
     #expect(lockdown["com.apple.Accessibility"] == .dictionary(["VoiceOver": .boolean(true)]))
-    #expect(again.device.name == "old-phone")
+    #expect(reparsed.device.name == "old-phone")
   }
 
   @Test(
@@ -76,7 +76,7 @@ struct ManifestTests {
     for value in [nil, PropertyValue.array([])] {
       let archive = try open(packed(try files("Manifest.plist") { $0[key] = value }))
       #expect(archive.findings.map(\.kind) == [kind])
-      #expect(archive.findings.map(\.place) == ["Manifest.plist"])
+      #expect(archive.findings.map(\.file) == ["Manifest.plist"])
       try archive.require(.reading)
       try archive.require(.planning)
       for use in [BackupPurpose.restoring, .rewriting] {
@@ -103,7 +103,7 @@ struct ManifestTests {
     #expect(error?.reason == "Status.plist: it does not say whether the backup was finished")
   }
 
-  @Test("Without IsEncrypted, the key of the list determines the encryption, with a note")
+  @Test("Without IsEncrypted, the key of the manifest database determines the encryption, with a note")
   func encryptionNotStated() throws {
     let encrypted = try open(packed(try files("Manifest.plist") { $0["IsEncrypted"] = nil }))
     #expect(encrypted.isEncrypted)
@@ -118,7 +118,7 @@ struct ManifestTests {
     #expect(try failure(try files("Manifest.plist") { $0["IsEncrypted"] = .array([]) })?.code == .damaged)
   }
 
-  @Test("A newer version is unsupported, and a backup without a manifest is incomplete")
+  @Test("A newer version is unsupported, and a backup without a manifest database is incomplete")
   func unsupported() throws {
     #expect(try failure(try self.files("Manifest.plist") { $0["Version"] = .string("11.0") })?.code == .unsupported)
     var files = try SampleBackup().storedFiles()

@@ -38,10 +38,10 @@ struct MissingManifestTests {
       #expect(archive.findings == [.manifestMissing])
       #expect(!archive.isEncrypted && !archive.isListEncrypted && archive.keybag.classKeys.isEmpty)
       #expect(archive.status?.isFinished == true)
-      let list = try archive.fileList()
-      let listing = try list.listing(against: archive.storedFiles())
+      let fileList = try archive.fileList()
+      let listing = try fileList.listing(against: archive.storedFiles())
       #expect(listing.fileCount == UnencryptedBackupFixture.files.count + 1 && listing.missingCount == 0)
-      let notes = try #require(try list.file(domain: "AppDomain-com.example", relativePath: "Documents/notes"))
+      let notes = try #require(try fileList.file(domain: "AppDomain-com.example", relativePath: "Documents/notes"))
       var content: [UInt8] = []
       try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
         guard payload.fileIdentifier == notes.fileIdentifier else { return }
@@ -79,10 +79,10 @@ struct MissingManifestTests {
   func encryptedPayloads() throws {
     let sample = try SampleBackup()
     var files = try sample.storedFiles()
-    let whole = try open(packed(files))
-    let list = try whole.fileList(with: sample.keys)
-    let plain = try whole.keychainFile(with: sample.keys).bytes
-    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    let complete = try open(packed(files))
+    let fileList = try complete.fileList(with: sample.keys)
+    let plain = try complete.keychainFile(with: sample.keys).bytes
+    let file = try fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     files["Manifest.plist"] = nil
     files["Manifest.db"] = try ExternalDatabase.bytes(
       ExternalDatabase.schema
@@ -98,19 +98,19 @@ struct MissingManifestTests {
     for archive in try opened(files) { #expect(archive.findings == [.manifestMissing] && !archive.isEncrypted) }
   }
 
-  @Test("A Manifest.db that is not a list of files is not a backup")
+  @Test("A Manifest.db that is not a manifest database is not a backup")
   func unreadable() throws {
-    let foreign = try ExternalDatabase.bytes("CREATE TABLE Photos (name TEXT);")
+    let otherDatabase = try ExternalDatabase.bytes("CREATE TABLE Photos (name TEXT);")
     let trigger = try ExternalDatabase.bytes(
       ExternalDatabase.schema + "CREATE TRIGGER t AFTER INSERT ON Files BEGIN DELETE FROM Files; END;")
-    for list in [foreign, trigger, Array(foreign.prefix(600)), [1, 2, 3], []] {
-      let error = try failure(opening: packed([("Manifest.db", list)]))
+    for bytes in [otherDatabase, trigger, Array(otherDatabase.prefix(600)), [1, 2, 3], []] {
+      let error = try failure(opening: packed([("Manifest.db", bytes)]))
       #expect(error?.code == .notABackup && error?.reason == "it has no Manifest.plist in any folder")
-      try directory.write(list, to: "folder/Manifest.db")
+      try directory.write(bytes, to: "folder/Manifest.db")
       let folder = #expect(throws: KeyhaulError.self) { try BackupArchive.open(.path(directory.path("folder"))) }
       #expect(folder?.code == .notABackup && folder?.reason == "it has no Manifest.plist")
     }
-    // An encrypted list without its manifest is still a partial backup.
+    // An encrypted manifest database without its Manifest.plist cannot be recognized.
     var files = try SampleBackup.storedFiles()
     files["Manifest.plist"] = nil
     #expect(try failure(opening: packed(files))?.code == .notABackup)

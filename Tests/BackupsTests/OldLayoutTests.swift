@@ -37,16 +37,16 @@ struct OldLayoutTests {
       #expect(archive.notes.isEmpty)
       #expect(archive.hasKeychain)
       #expect(try archive.storedFiles().count == 3)
-      let list = try archive.fileList()
-      let listing = try list.listing()
+      let fileList = try archive.fileList()
+      let listing = try fileList.listing()
       #expect(listing.fileCount == 3)
       #expect(listing.directoryCount == 2)
       #expect(listing.linkCount == 1)
       #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 4])
       #expect(listing.unreadableRowCount == 0)
-      #expect(try list.listing(against: try archive.storedFiles()).missingCount == 0)
+      #expect(try fileList.listing(against: try archive.storedFiles()).missingCount == 0)
       // An empty file would not require a payload.
-      #expect(try list.listing(against: StoredPayloads()).missingCount == 2)
+      #expect(try fileList.listing(against: StoredPayloads()).missingCount == 2)
       #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     }
   }
@@ -57,8 +57,8 @@ struct OldLayoutTests {
     let directory = try TemporaryDirectory()
     let backup = try MBDBBackup(sample)
     for archive in try archives(backup, directory) {
-      let list = try archive.fileList(with: sample.keys)
-      let file = try #require(try list.file(domain: "HomeDomain", relativePath: MBDBBackup.notePath))
+      let fileList = try archive.fileList(with: sample.keys)
+      let file = try #require(try fileList.file(domain: "HomeDomain", relativePath: MBDBBackup.notePath))
       #expect(file.kind == .file)
       #expect(try file.hasMatchingIdentifier())
       #expect(try file.record()?.lastModified == 1_400_000_000)
@@ -71,8 +71,8 @@ struct OldLayoutTests {
       #expect(reading.storedSHA1 == SHA1.hash(stored))
       #expect(reading.storedSHA1 == (try file.record())?.digest)
       #expect(reading.hasValidPadding)
-      #expect(try list.file(domain: "HomeDomain", relativePath: "Library/none") == nil)
-      let link = try #require(try list.file(domain: "HomeDomain", relativePath: "Library/link"))
+      #expect(try fileList.file(domain: "HomeDomain", relativePath: "Library/none") == nil)
+      let link = try #require(try fileList.file(domain: "HomeDomain", relativePath: "Library/link"))
       #expect(link.kind == .link)
       #expect(try link.record()?.target == "/etc/passwd")
       let error = #expect(throws: KeyhaulError.self) {
@@ -82,8 +82,8 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("A backup with a newer list as well is read with the newer one")
-  func bothLists() throws {
+  @Test("A backup with an old and a new manifest is read with the new one")
+  func bothManifests() throws {
     let sample = try SampleBackup()
     let old = try MBDBBackup(sample)
     var files = try sample.storedFiles()
@@ -97,35 +97,36 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("A truncated list of an old backup is damaged and never opens with fewer files")
+  @Test("A truncated manifest of an old backup is damaged or has fewer records, at the end of a record")
   func truncated() throws {
     let sample = try SampleBackup()
     var files = try MBDBBackup(sample).files
-    let list = try #require(files["Manifest.mbdb"])
-    var wholeCuts = 0
-    for count in list.indices {
-      files["Manifest.mbdb"] = Array(list.prefix(count))
+    let manifest = try #require(files["Manifest.mbdb"])
+    var cutsAfterRecord = 0
+    for count in manifest.indices {
+      files["Manifest.mbdb"] = Array(manifest.prefix(count))
       do throws(KeyhaulError) {
         let archive = try reopened(files)
         let opened = try archive.fileList().listing()
         // The end of a record does not show whether more records follow.
         #expect(opened.fileCount < 3 || opened.linkCount < 1)
-        wholeCuts += 1
+        cutsAfterRecord += 1
       } catch {
         #expect(error.category == .damaged, "\(count): \(error)")
       }
     }
-    #expect(wholeCuts == 6)
+    // The manifest has six records. A cut after its header or after one of the first five is not detected.
+    #expect(cutsAfterRecord == 6)
   }
 
-  @Test("An old list with a flipped bit is an error or a list")
+  @Test("An old manifest with a flipped bit is read or refused, without a crash")
   func flipped() throws {
     let sample = try SampleBackup()
     var files = try MBDBBackup(sample).files
-    let list = try #require(files["Manifest.mbdb"])
+    let manifest = try #require(files["Manifest.mbdb"])
     var random = SeededRandom(seed: 4)
     for _ in 0..<500 {
-      var changed = list
+      var changed = manifest
       changed[Int.random(in: 0..<changed.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
       files["Manifest.mbdb"] = changed
       do throws(KeyhaulError) {
@@ -138,15 +139,15 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("An old list with a duplicate keychain file is refused, and an unlisted keychain file is damaged")
+  @Test("An old manifest with a duplicate keychain file is refused, and an unlisted keychain file is damaged")
   func duplicate() throws {
     let sample = try SampleBackup()
     var files = try MBDBBackup(sample).files
-    let list = try #require(files["Manifest.mbdb"])
-    files["Manifest.mbdb"] = list + list.dropFirst(6)
+    let manifest = try #require(files["Manifest.mbdb"])
+    files["Manifest.mbdb"] = manifest + manifest.dropFirst(6)
     let twice = #expect(throws: KeyhaulError.self) { try reopened(files).keychainFile(with: sample.keys) }
     #expect(twice?.code == .hostile)
-    files["Manifest.mbdb"] = Array(list.prefix(6))
+    files["Manifest.mbdb"] = Array(manifest.prefix(6))
     let unlisted = #expect(throws: KeyhaulError.self) { try reopened(files).keychainFile(with: sample.keys) }
     #expect(unlisted?.code == .damaged)
     files[KeychainPayload.fileIdentifier] = nil

@@ -7,10 +7,10 @@ import Testing
 
 @Suite("Partial backups")
 struct PartialBackupTests {
-  private func remains(_ files: [(path: String, bytes: [UInt8])]) throws -> BackupArchive {
+  private func partialBackup(of files: [(path: String, bytes: [UInt8])]) throws -> BackupArchive {
     let directory = try TemporaryDirectory()
     try directory.write(packed(files), to: "backup.tar")
-    return try BackupArchive.open(.path(directory.path("backup.tar")), system: .real, takesRemains: true)
+    return try BackupArchive.open(.path(directory.path("backup.tar")), system: .real, acceptsPartialBackup: true)
   }
 
   @Test(
@@ -19,8 +19,8 @@ struct PartialBackupTests {
     var files = try SampleBackup.storedFiles()
     files["Manifest.plist"] = Array("once upon a time".utf8)
     #expect(try failure(opening: packed(files))?.category == .damaged)
-    let archive = try remains(files)
-    #expect(archive.isRemainder && archive.isManifestUnreadable)
+    let archive = try partialBackup(of: files)
+    #expect(archive.isPartial && archive.isManifestUnreadable)
     #expect(archive.findings.map(\.kind) == [.manifestUnreadable])
     #expect(archive.status?.isFinished == true && archive.device.name == "old-phone" && archive.hasKeychain)
     for use in BackupPurpose.allCases where use != .reading {
@@ -28,13 +28,13 @@ struct PartialBackupTests {
     }
   }
 
-  @Test("A backup without a list has its keybag, device, and date")
-  func absentList() throws {
+  @Test("A backup without a manifest database has its keybag, device, and date")
+  func absentDatabase() throws {
     var files = try SampleBackup.storedFiles()
     files["Manifest.db"] = nil
     #expect(try failure(opening: packed(files))?.code == .payloadMissing)
-    let archive = try remains(files)
-    #expect(archive.isRemainder && !archive.isManifestUnreadable && archive.isEncrypted)
+    let archive = try partialBackup(of: files)
+    #expect(archive.isPartial && !archive.isManifestUnreadable && archive.isEncrypted)
     #expect(archive.findings.map(\.kind) == [.listUnreadable] && archive.keybag.classKeys.count == 11)
     #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
   }
@@ -42,12 +42,12 @@ struct PartialBackupTests {
   @Test("A single file with the name of a manifest is not a partial backup")
   func nothing() throws {
     let files: [(path: String, bytes: [UInt8])] = [("Manifest.plist", Array("once upon a time".utf8))]
-    let error = #expect(throws: KeyhaulError.self) { try remains(files) }
+    let error = #expect(throws: KeyhaulError.self) { try partialBackup(of: files) }
     #expect(error?.category == .damaged)
-    // A hostile backup is not a partial backup either.
-    var hostile = try SampleBackup.storedFiles()
+    // A backup with an unsupported version is not a partial backup either.
+    var unsupported = try SampleBackup.storedFiles()
     let root: PropertyDictionary = ["Version": .string("99.0"), "IsEncrypted": .boolean(false)]
-    hostile["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
-    #expect(throws: KeyhaulError.self) { try remains(hostile) }
+    unsupported["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    #expect(throws: KeyhaulError.self) { try partialBackup(of: unsupported) }
   }
 }

@@ -10,33 +10,33 @@ import Testing
 struct PlaintextManifestTests {
   private let identifier = KeychainPayload.fileIdentifier
 
-  /// Creates an encrypted backup as in iOS 10.1: a single key derivation, an unencrypted list, and file keys in it.
+  /// Creates an encrypted backup as in iOS 10.1: a single key derivation, and an unencrypted manifest with file keys.
   ///
-  /// - Parameter sql: Further statements for the list.
+  /// - Parameter sql: Additional SQL statements for the manifest.
   private func files(
     _ sample: borrowing SampleBackup, more sql: String = "", manifestKey: PropertyValue? = nil
   ) throws -> [(path: String, bytes: [UInt8])] {
     var files = try sample.storedFiles()
     var root = try propertyList("Manifest.plist", in: files)
     let archive = try open(packed(files))
-    let list = try archive.fileList(with: sample.keys)
-    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
-    let found = try #require(try file?.record())
+    let fileList = try archive.fileList(with: sample.keys)
+    let file = try fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    let record = try #require(try file?.record())
     root["ManifestKey"] = manifestKey
     files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
     files["Manifest.db"] = try ExternalDatabase.bytes(
       ExternalDatabase.schema
         + ExternalDatabase.row(
-          identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try found.archived()) + sql)
+          identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try record.archived()) + sql)
     return files
   }
 
-  @Test("A backup of iOS 10.1, whose unencrypted list contains file keys, can be opened")
+  @Test("A backup of iOS 10.1, whose unencrypted manifest contains file keys, can be opened")
   func openable() throws {
     let sample = try SampleBackup()
     let archive = try open(packed(try files(sample)))
     #expect(archive.isEncrypted && !archive.isListEncrypted && archive.notes.isEmpty)
-    // Only the keychain requires the password, not the list.
+    // Only the keychain requires the password, not the manifest.
     #expect(try archive.fileList().listing(against: archive.storedFiles()).fileCount == 1)
     #expect(throws: KeyhaulError.self) { try archive.keychainFile() }
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
@@ -54,7 +54,7 @@ struct PlaintextManifestTests {
     }
     let before = try verification()
     #expect(before.faults.allSatisfy { $0.check == .items })
-    // Without the password, anybody can create such a list with an invalid code.
+    // Without the password, anyone can create such a seal, but only with an invalid code.
     var seal = "keyhaul-seal 1 hmac-sha256\n"
     for (path, bytes) in files.filter({ $0.path != "Keyhaul.seal" }).sorted(by: { $0.path < $1.path }) {
       seal += "\(String(hexadecimal: try Digest.sha256(bytes))) \(bytes.count) \(path)\n"
@@ -65,7 +65,7 @@ struct PlaintextManifestTests {
     #expect(sealed.faults.filter { $0.check == .seal }.map(\.file) == ["Keyhaul.seal"], "\(sealed.faults)")
   }
 
-  @Test("The rows of the list determine the encryption, not the version or other tables")
+  @Test("The rows of the manifest determine the encryption, not the version or other tables")
   func rowsDecide() throws {
     let sample = try SampleBackup()
     let properties = "INSERT INTO Properties VALUES ('salt', x'00'), ('passwordHash', x'00');"
@@ -85,10 +85,10 @@ struct PlaintextManifestTests {
     let other = try BackupArchive.open(.path(path))
     #expect(try other.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     // A keybag with the iterations of a backup without a password.
-    var bare = keybag
-    bare.secondRound = nil
+    var withoutPassword = keybag
+    withoutPassword.secondRound = nil
     _ = try BackupRewriter(system: unsynced).reencrypt(
-      other, at: path, with: bare, keys: try keybag.keys("battery staple"))
+      other, at: path, with: withoutPassword, keys: try keybag.keys("battery staple"))
     let plain = try BackupArchive.open(.path(path))
     #expect(!plain.isEncrypted && plain.notes.isEmpty, "\(plain.notes)")
     #expect(try plain.keychainFile().bytes == sample.contents.keychainFile)
@@ -108,7 +108,7 @@ struct PlaintextManifestTests {
     #expect(error?.code == .falseClaim && error?.category == .refused)
   }
 
-  @Test("An encrypted list without a key is damaged")
+  @Test("An encrypted manifest without a key is damaged")
   func keyIsMissing() throws {
     var files = try SampleBackup().storedFiles()
     var root = try propertyList("Manifest.plist", in: files)

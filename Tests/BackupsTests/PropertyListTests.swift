@@ -60,7 +60,7 @@ struct PropertyListTests {
   }
 
   @Test("An old manifest that claims forty gigabytes is refused in advance")
-  func sparseOldList() throws {
+  func sparseOldManifest() throws {
     let directory = try sample()
     try FileManager.default.removeItem(at: directory.url("b/Manifest.db"))
     try makeSparse("Manifest.mbdb", in: directory)
@@ -87,12 +87,13 @@ struct PropertyListTests {
         && notes.allSatisfy { if case .propertyListUnreadable(part.path, _) = $0 { true } else { false } })
   }
 
-  @Test("A truncated property list is a finding, and the rest is read", arguments: [MetadataFile.status, .info])
+  @Test(
+    "A truncated property list is a finding, and the other files are read", arguments: [MetadataFile.status, .info])
   func cut(part: MetadataFile) throws {
     let directory = try sample()
-    let whole = try directory.read("b/\(part.path)")
-    for count in stride(from: 0, to: whole.count - 1, by: 7) {
-      try directory.write(Array(whole[..<count]), to: "b/\(part.path)")
+    let complete = try directory.read("b/\(part.path)")
+    for count in stride(from: 0, to: complete.count - 1, by: 7) {
+      try directory.write(Array(complete[..<count]), to: "b/\(part.path)")
       let archive = try open(directory)
       #expect(archive.unreadablePropertyLists.map(\.name) == [part.path], "\(count)")
       #expect(archive.unreadablePropertyLists.first?.error.code == .damaged, "\(count)")
@@ -141,15 +142,16 @@ struct PropertyListTests {
 
   @Test("The apps have their App Store names, from XML or binary property lists")
   func apps() throws {
-    func list(_ name: String) -> PropertyValue { .dictionary(["itemName": .string(name)]) }
+    func metadata(_ name: String) -> PropertyValue { .dictionary(["itemName": .string(name)]) }
     let bytes = try properties([
-      ("org.example.a", try XMLPlist.encode(list("Ay"))), ("org.example.b", try BinaryPlist.encode(list("Bee"))),
-      ("org.example.c", try BinaryPlist.encode(list(""))), ("org.example.d", [1, 2, 3]),
+      ("org.example.a", try XMLPlist.encode(metadata("Ay"))),
+      ("org.example.b", try BinaryPlist.encode(metadata("Bee"))),
+      ("org.example.c", try BinaryPlist.encode(metadata(""))), ("org.example.d", [1, 2, 3]),
       ("org.example.e", CostlyPlists.nestedArrays),
     ])
-    let read = try InfoPlist(parsing: bytes)
-    #expect(read.installed == ["org.example.a"] && read.device.name == "phone")
-    #expect(read.storeNames == ["org.example.a": "Ay", "org.example.b": "Bee"])
+    let info = try InfoPlist(parsing: bytes)
+    #expect(info.installed == ["org.example.a"] && info.device.name == "phone")
+    #expect(info.storeNames == ["org.example.a": "Ay", "org.example.b": "Bee"])
     #expect(try InfoPlist(parsing: try XMLPlist.encode(.dictionary([:]))).storeNames == [:])
     for text in ["no property list", "", "<plist><array/></plist>"] {
       #expect(throws: KeyhaulError.self) { try InfoPlist(parsing: Array(text.utf8)) }

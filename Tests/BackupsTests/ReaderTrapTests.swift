@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Known errors of other backup readers")
 struct ReaderTrapTests {
-  private func changing(
+  private func openSample(
     _ sample: borrowing SampleBackup, _ change: (inout PropertyDictionary) -> Void
   ) throws -> BackupArchive {
     var files = try sample.storedFiles()
@@ -26,7 +26,7 @@ struct ReaderTrapTests {
     ])
   func versionAsText(version: String) throws {
     let sample = try SampleBackup()
-    let archive = try changing(sample) { root in
+    let archive = try openSample(sample) { root in
       root["Lockdown"] = .dictionary(["ProductVersion": .string(version)])
     }
     #expect(archive.layout == .manifestDB)
@@ -40,7 +40,7 @@ struct ReaderTrapTests {
     ])
   func manifestVersion(version: PropertyValue) throws {
     let sample = try SampleBackup()
-    let archive = try changing(sample) { $0["Version"] = version }
+    let archive = try openSample(sample) { $0["Version"] = version }
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
   }
 
@@ -48,7 +48,7 @@ struct ReaderTrapTests {
     "A file is not truncated to its recorded size, because its padding determines it", arguments: [-20, -1, 0, 1, 4096])
   func recordedSize(difference: Int64) throws {
     let plain = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
-    let (archive, file, keys) = try single(plain, recordedSize: Int64(plain.count) + difference)
+    let (archive, file, keys) = try backup(plain, recordedSize: Int64(plain.count) + difference)
     var bytes: [UInt8] = []
     let reading = try archive.readPayload(of: file, with: keys.keys) { bytes.append(contentsOf: $0) }
     #expect(bytes == plain)
@@ -60,19 +60,19 @@ struct ReaderTrapTests {
   @Test("An empty file can be stored as a block of padding, as an empty payload, or not at all")
   func emptyFile() throws {
     for stored in [nil as [UInt8]?, []] {
-      let (archive, file, keys) = try single([], recordedSize: 0, stored: .some(stored))
+      let (archive, file, keys) = try backup([], recordedSize: 0, stored: .some(stored))
       let reading = try archive.readPayload(of: file, with: keys.keys) { #expect($0.isEmpty) }
       #expect(reading.plainByteCount == 0)
       #expect(reading.hasValidPadding)
     }
-    let (archive, file, keys) = try single([], recordedSize: 0)
+    let (archive, file, keys) = try backup([], recordedSize: 0)
     let reading = try archive.readPayload(of: file, with: keys.keys) { #expect($0.isEmpty) }
     #expect(reading.storedByteCount == 16)
     #expect(reading.plainByteCount == 0)
     #expect(reading.hasValidPadding)
   }
 
-  @Test("An empty list and an empty manifest are damaged")
+  @Test("Empty manifests and an empty keychain file are damaged")
   func emptyParts() throws {
     let sample = try SampleBackup()
     let directory = try TemporaryDirectory()
@@ -101,22 +101,22 @@ struct ReaderTrapTests {
       + ExternalDatabase.row(
         SHA1.hash(Array("HomeDomain-a".utf8)).hex, "HomeDomain", "a", 16, nil)
       + ExternalDatabase.row(SHA1.hash(Array("HomeDomain-b".utf8)).hex, "HomeDomain", "b", 17, nil)
-    let list = FileList(
+    let fileList = FileList(
       try ManifestDatabase(
         try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(ExternalDatabase.schema + sql)))))
-    let listing = try list.listing()
+    let listing = try fileList.listing()
     #expect(listing.rowWithoutDomainCount == 2)
     #expect(listing.unreadableRowCount == 0)
     #expect(listing.fileCount == 1)
     #expect(listing.otherCount == 1)
     var kinds: [ListedFile.Kind] = []
-    try list.forEachFile { (file) throws(KeyhaulError) in
+    try fileList.forEachFile { (file) throws(KeyhaulError) in
       kinds.append(file.kind)
       #expect(try file.record() == nil)
       #expect(try file.hasMatchingIdentifier())
     }
     #expect(kinds == [.other, .file, .other, .file])
-    #expect(try list.file(domain: "HomeDomain", relativePath: "b")?.kind == .file)
+    #expect(try fileList.file(domain: "HomeDomain", relativePath: "b")?.kind == .file)
   }
 
   @Test("Class 16 in a keybag is a separate class, not class 0 of a later generation")
@@ -137,10 +137,10 @@ struct ReaderTrapTests {
     #expect(keys.unwrappedCount == 12)
   }
 
-  @Test("Without IsEncrypted, the key of the list determines the encryption")
+  @Test("Without IsEncrypted, the key of the manifest database determines the encryption")
   func notStated() throws {
     let sample = try SampleBackup()
-    let archive = try changing(sample) { $0["IsEncrypted"] = nil }
+    let archive = try openSample(sample) { $0["IsEncrypted"] = nil }
     #expect(archive.isEncrypted)
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
   }
@@ -155,23 +155,23 @@ struct ReaderTrapTests {
   /// Creates a backup with an additional file.
   ///
   /// - Parameter stored: The stored bytes instead of the encrypted ones, or an inner `nil` to omit the payload.
-  private func single(
+  private func backup(
     _ plain: [UInt8], recordedSize: Int64, stored: [UInt8]?? = .none
   ) throws -> (BackupArchive, ListedFile, Keys) {
     let sample = try SampleBackup()
     var files = try sample.storedFiles()
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "single"))
-    let field = try sample.keys.wrapFileKey(key, keyClass: .fileNone)
+    let wrappedKey = try sample.keys.wrapFileKey(key, keyClass: .fileNone)
     let identifier = SHA1.hash(Array("HomeDomain-file".utf8)).hex
     let record = FileRecord(
-      relativePath: "file", encryptionKey: try ClassWrappedKey(parsing: field), mode: 0o100600, size: recordedSize,
+      relativePath: "file", encryptionKey: try ClassWrappedKey(parsing: wrappedKey), mode: 0o100600, size: recordedSize,
       protectionClass: .fileNone)
-    let listKey = try Secret(count: 32, from: SeededRandomSource(seed: "list"))
+    let manifestKey = try Secret(count: 32, from: SeededRandomSource(seed: "list"))
     let database = try ExternalDatabase.bytes(
       ExternalDatabase.schema + ExternalDatabase.row(identifier, "HomeDomain", "file", 1, try record.archived()))
-    files["Manifest.db"] = try FileCipher.encrypt(database, key: listKey)
+    files["Manifest.db"] = try FileCipher.encrypt(database, key: manifestKey)
     var manifest = try BackupManifest(parsing: try #require(files["Manifest.plist"]))
-    manifest.manifestKey = try sample.keys.wrapFileKey(listKey, keyClass: .fileNone)
+    manifest.manifestKey = try sample.keys.wrapFileKey(manifestKey, keyClass: .fileNone)
     files["Manifest.plist"] = try manifest.serialized()
     let encrypted = try FileCipher.encrypt(plain, key: key)
     files["\(identifier.prefix(2))/\(identifier)"] = stored ?? encrypted

@@ -18,15 +18,16 @@ struct ReencryptionTests {
   }
 
   /// Creates the backup as a directory or a container file.
-  private func place(_ fixture: UnencryptedBackupFixture, _ directory: TemporaryDirectory, as form: String) throws
+  private func makeBackup(_ fixture: UnencryptedBackupFixture, _ directory: TemporaryDirectory, as destination: String)
+    throws
     -> String
   {
     try fixture.write(to: directory)
-    guard form != "backup" else { return directory.path("backup") }
+    guard destination != "backup" else { return directory.path("backup") }
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     _ = try BackupRewriter(system: unsynced).convert(
-      archive, at: directory.path("backup"), to: BackupDestination(path: directory.path(form)))
-    return directory.path(form)
+      archive, at: directory.path("backup"), to: BackupDestination(path: directory.path(destination)))
+    return directory.path(destination)
   }
 
   @Test("A backup of iOS 9 or earlier is refused in advance", arguments: [true, false])
@@ -44,20 +45,20 @@ struct ReencryptionTests {
   func permissions() throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
-    let path = try place(fixture, directory, as: "b.tar")
+    let path = try makeBackup(fixture, directory, as: "b.tar")
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-    _ = try rewrite(path, with: try fixture.protected("correct horse"), from: "")
+    _ = try rewrite(path, with: try fixture.keybagWithPassword("correct horse"), from: "")
     #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o644)
   }
 
-  static let forms = ["backup", "b.tar", "b.tar.zst", "b.zip"]
+  static let destinations = ["backup", "b.tar", "b.tar.zst", "b.zip"]
 
-  @Test("After adding a password, no plaintext remains, and all files open with the password", arguments: forms)
-  func protect(form: String) throws {
+  @Test("After adding a password, no plaintext remains, and all files open with the password", arguments: destinations)
+  func protect(destination: String) throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
-    let path = try place(fixture, directory, as: form)
-    let keybag = try fixture.protected("correct horse")
+    let path = try makeBackup(fixture, directory, as: destination)
+    let keybag = try fixture.keybagWithPassword("correct horse")
     let outcome = try rewrite(path, with: keybag, from: "")
     #expect(outcome.fileCount == 11 && outcome.unrelatedFiles.isEmpty && outcome.leftover == nil)
 
@@ -69,12 +70,12 @@ struct ReencryptionTests {
     let files = try archive.plainFiles(keys)
     #expect(files.count == 6)
     for file in try fixture.contents() {
-      let found = try #require(files["\(file.domain)-\(file.path)"])
-      #expect(found.bytes == file.bytes, "\(file.path)")
-      #expect(found.reading.hasValidPadding)
-      #expect(found.record.digest == found.reading.storedSHA1)
-      #expect(found.record.size == Int64(file.bytes.count) && found.record.extendedAttributes == [1, 2, 3])
-      #expect(found.reading.storedByteCount == Int64(file.bytes.count / 16 * 16 + 16))
+      let written = try #require(files["\(file.domain)-\(file.path)"])
+      #expect(written.bytes == file.bytes, "\(file.path)")
+      #expect(written.reading.hasValidPadding)
+      #expect(written.record.digest == written.reading.storedSHA1)
+      #expect(written.record.size == Int64(file.bytes.count) && written.record.extendedAttributes == [1, 2, 3])
+      #expect(written.reading.storedByteCount == Int64(file.bytes.count / 16 * 16 + 16))
     }
     #expect(Set(files.values.map { $0.record.encryptionKey?.wrappedKey }).count == 6)
     for (name, keyClass): (String, UInt32) in [
@@ -84,7 +85,7 @@ struct ReencryptionTests {
     }
     let keychain = try archive.keychainFile(with: keys)
     #expect(keychain.bytes == fixture.keychain && keychain.notes.isEmpty)
-    if form == "backup" {
+    if destination == "backup" {
       for (name, content) in try bytes(in: directory, "backup") {
         for needle in ["plain text here", "Library/fifteen", "SQLite format 3", "keybag-uuid"] {
           #expect(Data(content).range(of: Data(needle.utf8)) == nil, "\(needle) in \(name)")
@@ -98,19 +99,20 @@ struct ReencryptionTests {
     }
   }
 
-  @Test("Removing the password restores the original backup, except for the keybag's salt", arguments: forms)
-  func unprotect(form: String) throws {
+  @Test("Removing the password restores the original backup, except for the keybag's salt", arguments: destinations)
+  func unprotect(destination: String) throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
-    let path = try place(fixture, directory, as: form)
+    let path = try makeBackup(fixture, directory, as: destination)
     let original = try BackupArchive.open(.path(path), system: .real)
     let plain = try original.plainFiles(original.keybag.keys(""))
-    _ = try rewrite(path, with: try fixture.protected("correct horse"), from: "")
-    let bare = try fixture.unprotected(try fixture.protected("correct horse"), "correct horse")
-    _ = try rewrite(path, with: bare, from: "correct horse")
+    _ = try rewrite(path, with: try fixture.keybagWithPassword("correct horse"), from: "")
+    let withoutPassword = try fixture.keybagWithoutPassword(
+      try fixture.keybagWithPassword("correct horse"), "correct horse")
+    _ = try rewrite(path, with: withoutPassword, from: "correct horse")
 
     let archive = try BackupArchive.open(.path(path))
-    #expect(!archive.isEncrypted && archive.manifest.manifestKey == nil && archive.keybag == bare)
+    #expect(!archive.isEncrypted && archive.manifest.manifestKey == nil && archive.keybag == withoutPassword)
     #expect(archive.keybag.secondRound == nil)
     let files = try archive.plainFiles(archive.keybag.keys(""))
     #expect(files.keys == plain.keys)
@@ -120,12 +122,12 @@ struct ReencryptionTests {
     #expect(archive.manifest.others == original.manifest.others)
     // The class keys are unchanged: with the device key, all open, and each unwraps what the other wrapped.
     let old = try fixture.keybag.unlock(password: .empty, deviceKey: fixture.deviceKey)
-    let new = try bare.unlock(password: .empty, deviceKey: fixture.deviceKey)
+    let new = try withoutPassword.unlock(password: .empty, deviceKey: fixture.deviceKey)
     for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
-      let field = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
-      let size = try new.unwrapFileKey(field).count
+      let wrappedKey = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
+      let size = try new.unwrapFileKey(wrappedKey).count
       #expect(size == 32, "class \(keyClass.rawValue)")
-      #expect(bare.classKey(keyClass)?.wrap == fixture.keybag.classKey(keyClass)?.wrap)
+      #expect(withoutPassword.classKey(keyClass)?.wrap == fixture.keybag.classKey(keyClass)?.wrap)
     }
   }
 
@@ -134,7 +136,7 @@ struct ReencryptionTests {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
     try fixture.write(to: directory)
-    let keybag = try fixture.protected("x")
+    let keybag = try fixture.keybagWithPassword("x")
     try directory.write([1], to: "backup/.DS_Store")
     try directory.write([1], to: "backup/note.txt")
     let before = try tree(directory.path)
@@ -155,7 +157,7 @@ struct ReencryptionTests {
     try fixture.write(to: directory)
     let name = "55/" + String(repeating: "5", count: 40)
     try directory.write(Array("plain text here".utf8), to: "backup/\(name)")
-    let outcome = try rewrite(directory.path("backup"), with: try fixture.protected("x"), from: "")
+    let outcome = try rewrite(directory.path("backup"), with: try fixture.keybagWithPassword("x"), from: "")
     #expect(outcome.unrelatedFiles == [name])
     #expect(!FileManager.default.fileExists(atPath: directory.path("backup/\(name)")))
   }
@@ -165,7 +167,7 @@ struct ReencryptionTests {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
     try fixture.write(to: directory)
-    let keybag = try fixture.protected("x")
+    let keybag = try fixture.keybagWithPassword("x")
     _ = try rewrite(directory.path("backup"), with: keybag, from: "")
     let file = try #require(try fixture.contents().first { $0.path == "Media/large.jpg" })
     let name = "backup/\(file.identifier.prefix(2))/\(file.identifier)"
@@ -175,9 +177,9 @@ struct ReencryptionTests {
     stored[stored.count - 17] ^= 0x80
     try directory.write(stored, to: name)
     let before = try tree(directory.path)
-    let bare = try fixture.unprotected(keybag, "x")
+    let withoutPassword = try fixture.keybagWithoutPassword(keybag, "x")
     let error = #expect(throws: KeyhaulError.self) {
-      _ = try rewrite(directory.path("backup"), with: bare, from: "x")
+      _ = try rewrite(directory.path("backup"), with: withoutPassword, from: "x")
     }
     #expect(error?.code == .damaged)
     #expect(try tree(directory.path) == before)
@@ -187,13 +189,13 @@ struct ReencryptionTests {
     "After a failure, the old or the new backup exists (a fifth of the calls in a quick run)",
     arguments: ["backup", "b.tar"],
     [FileSystem.InjectedFault.failure(.noSpace), .failure(.ioError), .short])
-  func everyCall(form: String, fault: FileSystem.InjectedFault) throws {
+  func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
     let fixture = try UnencryptedBackupFixture()
-    let keybag = try fixture.protected("x")
-    let step = (form == "backup" ? 7 : 3) * (Cases.areAllRun ? 1 : 5)
+    let keybag = try fixture.keybagWithPassword("x")
+    let step = (destination == "backup" ? 7 : 3) * (Cases.areAllRun ? 1 : 5)
     for call in stride(from: 1, through: 100_000, by: step) {
       let directory = try TemporaryDirectory()
-      let path = try place(fixture, directory, as: form)
+      let path = try makeBackup(fixture, directory, as: destination)
       let before = try tree(directory.path)
       let failing = SingleFault(at: call, fault)
       var failed = false
@@ -216,7 +218,7 @@ struct ReencryptionTests {
     let fixture = try UnencryptedBackupFixture()
     try fixture.write(to: directory)
     let system = FileSystem { call in call == .exchange ? .failure(.noFunction) : call == .sync ? .omitted : nil }
-    _ = try rewrite(directory.path("backup"), with: try fixture.protected("x"), from: "", system: system)
+    _ = try rewrite(directory.path("backup"), with: try fixture.keybagWithPassword("x"), from: "", system: system)
     #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["backup"])
   }

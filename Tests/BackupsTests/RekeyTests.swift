@@ -21,7 +21,7 @@ struct RekeyTests {
       of: archive, at: path, with: rewrapped(archive.keybag), keys: archive.keybag.keys(SampleBackup.password))
   }
 
-  @Test("Changing the password of a directory changes only Manifest.plist and the seal, and in it only the keybag")
+  @Test("Changing the password of a directory changes only the seal and the keybag in Manifest.plist")
   func directory() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
@@ -46,18 +46,18 @@ struct RekeyTests {
   }
 
   @Test("The written file keeps its permissions", arguments: ["b/", "b.tar"])
-  func permissions(place: String) throws {
+  func permissions(destination: String) throws {
     let directory = try TemporaryDirectory()
-    try SampleBackup().write(to: BackupDestination(path: directory.path(place)))
-    let file = directory.path(place == "b/" ? "b/Manifest.plist" : place)
+    try SampleBackup().write(to: BackupDestination(path: directory.path(destination)))
+    let file = directory.path(destination == "b/" ? "b/Manifest.plist" : destination)
     for mode in [0o644, 0o440] {
       try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
-      let archive = try BackupArchive.open(.path(directory.path(place)))
-      let again = try BackupKeybag.rewrap(
+      let archive = try BackupArchive.open(.path(directory.path(destination)))
+      let newKeybag = try BackupKeybag.rewrap(
         archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: SampleBackup.password))
       try BackupRewriter().replaceKeybag(
-        of: archive, at: directory.path(place), with: again, keys: archive.keybag.keys(SampleBackup.password))
-      #expect(try BackupArchive.open(.path(directory.path(place))).keybag == again)
+        of: archive, at: directory.path(destination), with: newKeybag, keys: archive.keybag.keys(SampleBackup.password))
+      #expect(try BackupArchive.open(.path(directory.path(destination))).keybag == newKeybag)
       #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == mode)
     }
   }
@@ -66,32 +66,32 @@ struct RekeyTests {
   func passwords() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
-    for place in ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"] {
-      let path = directory.path(place)
+    for destination in ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"] {
+      let path = directory.path(destination)
       try sample.write(to: BackupDestination(path: path))
       try replace(path)
       let archive = try BackupArchive.open(.path(path))
       let error = #expect(throws: DataProtectionError.self) { _ = try archive.keybag.keys(SampleBackup.password) }
       #expect(error?.code == .wrongPassword)
       let keychain = try archive.keychainFile(with: archive.keybag.keys("battery staple")).bytes
-      #expect(try keychain == sample.contents.keychainFile, "\(place)")
+      #expect(try keychain == sample.contents.keychainFile, "\(destination)")
     }
   }
 
   @Test("The device layer of device-bound classes is unchanged")
   func deviceLayer() throws {
     let fixture = try UnencryptedBackupFixture()
-    let keybag = try fixture.protected("one")
-    let again = try BackupKeybag.rewrap(keybag, from: Secret(utf8: "one"), to: Secret(utf8: "two"))
+    let keybag = try fixture.keybagWithPassword("one")
+    let newKeybag = try BackupKeybag.rewrap(keybag, from: Secret(utf8: "one"), to: Secret(utf8: "two"))
     // A key that was wrapped with a device-bound class of the old keybag opens with the new one and the device key.
     let old = try keybag.unlock(password: Secret(utf8: "one"), deviceKey: fixture.deviceKey)
-    let new = try again.unlock(password: Secret(utf8: "two"), deviceKey: fixture.deviceKey)
+    let new = try newKeybag.unlock(password: Secret(utf8: "two"), deviceKey: fixture.deviceKey)
     for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
-      let field = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
-      let isSame = try new.unwrapFileKey(field).matches(Secret(utf8: String(repeating: "k", count: 32)))
+      let wrappedKey = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
+      let isSame = try new.unwrapFileKey(wrappedKey).matches(Secret(utf8: String(repeating: "k", count: 32)))
       #expect(isSame, "class \(keyClass.rawValue)")
     }
-    let without = try again.unlock(password: Secret(utf8: "two"), deviceKey: nil)
+    let without = try newKeybag.unlock(password: Secret(utf8: "two"), deviceKey: nil)
     for number: UInt32 in [5, 9, 10, 11] {
       #expect(without.availability(of: KeyClass(rawValue: number)) == .deviceBound)
     }
@@ -145,43 +145,43 @@ struct RekeyTests {
     try SampleBackup().write(to: .directory(directory.path("b")))
     let archive = try BackupArchive.open(.path(directory.path("b")), system: .real)
     try replace(directory.path("b"))
-    let standing = try directory.read("b/Manifest.plist")
+    let current = try directory.read("b/Manifest.plist")
     let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter().replaceKeybag(
         of: archive, at: directory.path("b"), with: rewrapped(archive.keybag, "third"),
         keys: archive.keybag.keys(SampleBackup.password))
     }
     #expect(error?.code == .changed)
-    #expect(try directory.read("b/Manifest.plist") == standing)
+    #expect(try directory.read("b/Manifest.plist") == current)
     #expect(try tree(directory.path).count == 8)
   }
 
   @Test(
     "After a failure, the old or the new backup exists, and no other files (a third of the calls in a quick run)",
     arguments: ["b/", "b.tar.gz"], faults)
-  func everyCall(place: String, fault: FileSystem.InjectedFault) throws {
+  func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
     let sample = try SampleBackup()
     let new = try rewrapped(sample.contents.keybag)
     for call in fault.calls(among: Self.faults) {
       let directory = try TemporaryDirectory()
-      try sample.write(to: BackupDestination(path: directory.path(place)), system: unsynced)
+      try sample.write(to: BackupDestination(path: directory.path(destination)), system: unsynced)
       let before = try tree(directory.path)
-      let archive = try BackupArchive.open(.path(directory.path(place)))
+      let archive = try BackupArchive.open(.path(directory.path(destination)))
       let failing = SingleFault(at: call, fault)
       let keys = try Optional.some(archive.keybag.keys(SampleBackup.password))
       var failed = false
       do throws(KeyhaulError) {
         try BackupRewriter(system: failing.system).replaceKeybag(
-          of: archive, at: directory.path(place), with: new, keys: keys)
+          of: archive, at: directory.path(destination), with: new, keys: keys)
       } catch {
         failed = true
         #expect([.noSpace, .unwritable, .unreadable, .changed].contains(error.code), "call \(call): \(error)")
       }
       let after = try tree(directory.path)
       #expect((after == before) == failed && after.count == before.count, "call \(call)")
-      let keybag = try BackupArchive.open(.path(directory.path(place))).keybag
+      let keybag = try BackupArchive.open(.path(directory.path(destination))).keybag
       #expect(keybag == (failed ? archive.keybag : new), "call \(call)")
-      let seal = try BackupArchive.open(.path(directory.path(place))).seal
+      let seal = try BackupArchive.open(.path(directory.path(destination))).seal
       #expect(seal?.violations == [], "call \(call)")
       if failing.callCount < call { break }
     }

@@ -11,7 +11,7 @@ import Testing
 struct RenamedPayloadTests {
   /// A change of a path such as `7d/7dfd...`.
   enum Naming: CaseIterable {
-    case capitals, capitalFolder, capitalName, flat, flatCapitals
+    case capitals, capitalFolder, capitalName, withoutFolder, capitalsWithoutFolder
 
     func path(_ path: String) -> String {
       let parts = path.split(separator: "/").map(String.init)
@@ -20,8 +20,8 @@ struct RenamedPayloadTests {
       case .capitals: path.uppercased()
       case .capitalFolder: "\(parts[0].uppercased())/\(parts[1])"
       case .capitalName: "\(parts[0])/\(parts[1].uppercased())"
-      case .flat: parts[1]
-      case .flatCapitals: parts[1].uppercased()
+      case .withoutFolder: parts[1]
+      case .capitalsWithoutFolder: parts[1].uppercased()
       }
     }
   }
@@ -46,7 +46,7 @@ struct RenamedPayloadTests {
     try BackupArchive.open(.path(directory.path(name)))
   }
 
-  /// A backup of iOS 10 or later with the sample's keychain and two additional files.
+  /// Two additional files of a backup of iOS 10 or later.
   private static let others: Stored = [
     ("7d/7dfdab5d912e63acbc583d14f05caf934d459f6a", Array("a file".utf8)),
     ("ab/ab00000000000000000000000000000000000000", Array("another".utf8)),
@@ -57,25 +57,25 @@ struct RenamedPayloadTests {
   @Test(
     "Payloads with unusual names are found in any format, and a copy has the usual names",
     arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
-  func found(naming: Naming, form: String) throws {
+  func found(naming: Naming, destination: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     let files = try files(sample)
-    try write(files, to: directory, as: "proper")
-    let proper = try open(directory, "proper")
-    #expect(try proper.storedFiles().finding == nil && proper.notes == [])
-    try write(files.map { (naming.path($0.path), $0.bytes) }, to: directory, as: form)
-    let archive = try open(directory, form)
-    #expect(archive.digest == proper.digest && archive.hasKeychain)
+    try write(files, to: directory, as: "original")
+    let original = try open(directory, "original")
+    #expect(try original.storedFiles().finding == nil && original.notes == [])
+    try write(files.map { (naming.path($0.path), $0.bytes) }, to: directory, as: destination)
+    let archive = try open(directory, destination)
+    #expect(archive.digest == original.digest && archive.hasKeychain)
     let stored = try archive.storedFiles()
     #expect(
-      try stored == proper.storedFiles() && stored.count == 3 && stored.byteCount == proper.storedFiles().byteCount)
+      try stored == original.storedFiles() && stored.count == 3 && stored.byteCount == original.storedFiles().byteCount)
     // Without letters, the name of directory 51 stays unchanged.
     let renamed = files.filter { naming.path($0.path) != $0.path }.map { naming.path($0.path) }.sorted()
     #expect(stored.finding == .payloadsRenamed(count: renamed.count, unread: 0, first: renamed[0]))
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
-    #expect(archive.notes.isEmpty == (form == "b" && naming == .capitalFolder))
-    var read: [String: [UInt8]] = [:]
+    #expect(archive.notes.isEmpty == (destination == "b" && naming == .capitalFolder))
+    var contents: [String: [UInt8]] = [:]
     for file in Self.others {
       let identifier = String(file.path.dropFirst(3))
       var bytes: [UInt8] = []
@@ -83,32 +83,32 @@ struct RenamedPayloadTests {
       #expect(bytes == file.bytes)
     }
     try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
-      _ = try payload.forEachPortion { read[payload.fileIdentifier, default: []] += $0 }
+      _ = try payload.forEachPortion { contents[payload.fileIdentifier, default: []] += $0 }
     }
-    #expect(read.count == 3 && read["7dfdab5d912e63acbc583d14f05caf934d459f6a"] == Array("a file".utf8))
+    #expect(contents.count == 3 && contents["7dfdab5d912e63acbc583d14f05caf934d459f6a"] == Array("a file".utf8))
 
     let rewriter = BackupRewriter(system: unsynced)
-    let copy = try rewriter.convert(archive, at: directory.path(form), to: .directory(directory.path("copy")))
+    let copy = try rewriter.convert(archive, at: directory.path(destination), to: .directory(directory.path("copy")))
     #expect(copy.unrelatedFiles.isEmpty && copy.fileCount == files.count)
-    #expect(try tree(directory.path("copy")) == tree(directory.path("proper")))
-    let standing = try rewriter.existingCopy(
-      of: archive, at: directory.path(form), in: directory.path("copy"), as: .directory(directory.path("copy")))
-    #expect(standing != nil)
+    #expect(try tree(directory.path("copy")) == tree(directory.path("original")))
+    let existing = try rewriter.existingCopy(
+      of: archive, at: directory.path(destination), in: directory.path("copy"), as: .directory(directory.path("copy")))
+    #expect(existing != nil)
   }
 
   @Test("Payloads are sealed with their usual names", arguments: Naming.allCases, ["b", "b.tar"])
-  func sealed(naming: Naming, form: String) throws {
+  func sealed(naming: Naming, destination: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup(hasPassword: false)
     let files = try files(sample)
-    try write(files, to: directory, as: "proper")
-    try write(files.map { (naming.path($0.path), $0.bytes) }, to: directory, as: form)
+    try write(files, to: directory, as: "original")
+    try write(files.map { (naming.path($0.path), $0.bytes) }, to: directory, as: destination)
     let rewriter = BackupRewriter(system: unsynced)
-    for name in ["proper", form] {
+    for name in ["original", destination] {
       #expect(try rewriter.seal(open(directory, name), at: directory.path(name), keys: nil) == files.count)
     }
-    let (proper, archive) = (try open(directory, "proper"), try open(directory, form))
-    #expect(archive.parts[.seal] == proper.parts[.seal] && archive.seal?.violations == [])
+    let (original, archive) = (try open(directory, "original"), try open(directory, destination))
+    #expect(archive.parts[.seal] == original.parts[.seal] && archive.seal?.violations == [])
     let check = try #require(try SealVerifier(archive))
     try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(KeyhaulError) in
       let path = archive.layout.storedPath(of: payload.fileIdentifier)
@@ -123,33 +123,33 @@ struct RenamedPayloadTests {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     try write(files(sample), to: directory, as: "b")
-    let flat = String(Self.others[0].path.dropFirst(3))
-    try directory.write([1], to: "b/\(flat)")
+    let nameWithoutFolder = String(Self.others[0].path.dropFirst(3))
+    try directory.write([1], to: "b/\(nameWithoutFolder)")
     try directory.write([2], to: "b/\(MetadataFile.keychainFileIdentifier)")
     let archive = try open(directory, "b")
     #expect(archive.notes == [])
     let stored = try archive.storedFiles()
-    #expect(stored.byteCount(of: flat) == 6 && stored.count == 3)
+    #expect(stored.byteCount(of: nameWithoutFolder) == 6 && stored.count == 3)
     #expect(
       stored.finding == .payloadsRenamed(count: 0, unread: 2, first: "51a4616e576dd33cd2abadfea874eb8ff246bf0e"))
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     let copy = try BackupRewriter(system: unsynced)
       .convert(archive, at: directory.path("b"), to: .directory(directory.path("copy")))
-    #expect(copy.unrelatedFiles == [MetadataFile.keychainFileIdentifier, flat])
+    #expect(copy.unrelatedFiles == [MetadataFile.keychainFileIdentifier, nameWithoutFolder])
     #expect(try open(directory, "copy").storedFiles().finding == nil)
   }
 
   @Test("Ambiguous unusual names are not used", arguments: ["b", "b.tar"])
-  func ambiguous(form: String) throws {
+  func ambiguous(destination: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     let files = try files(sample).flatMap { file -> Stored in
       let name = String(file.path.dropFirst(3))
       return isFileIdentifier(name)
-        ? [(Naming.flat.path(file.path), [1]), (Naming.capitalName.path(file.path), [2])] : [file]
+        ? [(Naming.withoutFolder.path(file.path), [1]), (Naming.capitalName.path(file.path), [2])] : [file]
     }
-    try write(files, to: directory, as: form)
-    let archive = try open(directory, form)
+    try write(files, to: directory, as: destination)
+    let archive = try open(directory, destination)
     #expect(!archive.hasKeychain)
     let stored = try archive.storedFiles()
     #expect(stored.count == 0 && stored.byteCount == 0)
@@ -158,10 +158,10 @@ struct RenamedPayloadTests {
         == .payloadsRenamed(count: 0, unread: 6, first: "51/51A4616E576DD33CD2ABADFEA874EB8FF246BF0E"))
     var count = 0
     try archive.forEachPayload(of: stored) { _ in count += 1 }
-    let isThere = try archive.payload(named: "7dfdab5d912e63acbc583d14f05caf934d459f6a").forEachPortion { _ in }
-    #expect(count == 0 && !isThere)
+    let isFound = try archive.payload(named: "7dfdab5d912e63acbc583d14f05caf934d459f6a").forEachPortion { _ in }
+    #expect(count == 0 && !isFound)
     let copy = try BackupRewriter(system: unsynced)
-      .convert(archive, at: directory.path(form), to: .directory(directory.path("copy")))
+      .convert(archive, at: directory.path(destination), to: .directory(directory.path("copy")))
     #expect(copy.unrelatedFiles.count == 6)
   }
 
@@ -192,26 +192,26 @@ struct RenamedPayloadTests {
   @Test(
     "Payloads of iOS 4 to 9 are found in upper case, and in directories of two digits", arguments: [true, false],
     ["b", "b.tar"])
-  func oldLayout(isInFolders: Bool, form: String) throws {
+  func oldLayout(isInFolders: Bool, destination: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     let files = try MBDBBackup(sample).files
-    try write(files, to: directory, as: "proper")
+    try write(files, to: directory, as: "original")
     let renamed = files.map { file in
       guard isFileIdentifier(file.path) else { return file }
       return (isInFolders ? "\(file.path.prefix(2))/\(file.path)" : file.path.uppercased(), file.bytes)
     }
-    try write(renamed, to: directory, as: form)
-    let (proper, archive) = (try open(directory, "proper"), try open(directory, form))
-    #expect(archive.layout == .mbdb && archive.digest == proper.digest)
-    #expect(try archive.storedFiles() == proper.storedFiles() && archive.storedFiles().finding != nil)
+    try write(renamed, to: directory, as: destination)
+    let (original, archive) = (try open(directory, "original"), try open(directory, destination))
+    #expect(archive.layout == .mbdb && archive.digest == original.digest)
+    #expect(try archive.storedFiles() == original.storedFiles() && archive.storedFiles().finding != nil)
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     _ = try BackupRewriter(system: unsynced)
-      .convert(archive, at: directory.path(form), to: .directory(directory.path("copy")))
-    #expect(try tree(directory.path("copy")) == tree(directory.path("proper")))
+      .convert(archive, at: directory.path(destination), to: .directory(directory.path("copy")))
+    #expect(try tree(directory.path("copy")) == tree(directory.path("original")))
   }
 
-  @Test("Payloads that an updated device left with its old list are not payloads with unusual names")
+  @Test("Payloads that an updated device left with its old manifest are not reported as renamed")
   func leftover() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -219,11 +219,11 @@ struct RenamedPayloadTests {
     let old = MBDBBackup.identifier("HomeDomain", MBDBBackup.notePath)
     try write(
       try MBDBBackup(sample).files.filter { $0.path == "Manifest.mbdb" || $0.path == old }, to: directory, as: "b")
-    for form in ["b", "b.tar"] {
-      let archive = try open(directory, form)
+    for destination in ["b", "b.tar"] {
+      let archive = try open(directory, destination)
       let stored = try archive.storedFiles()
       #expect(stored.count == 3 && stored.finding == nil && archive.notes == [])
-      guard form == "b" else { continue }
+      guard destination == "b" else { continue }
       // They are copied as before.
       let copy = try BackupRewriter(system: unsynced).convert(
         archive, at: directory.path("b"), to: BackupDestination(path: directory.path("b.tar")))
@@ -234,12 +234,12 @@ struct RenamedPayloadTests {
   @Test("Encrypted and decrypted copies have the usual names", arguments: Naming.allCases)
   func decrypted(naming: Naming) throws {
     let directory = try TemporaryDirectory()
-    try FileTreeBackup([.text("a", "first"), .text("b", "second")]).write(to: directory, as: "proper")
-    for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path("proper")) {
+    try FileTreeBackup([.text("a", "first"), .text("b", "second")]).write(to: directory, as: "original")
+    for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path("original")) {
       var isDirectory: ObjCBool = false
-      _ = FileManager.default.fileExists(atPath: directory.path("proper/\(path)"), isDirectory: &isDirectory)
+      _ = FileManager.default.fileExists(atPath: directory.path("original/\(path)"), isDirectory: &isDirectory)
       if !isDirectory.boolValue {
-        try directory.write(try directory.read("proper/\(path)"), to: "b/\(naming.path(path))")
+        try directory.write(try directory.read("original/\(path)"), to: "b/\(naming.path(path))")
       }
     }
     let archive = try open(directory, "b")

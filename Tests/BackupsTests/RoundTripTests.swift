@@ -14,11 +14,11 @@ struct RoundTripTests {
     let sample = try SampleBackup(hasPassword: hasPassword)
     let directory = try TemporaryDirectory()
     var digests: Set<String> = []
-    let places = ["folder/", "one.tar", "one.tar.gz", "one.tar.zst", "one.zip", "noextension"].map(directory.path)
-    for place in places {
-      let outcome = try sample.write(to: BackupDestination(path: place))
-      #expect(outcome.path == place)
-      let archive = try BackupArchive.open(.path(place))
+    let destinations = ["folder/", "one.tar", "one.tar.gz", "one.tar.zst", "one.zip", "noextension"].map(directory.path)
+    for destination in destinations {
+      let outcome = try sample.write(to: BackupDestination(path: destination))
+      #expect(outcome.path == destination)
+      let archive = try BackupArchive.open(.path(destination))
       let keychain = try archive.keychainFile(with: sample.keys)
       #expect(try keychain.bytes == sample.contents.keychainFile)
       #expect(keychain.file.keybagUUID == sample.contents.keybag.uuidText)
@@ -75,7 +75,7 @@ struct RoundTripTests {
   }
 
   @Test("GNU tar and Python's zipfile read the same files")
-  func foreignReaders() throws {
+  func otherReaders() throws {
     let sample = try SampleBackup()
     let directory = try TemporaryDirectory()
     let expected = [
@@ -101,7 +101,7 @@ struct RoundTripTests {
   }
 
   @Test("SQLite's checks find no fault in the manifest database")
-  func foreignDatabaseReader() throws {
+  func otherDatabaseReader() throws {
     let sample = try SampleBackup(hasPassword: false)
     let directory = try TemporaryDirectory()
     try sample.write(to: .directory(directory.path("backup")))

@@ -22,9 +22,9 @@ struct SampleBackup: ~Copyable {
     let random = SeededRandomSource(seed: seed)
     let hardware = try HardwareUID(from: random)
     let password: Secret? = hasPassword ? Secret(utf8: Self.password) : nil
-    let made = try BackupKeybag.make(
+    let newKeybag = try BackupKeybag.make(
       password: password, deviceKey: try hardware.deviceKey(), rounds: 10, random: random)
-    let keybag = made.keybag
+    let keybag = newKeybag.keybag
     let blob = try random.bytes(secretByteCount)
     let file = KeychainBackupFile(
       keybagUUID: keybag.uuidText,
@@ -35,7 +35,7 @@ struct SampleBackup: ~Copyable {
         buildVersion: "22B83", serialNumber: "F2LXK0AB12"),
       date: Self.date, keybag: keybag, isEncrypted: hasPassword, wasPasscodeSet: true,
       keychainFile: try file.serialized())
-    keys = made.classKeys
+    keys = newKeybag.classKeys
   }
 
   @discardableResult

@@ -13,7 +13,7 @@ struct SealTests {
   /// Returns the SHA-256 digest in hexadecimal.
   private static func sha256(_ bytes: [UInt8]) throws -> String { String(hexadecimal: try Digest.sha256(bytes)) }
 
-  private func opened(_ path: String) throws -> BackupArchive { try BackupArchive.open(.path(path)) }
+  private func openBackup(_ path: String) throws -> BackupArchive { try BackupArchive.open(.path(path)) }
 
   private func lines(of seal: [UInt8]) -> [String] {
     String(decoding: seal, as: UTF8.self).split(separator: "\n").map(String.init)
@@ -23,7 +23,7 @@ struct SealTests {
   func written(hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
     try SampleBackup(hasPassword: hasPassword).write(to: .directory(directory.path("b")))
-    let found = lines(of: try directory.read("b/Keyhaul.seal"))
+    let sealLines = lines(of: try directory.read("b/Keyhaul.seal"))
     let names = [
       "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e", "Info.plist", "Manifest.db", "Manifest.plist", "Status.plist",
     ]
@@ -31,34 +31,34 @@ struct SealTests {
       let bytes = try directory.read("b/\(name)")
       return "\(try Self.sha256(bytes)) \(bytes.count) \(name)"
     }
-    #expect(found.first == "keyhaul-seal 1 \(hasPassword ? "hmac-sha256" : "sha256")")
-    #expect(Array(found.dropFirst().dropLast()) == listed)
-    let archive = try opened(directory.path("b"))
+    #expect(sealLines.first == "keyhaul-seal 1 \(hasPassword ? "hmac-sha256" : "sha256")")
+    #expect(Array(sealLines.dropFirst().dropLast()) == listed)
+    let archive = try openBackup(directory.path("b"))
     #expect(archive.seal?.violations == [] && archive.seal?.isKeyed == hasPassword && archive.seal?.fileCount == 5)
-    let body = Array((found.dropLast().joined(separator: "\n") + "\n").utf8)
-    if !hasPassword { #expect(try found.last == Self.sha256(body)) }
+    let body = Array((sealLines.dropLast().joined(separator: "\n") + "\n").utf8)
+    if !hasPassword { #expect(try sealLines.last == Self.sha256(body)) }
   }
 
   @Test(
     "A seal or another file that the system cannot read is not reported as broken",
     arguments: [FileSystem.Call.open, .read])
-  func ungiven(call: FileSystem.Call) throws {
+  func unreadable(call: FileSystem.Call) throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     var refusals = 0
     for number in 0..<200 {
-      let seen = Locked(0)
-      let system = FileSystem { made in
-        guard made == call else { return nil }
-        return seen.withLock { seen in
-          seen += 1
-          return seen == number + 1 ? .failure(.permissionDenied) : nil
+      let callCount = Locked(0)
+      let system = FileSystem { current in
+        guard current == call else { return nil }
+        return callCount.withLock { count in
+          count += 1
+          return count == number + 1 ? .failure(.permissionDenied) : nil
         }
       }
       do throws(KeyhaulError) {
         let archive = try BackupArchive.open(.path(directory.path("b")), limits: .standard, system: system)
         #expect(archive.seal?.violations == [], "\(call) \(number)")
-        if seen.withLock({ $0 }) <= number { break }
+        if callCount.withLock({ $0 }) <= number { break }
       } catch {
         #expect(error.category == .failed, "\(call) \(number): \(error.reason)")
         refusals += 1
@@ -72,7 +72,7 @@ struct SealTests {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     try sample.write(to: .directory(directory.path("b")))
-    let archive = try opened(directory.path("b"))
+    let archive = try openBackup(directory.path("b"))
     let keys = try archive.keybag.keys(SampleBackup.password)
     let key = try archive.fileKey(try #require(archive.manifest.manifestKey), of: "the list", keys: keys)
     let digits = key.withBytes { String(hexadecimal: Array($0)) }
@@ -88,16 +88,17 @@ struct SealTests {
     #expect(try archive.sealViolation(with: keys) == nil)
   }
 
-  /// Changes a file of a sealed backup directory, and returns the breaks without and with the password.
-  private func breaks(
+  /// Changes a sealed backup directory, and returns the violations that are found without the password, or else the
+  /// violation that is found with it.
+  private func sealViolations(
     after edit: (TemporaryDirectory) throws -> Void, hasPassword: Bool = true
   ) throws -> [SealViolation] {
     let directory = try TemporaryDirectory()
     try SampleBackup(hasPassword: hasPassword).write(to: .directory(directory.path("b")))
     try edit(directory)
-    let archive = try opened(directory.path("b"))
-    let seen = archive.seal?.violations ?? []
-    guard hasPassword, seen.isEmpty else { return seen }
+    let archive = try openBackup(directory.path("b"))
+    let violations = archive.seal?.violations ?? []
+    guard hasPassword, violations.isEmpty else { return violations }
     return try archive.sealViolation(with: archive.keybag.keys(SampleBackup.password)).map { [$0] } ?? []
   }
 
@@ -105,49 +106,50 @@ struct SealTests {
     "A changed metadata file is reported by name",
     arguments: ["Status.plist", "Info.plist", "Manifest.db", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"])
   func changed(name: String) throws {
-    let found = try breaks { directory in
+    let violations = try sealViolations { directory in
       var bytes = try directory.read("b/\(name)")
       bytes[bytes.count - 1] ^= 1
       try directory.write(bytes, to: "b/\(name)")
     }
-    #expect(found.map(\.file) == [name] && found.map(\.reason) == ["it has changed since the backup was sealed"])
+    #expect(
+      violations.map(\.file) == [name] && violations.map(\.reason) == ["it has changed since the backup was sealed"])
   }
 
   @Test("A removed and an added metadata file are reported")
-  func takenAndAdded() throws {
-    let taken = try breaks { try FileManager.default.removeItem(atPath: $0.path("b/Info.plist")) }
-    #expect(taken.map(\.file) == ["Info.plist"] && taken.allSatisfy(\.isNotFound))
+  func removedAndAdded() throws {
+    let removed = try sealViolations { try FileManager.default.removeItem(atPath: $0.path("b/Info.plist")) }
+    #expect(removed.map(\.file) == ["Info.plist"] && removed.allSatisfy(\.isFileMissing))
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     let info = try directory.read("b/Info.plist")
     try FileManager.default.removeItem(atPath: directory.path("b/Info.plist"))
     try FileManager.default.removeItem(atPath: directory.path("b/Keyhaul.seal"))
-    let archive = try opened(directory.path("b"))
+    let archive = try openBackup(directory.path("b"))
     #expect(archive.seal == nil)
     _ = try BackupRewriter(system: unsynced).seal(
       archive, at: directory.path("b"), keys: archive.keybag.keys(SampleBackup.password))
     try directory.write(info, to: "b/Info.plist")
-    #expect(try opened(directory.path("b")).seal?.violations.map(\.reason) == ["it is present, but was not sealed"])
+    #expect(try openBackup(directory.path("b")).seal?.violations.map(\.reason) == ["it is present, but was not sealed"])
   }
 
   @Test("A change of any byte of the seal is detected")
-  func ownBytes() throws {
+  func changedSeal() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     let seal = try directory.read("b/Keyhaul.seal")
-    let first = try opened(directory.path("b"))
+    let first = try openBackup(directory.path("b"))
     let keys = try first.keybag.keys(SampleBackup.password)
-    for place in seal.indices {
+    for offset in seal.indices {
       var changed = seal
-      changed[place] ^= 1 << UInt8(place % 8)
+      changed[offset] ^= 1 << UInt8(offset % 8)
       try directory.write(changed, to: "b/Keyhaul.seal")
-      let archive = try opened(directory.path("b"))
-      let isSeen = try archive.seal?.violations.isEmpty == false || archive.sealViolation(with: keys) != nil
-      #expect(isSeen, "byte \(place)")
+      let archive = try openBackup(directory.path("b"))
+      let isDetected = try archive.seal?.violations.isEmpty == false || archive.sealViolation(with: keys) != nil
+      #expect(isDetected, "byte \(offset)")
     }
     for count in stride(from: 0, to: seal.count, by: 7) {
       try directory.write(Array(seal.prefix(count)), to: "b/Keyhaul.seal")
-      #expect(try opened(directory.path("b")).seal?.violations.isEmpty == false, "\(count) bytes")
+      #expect(try openBackup(directory.path("b")).seal?.violations.isEmpty == false, "\(count) bytes")
     }
   }
 
@@ -155,19 +157,19 @@ struct SealTests {
   func spliced() throws {
     let other = try TemporaryDirectory()
     try BackupWriter(system: unsynced).writeSample(seed: "other", to: other.path("b"))
-    let stolen = try breaks { try $0.write(try other.read("b/Keyhaul.seal"), to: "b/Keyhaul.seal") }
+    let stolen = try sealViolations { try $0.write(try other.read("b/Keyhaul.seal"), to: "b/Keyhaul.seal") }
     #expect(!stolen.isEmpty)
-    // Somebody without the password creates a seal for the current files.
-    let forged = try breaks { directory in
-      let list = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().dropLast().joined(separator: "\n")
-      let body = "keyhaul-seal 1 sha256\n\(list)\n"
+    // An attacker without the password creates a seal for the current files.
+    let forged = try sealViolations { directory in
+      let entries = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().dropLast().joined(separator: "\n")
+      let body = "keyhaul-seal 1 sha256\n\(entries)\n"
       try directory.write(Array("\(body)\(try Self.sha256(Array(body.utf8)))\n".utf8), to: "b/Keyhaul.seal")
     }
     #expect(forged.map(\.file) == ["Keyhaul.seal"] && forged[0].reason.contains("anyone can write"))
-    let keyed = try breaks(
+    let keyed = try sealViolations(
       after: { directory in
-        let list = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().joined(separator: "\n")
-        try directory.write(Array("keyhaul-seal 1 hmac-sha256\n\(list)\n".utf8), to: "b/Keyhaul.seal")
+        let entries = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().joined(separator: "\n")
+        try directory.write(Array("keyhaul-seal 1 hmac-sha256\n\(entries)\n".utf8), to: "b/Keyhaul.seal")
       }, hasPassword: false)
     #expect(keyed.map(\.file) == ["Keyhaul.seal"])
   }
@@ -182,7 +184,7 @@ struct SealTests {
     for name in ["Manifest.plist", "Manifest.db", "51/\(KeychainPayload.fileIdentifier)"] {
       try directory.write(try directory.read("old/\(name)"), to: "b/\(name)")
     }
-    let archive = try opened(directory.path("b"))
+    let archive = try openBackup(directory.path("b"))
     // All parts belong to the same device and password.
     let keys = try archive.keybag.keys(SampleBackup.password)
     #expect(try archive.keychainFile(with: keys).bytes == old.contents.keychainFile)
@@ -196,64 +198,64 @@ struct SealTests {
   @Test(
     "A seal can be added to a backup of another program without changing other bytes",
     arguments: ["b/", "b.tar", "b.zip"])
-  func added(place: String) throws {
+  func added(destination: String) throws {
     let directory = try TemporaryDirectory()
-    if place == "b/" {
+    if destination == "b/" {
       for file in try SampleBackup.storedFiles() { try directory.write(file.bytes, to: "b/\(file.path)") }
     } else {
-      try directory.write(packed(try SampleBackup.storedFiles()), to: place)
+      try directory.write(packed(try SampleBackup.storedFiles()), to: destination)
     }
-    let archive = try opened(directory.path(place))
+    let archive = try openBackup(directory.path(destination))
     #expect(archive.seal == nil)
     let keys = try archive.keybag.keys(SampleBackup.password)
     let count = try BackupRewriter(system: unsynced).seal(
-      archive, at: directory.path(place), keys: archive.keybag.keys(SampleBackup.password))
-    let sealed = try opened(directory.path(place))
+      archive, at: directory.path(destination), keys: archive.keybag.keys(SampleBackup.password))
+    let sealed = try openBackup(directory.path(destination))
     #expect(count == 5 && sealed.digest == archive.digest)
     #expect(sealed.seal?.violations == [] && sealed.seal?.fileCount == 5)
     #expect(try sealed.sealViolation(with: keys) == nil)
-    if place == "b/" {
+    if destination == "b/" {
       for file in try SampleBackup.storedFiles() { #expect(try directory.read("b/\(file.path)") == file.bytes) }
     }
     #expect(throws: KeyhaulError.self) {
-      _ = try BackupRewriter(system: unsynced).seal(sealed, at: directory.path(place), keys: nil)
+      _ = try BackupRewriter(system: unsynced).seal(sealed, at: directory.path(destination), keys: nil)
     }
   }
 
   @Test("The seal matches after changing or removing the password, replacing the keychain, and converting")
   func renewed() throws {
     let directory = try TemporaryDirectory()
-    for place in ["b/", "b.tar.zst"] {
-      let path = directory.path(place)
+    for destination in ["b/", "b.tar.zst"] {
+      let path = directory.path(destination)
       try SampleBackup().write(to: BackupDestination(path: path))
-      var archive = try opened(path)
-      let again = try BackupKeybag.rewrap(
+      var archive = try openBackup(path)
+      let newKeybag = try BackupKeybag.rewrap(
         archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
       try BackupRewriter(system: unsynced).replaceKeybag(
-        of: archive, at: path, with: again, keys: archive.keybag.keys(SampleBackup.password))
-      archive = try opened(path)
+        of: archive, at: path, with: newKeybag, keys: archive.keybag.keys(SampleBackup.password))
+      archive = try openBackup(path)
       #expect(archive.seal?.violations == [] && archive.seal?.fileCount == 5)
       let keys = try archive.keybag.keys("battery staple")
       #expect(try archive.sealViolation(with: keys) == nil)
       // The manifest with the old password is no longer sealed.
       let oldManifest = try SampleBackup.storedFiles().first { $0.path == "Manifest.plist" }
       #expect(oldManifest != nil)
-      if place == "b/", let oldManifest {
+      if destination == "b/", let oldManifest {
         let manifest = try directory.read("b/Manifest.plist")
         try directory.write(oldManifest.bytes, to: "b/Manifest.plist")
-        #expect(try opened(path).seal?.violations.map(\.file) == ["Manifest.plist"])
+        #expect(try openBackup(path).seal?.violations.map(\.file) == ["Manifest.plist"])
         try directory.write(manifest, to: "b/Manifest.plist")
       }
       let file = try archive.keychainFile(with: keys).bytes
       _ = try BackupRewriter(system: unsynced).replaceKeychain(
         of: archive, at: path, with: file, keys: archive.keybag.keys("battery staple"))
-      archive = try opened(path)
+      archive = try openBackup(path)
       #expect(archive.seal?.violations == [])
       #expect(try archive.sealViolation(with: keys) == nil)
-      let clear = directory.path(place == "b/" ? "clear/" : "clear.tar")
+      let decrypted = directory.path(destination == "b/" ? "decrypted/" : "decrypted.tar")
       _ = try BackupRewriter(system: unsynced).decrypt(
-        archive, at: path, to: BackupDestination(path: clear), keys: archive.keybag.keys("battery staple"))
-      let copy = try opened(clear)
+        archive, at: path, to: BackupDestination(path: decrypted), keys: archive.keybag.keys("battery staple"))
+      let copy = try openBackup(decrypted)
       #expect(copy.seal?.violations == [] && copy.seal?.isKeyed == false && copy.seal?.fileCount == 5)
     }
   }
@@ -266,12 +268,12 @@ struct SealTests {
     status[status.count - 1] ^= 1
     try directory.write(status, to: "b/Status.plist")
     let before = try tree(directory.path)
-    let archive = try opened(directory.path("b"))
-    let again = try BackupKeybag.rewrap(
+    let archive = try openBackup(directory.path("b"))
+    let newKeybag = try BackupKeybag.rewrap(
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
     let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter(system: unsynced).replaceKeybag(
-        of: archive, at: directory.path("b"), with: again, keys: archive.keybag.keys(SampleBackup.password))
+        of: archive, at: directory.path("b"), with: newKeybag, keys: archive.keybag.keys(SampleBackup.password))
     }
     #expect(error?.code == .damaged)
     #expect(try tree(directory.path) == before)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Reading all payloads in one pass")
 struct SinglePassTests {
-  static let forms = ["c.tar", "c.tar.gz", "c.tar.zst", "c.zip"]
+  static let containers = ["c.tar", "c.tar.gz", "c.tar.zst", "c.zip"]
 
   /// Counts the calls of the file system.
   private final class Counter: Sendable {
@@ -44,21 +44,22 @@ struct SinglePassTests {
   }
 
   @Test(
-    "Each stored payload is read once with its content, from a directory and a container", arguments: forms + ["c/"])
-  func complete(form: String) throws {
+    "Each stored payload is read once with its content, from a directory and a container",
+    arguments: containers + ["c/"])
+  func complete(container: String) throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
     try fixture.write(to: directory)
     _ = try BackupRewriter(system: unsynced).convert(
       BackupArchive.open(.path(directory.path("backup"))), at: directory.path("backup"),
-      to: BackupDestination(path: directory.path(form)))
-    let archive = try BackupArchive.open(.path(directory.path(form)))
+      to: BackupDestination(path: directory.path(container)))
+    let archive = try BackupArchive.open(.path(directory.path(container)))
     let expected = try Dictionary(uniqueKeysWithValues: fixture.contents().map { ($0.identifier, $0.bytes) })
     var files: [String: ListedFile] = [:]
     try archive.fileList().forEachFile { files[$0.fileIdentifier] = $0 }
-    var found: [String: [UInt8]] = [:]
+    var contents: [String: [UInt8]] = [:]
     try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
-      guard let file = files[payload.fileIdentifier], found[payload.fileIdentifier] == nil else {
+      guard let file = files[payload.fileIdentifier], contents[payload.fileIdentifier] == nil else {
         Issue.record("\(payload.fileIdentifier) is not listed, or came twice")
         return
       }
@@ -66,17 +67,17 @@ struct SinglePassTests {
       let keys: ClassKeys? = nil
       let reading = try archive.read(payload, as: file, with: keys) { bytes.append(contentsOf: $0) }
       #expect(reading.storedSHA1 == SHA1.hash(bytes) && reading.hasValidPadding)
-      found[payload.fileIdentifier] = bytes
+      contents[payload.fileIdentifier] = bytes
     }
-    #expect(found == expected)
+    #expect(contents == expected)
   }
 
-  @Test("Reading four times as many payloads takes four times as many calls, without restarting", arguments: forms)
-  func linear(form: String) throws {
+  @Test("Reading four times as many payloads takes four times as many calls, without restarting", arguments: containers)
+  func linear(container: String) throws {
     var reads: [Int] = []
     for count in [100, 400] {
       let directory = try TemporaryDirectory()
-      let path = directory.path(form)
+      let path = directory.path(container)
       try write(count, to: BackupDestination(path: path))
       let counter = Counter()
       let archive = try BackupArchive.open(.path(path), limits: .standard, system: counter.system)
@@ -94,7 +95,7 @@ struct SinglePassTests {
       #expect(payloadCount == stored.count && byteCount == stored.byteCount)
       reads.append(counter[.read])
       // A zip is read by its central directory, so only it requires seeks.
-      #expect(counter[.seek] <= (form == "c.zip" ? 4 * payloadCount : 1))
+      #expect(counter[.seek] <= (container == "c.zip" ? 4 * payloadCount : 1))
     }
     #expect(reads[1] <= 4 * reads[0] + 8)
   }
@@ -124,21 +125,21 @@ struct SinglePassTests {
     limits.resumptionCount = limit
     let archive = try BackupArchive.open(.path(directory.path("c.zip")), limits: limits, system: .real)
     var failed: [String] = []
-    var whole: [String] = []
+    var succeeded: [String] = []
     let keys: ClassKeys? = nil
     do throws(KeyhaulError) {
       try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
         let file = try Self.listed(payload)
         do throws(KeyhaulError) {
           _ = try archive.read(payload, as: file, with: keys) { (_) throws(KeyhaulError) in }
-          whole.append(payload.fileIdentifier)
+          succeeded.append(payload.fileIdentifier)
         } catch {
           failed.append(payload.fileIdentifier)
         }
       }
       #expect(isSufficient)
       #expect(Set(failed) == Set(damaged))
-      #expect(Set(whole) == all.subtracting(damaged))
+      #expect(Set(succeeded) == all.subtracting(damaged))
     } catch {
       #expect(!isSufficient && error.code == .damaged)
     }

@@ -43,7 +43,7 @@ struct TarFixture {
     add("PaxHeader/x", content, type: "x")
   }
 
-  /// Returns the archive with its end mark.
+  /// Returns the archive with its end marker.
   func finished() -> [UInt8] { bytes + [UInt8](repeating: 0, count: 1024) }
 
   private func octal(_ number: Int, digits: Int) -> [UInt8] {

@@ -10,24 +10,26 @@ struct TruncationTests {
     "A container truncated at any length is damaged or refused (60 lengths in a quick run)",
     arguments: ContainerFormat.allCases)
   func truncated(format: ContainerFormat) throws {
-    let whole = try SampleBackup(secretByteCount: 3000).packed(as: format)
-    var lengths = Set((0..<200).map { $0 * whole.count / 200 })
+    let complete = try SampleBackup(secretByteCount: 3000).packed(as: format)
+    var lengths = Set((0..<200).map { $0 * complete.count / 200 })
     // Both sides of each block, at which a tar could end.
-    for block in stride(from: 0, to: whole.count, by: 512) { lengths.formUnion([block, block + 1, max(0, block - 1)]) }
-    lengths.insert(whole.count - 1)
-    for length in Cases.chosen(lengths.filter { $0 < whole.count }.sorted(), quick: 60) {
-      let error = try failure(opening: Array(whole[..<length]))
-      #expect(error != nil, "\(length) of \(whole.count) bytes were taken for whole")
+    for block in stride(from: 0, to: complete.count, by: 512) {
+      lengths.formUnion([block, block + 1, max(0, block - 1)])
+    }
+    lengths.insert(complete.count - 1)
+    for length in Cases.chosen(lengths.filter { $0 < complete.count }.sorted(), quick: 60) {
+      let error = try failure(opening: Array(complete[..<length]))
+      #expect(error != nil, "\(length) of \(complete.count) bytes were accepted as complete")
       #expect(length < 512 || error?.category == .damaged, "\(length): \(error.map(String.init(describing:)) ?? "")")
     }
   }
 
-  @Test("The error for a truncated container has the position")
+  @Test("The error for a truncated container gives the position")
   func wording() throws {
-    let whole = try SampleBackup().packed(as: .tar)
-    let error = try #require(try failure(opening: Array(whole[..<(whole.count - 1024)])))
+    let complete = try SampleBackup().packed(as: .tar)
+    let error = try #require(try failure(opening: Array(complete[..<(complete.count - 1024)])))
     #expect(error.summary == "the backup is cut short")
-    #expect(error.reason == "the tar file ends at byte \(grouped(whole.count - 1024)) without its end marker")
+    #expect(error.reason == "the tar file ends at byte \(grouped(complete.count - 1024)) without its end marker")
     let zip = try SampleBackup().packed(as: .zip)
     let cut = try #require(try failure(opening: Array(zip[..<(zip.count - 1)])))
     #expect(cut.reason == "the directory at the end of the zip is missing")
@@ -39,10 +41,10 @@ struct TruncationTests {
   func flippedBits() throws {
     let sample = try SampleBackup(hasPassword: false)
     for format in ContainerFormat.allCases {
-      let whole = try sample.packed(as: format)
+      let complete = try sample.packed(as: format)
       var random = SeededRandom(seed: 0xF11B)
       for _ in 0..<Cases.count(150, quick: 40) {
-        var bytes = whole
+        var bytes = complete
         bytes[Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
         do {
           _ = try open(bytes).keychainFile(with: sample.keys)

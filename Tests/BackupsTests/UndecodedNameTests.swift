@@ -12,8 +12,8 @@ import Testing
 /// Sources: jfarley248/iTunes_Backup_Reader#21, abrignoni/iLEAPP#740.
 @Suite("Names in a manifest that are not UTF-8")
 struct UndecodedNameTests {
-  /// A name in which U+F7F5 stands for the byte F5.
-  private static let odd = "Library/abc\u{F7F5}\u{F7BA}.dat"
+  /// A path in which U+F7F5 stands for the byte F5.
+  private static let undecodedPath = "Library/abc\u{F7F5}\u{F7BA}.dat"
 
   private func lines(_ directory: TemporaryDirectory) throws -> [JSONValue] {
     var lines: [JSONValue] = []
@@ -25,7 +25,8 @@ struct UndecodedNameTests {
   func database() throws {
     for isEncrypted in [true, false] {
       let directory = try TemporaryDirectory()
-      let backup = try FileTreeBackup([.text("a", "first"), .text(Self.odd, "odd")], isEncrypted: isEncrypted)
+      let backup = try FileTreeBackup(
+        [.text("a", "first"), .text(Self.undecodedPath, "odd")], isEncrypted: isEncrypted)
       try backup.write(to: directory)
       let result = try ExtractionTests.extract(backup, directory)
       #expect(result.fileCount == 2 && result.isComplete && result.renamedCount == 1)
@@ -38,18 +39,19 @@ struct UndecodedNameTests {
     }
   }
 
-  @Test("Names that are not UTF-8 are a finding that forbids no use")
+  @Test("Names that are not UTF-8 are a finding that does not prevent any use")
   func finding() throws {
     let directory = try TemporaryDirectory()
     let files = [
-      FileTreeBackup.File.text("a", "first"), .text(Self.odd, "odd"), .text("x", "of a domain", in: "D\u{F7FF}"),
+      FileTreeBackup.File.text("a", "first"), .text(Self.undecodedPath, "odd"),
+      .text("x", "of a domain", in: "D\u{F7FF}"),
     ]
     try FileTreeBackup(files, isEncrypted: false).write(to: directory)
-    let list = try BackupArchive.open(.path(directory.path("backup"))).fileList()
-    #expect(list.findings.isEmpty)
-    let listing = try list.listing()
+    let fileList = try BackupArchive.open(.path(directory.path("backup"))).fileList()
+    #expect(fileList.findings.isEmpty)
+    let listing = try fileList.listing()
     #expect(listing.unreadableRowCount == 0 && listing.rowCountByDomain == ["HomeDomain": 2, "D%FF": 1])
-    let finding = try #require(list.findings.first)
+    let finding = try #require(fileList.findings.first)
     #expect(
       finding == .listNamesNotUTF8(name: "Manifest.db", count: 2, first: "HomeDomain/Library/abc%F5%BA.dat"))
     #expect(!finding.isDamage && !BackupPurpose.allCases.contains { finding.blocks($0) })
@@ -81,30 +83,30 @@ struct UndecodedNameTests {
   }
 
   @Test("A path in Manifest.mbdb that is not UTF-8 does not affect other records or the keychain")
-  func oldList() throws {
+  func oldManifest() throws {
     let sample = try SampleBackup(hasPassword: true)
     let directory = try TemporaryDirectory()
-    try MBDBBackup(sample, further: [Self.odd]).write(to: directory, "backup")
+    try MBDBBackup(sample, further: [Self.undecodedPath]).write(to: directory, "backup")
     let archive = try BackupArchive.open(.path(directory.path("backup")))
-    let list = try archive.fileList()
-    let listing = try list.listing(against: try archive.storedFiles())
+    let fileList = try archive.fileList()
+    let listing = try fileList.listing(against: try archive.storedFiles())
     #expect(listing.fileCount == 4 && listing.linkCount == 1)
     #expect(listing.missingCount == 0 && listing.unreadableRowCount == 0)
     #expect(
-      list.findings
+      fileList.findings
         == [.listNamesNotUTF8(name: "Manifest.mbdb", count: 1, first: "HomeDomain/Library/abc%F5%BA.dat")])
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     #expect(
-      try list.files(shownAs: "HomeDomain", "Library/abc%F5%BA.dat").map(\.undecodedPath)
-        == [FileTreeBackup.bytes(Self.odd)])
-    #expect(try list.files(shownAs: "HomeDomain", MBDBBackup.notePath).isEmpty)
+      try fileList.files(shownAs: "HomeDomain", "Library/abc%F5%BA.dat").map(\.undecodedPath)
+        == [FileTreeBackup.bytes(Self.undecodedPath)])
+    #expect(try fileList.files(shownAs: "HomeDomain", MBDBBackup.notePath).isEmpty)
     // A name matches the file with this name, not one that is displayed like it.
-    #expect(try list.file(domain: "HomeDomain", relativePath: "Library/abc%F5%BA.dat") == nil)
-    let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: { _ in true })
+    #expect(try fileList.file(domain: "HomeDomain", relativePath: "Library/abc%F5%BA.dat") == nil)
+    let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), selecting: { _ in true })
     let result = try FileExtractor(system: unsynced).extract(
-      .init(plan, choice: "all", into: directory.path("out")), from: archive, list: list,
+      .init(plan, choice: "all", into: directory.path("out")), from: archive, list: fileList,
       keys: archive.keybag.keys(SampleBackup.password), progress: { _, _ in true })
     #expect(result.fileCount == 4 && result.isComplete)
-    #expect(try directory.read("out/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.odd.utf8))
+    #expect(try directory.read("out/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.undecodedPath.utf8))
   }
 }

@@ -15,7 +15,7 @@ final class UnencryptedBackupFixture {
     ("HomeDomain", "Library/fifteen", 1, Array("plain text here".utf8)),
     ("HomeDomain", "Library/sixteen", 2, Array("plain text here!".utf8)),
     ("CameraRollDomain", "Media/large.jpg", 4, (0..<300_001).map { UInt8(truncatingIfNeeded: $0 / 7) }),
-    // Without a class, as in some lists of other tools.
+    // Without a class, as in manifests of some other tools.
     ("AppDomain-com.example", "Documents/notes", 0, Array("plain text here, and more".utf8)),
   ]
 
@@ -26,20 +26,20 @@ final class UnencryptedBackupFixture {
   init() throws {
     let random = SeededRandomSource(seed: "desk")
     let key = try HardwareUID(from: random).deviceKey()
-    let made = try BackupKeybag.make(password: nil, deviceKey: key, random: random).keybag
+    let newKeybag = try BackupKeybag.make(password: nil, deviceKey: key, random: random).keybag
     deviceKey = key
-    keybag = made
+    keybag = newKeybag
     let file = KeychainBackupFile(
-      keybagUUID: made.uuidText,
+      keybagUUID: newKeybag.uuidText,
       entries: [.init(kind: .genericPassword, blob: try random.bytes(200), persistentReference: nil)])
     keychain = try file.serialized()
   }
 
   /// Returns all stored files, including the keychain file.
   func contents() throws -> [(identifier: String, domain: String, path: String, bytes: [UInt8])] {
-    let keychain = [(KeychainPayload.domain, KeychainPayload.relativePath, UInt32(3), self.keychain)]
-    return try (Self.files.map { ($0.domain, $0.path, $0.keyClass, $0.content) } + keychain).map { file in
-      (try ListedFile.fileIdentifier(domain: file.0, relativePath: file.1), file.0, file.1, file.3)
+    let keychainFile = (KeychainPayload.domain, KeychainPayload.relativePath, keychain)
+    return try (Self.files.map { ($0.domain, $0.path, $0.content) } + [keychainFile]).map { domain, path, bytes in
+      (try ListedFile.fileIdentifier(domain: domain, relativePath: path), domain, path, bytes)
     }
   }
 
@@ -83,12 +83,12 @@ final class UnencryptedBackupFixture {
     for file in try stored() { try directory.write(file.bytes, to: "\(name)/\(file.path)") }
   }
 
-  func unprotected(_ keybag: Keybag, _ password: String) throws -> Keybag {
+  func keybagWithoutPassword(_ keybag: Keybag, _ password: String) throws -> Keybag {
     try BackupKeybag.removingPassword(
       keybag, passcodeKey: keybag.passcodeKey(password: Secret(utf8: password)), deviceKey: deviceKey)
   }
 
-  func protected(_ password: String) throws -> Keybag {
+  func keybagWithPassword(_ password: String) throws -> Keybag {
     try BackupKeybag.addingPassword(
       keybag, passcodeKey: keybag.passcodeKey(password: .empty), with: Secret(utf8: password), deviceKey: deviceKey,
       rounds: 10, random: SeededRandomSource(seed: "new"))

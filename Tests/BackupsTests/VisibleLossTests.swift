@@ -23,24 +23,24 @@ struct VisibleLossTests {
   }
 
   @Test("An unreadable manifest is a loss")
-  func list() throws {
-    let found = try losses { $0["Manifest.db"] = [UInt8](repeating: 7, count: 4096) }
-    #expect(found.count == 1 && found.first?.hasPrefix("its manifest cannot be read: ") == true)
+  func unreadableManifest() throws {
+    let result = try losses { $0["Manifest.db"] = [UInt8](repeating: 7, count: 4096) }
+    #expect(result.count == 1 && result.first?.hasPrefix("its manifest cannot be read: ") == true)
   }
 
   @Test("A missing listed file and an unreadable keychain are losses")
   func missing() throws {
-    let found = try losses { $0[Self.keychain] = nil }
-    #expect(found.first == "1 listed file is not stored")
-    #expect(found.last?.hasPrefix("its keychain cannot be read: the manifest lists ") == true && found.count == 2)
+    let result = try losses { $0[Self.keychain] = nil }
+    #expect(result.first == "1 listed file is not stored")
+    #expect(result.last?.hasPrefix("its keychain cannot be read: the manifest lists ") == true && result.count == 2)
   }
 
   @Test("A changed keychain file is a loss")
   func changed() throws {
-    let found = try losses(hasPassword: false) { files in
+    let result = try losses(hasPassword: false) { files in
       // The data of the only item is in the middle.
       if let bytes = files[Self.keychain] { files[Self.keychain]?[bytes.count / 2] ^= 1 }
     }
-    #expect(found == ["its keychain file differs from what was written"])
+    #expect(result == ["its keychain file differs from what was written"])
   }
 }

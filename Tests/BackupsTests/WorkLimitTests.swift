@@ -10,9 +10,9 @@ import Testing
 struct WorkLimitTests {
   @Test("The number of rows is limited")
   func rows() throws {
-    var meter = FileList.RowQuota(limit: 3)
-    for _ in 0..<3 { try meter.add() }
-    let error = #expect(throws: KeyhaulError.self) { try meter.add() }
+    var quota = FileList.RowQuota(limit: 3)
+    for _ in 0..<3 { try quota.add() }
+    let error = #expect(throws: KeyhaulError.self) { try quota.add() }
     #expect(error?.code == .overLimit)
     #expect(FileList.RowQuota().limit == FileList.maximumRowCount)
   }
@@ -26,7 +26,7 @@ struct WorkLimitTests {
     #expect(error?.code == .overLimit)
   }
 
-  @Test("A list with more domains than on any device is refused")
+  @Test("A manifest with more domains than on any device is refused")
   func manyDomains() throws {
     // Matching identifiers are hashes, which SQL cannot compute.
     let count = FileList.maximumDomainCount + 2
@@ -36,9 +36,9 @@ struct WorkLimitTests {
       rows.append("('\(identifier)','D\(number)','',2,NULL)")
     }
     let sql = ExternalDatabase.schema + "INSERT INTO Files VALUES " + rows.joined(separator: ",")
-    let list = FileList(
+    let fileList = FileList(
       try ManifestDatabase(try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(sql)))))
-    let error = #expect(throws: KeyhaulError.self) { try list.listing() }
+    let error = #expect(throws: KeyhaulError.self) { try fileList.listing() }
     #expect(error?.code == .overLimit && error?.reason == "the manifest has more than 100,000 domains")
   }
 
@@ -67,9 +67,9 @@ struct WorkLimitTests {
     let database = try ManifestDatabase(try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(sql))))
     // Forty megabytes of rows without a type in their flags, so that their records must be read.
     var kinds: [ListedFile.Kind] = []
-    let took = try ProcessorTime.of { try database.forEachFile { kinds.append($0.kind) } }
+    let duration = try ProcessorTime.of { try database.forEachFile { kinds.append($0.kind) } }
     #expect(kinds == [ListedFile.Kind](repeating: .other, count: 200))
-    #expect(took < .seconds(10))
+    #expect(duration < .seconds(10))
   }
 
   @Test("The decompressed size of a zip is limited while its payloads are read")
@@ -83,7 +83,7 @@ struct WorkLimitTests {
     try directory.write(zip.finished(), to: "b.zip")
     var limits = BackupLimits()
     limits.expansionFactor = 0
-    func walk(_ allowance: Int64) throws -> Int64 {
+    func totalByteCount(allowance: Int64) throws -> Int64 {
       limits.decompressionAllowance = allowance
       let archive = try BackupArchive.open(.path(directory.path("b.zip")), limits: limits)
       var total: Int64 = 0
@@ -93,10 +93,10 @@ struct WorkLimitTests {
       return total
     }
     // The keychain file and the three others.
-    let all = try walk(.max)
+    let all = try totalByteCount(allowance: .max)
     #expect(all > 300_000)
-    #expect(try walk(all) == all)
-    let error = #expect(throws: KeyhaulError.self) { try walk(all - 1) }
+    #expect(try totalByteCount(allowance: all) == all)
+    let error = #expect(throws: KeyhaulError.self) { try totalByteCount(allowance: all - 1) }
     #expect(error?.code == .overLimit)
   }
 }

@@ -27,12 +27,12 @@ struct ZipFixture {
   /// Adds an entry with differing headers.
   ///
   /// - Parameters:
-  ///   - hasLargePlace: Whether the directory gives the entry's position in the extra field of large zips.
+  ///   - hasZip64Offset: Whether the directory gives the entry's position in the Zip64 extra field.
   ///   - extra: The extra fields in the directory.
   ///   - local: The differences between the local header and the directory.
   mutating func add(
     nameBytes: [UInt8], _ content: [UInt8] = [], mode: Int = 0o100600, claimed: Int? = nil, flags: Int = 0,
-    hasLargePlace: Bool = false, extra: [UInt8] = [], local: Local = Local()
+    hasZip64Offset: Bool = false, extra: [UInt8] = [], local: Local = Local()
   ) {
     let size = claimed ?? content.count
     let checksum = Int(crc32(content))
@@ -47,11 +47,11 @@ struct ZipFixture {
       localName, local.flags ?? flags, local.method, local.checksum ?? checksum, local.packed ?? content.count,
       local.size ?? size)
     locals += word(local.extra.count, 2) + localName + local.extra + content
-    let extra = extra + (hasLargePlace ? word(1, 2) + word(8, 2) + word(offset, 8) : [])
+    let extra = extra + (hasZip64Offset ? word(1, 2) + word(8, 2) + word(offset, 8) : [])
     directory += [0x50, 0x4B, 1, 2] + word(0x0314, 2)
     directory += fields(nameBytes, flags, 0, checksum, content.count, size) + word(extra.count, 2)
     directory += word(0, 2) + word(0, 2) + word(0, 2) + word(mode << 16, 4)
-    directory += word(hasLargePlace ? -1 : offset, 4) + nameBytes + extra
+    directory += word(hasZip64Offset ? -1 : offset, 4) + nameBytes + extra
     count += 1
   }
 
@@ -65,7 +65,7 @@ struct ZipFixture {
   }
 
   /// The numbers of the end record.
-  var numbers: (count: Int, size: Int, offset: Int) { (count, directory.count, locals.count) }
+  var endRecord: (count: Int, size: Int, offset: Int) { (count, directory.count, locals.count) }
 
   func finished() -> [UInt8] {
     locals + directory + [0x50, 0x4B, 5, 6] + word(0, 4) + word(count, 2) + word(count, 2)
@@ -76,9 +76,9 @@ struct ZipFixture {
   ///
   /// - Parameters:
   ///   - offset: The position of the directory in the 64-bit record, if it differs from the actual one.
-  ///   - short: The numbers of the last record. -1 means that only the 64-bit record has the number.
-  func finishedAsLarge(
-    directoryAt offset: Int? = nil, short: (count: Int, size: Int, offset: Int) = (-1, -1, -1)
+  ///   - endRecord: The numbers of the last record. -1 means that only the 64-bit record has the number.
+  func finishedAsZip64(
+    directoryAt offset: Int? = nil, endRecord: (count: Int, size: Int, offset: Int) = (-1, -1, -1)
   ) -> [UInt8] {
     let record = locals.count + directory.count
     let large =
@@ -86,8 +86,8 @@ struct ZipFixture {
       + word(directory.count, 8) + word(offset ?? locals.count, 8)
     let locator = [0x50, 0x4B, 6, 7] + word(0, 4) + word(record, 8) + word(1, 4)
     let end =
-      [0x50, 0x4B, 5, 6] + word(0, 4) + word(short.count, 2) + word(short.count, 2) + word(short.size, 4)
-      + word(short.offset, 4) + word(0, 2)
+      [0x50, 0x4B, 5, 6] + word(0, 4) + word(endRecord.count, 2) + word(endRecord.count, 2) + word(endRecord.size, 4)
+      + word(endRecord.offset, 4) + word(0, 2)
     return locals + directory + large + locator + end
   }
 
@@ -96,8 +96,8 @@ struct ZipFixture {
     word(0x7075, 2) + word(5 + name.utf8.count, 2) + [1] + word(Int(crc32(Array(header.utf8))), 4) + Array(name.utf8)
   }
 
-  /// Returns the extra field of large zips, with 64-bit numbers.
-  func largeNumbers(_ numbers: Int...) -> [UInt8] {
+  /// Returns the Zip64 extra field, with 64-bit numbers.
+  func zip64Field(_ numbers: Int...) -> [UInt8] {
     word(1, 2) + word(8 * numbers.count, 2) + numbers.flatMap { word($0, 8) }
   }
 
@@ -114,7 +114,7 @@ struct ZipFixture {
     (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
   }
 
-  /// Returns the CRC-32 checksum of ISO 3309, computed by bit.
+  /// Returns the CRC-32 checksum of ISO 3309, computed bit by bit.
   private func crc32(_ bytes: [UInt8]) -> UInt32 {
     var crc = ~0 as UInt32
     for byte in bytes {

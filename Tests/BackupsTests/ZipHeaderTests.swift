@@ -45,11 +45,11 @@ struct ZipHeaderTests {
       local: { _ in .init(name: Array("\u{e9}".utf8)) },
       code: .hostile, reason: "before its bytes"),
     .init(
-      testDescription: "a Unicode path with another name, before the bytes alone", name: "x.jpg",
+      testDescription: "a Unicode path with another name, only in the local header", name: "x.jpg",
       local: { .init(extra: $0.unicodePath("Manifest.plist", of: "x.jpg")) }, code: .hostile,
       reason: "\"Manifest.plist\" in its Unicode path"),
     .init(
-      testDescription: "a Unicode path with another name, in the directory alone", name: "x.jpg",
+      testDescription: "a Unicode path with another name, only in the directory", name: "x.jpg",
       extra: { $0.unicodePath("Manifest.plist", of: "x.jpg") }, code: .hostile,
       reason: "\"Manifest.plist\" in its Unicode path"),
     .init(
@@ -68,7 +68,7 @@ struct ZipHeaderTests {
     .init(
       testDescription: "another size", local: { _ in .init(size: 2) }, code: .damaged, reason: "different sizes"),
     .init(
-      testDescription: "no size, though no flag says that it comes later", local: { _ in .init(size: 0) },
+      testDescription: "no size, without the flag for a data descriptor", local: { _ in .init(size: 0) },
       code: .damaged, reason: "different sizes"),
     .init(
       testDescription: "another compressed size", local: { _ in .init(packed: 2) }, code: .damaged,
@@ -80,21 +80,21 @@ struct ZipHeaderTests {
       testDescription: "another compression", local: { _ in .init(method: 8) }, code: .damaged,
       reason: "different compressions"),
     .init(
-      testDescription: "another size in the field of large zips",
-      local: { .init(packed: -1, size: -1, extra: $0.largeNumbers(4, 3)) }, code: .damaged, reason: "different sizes"),
+      testDescription: "another size in the Zip64 field",
+      local: { .init(packed: -1, size: -1, extra: $0.zip64Field(4, 3)) }, code: .damaged, reason: "different sizes"),
     .init(
-      testDescription: "a wrong size, though a flag says that it comes later", flags: 8, local: { _ in .init(size: 2) },
+      testDescription: "a wrong size, with the flag for a data descriptor", flags: 8, local: { _ in .init(size: 2) },
       code: .damaged, reason: "different sizes"),
   ]
 
-  private static let read: [DifferingEntry] = [
+  private static let accepted: [DifferingEntry] = [
     .init(testDescription: "the same fields"),
     .init(
-      testDescription: "zeros for numbers that come later", flags: 8,
+      testDescription: "zeros, with the flag for a data descriptor", flags: 8,
       local: { _ in .init(checksum: 0, packed: 0, size: 0) }),
     .init(
-      testDescription: "its sizes in the field of large zips",
-      local: { .init(packed: -1, size: -1, extra: $0.largeNumbers(3, 3)) }),
+      testDescription: "its sizes in the Zip64 field",
+      local: { .init(packed: -1, size: -1, extra: $0.zip64Field(3, 3)) }),
     .init(
       testDescription: "a Unicode path with the same name",
       extra: { $0.unicodePath("Manifest.plist", of: "Manifest.plist") },
@@ -111,7 +111,7 @@ struct ZipHeaderTests {
     #expect(error.reason.contains(entry.reason), "\(error.reason)")
   }
 
-  @Test("A zip is accepted if the two headers of its entry agree", arguments: read)
+  @Test("A zip is accepted if the two headers of its entry agree", arguments: accepted)
   private func same(_ entry: DifferingEntry) throws {
     // The headers are accepted, but the entry's content is not a property list.
     let error = try #require(try failure(opening: entry.zip))

@@ -26,22 +26,22 @@ struct DatabaseItemDamageTests {
       let trailer = archive.count - 32
       let width = Int(archive[trailer + 6])
       let table = archive[(trailer + 24)...].reduce(0) { $0 << 8 | Int($1) }
-      func begin(_ object: Int) -> Int {
+      func objectOffset(_ object: Int) -> Int {
         archive[(table + object * width)..<(table + (object + 1) * width)].reduce(0) { $0 << 8 | Int($1) }
       }
       // "$null", the key "$classes", the list of classes and its three names: the reader ignores them.
       for object in [7, 22, 24, 25, 26, 27] {
-        unused.formUnion((begin(object)..<begin(object + 1)).map { start + $0 })
+        unused.formUnion((objectOffset(object)..<objectOffset(object + 1)).map { start + $0 })
         unused.formUnion((0..<width).map { start + table + object * width + $0 })
       }
       // The references to them: from the list of objects and from the class.
-      unused.formUnion([begin(6) + 1, begin(20) + 2, begin(20) + 4].map { start + $0 })
+      unused.formUnion([objectOffset(6) + 1, objectOffset(20) + 2, objectOffset(20) + 4].map { start + $0 })
       unused.formUnion((trailer..<trailer + 6).map { start + $0 })
     }
     let wrap = try #require(item.secret.keyWrap?.wrappedKey.revealed)
     let type = try #require(offset(of: wrap)) + wrap.count
     return [
-      "the top bit of the version word, which nobody writes": [3],
+      "the top bit of the version word, which no writer sets": [3],
       "the key generation": [blob.count - 1],
       "the number of a field whose value is its default": [type],
       "names, the list of classes and unused bytes of an archive": unused,
@@ -56,22 +56,22 @@ struct DatabaseItemDamageTests {
   func everyBit() throws {
     let harmless = try harmless().values.reduce(into: Set<Int>()) { $0.formUnion($1) }
     let before = try keys.open(row: blob, kind: .genericPassword)
-    var opened = 0
+    var acceptedCount = 0
     for bit in Cases.chosen(0..<blob.count * 8, quick: 400) {
       let after = try keys.open(row: blob.flipping(bit: bit), kind: .genericPassword)
       if let item = after.item {
-        #expect(isSame(item, after.isOpen ? before.item : openAttributes(of: before)), "bit \(bit)")
+        #expect(isSame(item, after.isOpen ? before.item : withoutSecrets(before)), "bit \(bit)")
         #expect(after.accessControl == before.accessControl)
       }
       guard after.isOpen else { continue }
-      opened += 1
+      acceptedCount += 1
       #expect(harmless.contains(bit / 8), "bit \(bit) of byte \(bit / 8)")
     }
     // Without accepted items, the list above would prove nothing.
-    #expect(opened > 0)
+    #expect(acceptedCount > 0)
   }
 
-  private func openAttributes(of opened: DecryptedDatabaseItem) -> KeychainItem? {
+  private func withoutSecrets(_ opened: DecryptedDatabaseItem) -> KeychainItem? {
     var item = opened.item
     item?.secrets = [:]
     return item
@@ -94,7 +94,7 @@ struct DatabaseItemDamageTests {
       .whenUnlocked: SensitiveBytes(copying: Array(repeating: 7, count: 40))
     ])
     let fault = try #require(try other.open(row: blob, kind: .genericPassword).fault)
-    #expect(fault.place == .metadataClassKey)
+    #expect(fault.step == .metadataClassKey)
     #expect(fault.reason == "the key is wrapped by a device, and the key of class 6 is missing")
   }
 }
@@ -134,20 +134,20 @@ struct DatabaseItemSealingTests {
   }
 
   @Test("An unwrapped key decrypts the secret, and a key of another length does not")
-  func givenKey() throws {
+  func unwrappedKey() throws {
     let vector = try #require(DatabaseItemVector.all().first { $0.wrapping == .classKey })
     let inputs = try vector.vector["inputs"]
     let keys = try DatabaseKeys(metadataKeys: [vector.keyClass: SensitiveBytes(inputs["metadata_class_key"])])
-    let given = try SensitiveBytes(inputs["secret_key"])
+    let secretKey = try SensitiveBytes(inputs["secret_key"])
 
     let without = try keys.open(row: vector.blob, kind: vector.item.kind)
-    let with = try keys.open(row: vector.blob, kind: vector.item.kind, secretKey: given)
+    let with = try keys.open(row: vector.blob, kind: vector.item.kind, secretKey: secretKey)
     let short = try keys.open(
       row: vector.blob, kind: vector.item.kind, secretKey: SensitiveBytes(copying: [1, 2, 3]))
 
     #expect(without.verdict == .noClassKey && without.item != nil)
     #expect(with.isOpen && isSame(with.item, vector.item))
-    #expect(short.fault?.place == .secretKey && short.verdict == .malformed)
+    #expect(short.fault?.step == .secretKey && short.verdict == .malformed)
   }
 
   @Test("Only the last byte determines the length of the padding, as in Apple's reader")
@@ -168,7 +168,7 @@ struct DatabaseItemSealingTests {
 
   @Test(
     "An item with unusual padding is decrypted, and one without padding is rejected")
-  func paddedOtherwise() throws {
+  func unusualPadding() throws {
     let vector = try #require(DatabaseItemVector.all().first)
     let (keys, item) = (try vector.keys(), try DatabaseItemBlob(parsing: vector.blob))
     let plain = try vector.vector["expect"]["secret_der"].bytes

@@ -40,7 +40,7 @@ struct DatabaseItemVectorTests {
       let opened = try vector.keys().open(row: vector.blob, kind: vector.item.kind)
       #expect(opened.verdict == .open, "\(vector.name): \(String(describing: opened.fault))")
       #expect(opened.isOpen && isSame(opened.item, vector.item), "\(vector.name)")
-      // The members come sorted, as DER has them.
+      // DER sorts the members.
       #expect(try opened.accessControl?.serialized() == vector.accessControl.serialized())
       #expect(opened.keyClass == vector.storedClass)
       #expect(opened.findings.isEmpty)
@@ -64,9 +64,9 @@ struct DatabaseItemVectorTests {
     }
   }
 
-  /// Rows of versions 4 to 6, which Keyhaul does not decrypt. The first one's dictionary of keys is two bytes longer
-  /// than the blob's length field, and so malformed.
-  private static let notOpened = ["v6-device", "v6-simulator"]
+  /// Rows of versions 4 to 6, which Keyhaul does not decrypt. The dictionary of keys in the first row is
+  /// malformed: it is two bytes longer than the blob's length field.
+  private static let unsupported = ["v6-device", "v6-simulator"]
 
   @Test("An item of version 6 can be decrypted only on its device")
   func accessControlled() throws {
@@ -97,7 +97,7 @@ struct DatabaseItemVectorTests {
       let opened = try DatabaseKeys(
         wrappedMetadataKeys: keys("metadatakeys", in: fault), classKeys: keys("class_keys", in: fault)
       ).open(row: blob, kind: .genericPassword)
-      if Self.notOpened.contains(name) {
+      if Self.unsupported.contains(name) {
         #expect(opened.verdict == .unsupportedVersion && opened.item == nil)
         continue
       }
@@ -107,9 +107,9 @@ struct DatabaseItemVectorTests {
         continue
       }
       #expect(opened.verdict.rawValue == (try fault["verdict"].string), "\(name): \(String(describing: opened.fault))")
-      let opens = try fault["opens"].elements.map { try $0.string }
-      #expect((opened.item != nil) == opens.contains("attributes"), "\(name)")
-      #expect(opened.isOpen == opens.contains("secret"), "\(name)")
+      let decryptedParts = try fault["opens"].elements.map { try $0.string }
+      #expect((opened.item != nil) == decryptedParts.contains("attributes"), "\(name)")
+      #expect(opened.isOpen == decryptedParts.contains("secret"), "\(name)")
       if name == "secret-key-pad-08-metadata-ff" { #expect(opened.findings == [.mixedKeyStores]) }
       if name == "keyclass-38" { #expect(opened.findings == [.generationInSimulator]) }
     }

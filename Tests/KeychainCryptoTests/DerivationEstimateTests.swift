@@ -37,7 +37,7 @@ struct DerivationEstimateTests {
   private func parameters(_ first: UInt32?, _ last: UInt32) -> PasswordDerivation.Parameters {
     PasswordDerivation.Parameters(
       salt: [UInt8](repeating: 1, count: 20), iterations: last,
-      first: first.map { .init(salt: [UInt8](repeating: 2, count: 20), iterations: $0) })
+      sha256Step: first.map { .init(salt: [UInt8](repeating: 2, count: 20), iterations: $0) })
   }
 
   @Test("The estimate is the time of a sample, multiplied by the ratio of the iterations")
@@ -59,8 +59,8 @@ struct DerivationEstimateTests {
   @Test("The estimate is short for few iterations, and defined for any number in a file")
   func extremes() throws {
     #expect(try parameters(nil, 0).estimatedDuration(by: TickingClock(.milliseconds(3))) == .zero)
-    let most = try parameters(.max, .max).estimatedDuration(by: TickingClock(.seconds(3600)))
-    #expect(most > .seconds(3600) && most < .seconds(1e10))
+    let longest = try parameters(.max, .max).estimatedDuration(by: TickingClock(.seconds(3600)))
+    #expect(longest > .seconds(3600) && longest < .seconds(1e10))
     #expect(try parameters(1, 1).estimatedDuration() >= .zero)
   }
 }

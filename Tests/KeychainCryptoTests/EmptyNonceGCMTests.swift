@@ -7,9 +7,9 @@ import Testing
 
 @Suite("AES-GCM with an empty IV")
 final class EmptyNonceGCMTests {
-  private let workspace: ItemCipher
+  private let cipher: ItemCipher
 
-  init() throws { workspace = try ItemCipher() }
+  init() throws { cipher = try ItemCipher() }
 
   @Test("Encryption and decryption match the vectors of a plain GHASH implementation")
   func vectors() throws {
@@ -18,9 +18,9 @@ final class EmptyNonceGCMTests {
     for entry in entries {
       let key = try Secret(entry["key"])
       let plaintext = SensitiveBytes(copying: try entry["plain"].bytes)
-      let sealed = try workspace.sealWithEmptyNonce(plaintext, key: key)
+      let sealed = try cipher.sealWithEmptyNonce(plaintext, key: key)
       #expect(try sealed == Sealed(ciphertext: entry["cipher"].bytes, tag: entry["tag"].bytes))
-      let opened = try workspace.openWithEmptyNonce(sealed, key: key)
+      let opened = try cipher.openWithEmptyNonce(sealed, key: key)
       #expect(opened?.revealed == plaintext.revealed)
     }
   }
@@ -33,15 +33,15 @@ final class EmptyNonceGCMTests {
       for bit in 0..<sealed.ciphertext.count * 8 {
         var changed = sealed
         changed.ciphertext = changed.ciphertext.flipping(bit: bit)
-        #expect(try workspace.openWithEmptyNonce(changed, key: Secret(copying: key)) == nil)
+        #expect(try cipher.openWithEmptyNonce(changed, key: Secret(copying: key)) == nil)
       }
       for bit in 0..<128 {
         var changed = sealed
         changed.tag = changed.tag.flipping(bit: bit)
-        #expect(try workspace.openWithEmptyNonce(changed, key: Secret(copying: key)) == nil)
+        #expect(try cipher.openWithEmptyNonce(changed, key: Secret(copying: key)) == nil)
       }
       for bit in stride(from: 0, to: 256, by: 5) {
-        #expect(try workspace.openWithEmptyNonce(sealed, key: Secret(copying: key.flipping(bit: bit))) == nil)
+        #expect(try cipher.openWithEmptyNonce(sealed, key: Secret(copying: key.flipping(bit: bit))) == nil)
       }
     }
   }
@@ -52,7 +52,7 @@ final class EmptyNonceGCMTests {
     for count in 0...200 {
       let key = random.bytes(32)
       let plaintext = random.bytes(count)
-      let sealed = try workspace.sealWithEmptyNonce(SensitiveBytes(copying: plaintext), key: Secret(copying: key))
+      let sealed = try cipher.sealWithEmptyNonce(SensitiveBytes(copying: plaintext), key: Secret(copying: key))
       let expected = try NaiveGCM(key: key).seal(plaintext)
       #expect(sealed == expected, "\(count) bytes")
     }
@@ -62,8 +62,8 @@ final class EmptyNonceGCMTests {
   func notZero() throws {
     let key = [UInt8](repeating: 3, count: 32)
     let plaintext = SensitiveBytes(copying: [1, 2, 3])
-    let empty = try workspace.sealWithEmptyNonce(plaintext, key: Secret(copying: key))
-    let zero = try workspace.sealWithNonce(
+    let empty = try cipher.sealWithEmptyNonce(plaintext, key: Secret(copying: key))
+    let zero = try cipher.sealWithNonce(
       [UInt8](repeating: 0, count: 12), header: [], plaintext, key: Secret(copying: key))
     #expect(empty.ciphertext != zero.ciphertext)
     #expect(empty.tag != zero.tag)

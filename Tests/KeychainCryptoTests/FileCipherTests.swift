@@ -20,7 +20,7 @@ struct FileCipherTests {
     #expect(Array(encrypted.prefix(16)).hex == "f58c4c04d6e5f1ba779eabfb5f7bfbd6")
   }
 
-  @Test("Files of every length survive a round trip, and whole blocks get a block of padding")
+  @Test("Files of every length survive a round trip, and complete blocks get a block of padding")
   func roundTrip() throws {
     for count in 0...70 {
       let plain = (0..<count).map { UInt8($0) }
@@ -34,7 +34,7 @@ struct FileCipherTests {
   @Test("Portions of any size give the same bytes")
   func portions() throws {
     let plain = (0..<1000).map { UInt8(truncatingIfNeeded: $0 * 7) }
-    let whole = try FileCipher.encrypt(plain, key: key())
+    let expected = try FileCipher.encrypt(plain, key: key())
     for size in [1, 15, 16, 17, 31, 33, 500, 1000] {
       let encryptor = try FileEncryptor(key: key())
       var encrypted: [UInt8] = []
@@ -42,11 +42,11 @@ struct FileCipherTests {
         encrypted += try encryptor.update(Array(plain[start..<min(start + size, plain.count)]))
       }
       encrypted += try encryptor.finish()
-      #expect(encrypted == whole)
+      #expect(encrypted == expected)
       let decryptor = try FileDecryptor(key: key())
       var decrypted: [UInt8] = []
-      for start in stride(from: 0, to: whole.count, by: size) {
-        decrypted += try decryptor.update(Array(whole[start..<min(start + size, whole.count)]))
+      for start in stride(from: 0, to: expected.count, by: size) {
+        decrypted += try decryptor.update(Array(expected[start..<min(start + size, expected.count)]))
       }
       let end = try decryptor.finish()
       #expect(decrypted + end.bytes == plain)
@@ -59,24 +59,24 @@ struct FileCipherTests {
     let plain = (0..<70).map { UInt8($0) }
     let padded = try (0...70).map { try FileCipher.encrypt(Array(plain.prefix($0)), key: key()) }
     // Also files with invalid padding, with incomplete blocks and without bytes.
-    let odd = padded.map { Array($0.dropLast(16)) } + padded.map { Array($0.dropLast(3)) } + [[]]
-    for stored in padded + odd {
-      let whole = stored.count % 16 == 0 && !stored.isEmpty ? try FileCipher.decrypt(stored, key: key()) : nil
+    let invalid = padded.map { Array($0.dropLast(16)) } + padded.map { Array($0.dropLast(3)) } + [[]]
+    for stored in padded + invalid {
+      let decrypted = stored.count % 16 == 0 && !stored.isEmpty ? try FileCipher.decrypt(stored, key: key()) : nil
       for size in [1, 15, 16, 17, 33, 100] {
         var ending = FileEnding(of: try FileDecryptor(key: key()))
         for start in stride(from: 0, to: stored.count, by: size) {
-          stored[start..<min(start + size, stored.count)].withUnsafeBytes { ending.pass($0) }
+          stored[start..<min(start + size, stored.count)].withUnsafeBytes { ending.update($0) }
         }
-        let found = try ending.finish()
-        #expect(found.hasValidPadding == whole?.hasValidPadding ?? false)
-        #expect(found.plainByteCount == Int64(whole?.bytes.count ?? stored.count / 16 * 16))
+        let result = try ending.finish()
+        #expect(result.hasValidPadding == decrypted?.hasValidPadding ?? false)
+        #expect(result.plainByteCount == Int64(decrypted?.bytes.count ?? stored.count / 16 * 16))
       }
     }
   }
 
   @Test("A file with invalid padding is decrypted completely and reported")
   func unpadded() throws {
-    // Without its last block, a padded file of whole blocks is unpadded CBC.
+    // Without its last block, a padded file of complete blocks is unpadded CBC.
     let plain = [UInt8](repeating: 0x41, count: 64)
     let unpadded = Array(try FileCipher.encrypt(plain, key: key()).dropLast(16))
     #expect(try FileCipher.decrypt(unpadded, key: key()) == .init(bytes: plain, hasValidPadding: false))

@@ -72,7 +72,7 @@ struct ItemOpeningTests {
     #expect(try X25519.publicKey(of: privateKey) == publicKey)
     let shared = try X25519.sharedSecret(privateKey, with: ephemeral)
     #expect(try shared.revealed == vector["shared_hex"].bytes)
-    let kek = try Curve25519Wrap.wrappingKey(shared, ephemeral, publicKey)
+    let kek = try Curve25519Wrap.wrappingKey(shared, ephemeralPublicKey: ephemeral, publicKey: publicKey)
     #expect(try kek.revealed == vector["kek_hex"].bytes)
 
     let entry = ClassKeys.Entry(availability: .available, key: .init(privateKey.copy()), publicKey: publicKey)
@@ -82,9 +82,9 @@ struct ItemOpeningTests {
     #expect(try keys.unwrap(blob.wrappedKey, keyClass: .whenUnlocked).revealed == vector["item_key_hex"].bytes)
     #expect(try keys.open(blob).revealed == vector["plaintext_der_hex"].bytes)
 
-    let again = try keys.seal(keys.open(blob), keyClass: .whenUnlocked, as: .backup)
-    #expect(again.wrappedKey.count == 72)
-    #expect(try keys.open(again).revealed == vector["plaintext_der_hex"].bytes)
+    let encryptedAgain = try keys.seal(keys.open(blob), keyClass: .whenUnlocked, as: .backup)
+    #expect(encryptedAgain.wrappedKey.count == 72)
+    #expect(try keys.open(encryptedAgain).revealed == vector["plaintext_der_hex"].bytes)
   }
 
   @Test("The key of the real file of class 2 is unwrapped")
@@ -97,7 +97,8 @@ struct ItemOpeningTests {
     let publicKey = try vector["class_public"].bytes
     let shared = try X25519.sharedSecret(privateKey, with: Array(wrapped.prefix(32)))
     #expect(try shared.revealed == vector["expect_shared"].bytes)
-    let kek = try Curve25519Wrap.wrappingKey(shared, Array(wrapped.prefix(32)), publicKey)
+    let kek = try Curve25519Wrap.wrappingKey(
+      shared, ephemeralPublicKey: Array(wrapped.prefix(32)), publicKey: publicKey)
     #expect(try kek.revealed == vector["expect_kek"].bytes)
     let key = try Curve25519Wrap.unwrap(wrapped, privateKey: privateKey, publicKey: publicKey)?.revealed
     #expect(try key == vector["expect_file_key"].bytes)
@@ -117,9 +118,9 @@ struct ItemOpeningTests {
     let vector = try TestVectors.section("item_blob_v2")
     let blob = try ItemBlob(parsing: vector["blob"].bytes)
     #expect(blob.version == .v2)
-    let workspace = try ItemCipher()
+    let cipher = try ItemCipher()
     let plaintext = try #require(
-      try workspace.openWithEmptyNonce(
+      try cipher.openWithEmptyNonce(
         Sealed(ciphertext: blob.ciphertext, tag: blob.tag), key: Secret(vector["bulk_key"])))
     // The class key is not public, so the item gets one here.
     let classKey = Secret(copying: [UInt8](repeating: 5, count: 32))
@@ -163,16 +164,16 @@ final class ItemSealingTests {
     "An item survives a round trip in both modes and every class",
     arguments: ProtectionClass.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly },
     [ItemEncryptionMode.backup, .device])
-  func roundTrip(protection: ProtectionClass, form: ItemEncryptionMode) throws {
+  func roundTrip(protection: ProtectionClass, mode: ItemEncryptionMode) throws {
     for secret in [[], [7], [0, 0xFF, 0x80, 0], [UInt8](repeating: 9, count: 100_000)] {
       let item = item(protection, secret: secret)
-      let blob = try keys.seal(item, as: form, random: random)
+      let blob = try keys.seal(item, as: mode, random: random)
       #expect(blob.version == .v3)
       #expect(blob.keyClass == protection.keyClass)
-      #expect(blob.hasStaticIV == (form == .device))
-      let back = try keys.open(blob: blob.serialized(), kind: .genericPassword)
-      #expect(back.attributes == item.attributes)
-      #expect(back.secret?.revealed == secret)
+      #expect(blob.hasStaticIV == (mode == .device))
+      let decrypted = try keys.open(blob: blob.serialized(), kind: .genericPassword)
+      #expect(decrypted.attributes == item.attributes)
+      #expect(decrypted.secret?.revealed == secret)
     }
   }
 
@@ -199,8 +200,8 @@ final class ItemSealingTests {
       let refusal = fault { _ = try keys.seal(item, as: .backup) }
       #expect(refusal != "none" && fault { _ = try keys.plaintextToSeal(of: item) } == refusal)
     }
-    let fault = fault { _ = try locked.plaintextToSeal(of: item()) }
-    #expect(fault == "locked" && fault == self.fault { _ = try locked.seal(item(), as: .backup) })
+    let lockedFault = fault { _ = try locked.plaintextToSeal(of: item()) }
+    #expect(lockedFault == "locked" && lockedFault == fault { _ = try locked.seal(item(), as: .backup) })
   }
 
   private func fault(_ body: () throws -> Void) -> String {
@@ -219,8 +220,8 @@ final class ItemSealingTests {
   @Test(
     "Every flipped bit of an encrypted item is detected or makes the blob invalid",
     arguments: [ItemEncryptionMode.backup, .device])
-  func flips(form: ItemEncryptionMode) throws {
-    let bytes = try keys.seal(item(), as: form, random: random).serialized()
+  func flips(mode: ItemEncryptionMode) throws {
+    let bytes = try keys.seal(item(), as: mode, random: random).serialized()
     for bit in 0..<bytes.count * 8 {
       #expect(throws: ItemCryptoError.self, "bit \(bit)") {
         _ = try keys.open(blob: bytes.flipping(bit: bit), kind: .genericPassword)
@@ -296,14 +297,14 @@ final class ItemSealingTests {
     locked = locked.dropping([.whenUnlocked])
     do throws(ItemCryptoError) {
       _ = try locked.open(blob)
-      Issue.record("it opened")
+      Issue.record("the locked item was decrypted")
     } catch {
       #expect(error.fault == .locked)
       #expect(error.category == .locked)
     }
     do throws(ItemCryptoError) {
       _ = try locked.seal(item(), as: .device, random: random)
-      Issue.record("it was sealed")
+      Issue.record("the item was encrypted with a locked key")
     } catch {
       #expect(error.fault == .locked)
     }
@@ -376,12 +377,12 @@ final class AccessControlTests {
   }
 
   @Test("An item with another key store's reference key cannot be decrypted")
-  func foreign() throws {
+  func otherStore() throws {
     let blob = try keys.sealAccessControlled(item(), constraints: constraints)
-    let foreign = try AccessControlBlob(
+    let otherStore = try AccessControlBlob(
       hasStaticIV: true, protection: blob.protection, wrappedKey: blob.wrappedKey, referenceKey: [1, 2, 3],
       ciphertext: blob.ciphertext, tag: blob.tag)
-    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(foreign, kind: .genericPassword) }
+    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(otherStore, kind: .genericPassword) }
     #expect(error?.fault == .unsupportedVersion(6))
   }
 }

@@ -8,21 +8,21 @@ import Testing
 struct IterationLimitTests {
   /// Runs a derivation that is canceled at its first progress call, and returns whether that call was made.
   private func run(_ iterations: UInt32, _ first: UInt32?, limit: Int) -> (
-    code: DataProtectionError.Code?, reason: String?, worked: Bool
+    code: DataProtectionError.Code?, reason: String?, didWork: Bool
   ) {
-    var worked = false
+    var didWork = false
     let parameters = PasswordDerivation.Parameters(
-      salt: [1], iterations: iterations, first: first.map { .init(salt: [2], iterations: $0) })
+      salt: [1], iterations: iterations, sha256Step: first.map { .init(salt: [2], iterations: $0) })
     do throws(DataProtectionError) {
       _ = try PasswordDerivation.passcodeKey(
         password: Secret(utf8: "x"), parameters: parameters, acceptingAtMost: limit
       ) { _, _ in
-        worked = true
+        didWork = true
         return true
       }
-      return (nil, nil, worked)
+      return (nil, nil, didWork)
     } catch {
-      return (error.code, error.reason, worked)
+      return (error.code, error.reason, didWork)
     }
   }
 
@@ -31,7 +31,7 @@ struct IterationLimitTests {
     #expect(run(400, 600, limit: 1000) == (nil, nil, true))
     let over = run(401, 600, limit: 1000)
     #expect(over.code == .roundsOverLimit)
-    #expect(!over.worked)
+    #expect(!over.didWork)
     #expect(run(1000, nil, limit: 1000).code == nil)
     #expect(run(1001, nil, limit: 1000) == (.roundsOverLimit, run(1001, nil, limit: 1000).reason, false))
   }
@@ -47,12 +47,12 @@ struct IterationLimitTests {
 
   @Test("Counts of 2^32 - 1 are rejected at once, without overflow")
   func largest() {
-    let answer = run(.max, .max, limit: IterationLimit.standard)
-    #expect(answer.code == .roundsOverLimit)
+    let result = run(.max, .max, limit: IterationLimit.standard)
+    #expect(result.code == .roundsOverLimit)
     #expect(
-      answer.reason
+      result.reason
         == "it asks for 8,589,934,590 iterations, over the limit of 20,000,000; a real backup asks for 10,010,000")
-    #expect(!answer.worked)
+    #expect(!result.didWork)
     #expect(
       run(.max, nil, limit: IterationLimit.standard).reason
         == "it asks for 4,294,967,295 iterations, over the limit of 20,000,000; a real backup asks for 10,010,000")
@@ -62,7 +62,7 @@ struct IterationLimitTests {
   func none() {
     #expect(run(0, nil, limit: 1000).code == .damagedKeybag)
     #expect(run(10, 0, limit: 1000).code == .damagedKeybag)
-    #expect(!run(0, 10, limit: 1000).worked)
+    #expect(!run(0, 10, limit: 1000).didWork)
   }
 
   @Test("A limit below zero accepts nothing")
@@ -84,30 +84,30 @@ struct IterationLimitTests {
 
 @Suite("Excessive iteration counts")
 struct ExcessiveIterationCountTests {
-  private func unusual(_ iterations: UInt32, _ first: UInt32? = nil) -> ExcessiveIterationCount? {
+  private func excessive(_ iterations: UInt32, _ first: UInt32? = nil) -> ExcessiveIterationCount? {
     PasswordDerivation.Parameters(
-      salt: [1], iterations: iterations, first: first.map { .init(salt: [2], iterations: $0) }
+      salt: [1], iterations: iterations, sha256Step: first.map { .init(salt: [2], iterations: $0) }
     ).excessiveIterations
   }
 
   @Test("A count is excessive above five times that of real keybags")
   func bothSides() {
     #expect(IterationLimit.usualMultiple == 5)
-    #expect(unusual(10_000) == nil && unusual(50_000) == nil && unusual(1) == nil)
-    #expect(unusual(50_001)?.rounds == 50_001 && unusual(50_001)?.usual == 10_000)
-    #expect(unusual(10_000, 10_000_000) == nil && unusual(50_000, 50_000_000) == nil && unusual(1, 1) == nil)
-    #expect(unusual(50_001, 1)?.usual == 10_000)
-    #expect(unusual(10_000, 50_000_001)?.usual == 10_000_000)
+    #expect(excessive(10_000) == nil && excessive(50_000) == nil && excessive(1) == nil)
+    #expect(excessive(50_001)?.rounds == 50_001 && excessive(50_001)?.usual == 10_000)
+    #expect(excessive(10_000, 10_000_000) == nil && excessive(50_000, 50_000_000) == nil && excessive(1, 1) == nil)
+    #expect(excessive(50_001, 1)?.usual == 10_000)
+    #expect(excessive(10_000, 50_000_001)?.usual == 10_000_000)
   }
 
   @Test("The larger of two excessive counts is reported, with its factor")
   func multiples() {
-    #expect(unusual(4_000_000)?.multiple == 400)
-    #expect(unusual(59_999)?.multiple == 5)
-    #expect(unusual(.max)?.multiple == 429_496)
-    #expect(unusual(60_000, .max)?.rounds == .max)
-    #expect(unusual(.max, 60_000_000)?.usual == 10_000)
-    #expect(unusual(.max, .max)?.usual == 10_000)
+    #expect(excessive(4_000_000)?.multiple == 400)
+    #expect(excessive(59_999)?.multiple == 5)
+    #expect(excessive(.max)?.multiple == 429_496)
+    #expect(excessive(60_000, .max)?.rounds == .max)
+    #expect(excessive(.max, 60_000_000)?.usual == 10_000)
+    #expect(excessive(.max, .max)?.usual == 10_000)
   }
 
   @Test("An excessive count within the limit is accepted")

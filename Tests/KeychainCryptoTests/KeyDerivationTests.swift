@@ -8,23 +8,23 @@ import Testing
 @testable import KeychainCrypto
 
 @Suite("PBKDF2")
-struct StretchingTests {
+struct PBKDF2Tests {
   static let engines: [PBKDF2.Engine] = PBKDF2.isAccelerated ? [.openSSL, .shaExtensions] : [.openSSL]
 
   /// Compares both hashes and both engines with OpenSSL's own PBKDF2.
   private func compare(
     _ password: [UInt8], _ salt: [UInt8], _ rounds: Int, _ count: Int, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let place: Comment = "password \(password.count), salt \(salt.count), \(rounds) rounds, \(count) bytes"
+    let details: Comment = "password \(password.count), salt \(salt.count), \(rounds) rounds, \(count) bytes"
     let sha1 = OpenSSLOracle.pbkdf2(EVP_sha1(), password, salt, rounds, count)
     let sha256 = OpenSSLOracle.pbkdf2(EVP_sha256(), password, salt, rounds, count)
     for engine in Self.engines {
-      let first = try PBKDF2.sha1(
+      let sha1Key = try PBKDF2.sha1(
         password: Secret(copying: password), salt: salt, rounds: rounds, count: count, engine: engine)
-      #expect(first.revealed == sha1, "SHA-1, \(engine), \(place)", sourceLocation: sourceLocation)
-      let second = try PBKDF2.sha256(
+      #expect(sha1Key.revealed == sha1, "SHA-1, \(engine), \(details)", sourceLocation: sourceLocation)
+      let sha256Key = try PBKDF2.sha256(
         password: Secret(copying: password), salt: salt, rounds: rounds, count: count, engine: engine)
-      #expect(second.revealed == sha256, "SHA-256, \(engine), \(place)", sourceLocation: sourceLocation)
+      #expect(sha256Key.revealed == sha256, "SHA-256, \(engine), \(details)", sourceLocation: sourceLocation)
     }
   }
 
@@ -111,27 +111,27 @@ struct StretchingTests {
     let rounds = PBKDF2.portion * 2 + 10
     let password = Secret(utf8: "long")
     for engine in Self.engines {
-      var seen: [Int] = []
+      var reports: [Int] = []
       _ = try PBKDF2.sha256(password: password, salt: [1], rounds: rounds, count: 32, engine: engine) { done in
-        seen.append(done)
+        reports.append(done)
         return true
       }
-      #expect(seen == [PBKDF2.portion + 1, PBKDF2.portion * 2 + 1, rounds])
+      #expect(reports == [PBKDF2.portion + 1, PBKDF2.portion * 2 + 1, rounds])
 
       // 32 bytes are two blocks of SHA-1, so each round is half of the work.
-      seen = []
+      reports = []
       _ = try PBKDF2.sha1(password: password, salt: [1], rounds: rounds, count: 32, engine: engine) { done in
-        seen.append(done)
+        reports.append(done)
         return true
       }
-      let first = [PBKDF2.portion + 1, PBKDF2.portion * 2 + 1, rounds]
-      #expect(seen == first.map { $0 / 2 } + first.map { (rounds + $0) / 2 })
+      let blockReports = [PBKDF2.portion + 1, PBKDF2.portion * 2 + 1, rounds]
+      #expect(reports == blockReports.map { $0 / 2 } + blockReports.map { (rounds + $0) / 2 })
     }
   }
 
   @Test("A false result stops either hash with either engine within a portion", arguments: engines)
   func stopped(engine: PBKDF2.Engine) throws {
-    let most = Int(Int32.max)
+    let rounds = Int(Int32.max)
     var calls = 0
     func stop(_ done: Int) -> Bool {
       calls += 1
@@ -141,10 +141,10 @@ struct StretchingTests {
       let error = #expect(throws: DataProtectionError.self) {
         if run == 1 {
           _ = try PBKDF2.sha1(
-            password: Secret(utf8: "x"), salt: [1], rounds: most, count: 32, engine: engine, progress: stop)
+            password: Secret(utf8: "x"), salt: [1], rounds: rounds, count: 32, engine: engine, progress: stop)
         } else {
           _ = try PBKDF2.sha256(
-            password: Secret(utf8: "x"), salt: [1], rounds: most, count: 32, engine: engine, progress: stop)
+            password: Secret(utf8: "x"), salt: [1], rounds: rounds, count: 32, engine: engine, progress: stop)
         }
       }
       #expect(error?.code == .cancelled)
@@ -155,12 +155,12 @@ struct StretchingTests {
   @Test("A derivation with one iteration reports progress, and one without iterations is rejected")
   func fewest() throws {
     for engine in Self.engines {
-      var seen: [Int] = []
+      var reports: [Int] = []
       _ = try PBKDF2.sha256(password: .empty, salt: [1], rounds: 1, count: 32, engine: engine) { done in
-        seen.append(done)
+        reports.append(done)
         return true
       }
-      #expect(seen == [1])
+      #expect(reports == [1])
       for rounds in [0, -1] {
         #expect(throws: DataProtectionError.self) {
           _ = try PBKDF2.sha1(password: .empty, salt: [1], rounds: rounds, count: 32, engine: engine)
@@ -181,7 +181,7 @@ struct BackupPasswordTests {
     var parameters = PasswordDerivation.Parameters(
       salt: try entry["SALT"].bytes, iterations: UInt32(try entry["ITER"].integer))
     if try entry["two_rounds"].boolean {
-      parameters.first = .init(salt: try entry["DPSL"].bytes, iterations: UInt32(try entry["DPIC"].integer))
+      parameters.sha256Step = .init(salt: try entry["DPSL"].bytes, iterations: UInt32(try entry["DPIC"].integer))
     }
     return parameters
   }
@@ -231,7 +231,8 @@ struct BackupPasswordTests {
   func huge() throws {
     let password = [UInt8](repeating: 0x61, count: 1_000_000)
     let salt = [UInt8](repeating: 0x62, count: 1_000_000)
-    let parameters = PasswordDerivation.Parameters(salt: salt, iterations: 2, first: .init(salt: salt, iterations: 2))
+    let parameters = PasswordDerivation.Parameters(
+      salt: salt, iterations: 2, sha256Step: .init(salt: salt, iterations: 2))
     let key = try PasswordDerivation.passcodeKey(password: Secret(copying: password), parameters: parameters)
     let inner = OpenSSLOracle.pbkdf2(EVP_sha256(), password, salt, 2, 32)
     #expect(key.revealed == OpenSSLOracle.pbkdf2(EVP_sha1(), inner, salt, 2, 32))
@@ -241,9 +242,9 @@ struct BackupPasswordTests {
 @Suite("Canceled derivations")
 struct StoppedDerivationTests {
   /// Returns the progress reports of a derivation that is canceled after more than the given iterations.
-  private func reports(_ iterations: UInt32, _ first: UInt32?, stopsAfter most: Int) -> [Int] {
+  private func reports(_ iterations: UInt32, _ first: UInt32?, stopsAfter maximum: Int) -> [Int] {
     let parameters = PasswordDerivation.Parameters(
-      salt: [1], iterations: iterations, first: first.map { .init(salt: [2], iterations: $0) })
+      salt: [1], iterations: iterations, sha256Step: first.map { .init(salt: [2], iterations: $0) })
     var reports: [Int] = []
     let error = #expect(throws: DataProtectionError.self) {
       _ = try PasswordDerivation.passcodeKey(
@@ -251,7 +252,7 @@ struct StoppedDerivationTests {
       ) { done, total in
         #expect(total == Int(iterations) + Int(first ?? 0))
         reports.append(done)
-        return done <= most
+        return done <= maximum
       }
     }
     #expect(error?.code == .cancelled)
@@ -306,9 +307,10 @@ struct HardwareTests {
     try HardwareUID(Secret(copying: (0..<32).map { UInt8($0) }))
   }
 
-  // Computed with Python's hashlib and the AES of its `cryptography` package, block by block: P = pbkdf2_hmac("sha1",
-  // passcode, salt, 1, 32); for n = 1...rounds, the eight little-endian words of P xored with n, through AES-256-CBC
-  // under the UID 00 01 ... 1f as one chain from a zero IV; all 32-byte results xored. Salt a0 a1 ... b3.
+  // Computed with Python's hashlib and its `cryptography` package, and with the salt a0 a1 ... b3. P is
+  // pbkdf2_hmac("sha1", passcode, salt, 1, 32). For each n in 1...rounds, the eight little-endian words of P are xored
+  // with n. AES-256-CBC with the UID 00 01 ... 1f and a zero IV encrypts all blocks as one chain. The key is the xor of
+  // all 32-byte results.
   @Test(
     "The passcode derivation gives the recorded results",
     arguments: [

@@ -9,30 +9,30 @@ import Testing
 struct KeybagHardwareTests {
   private func deviceKey() throws -> DeviceKey { try DeviceKey(Secret(copying: [UInt8](repeating: 9, count: 16))) }
 
-  private func bag(_ password: String?) throws -> Keybag {
+  private func keybag(_ password: String?) throws -> Keybag {
     try BackupKeybag.make(
       password: password.map { Secret(utf8: $0) }, deviceKey: deviceKey(), rounds: 1,
       random: SeededRandomSource(seed: "hardware")
     ).keybag
   }
 
-  private func changed(_ number: UInt32, to wrap: UInt32, _ password: String?) throws -> Keybag {
-    var bag = try bag(password)
+  private func keybag(changing number: UInt32, to wrap: UInt32, _ password: String?) throws -> Keybag {
+    var bag = try keybag(password)
     let index = try #require(bag.classKeys.firstIndex { $0.keyClass?.rawValue == number })
     bag.classKeys[index].wrap = Keybag.WrapFlags(rawValue: wrap)
     return bag
   }
 
-  private func numbers(_ bag: Keybag, hasPassword: Bool) -> [UInt32] {
-    BackupKeybag.classesWithoutHardware(of: bag, hasPassword: hasPassword).map(\.rawValue)
+  private func classesWithoutDeviceWrap(in bag: Keybag, hasPassword: Bool) -> [UInt32] {
+    BackupKeybag.classesWithoutDeviceWrap(in: bag, hasPassword: hasPassword).map(\.rawValue)
   }
 
-  @Test("A device's keybag has all device wraps, but one with a password lacks those of a keybag without")
-  func made() throws {
-    #expect(numbers(try bag("pw"), hasPassword: true) == [])
-    #expect(numbers(try bag(nil), hasPassword: false) == [])
-    #expect(numbers(try bag(nil), hasPassword: true) == [])
-    #expect(numbers(try bag("pw"), hasPassword: false) == [6, 7, 8])
+  @Test("A new keybag has all device wraps of its kind, and the two kinds differ in classes 6 to 8")
+  func newKeybags() throws {
+    #expect(classesWithoutDeviceWrap(in: try keybag("pw"), hasPassword: true) == [])
+    #expect(classesWithoutDeviceWrap(in: try keybag(nil), hasPassword: false) == [])
+    #expect(classesWithoutDeviceWrap(in: try keybag(nil), hasPassword: true) == [])
+    #expect(classesWithoutDeviceWrap(in: try keybag("pw"), hasPassword: false) == [6, 7, 8])
   }
 
   @Test("Every combination of class and WRAP is classified", arguments: [true, false])
@@ -42,16 +42,17 @@ struct KeybagHardwareTests {
     for number in UInt32(1)...11 {
       for wrap in UInt32(0)...7 {
         let isLacking = bound.contains(number) && wrap & 1 == 0
-        let bag = try changed(number, to: wrap, password)
+        let bag = try keybag(changing: number, to: wrap, password)
         #expect(
-          numbers(bag, hasPassword: hasPassword) == (isLacking ? [number] : []), "class \(number), WRAP \(wrap)")
+          classesWithoutDeviceWrap(in: bag, hasPassword: hasPassword) == (isLacking ? [number] : []),
+          "class \(number), WRAP \(wrap)")
       }
     }
   }
 
   @Test("A duplicate class counts once, including the passcode's class, and one without WRAP is damaged instead")
   func records() throws {
-    var bag = try bag(nil)
+    var bag = try keybag(nil)
     let key = try #require(bag.classKeys.first)
     func record(_ number: UInt32) -> Keybag.ClassKey {
       Keybag.ClassKey(
@@ -59,15 +60,15 @@ struct KeybagHardwareTests {
         wrappedKey: key.wrappedKey ?? [])
     }
     bag.classKeys += [record(7), record(7), record(12), record(13)]
-    #expect(numbers(bag, hasPassword: false) == [7, 12])
+    #expect(classesWithoutDeviceWrap(in: bag, hasPassword: false) == [7, 12])
     bag.classKeys = [record(3)]
-    #expect(numbers(bag, hasPassword: false) == [])
+    #expect(classesWithoutDeviceWrap(in: bag, hasPassword: false) == [])
   }
 
   @Test("A password is not added to a keybag that lacks device wraps")
   func protecting() throws {
     for number in UInt32(5)...11 {
-      let bag = try changed(number, to: 2, nil)
+      let bag = try keybag(changing: number, to: 2, nil)
       let error = #expect(throws: DataProtectionError.self) {
         _ = try BackupKeybag.addingPassword(
           bag, passcodeKey: bag.passcodeKey(password: .empty), with: Secret(utf8: "new"), deviceKey: deviceKey(),
@@ -81,7 +82,7 @@ struct KeybagHardwareTests {
   @Test("The password of a keybag whose this-device-only classes lack device wraps is not removed")
   func unprotecting() throws {
     for number: UInt32 in [5, 9, 10, 11] {
-      let bag = try changed(number, to: 2, "pw")
+      let bag = try keybag(changing: number, to: 2, "pw")
       let key = try bag.passcodeKey(password: Secret(utf8: "pw"))
       let error = #expect(throws: DataProtectionError.self) {
         _ = try BackupKeybag.removingPassword(bag, passcodeKey: key, deviceKey: deviceKey())

@@ -77,8 +77,8 @@ struct KeybagVarietyTests {
     let backup = try SyntheticBackup()
     var keybag = backup.keybag
     keybag.version = version
-    for turn in 0..<3 {
-      var random = SeededRandom(seed: UInt64(turn))
+    for seed in 0..<3 {
+      var random = SeededRandom(seed: UInt64(seed))
       keybag.classKeys.shuffle(using: &random)
       // An unknown record in the header, one in the last class, and a class with an unknown number.
       let unknown: [UInt8] = Array("XYZW".utf8) + [0, 0, 0, 3, 1, 2, 3]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("The line of a backup's password for hashcat and John the Ripper")
+@Suite("Password hashes for hashcat and John the Ripper")
 struct PasswordHashTests {
   /// Examples that hashcat publishes. The password of each is "hashcat".
   private static let examples = [

@@ -79,26 +79,26 @@ struct PasswordNormalizationTests {
   @Test("A keybag is unlocked with another form of its password, which is reported")
   func opens() throws {
     let hardware = try HardwareUID(from: SeededRandomSource(seed: "form"))
-    let texts: [(made: String, given: String, form: PasswordNormalization)] = [
+    let texts: [(original: String, typed: String, form: PasswordNormalization)] = [
       ("caf\u{E9}", "caf\u{E9}", .asTyped), ("caf\u{E9}", "cafe\u{301}", .composed),
       ("cafe\u{301}", "caf\u{E9}", .decomposed), ("test", "\u{FEFF}test", .withoutMark),
       ("\u{FEFF}test", "\u{FEFF}test", .asTyped),
     ]
     for text in texts {
-      let password: Secret? = Secret(utf8: text.made)
+      let password: Secret? = Secret(utf8: text.original)
       let keybag = try BackupKeybag.make(
         password: password, deviceKey: try hardware.deviceKey(), rounds: 5, random: SeededRandomSource(seed: "bag")
       ).keybag
       var derivations = 0
-      let fitting = try keybag.matchedPasscodeKey(password: Secret(utf8: text.given)) { done, total in
+      let matched = try keybag.matchedPasscodeKey(password: Secret(utf8: text.typed)) { done, total in
         if done == total { derivations += 1 }
         return true
       }
-      let form = fitting.form
+      let form = matched.form
       #expect(form == text.form)
       #expect(derivations == (form == .asTyped ? 1 : 2))
       let error = #expect(throws: DataProtectionError.self) {
-        _ = try keybag.matchedPasscodeKey(password: Secret(utf8: text.given + "!"))
+        _ = try keybag.matchedPasscodeKey(password: Secret(utf8: text.typed + "!"))
       }
       #expect(error?.code == .wrongPassword)
     }
@@ -111,7 +111,7 @@ struct PasswordNormalizationTests {
       " hunter2",
       "hunter2\n", "hunter2\r\n",
     ])
-  func asItIs(text: String) throws {
+  func unchanged(text: String) throws {
     let hardware = try HardwareUID(from: SeededRandomSource(seed: "form"))
     let password: Secret? = Secret(utf8: text)
     let keybag = try BackupKeybag.make(

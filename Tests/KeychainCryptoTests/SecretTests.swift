@@ -19,17 +19,17 @@ struct SecretTests {
   }
 
   @Test("A new secret is zeroed, and an error of its initializer is rethrown")
-  func throwingInitialiser() throws {
-    var seen: [UInt8] = [9]
+  func throwingInitializer() throws {
+    var initialBytes: [UInt8] = [9]
     let error = #expect(throws: Refusal.self) {
       _ = try Secret(count: 4) { (buffer) throws(Refusal) in
-        seen = Array(buffer)
+        initialBytes = Array(buffer)
         buffer[0] = 0xFF
         throw Refusal()
       }
     }
     #expect(error == Refusal())
-    #expect(seen == [0, 0, 0, 0])
+    #expect(initialBytes == [0, 0, 0, 0])
   }
 
   @Test("A secret matches equal bytes only")
@@ -63,13 +63,13 @@ struct SecretTests {
 struct RandomnessTests {
   @Test("The seeded source gives the same stream in any portions, and another stream for another seed")
   func seeded() throws {
-    let whole = try SeededRandomSource(seed: "a").bytes(100)
+    let atOnce = try SeededRandomSource(seed: "a").bytes(100)
     let source = SeededRandomSource(seed: "a")
     let parts = try [1, 31, 32, 33, 3].flatMap { try source.bytes($0) }
-    #expect(parts == whole)
-    #expect(try SeededRandomSource(seed: "b").bytes(100) != whole)
+    #expect(parts == atOnce)
+    #expect(try SeededRandomSource(seed: "b").bytes(100) != atOnce)
     let firstBlock = try Digest.sha256(Array("a".utf8) + [UInt8](repeating: 0, count: 8))
-    #expect(Array(whole.prefix(32)) == firstBlock)
+    #expect(Array(atOnce.prefix(32)) == firstBlock)
   }
 
   @Test("The system's source fills the buffer and does not repeat itself")
@@ -89,10 +89,10 @@ struct RandomnessTests {
 
   @Test("Nothing is created if the random source fails")
   func failing() throws {
-    let made = #expect(throws: DataProtectionError.self) {
+    let uidError = #expect(throws: DataProtectionError.self) {
       _ = try HardwareUID(from: FailingSource())
     }
-    #expect(made?.code == .randomFailed)
+    #expect(uidError?.code == .randomFailed)
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
     let error = #expect(throws: ItemCryptoError.self) {
       _ = try keys.seal(SensitiveBytes(copying: [1]), keyClass: .whenUnlocked, as: .backup, random: FailingSource())

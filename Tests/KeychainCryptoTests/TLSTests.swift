@@ -4,7 +4,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-/// A client of OpenSSL with a certificate of its own, without a socket.
+/// A client of OpenSSL with its own certificate, without a socket.
 private final class TLSClient {
   let certificate: [UInt8]
   private let context: OpaquePointer
@@ -79,7 +79,7 @@ private func makeCertificate(of key: KeyMaterial) throws -> [UInt8] {
   X509_gmtime_adj(X509_getm_notAfter(certificate), 86_400)
   X509_set_pubkey(certificate, handle)
   #expect(X509_sign(certificate, handle, EVP_sha256()) > 0)
-  return try X509Certificate(taking: try #require(X509_dup(certificate))).der()
+  return try X509Certificate(adopting: try #require(X509_dup(certificate))).der()
 }
 
 @Suite("TLS as a server")
@@ -129,34 +129,34 @@ struct TLSTests {
     }
     #expect(request == Array("request".utf8))
     guard case .needsInput = try server.read(upTo: 100) else {
-      Issue.record("bytes that nobody sent")
+      Issue.record("unexpected bytes")
       return
     }
 
-    let answer = [UInt8](repeating: 7, count: 50_000)
-    try server.write(answer)
+    let response = [UInt8](repeating: 7, count: 50_000)
+    try server.write(response)
     client.receive(server.takeOutput())
     var received: [UInt8] = []
-    while received.count < answer.count {
+    while received.count < response.count {
       let bytes = client.read()
       guard !bytes.isEmpty else { break }
       received += bytes
     }
-    #expect(received == answer)
+    #expect(received == response)
   }
 
-  @Test("A client with a certificate of another pairing is refused, though it proves that it has its key")
+  @Test("A client with a certificate of another pairing is refused, even if it proves that it has its key")
   func otherCertificate() throws {
     let client = try TLSClient(key(1))
     let server = try server()
     try connect(client, to: server)
     let other = try makeCertificate(of: key(2))
-    let again = try makeCertificate(of: key(1))
+    let secondCertificate = try makeCertificate(of: key(1))
     #expect(throws: TLSError.self) { try server.requirePeer(among: [other]) }
     #expect(throws: TLSError.self) { try server.requirePeer(among: []) }
     // A second certificate of the same key is another certificate, unless both are made in the same second.
-    if again != client.certificate {
-      #expect(throws: TLSError.self) { try server.requirePeer(among: [again]) }
+    if secondCertificate != client.certificate {
+      #expect(throws: TLSError.self) { try server.requirePeer(among: [secondCertificate]) }
     }
     try server.requirePeer(among: [client.certificate])
   }
@@ -173,9 +173,9 @@ struct TLSTests {
 
   @Test("Bytes that are not TLS are refused, and so are bytes that were changed")
   func changedBytes() throws {
-    let stranger = try server()
-    stranger.receive(Array("GET / HTTP/1.1\r\n\r\n".utf8))
-    #expect(throws: TLSError.self) { try stranger.continueHandshake() }
+    let otherServer = try server()
+    otherServer.receive(Array("GET / HTTP/1.1\r\n\r\n".utf8))
+    #expect(throws: TLSError.self) { try otherServer.continueHandshake() }
 
     let client = try TLSClient(key(1))
     let server = try server()
@@ -188,7 +188,7 @@ struct TLSTests {
   }
 
   @Test("A private key of another certificate is refused")
-  func foreignKey() throws {
+  func otherKey() throws {
     let certificate = try makeCertificate(of: key(1))
     #expect(throws: TLSError.self) {
       try TLSIdentity(certificate: certificate, privateKey: key(2).externalRepresentation)

@@ -11,7 +11,7 @@ private struct Number: AttributeMapValue, ExpressibleByIntegerLiteral, Equatable
 @Suite("Attribute maps")
 struct AttributeMapTests {
   /// A reproducible sequence of numbers.
-  private struct Steps {
+  private struct RandomNumbers {
     var state: UInt64
     mutating func next(_ limit: Int) -> Int {
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -23,10 +23,10 @@ struct AttributeMapTests {
     "An attribute map equals a dictionary after any changes, with few codes and with many", arguments: [4, 30, 200])
   func changes(codeCount: Int) {
     var (map, dictionary): (AttributeMap<Number>, [AttributeCode: Number]) = ([:], [:])
-    var steps = Steps(state: UInt64(codeCount))
+    var random = RandomNumbers(state: UInt64(codeCount))
     for step in 0..<4000 {
-      let code = AttributeCode(rawValue: "code\(steps.next(codeCount))")
-      let value = steps.next(3) == 0 ? nil : Number(integerLiteral: step)
+      let code = AttributeCode(rawValue: "code\(random.next(codeCount))")
+      let value = random.next(3) == 0 ? nil : Number(integerLiteral: step)
       map[code] = value
       dictionary[code] = value
       #expect(map.count == dictionary.count && map[code] == dictionary[code])
@@ -43,9 +43,9 @@ struct AttributeMapTests {
   }
 
   /// Returns a value of any attribute type, or sometimes of a type that only property lists have.
-  private func value(_ steps: inout Steps) -> PropertyValue {
-    let number = steps.next(1000)
-    switch steps.next(24) {
+  private func value(_ random: inout RandomNumbers) -> PropertyValue {
+    let number = random.next(1000)
+    switch random.next(24) {
     case 0..<5: return .string(String(repeating: "ö\u{301}", count: number % 40))
     case 5..<10: return .data((0..<number % 300).map { UInt8(truncatingIfNeeded: $0 &* number) })
     case 10..<14: return .integer(Int64(number) - 500)
@@ -61,14 +61,14 @@ struct AttributeMapTests {
     "A packed map has the same values as an unpacked one, and stays equal after changes", arguments: [14, 90])
   func packing(codeCount: Int) {
     var (map, dictionary): (AttributeMap<PropertyValue>, [AttributeCode: PropertyValue]) = ([:], [:])
-    var steps = Steps(state: 7)
+    var random = RandomNumbers(state: 7)
     var packedCount = 0
     for _ in 0..<3000 {
-      let code = AttributeCode(rawValue: "code\(steps.next(codeCount))")
-      let value = steps.next(3) == 0 ? nil : value(&steps)
+      let code = AttributeCode(rawValue: "code\(random.next(codeCount))")
+      let value = random.next(3) == 0 ? nil : value(&random)
       map[code] = value
       dictionary[code] = value
-      if steps.next(2) == 0 { map.pack() }
+      if random.next(2) == 0 { map.pack() }
       if case .packed = map.contents { packedCount += 1 }
       #expect(map.count == dictionary.count && map[code] == dictionary[code])
       #expect(map == AttributeMap(dictionary.map { ($0.key, $0.value) }))
@@ -77,7 +77,7 @@ struct AttributeMapTests {
   }
 
   @Test("Packing preserves the text of a date, a date that is not a number, and empty values")
-  func packedExactly() throws {
+  func packedDates() throws {
     let dates: [KeychainDate] = [
       KeychainDate(secondsSinceReferenceDate: 0.25, encodedText: "20010101000000.25Z"),
       KeychainDate(secondsSinceReferenceDate: 0.25), KeychainDate(secondsSinceReferenceDate: .nan),
@@ -93,12 +93,16 @@ struct AttributeMapTests {
     ]
     let values = dates.map(PropertyValue.date) + [.string(""), .data([]), .boolean(false), .integer(0)]
     let packed = try #require(PackedPropertyValues(values))
-    for (place, date) in dates.enumerated() {
-      let found = try #require(packed[place].dateValue)
-      #expect(found.secondsSinceReferenceDate.bitPattern == date.secondsSinceReferenceDate.bitPattern)
-      #expect(found.encodedText == date.encodedText)
+    for (index, date) in dates.enumerated() {
+      let unpacked = try #require(packed[index].dateValue)
+      #expect(unpacked.secondsSinceReferenceDate.bitPattern == date.secondsSinceReferenceDate.bitPattern)
+      #expect(unpacked.encodedText == date.encodedText)
     }
     #expect(values.indices.dropFirst(dates.count).allSatisfy { packed[$0] == values[$0] })
+  }
+
+  @Test("Packing preserves UUIDs in both cases, and texts that look like UUIDs")
+  func packedUUIDs() throws {
     let texts: [String] = [
       "9866DE2D-1601-4A2B-A978-EF6767496B37", "9866de2d-1601-4A2B-A978-EF6767496B37",
       "9866DE2D-1601-4A2B-A978-EF6767496B3",
@@ -106,18 +110,26 @@ struct AttributeMapTests {
       "G866DE2D-1601-4A2B-A978-EF6767496B37",
       "00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", String(repeating: "é", count: 18),
     ]
-    let identifiers = try #require(PackedPropertyValues(texts.map(PropertyValue.string)))
-    #expect(texts.indices.allSatisfy { identifiers[$0] == .string(texts[$0]) })
+    let packed = try #require(PackedPropertyValues(texts.map(PropertyValue.string)))
+    #expect(texts.indices.allSatisfy { packed[$0] == .string(texts[$0]) })
+  }
+
+  @Test("Packing preserves integers next to every power of two")
+  func packedIntegers() throws {
     let bits = (0..<64).flatMap { shift in [-1, 0, 1].map { (Int64(1) << shift) &+ $0 } }
     let numbers = bits + bits.map { 0 &- $0 } + [.min, .max]
-    let integers = try #require(PackedPropertyValues(numbers.map(PropertyValue.integer)))
-    #expect(numbers.indices.allSatisfy { integers[$0] == .integer(numbers[$0]) })
+    let packed = try #require(PackedPropertyValues(numbers.map(PropertyValue.integer)))
+    #expect(numbers.indices.allSatisfy { packed[$0] == .integer(numbers[$0]) })
+  }
+
+  @Test("A value that is too large, or of a type that attributes do not have, is not packed")
+  func unpackable() {
     // The largest packed value has two offsets of two bytes and its type.
-    let room = (16 << 10) - 3 * 2 - 2 - 1
-    #expect(PackedPropertyValues([.integer(1), .data(Array(repeating: 7, count: room))]) != nil)
+    let maximumByteCount = (16 << 10) - 3 * 2 - 2 - 1
+    #expect(PackedPropertyValues([.integer(1), .data(Array(repeating: 7, count: maximumByteCount))]) != nil)
     let others: [PropertyValue] = [
-      .data(Array(repeating: 7, count: room + 1)), .null, .real(1), .uid(1), .unsignedInteger(.max), .array([]),
-      .dictionary([:]), .set([]),
+      .data(Array(repeating: 7, count: maximumByteCount + 1)), .null, .real(1), .uid(1), .unsignedInteger(.max),
+      .array([]), .dictionary([:]), .set([]),
     ]
     for value in others {
       #expect(PackedPropertyValues([.integer(1), value]) == nil)
@@ -125,7 +137,7 @@ struct AttributeMapTests {
   }
 
   @Test("A packed map finds its values with offsets of one byte and of two bytes")
-  func packedPlaces() throws {
+  func packedOffsets() throws {
     for count in 230...270 {
       let values: [PropertyValue] = [.data(Array(repeating: 7, count: count)), .string("end"), .integer(-3)]
       let packed = try #require(PackedPropertyValues(values))

@@ -24,7 +24,7 @@ struct AuthenticatorFileTests {
     #expect(self.address(of: metadata) == nil && self.address(of: []) == nil && self.address(of: [0x12]) == nil)
   }
 
-  @Test("No change of an entry's bytes crashes the reader")
+  @Test("Changing an entry's bytes does not crash the reader")
   func damagedEntries() {
     let entry = field(1, field(1, [65])) + field(2, field(1, field(1, Array("otpauth://totp/a?secret=AA".utf8))))
     var source = SeededRandom(seed: 3)

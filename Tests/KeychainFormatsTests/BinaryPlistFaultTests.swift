@@ -42,22 +42,22 @@ struct PlistParts {
 
 @Suite("Binary property lists with one fault")
 struct BinaryPlistFaultTests {
-  private static let list = PlistParts([0xA1, 1], [0x51, 0x61])
+  private static let array = PlistParts([0xA1, 1], [0x51, 0x61])
 
   private static func object(_ name: String, _ bytes: [UInt8], _ code: FormatError.Code, at offset: Int = 8) -> Fault {
     Fault(name, PlistParts(bytes).bytes, code, at: offset)
   }
 
   private static func trailer(_ name: String, at offset: Int, _ change: (inout PlistParts) -> Void) -> Fault {
-    Fault(name, list.with(change).bytes, .malformed, at: offset)
+    Fault(name, array.with(change).bytes, .malformed, at: offset)
   }
 
   static let trailerFaults: [Fault] = [
-    Fault("nothing at all", [], .malformed, at: 0),
+    Fault("no bytes", [], .malformed, at: 0),
     Fault("another format", Array("<?xml version".utf8), .malformed, at: 0),
-    Fault("a header alone", Array("bplist00".utf8), .truncated, at: 8),
+    Fault("only a header", Array("bplist00".utf8), .truncated, at: 8),
     Fault("a header and 31 bytes", Array("bplist00".utf8) + [UInt8](repeating: 0, count: 31), .truncated, at: 39),
-    Fault("version 15", list.with { $0.header = Array("bplist15".utf8) }.bytes, .unsupportedVersion, at: 6),
+    Fault("version 15", array.with { $0.header = Array("bplist15".utf8) }.bytes, .unsupportedVersion, at: 6),
     trailer("an offset width of 0", at: 14 + 6) { $0.offsetWidth = 0 },
     trailer("an offset width of 9", at: 14 + 6) { $0.offsetWidth = 9 },
     trailer("a reference width of 0", at: 14 + 7) { $0.referenceWidth = 0 },
@@ -131,7 +131,7 @@ struct BinaryPlistFaultTests {
 
   @Test("A property list with the maximum number of bytes is read, and one more byte is rejected")
   func byteCount() throws {
-    let bytes = Self.list.bytes
+    let bytes = Self.array.bytes
     let exact = BinaryPlist.Limits(maximumByteCount: bytes.count, maximumDepth: 2, valuesPerByte: 1)
     #expect(try BinaryPlist.decode(bytes, limits: exact) == .array([.string("a")]))
     var limits = exact
@@ -142,10 +142,10 @@ struct BinaryPlistFaultTests {
   @Test("Shared containers that expand to a billion values are rejected, but a few shared containers are read")
   func sharedContainers() throws {
     func doubling(_ levels: Int) -> [UInt8] {
-      var recipe = PlistParts([0x51, 0x61]).with { $0.objects = [] }
-      for level in 0..<levels { recipe.objects.append([0xA2, UInt8(level + 1), UInt8(level + 1)]) }
-      recipe.objects.append([0x51, 0x61])
-      return recipe.bytes
+      var parts = PlistParts([0x51, 0x61]).with { $0.objects = [] }
+      for level in 0..<levels { parts.objects.append([0xA2, UInt8(level + 1), UInt8(level + 1)]) }
+      parts.objects.append([0x51, 0x61])
+      return parts.bytes
     }
     #expect { try BinaryPlist.decode(doubling(30)) } throws: { ($0 as? FormatError)?.code == .overLimit }
     #expect(try BinaryPlist.decode(doubling(3)).arrayValue?.count == 2)
@@ -155,15 +155,15 @@ struct BinaryPlistFaultTests {
   func overlappingObjects() throws {
     // Objects 1 to 40 are all the same data of 100 bytes.
     let data: [UInt8] = [0x4F, 0x10, 100] + [UInt8](repeating: 7, count: 100)
-    func list(_ copies: UInt8) -> [UInt8] {
-      let array = [0xAF, 0x10, copies] + (1...copies).map(\.self)
-      return PlistParts(array, data).with { recipe in
-        recipe.offsets = [8] + [UInt8](repeating: UInt8(8 + array.count), count: Int(copies))
-        recipe.count = UInt64(copies) + 1
+    func overlapping(_ copies: UInt8) -> [UInt8] {
+      let references = [0xAF, 0x10, copies] + (1...copies).map(\.self)
+      return PlistParts(references, data).with { parts in
+        parts.offsets = [8] + [UInt8](repeating: UInt8(8 + references.count), count: Int(copies))
+        parts.count = UInt64(copies) + 1
       }.bytes
     }
-    #expect(try BinaryPlist.decode(list(1)).arrayValue == [.data([UInt8](repeating: 7, count: 100))])
-    #expect { try BinaryPlist.decode(list(40)) } throws: { ($0 as? FormatError)?.code == .overLimit }
+    #expect(try BinaryPlist.decode(overlapping(1)).arrayValue == [.data([UInt8](repeating: 7, count: 100))])
+    #expect { try BinaryPlist.decode(overlapping(40)) } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 
   @Test("A property list with the maximum number of values per byte is read, and one more value is rejected")

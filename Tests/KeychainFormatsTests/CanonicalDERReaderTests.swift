@@ -42,10 +42,10 @@ struct CanonicalDERReaderTests {
   private static func compare(_ bytes: [UInt8], _ kind: ItemKind) -> Bool {
     var isPacked = false
     for repairsDates in [true, false] {
-      let straight = Outcome(bytes, kind, packs: true, repairsDates: repairsDates)
-      let stepwise = Outcome(bytes, kind, packs: false, repairsDates: repairsDates)
-      #expect(straight == stepwise, "\(bytes)")
-      isPacked = isPacked || straight.isPackedItem
+      let fast = Outcome(bytes, kind, packs: true, repairsDates: repairsDates)
+      let strict = Outcome(bytes, kind, packs: false, repairsDates: repairsDates)
+      #expect(fast == strict, "\(bytes)")
+      isPacked = isPacked || fast.isPackedItem
     }
     return isPacked
   }
@@ -101,11 +101,11 @@ struct CanonicalDERReaderTests {
     var packedCount = 0
     for value in Self.values {
       for code in ["acct", "svce", "v_Data", "binn", "a code of more than seven letters", "", "é"] {
-        let alone = Self.element(0x31, Self.pair(code, value) + Self.secret)
-        packedCount += Self.compare(alone, kind) ? 1 : 0
+        let single = Self.element(0x31, Self.pair(code, value) + Self.secret)
+        packedCount += Self.compare(single, kind) ? 1 : 0
         Self.compare(Self.element(0x31, Self.pair("acct", Self.text("x")) + Self.pair(code, value)), kind)
-        Self.compare(alone + [0], kind)
-        Self.compare(Array(alone.dropLast()), kind)
+        Self.compare(single + [0], kind)
+        Self.compare(Array(single.dropLast()), kind)
       }
     }
     // Items as devices write them are packed.
@@ -113,27 +113,27 @@ struct CanonicalDERReaderTests {
   }
 
   @Test("An item with the encoding of devices is read by the fast reader", arguments: ItemKind.allCases)
-  func straight(_ kind: ItemKind) throws {
+  func fast(_ kind: ItemKind) throws {
     let codes = AttributeTable.definitions(of: kind).filter { !$0.flags.contains(.returnedAsData) }.map(\.code)
     var item = KeychainItem(kind: kind)
-    for (place, code) in codes.prefix(37).enumerated() {
+    for (index, code) in codes.prefix(37).enumerated() {
       let values: [PropertyValue] = [
-        .string("person@example.org"), .integer(Int64(place)), .data([1, 2, 3]), .boolean(true),
+        .string("person@example.org"), .integer(Int64(index)), .data([1, 2, 3]), .boolean(true),
         .date(try DERDate.parse("20251107092000.125Z")),
       ]
-      item[code] = values[place % values.count]
+      item[code] = values[index % values.count]
     }
     item.secret = SensitiveBytes(copying: [1, 2, 3])
     let bytes = try item.derDictionary().withBytes { Array($0) }
-    let straight = bytes.withRawBytes { KeychainItem(packing: $0, kind: kind) }
-    #expect(straight?.attributes.count == min(codes.count, 37) && straight?.secrets.count == 1)
+    let fast = bytes.withRawBytes { KeychainItem(packing: $0, kind: kind) }
+    #expect(fast?.attributes.count == min(codes.count, 37) && fast?.secrets.count == 1)
     #expect(Self.compare(bytes, kind))
   }
 
   @Test("The fast reader and the strict reader give the same item for every kind of malformed pair")
   func pairs() {
     let (key, value) = (Self.text("acct"), Self.text("x"))
-    let shapes: [[UInt8]] = [
+    let contents: [[UInt8]] = [
       [], Self.element(0x30, []), Self.element(0x30, key), Self.element(0x30, key + value + value),
       Self.element(0x31, key + value), Self.element(0x30, Self.element(0x12, Array("1".utf8)) + value),
       Self.element(0x30, Self.element(0x04, [1]) + value),
@@ -143,10 +143,10 @@ struct CanonicalDERReaderTests {
       (0..<42).flatMap { Self.pair("a\($0)", value) }, (0..<43).flatMap { Self.pair("a\($0)", value) },
       (0..<60).flatMap { Self.pair("a\($0)", value) } + Self.pair("a7", value),
     ]
-    for shape in shapes {
-      Self.compare(Self.element(0x31, shape), .genericPassword)
-      Self.compare(Self.element(0x30, shape), .genericPassword)
-      Self.compare(Self.element(0x31, shape) + shape, .genericPassword)
+    for content in contents {
+      Self.compare(Self.element(0x31, content), .genericPassword)
+      Self.compare(Self.element(0x30, content), .genericPassword)
+      Self.compare(Self.element(0x31, content) + content, .genericPassword)
     }
     #expect(Self.compare(Self.element(0x31, (0..<42).flatMap { Self.pair("a\($0)", value) }), .genericPassword))
   }
@@ -167,12 +167,12 @@ struct CanonicalDERReaderTests {
     for _ in 0..<300 {
       var changed = bytes
       for _ in 0..<Int.random(in: 1...3, using: &random) {
-        let place = Int.random(in: changed.indices, using: &random)
+        let offset = Int.random(in: changed.indices, using: &random)
         switch Int.random(in: 0..<4, using: &random) {
-        case 0: changed[place] ^= 1 << UInt8.random(in: 0...7, using: &random)
-        case 1: changed[place] = UInt8(truncatingIfNeeded: random.next())
-        case 2: changed.remove(at: place)
-        default: changed.insert(changed[place], at: place)
+        case 0: changed[offset] ^= 1 << UInt8.random(in: 0...7, using: &random)
+        case 1: changed[offset] = UInt8(truncatingIfNeeded: random.next())
+        case 2: changed.remove(at: offset)
+        default: changed.insert(changed[offset], at: offset)
         }
       }
       Self.compare(changed, .internetPassword)

@@ -2,10 +2,10 @@ import Basics
 import TestSupport
 import Testing
 
-@Suite("The selection of test cases for a quick run")
+@Suite("Selection of test cases for a quick run")
 struct CasesTests {
   @Test(
-    "A quick run takes the first case, the last case and one case of each part between them, in order",
+    "A quick run includes the first case, the last case and one case of each part between them, in order",
     arguments: [2, 3, 7, 99])
   func part(count: Int) {
     let part = Cases.part(of: 0..<100, count: count, seed: 5)
@@ -15,7 +15,7 @@ struct CasesTests {
     #expect(gaps.allSatisfy { $0 <= 2 * (98 / max(count - 2, 1) + 1) })
   }
 
-  @Test("A quick run takes all cases if there are few, and the first one if it takes only one")
+  @Test("A quick run includes all cases if there are few, and only the first one if it includes only one")
   func edges() {
     #expect(Cases.part(of: [1, 2, 3], count: 3, seed: 1) == [1, 2, 3])
     #expect(Cases.part(of: [1, 2, 3], count: 9, seed: 1) == [1, 2, 3])
@@ -23,14 +23,14 @@ struct CasesTests {
     #expect(Cases.part(of: [Int](), count: 4, seed: 1) == [])
   }
 
-  @Test("A quick run with the same seed takes the same cases, and with another seed other cases")
+  @Test("Quick runs include the same cases if their seeds are equal, and other cases if not")
   func seeded() {
     let part = Cases.part(of: 0..<1000, count: 10, seed: 1)
     #expect(part == Cases.part(of: 0..<1000, count: 10, seed: 1))
     #expect(part != Cases.part(of: 0..<1000, count: 10, seed: 2))
   }
 
-  @Test("An exhaustive run takes all cases")
+  @Test("An exhaustive run includes all cases")
   func exhaustive() {
     #expect(Cases.count(50, quick: 10) == (Cases.areAllRun ? 50 : 10))
     #expect(Cases.count(5, quick: 10) == 5)

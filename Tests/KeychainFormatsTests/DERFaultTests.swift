@@ -8,7 +8,7 @@ struct DERFaultTests {
   private static func date(_ text: String, tag: UInt8 = 0x18) -> [UInt8] { [tag, UInt8(text.utf8.count)] + text.utf8 }
 
   static let faults: [Fault] = [
-    Fault("nothing at all", [], .truncated, at: 0),
+    Fault("no bytes", [], .truncated, at: 0),
     Fault("a tag without a length", [0x0C], .truncated, at: 1),
     Fault("a string cut short", [0x0C, 0x03, 0x41, 0x42], .truncated, at: 2),
     Fault("a long length cut short", [0x04, 0x82, 0x01], .truncated, at: 2),
@@ -68,14 +68,14 @@ struct DERFaultTests {
 
   @Test("100,000 DER values are read, and one more is rejected")
   func valueCount() throws {
-    func list(_ elements: Int) -> [UInt8] {
+    func array(_ elements: Int) -> [UInt8] {
       let count = elements * 2
       return [0x30, 0x83, UInt8(count >> 16), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF)]
         + [UInt8](repeating: 0, count: count).enumerated().map { $0.offset.isMultiple(of: 2) ? 0x05 : 0 }
     }
     let limit = DERPropertyList.maximumValueCount
-    #expect(try DERPropertyList.decode(list(limit - 1)).arrayValue?.count == limit - 1)
-    Fault("too many", list(limit), .overLimit, at: 5 + 2 * (limit - 1)).check(.der, DERPropertyList.decode)
+    #expect(try DERPropertyList.decode(array(limit - 1)).arrayValue?.count == limit - 1)
+    Fault("too many", array(limit), .overLimit, at: 5 + 2 * (limit - 1)).check(.der, DERPropertyList.decode)
   }
 
   @Test("72 MiB of DER are read, and one more byte is rejected")

@@ -27,7 +27,7 @@ struct DERRuleTests {
     #expect(try date("991231235959Z", tag: 0x17) == -31_622_401)
   }
 
-  @Test("A leap second counts into the next minute, and leap days follow the calendar")
+  @Test("A leap second counts as the first second of the next minute, and leap days follow the calendar")
   func leaps() throws {
     #expect(try date("20001231235960Z") == 0)
     #expect(try date("20001231235961Z") == 1)
@@ -54,7 +54,7 @@ struct DERRuleTests {
   }
 
   @Test("A decoded date is encoded with its original text, unless its value has changed")
-  func keptText() throws {
+  func preservedText() throws {
     let zoned: [UInt8] = [0x18, 19] + "20010101010000+0100".utf8
     let decoded = try #require(try DERPropertyList.decode(zoned).dateValue)
     #expect(try DERPropertyList.encode(.date(decoded)) == zoned)
@@ -63,7 +63,7 @@ struct DERRuleTests {
   }
 
   @Test("The text of a date can be formatted and parsed separately")
-  func textAlone() throws {
+  func textOnly() throws {
     #expect(DERDate.format(KeychainDate(secondsSinceReferenceDate: 0.5)) == "20010101000000.5Z")
     #expect(DERDate.format(KeychainDate(secondsSinceReferenceDate: .nan)) == nil)
     #expect(try DERDate.parse("20010101000000.5Z").secondsSinceReferenceDate == 0.5)

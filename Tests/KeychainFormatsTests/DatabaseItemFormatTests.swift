@@ -19,22 +19,22 @@ struct DatabaseItemFormatTests {
   private let message: [UInt8] = [0x0A, 8, 0x0A, 0, 0x12, 2, 0x0A, 0, 0x1A, 0, 0x12, 6, 0x0A, 0, 0x12, 0, 0x1A, 0]
 
   @Test("A message with all fields is read, and a missing class means class 12")
-  func least() throws {
+  func requiredFields() throws {
     let blob = try DatabaseItemBlob(parsing: [7, 0, 0, 0] + message)
     #expect(blob.version == .v7)
     #expect(blob.keyClass == .whenPasscodeSetThisDeviceOnly)
     #expect(blob.secret.keyWrap?.type == ItemKeyWrap.classWrap)
     #expect(read(message + [0x18, 6]) == nil)
-    #expect(read(message + [0x18, 6, 0x18, 13]) == .malformed, "of two the last counts")
+    #expect(read(message + [0x18, 6, 0x18, 13]) == .malformed, "the last of two fields counts")
     #expect(read(message + [0x18, 13, 0x18, 6]) == nil)
     #expect(read(message + [0x25, 1, 2, 3, 4, 0x29, 1, 2, 3, 4, 5, 6, 7, 8, 0x32, 1, 9]) == nil, "unknown fields")
     #expect(read(Array(message.dropLast(2))) == .truncated)
     for (field, code) in [
       ([0x05], FormatError.Code.malformed),  // no number
-      ([0x1B], .malformed), ([0x1C], .malformed), ([0x1E], .malformed),  // groups, and a type that there is not
-      ([0x1A, 0], .malformed), ([0x08, 0], .malformed),  // another type than the field's
+      ([0x1B], .malformed), ([0x1C], .malformed), ([0x1E], .malformed),  // groups, and an unknown type
+      ([0x1A, 0], .malformed), ([0x08, 0], .malformed),  // a type that differs from the field's
       ([0x18], .truncated), ([0x18, 0x80], .truncated), ([0x32, 5, 1], .truncated), ([0x25, 1, 2], .truncated),
-      ([0x18, 0x86, 0x00], .malformed), ([0x98, 0x00, 6], .malformed),  // longer than they need to be
+      ([0x18, 0x86, 0x00], .malformed), ([0x98, 0x00, 6], .malformed),  // not the shortest encoding
       ([0x18] + [UInt8](repeating: 0x80, count: 10) + [1], .malformed),  // more than ten bytes
       ([0x18] + [UInt8](repeating: 0xFF, count: 9) + [2], .malformed),  // more than 64 bits
       ([0x18] + [UInt8](repeating: 0xFF, count: 9) + [1], .malformed),  // -1
@@ -77,7 +77,7 @@ struct DatabaseItemFormatTests {
 
   @Test("An archive is read by the names of its references, in any order of its objects")
   func names() throws {
-    #expect(try archive { _, _ in } == nil, "texts stored once")
+    #expect(try archive { _, _ in } == nil, "equal texts may be stored once")
     #expect(try archive { root, _ in root["$top"] = .dictionary(["other": .uid(0), "root": .uid(1)]) } == nil)
     #expect(try changing(5, "$classes", nil) == nil)
     for name in ["SFCiphertext", "SFAuthenticationCode", "SFInitializationVector", "$class"] {
@@ -103,10 +103,10 @@ struct DatabaseItemFormatTests {
     for _ in 0..<40 { value = .array([value]) }
     #expect(try archive { _, objects in objects[5] = value }?.code == .overLimit)
     // An array that contains itself: object 0, with references of one byte.
-    let circle: [UInt8] =
+    let cycle: [UInt8] =
       Array("bplist00".utf8) + [0xA1, 0, 8] + [0, 0, 0, 0, 0, 0, 1, 1]
       + [0, 0, 0, 0, 0, 0, 0, 1] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, 10]
-    let error = #expect(throws: FormatError.self) { _ = try ArchivedBox(archive: circle) }
+    let error = #expect(throws: FormatError.self) { _ = try ArchivedBox(archive: cycle) }
     #expect(error?.reason.contains("contains itself") == true)
   }
 

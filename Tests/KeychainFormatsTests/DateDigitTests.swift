@@ -15,38 +15,38 @@ struct DateDigitTests {
     return text[text.index(after: point)...].dropLast()
   }
 
-  @Test("100,000 dates of a clock keep their exact microseconds and have at most six decimal places")
+  @Test("100,000 dates in microseconds keep their exact microseconds and have at most six decimal places")
   func moments() throws {
     var random = SeededRandom(seed: 44)
-    for turn in 0..<100_000 {
+    for index in 0..<100_000 {
       // Half of them before 2001, up to a hundred years away.
-      let since = Int64.random(in: -36_525 * Self.day..<36_525 * Self.day, using: &random)
-      let date = KeychainDate(microsecondsSince1970: Self.epoch + since)
-      let micro = ((since % 1_000_000) + 1_000_000) % 1_000_000
+      let offset = Int64.random(in: -36_525 * Self.day..<36_525 * Self.day, using: &random)
+      let date = KeychainDate(microsecondsSince1970: Self.epoch + offset)
+      let micro = ((offset % 1_000_000) + 1_000_000) % 1_000_000
       var digits = String(repeating: "0", count: 6 - String(micro).count) + String(micro)
       while digits.last == "0" { digits.removeLast() }
 
       let der = try #require(DERDate.format(date))
-      let stamp = Timestamp.text(of: date)
-      guard Self.fraction(of: der) == digits, Self.fraction(of: stamp) == digits,
-        try DERDate.parse(der) == date || abs(since) < 1_000_000_000, Timestamp.date(from: stamp) == date
+      let timestamp = Timestamp.text(of: date)
+      guard Self.fraction(of: der) == digits, Self.fraction(of: timestamp) == digits,
+        try DERDate.parse(der) == date || abs(offset) < 1_000_000_000, Timestamp.date(from: timestamp) == date
       else {
-        Issue.record("moment \(turn), \(since) microseconds from 2001: \(der) and \(stamp), for .\(digits)")
+        Issue.record("date \(index), \(offset) microseconds from 2001: \(der) and \(timestamp), for .\(digits)")
         return
       }
     }
   }
 
   @Test("100,000 dates that are moved by a part of a second are later and have at most six decimal places")
-  func putOff() throws {
+  func movedDates() throws {
     var random = SeededRandom(seed: 45)
-    for turn in 0..<100_000 {
-      let since = Int64.random(in: 0..<36_525 * Self.day, using: &random)
-      let date = KeychainDate(microsecondsSince1970: Self.epoch + since)
+    for index in 0..<100_000 {
+      let offset = Int64.random(in: 0..<36_525 * Self.day, using: &random)
+      let date = KeychainDate(microsecondsSince1970: Self.epoch + offset)
       let later = date.adding(seconds: 0.001)
-      let expected = KeychainDate(microsecondsSince1970: Self.epoch + since + 1000)
+      let expected = KeychainDate(microsecondsSince1970: Self.epoch + offset + 1000)
       guard later == expected, later > date, Self.fraction(of: try #require(DERDate.format(later))).count <= 6 else {
-        Issue.record("moment \(turn), \(since) microseconds from 2001")
+        Issue.record("date \(index), \(offset) microseconds from 2001")
         return
       }
     }

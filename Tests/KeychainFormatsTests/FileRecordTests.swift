@@ -131,7 +131,7 @@ struct FileRecordTests {
   }
 
   @Test("Keys may be UTF-16, the first of two equal keys counts, and a wrapper without a value is ignored")
-  func oddKeys() throws {
+  func unusualKeys() throws {
     func record(_ first: [UInt8], _ second: [UInt8]) throws -> FileRecord {
       let texts = ["$top", "$objects", "root", "NS.string"].map { [0x50 | UInt8($0.utf8.count)] + Array($0.utf8) }
       let objects: [[UInt8]] = [

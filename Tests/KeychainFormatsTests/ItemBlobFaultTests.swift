@@ -9,12 +9,12 @@ struct ItemBlobFaultTests {
   private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 
   private static func blob(
-    version: UInt32 = 3, keyClass: UInt32 = 6, length: UInt32 = 40, keyBytes: Int = 40, rest: Int = 20
-  ) -> [UInt8] { word(version) + word(keyClass) + word(length) + zeros(keyBytes) + zeros(rest) }
+    version: UInt32 = 3, keyClass: UInt32 = 6, length: UInt32 = 40, keyBytes: Int = 40, tailBytes: Int = 20
+  ) -> [UInt8] { word(version) + word(keyClass) + word(length) + zeros(keyBytes) + zeros(tailBytes) }
 
   static let faults: [Fault] =
     [
-      Fault("nothing at all", [], .truncated, at: 0),
+      Fault("no bytes", [], .truncated, at: 0),
       Fault("half a version", [3, 0, 0], .truncated, at: 0),
       Fault("a version without a class", word(3) + [6], .truncated, at: 4),
       Fault("a class without a length", word(3) + word(6) + [40, 0], .truncated, at: 8),
@@ -25,11 +25,11 @@ struct ItemBlobFaultTests {
       Fault("a wrapped key of 73 bytes", blob(length: 73, keyBytes: 73), .malformed, at: 8),
       Fault("the largest length", blob(length: .max), .malformed, at: 8),
       Fault("a length in big-endian", blob(length: 0x2800_0000), .malformed, at: 8),
-      Fault("a wrapped key cut short", blob(keyBytes: 39, rest: 0), .truncated, at: 12),
-      Fault("a tag of fifteen bytes", blob(rest: 15), .truncated, at: 52),
-      Fault("no tag", blob(rest: 0), .truncated, at: 52),
-      Fault("a long wrapped key that leaves no tag", blob(length: 72, keyBytes: 72, rest: 15), .truncated, at: 84),
-      Fault("one byte over the size", blob(rest: ItemBlob.maximumByteCount - 51), .overLimit, at: nil),
+      Fault("a wrapped key cut short", blob(keyBytes: 39, tailBytes: 0), .truncated, at: 12),
+      Fault("a tag of fifteen bytes", blob(tailBytes: 15), .truncated, at: 52),
+      Fault("no tag", blob(tailBytes: 0), .truncated, at: 52),
+      Fault("a long wrapped key that leaves no tag", blob(length: 72, keyBytes: 72, tailBytes: 15), .truncated, at: 84),
+      Fault("one byte over the size", blob(tailBytes: ItemBlob.maximumByteCount - 51), .overLimit, at: nil),
     ]
     + [0, 1, 4, 5, 6, 7, 8, 9, 0x7FFF_FFFF, 0x8000_0006, 0x8000_0009].map { version in
       Fault("version \(version)", blob(version: version), .unsupportedVersion, at: 0)
@@ -40,11 +40,11 @@ struct ItemBlobFaultTests {
 
   @Test("The smallest blob has no ciphertext, and the largest has 72 MiB in total")
   func sizes() throws {
-    #expect(try ItemBlob(parsing: Self.blob(rest: 16)).ciphertext.isEmpty)
-    #expect(try ItemBlob(parsing: Self.blob(rest: ItemBlob.maximumByteCount - 52)).tag.count == 16)
+    #expect(try ItemBlob(parsing: Self.blob(tailBytes: 16)).ciphertext.isEmpty)
+    #expect(try ItemBlob(parsing: Self.blob(tailBytes: ItemBlob.maximumByteCount - 52)).tag.count == 16)
   }
 
-  @Test("The flag of the fixed vector, the class with its generation, and version 2 survive a round trip")
+  @Test("The flag of the fixed IV, the class with its generation, and version 2 survive a round trip")
   func header() throws {
     let bytes = Self.blob(version: 0x8000_0002, keyClass: 0x17)
     let blob = try ItemBlob(parsing: bytes)

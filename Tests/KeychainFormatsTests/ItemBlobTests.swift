@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Item blobs")
 struct ItemBlobTests {
-  @Test("item_blob_v2: the real iOS 5 item has class 11, a wrapped key of 40 bytes and no fixed vector")
+  @Test("item_blob_v2: the real iOS 5 item has class 11, a wrapped key of 40 bytes and no fixed IV")
   func realVersion2() throws {
     let bytes = try TestVectors.section("item_blob_v2")["blob"].bytes
     let blob = try ItemBlob(parsing: bytes)

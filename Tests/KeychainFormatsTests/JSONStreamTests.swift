@@ -11,7 +11,7 @@ struct JSONStreamTests {
     "x\u{E0041}y",
   ]
 
-  @Test("Another reader reads every text, including texts from wiped memory", arguments: examples)
+  @Test("Another reader reads every text, including texts from secure memory", arguments: examples)
   func texts(text: String) throws {
     let document: JSONValue = [
       "text": .string(text), "secret": .sensitive(SensitiveBytes(copying: Array(text.utf8)), .text),
@@ -34,48 +34,50 @@ struct JSONStreamTests {
     let elements: [JSONValue] = (0..<count).map { .object([("number", .count($0)), ("half", ["x"])]) }
     for others: [(String, JSONValue)] in [[], [("end", ["a": [1, 2]]), ("last", .null)]] {
       var (bytes, largest): ([UInt8], Int) = ([], 0)
-      func take(_ portion: UnsafeRawBufferPointer) {
+      func collect(_ portion: UnsafeRawBufferPointer) {
         bytes += portion
         largest = max(largest, portion.count)
       }
       var stream = JSONStream(["format": "test", "none": [], "parts": []])
-      for element in elements { stream.append(element, to: take) }
-      stream.end(others, to: take)
-      let whole = JSONValue.object([("format", "test"), ("none", []), ("parts", .array(elements))] + others)
-      #expect(bytes == whole.bytes())
+      for element in elements { stream.append(element, to: collect) }
+      stream.end(others, to: collect)
+      let expected = JSONValue.object([("format", "test"), ("none", []), ("parts", .array(elements))] + others)
+      #expect(bytes == expected.bytes())
       #expect(largest < 40_000)
     }
   }
 
   @Test("An array whose elements are created on demand gives the same document", arguments: [0, 1, 3, 4000])
-  func made(count: Int) throws {
+  func onDemand(count: Int) throws {
     let parts = (0..<count).map { JSONValue.object([("number", .count($0)), ("half", .each(["x"]) { .string($0) })]) }
-    let (made, whole): (JSONValue, JSONValue) = (
+    let (onDemand, expected): (JSONValue, JSONValue) = (
       ["a": .each(Array(0..<count)) { parts[$0] }, "b": [1]], ["a": .array(parts), "b": [1]]
     )
     var (bytes, largest): ([UInt8], Int) = ([], 0)
-    made.forEachPortion { portion in
+    onDemand.forEachPortion { portion in
       bytes += portion
       largest = max(largest, portion.count)
     }
-    #expect(bytes == whole.bytes() && made.bytes() == whole.bytes() && made.compactText() == whole.compactText())
+    #expect(
+      bytes == expected.bytes() && onDemand.bytes() == expected.bytes()
+        && onDemand.compactText() == expected.compactText())
     #expect(largest < 40_000)
-    #expect(made == whole && whole == made && made["a"]?.arrayValue == parts)
-    #expect(made != ["a": .array(parts + [1]), "b": [1]])
+    #expect(onDemand == expected && expected == onDemand && onDemand["a"]?.arrayValue == parts)
+    #expect(onDemand != ["a": .array(parts + [1]), "b": [1]])
     let read = try #require(JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
     #expect((read["a"] as? [[String: Any]])?.map { $0["number"] as? Int } == Array(0..<count))
   }
 
   @Test("No further element is created after the receiver throws")
-  func enough() {
-    struct Enough: Error {}
-    let asked = Locked(0)
+  func stopped() {
+    struct StopRequest: Error {}
+    let createdCount = Locked(0)
     let document = JSONValue.each(Array(0..<100_000)) { number in
-      asked.withLock { $0 += 1 }
+      createdCount.withLock { $0 += 1 }
       return .count(number)
     }
-    #expect(throws: Enough.self) { try document.forEachPortion { (_) throws(Enough) in throw Enough() } }
-    #expect(asked.withLock { $0 } < 10_000)
+    #expect(throws: StopRequest.self) { try document.forEachPortion { (_) throws(StopRequest) in throw StopRequest() } }
+    #expect(createdCount.withLock { $0 } < 10_000)
   }
 
   @Test("A nested array that is written element by element gives the same document", arguments: [0, 1, 3])

@@ -16,9 +16,9 @@ struct JSONReadingTests {
       ("a", .string("\u{1B}[31m \"q\" \\ ü \u{1F511}\n\u{0}\u{202E}\u{2028}")), ("", .array([])),
     ])
     for text in [value.text(), value.compactText(), String(decoding: value.bytes(), as: UTF8.self)] {
-      let again = try parse(text)
-      #expect(again == value)
-      #expect(again.fields?.map(\.0) == ["b", "a", ""])
+      let reparsed = try parse(text)
+      #expect(reparsed == value)
+      #expect(reparsed.fields?.map(\.0) == ["b", "a", ""])
       // Foundation reads the same value.
       let foundation = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
       #expect(foundation?["a"] as? String == value["a"]?.stringValue)
@@ -73,14 +73,14 @@ struct JSONReadingTests {
   }
 
   @Test("An error contains the line and the column")
-  func place() throws {
-    for (text, place) in [
+  func location() throws {
+    for (text, location) in [
       ("", "line 1, column 1"), ("x", "line 1, column 1"), ("{\n  \"é\": ?}", "line 2, column 8"),
       ("[1,\n2\n\n] ]", "line 4, column 3"), ("{\"a\":1,\"a\":2}", "line 1, column 11"),
     ] {
       let bytes = Array(text.utf8)
       let fault = try #require(#expect(throws: JSONParseError.self) { try JSONValue(parsing: bytes) })
-      #expect(fault.location(in: bytes) == place, "\(text)")
+      #expect(fault.location(in: bytes) == location, "\(text)")
     }
   }
 
@@ -92,30 +92,30 @@ struct JSONReadingTests {
     #expect(fault?.reason == "it has more values than Keyhaul reads")
   }
 
-  private func reread(_ text: String, atMost limit: Int = 100) throws -> JSONValue {
+  private func parseLazily(_ text: String, atMost limit: Int = 100) throws -> JSONValue {
     try JSONValue(parsing: Array(text.utf8), acceptingAtMost: limit, decodingLazily: "items")
   }
 
   @Test("Elements that are parsed on demand give the same document")
-  func rereading() throws {
+  func lazyElements() throws {
     let text =
       #"{"a": {"items": [1]}, "items": [ 1, "é\n\u0041" ,{"b":[[2]]},[],{"items":[3]} ], "c": {"items":[4]}}"#
-    let value = try reread(text)
+    let value = try parseLazily(text)
     #expect(try value == parse(text))
     guard case .elements(5, let element) = value["items"] else {
-      Issue.record("the elements are held")
+      Issue.record("the elements are not parsed on demand")
       return
     }
     #expect(element(2) == ["b": [[2]]] && element(1) == "é\nA" && element(2) == ["b": [[2]]])
     // Only an array that is a member of the root object is parsed on demand.
     for other in [value["a"], value["c"], element(4)] {
       guard case .array? = other?["items"] else {
-        Issue.record("the items of another are not held")
+        Issue.record("the items of another object are parsed on demand")
         continue
       }
     }
     for text in [#"{"items": {"a": [1]}}"#, #"{"items": null}"#, #"{"items":[]}"#, #"[{"items":[1,2]}]"#, "1"] {
-      #expect(try reread(text) == parse(text))
+      #expect(try parseLazily(text) == parse(text))
     }
   }
 
@@ -126,23 +126,23 @@ struct JSONReadingTests {
       #"{"items": [{"a":1,"a":2}]}"#,
       #"{"items": [1, 1e999]}"#, #"{"items": [1] 2}"#, #"{"items": [1]} 2"#, #"{"items": ["\x"]}"#,
     ])
-  func rereadingRefused(_ text: String) throws {
+  func lazyRefusals(_ text: String) throws {
     let fault = try #require(#expect(throws: JSONParseError.self) { try parse(text) })
-    #expect(throws: fault) { try reread(text) }
+    #expect(throws: fault) { try parseLazily(text) }
   }
 
   @Test("Elements that are parsed on demand count towards the limits of values and nesting")
-  func rereadingLimits() throws {
+  func lazyLimits() throws {
     let text = #"{"items": [[1], 2]}"#
-    #expect(try reread(text, atMost: 5) == parse(text))
-    #expect(throws: JSONParseError.self) { try reread(text, atMost: 4) }
+    #expect(try parseLazily(text, atMost: 5) == parse(text))
+    #expect(throws: JSONParseError.self) { try parseLazily(text, atMost: 4) }
     func nested(_ depth: Int) -> String {
       let brackets = String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1)
       return "{\"items\": \(brackets)}"
     }
     let deepest = nested(JSONValue.maximumDepth)
-    #expect(try reread(deepest, atMost: 1000) == parse(deepest))
-    #expect(throws: JSONParseError.self) { try reread(nested(JSONValue.maximumDepth + 1), atMost: 1000) }
+    #expect(try parseLazily(deepest, atMost: 1000) == parse(deepest))
+    #expect(throws: JSONParseError.self) { try parseLazily(nested(JSONValue.maximumDepth + 1), atMost: 1000) }
   }
 
   @Test("The reader agrees with Foundation about 2,000 documents of random JSON characters")
@@ -157,11 +157,11 @@ struct JSONReadingTests {
           (0..<Int.random(in: 0...6, using: &random)).map { _ in
             letters[Int.random(in: 0..<letters.count, using: &random)]
           }) + "]"
-      let ours = try? parse(text)
-      let theirs = try? JSONSerialization.jsonObject(with: Data(text.utf8))
+      let value = try? parse(text)
+      let foundationValue = try? JSONSerialization.jsonObject(with: Data(text.utf8))
       // Foundation accepts a comma before a bracket, which the standard does not.
-      #expect((ours == nil) == (theirs == nil) || ours == nil && text.contains(/,\s*[\]}]/), "\(text)")
-      if ours != nil { accepted += 1 }
+      #expect((value == nil) == (foundationValue == nil) || value == nil && text.contains(/,\s*[\]}]/), "\(text)")
+      if value != nil { accepted += 1 }
     }
     #expect(accepted > 20)
   }

@@ -7,7 +7,7 @@ import Testing
 struct KeyClassTests {
   @Test("A class is named by its meaning, independently of its key generation")
   func generations() {
-    for (number, protection, words) in [
+    for (number, protection, name) in [
       (6, ProtectionClass.whenUnlocked, "6 (when unlocked)"),
       (0x16, .whenUnlocked, "22 (when unlocked, key generation 1)"),
       (0x2B, .alwaysThisDeviceOnly, "43 (always, this device, key generation 2)"),
@@ -15,7 +15,7 @@ struct KeyClassTests {
       (3, nil, "3 (files)"), (0x13, nil, "19 (files, key generation 1)"),
     ] as [(UInt32, ProtectionClass?, String)] {
       let keyClass = KeyClass(rawValue: number)
-      #expect(ProtectionClass(keyClass: keyClass) == protection && keyClass.displayName == words)
+      #expect(ProtectionClass(keyClass: keyClass) == protection && keyClass.displayName == name)
     }
   }
 

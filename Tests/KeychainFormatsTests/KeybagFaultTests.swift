@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A small keybag as records, so that a test can damage one of them.
-struct BagRecipe {
+struct KeybagParts {
   var records: [(tag: String, value: [UInt8])]
 
   static let header: [(tag: String, value: [UInt8])] = [
@@ -18,7 +18,7 @@ struct BagRecipe {
     ("KTYP", [0, 0, 0, 0]), ("WPKY", [UInt8](repeating: 0x55, count: 40)),
   ]
 
-  static let whole = BagRecipe(records: header + group)
+  static let valid = KeybagParts(records: header + group)
 
   var bytes: [UInt8] {
     var bytes: [UInt8] = []
@@ -56,7 +56,7 @@ struct BagRecipe {
 
 @Suite("Keybags with one fault")
 struct KeybagFaultTests {
-  private static let bag = BagRecipe.whole
+  private static let bag = KeybagParts.valid
   private static let headerEnd = bag.offset(of: 10)
   private static let bytes = bag.bytes
   private static let end = bytes.count
@@ -80,7 +80,7 @@ struct KeybagFaultTests {
 
   static let faults: [Fault] =
     [
-      Fault("nothing at all", [], .truncated, at: 0),
+      Fault("no bytes", [], .truncated, at: 0),
       Fault("half a tag", [0x56, 0x45], .truncated, at: 0),
       Fault("a tag without a length", Array("VERS".utf8) + [0, 0], .truncated, at: 4),
       Fault("a length past the end", Array("VERS".utf8) + [0, 0, 0, 5, 0, 0, 0, 4], .truncated, at: 8),
@@ -93,11 +93,11 @@ struct KeybagFaultTests {
         "a wrapped key of 32 bytes where the password wraps", bag.with(14, .init(repeating: 0, count: 32)), .malformed,
         at: bag.offset(of: 14)),
       Fault(
-        "a wrapped key of 40 bytes where the device alone wraps", bag.with(12, [0, 0, 0, 1]), .malformed,
+        "a wrapped key of 40 bytes where only the device wraps", bag.with(12, [0, 0, 0, 1]), .malformed,
         at: bag.offset(of: 14)),
       Fault("a Curve25519 class without its public key", bag.with(13, [0, 0, 0, 1]), .malformed, at: end),
       Fault(
-        "a class twice", BagRecipe(records: bag.records + BagRecipe.group).bytes, .malformed, at: end),
+        "a class twice", KeybagParts(records: bag.records + KeybagParts.group).bytes, .malformed, at: end),
     ]
   static let absentFields = [0, 1, 3, 4, 5, 6, 11, 12, 14].map(without)
   static let repeatedFields = [0, 1, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14].map(repeated)
@@ -111,7 +111,7 @@ struct KeybagFaultTests {
   }
 
   @Test("The keybag without a fault is valid and survives a round trip byte for byte")
-  func whole() throws {
+  func valid() throws {
     let bag = try Keybag(parsing: Self.bytes)
     try bag.validate()
     #expect(bag.serialized() == Self.bytes)
@@ -126,9 +126,9 @@ struct KeybagFaultTests {
     var records = Self.bag.records
     #expect(records[index].tag == tag)
     records.insert(records[index], at: 10)
-    #expect(try Keybag(parsing: BagRecipe(records: records).bytes).derivationFault == nil)
+    #expect(try Keybag(parsing: KeybagParts(records: records).bytes).derivationFault == nil)
     records[10].value[0] ^= 1
-    let fault = try Keybag(parsing: BagRecipe(records: records).bytes).derivationFault
+    let fault = try Keybag(parsing: KeybagParts(records: records).bytes).derivationFault
     #expect(fault == (isFault ? "its \(tag) occurs twice with different values" : nil))
   }
 
@@ -136,14 +136,17 @@ struct KeybagFaultTests {
   func limits() throws {
     let limit = Keybag.maximumByteCount
     #expect(
-      try Keybag(parsing: BagRecipe(records: [("ABCD", .init(repeating: 1, count: limit - 8))]).bytes).header.count == 1
+      try Keybag(parsing: KeybagParts(records: [("ABCD", .init(repeating: 1, count: limit - 8))]).bytes).header.count
+        == 1
     )
-    Fault("too large", BagRecipe(records: [("ABCD", .init(repeating: 1, count: limit - 7))]).bytes, .overLimit, at: nil)
-      .check(.keybag, Keybag.init(parsing:))
+    Fault(
+      "too large", KeybagParts(records: [("ABCD", .init(repeating: 1, count: limit - 7))]).bytes, .overLimit, at: nil
+    )
+    .check(.keybag, Keybag.init(parsing:))
     let group: (tag: String, value: [UInt8]) = ("UUID", [])
     let groups = Array(repeating: group, count: Keybag.maximumClassKeyCount + 1)
-    #expect(try Keybag(parsing: BagRecipe(records: groups).bytes).classKeys.count == Keybag.maximumClassKeyCount)
-    Fault("too many", BagRecipe(records: groups + [group]).bytes, .overLimit, at: nil)
+    #expect(try Keybag(parsing: KeybagParts(records: groups).bytes).classKeys.count == Keybag.maximumClassKeyCount)
+    Fault("too many", KeybagParts(records: groups + [group]).bytes, .overLimit, at: nil)
       .check(.keybag, Keybag.init(parsing:))
   }
 
@@ -161,25 +164,25 @@ struct KeybagFaultTests {
 
 @Suite("Editing keybags")
 struct KeybagChangeTests {
-  private let recipe = BagRecipe(
-    records: BagRecipe.header + [("GRCE", [1, 2, 3])] + BagRecipe.group + [("XXXX", []), ("XXXX", [9])])
+  private let parts = KeybagParts(
+    records: KeybagParts.header + [("GRCE", [1, 2, 3])] + KeybagParts.group + [("XXXX", []), ("XXXX", [9])])
 
   @Test("A wrapped key is replaced in place, and the unknown records around it are preserved")
   func replacingKey() throws {
-    var bag = try Keybag(parsing: recipe.bytes)
-    #expect(bag.serialized() == recipe.bytes)
+    var bag = try Keybag(parsing: parts.bytes)
+    #expect(bag.serialized() == parts.bytes)
     let key = [UInt8](repeating: 0x99, count: 40)
     bag.classKeys[0].wrappedKey = key
-    #expect(bag.serialized() == recipe.with(15, key))
+    #expect(bag.serialized() == parts.with(15, key))
     #expect(bag.classKey(.whenUnlocked)?.wrappedKey == key)
   }
 
   @Test("Removing the second round removes only its three records")
   func removingSecondRound() throws {
-    var bag = try Keybag(parsing: recipe.bytes)
+    var bag = try Keybag(parsing: parts.bytes)
     bag.secondRound = nil
     bag.salt = [UInt8](repeating: 0x77, count: 20)
-    var expected = recipe
+    var expected = parts
     expected.records[5].value = [UInt8](repeating: 0x77, count: 20)
     expected.records.removeSubrange(7...9)
     #expect(bag.serialized() == expected.bytes)
@@ -188,17 +191,17 @@ struct KeybagChangeTests {
 
   @Test("Adding a second round appends its records to the header")
   func addingSecondRound() throws {
-    var records = BagRecipe.header + BagRecipe.group
+    var records = KeybagParts.header + KeybagParts.group
     records.removeSubrange(7...9)
-    var bag = try Keybag(parsing: BagRecipe(records: records).bytes)
+    var bag = try Keybag(parsing: KeybagParts(records: records).bytes)
     bag.secondRound = Keybag.SecondRound(rounds: 1000, salt: [UInt8](repeating: 0x33, count: 20))
-    #expect(bag.serialized() == BagRecipe.whole.bytes)
+    #expect(bag.serialized() == KeybagParts.valid.bytes)
   }
 
   @Test("Fields that are absent or have the wrong length are nil; a missing KTYP of iOS 4 means a symmetric key")
   func absentFields() throws {
     let bag = try Keybag(
-      parsing: BagRecipe(records: [("VERS", [1]), ("UUID", [2]), ("UUID", []), ("CLAS", [])]).bytes)
+      parsing: KeybagParts(records: [("VERS", [1]), ("UUID", [2]), ("UUID", []), ("CLAS", [])]).bytes)
     #expect(bag.version == nil)
     #expect(bag.type == nil)
     #expect(bag.uuid == nil)
@@ -213,12 +216,12 @@ struct KeybagChangeTests {
     #expect(classKey.publicKey == nil)
   }
 
-  @Test("The class number of a backup's keybag is used whole, and the flag bits of a device's keybag type are dropped")
+  @Test("The class number of a backup's keybag is not masked, and the flag bits of a device's keybag type are dropped")
   func rawNumbers() throws {
-    var recipe = BagRecipe.whole
-    recipe.records[1].value = [0x40, 0, 0, 0]
-    recipe.records[11].value = [0, 0, 0, 0x16]
-    let bag = try Keybag(parsing: recipe.bytes)
+    var parts = KeybagParts.valid
+    parts.records[1].value = [0x40, 0, 0, 0]
+    parts.records[11].value = [0, 0, 0, 0x16]
+    let bag = try Keybag(parsing: parts.bytes)
     #expect(bag.type == .system)
     #expect(bag.classKeys[0].keyClass == KeyClass(rawValue: 0x16))
     #expect(bag.classKey(.whenUnlocked) == nil)
@@ -242,7 +245,7 @@ struct KeybagChangeTests {
 
   @Test("The description of a record contains no byte of its value")
   func quietDescriptions() throws {
-    let bag = try Keybag(parsing: BagRecipe.whole.bytes)
+    let bag = try Keybag(parsing: KeybagParts.valid.bytes)
     var text = ""
     dump(bag.classKeys, to: &text)
     #expect(!text.contains("85"))
@@ -256,29 +259,29 @@ struct SignedKeybagTests {
 
   @Test("A keybag and its signature are written as DATA and SIGN, and read again")
   func roundTrip() throws {
-    let bag = try Keybag(parsing: BagRecipe.whole.bytes)
+    let bag = try Keybag(parsing: KeybagParts.valid.bytes)
     let signed = try SignedKeybag(bag, signature: signature)
-    let bytes = BagRecipe(records: [("DATA", BagRecipe.whole.bytes), ("SIGN", signature)]).bytes
+    let bytes = KeybagParts(records: [("DATA", KeybagParts.valid.bytes), ("SIGN", signature)]).bytes
     #expect(signed.serialized() == bytes)
     #expect(try SignedKeybag(parsing: bytes) == signed)
-    #expect(signed.signedBytes == BagRecipe.whole.bytes)
+    #expect(signed.signedBytes == KeybagParts.valid.bytes)
   }
 
   @Test("A signed keybag with a fault is rejected with the name of the record and the offset")
   func faults() throws {
-    let data: (tag: String, value: [UInt8]) = ("DATA", BagRecipe.whole.bytes)
+    let data: (tag: String, value: [UInt8]) = ("DATA", KeybagParts.valid.bytes)
     let sign: (tag: String, value: [UInt8]) = ("SIGN", signature)
     let dataEnd = 8 + data.value.count
     let faults = [
-      Fault("no DATA", BagRecipe(records: [sign]).bytes, .malformed, at: 28),
-      Fault("no SIGN", BagRecipe(records: [data]).bytes, .malformed, at: dataEnd),
-      Fault("DATA twice", BagRecipe(records: [data, data, sign]).bytes, .malformed, at: dataEnd),
-      Fault("SIGN twice", BagRecipe(records: [data, sign, sign]).bytes, .malformed, at: dataEnd + 28),
-      Fault("a short SIGN", BagRecipe(records: [data, ("SIGN", [1])]).bytes, .malformed, at: nil),
-      Fault("a bag inside that is cut short", BagRecipe(records: [("DATA", [0x56]), sign]).bytes, .truncated, at: 0),
+      Fault("no DATA", KeybagParts(records: [sign]).bytes, .malformed, at: 28),
+      Fault("no SIGN", KeybagParts(records: [data]).bytes, .malformed, at: dataEnd),
+      Fault("DATA twice", KeybagParts(records: [data, data, sign]).bytes, .malformed, at: dataEnd),
+      Fault("SIGN twice", KeybagParts(records: [data, sign, sign]).bytes, .malformed, at: dataEnd + 28),
+      Fault("a short SIGN", KeybagParts(records: [data, ("SIGN", [1])]).bytes, .malformed, at: nil),
+      Fault("a bag inside that is cut short", KeybagParts(records: [("DATA", [0x56]), sign]).bytes, .truncated, at: 0),
     ]
     for fault in faults { fault.check(.keybag, SignedKeybag.init(parsing:)) }
-    let bag = try Keybag(parsing: BagRecipe.whole.bytes)
+    let bag = try Keybag(parsing: KeybagParts.valid.bytes)
     #expect(throws: FormatError.self) { try SignedKeybag(bag, signature: [1]) }
   }
 }

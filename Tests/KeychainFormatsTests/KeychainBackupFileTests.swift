@@ -86,7 +86,7 @@ struct KeychainBackupFileTests {
     #expect(read.entries.map { $0.blobOffset == nil } == [true, true, false, true])
   }
 
-  @Test("A file that a device would reject as a whole is rejected")
+  @Test("A file that a device would reject completely is rejected")
   func refused() throws {
     let faults = [
       Fault("an array", PlistParts([0xA0]).bytes, .malformed, at: 8),
@@ -163,7 +163,7 @@ struct PersistentReferenceTests {
       Fault("an identity", Array("idnt".utf8) + [UInt8](repeating: 0, count: 8), .malformed, at: 0),
       Fault("eleven bytes", Array("genp".utf8) + [UInt8](repeating: 0, count: 7), .malformed, at: 4),
       Fault("nineteen bytes", Array("genp".utf8) + [UInt8](repeating: 0, count: 15), .malformed, at: 4),
-      Fault("a class alone", Array("inet".utf8), .malformed, at: 4),
+      Fault("only a class", Array("inet".utf8), .malformed, at: 4),
       Fault("a token without an array", Array("tkpr".utf8), .malformed, at: 4),
       Fault("a token of two parts", try [UInt8](hex: "746b7072 3009 0c0463657274 0c0174"), .malformed, at: 4),
       Fault("a token of identities", try [UInt8](hex: "746b7072 300c 0c0469646e74 0c0174 040109"), .malformed, at: 4),

@@ -51,10 +51,10 @@ struct MBDBManifestTests {
 
   @Test("A name that is not UTF-8 is escaped with its bytes available, and the next record is read")
   func undecodedNames() throws {
-    let odd =
+    let undecoded =
       "0002 48ff 0003 61f562 0001 ba ffff ffff a1ff 0000000000000007 000001f5 000001f6"
       + " 53724e00 53724e01 ffffffff 0000000000000000 04 01 0003 6ef525 0001 07"
-    let entries = try entries(try Self.bytes(Self.header, odd, Self.root))
+    let entries = try entries(try Self.bytes(Self.header, undecoded, Self.root))
     #expect(entries.count == 2 && entries[0].hasUndecodedNames && !entries[1].hasUndecodedNames)
     let (entry, record) = (entries[0], entries[0].record)
     #expect(entry.domain == "H%FF" && entry.undecodedDomain == [0x48, 0xFF])
@@ -69,10 +69,10 @@ struct MBDBManifestTests {
   func undecodedRecord() throws {
     let record = FileRecord(relativePath: "pathQ", target: "\u{E9}\u{5151}", mode: 0o120777, protectionClass: .fileNone)
     var bytes = try record.archived()
-    let q = try #require(bytes.indices.first { bytes[$0...].starts(with: Array("pathQ".utf8)) }) + 4
-    bytes[q] = 0xF5
-    let half = try #require(bytes.indices.first { bytes[$0...].starts(with: [0x00, 0xE9, 0x51, 0x51]) }) + 2
-    bytes[half] = 0xD8
+    let lastLetter = try #require(bytes.indices.first { bytes[$0...].starts(with: Array("pathQ".utf8)) }) + 4
+    bytes[lastLetter] = 0xF5
+    let surrogate = try #require(bytes.indices.first { bytes[$0...].starts(with: [0x00, 0xE9, 0x51, 0x51]) }) + 2
+    bytes[surrogate] = 0xD8
     let read = try FileRecord(archive: bytes)
     #expect(read.relativePath == "path%F5" && read.undecodedPath == Array("path".utf8) + [0xF5])
     // U+D851 encoded like UTF-8.

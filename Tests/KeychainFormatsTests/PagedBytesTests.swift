@@ -42,23 +42,23 @@ struct PagedBytesTests {
     #expect(pages[39_999] == 0 && pages[1] == 7 && reads == 2)
   }
 
-  private struct Read: Equatable {
+  private struct Contents: Equatable {
     let keybagUUID: String?
     let ignoredKeys: [String]
     let entries: [KeychainBackupFile.Entry]
   }
 
-  private func read(_ bytes: [UInt8]) -> Result<Read, FormatError> {
+  private func contents(of bytes: [UInt8]) -> Result<Contents, FormatError> {
     Result { () throws(FormatError) in
       let file = try KeychainBackupFile(parsing: bytes)
-      return Read(keybagUUID: file.keybagUUID, ignoredKeys: file.ignoredKeys, entries: file.entries)
+      return Contents(keybagUUID: file.keybagUUID, ignoredKeys: file.ignoredKeys, entries: file.entries)
     }
   }
 
-  private func readPlaces(_ bytes: [UInt8]) -> Result<Read, FormatError> {
+  private func indexedContents(of bytes: [UInt8]) -> Result<Contents, FormatError> {
     Result { () throws(FormatError) in
       let file = try KeychainBackupFile(indexing: paged(bytes))
-      return Read(
+      return Contents(
         keybagUUID: file.keybagUUID, ignoredKeys: file.ignoredKeys, entries: file.entries.map { .init($0, in: bytes) })
     }
   }
@@ -75,34 +75,34 @@ struct PagedBytesTests {
   @Test("A keychain file in paged bytes has the same items as in memory", arguments: [(0, 1), (5, 20), (3000, 3000)])
   func keychain(count: Int, bytes: Int) throws {
     let bytes = try file(of: count, bytes: bytes)
-    let places = try readPlaces(bytes).get()
-    #expect(places == (try read(bytes).get()) && places.entries.count == count)
+    let indexed = try indexedContents(of: bytes).get()
+    #expect(indexed == (try contents(of: bytes).get()) && indexed.entries.count == count)
   }
 
   @Test(
     "A damaged keychain file in paged bytes gives the same error or items as in memory: 40,000 faults, or 4,000 in a quick run"
   )
   func faults() throws {
-    let whole = try file(of: 9, bytes: 6)
+    let valid = try file(of: 9, bytes: 6)
     var numbers = SeededRandom(seed: 11)
     var errors = 0
     for _ in 0..<Cases.count(40_000, quick: 4_000) {
-      var bytes = whole
+      var bytes = valid
       for _ in 0..<Int.random(in: 1...3, using: &numbers) {
         bytes[Int.random(in: bytes.indices, using: &numbers)] = UInt8.random(in: 0...255, using: &numbers)
       }
       if Int.random(in: 0..<8, using: &numbers) == 0 {
         bytes.removeLast(Int.random(in: 1...bytes.count, using: &numbers))
       }
-      // An XML file is read as a whole.
+      // An XML file is not read page by page.
       guard bytes.first != UInt8(ascii: "<") else { continue }
-      let (held, placed) = (read(bytes), readPlaces(bytes))
-      switch (held, placed) {
-      case (.success(let held), .success(let placed)): #expect(held == placed)
-      case (.failure(let held), .failure(let placed)):
+      let (inMemory, indexed) = (contents(of: bytes), indexedContents(of: bytes))
+      switch (inMemory, indexed) {
+      case (.success(let inMemory), .success(let indexed)): #expect(inMemory == indexed)
+      case (.failure(let inMemory), .failure(let indexed)):
         errors += 1
-        #expect(held == placed)
-      default: Issue.record("\(held) and \(placed)")
+        #expect(inMemory == indexed)
+      default: Issue.record("\(inMemory) and \(indexed)")
       }
     }
     #expect(errors > 500)

@@ -45,8 +45,8 @@ struct RandomValueTests {
     let bytes = try BinaryPlist.encode(value)
     #expect(try BinaryPlist.decode(bytes) == value)
     let foundation = try PropertyListSerialization.propertyList(from: Data(bytes), format: nil)
-    let again = try PropertyListSerialization.data(fromPropertyList: foundation, format: .binary, options: 0)
-    #expect(try DERPropertyList.encode(BinaryPlist.decode(Array(again))) == DERPropertyList.encode(value))
+    let reencoded = try PropertyListSerialization.data(fromPropertyList: foundation, format: .binary, options: 0)
+    #expect(try DERPropertyList.encode(BinaryPlist.decode(Array(reencoded))) == DERPropertyList.encode(value))
   }
 
   @Test("Random values survive a round trip through DER, except for the order of pairs", arguments: UInt64(0)..<100)
@@ -72,9 +72,9 @@ struct RandomValueTests {
     item[.server] = [.null, .real(0.5), .string("x")][Int.random(in: 0..<3, using: &random)]
     item.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
 
-    var held = item
-    held.pack()
-    for item in [item, held] {
+    var packed = item
+    packed.pack()
+    for item in [item, packed] {
       for bound in [64, 500, 1000, 2000, 4000, 100_000] where item.certainlyEncodes(within: bound) {
         #expect(try item.derDictionary().count <= bound)
         #expect(try item.digestEncoding().count <= bound)
@@ -84,7 +84,7 @@ struct RandomValueTests {
   }
 
   @Test("An item that reports an exact round trip survives one", arguments: UInt64(0)..<100)
-  func certainSurvival(_ seed: UInt64) throws {
+  func exactRoundTrip(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     var written = KeychainItem(kind: .genericPassword)
     for number in 0..<Int.random(in: 0...20, using: &random) {
@@ -94,9 +94,9 @@ struct RandomValueTests {
     written.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
     // A decoded item has the texts of its dates and the order of DER.
     let item = try KeychainItem(derDictionary: written.derDictionary(), kind: .genericPassword)
-    let again = try KeychainItem(derDictionary: item.derDictionary(), kind: .genericPassword)
+    let reencoded = try KeychainItem(derDictionary: item.derDictionary(), kind: .genericPassword)
     #expect(item.roundTripsExactly == item.isPacked)
-    #expect(!item.isPacked || again.hasSamePackedContent(as: item))
+    #expect(!item.isPacked || reencoded.hasSamePackedContent(as: item))
     // Another order gives the same result.
     let pairs = item.attributes.map { ($0.key, $0.value) }.shuffled(using: &random)
     var shuffled = KeychainItem(kind: .genericPassword, secrets: item.secrets)
@@ -107,8 +107,8 @@ struct RandomValueTests {
     #expect(!item.isPacked || sorted.hasSamePackedContent(as: item))
   }
 
-  @Test("An item that may not survive a round trip does not report an exact one", arguments: Doubt.allCases)
-  func doubtfulSurvival(_ doubt: Doubt) throws {
+  @Test("An item that may not survive a round trip does not report an exact one", arguments: Obstacle.allCases)
+  func inexactRoundTrip(_ obstacle: Obstacle) throws {
     var plain = KeychainItem(kind: .genericPassword)
     plain[.account] = .string("alice@example.org")
     plain[.modificationDate] = .date(try DERDate.parse("20251107092000.125Z"))
@@ -116,10 +116,10 @@ struct RandomValueTests {
     var item = plain
     let text = "20251107092000.125Z"
     let seconds = try DERDate.parse(text).secondsSinceReferenceDate
-    switch doubt {
-    case .notHeld: break
+    switch obstacle {
+    case .notPacked: break
     case .noText: item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: seconds))
-    case .anothersText:
+    case .otherText:
       item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: seconds + 1, encodedText: text))
     case .firstYear: item[.creationDate] = .date(try DERDate.parse("00000101000000+0100"))
     case .lastYear: item[.creationDate] = .date(try DERDate.parse("99991231235959-0100"))
@@ -128,14 +128,14 @@ struct RandomValueTests {
     case .attributeAmongSecrets: item.secrets[.label] = SensitiveBytes(copying: [1])
     case .large: item.secret = SensitiveBytes(copying: [UInt8](repeating: 1, count: 100_000))
     }
-    if doubt != .notHeld { item.pack() }
+    if obstacle != .notPacked { item.pack() }
     plain.pack()
     #expect(plain.roundTripsExactly)
     #expect(!item.roundTripsExactly)
   }
 
-  enum Doubt: CaseIterable {
-    case notHeld, noText, anothersText, firstYear, lastYear, container, secretAmongAttributes, attributeAmongSecrets
+  enum Obstacle: CaseIterable {
+    case notPacked, noText, otherText, firstYear, lastYear, container, secretAmongAttributes, attributeAmongSecrets
     case large
   }
 

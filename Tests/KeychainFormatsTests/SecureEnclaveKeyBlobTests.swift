@@ -6,7 +6,7 @@ import Testing
 @Suite("CryptoKit keys of the Secure Enclave in passwords")
 struct SecureEnclaveKeyBlobTests {
   /// A value like the published one, with members of the same names, types and lengths, but artificial bytes.
-  private static let whole: [UInt8] = {
+  private static let valid: [UInt8] = {
     func data(_ count: Int, from first: UInt8) -> [UInt8] {
       element(0x04, [first] + [UInt8](repeating: 0x5A, count: count - 1))
     }
@@ -37,12 +37,12 @@ struct SecureEnclaveKeyBlobTests {
   @Test("A Secure Enclave key is recognized by its format in both kinds of password")
   func recognized() {
     // The sizes of the published value: 0x11F bytes in the OCTET STRING, 0x11B in the dictionary.
-    #expect(Self.whole.count == 291 && Self.whole.prefix(8) == [0x04, 0x82, 0x01, 0x1F, 0x31, 0x82, 0x01, 0x1B])
-    #expect(item(Self.whole).containsSecureEnclaveKey)
-    #expect(item(Self.whole, .internetPassword).containsSecureEnclaveKey)
+    #expect(Self.valid.count == 291 && Self.valid.prefix(8) == [0x04, 0x82, 0x01, 0x1F, 0x31, 0x82, 0x01, 0x1B])
+    #expect(item(Self.valid).containsSecureEnclaveKey)
+    #expect(item(Self.valid, .internetPassword).containsSecureEnclaveKey)
     // Key items refer to a token instead, and a certificate is public.
     #expect(
-      !item(Self.whole, .key).containsSecureEnclaveKey && !item(Self.whole, .certificate).containsSecureEnclaveKey)
+      !item(Self.valid, .key).containsSecureEnclaveKey && !item(Self.valid, .certificate).containsSecureEnclaveKey)
   }
 
   @Test("A password, an empty or missing value, and another OCTET STRING are not recognized as a key")
@@ -55,37 +55,37 @@ struct SecureEnclaveKeyBlobTests {
 
   @Test("A key is recognized only with all of its members", arguments: ["ed", "acl", "rk", "bid", "kid", "pub", "rkm"])
   func names(_ name: String) throws {
-    var bytes = Self.whole
+    var bytes = Self.valid
     let coded = [0x0C, UInt8(name.utf8.count)] + Array(name.utf8)
-    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: coded) })
-    bytes[place + 2] = UInt8(ascii: "z")
+    let offset = try #require(bytes.indices.first { bytes[$0...].starts(with: coded) })
+    bytes[offset + 2] = UInt8(ascii: "z")
     #expect(!item(bytes).containsSecureEnclaveKey)
   }
 
   @Test("A truncated key, or one with an extra byte, is not recognized")
   func cut() {
-    let whole = Self.whole
-    for count in 0..<whole.count { #expect(!item(Array(whole.prefix(count))).containsSecureEnclaveKey) }
-    #expect(!item(whole + [0]).containsSecureEnclaveKey)
+    let valid = Self.valid
+    for count in 0..<valid.count { #expect(!item(Array(valid.prefix(count))).containsSecureEnclaveKey) }
+    #expect(!item(valid + [0]).containsSecureEnclaveKey)
   }
 
   @Test("A key with a duplicate member, another public key format or deep nesting is not recognized")
   func strict() {
-    func made(pub: [UInt8], more: [UInt8] = []) -> [UInt8] {
+    func blob(pub: [UInt8], more: [UInt8] = []) -> [UInt8] {
       let parts = ["bid", "kid", "rkm"].flatMap { Self.member($0, Self.element(0x04, [1])) }
       let key = parts + Self.member("pub", Self.element(0x04, pub))
       let access = Self.member("ed", Self.element(0x31, Self.member("acl", Self.element(0x31, []))))
       return Self.element(0x04, Self.element(0x31, access + Self.member("rk", Self.element(0x31, key + more))))
     }
     let point = [0x04] + [UInt8](repeating: 7, count: 64)
-    #expect(item(made(pub: point)).containsSecureEnclaveKey)
-    #expect(item(made(pub: point, more: Self.member("zz", Self.element(0x0C, [])))).containsSecureEnclaveKey)
-    #expect(!item(made(pub: point, more: Self.member("bid", Self.element(0x04, [2])))).containsSecureEnclaveKey)
-    #expect(!item(made(pub: Array(point.dropLast()))).containsSecureEnclaveKey)
-    #expect(!item(made(pub: [0x02] + point.dropFirst())).containsSecureEnclaveKey)
+    #expect(item(blob(pub: point)).containsSecureEnclaveKey)
+    #expect(item(blob(pub: point, more: Self.member("zz", Self.element(0x0C, [])))).containsSecureEnclaveKey)
+    #expect(!item(blob(pub: point, more: Self.member("bid", Self.element(0x04, [2])))).containsSecureEnclaveKey)
+    #expect(!item(blob(pub: Array(point.dropLast()))).containsSecureEnclaveKey)
+    #expect(!item(blob(pub: [0x02] + point.dropFirst())).containsSecureEnclaveKey)
     var deep: [UInt8] = Self.element(0x31, [])
     for _ in 0..<40 { deep = Self.element(0x31, Self.member("a", deep)) }
-    #expect(!item(made(pub: point, more: Self.member("deep", deep))).containsSecureEnclaveKey)
+    #expect(!item(blob(pub: point, more: Self.member("deep", deep))).containsSecureEnclaveKey)
     #expect(!item([UInt8](repeating: 0x31, count: SecureEnclaveKeyBlob.maximumByteCount + 1)).containsSecureEnclaveKey)
   }
 }

@@ -18,7 +18,7 @@ struct WorkLimitTests {
     .init(maximumByteCount: 1000, maximumDepth: 10, valuesPerByte: 2, maximumValueCount: values)
   }
 
-  @Test("A list with the maximum number of values is read, and one more value is rejected")
+  @Test("A property list with the maximum number of values is read, and one more value is rejected")
   func values() throws {
     // An array of three references to one text: four values.
     let bytes = PlistParts([0xA3, 1, 1, 1], [0x51, 0x61]).bytes
@@ -30,14 +30,16 @@ struct WorkLimitTests {
   func sharedBytes() throws {
     // The text has 1 MiB. An array with 17 references to it reuses it 16 times.
     let text: [UInt8] = [0x5F, 0x12, 0x00, 0x10, 0x00, 0x00] + Array(repeating: 0x61, count: 1 << 20)
-    func list(_ count: UInt8) -> [UInt8] {
+    func file(_ count: UInt8) -> [UInt8] {
       PlistParts([0xAF, 0x10, count] + Array(repeating: 1, count: Int(count)), text).bytes
     }
-    #expect(try BinaryPlist.decode(list(17)).arrayValue?.count == 17)
-    #expect(code { _ = try BinaryPlist.decode(list(18)) } == .overLimit)
+    #expect(try BinaryPlist.decode(file(17)).arrayValue?.count == 17)
+    #expect(code { _ = try BinaryPlist.decode(file(18)) } == .overLimit)
   }
 
-  @Test("A list with the maximum number of objects is read, even if nothing refers to them, and one more is rejected")
+  @Test(
+    "A property list with the maximum number of objects is read, even if nothing refers to them, and one more is rejected"
+  )
   func objects() throws {
     let bytes = PlistParts([9], [9], [9], [9], [9]).bytes
     #expect(try BinaryPlist.decode(bytes, limits: limits(values: 5)) == .boolean(true))
@@ -60,9 +62,10 @@ struct WorkLimitTests {
   @Test("A million elements of one byte each are rejected before memory is allocated for them")
   func manyElements() throws {
     // The values are the dictionary, its key, its value and the elements.
-    let most = BinaryPlist.Limits.standard.maximumValueCount - 3
-    #expect(try BinaryPlist.decode(CostlyPlists.manyElements(most)).dictionaryValue?["a"]?.arrayValue?.count == most)
-    #expect(code { _ = try BinaryPlist.decode(CostlyPlists.manyElements(most + 1)) } == .overLimit)
+    let maximum = BinaryPlist.Limits.standard.maximumValueCount - 3
+    #expect(
+      try BinaryPlist.decode(CostlyPlists.manyElements(maximum)).dictionaryValue?["a"]?.arrayValue?.count == maximum)
+    #expect(code { _ = try BinaryPlist.decode(CostlyPlists.manyElements(maximum + 1)) } == .overLimit)
   }
 
   @Test("A manifest with 5,000 apps is within the limits")
@@ -102,9 +105,9 @@ struct WorkLimitTests {
   @Test("Items that share one dictionary are rejected before there are very many of them")
   func sharedEntry() throws {
     // Each item counts 16 bytes in addition to the byte of its reference.
-    let most = (KeychainBackupFile.sharedByteAllowance + CostlyPlists.sharedBlob(entries: 0, blob: []).count) / 15
+    let maximum = (KeychainBackupFile.sharedByteAllowance + CostlyPlists.sharedBlob(entries: 0, blob: []).count) / 15
     let (fewer, more) = (
-      CostlyPlists.sharedBlob(entries: most - 10, blob: []), CostlyPlists.sharedBlob(entries: most + 10, blob: [])
+      CostlyPlists.sharedBlob(entries: maximum - 10, blob: []), CostlyPlists.sharedBlob(entries: maximum + 10, blob: [])
     )
     #expect(try KeychainBackupFile(parsing: fewer).entries.count > 69_000)
     #expect(code { _ = try KeychainBackupFile(parsing: more) } == .overLimit)
@@ -113,9 +116,9 @@ struct WorkLimitTests {
   @Test("Items may share the allowed number of bytes beyond the file's size, and one more byte is rejected")
   func sharedByteAllowance() throws {
     let blob = [UInt8](repeating: 7, count: 500_000)
-    let least = CostlyPlists.sharedBlob(entries: 4, blob: blob).count
+    let unpadded = CostlyPlists.sharedBlob(entries: 4, blob: blob).count
     // Four blobs and the charge for four entries equal the file's size plus the allowance.
-    let padding = 4 * (blob.count + 16) - KeychainBackupFile.sharedByteAllowance - least
+    let padding = 4 * (blob.count + 16) - KeychainBackupFile.sharedByteAllowance - unpadded
     #expect(padding > 0)
     let exact = CostlyPlists.sharedBlob(entries: 4, blob: blob, padding: padding)
     #expect(try KeychainBackupFile(parsing: exact).entries.map { $0.blob == blob } == [true, true, true, true])
@@ -128,20 +131,20 @@ struct WorkLimitTests {
   @Test("A file record costs only its fields, because unreferenced objects are not read")
   func idleReferences() throws {
     let dense = CostlyPlists.record(idleReferences: 1_000_000)
-    let took = try ProcessorTime.of {
+    let duration = try ProcessorTime.of {
       for _ in 0..<2_000 {
         let path = try FileRecord(archive: dense).relativePath
         #expect(path == "a")
       }
     }
     // A single complete reading would take longer than all of these.
-    #expect(took < .seconds(10))
+    #expect(duration < .seconds(10))
   }
 
   @Test("A file record with the maximum number of keys is read, and one more key is rejected")
   func recordKeys() throws {
-    let most = FileRecord.maximumKeyCount
-    #expect(try FileRecord(archive: CostlyPlists.record(keys: most - 1)).relativePath == "a")
-    #expect(code { _ = try FileRecord(archive: CostlyPlists.record(keys: most)) } == .overLimit)
+    let maximum = FileRecord.maximumKeyCount
+    #expect(try FileRecord(archive: CostlyPlists.record(keys: maximum - 1)).relativePath == "a")
+    #expect(code { _ = try FileRecord(archive: CostlyPlists.record(keys: maximum)) } == .overLimit)
   }
 }

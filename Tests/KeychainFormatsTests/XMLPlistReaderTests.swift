@@ -102,9 +102,9 @@ struct XMLPlistReaderTests {
   func elements() throws {
     // The eight elements are plist, dict, key, array and four values.
     let values = "<true/><true></true><string>b</string><integer>1</integer>"
-    let list = Array("<plist><dict><key>a</key><array>\(values)</array></dict></plist>".utf8)
-    _ = try XMLPlist.decode(list, maximumElementCount: 8)
-    let error = #expect(throws: FormatError.self) { try XMLPlist.decode(list, maximumElementCount: 7) }
+    let document = Array("<plist><dict><key>a</key><array>\(values)</array></dict></plist>".utf8)
+    _ = try XMLPlist.decode(document, maximumElementCount: 8)
+    let error = #expect(throws: FormatError.self) { try XMLPlist.decode(document, maximumElementCount: 7) }
     #expect(error?.code == .overLimit && error?.reason.hasPrefix("more than 7 elements") == true)
     #expect(XMLPlist.maximumElementCount == 1_000_000)
   }

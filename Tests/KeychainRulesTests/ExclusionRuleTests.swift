@@ -7,11 +7,12 @@ import Testing
 @Suite("Items that a backup excludes")
 struct ExportExclusionTests {
   private func reason(
-    _ item: KeychainItem, guarded: Bool = false, clip: Bool = false, syncs: Bool = false
+    _ item: KeychainItem, isAccessControlled: Bool = false, isAppClip: Bool = false, deviceSyncs: Bool = false
   ) -> Reason? {
     ExportExclusions.exclusionReason(
       for:
-        ExportCandidate(item: item, isAccessControlled: guarded, isAppClip: clip, deviceSyncs: syncs))
+        ExportCandidate(
+          item: item, isAccessControlled: isAccessControlled, isAppClip: isAppClip, deviceSyncs: deviceSyncs))
   }
 
   private let plain = KeychainItem.genericPassword("a")
@@ -33,7 +34,7 @@ struct ExportExclusionTests {
 
   @Test("An item whose row has the App Clip flag is excluded")
   func appClip() {
-    #expect(reason(plain, clip: true) == .appClip)
+    #expect(reason(plain, isAppClip: true) == .appClip)
     #expect(reason(plain.with([.appClip: .integer(1)])) == nil)
   }
 
@@ -52,13 +53,13 @@ struct ExportExclusionTests {
   }
 
   @Test("An item with an access control is excluded")
-  func accessControl() { #expect(reason(plain, guarded: true) == .needsAuthentication) }
+  func accessControl() { #expect(reason(plain, isAccessControlled: true) == .needsAuthentication) }
 
   @Test("A tombstone is excluded, unless the device syncs")
   func tombstone() {
     let tombstone = plain.with([.tombstone: .integer(1)])
     #expect(reason(tombstone) == .deleted)
-    #expect(reason(tombstone, syncs: true) == nil)
+    #expect(reason(tombstone, deviceSyncs: true) == nil)
     #expect(reason(plain.with([.tombstone: .integer(0)])) == nil)
   }
 
@@ -76,9 +77,9 @@ struct ExportExclusionTests {
       if applying.contains(.sharedGroup) { item[.sharingGroup] = .string("g") }
       if applying.contains(.systemBound) { item[.systemBound] = .integer(1) }
       item[.tombstone] = .integer(1)
-      let found = reason(
-        item, guarded: applying.contains(.needsAuthentication), clip: applying.contains(.appClip))
-      #expect(found == order[start])
+      let actual = reason(
+        item, isAccessControlled: applying.contains(.needsAuthentication), isAppClip: applying.contains(.appClip))
+      #expect(actual == order[start])
     }
   }
 }
@@ -126,19 +127,19 @@ struct SystemBoundTests {
     #expect(!SystemBoundItems.contains(dataAccount))
   }
 
-  @Test("A numeric sysb alone decides whether an item is system-bound")
-  func mark() {
+  @Test("A numeric sysb attribute takes precedence over the access group")
+  func flag() {
     let bound = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
-    let free = KeychainItem.genericPassword("a")
+    let ordinary = KeychainItem.genericPassword("a")
     #expect(!SystemBoundItems.contains(bound.with([.systemBound: .integer(0)])))
     for number in [1, 2, -1] as [Int64] {
-      #expect(SystemBoundItems.contains(free.with([.systemBound: .integer(number)])))
+      #expect(SystemBoundItems.contains(ordinary.with([.systemBound: .integer(number)])))
     }
     for other: PropertyValue in [.string("1"), .data([1])] {
       #expect(SystemBoundItems.contains(bound.with([.systemBound: other])))
-      #expect(!SystemBoundItems.contains(free.with([.systemBound: other])))
+      #expect(!SystemBoundItems.contains(ordinary.with([.systemBound: other])))
     }
-    #expect(SystemBoundItems.contains(free.with([.systemBound: .integer(1)]).without(.accessGroup)))
+    #expect(SystemBoundItems.contains(ordinary.with([.systemBound: .integer(1)]).without(.accessGroup)))
   }
 
   @Test("An item whose access group is missing or not text is not system-bound")
@@ -194,14 +195,15 @@ struct SystemBoundTests {
 
 @Suite("Items that a restore excludes")
 struct RestoreExclusionTests {
-  private func reason(_ item: KeychainItem, syncs: Bool = false, iPad: Bool = false) -> Reason? {
-    RestoreExclusions.exclusionReason(for: item, in: RestoreContext(targetSyncs: syncs, isSharedIPad: iPad))
+  private func reason(_ item: KeychainItem, targetSyncs: Bool = false, isSharedIPad: Bool = false) -> Reason? {
+    RestoreExclusions.exclusionReason(
+      for: item, in: RestoreContext(targetSyncs: targetSyncs, isSharedIPad: isSharedIPad))
   }
 
   private let plain = KeychainItem.genericPassword("a")
 
   @Test("Each exclusion rule applies on its own")
-  func alone() {
+  func eachRule() {
     #expect(reason(plain) == nil)
     #expect(reason(.genericPassword("a", as: .whenPasscodeSetThisDeviceOnly)) == .passcodeOnly)
     #expect(reason(plain.with([.tokenID: .string("t")])) == .hardwareKey)
@@ -211,9 +213,9 @@ struct RestoreExclusionTests {
     #expect(reason(plain.with([.accessControl: .data([])])) == .needsAuthentication)
     let tombstone = plain.with([.tombstone: .integer(1)])
     #expect(reason(tombstone) == .deleted)
-    #expect(reason(tombstone, syncs: true) == nil)
+    #expect(reason(tombstone, targetSyncs: true) == nil)
     #expect(reason(.genericPassword("a", group: "com.apple.rapport")) == nil)
-    #expect(reason(.genericPassword("a", group: "com.apple.rapport"), iPad: true) == .systemBound)
+    #expect(reason(.genericPassword("a", group: "com.apple.rapport"), isSharedIPad: true) == .systemBound)
   }
 
   @Test("An item that is restored in the strictest context is restored in every context")
@@ -225,11 +227,11 @@ struct RestoreExclusionTests {
       + ["apple", "ichat", "com.apple.rapport", "lockdown-identities", "app"].flatMap { group in
         services.map { KeychainItem.genericPassword("a", service: $0, group: group) }
       }
-    let arriving = items.filter { RestoreExclusions.exclusionReason(for: $0, in: .strictest) == nil }
-    #expect(arriving.count == 11)
-    for item in arriving {
-      for (syncs, iPad) in [(false, false), (false, true), (true, false), (true, true)] {
-        #expect(reason(item, syncs: syncs, iPad: iPad) == nil, "\(item.attributes)")
+    let restored = items.filter { RestoreExclusions.exclusionReason(for: $0, in: .strictest) == nil }
+    #expect(restored.count == 11)
+    for item in restored {
+      for (targetSyncs, isSharedIPad) in [(false, false), (false, true), (true, false), (true, true)] {
+        #expect(reason(item, targetSyncs: targetSyncs, isSharedIPad: isSharedIPad) == nil, "\(item.attributes)")
       }
     }
   }

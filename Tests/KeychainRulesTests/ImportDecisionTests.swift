@@ -8,7 +8,7 @@ private let low = [UInt8](repeating: 1, count: 20)
 private let high = [UInt8](repeating: 2, count: 20)
 
 @Suite("Import conflicts")
-struct ImportDecision {
+struct ImportDecisionTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let name: String
     let incoming: (date: Double?, digest: [UInt8])
@@ -18,38 +18,39 @@ struct ImportDecision {
     var testDescription: String { name }
   }
 
-  private static func living(_ date: Double?, _ digest: [UInt8]) -> ExistingRow.State {
+  private static func storedItem(_ date: Double?, _ digest: [UInt8]) -> ExistingRow.State {
     .item(modificationDate: date.map { .seconds($0) }, digest: digest)
   }
 
   static let cases: [Case] = [
-    Case(name: "nothing there", incoming: (5, low), existing: nil, outcome: .insertsNew, dateAfter: 5),
-    Case(name: "nothing there, no date", incoming: (nil, low), existing: nil, outcome: .insertsNew, dateAfter: nil),
+    Case(name: "no existing row", incoming: (5, low), existing: nil, outcome: .insertsNew, dateAfter: 5),
+    Case(name: "no existing row, no date", incoming: (nil, low), existing: nil, outcome: .insertsNew, dateAfter: nil),
     Case(
       name: "corrupt", incoming: (5, low), existing: .corrupt, outcome: .replaces(.existingCorrupt), dateAfter: 5),
     Case(
       name: "tombstone, even a later one", incoming: (5, low),
       existing: .tombstone(uuid: "U", persistentReference: [1]), outcome: .replaces(.existingTombstone), dateAfter: 5),
     Case(
-      name: "older", incoming: (5, high), existing: living(4, low), outcome: .replaces(.existingOlder), dateAfter: 5),
+      name: "older", incoming: (5, high), existing: storedItem(4, low), outcome: .replaces(.existingOlder), dateAfter: 5
+    ),
     Case(
-      name: "newer", incoming: (4, low), existing: living(5, high), outcome: .keepsExisting(.existingNewer),
+      name: "newer", incoming: (4, low), existing: storedItem(5, high), outcome: .keepsExisting(.existingNewer),
       dateAfter: 5),
     Case(
-      name: "same date, the backup's digest is smaller", incoming: (5, low), existing: living(5, high),
+      name: "same date, the backup's digest is smaller", incoming: (5, low), existing: storedItem(5, high),
       outcome: .replaces(.sameDateSmallerDigest), dateAfter: 5.001),
     Case(
-      name: "same date, the backup's digest is larger", incoming: (5, high), existing: living(5, low),
+      name: "same date, the backup's digest is larger", incoming: (5, high), existing: storedItem(5, low),
       outcome: .keepsExisting(.sameDateSmallerDigest), dateAfter: 5),
-    Case(name: "the same", incoming: (5, low), existing: living(5, low), outcome: .identical, dateAfter: 5),
+    Case(name: "identical", incoming: (5, low), existing: storedItem(5, low), outcome: .identical, dateAfter: 5),
     Case(
-      name: "the backup's has no date", incoming: (nil, low), existing: living(5, high),
+      name: "the backup's item has no date", incoming: (nil, low), existing: storedItem(5, high),
       outcome: .keepsExisting(.incomingUndated), dateAfter: 5),
     Case(
-      name: "the row has no date", incoming: (5, high), existing: living(nil, low),
+      name: "the row has no date", incoming: (5, high), existing: storedItem(nil, low),
       outcome: .replaces(.existingUndated), dateAfter: 5),
     Case(
-      name: "neither has a date", incoming: (nil, low), existing: living(nil, high),
+      name: "neither has a date", incoming: (nil, low), existing: storedItem(nil, high),
       outcome: .replaces(.sameDateSmallerDigest), dateAfter: nil),
     Case(
       name: "locked", incoming: (5, low), existing: .unreadable(.locked(.whenUnlocked)),
@@ -57,12 +58,12 @@ struct ImportDecision {
   ]
 
   @Test("A conflict is decided by the dates, then by the digests", arguments: cases)
-  func decision(_ row: Case) {
+  func decision(_ example: Case) {
     let resolution = ImportConflict.resolve(
-      modificationDate: row.incoming.date.map { .seconds($0) }, digest: { row.incoming.digest },
-      existing: row.existing.map(ExistingRow.init(state:)))
-    #expect(resolution.outcome == row.outcome)
-    #expect(resolution.modificationDate?.secondsSinceReferenceDate == row.dateAfter)
+      modificationDate: example.incoming.date.map { .seconds($0) }, digest: { example.incoming.digest },
+      existing: example.existing.map(ExistingRow.init(state:)))
+    #expect(resolution.outcome == example.outcome)
+    #expect(resolution.modificationDate?.secondsSinceReferenceDate == example.dateAfter)
   }
 
   @Test("A tombstone passes on its UUID and its persistent reference")

@@ -5,15 +5,15 @@ import TestSupport
 import Testing
 
 @Suite("Incoming items of a restore")
-struct IncomingItems {
+struct IncomingItemTests {
   @Test("An item without an access group, with an unknown class or with an invalid value is rejected as undecodable")
-  func impossible() {
+  func invalid() {
     let item = KeychainItem.genericPassword()
     for broken in [
       item.without(.accessGroup), item.without(.protection), item.with([.protection: .string("zz")]),
       item.with([.account: .boolean(true)]), item.with(["future": .real(0.5)]),
       item.with([.modificationDate: .string("yesterday")]),
-      // The item is neither one that a search finds nor a tombstone.
+      // With these values, a search does not find the item, and it is not a tombstone.
       item.with([.tombstone: .integer(2)]), item.with([.tombstone: .integer(-1)]),
       item.with([.tombstone: .boolean(true)]), item.with([.tombstone: .string("1")]),
     ] {
@@ -23,7 +23,7 @@ struct IncomingItems {
   }
 
   @Test("An item with an infinite date is rejected before anything is stored")
-  func endless() throws {
+  func infiniteDates() throws {
     for seconds in [Double.infinity, -.infinity, .nan] {
       for code in [AttributeCode.modificationDate, .creationDate] {
         let item = KeychainItem.genericPassword().with([code: .date(KeychainDate(secondsSinceReferenceDate: seconds))])

@@ -31,14 +31,14 @@ struct ItemChangesTests {
     #expect(!ItemChanges(attributes: [.label: .null]).isNoOp(for: item))
     #expect(!ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2, 4])]).isNoOp(for: item))
     #expect(!ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [])]).isNoOp(for: item))
-    var bare = item
-    bare.secret = nil
-    #expect(!ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2, 3])]).isNoOp(for: bare))
+    var withoutSecret = item
+    withoutSecret.secret = nil
+    #expect(!ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2, 3])]).isNoOp(for: withoutSecret))
     #expect(ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2, 4])]).attributesAreNoOp(for: item))
   }
 
   @Test("Invalid changes, and changes to an item without a date, count as having an effect")
-  func impossible() {
+  func invalid() {
     #expect(!ItemChanges(attributes: [.server: .string("x")]).isNoOp(for: item))
     #expect(!ItemChanges(attributes: [.protection: .null]).isNoOp(for: item))
     var undated = item

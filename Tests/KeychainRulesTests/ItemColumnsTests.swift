@@ -25,7 +25,7 @@ struct ItemColumnsTests {
   }
 
   @Test("An infinite date is rejected", arguments: [Double.infinity, -.infinity, .nan])
-  func endlessDate(seconds: Double) throws {
+  func infiniteDate(seconds: Double) throws {
     let column = try definition(.creationDate, of: .genericPassword)
     let error = #expect(throws: KeychainRuleError.self) {
       try ItemColumns.value(.date(KeychainDate(secondsSinceReferenceDate: seconds)), for: column)
@@ -35,14 +35,14 @@ struct ItemColumnsTests {
 
   @Test("A new item is rejected if no random bytes are available")
   func noRandomness() throws {
-    struct Nothing: RandomSource {
+    struct FailingSource: RandomSource {
       func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
         throw DataProtectionError(.randomFailed, "no randomness")
       }
     }
     let item = KeychainItem(kind: .genericPassword, attributes: [.accessGroup: .string("g")])
     let error = #expect(throws: KeychainRuleError.self) {
-      try NewItemDefaults.prepared(item, now: .reference, random: Nothing())
+      try NewItemDefaults.prepared(item, now: .reference, random: FailingSource())
     }
     #expect(error?.code == .notAvailable)
     #expect(error?.reason.contains("no randomness") == true)

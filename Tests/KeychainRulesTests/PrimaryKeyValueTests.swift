@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite("Primary keys")
-struct PrimaryKeyValues {
+struct PrimaryKeyValueTests {
   @Test("An empty value and an absent value have the same primary key")
   func absentIsEmpty() throws {
     let absent = KeychainItem(kind: .genericPassword, attributes: [.accessGroup: .string("g")])

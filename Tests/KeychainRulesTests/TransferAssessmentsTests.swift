@@ -5,78 +5,79 @@ import Testing
 
 @Suite("Transfer assessments")
 struct TransferAssessmentsTests {
-  /// The expected assessments, written by hand: "Yes", "No" or "?" for an encrypted backup, an unencrypted backup, a
+  /// The expected assessments, written by hand: Y, N or ? for an encrypted backup, an unencrypted backup, a
   /// direct transfer and iCloud Keychain.
   struct Case: CustomTestStringConvertible {
     let name: String
-    let reasons: (Reason?, Reason?)
+    let reasons: (withPassword: Reason?, withoutPassword: Reason?)
     let protection: ProtectionClass?
     let synchronizes: Bool?
-    let answers: String
+    let expected: String
 
     var testDescription: String { name }
   }
 
   private static let cases = [
     Case(
-      name: "a mail login moves by an encrypted backup and by Quick Start, and does not synchronize",
-      reasons: (nil, .backupNotEncrypted), protection: .whenUnlocked, synchronizes: false, answers: "YNYN"),
+      name: "an ordinary item moves by an encrypted backup and Quick Start, and does not synchronize",
+      reasons: (nil, .backupNotEncrypted), protection: .whenUnlocked, synchronizes: false, expected: "YNYN"),
     Case(
-      name: "what goes back to its own device needs no password", reasons: (nil, nil), protection: .whenUnlocked,
-      synchronizes: false, answers: "YYYN"),
+      name: "an item that returns to its own device needs no password", reasons: (nil, nil), protection: .whenUnlocked,
+      synchronizes: false, expected: "YYYN"),
     Case(
-      name: "of a Wi-Fi password that synchronizes nothing is published about Quick Start",
-      reasons: (nil, .backupNotEncrypted), protection: .afterFirstUnlock, synchronizes: true, answers: "YN?Y"),
+      name: "a synchronized Wi-Fi password has no published rule for Quick Start",
+      reasons: (nil, .backupNotEncrypted), protection: .afterFirstUnlock, synchronizes: true, expected: "YN?Y"),
     Case(
-      name: "an item of this device only takes no way", reasons: (.deviceBound, .deviceBound),
-      protection: .afterFirstUnlockThisDeviceOnly, synchronizes: nil, answers: "NNNN"),
+      name: "a this-device-only item cannot move", reasons: (.deviceBound, .deviceBound),
+      protection: .afterFirstUnlockThisDeviceOnly, synchronizes: nil, expected: "NNNN"),
     Case(
-      name: "nor does one that claims to synchronize as well", reasons: (.deviceBound, .deviceBound),
-      protection: .whenUnlockedThisDeviceOnly, synchronizes: true, answers: "NNNN"),
+      name: "a this-device-only item that claims to synchronize cannot move", reasons: (.deviceBound, .deviceBound),
+      protection: .whenUnlockedThisDeviceOnly, synchronizes: true, expected: "NNNN"),
     Case(
-      name: "the passcode class takes no way", reasons: (.passcodeOnly, .passcodeOnly),
-      protection: .whenPasscodeSetThisDeviceOnly, synchronizes: false, answers: "NNNN"),
+      name: "an item of the passcode class cannot move", reasons: (.passcodeOnly, .passcodeOnly),
+      protection: .whenPasscodeSetThisDeviceOnly, synchronizes: false, expected: "NNNN"),
     Case(
-      name: "what a direct transfer does with a guarded item is not known",
+      name: "an access-controlled item has no published rule for a direct transfer",
       reasons: (.needsAuthentication, .needsAuthentication), protection: .whenUnlocked, synchronizes: false,
-      answers: "NN?N"),
+      expected: "NN?N"),
     Case(
-      name: "nor with a token's key of a class that may move", reasons: (.hardwareKey, .hardwareKey),
-      protection: .whenUnlocked, synchronizes: false, answers: "NN?N"),
+      name: "a token's key has no published rule for a direct transfer", reasons: (.hardwareKey, .hardwareKey),
+      protection: .whenUnlocked, synchronizes: false, expected: "NN?N"),
     Case(
-      name: "a group brings its copies by a way of its own", reasons: (.sharedGroup, .sharedGroup),
-      protection: .whenUnlocked, synchronizes: true, answers: "NN??"),
+      name: "a shared group synchronizes its copies separately", reasons: (.sharedGroup, .sharedGroup),
+      protection: .whenUnlocked, synchronizes: true, expected: "NN??"),
     Case(
-      name: "of a sealed item it is not known whether it synchronizes", reasons: (nil, .backupNotEncrypted),
-      protection: .whenUnlocked, synchronizes: nil, answers: "YN??"),
+      name: "an undecrypted item may synchronize", reasons: (nil, .backupNotEncrypted),
+      protection: .whenUnlocked, synchronizes: nil, expected: "YN??"),
     Case(
-      name: "damage in a copy says nothing of the device's own item", reasons: (.tagMismatch, .tagMismatch),
-      protection: .whenUnlocked, synchronizes: nil, answers: "NN??"),
+      name: "an item that is damaged in the backup may be intact on its device", reasons: (.tagMismatch, .tagMismatch),
+      protection: .whenUnlocked, synchronizes: nil, expected: "NN??"),
     Case(
-      name: "nor does a malformed item that opens and says whether it synchronizes", reasons: (.malformed, .malformed),
-      protection: .whenUnlocked, synchronizes: false, answers: "NN??"),
+      name: "an item that is malformed in the backup may be valid on its device", reasons: (.malformed, .malformed),
+      protection: .whenUnlocked, synchronizes: false, expected: "NN??"),
     Case(
-      name: "what was deleted takes no way", reasons: (.deleted, .deleted), protection: .whenUnlocked,
-      synchronizes: true, answers: "NNNN"),
+      name: "a deleted item cannot move", reasons: (.deleted, .deleted), protection: .whenUnlocked,
+      synchronizes: true, expected: "NNNN"),
   ]
 
   @Test("Every method is assessed by published rules, and otherwise as not known", arguments: cases)
-  func answers(_ example: Case) {
-    let ways = TransferAssessments(
-      withPassword: example.reasons.0, withoutPassword: example.reasons.1, protection: example.protection,
+  func verdicts(_ example: Case) {
+    let assessments = TransferAssessments(
+      withPassword: example.reasons.withPassword, withoutPassword: example.reasons.withoutPassword,
+      protection: example.protection,
       isSynchronizable: example.synchronizes)
-    let signs = TransferMethod.allCases.map { way in
-      switch ways[way].verdict {
+    let symbols = TransferMethod.allCases.map { method in
+      switch assessments[method].verdict {
       case .yes: "Y"
       case .no: "N"
       case .notKnown: "?"
       }
     }
-    #expect(signs.joined() == example.answers)
+    #expect(symbols.joined() == example.expected)
   }
 
   @Test("An assessment contains its reason")
-  func grounds() {
+  func rationales() {
     let token = TransferAssessments(
       withPassword: .hardwareKey, withoutPassword: .hardwareKey, protection: .whenUnlocked, isSynchronizable: false)
     let ids = TransferMethod.allCases.map { token[$0].rationale.id }

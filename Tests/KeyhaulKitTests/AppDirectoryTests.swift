@@ -28,9 +28,9 @@ struct AppDirectoryTests {
       ("group.org.example.chat", "group group.org.example.chat"), ("org.example.chat", "group org.example.chat"),
       ("abcde12345.org.example.chat", "group abcde12345.org.example.chat"),
     ])
-  func unproven(group: String, words: String) {
+  func unproven(group: String, displayName: String) {
     let app = app(group, in: directory)
-    #expect(app.displayName == words && app.kind != .app)
+    #expect(app.displayName == displayName && app.kind != .app)
   }
 
   @Test("An app group belongs to all apps whose entries list it")

@@ -19,7 +19,7 @@ private struct ForbiddenBytes {
     all.append((name + " in base64", Array(Data(bytes).base64EncodedString().utf8.dropLast(3))))
   }
 
-  /// All keys of the phone.
+  /// Adds all class keys.
   mutating func add(_ name: String, _ keys: ClassKeys) {
     for keyClass in keys.classes {
       let key = keys.entries[keyClass]?.key?.secret.withBytes { Array($0) }
@@ -27,7 +27,7 @@ private struct ForbiddenBytes {
     }
   }
 
-  func found(in haystack: [UInt8]) -> [String] {
+  func matches(in haystack: [UInt8]) -> [String] {
     let data = Data(haystack)
     return all.filter { data.range(of: Data($0.bytes)) != nil }.map(\.name)
   }
@@ -64,7 +64,7 @@ struct BackupContentsTests {
   @Test(
     "A backup contains no secret and no key in plain text, in any packaging", arguments: TestSetup.Packaging.allCases,
     [nil, TestSetup.password])
-  func nothingInClear(_ packaging: TestSetup.Packaging, password: String?) throws {
+  func noPlaintext(_ packaging: TestSetup.Packaging, password: String?) throws {
     let setup = try TestSetup(seed: "desk \(packaging) \(password == nil)")
     let phone = try setup.phone("phone", passcode: "4711-passcode")
     let session = try phone.openTestSession()
@@ -84,17 +84,17 @@ struct BackupContentsTests {
     if let password { needles.add("password", Array(password.utf8)) }
     #expect(needles.all.count > 3 * (20 + 2 + 11 + 11))
 
-    #expect(needles.found(in: try Self.everyFile(below: path)) == [])
+    #expect(needles.matches(in: try Self.everyFile(below: path)) == [])
     // The stored bytes, and the decrypted manifest and keychain file.
     let archive = try BackupArchive.open(.path(path))
     for part in MetadataFile.allCases {
-      #expect(needles.found(in: archive.parts[part] ?? []) == [])
-      #expect(needles.found(in: try archive.parts[large: part]?.bytes() ?? []) == [])
+      #expect(needles.matches(in: archive.parts[part] ?? []) == [])
+      #expect(needles.matches(in: try archive.parts[large: part]?.bytes() ?? []) == [])
     }
-    #expect(needles.found(in: try #require(try archive.parts.database?.bytes())) == [])
-    #expect(needles.found(in: try archive.keychainFile(with: prepared.keys).bytes) == [])
+    #expect(needles.matches(in: try #require(try archive.parts.database?.bytes())) == [])
+    #expect(needles.matches(in: try archive.keychainFile(with: prepared.keys).bytes) == [])
     // The search works: it finds bytes that are present.
-    #expect(needles.found(in: Array("x\(Self.secrets[3])x".utf8)) == ["secret 3"])
+    #expect(needles.matches(in: Array("x\(Self.secrets[3])x".utf8)) == ["secret 3"])
   }
 
   @Test("A backup without a password can be decrypted only on its source device")
@@ -118,9 +118,9 @@ struct BackupContentsTests {
     #expect(try KeychainSnapshot(onSame).item("moves") != nil)
     #expect(try KeychainSnapshot(onSame).item("stays") != nil)
     // Without a phone, the kinds and classes of items are known, but not their contents.
-    let nowhere = try setup.open(path, password: nil, on: nil)
-    #expect(nowhere.items.map(\.protection) == [.whenUnlocked, .whenUnlockedThisDeviceOnly])
-    #expect(nowhere.items.allSatisfy { $0.item == nil && $0.provesHardware == nil })
+    let withoutDevice = try setup.open(path, password: nil, on: nil)
+    #expect(withoutDevice.items.map(\.protection) == [.whenUnlocked, .whenUnlockedThisDeviceOnly])
+    #expect(withoutDevice.items.allSatisfy { $0.item == nil && $0.provesDeviceKey == nil })
   }
 
   @Test("An item added without a class is migratable")

@@ -9,7 +9,7 @@ import VirtualDevice
 
 @Suite("Comparison of four restores")
 struct ComparisonTests {
-  /// The rules as a table, written by hand.
+  /// The reason to stay behind in each restore, in the order of `RestoreScenario.allCases`, written by hand.
   static let table: [(ProtectionClass, [Reason?])] = [
     (.whenUnlocked, [nil, nil, nil, .backupNotEncrypted]), (.afterFirstUnlock, [nil, nil, nil, .backupNotEncrypted]),
     (.always, [nil, nil, nil, .backupNotEncrypted]),
@@ -28,25 +28,26 @@ struct ComparisonTests {
   func device() throws {
     let setup = try TestSetup(seed: "four")
     let source = try setup.bundled("old-phone")
-    let held = try source.openTestSession(.reading)
+    let sourceSession = try source.openTestSession(.reading)
     let target = try setup.phone("target", passcode: "1")
-    let comparison = try MigrationComparison(of: held, onto: target.openTestSession(.reading), hasPassword: true)
-    held.invalidate()
+    let comparison = try MigrationComparison(
+      of: sourceSession, onto: target.openTestSession(.reading), hasPassword: true)
+    sourceSession.invalidate()
     for scenario in RestoreScenario.allCases {
       let password = scenario.hasPassword ? TestSetup.password : nil
       let path = try setup.backUp(source, password: password, named: "b\(scenario.hasPassword)")
       let session = try (scenario.onSameDevice ? source : target).openTestSession()
       defer { session.invalidate() }
-      let kept = try KeychainSnapshot(session).rows
+      let rowsBefore = try KeychainSnapshot(session).rows
       try KeychainSnapshot.empty(session.device)
       let archive = try setup.open(path, password: password, on: session)
       try session.restore(archive)
-      let arrived = try KeychainSnapshot(session).items.count
-      #expect(comparison[scenario].arrives == arrived, "\(scenario)")
-      #expect(comparison[scenario].staysBehind == 22 - arrived)
+      let restoredCount = try KeychainSnapshot(session).items.count
+      #expect(comparison[scenario].arrives == restoredCount, "\(scenario)")
+      #expect(comparison[scenario].staysBehind == 22 - restoredCount)
       if scenario.onSameDevice {
         try KeychainSnapshot.empty(session.device)
-        try session.insertUnchanged(kept.compactMap(\.item))
+        try session.insertUnchanged(rowsBefore.compactMap(\.item))
       }
     }
     #expect(RestoreScenario.allCases.map { comparison[$0].arrives } == [18, 14, 18, 0])
@@ -130,7 +131,7 @@ struct ComparisonTests {
   }
 
   @Test("The advice is grammatical for every count")
-  func adviceWords() {
+  func adviceForEveryCount() {
     func sentence(
       _ hasPassword: Bool, arrives: Int = 0, gained: Int = 0, never: Int, sameDeviceOnly: Int, damaged: Int = 0
     ) -> String {
@@ -196,8 +197,8 @@ struct ItemsByAppTests {
     let directory = AppDirectory([])
     #expect(directory.app(of: item(of: group)).kind == .unnamed)
     #expect(directory.app(of: item(of: group)).displayName == "(names no app)")
-    let sealed = directory.app(of: ItemDescriptor(undecryptable: .genericPassword, accessGroup: group))
-    #expect(sealed.kind == .unknown && sealed.displayName == "(encrypted)")
+    let encrypted = directory.app(of: ItemDescriptor(undecryptable: .genericPassword, accessGroup: group))
+    #expect(encrypted.kind == .unknown && encrypted.displayName == "(encrypted)")
     // The table of a locked device shows the access groups of encrypted items.
     #expect(directory.app(of: ItemDescriptor(undecryptable: .key, accessGroup: "apple")).kind == .group)
   }

@@ -36,12 +36,12 @@ struct DamagedItemTests {
   func everyBit(_ protection: ProtectionClass) throws {
     let keys = try Keys()
     let damaged = try keys.entry(.password("damaged", protection))
-    let whole = try keys.entry(.password("whole", .whenUnlockedThisDeviceOnly))
+    let intact = try keys.entry(.password("whole", .whenUnlockedThisDeviceOnly))
     let count = try #require(damaged.blob?.count)
     for bit in 0..<(count * 8) {
       var broken = damaged
       broken.blob?[bit / 8] ^= 1 << UInt8(bit % 8)
-      let plan = try keys.plan([broken, whole])
+      let plan = try keys.plan([broken, intact])
       // If class 9 becomes 11, which has no decrypted item, damage looks like another device's hardware key.
       if protection == .whenUnlockedThisDeviceOnly, bit == 33 {
         #expect(plan.decisions[0].outcome == .staysBehind(.deviceBound) && plan.isSameDevice == nil)
@@ -142,7 +142,7 @@ struct DamagedItemTests {
   }
 
   @Test("An item without a group or class, or with an invalid attribute, is malformed")
-  func impossible() throws {
+  func invalidAttributes() throws {
     let keys = try Keys()
     for item in [
       KeychainItem.password("a").without(.accessGroup), .password("a", attributes: [.accessGroup: .data([0xFF])]),

@@ -37,8 +37,8 @@ private final class DamagedKeybagFixture {
       let group = Array("CLAS".utf8) + [0, 0, 0, 4, 0, 0, 0, UInt8(keyClass)]
       start = try #require(bytes.indices.first { bytes[$0...].starts(with: group) })
     }
-    let place = try #require((start..<bytes.count).first { bytes[$0...].starts(with: Array(tag.utf8)) })
-    bytes[place + 8 + bit / 8] ^= 1 << UInt8(bit % 8)
+    let offset = try #require((start..<bytes.count).first { bytes[$0...].starts(with: Array(tag.utf8)) })
+    bytes[offset + 8 + bit / 8] ^= 1 << UInt8(bit % 8)
     return try Keybag(parsing: bytes)
   }
 
@@ -60,35 +60,35 @@ private final class DamagedKeybagFixture {
 struct DamagedKeybagTests {
   @Test("A changed salt looks like a wrong password", arguments: ["SALT", "DPSL"])
   func salts(_ tag: String) throws {
-    let broken = try DamagedKeybagFixture()
+    let fixture = try DamagedKeybagFixture()
     for bit in stride(from: 0, to: 160, by: 9) {
-      let error = try broken.error(try broken.flipped(tag, bit: bit))
+      let error = try fixture.error(try fixture.flipped(tag, bit: bit))
       #expect(error?.category == .wrongPassword, "\(tag), bit \(bit)")
     }
   }
 
   @Test("A changed iteration count looks like a wrong password or exceeds the limit", arguments: ["ITER", "DPIC"])
   func counts(_ tag: String) throws {
-    let broken = try DamagedKeybagFixture()
+    let fixture = try DamagedKeybagFixture()
     let limit = 20_000
-    let own: UInt32 = tag == "ITER" ? 10_000 : 1
-    let rest: UInt32 = tag == "ITER" ? 1 : 10_000
+    let originalCount: UInt32 = tag == "ITER" ? 10_000 : 1
+    let otherCount: UInt32 = tag == "ITER" ? 1 : 10_000
     for bit in 0..<32 {
-      let keybag = try broken.flipped(tag, bit: bit)
-      let count = own ^ (1 << UInt32((3 - bit / 8) * 8 + bit % 8))
+      let keybag = try fixture.flipped(tag, bit: bit)
+      let count = originalCount ^ (1 << UInt32((3 - bit / 8) * 8 + bit % 8))
       #expect((tag == "ITER" ? keybag.iterations : keybag.dpic) == count)
-      let expected: ErrorCategory = Int(count) + Int(rest) > limit ? .refused : .wrongPassword
-      #expect(try broken.error(keybag, limit: limit)?.category == expected, "\(tag), bit \(bit)")
+      let expected: ErrorCategory = Int(count) + Int(otherCount) > limit ? .refused : .wrongPassword
+      #expect(try fixture.error(keybag, limit: limit)?.category == expected, "\(tag), bit \(bit)")
     }
   }
 
   @Test("The maximum iteration count is refused immediately")
   func maximumRounds() throws {
-    let broken = try DamagedKeybagFixture()
+    let fixture = try DamagedKeybagFixture()
     for field in ["DPIC", "ITER"] {
-      var keybag = broken.prepared.contents.keybag
+      var keybag = fixture.prepared.contents.keybag
       if field == "DPIC" { keybag.dpic = .max } else { keybag.iterations = .max }
-      let error = try broken.error(keybag)
+      let error = try fixture.error(keybag)
       #expect(error?.category == .refused)
       #expect(error?.reason.contains("over the limit of 20,000,000") == true)
     }
@@ -96,41 +96,41 @@ struct DamagedKeybagTests {
 
   @Test("A damaged wrapped key loses only the items of its class, and is reported", arguments: [true, false])
   func wrappedKeys(onSameDevice: Bool) throws {
-    let broken = try DamagedKeybagFixture()
-    let session = try (onSameDevice ? broken.phone : broken.other).openTestSession()
+    let fixture = try DamagedKeybagFixture()
+    let session = try (onSameDevice ? fixture.phone : fixture.other).openTestSession()
     for number in UInt32(1)...11 where number != 3 {
       for bit in [0, 171, 319] {
         if onSameDevice { try session.erase() } else { try KeychainSnapshot.empty(session.device) }
-        let archive = try broken.open(try broken.flipped("WPKY", number, bit: bit), on: session)
+        let archive = try fixture.open(try fixture.flipped("WPKY", number, bit: bit), on: session)
         let report = "10 of 11 class keys can be unwrapped, class \(number) cannot"
         #expect(archive.keybagDamage == report)
         // Classes 1, 2, 4 and 5 are for files.
         #expect(archive.damage == (number >= 6 ? [.classKeys(report)] : []))
         let plan = try session.restore(archive)
-        var arriving = Set(["ak", "ck", "dk"] + (onSameDevice ? ["aku", "cku", "dku"] : []))
+        var expectedAccounts = Set(["ak", "ck", "dk"] + (onSameDevice ? ["aku", "cku", "dku"] : []))
         if let lost = ProtectionClass(keyClass: KeyClass(rawValue: number)) {
-          arriving.remove(lost.rawValue)
+          expectedAccounts.remove(lost.rawValue)
           let decision = try #require(plan.decisions.first { $0.protection == lost })
           #expect(decision.outcome == .unreadable(.noClassKey))
         }
-        #expect(Set(try KeychainSnapshot(session).items.compactMap { $0[.account]?.stringValue }) == arriving)
+        #expect(Set(try KeychainSnapshot(session).items.compactMap { $0[.account]?.stringValue }) == expectedAccounts)
       }
     }
   }
 
   @Test("A damaged key of the files' class makes the backup damaged")
   func fileClass() throws {
-    let broken = try DamagedKeybagFixture()
+    let fixture = try DamagedKeybagFixture()
     for bit in [0, 171, 319] {
-      #expect(try broken.error(try broken.flipped("WPKY", 3, bit: bit))?.category == .damaged)
+      #expect(try fixture.error(try fixture.flipped("WPKY", 3, bit: bit))?.category == .damaged)
     }
   }
 
   @Test("A changed UUID is reported as a keychain of another keybag")
   func uuid() throws {
-    let broken = try DamagedKeybagFixture()
+    let fixture = try DamagedKeybagFixture()
     for bit in stride(from: 0, to: 128, by: 7) {
-      let error = try broken.error(try broken.flipped("UUID", bit: bit))
+      let error = try fixture.error(try fixture.flipped("UUID", bit: bit))
       #expect(error?.code == .keybagMismatch)
       #expect(error?.category == .damaged)
     }
@@ -140,40 +140,40 @@ struct DamagedKeybagTests {
     "A changed VERS, TYPE, HMCK or DPWT has no effect",
     arguments: [("VERS", 32), ("TYPE", 32), ("HMCK", 320), ("DPWT", 32)])
   func harmless(_ tag: String, bits: Int) throws {
-    let broken = try DamagedKeybagFixture()
-    let session = try broken.phone.openTestSession()
-    let whole = try Restorer.plan(
-      broken.open(broken.prepared.contents.keybag, on: session), onto: session, policy: .replace)
+    let fixture = try DamagedKeybagFixture()
+    let session = try fixture.phone.openTestSession()
+    let undamaged = try Restorer.plan(
+      fixture.open(fixture.prepared.contents.keybag, on: session), onto: session, policy: .replace)
     for bit in stride(from: 0, to: bits, by: bits > 32 ? 37 : 3) {
-      let archive = try broken.open(try broken.flipped(tag, bit: bit), on: session)
+      let archive = try fixture.open(try fixture.flipped(tag, bit: bit), on: session)
       #expect(archive.keybagDamage == nil)
       let plan = try Restorer.plan(archive, onto: session, policy: .replace)
-      #expect(plan.decisions == whole.decisions, "\(tag), bit \(bit)")
+      #expect(plan.decisions == undamaged.decisions, "\(tag), bit \(bit)")
     }
   }
 
   @Test("Without the password or with a wrong one, nothing is decrypted")
   func passwords() throws {
-    let broken = try DamagedKeybagFixture()
-    let path = try broken.tamperingWriter.write(broken.prepared, named: "whole") { _ in }
+    let fixture = try DamagedKeybagFixture()
+    let path = try fixture.tamperingWriter.write(fixture.prepared, named: "whole") { _ in }
     for password in [nil, "", "wrong", TestSetup.password + " ", TestSetup.password.uppercased()] {
-      let error = try openingError { _ = try broken.setup.open(path, password: password, on: nil) }
+      let error = try openingError { _ = try fixture.setup.open(path, password: password, on: nil) }
       #expect(error?.category == .wrongPassword)
     }
-    #expect(try broken.setup.open(path, password: TestSetup.password, on: nil).items.count == 6)
+    #expect(try fixture.setup.open(path, password: TestSetup.password, on: nil).items.count == 6)
   }
 
   @Test("A canceled key derivation ends, for a backup and for unlocking", arguments: [1, 9_000_000])
   func stopped(rounds: Int) throws {
-    let broken = try DamagedKeybagFixture()
-    let session = try broken.phone.openTestSession()
+    let fixture = try DamagedKeybagFixture()
+    let session = try fixture.phone.openTestSession()
     let backup = try migrationError {
       _ = try BackupExporter.prepare(session, password: secret("pw"), rounds: rounds) { _, _ in false }
     }
     #expect(backup?.category == .failed)
     #expect((backup?.underlying as? DataProtectionError)?.code == .cancelled)
     // With this many iterations, the derivation is canceled before the password turns out to be wrong.
-    let path = try broken.tamperingWriter.write(broken.prepared, named: "slow") { $0.keybag.dpic = UInt32(rounds) }
+    let path = try fixture.tamperingWriter.write(fixture.prepared, named: "slow") { $0.keybag.dpic = UInt32(rounds) }
     let opening = try openingError {
       _ = try BackupArchive.open(.path(path)).unlock(password: secret(TestSetup.password)) { _, _ in false }
     }

@@ -37,11 +37,11 @@ struct DeviceExclusionTests {
     #expect(report.leftOut.last?.identity.account == nil)
     // The tombstone does not count as an item.
     #expect(report.total == 9)
-    let archive = try setup.open(try setup.backUp(phoneAfter(session), password: nil), password: nil, on: nil)
+    let archive = try setup.open(try setup.backUp(deviceAfterClosing(session), password: nil), password: nil, on: nil)
     #expect(archive.items.count == 2)
   }
 
-  private func phoneAfter(_ session: DeviceSession) -> VirtualDevice {
+  private func deviceAfterClosing(_ session: DeviceSession) -> VirtualDevice {
     session.invalidate()
     return session.device
   }

@@ -46,7 +46,7 @@ struct DumpPlanTests {
 
     func outcomes(_ hasPassword: Bool) throws -> [Int: MigrationPlan.Outcome] {
       let plan = try Restorer.plan(dump, named: "d", hasPassword: hasPassword, onto: target, policy: .replace)
-      #expect(plan.isSameDevice == nil, "nothing says which device it is of")
+      #expect(plan.isSameDevice == nil, "nothing proves the dump's device")
       #expect(plan.decisions.map(\.index) == plan.decisions.map(\.index).sorted())
       return Dictionary(uniqueKeysWithValues: plan.decisions.map { ($0.index, $0.outcome) })
     }
@@ -56,7 +56,7 @@ struct DumpPlanTests {
         0: .staysBehind(.deviceBound), 1: .migrates(.new), 2: .staysBehind(.passcodeOnly),
         3: .staysBehind(.systemBound), 4: .staysBehind(.needsAuthentication), 5: .staysBehind(.appClip),
         6: .unreadable(.malformed), 8: .migrates(.new), 9: .unreadable(.tagMismatch),
-      ], "the tombstone of a deleted item is in no plan")
+      ], "a plan does not contain tombstones")
     let without = try outcomes(false)
     #expect(without[1] == .staysBehind(.backupNotEncrypted) && without[0] == .staysBehind(.deviceBound))
   }

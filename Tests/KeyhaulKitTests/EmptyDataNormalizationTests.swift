@@ -10,7 +10,7 @@ import VirtualDevice
 @Suite("Device rows with empty data from early versions")
 struct EmptyDataNormalizationTests {
   /// Returns the SQLite types of the rows' `musr` columns, by raw SQL.
-  private func forms(_ device: VirtualDevice) throws -> Set<String> {
+  private func storageTypes(on device: VirtualDevice) throws -> Set<String> {
     Set(
       try KeychainSnapshot.queue(of: device).read { database in
         try String.fetchAll(database, sql: "SELECT DISTINCT typeof(musr) FROM genp")
@@ -39,15 +39,15 @@ struct EmptyDataNormalizationTests {
     let revision = reading.record.revision
     let plan = try Restorer.plan(archive, onto: reading, policy: policy)
     reading.invalidate()
-    #expect(try forms(device) == ["blob"])
+    #expect(try storageTypes(on: device) == ["blob"])
     #expect(plan.decisions.map(\.outcome) == expected.decisions.map(\.outcome) && plan.removed == expected.removed)
 
     let writing = try device.openTestSession()
     #expect(try writing.itemCount == 2)
-    #expect(try forms(device) == ["text"])
+    #expect(try storageTypes(on: device) == ["text"])
     #expect(writing.record.revision == revision)
     try Restorer.restore(plan, onto: writing)
     #expect(try KeychainSnapshot(writing).rows.count == (policy == .replace ? 2 : 3))
-    #expect(try forms(device) == ["text"])
+    #expect(try storageTypes(on: device) == ["text"])
   }
 }

@@ -11,7 +11,7 @@ private func decision(
   MigrationPlan.Decision(index: index, identity: identity, protection: .whenUnlocked, outcome: outcome, detail: nil)
 }
 
-private func named(
+private func descriptor(
   _ account: String, service: String = "chat.example", label: String? = nil, kind: ItemKind = .genericPassword
 ) -> ItemDescriptor {
   var identity = ItemDescriptor(undecryptable: kind, accessGroup: "ABCDE12345.org.example.chat")
@@ -21,12 +21,12 @@ private func named(
 
 private let plan = MigrationPlan(
   decisions: [
-    decision(0, named("session token", label: "Session"), .migrates(.new)),
-    decision(1, named("push token"), .staysBehind(.deviceBound)),
-    decision(2, named("anna", service: "mail.example"), .migrates(.replaces)),
-    decision(3, named("anna", service: "bank.example"), .staysBehind(.needsAuthentication)),
+    decision(0, descriptor("session token", label: "Session"), .migrates(.new)),
+    decision(1, descriptor("push token"), .staysBehind(.deviceBound)),
+    decision(2, descriptor("anna", service: "mail.example"), .migrates(.replaces)),
+    decision(3, descriptor("anna", service: "bank.example"), .staysBehind(.needsAuthentication)),
     decision(4, ItemDescriptor(undecryptable: .key), .staysBehind(.deviceBound)),
-    decision(5, named("broken"), .unreadable(.tagMismatch)),
+    decision(5, descriptor("broken"), .unreadable(.tagMismatch)),
   ], removed: [], policy: .replace, isSameDevice: false, imports: [], removedRowCount: 0)
 
 @Suite("Looking up items of a plan by name")
@@ -60,11 +60,11 @@ struct PlanLookupTests {
 
   @Test("A redacted plan has counts and reasons but no names")
   func redacted() {
-    let shown = plan.redacted
-    #expect(shown.summary == plan.summary)
-    #expect(shown.decisions.map(\.outcome) == plan.decisions.map(\.outcome))
-    #expect(shown.decisions[1].identity.label == "item-0001")
-    for decision in shown.decisions {
+    let redactedPlan = plan.redacted
+    #expect(redactedPlan.summary == plan.summary)
+    #expect(redactedPlan.decisions.map(\.outcome) == plan.decisions.map(\.outcome))
+    #expect(redactedPlan.decisions[1].identity.label == "item-0001")
+    for decision in redactedPlan.decisions {
       let identity = decision.identity
       #expect(identity.account == nil && identity.service == nil && identity.accessGroup == nil)
       #expect(identity.kind == plan.decisions[decision.index].identity.kind)
@@ -72,7 +72,7 @@ struct PlanLookupTests {
   }
 }
 
-private func read(_ expectations: String) throws -> [PlanExpectation] {
+private func parseExpectations(_ expectations: String) throws -> [PlanExpectation] {
   let text = #"{"format": "plan-expectations/1", "expectations": [\#(expectations)]}"#
   return try PlanExpectations(parsing: Array(text.utf8)).expectations
 }
@@ -82,7 +82,7 @@ private let anotherDevice = ExpectedScenario(hasPassword: true, onSameDevice: fa
 @Suite("Expectations about a plan")
 struct ExpectationTests {
   private func misses(_ expectation: String) throws -> [PlanExpectation.Miss] {
-    try ExpectationCheck(try read(expectation), plan, in: anotherDevice).cases.flatMap(\.misses)
+    try ExpectationCheck(try parseExpectations(expectation), plan, in: anotherDevice).cases.flatMap(\.misses)
   }
 
   @Test(
@@ -127,27 +127,28 @@ struct ExpectationTests {
       (#""same_device": true"#, []), (#""password": true, "same_device": false"#, [true]),
       (#""password": true, "same_device": true"#, []), (#""reason": "device-bound""#, [true]),
     ] as [(String, [Bool])])
-  func scenario(_ members: String, _ met: [Bool]) throws {
-    let list = try read(#"{"account": "push token", "expect": "stays-behind", \#(members)}"#)
+  func scenario(_ members: String, _ expected: [Bool]) throws {
+    let list = try parseExpectations(#"{"account": "push token", "expect": "stays-behind", \#(members)}"#)
     let check = try ExpectationCheck(list, plan, in: anotherDevice)
-    #expect(check.cases.map(\.isMet) == met)
-    #expect(check.unchecked == (met.isEmpty ? [0] : []))
+    #expect(check.cases.map(\.isMet) == expected)
+    #expect(check.unchecked == (expected.isEmpty ? [0] : []))
     // A list without applicable expectations is not met.
-    #expect(check.isMet == !met.isEmpty)
+    #expect(check.isMet == !expected.isEmpty)
   }
 
-  @Test("Wildcard expectations with too many comparisons are refused, but as many exact names are checked")
+  @Test("Wildcard expectations with too many comparisons are refused, but the same number of exact names is checked")
   func tooManyComparisons() throws {
     let items = (0..<5_000).map { number in
       MigrationComparison.Item(
-        index: number, identity: named("item \(number)"), protection: .afterFirstUnlock,
+        index: number, identity: descriptor("item \(number)"), protection: .afterFirstUnlock,
         allOutcomes: restoreOutcomes(.afterFirstUnlock))
     }
     let many = MigrationComparison(items, current: RestoreScenario(hasPassword: true, onSameDevice: false))
-    func list(_ star: String) -> [PlanExpectation] {
+    func list(_ suffix: String) -> [PlanExpectation] {
       (0..<4_001).map { number in
         PlanExpectation(
-          ItemMatcher(account: GlobPattern("item \(number)\(star)")), .migrates, hasPassword: true, onSameDevice: false)
+          ItemMatcher(account: GlobPattern("item \(number)\(suffix)")), .migrates, hasPassword: true,
+          onSameDevice: false)
       }
     }
     let check = try ExpectationCheck(list(""), many)
@@ -161,11 +162,12 @@ struct ExpectationTests {
   func sharedNames() throws {
     let items = (0..<6).map { number in
       MigrationComparison.Item(
-        index: number, identity: named("twin"), protection: .afterFirstUnlock,
+        index: number, identity: descriptor("twin"), protection: .afterFirstUnlock,
         allOutcomes: restoreOutcomes(number.isMultiple(of: 2) ? .afterFirstUnlock : .whenUnlockedThisDeviceOnly))
     }
     let twins = MigrationComparison(items, current: RestoreScenario(hasPassword: true, onSameDevice: false))
-    let list = try read(#"{"account": "twin", "expect": "migrates", "password": true, "same_device": false}"#)
+    let list = try parseExpectations(
+      #"{"account": "twin", "expect": "migrates", "password": true, "same_device": false}"#)
     let check = try ExpectationCheck(list, twins)
     #expect(check.cases.map(\.matchedCount) == [6])
     #expect(check.cases.flatMap(\.misses).map { $0.item?.index } == [1, 3, 5])
@@ -175,10 +177,11 @@ struct ExpectationTests {
   func unknownDevice() throws {
     let unknown = ExpectedScenario(hasPassword: true, onSameDevice: nil)
     for member in ["true", "false"] {
-      let list = try read(#"{"account": "push token", "expect": "stays-behind", "same_device": \#(member)}"#)
+      let list = try parseExpectations(
+        #"{"account": "push token", "expect": "stays-behind", "same_device": \#(member)}"#)
       #expect(try ExpectationCheck(list, plan, in: unknown).cases.isEmpty)
     }
-    let list = try read(#"{"account": "push token", "expect": "stays-behind", "password": true}"#)
+    let list = try parseExpectations(#"{"account": "push token", "expect": "stays-behind", "password": true}"#)
     #expect(try ExpectationCheck(list, plan, in: unknown).isMet)
   }
 }
@@ -187,10 +190,10 @@ struct ExpectationTests {
 private let comparison = MigrationComparison(
   [
     .init(
-      index: 0, identity: named("token"), protection: .afterFirstUnlock,
+      index: 0, identity: descriptor("token"), protection: .afterFirstUnlock,
       allOutcomes: restoreOutcomes(.afterFirstUnlock)),
     .init(
-      index: 1, identity: named("device id"), protection: .whenUnlockedThisDeviceOnly,
+      index: 1, identity: descriptor("device id"), protection: .whenUnlockedThisDeviceOnly,
       allOutcomes: restoreOutcomes(.whenUnlockedThisDeviceOnly)),
   ], current: RestoreScenario(hasPassword: true, onSameDevice: false))
 
@@ -204,7 +207,7 @@ private func restoreOutcomes(_ protection: ProtectionClass) -> RestoreOutcomes {
 struct FourRestoresExpectationTests {
   @Test("An expectation is checked in each restore that it applies to")
   func scenarios() throws {
-    let list = try read(
+    let list = try parseExpectations(
       """
       {"account": "token", "expect": "migrates", "password": true},
       {"account": "token", "expect": "stays-behind", "password": false, "same_device": false},
@@ -221,7 +224,7 @@ struct FourRestoresExpectationTests {
 
   @Test("A miss in one of the four restores names the restore")
   func missed() throws {
-    let check = try ExpectationCheck(try read(#"{"account": "token", "expect": "migrates"}"#), comparison)
+    let check = try ExpectationCheck(try parseExpectations(#"{"account": "token", "expect": "migrates"}"#), comparison)
     #expect(check.metCount == 0 && check.checkedCount == 1)
     let missed = check.cases.filter { !$0.isMet }
     #expect(missed.map(\.scenario) == [ExpectedScenario(hasPassword: false, onSameDevice: false)])
@@ -247,8 +250,8 @@ struct ExpectationListTests {
     let count = PlanExpectations.maximumValueCount - 3
     for (added, isOver) in [(0, false), (1, true)] {
       let zeros = String(repeating: "0,", count: count + added - 1) + "0"
-      let found = try #require(reason(#"{"format": "plan-expectations/1", "expectations": [\#(zeros)]}"#))
-      #expect(found.hasPrefix("it has more values than Keyhaul reads") == isOver, "\(found)")
+      let actual = try #require(reason(#"{"format": "plan-expectations/1", "expectations": [\#(zeros)]}"#))
+      #expect(actual.hasPrefix("it has more values than Keyhaul reads") == isOver, "\(actual)")
     }
   }
 
@@ -295,8 +298,8 @@ struct ExpectationListTests {
       ),
     ])
   func expectation(_ text: String, _ expected: String) throws {
-    let found = try #require(reason(#"{"format": "plan-expectations/1", "expectations": [\#(text)]}"#))
-    #expect(found == expected || found == "expectation 1, line 1: \(expected)", "\(found)")
+    let actual = try #require(reason(#"{"format": "plan-expectations/1", "expectations": [\#(text)]}"#))
+    #expect(actual == expected || actual == "expectation 1, line 1: \(expected)", "\(actual)")
   }
 
   @Test(

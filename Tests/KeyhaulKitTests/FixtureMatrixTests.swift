@@ -33,7 +33,7 @@ private struct Target {
   }
 
   /// Changes the phone from unlocked to its state.
-  func enter() throws {
+  func enterState() throws {
     switch state {
     case .unlocked, .withoutPasscode: break
     case .locked: try session.lock()
@@ -55,12 +55,12 @@ struct FixtureMatrixTests {
     arguments: fixtures)
   func matrix(_ fixture: String) throws {
     let setup = try TestSetup(seed: "matrix \(fixture)")
-    let sourceDeviceBag = try setup.bundled(fixture, named: "source", passcode: "1234").openTestSession()
+    let source = try setup.bundled(fixture, named: "source", passcode: "1234").openTestSession()
     var targets: [(password: String?, state: Target.State, resident: String?)] = []
     for password in [TestSetup.password, nil] {
       for state in Target.State.allCases {
         // Removing the passcode would delete items.
-        let residents = Self.fixtures + [nil] + (state == .withoutPasscode ? [] : ["itself"])
+        let residents = Self.fixtures + [nil] + (state == .withoutPasscode ? [] : ["source device"])
         targets += residents.map { (password, state, $0) }
       }
     }
@@ -68,27 +68,27 @@ struct FixtureMatrixTests {
     #expect(targets.count == 54)
     let chosen = Cases.chosen(targets, quick: 10, seed: UInt64(Self.fixtures.firstIndex(of: fixture) ?? 0))
     for password in [TestSetup.password, nil] {
-      let prepared = try BackupExporter.prepare(sourceDeviceBag, password: secret(password), rounds: 1)
+      let prepared = try BackupExporter.prepare(source, password: secret(password), rounds: 1)
       let (path, destination) = setup.destination("b\(password == nil)", .tar)
       _ = try prepared.write(to: destination)
       // The source device decrypts all items.
-      let archived = try setup.open(path, password: password, on: sourceDeviceBag).items.compactMap(\.item)
+      let archived = try setup.open(path, password: password, on: source).items.compactMap(\.item)
       for (number, (_, state, resident)) in chosen.enumerated() where chosen[number].password == password {
-        let target = try Target(phone(setup, resident, "target-\(number)", state, itself: sourceDeviceBag), in: state)
+        let target = try Target(phone(setup, resident, "target-\(number)", state, source: source), in: state)
         for policy in ExistingItemPolicy.allCases {
           try target.reset()
           try check(
             path, password, archived, onto: target, policy, setup, "\(resident ?? "empty"), \(state), \(policy)")
         }
-        if resident != "itself" { target.session.invalidate() }
+        if resident != "source device" { target.session.invalidate() }
       }
     }
   }
 
   private func phone(
-    _ setup: TestSetup, _ fixture: String?, _ name: String, _ state: Target.State, itself: DeviceSession
+    _ setup: TestSetup, _ fixture: String?, _ name: String, _ state: Target.State, source: DeviceSession
   ) throws -> DeviceSession {
-    if fixture == "itself" { return itself }
+    if fixture == "source device" { return source }
     let passcode = state == .withoutPasscode ? "" : "1234"
     let session = try setup.phone(name, passcode: passcode).openTestSession()
     guard let fixture else { return session }
@@ -102,29 +102,29 @@ struct FixtureMatrixTests {
 
   private func check(
     _ path: String, _ password: String?, _ archived: [KeychainItem], onto target: Target,
-    _ policy: ExistingItemPolicy, _ setup: TestSetup, _ place: String
+    _ policy: ExistingItemPolicy, _ setup: TestSetup, _ context: String
   ) throws {
     let session = target.session
     let before = try KeychainSnapshot(session)
     let archive = try setup.open(path, password: password, on: session)
     if [.locked, .beforeFirstUnlock].contains(target.state) {
-      try target.enter()
+      try target.enterState()
       let locked = try Restorer.plan(archive, onto: session, policy: policy)
       let error = try migrationError { try Restorer.restore(locked, onto: session) }
-      #expect(error?.category == .locked, "\(place)")
+      #expect(error?.category == .locked, "\(context)")
       try target.unlock()
-      #expect(try KeychainSnapshot(session).image == before.image, "\(place): a locked phone was changed")
+      #expect(try KeychainSnapshot(session).image == before.image, "\(context): a locked phone was changed")
       // The state of the target affects only the known names of removed items.
       let open = try Restorer.plan(archive, onto: session, policy: policy)
-      #expect(locked.decisions.map(\.outcome.fate) == open.decisions.map(\.outcome.fate), "\(place)")
-      #expect(locked.removed.count == open.removed.count, "\(place)")
+      #expect(locked.decisions.map(\.outcome.fate) == open.decisions.map(\.outcome.fate), "\(context)")
+      #expect(locked.removed.count == open.removed.count, "\(context)")
     }
     let plan = try Restorer.plan(archive, onto: session, policy: policy)
     #expect(plan.decisions.count == archived.count)
     try Restorer.restore(plan, onto: session)
     let differences = PlanVerifier(plan, of: archived, before: before, after: try KeychainSnapshot(session)).differences
-    #expect(differences.isEmpty, "\(place)")
+    #expect(differences.isEmpty, "\(context)")
     let comparison = MigrationComparison(of: archive, plan)
-    #expect(comparison[comparison.current].arrives == plan.summary.migrates, "\(place)")
+    #expect(comparison[comparison.current].arrives == plan.summary.migrates, "\(context)")
   }
 }

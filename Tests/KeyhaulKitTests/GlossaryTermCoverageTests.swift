@@ -16,7 +16,7 @@ private enum TermSource {
   case planned(password: String?, ExistingItemPolicy)
   /// A replacing restore removes or keeps the target's item.
   case target(isRemoved: Bool)
-  case forged(TamperedBackup)
+  case tampered(TamperedBackup)
   /// The item with the account `migrates-but-unusable` arrives with this warning, on another or the same device.
   case warned(onSameDevice: Bool)
 
@@ -24,8 +24,8 @@ private enum TermSource {
     case changedByte
     case cutBlob
     case newVersion
-    case classKeyTakenOut
-    case foreignKeybag
+    case classKeyRemoved
+    case otherKeybag
     case brokenSeal
   }
 
@@ -37,10 +37,10 @@ private enum TermSource {
         self = .leftOut
       case .deviceBound: self = .planned(password: TestSetup.password, .replace)
       case .backupNotEncrypted: self = .planned(password: nil, .replace)
-      case .noClassKey: self = .forged(.classKeyTakenOut)
-      case .tagMismatch: self = .forged(.changedByte)
-      case .malformed: self = .forged(.cutBlob)
-      case .unsupportedVersion: self = .forged(.newVersion)
+      case .noClassKey: self = .tampered(.classKeyRemoved)
+      case .tagMismatch: self = .tampered(.changedByte)
+      case .malformed: self = .tampered(.cutBlob)
+      case .unsupportedVersion: self = .tampered(.newVersion)
       }
     case .change: self = .planned(password: TestSetup.password, .merge)
     case .warning(.migratesButUnusable): self = .warned(onSameDevice: false)
@@ -48,8 +48,8 @@ private enum TermSource {
     case .inferredSynchronizable: self = .planned(password: TestSetup.password, .merge)
     case .removed: self = .target(isRemoved: true)
     case .preserved: self = .target(isRemoved: false)
-    case .keybagMismatch: self = .forged(.foreignKeybag)
-    case .sealBroken: self = .forged(.brokenSeal)
+    case .keybagMismatch: self = .tampered(.otherKeybag)
+    case .sealBroken: self = .tampered(.brokenSeal)
     }
   }
 }
@@ -72,7 +72,7 @@ struct GlossaryTermCoverageTests {
     case .leftOut: try checkLeftOut(term)
     case .planned(let password, let policy): try checkPlanned(term, password, policy)
     case .target(let isRemoved): try checkTarget(isRemoved: isRemoved)
-    case .forged(let forgery): try check(forgery, gives: term)
+    case .tampered(let tampering): try check(tampering, gives: term)
     case .warned(let onSameDevice): try checkWarned(term, onSameDevice: onSameDevice)
     }
   }
@@ -94,8 +94,8 @@ struct GlossaryTermCoverageTests {
     let session = try source.openTestSession()
     defer { session.invalidate() }
     let report = try BackupExporter.prepare(session, password: nil).report
-    let left = report.leftOut.filter { [$0.identity.account, $0.identity.label].contains(term.id) }
-    #expect(left.compactMap(\.outcome.reason?.rawValue) == [term.id])
+    let excluded = report.leftOut.filter { [$0.identity.account, $0.identity.label].contains(term.id) }
+    #expect(excluded.compactMap(\.outcome.reason?.rawValue) == [term.id])
     let other = try target.openTestSession(.reading)
     defer { other.invalidate() }
     let plan = try Restorer.plan(SimulatedBackup(of: session, hasPassword: true), onto: other, policy: .merge)
@@ -112,8 +112,8 @@ struct GlossaryTermCoverageTests {
     if case .reason = term {
       #expect(plan.summary.byReason.contains { $0.key.rawValue == term.id && $0.value > 0 })
       // The names of this-device-only items are encrypted, so the position identifies the item.
-      let sealed = plan.decisions.filter { $0.outcome.reason?.rawValue == term.id }
-      #expect(sealed.allSatisfy { $0.outcome.fate == .staysBehind })
+      let decisions = plan.decisions.filter { $0.outcome.reason?.rawValue == term.id }
+      #expect(decisions.allSatisfy { $0.outcome.fate == .staysBehind })
       return
     }
     let decision = try plan.decision(term.id)
@@ -121,11 +121,11 @@ struct GlossaryTermCoverageTests {
     case .change(let change): #expect(decision.outcome == .migrates(change))
     default: #expect(decision.detail?.hasPrefix(term.id + ":") == true)
     }
-    let held = try KeychainSnapshot(session).items.filter { $0[.account] == .string(term.id) }
-    #expect(held.count == 1)
-    let secret = held.first?.secretBytes.map { String(decoding: $0, as: UTF8.self) }
+    let items = try KeychainSnapshot(session).items.filter { $0[.account] == .string(term.id) }
+    #expect(items.count == 1)
+    let secret = items.first?.secretBytes.map { String(decoding: $0, as: UTF8.self) }
     #expect(secret == (term == .change(.keepsExisting) ? "target" : "every-rule"))
-    if term == .inferredSynchronizable { #expect(held.first?.isSynchronizable == true) }
+    if term == .inferredSynchronizable { #expect(items.first?.isSynchronizable == true) }
   }
 
   private func checkTarget(isRemoved: Bool) throws {
@@ -134,29 +134,29 @@ struct GlossaryTermCoverageTests {
     defer { session.invalidate() }
     let plan = try session.restore(setup.open(path, password: TestSetup.password, on: session), policy: .replace)
     #expect(plan.removed.map(\.account) == ["removed"])
-    let held = try KeychainSnapshot(session).items
-    #expect(held.count { $0[.account] == .string("removed") } == 0)
-    let preserved = held.filter { $0[.account] == .string("preserved") }
+    let items = try KeychainSnapshot(session).items
+    #expect(items.count { $0[.account] == .string("removed") } == 0)
+    let preserved = items.filter { $0[.account] == .string("preserved") }
     #expect(
       Set(preserved.compactMap { $0.secretBytes.map { String(decoding: $0, as: UTF8.self) } })
         == ["put back", "never deleted", "synchronized"])
   }
 
-  private func check(_ forgery: TermSource.TamperedBackup, gives term: GlossaryTerm) throws {
+  private func check(_ tampering: TermSource.TamperedBackup, gives term: GlossaryTerm) throws {
     let tamperingWriter = TamperingWriter(setup: setup, password: TestSetup.password)
     let path = try tamperingWriter.backUp(source) { contents in
-      switch forgery {
+      switch tampering {
       case .changedByte: try contents.editEntries { $0[1].blob?[60] ^= 1 }
       case .cutBlob: try contents.editEntries { $0[1].blob = $0[1].blob.map { Array($0.prefix(20)) } }
       case .newVersion: try contents.editEntries { $0[1].blob?[0] = 99 }
-      case .classKeyTakenOut: contents.keybag.classKeys.removeAll { $0.keyClass == .whenUnlocked }
-      case .foreignKeybag: contents.keybag.uuid = [UInt8](repeating: 7, count: 16)
+      case .classKeyRemoved: contents.keybag.classKeys.removeAll { $0.keyClass == .whenUnlocked }
+      case .otherKeybag: contents.keybag.uuid = [UInt8](repeating: 7, count: 16)
       case .brokenSeal: break
       }
     }
     let session = try target.openTestSession(.reading)
     defer { session.invalidate() }
-    guard forgery != .brokenSeal else {
+    guard tampering != .brokenSeal else {
       try TamperingWriter.changeSeal(of: path)
       let error = try openingError { _ = try setup.open(path, password: TestSetup.password, on: session) }
       #expect(
@@ -167,7 +167,7 @@ struct GlossaryTermCoverageTests {
       )
       return
     }
-    guard forgery != .foreignKeybag else {
+    guard tampering != .otherKeybag else {
       let error = try openingError { _ = try setup.open(path, password: TestSetup.password, on: session) }
       #expect(error?.code == .keybagMismatch && error?.category == .damaged)
       return

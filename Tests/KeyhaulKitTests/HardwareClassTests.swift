@@ -12,18 +12,59 @@ import VirtualDevice
 @Suite("Class keys that are bound to two devices")
 struct HardwareClassTests {
   private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
+  /// Each class has two items, so that one can be damaged while the other proves the class.
+  private static let items = classes.flatMap {
+    [KeychainItem.password("\($0.rawValue) 1", $0), .password("\($0.rawValue) 2", $0)]
+  }
+
+  private struct Scenario: CustomStringConvertible {
+    let hasPassword: Bool
+    /// The classes whose keys are wrapped with the new phone's hardware key instead of the old phone's.
+    let targetClasses: Set<ProtectionClass>
+    /// The positions of the items with a damaged wrapped key.
+    let damaged: Set<Int>
+
+    /// The classes whose keys are wrapped with a hardware key.
+    var boundClasses: [ProtectionClass] { hasPassword ? TwoPhones.deviceOnly : HardwareClassTests.classes }
+    var provenClasses: [ProtectionClass] { boundClasses.filter(isProven) }
+    /// Whether the restore can tell that the new phone is the source device; `nil` if only some classes are proven.
+    var isSameDevice: Bool? {
+      provenClasses.count == boundClasses.count ? true : provenClasses.isEmpty ? false : nil
+    }
+    var description: String {
+      "of \(targetClasses.map(\.rawValue).sorted()), damaged \(damaged.sorted()), password \(hasPassword)"
+    }
+
+    /// Returns whether the new phone can decrypt one of the class's items.
+    private func isProven(_ protection: ProtectionClass) -> Bool {
+      let hasIntactItem = HardwareClassTests.items.indices.contains {
+        HardwareClassTests.items[$0].protection == protection && !damaged.contains($0)
+      }
+      return targetClasses.contains(protection) && hasIntactItem
+    }
+
+    /// Returns the expected outcome for an item, written without the planner's rules.
+    func outcome(at index: Int) -> MigrationPlan.Outcome {
+      let protection = HardwareClassTests.classes[index / 2]
+      if boundClasses.contains(protection), !isProven(protection) {
+        return .staysBehind(hasPassword || protection.isThisDeviceOnly ? .deviceBound : .backupNotEncrypted)
+      }
+      return damaged.contains(index) ? .unreadable(.tagMismatch) : .migrates(.new)
+    }
+  }
 
   /// Returns a keybag for a phone. All keybags have the same class keys and salts.
-  private func bag(_ password: String?, _ key: DeviceKey) throws -> UnlockedKeybag {
+  private func makeKeybag(_ password: String?, _ key: DeviceKey) throws -> UnlockedKeybag {
     try BackupKeybag.make(
       password: secret(password), deviceKey: key, rounds: 1, random: SeededRandomSource(seed: "two devices"))
   }
 
-  /// Returns the old phone's keybag, with the classes of `own` wrapped with the new phone's key.
-  private func mixed(_ own: Set<ProtectionClass>, _ sourceDeviceBag: Keybag, _ targets: Keybag) -> Keybag {
-    var mixed = sourceDeviceBag
-    for index in mixed.classKeys.indices where own.contains(where: { $0.keyClass == mixed.classKeys[index].keyClass }) {
-      mixed.classKeys[index] = targets.classKeys[index]
+  /// Returns the old phone's keybag, with some classes wrapped with the new phone's hardware key.
+  private func mixed(_ source: Keybag, withClasses classes: Set<ProtectionClass>, of target: Keybag) -> Keybag {
+    var mixed = source
+    for index in mixed.classKeys.indices
+    where classes.contains(where: { $0.keyClass == mixed.classKeys[index].keyClass }) {
+      mixed.classKeys[index] = target.classKeys[index]
     }
     return mixed
   }
@@ -36,82 +77,58 @@ struct HardwareClassTests {
     let old = try setup.phone("old-phone").openTestSession()
     let new = try setup.phone("new-phone").openTestSession()
     let bound = hasPassword ? TwoPhones.deviceOnly : Self.classes
-    // Each class has two items, so that one can be damaged while the other proves the class.
-    let items = Self.classes.flatMap {
-      [KeychainItem.password("\($0.rawValue) 1", $0), .password("\($0.rawValue) 2", $0)]
-    }
     let password = hasPassword ? TestSetup.password : nil
-    let sourceDeviceBag = try bag(password, old.deviceKey())
-    let sourceDeviceKeybag = sourceDeviceBag.keybag
-    let makersKeys = sourceDeviceBag.classKeys
-    let targetsBag = try bag(password, new.deviceKey()).keybag
-    let passcodeKey = try sourceDeviceKeybag.passcodeKey(password: secret(password) ?? Secret(utf8: ""))
+    let unlockedSource = try makeKeybag(password, old.deviceKey())
+    let sourceKeybag = unlockedSource.keybag
+    let sourceKeys = unlockedSource.classKeys
+    let targetKeybag = try makeKeybag(password, new.deviceKey()).keybag
+    let passcodeKey = try sourceKeybag.passcodeKey(password: secret(password) ?? Secret(utf8: ""))
+    // No damage, one item of a class, or both items of a class.
+    let damages: [Set<Int>] = [[]] + Self.classes.indices.flatMap { [[2 * $0], [2 * $0, 2 * $0 + 1]] }
     var count = 0
     for set in Cases.chosen(0..<(1 << bound.count), quick: 12) {
-      let own = Set(bound.indices.filter { set >> $0 & 1 == 1 }.map { bound[$0] })
-      let opened = try mixed(own, sourceDeviceKeybag, targetsBag).unlock(
+      let targetClasses = Set(bound.indices.filter { set >> $0 & 1 == 1 }.map { bound[$0] })
+      let targetKeys = try mixed(sourceKeybag, withClasses: targetClasses, of: targetKeybag).unlock(
         passcodeKey: passcodeKey.copy(), deviceKey: new.deviceKey())
-      // Damage no wrapped key, the first one of each class, or both of each class.
-      for damage in [[]] + Self.classes.flatMap({ [[($0, 1)], [($0, 1), ($0, 2)]] }) {
-        try check(items, own, damage, makersKeys, opened, bound: bound, hasPassword: hasPassword, on: new)
+      for damaged in damages {
+        let scenario = Scenario(hasPassword: hasPassword, targetClasses: targetClasses, damaged: damaged)
+        let file = KeychainBackupFile(keybagUUID: nil, entries: try entries(damaged: damaged, sourceKeys))
+        try check(try BackupItem.openAll(in: file, with: targetKeys), in: scenario, on: new)
         count += 1
       }
     }
     #expect(count == (hasPassword ? 8 : Cases.count(64, quick: 12)) * 13)
   }
 
-  private func check(
-    _ items: [KeychainItem], _ own: Set<ProtectionClass>, _ damage: [(ProtectionClass, Int)],
-    _ sourceDevice: ClassKeys, _ target: ClassKeys, bound: [ProtectionClass], hasPassword: Bool,
-    on session: DeviceSession
-  ) throws {
-    var damaged: Set<Int> = []
-    for (protection, number) in damage {
-      damaged.insert(try #require(Self.classes.firstIndex(of: protection)) * 2 + number - 1)
-    }
+  /// Returns the encrypted items, some with a damaged wrapped key.
+  private func entries(damaged: Set<Int>, _ sourceKeys: ClassKeys) throws -> [KeychainBackupFile.Entry] {
     let random = SeededRandomSource(seed: "items")
-    var entries: [KeychainBackupFile.Entry] = []
-    for (index, item) in items.enumerated() {
-      var blob = try sourceDevice.seal(item, as: .backup, random: random)
+    return try Self.items.enumerated().map { index, item in
+      var blob = try sourceKeys.seal(item, as: .backup, random: random)
       if damaged.contains(index) {
         blob = try ItemBlob(
           hasStaticIV: false, keyClass: blob.keyClass, wrappedKey: blob.wrappedKey.map { $0 ^ 1 },
           ciphertext: blob.ciphertext, tag: blob.tag)
       }
-      entries.append(KeychainBackupFile.Entry(kind: item.kind, blob: blob.serialized()))
+      return KeychainBackupFile.Entry(kind: item.kind, blob: blob.serialized())
     }
-    let archived = try BackupItem.openAll(in: KeychainBackupFile(keybagUUID: nil, entries: entries), with: target)
+  }
 
-    // The expected outcomes by hand: without a device wrap, with this device's wrap, and with the other device's.
-    func isProven(_ protection: ProtectionClass) -> Bool {
-      own.contains(protection) && damage.filter { $0.0 == protection }.count < 2
-    }
-    let expected = items.indices.map { index -> MigrationPlan.Outcome in
-      let protection = Self.classes[index / 2]
-      guard bound.contains(protection) else {
-        return damaged.contains(index) ? .unreadable(.tagMismatch) : .migrates(.new)
-      }
-      guard isProven(protection) else {
-        return .staysBehind(hasPassword || protection.isThisDeviceOnly ? .deviceBound : .backupNotEncrypted)
-      }
-      return damaged.contains(index) ? .unreadable(.tagMismatch) : .migrates(.new)
-    }
-    let proven = bound.filter(isProven)
-    let isSameDevice = proven.count == bound.count ? true : proven.isEmpty ? false : Bool?.none
-    let what = "of \(own.map(\.rawValue).sorted()), damaged \(damaged.sorted()), password \(hasPassword)"
-
+  /// Plans and restores the items, and compares both with the expected outcomes.
+  private func check(_ archived: [BackupItem], in scenario: Scenario, on session: DeviceSession) throws {
     try KeychainSnapshot.empty(session.device)
     let before = try KeychainSnapshot(session)
     let plan = MigrationPlanner.plan(
       archived, onto: try Restorer.targetRows(of: session), policy: .replace,
-      context: RestoreContext(backupHasPassword: hasPassword))
-    #expect(plan.decisions.map(\.outcome) == expected, "\(what)")
-    #expect(plan.isSameDevice == isSameDevice, "\(what)")
+      context: RestoreContext(backupHasPassword: scenario.hasPassword))
+    #expect(plan.decisions.map(\.outcome) == Self.items.indices.map(scenario.outcome), "\(scenario)")
+    #expect(plan.isSameDevice == scenario.isSameDevice, "\(scenario)")
     try Restorer.restore(plan, onto: session)
-    let check = PlanVerifier(plan, of: items, before: before, after: try KeychainSnapshot(session))
-    #expect(check.differences.isEmpty, "\(what)")
+    let verifier = PlanVerifier(plan, of: Self.items, before: before, after: try KeychainSnapshot(session))
+    #expect(verifier.differences.isEmpty, "\(scenario)")
     for decision in plan.decisions where decision.outcome.reason == .deviceBound {
-      #expect((decision.detail?.contains("Keyhaul cannot tell which") == true) == (isSameDevice == nil), "\(what)")
+      let isUncertain = decision.detail?.contains("Keyhaul cannot tell which") == true
+      #expect(isUncertain == (scenario.isSameDevice == nil), "\(scenario)")
     }
   }
 }

@@ -14,16 +14,16 @@ struct IdentityTests {
     let vectors = try TestVectors.certificates()
     let certificates = try vectors["certificates"].elements
     let keys = try vectors["keys"].elements
-    let found = try #require(try certificates.first { try $0["name"].string == certificate })
-    let pair = try #require(try keys.first { try $0["name"].string == key })
-    let bytes = try pair["private_hex"].bytes
+    let certificateVector = try #require(try certificates.first { try $0["name"].string == certificate })
+    let keyVector = try #require(try keys.first { try $0["name"].string == key })
+    let bytes = try keyVector["private_hex"].bytes
     return (
-      KeychainItem(try CertificateAttributes(der: found["der_hex"].bytes)),
+      KeychainItem(try CertificateAttributes(der: certificateVector["der_hex"].bytes)),
       KeychainItem(try KeyMaterial(parsing: SensitiveBytes(copying: bytes)))
     )
   }
 
-  private func halves(of session: DeviceSession) throws -> (certificates: [KeychainItem], keys: [KeychainItem]) {
+  private func identityItems(of session: DeviceSession) throws -> (certificates: [KeychainItem], keys: [KeychainItem]) {
     (
       try session.find(ItemQuery(kind: .certificate, wantsSecret: true)).items.map(\.item),
       try session.find(ItemQuery(kind: .key, wantsSecret: true)).items.map(\.item)
@@ -39,47 +39,47 @@ struct IdentityTests {
   func survives(certificate: String, key: String) throws {
     let setup = try TestSetup()
     let old = try setup.phone("old-phone", passcode: "123456")
-    let made = try identity(certificate, key)
+    let original = try identity(certificate, key)
     let session = try old.openTestSession()
-    try session.add(made.certificate)
-    try session.add(made.key)
+    try session.add(original.certificate)
+    try session.add(original.key)
     session.invalidate()
     let path = try setup.backUp(old, password: TestSetup.password)
 
     let new = try setup.phone("new-phone").openTestSession()
     defer { new.invalidate() }
     try new.restore(setup.open(path, password: TestSetup.password, on: new))
-    let arrived = try halves(of: new)
-    #expect(arrived.certificates.count == 1 && arrived.keys.count == 1)
-    #expect(arrived.certificates[0].isIdentity(with: arrived.keys[0]))
-    #expect(arrived.certificates[0].secretBytes == made.certificate.secretBytes)
-    #expect(arrived.keys[0].secretBytes == made.key.secretBytes)
+    let restored = try identityItems(of: new)
+    #expect(restored.certificates.count == 1 && restored.keys.count == 1)
+    #expect(restored.certificates[0].isIdentity(with: restored.keys[0]))
+    #expect(restored.certificates[0].secretBytes == original.certificate.secretBytes)
+    #expect(restored.keys[0].secretBytes == original.key.secretBytes)
   }
 
   @Test("A this-device-only key stays behind, so the certificate is not an identity")
-  func half() throws {
+  func keyStaysBehind() throws {
     let setup = try TestSetup()
     let old = try setup.phone("old-phone", passcode: "123456")
-    let made = try identity("RSA, printable names", "RSA 2048")
-    var key = made.key
+    let original = try identity("RSA, printable names", "RSA 2048")
+    var key = original.key
     key.protection = .afterFirstUnlockThisDeviceOnly
     let session = try old.openTestSession()
-    try session.add(made.certificate)
+    try session.add(original.certificate)
     try session.add(key)
     session.invalidate()
     let path = try setup.backUp(old, password: TestSetup.password)
 
     let new = try setup.phone("new-phone").openTestSession()
     try new.restore(setup.open(path, password: TestSetup.password, on: new))
-    let arrived = try halves(of: new)
-    #expect(arrived.certificates.count == 1 && arrived.keys.isEmpty)
+    let restored = try identityItems(of: new)
+    #expect(restored.certificates.count == 1 && restored.keys.isEmpty)
     new.invalidate()
 
     let same = try old.openTestSession()
     defer { same.invalidate() }
     try same.erase()
     try same.restore(setup.open(path, password: TestSetup.password, on: same))
-    let back = try halves(of: same)
-    #expect(back.certificates[0].isIdentity(with: try #require(back.keys.first)))
+    let restoredToSource = try identityItems(of: same)
+    #expect(restoredToSource.certificates[0].isIdentity(with: try #require(restoredToSource.keys.first)))
   }
 }

@@ -34,25 +34,25 @@ struct SecretDescriptionTests {
   private static let planted = "planted-SECRET-4711"
 
   /// Returns all descriptions of a value that Swift can print.
-  private func prints(_ value: Any) -> String {
+  private func descriptions(of value: Any) -> String {
     var text = String(describing: value) + "\n" + String(reflecting: value) + "\n"
     dump(value, to: &text)
     return text
   }
 
-  private func finds(_ text: String) -> Bool {
+  private func containsSecret(_ text: String) -> Bool {
     let bytes = Array(Self.planted.utf8)
-    let list = bytes.map { "\($0)" }.joined(separator: ", ")
+    let commaSeparated = bytes.map { "\($0)" }.joined(separator: ", ")
     // `dump` writes each element of an array on its own line.
     let lines = text.split(separator: "\n").map { $0.drop { " -▿".contains($0) } }.joined(separator: ",")
     let column = bytes.map { "\($0)" }.joined(separator: ",")
-    return text.contains(Self.planted) || text.contains(list) || lines.contains(column)
+    return text.contains(Self.planted) || text.contains(commaSeparated) || lines.contains(column)
   }
 
   @Test("No description of a plan, item, report or error contains a secret")
   func everything() throws {
-    #expect(finds(prints(Self.planted)))
-    #expect(finds(prints(Array(Self.planted.utf8))))
+    #expect(containsSecret(descriptions(of: Self.planted)))
+    #expect(containsSecret(descriptions(of: Array(Self.planted.utf8))))
     let setup = try TestSetup(seed: "printed")
     let phone = try setup.phone("phone", passcode: "1234")
     let session = try phone.openTestSession()
@@ -60,26 +60,26 @@ struct SecretDescriptionTests {
       ProtectionClass.allCases.map { KeychainItem.password($0.rawValue, $0).with(secret: Self.planted) }
         + [.password("own", group: "lockdown-identities").with(secret: Self.planted)])
     let prepared = try BackupExporter.prepare(session, password: secret(TestSetup.password), rounds: 1)
-    #expect(!finds(prints(prepared.report)))
-    #expect(!finds(prints(prepared.contents)))
+    #expect(!containsSecret(descriptions(of: prepared.report)))
+    #expect(!containsSecret(descriptions(of: prepared.contents)))
     let (path, destination) = setup.destination("printed", .tar)
     _ = try prepared.write(to: destination)
     let archive = try setup.open(path, password: TestSetup.password, on: session)
     #expect(archive.items.allSatisfy { $0.item?.secretBytes == Array(Self.planted.utf8) })
-    #expect(!finds(prints(archive.items)))
-    #expect(!finds(prints(archive)))
+    #expect(!containsSecret(descriptions(of: archive.items)))
+    #expect(!containsSecret(descriptions(of: archive)))
     for policy in ExistingItemPolicy.allCases {
       let plan = try Restorer.plan(archive, onto: session, policy: policy)
-      #expect(!finds(prints(plan)))
+      #expect(!containsSecret(descriptions(of: plan)))
       let rows = try Restorer.targetRows(of: session)
       #expect(rows.count == 8)
-      #expect(!finds(prints(rows)))
+      #expect(!containsSecret(descriptions(of: rows)))
       let stale = MigrationPlan(plan, policy: .replace, removedRowCount: 99)
       let error = try #require(try migrationError { try Restorer.restore(stale, onto: session) })
-      #expect(!finds(prints(error)))
+      #expect(!containsSecret(descriptions(of: error)))
     }
     let wrong = try #require(try openingError { _ = try setup.open(path, password: Self.planted, on: session) })
-    #expect(!finds(prints(wrong)))
+    #expect(!containsSecret(descriptions(of: wrong)))
     #expect(wrong.description == "\(wrong.summary): \(wrong.reason)")
   }
 }

@@ -17,7 +17,7 @@ struct ItemExplainerTests {
     path = try phones.setup.backUp(phones.old, password: TestSetup.password)
   }
 
-  private func finder(_ account: String, index: Int? = nil) -> ItemExplainer {
+  private func explainer(_ account: String, index: Int? = nil) -> ItemExplainer {
     ItemExplainer(
       .init(ItemQuery(attributes: [.account: .string(account)]), index: index) {
         $0[.account]?.stringValue == account
@@ -30,7 +30,8 @@ struct ItemExplainerTests {
     defer { target.invalidate() }
     let archive = try phones.setup.open(path, password: TestSetup.password, on: target)
     let plan = try Restorer.plan(archive, onto: target, policy: .replace)
-    let explanations = try finder("ak").explanations(in: archive, named: "b", sourceDevice: nil, onto: (target, plan))
+    let explanations = try explainer("ak").explanations(
+      in: archive, named: "b", sourceDevice: nil, onto: (target, plan))
     let explanation = try #require(explanations.first)
     #expect(
       explanations.count == 1 && explanation.location == .archive(index: 0) && explanation.identity.account == "ak")
@@ -38,14 +39,15 @@ struct ItemExplainerTests {
   }
 
   @Test("A position outside of the backup is refused")
-  func places() throws {
+  func invalidPositions() throws {
     let archive = try phones.setup.open(path, password: TestSetup.password, on: nil)
     let count = archive.items.count
-    let last = try finder("aku", index: count - 1).explanations(in: archive, named: "b", sourceDevice: nil, onto: nil)
+    let last = try explainer("aku", index: count - 1).explanations(
+      in: archive, named: "b", sourceDevice: nil, onto: nil)
     #expect(last.count <= 1)
     for index in [-1, count] {
       let error = try migrationError {
-        _ = try finder("ak", index: index).explanations(in: archive, named: "b", sourceDevice: nil, onto: nil)
+        _ = try explainer("ak", index: index).explanations(in: archive, named: "b", sourceDevice: nil, onto: nil)
       }
       #expect(error?.code == .noSuchItem && error?.category == .usage)
       #expect(error?.reason == "b has \(count) items, counted from 0")
@@ -65,26 +67,27 @@ struct ItemExplainerTests {
     try target.insertUnchanged(.password("own", .whenUnlocked))
     let archive = try phones.setup.open(path, password: TestSetup.password, on: target)
     let plan = try Restorer.plan(archive, onto: target, policy: .replace)
-    func place(_ account: String) throws -> ItemExplanation.Location? {
-      try finder(account).explanations(in: archive, named: "b", sourceDevice: sourceDevice, onto: (target, plan)).first?
+    func location(of account: String) throws -> ItemExplanation.Location? {
+      try explainer(account).explanations(in: archive, named: "b", sourceDevice: sourceDevice, onto: (target, plan))
+        .first?
         .location
     }
-    #expect(try place("later") == .missing(from: sourceDevice.name, rule: nil))
-    #expect(try place("never") == .missing(from: sourceDevice.name, rule: .passcodeOnly))
-    #expect(try place("own") == .targetOnly(isRemoved: true))
-    #expect(try place("nobody") == nil)
+    #expect(try location(of: "later") == .missing(from: sourceDevice.name, rule: nil))
+    #expect(try location(of: "never") == .missing(from: sourceDevice.name, rule: .passcodeOnly))
+    #expect(try location(of: "own") == .targetOnly(isRemoved: true))
+    #expect(try location(of: "nobody") == nil)
   }
 
   @Test("The explanation for a device is the same as for a backup made now")
   func device() throws {
-    let held = try phones.old.openTestSession()
-    defer { held.invalidate() }
-    let explanations = try finder("aku").explanations(on: held, onto: nil, policy: .replace)
+    let session = try phones.old.openTestSession()
+    defer { session.invalidate() }
+    let explanations = try explainer("aku").explanations(on: session, onto: nil, policy: .replace)
     let explanation = try #require(explanations.first)
     #expect(explanations.count == 1 && explanation.identity.account == "aku")
     #expect(
       explanation.restoreOutcomes[RestoreScenario(hasPassword: true, onSameDevice: false)] == .staysBehind(.deviceBound)
     )
-    #expect(try finder("nobody").explanations(on: held, onto: nil, policy: .replace).isEmpty)
+    #expect(try explainer("nobody").explanations(on: session, onto: nil, policy: .replace).isEmpty)
   }
 }

@@ -35,14 +35,14 @@ struct LargeBackupTests {
     let session = try phone(setup)
     let prepared = try prepare(session)
     #expect(prepared.contents.keychain.isInFile)
-    var held = prepared.contents
-    held.keychain = SealedKeychain(try held.keychainFile)
+    var inMemory = prepared.contents
+    inMemory.keychain = SealedKeychain(try inMemory.keychainFile)
     let random = { SeededRandomSource(seed: "files") }
     let (path, destination) = setup.destination("spooled", .tar)
     _ = try prepared.write(to: destination, random: random())
     _ = try BackupWriter().write(
-      held, keys: prepared.keys, random: random(), to: .file(setup.directory.path("held.tar"), .tar))
-    #expect(try setup.directory.read("spooled.tar") == setup.directory.read("held.tar"))
+      inMemory, keys: prepared.keys, random: random(), to: .file(setup.directory.path("memory.tar"), .tar))
+    #expect(try setup.directory.read("spooled.tar") == setup.directory.read("memory.tar"))
 
     let archive = try setup.open(path, password: TestSetup.password, on: session)
     #expect(

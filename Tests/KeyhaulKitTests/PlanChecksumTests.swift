@@ -17,21 +17,21 @@ struct PlanChecksumTests {
   private func file(_ text: String) throws -> PlanFile { try PlanFile(parsing: Array(text.utf8)) }
 
   /// Returns the text with its checksum, which this test computes without the library.
-  private func resealed(_ text: String) throws -> String {
-    let place = try #require(text.ranges(of: /sha256:[0-9a-f]{64}"\n}\n$/).last)
-    let digits = text.index(place.lowerBound, offsetBy: 7)..<text.index(place.upperBound, offsetBy: -4)
+  private func withChecksum(_ text: String) throws -> String {
+    let range = try #require(text.ranges(of: /sha256:[0-9a-f]{64}"\n}\n$/).last)
+    let digits = text.index(range.lowerBound, offsetBy: 7)..<text.index(range.upperBound, offsetBy: -4)
     let covered = Array(text[..<digits.lowerBound].utf8) + Array(text[digits.upperBound...].utf8)
     return try text.replacingCharacters(in: digits, with: Digest.sha256(covered).hex)
   }
 
   @Test("The checksum is the last member and covers every byte except its own digits")
-  func fits() throws {
+  func matches() throws {
     let saved = try text(PlanDocument.sample())
     #expect(PlanDocument.sample().json["checksum"] == nil)
     #expect(saved.contains(/,\n  "checksum": "sha256:[0-9a-f]{64}"\n}\n$/))
     #expect(try file(saved).obstacle == nil && file(saved).document == PlanDocument.sample())
-    #expect(try resealed(saved) == saved)
-    #expect(try file("\u{FEFF}" + saved).obstacle == nil, "a byte order mark changes nothing of the plan")
+    #expect(try withChecksum(saved) == saved)
+    #expect(try file("\u{FEFF}" + saved).obstacle == nil, "a byte order mark does not change the plan")
     #expect(try file(PlanDocument.sample().json.text()).obstacle == "it has no checksum")
   }
 
@@ -47,7 +47,7 @@ struct PlanChecksumTests {
       }
       let saved = String(decoding: portions.joined(), as: UTF8.self)
       #expect(portions.count > 4 && portions.allSatisfy { $0.count < 50_000 })
-      #expect(try resealed(saved) == saved && saved == text(plan))
+      #expect(try withChecksum(saved) == saved && saved == text(plan))
       #expect(try file(saved).document == plan && file(saved).obstacle == nil)
     }
   }
@@ -86,7 +86,7 @@ struct PlanChecksumTests {
       let other = try text(edited).replacing(/"checksum": "[^"]*"/, with: { _ in checksum.output })
       #expect(other != saved)
       #expect(try file(other).obstacle == PlanFile.wrongChecksum, "edit \(number)")
-      #expect(try file(resealed(other)).obstacle == nil || edited.source.kind == .device, "edit \(number)")
+      #expect(try file(withChecksum(other)).obstacle == nil || edited.source.kind == .device, "edit \(number)")
     }
   }
 
@@ -113,7 +113,7 @@ struct PlanChecksumTests {
     }
   }
 
-  static let additions: [(old: String, new: String, place: String)] = [
+  static let additions: [(old: String, new: String, reason: String)] = [
     ("{\n  \"format\"", "{\n  \"note\": \"mine\",\n  \"format\"", "note is not known"),
     ("\"index\": 0,", "\"index\": 0,\n      \"zzz\": 1,", "items[0].zzz is not known"),
     ("\"kind\": \"archive\",", "\"kind\": \"archive\", \"x\": {},", "source.x is not known"),
@@ -128,19 +128,20 @@ struct PlanChecksumTests {
   @Test("An added member breaks the checksum, and is refused even with a matching checksum")
   func additions() throws {
     let saved = try text(PlanDocument.sample())
-    for (old, new, place) in Self.additions {
+    for (old, new, reason) in Self.additions {
       let edited = saved.replacing(old, with: new, maxReplacements: 1)
       #expect(edited != saved, "\(old)")
       let stale = #expect(throws: KeyhaulError.self) { try file(edited) }
       #expect(stale?.code == .stalePlan && stale?.reason == PlanFile.wrongChecksum)
-      let refused = #expect(throws: KeyhaulError.self) { try file(resealed(edited)) }
-      #expect(refused?.code == .malformedPlan && refused?.reason == place, "\(refused?.reason ?? "read")")
+      let refused = #expect(throws: KeyhaulError.self) { try file(withChecksum(edited)) }
+      #expect(refused?.code == .malformedPlan && refused?.reason == reason, "\(refused?.reason ?? "read")")
     }
-    let twice = saved.replacing("{\n  \"format\"", with: "{\n  \"made\": \"now\",\n  \"format\"", maxReplacements: 1)
-    #expect(throws: KeyhaulError.self) { try file(resealed(twice)) }
+    let duplicate = saved.replacing(
+      "{\n  \"format\"", with: "{\n  \"made\": \"now\",\n  \"format\"", maxReplacements: 1)
+    #expect(throws: KeyhaulError.self) { try file(withChecksum(duplicate)) }
   }
 
-  @Test("The checksum of an earlier version does not match, and the error says so")
+  @Test("The checksum of an earlier version does not match, and the error explains it")
   func earlier() throws {
     // The earlier format had a checksum of only the values.
     let digits = String(repeating: "6a", count: 32)

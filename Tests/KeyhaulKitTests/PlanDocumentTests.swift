@@ -86,9 +86,9 @@ struct PlanDocumentTests {
   @Test("A plan document survives encoding and decoding", arguments: [true, false, nil])
   func roundTrip(_ sameDevice: Bool?) throws {
     let original = PlanDocument.sample(sameDevice: sameDevice)
-    let back = try PlanFile(parsing: PlanFile.bytes(of: original)).document
-    #expect(back == original)
-    #expect(back.difference(from: original) == nil)
+    let decoded = try PlanFile(parsing: PlanFile.bytes(of: original)).document
+    #expect(decoded == original)
+    #expect(decoded.difference(from: original) == nil)
   }
 
   @Test("The reader refuses missing members and members of another type")
@@ -97,12 +97,12 @@ struct PlanDocumentTests {
     for (member, value) in [("items", nil), ("policy", "overwrite"), ("summary", nil), ("target", [:])]
       as [(String, Any?)]
     {
-      let kept = root[member]
+      let original = root[member]
       root[member] = value
       let data = try JSONSerialization.data(withJSONObject: root)
       let error = #expect(throws: KeyhaulError.self) { try PlanFile(parsing: Array(data)) }
       #expect(error?.code == .malformedPlan)
-      root[member] = kept
+      root[member] = original
     }
   }
 }
@@ -123,33 +123,34 @@ struct PlanSchemaTests {
     let schema = try #require(
       try JSONSerialization.jsonObject(with: Data(contentsOf: Self.url)) as? Object)
     let definitions = try #require(schema["$defs"] as? Object)
-    var full = PlanDocument.sample()
-    full.redacted = true
-    full.dump = .init(form: "objection", sentence: "not encrypted", unknown: ["who"])
-    full.target.isHypothetical = true
-    full.removedOnlyCopies = 1
-    full.findings = [.init(.versionMissing)]
-    var bare = PlanDocument.sample()
-    bare.source = .init(
+    var complete = PlanDocument.sample()
+    complete.redacted = true
+    complete.dump = .init(form: "objection", sentence: "not encrypted", unknown: ["who"])
+    complete.target.isHypothetical = true
+    complete.removedOnlyCopies = 1
+    complete.findings = [.init(.versionMissing)]
+    var minimal = PlanDocument.sample()
+    minimal.source = .init(
       kind: .device, name: "x", device: nil, made: nil, deviceName: nil, encrypted: false, digest: "sha256:")
-    let whole = try object(String(decoding: PlanFile.bytes(of: full), as: UTF8.self))
-    let least = try object(bare.json.text())
+    let completeJSON = try object(String(decoding: PlanFile.bytes(of: complete), as: UTF8.self))
+    let minimalJSON = try object(minimal.json.text())
 
-    func check(_ definition: Object?, _ most: [Object], _ least: [Object], _ name: String) {
-      let known = Set((definition?["properties"] as? Object ?? [:]).keys)
+    func check(_ definition: Object?, complete: [Object], minimal: [Object], _ name: String) {
+      let properties = Set((definition?["properties"] as? Object ?? [:]).keys)
       let required = Set(definition?["required"] as? [String] ?? [])
-      #expect(!known.isEmpty && known == most.reduce(into: Set()) { $0.formUnion($1.keys) }, "\(name)")
-      for object in least { #expect(required.isSubset(of: object.keys), "\(name)") }
+      #expect(!properties.isEmpty && properties == complete.reduce(into: Set()) { $0.formUnion($1.keys) }, "\(name)")
+      for object in minimal { #expect(required.isSubset(of: object.keys), "\(name)") }
     }
-    let items = try #require(whole["items"] as? [Object])
-    check(schema, [whole], [least], "plan")
+    let items = try #require(completeJSON["items"] as? [Object])
+    check(schema, complete: [completeJSON], minimal: [minimalJSON], "plan")
     for name in ["source", "target", "summary"] {
-      let most = try #require(whole[name] as? Object)
-      check(definitions[name] as? Object, [most], [try #require(least[name] as? Object)], name)
+      let object = try #require(completeJSON[name] as? Object)
+      check(
+        definitions[name] as? Object, complete: [object], minimal: [try #require(minimalJSON[name] as? Object)], name)
     }
-    check(definitions["item"] as? Object, items, items, "item")
-    let removed = try #require(whole["removed"] as? [Object])
-    check(definitions["identity"] as? Object, removed, removed, "identity")
+    check(definitions["item"] as? Object, complete: items, minimal: items, "item")
+    let removed = try #require(completeJSON["removed"] as? [Object])
+    check(definitions["identity"] as? Object, complete: removed, minimal: removed, "identity")
   }
 
 }
@@ -207,18 +208,18 @@ struct PlanDifferenceTests {
   }
 
   @Test("Plans are equal if only one has the name of an encrypted item")
-  func sealedNames() {
-    var named = now
-    named.items[2].identity.account = nil
-    var sealed = now
+  func encryptedNames() {
+    var unnamed = now
+    unnamed.items[2].identity.account = nil
+    var encrypted = now
     for index in [2, 3] {
-      sealed.items[index].identity = PlanDocument.Identity(
+      encrypted.items[index].identity = PlanDocument.Identity(
         ItemDescriptor(undecryptable: index == 2 ? .genericPassword : .key))
     }
-    #expect(sealed.difference(from: now) == nil && now.difference(from: sealed) == nil)
-    sealed.items[2].identity.kind = "key"
-    #expect(sealed.difference(from: now) == "the decision on item 2 is different now")
-    #expect(named.difference(from: now) == "the decision on item 2 is different now")
+    #expect(encrypted.difference(from: now) == nil && now.difference(from: encrypted) == nil)
+    encrypted.items[2].identity.kind = "key"
+    #expect(encrypted.difference(from: now) == "the decision on item 2 is different now")
+    #expect(unnamed.difference(from: now) == "the decision on item 2 is different now")
   }
 
   @Test("Plans differ after any change of the removed items")

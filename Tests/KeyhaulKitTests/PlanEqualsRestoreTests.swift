@@ -19,7 +19,7 @@ private enum SampleContents {
   }
   static let older = plain.map { $0.with(secret: "older").dated(900) }
   static let newer = plain.map { $0.with(secret: "newer").dated(1100) }
-  static let rival = plain.map { $0.with(secret: "rival") }
+  static let otherSecret = plain.map { $0.with(secret: "rival") }
   static let synced = plain.prefix(3).map { $0.with([.synchronizable: .integer(1)]) }
   static let syncedNewer = synced.map { $0.with(secret: "newer").dated(1100) }
   static let tombstones = synced.map { item in
@@ -52,13 +52,13 @@ private enum SampleContents {
   static let protectedNewer = protected.map { $0.with(secret: "newer").dated(1200) }
   static let safari = ["anna", "ben"].map { KeychainItem.oldSafariPassword($0) }
   static let safariSynced = safari.map { $0.with([.synchronizable: .integer(1)]).with(secret: "synced").dated(1100) }
-  static let outsiders: [KeychainItem] = [
+  static let excluded: [KeychainItem] = [
     .password("token", attributes: [.tokenID: .string("com.apple.setoken")]),
     .password("shared", attributes: [.sharingGroup: .string("g")]),
     .password("passcode", .whenPasscodeSetThisDeviceOnly),
     .password("guarded", attributes: [.accessControl: .dictionary(["od": .string("cpo")])]), .password("ordinary"),
   ]
-  static let chains: [KeychainItem] =
+  static let duplicates: [KeychainItem] =
     [1000, 1100, 1200].map { .password("up", at: $0).with(secret: "up \($0)") }
     + [1200, 1100, 1000].map { .password("down", at: $0).with(secret: "down \($0)") }
     + ["x", "y", "z", "x"].map { .password("level").with(secret: $0) }
@@ -74,17 +74,18 @@ private enum SampleContents {
   ]
 
   static let archives: [(name: String, items: [KeychainItem])] = [
-    ("plain", plain), ("older", older), ("newer", newer), ("rival", rival), ("synced", synced + syncedNewer.prefix(1)),
+    ("plain", plain), ("older", older), ("newer", newer), ("rival", otherSecret),
+    ("synced", synced + syncedNewer.prefix(1)),
     ("tombstones", tombstones + plain.prefix(2)), ("system", systemBound), ("unbound", systemUnbound),
-    ("protected", protectedNewer), ("safari", safari), ("outsiders", outsiders), ("chains", chains),
-    ("users", otherUsers), ("faulty", faulty), ("everything", plain + systemUnbound + safari + tombstones + chains),
+    ("protected", protectedNewer), ("safari", safari), ("outsiders", excluded), ("chains", duplicates),
+    ("users", otherUsers), ("faulty", faulty), ("everything", plain + systemUnbound + safari + tombstones + duplicates),
   ]
   static let targets: [(name: String, items: [KeychainItem])] = [
     ("empty", []), ("plain", plain), ("older", older), ("newer", newer), ("synced", syncedNewer),
     ("tombstones", tombstones), ("system", systemBound + protected), ("unbound", systemUnbound + protectedNewer),
-    ("safari", safari + safariSynced), ("outsiders", outsiders.filter { $0[.accessControl] == nil }),
-    ("chains", [chains[1], chains[7], chains[10]]), ("users", otherUsers), ("faulty", faulty),
-    ("everything", newer + systemBound + protected + safariSynced + tombstones + [chains[1]]),
+    ("safari", safari + safariSynced), ("outsiders", excluded.filter { $0[.accessControl] == nil }),
+    ("chains", [duplicates[1], duplicates[7], duplicates[10]]), ("users", otherUsers), ("faulty", faulty),
+    ("everything", newer + systemBound + protected + safariSynced + tombstones + [duplicates[1]]),
   ]
 }
 
@@ -94,26 +95,26 @@ private final class RestoreFixture {
   let sourceDevice: DeviceSession
   let other: DeviceSession
   let syncing: DeviceSession
-  let makersKeys: ClassKeys
-  let othersKeys: ClassKeys
+  let sourceKeys: ClassKeys
+  let otherKeys: ClassKeys
 
   init(seed: String) throws {
     setup = try TestSetup(seed: seed)
-    sourceDevice = try setup.phone("maker", passcode: "1111").openTestSession()
+    sourceDevice = try setup.phone("source", passcode: "1111").openTestSession()
     other = try setup.phone("other", passcode: "2222").openTestSession()
     syncing = try setup.phone("syncing", passcode: "3333", syncing: true).openTestSession()
     let bag = try BackupKeybag.make(
       password: secret(TestSetup.password), deviceKey: sourceDevice.deviceKey(), rounds: 1,
       random: SeededRandomSource(seed: seed))
-    makersKeys = try bag.keybag.unlock(password: secret(TestSetup.password), deviceKey: sourceDevice.deviceKey())
-    othersKeys = try bag.keybag.unlock(password: secret(TestSetup.password), deviceKey: other.deviceKey())
+    sourceKeys = try bag.keybag.unlock(password: secret(TestSetup.password), deviceKey: sourceDevice.deviceKey())
+    otherKeys = try bag.keybag.unlock(password: secret(TestSetup.password), deviceKey: other.deviceKey())
   }
 
   /// Returns the entries of a backup. An entry of class 12, which no keybag has, is encrypted with the key of class 6.
   func entries(_ items: [KeychainItem]) throws -> [KeychainBackupFile.Entry] {
     try items.map { item in
       let keyClass = item.protection.map(\.keyClass) ?? .whenUnlocked
-      let blob = try makersKeys.seal(
+      let blob = try sourceKeys.seal(
         item.derDictionary(), keyClass: keyClass == .whenPasscodeSetThisDeviceOnly ? .whenUnlocked : keyClass,
         as: .backup, random: setup.environment.random)
       return KeychainBackupFile.Entry(kind: item.kind, blob: blob.serialized())
@@ -123,7 +124,7 @@ private final class RestoreFixture {
   func open(_ entries: [KeychainBackupFile.Entry], on session: DeviceSession) throws -> [BackupItem] {
     let file = KeychainBackupFile(keybagUUID: nil, entries: entries)
     return session === sourceDevice
-      ? try BackupItem.openAll(in: file, with: makersKeys) : try BackupItem.openAll(in: file, with: othersKeys)
+      ? try BackupItem.openAll(in: file, with: sourceKeys) : try BackupItem.openAll(in: file, with: otherKeys)
   }
 
   func plan(
@@ -141,25 +142,25 @@ struct PlanEqualsRestoreTests {
     "Plan and restore agree for every backup, target and policy (900 combinations, 300 in a quick run)",
     arguments: ExistingItemPolicy.allCases)
   func matrix(_ policy: ExistingItemPolicy) throws {
-    let bench = try RestoreFixture(seed: "matrix \(policy)")
+    let fixture = try RestoreFixture(seed: "matrix \(policy)")
     let total = SampleContents.archives.count * (2 * SampleContents.targets.count + 2)
     #expect(total == 450)
     let chosen = Set(Cases.chosen(0..<total, quick: 150))
     var count = 0
-    var seen: Set<MigrationPlan.Outcome> = []
+    var outcomes: Set<MigrationPlan.Outcome> = []
     for archive in SampleContents.archives {
-      let entries = try bench.entries(archive.items)
-      for session in [bench.sourceDevice, bench.other, bench.syncing] {
-        let items = try bench.open(entries, on: session)
+      let entries = try fixture.entries(archive.items)
+      for session in [fixture.sourceDevice, fixture.other, fixture.syncing] {
+        let items = try fixture.open(entries, on: session)
         // The source device can decrypt everything, so two of its states are enough.
         for target in SampleContents.targets
-        where session !== bench.sourceDevice || ["plain", "everything"].contains(target.name) {
+        where session !== fixture.sourceDevice || ["plain", "everything"].contains(target.name) {
           defer { count += 1 }
           guard chosen.contains(count) else { continue }
           try KeychainSnapshot.empty(session.device)
           try session.insertUnchanged(target.items.filter { (try? IncomingItem($0)) != nil })
           let before = try KeychainSnapshot(session)
-          let plan = try bench.plan(items, onto: session, policy)
+          let plan = try fixture.plan(items, onto: session, policy)
           #expect(plan.decisions.map(\.index) == Array(archive.items.indices))
           do {
             try Restorer.restore(plan, onto: session)
@@ -170,27 +171,27 @@ struct PlanEqualsRestoreTests {
           let check = PlanVerifier(plan, of: archive.items, before: before, after: try KeychainSnapshot(session))
           #expect(
             check.differences.isEmpty, "\(archive.name) onto \(session.name) with \(target.name), \(policy)")
-          seen.formUnion(plan.decisions.map(\.outcome))
+          outcomes.formUnion(plan.decisions.map(\.outcome))
         }
       }
     }
     #expect(count == total)
     // Every case must occur.
     let changes = MigrationPlan.Change.allCases.map { MigrationPlan.Outcome.migrates($0) }
-    #expect(seen.isSuperset(of: changes))
+    #expect(outcomes.isSuperset(of: changes))
     let reasons: [Reason] = [
       .deviceBound, .hardwareKey, .sharedGroup, .systemBound, .needsAuthentication, .deleted,
     ]
-    #expect(seen.isSuperset(of: reasons.map { MigrationPlan.Outcome.staysBehind($0) }))
+    #expect(outcomes.isSuperset(of: reasons.map { MigrationPlan.Outcome.staysBehind($0) }))
   }
 
   @Test(
     "Plan and restore agree for 1,000 random backups and phones (100 in a quick run)", arguments: [UInt64(1), 2])
-  func random(half: UInt64) throws {
-    let bench = try RestoreFixture(seed: "random \(half)")
+  func random(part: UInt64) throws {
+    let fixture = try RestoreFixture(seed: "random \(part)")
     for round in 0..<UInt64(Cases.count(500, quick: 50)) {
-      let story = try RandomRestores(seed: half << 32 | round, bench)
-      #expect(story.differences.isEmpty, "seed \(half << 32 | round)")
+      let restores = try RandomRestores(seed: part << 32 | round, fixture)
+      #expect(restores.differences.isEmpty, "seed \(part << 32 | round)")
     }
   }
 
@@ -198,12 +199,12 @@ struct PlanEqualsRestoreTests {
   /// these are 50,000.
   @Test("Plan and restore agree for 49,000 random cases (2,100 in a quick run)", arguments: UInt64(0)..<7)
   func manyRandom(part: UInt64) throws {
-    let bench = try RestoreFixture(seed: "many \(part)")
+    let fixture = try RestoreFixture(seed: "many \(part)")
     let cases = Cases.count(1_000, quick: 300)
     for round in 0..<UInt64(Cases.count(7, quick: 1)) {
-      let story = try RandomRestores(seed: 3 << 32 | part << 16 | round, cases: cases, bench)
-      #expect(story.differences.isEmpty, "part \(part), round \(round)")
-      #expect(story.itemCount > cases * 3 / 2)
+      let restores = try RandomRestores(seed: 3 << 32 | part << 16 | round, cases: cases, fixture)
+      #expect(restores.differences.isEmpty, "part \(part), round \(round)")
+      #expect(restores.itemCount > cases * 3 / 2)
     }
   }
 }
@@ -215,17 +216,17 @@ private struct RandomRestores {
   private(set) var itemCount: Int
 
   /// - Parameter cases: The number of independent cases.
-  init(seed: UInt64, cases: Int = 1, _ bench: RestoreFixture) throws {
+  init(seed: UInt64, cases: Int = 1, _ fixture: RestoreFixture) throws {
     var random = SeededRandom(seed: seed)
-    let session = [bench.sourceDevice, bench.other, bench.syncing].randomElement(using: &random) ?? bench.other
+    let session = [fixture.sourceDevice, fixture.other, fixture.syncing].randomElement(using: &random) ?? fixture.other
     let policy = ExistingItemPolicy.allCases.randomElement(using: &random) ?? .merge
-    let most = cases == 1 ? 4 : 2
+    let maximumCount = cases == 1 ? 4 : 2
     var archive: [KeychainItem] = []
     var resident: [KeychainItem] = []
     for number in 0..<cases {
-      let mark = cases == 1 ? "" : "\(number)"
-      archive += (0..<Int.random(in: 0...most, using: &random)).map { _ in .random(&random, mark) }
-      resident += (0..<Int.random(in: 0...most, using: &random)).map { _ in .random(&random, mark) }
+      let suffix = cases == 1 ? "" : "\(number)"
+      archive += (0..<Int.random(in: 0...maximumCount, using: &random)).map { _ in .random(&random, suffix) }
+      resident += (0..<Int.random(in: 0...maximumCount, using: &random)).map { _ in .random(&random, suffix) }
     }
     itemCount = archive.count + resident.count
 
@@ -237,14 +238,14 @@ private struct RandomRestores {
     try KeychainSnapshot.damage(damaged, on: session.device)
     let before = try KeychainSnapshot(session)
 
-    var entries = try bench.entries(archive)
+    var entries = try fixture.entries(archive)
     for index in entries.indices where Int.random(in: 0..<8, using: &random) == 0 {
       guard let count = entries[index].blob?.count else { continue }
       entries[index].blob?[Int.random(in: 0..<count, using: &random)] ^= 1 << UInt8.random(in: 0...7, using: &random)
     }
     let indexes =
       Bool.random(using: &random) ? nil : Set(archive.indices.filter { _ in Bool.random(using: &random) })
-    let plan = try bench.plan(try bench.open(entries, on: session), only: indexes, onto: session, policy)
+    let plan = try fixture.plan(try fixture.open(entries, on: session), only: indexes, onto: session, policy)
     do {
       try Restorer.restore(plan, onto: session)
     } catch {
@@ -256,7 +257,9 @@ private struct RandomRestores {
         plan, of: archive, before: before, after: try KeychainSnapshot(session),
         damaged: Set(before.rows.filter { $0.kind == .genericPassword && damaged.contains($0.rowID) }.compactMap(\.key))
       ).differences
-    if Set(plan.decisions.map(\.index)) != indexes ?? Set(archive.indices) { differences.append("not these items") }
+    if Set(plan.decisions.map(\.index)) != indexes ?? Set(archive.indices) {
+      differences.append("the plan has other items")
+    }
   }
 
   /// The rows that get a wrong digest: one in ten cases, or one in ten rows.

@@ -8,18 +8,19 @@ import Testing
 
 /// Returns a row of a target with a known item, without a database.
 private func row(
-  _ item: KeychainItem, removed: Bool = true, bound: Bool = false, state: ExistingRow.State? = nil
+  _ item: KeychainItem, isRemoved: Bool = true, isSystemBound: Bool = false, state: ExistingRow.State? = nil
 ) throws -> TargetRow {
-  let own = ExistingRow.State.item(modificationDate: item.modificationDate, digest: try item.digest())
+  let itemState = ExistingRow.State.item(modificationDate: item.modificationDate, digest: try item.digest())
   return TargetRow(
     primaryKey: try PrimaryKey(of: stored(item)), identity: ItemDescriptor(item),
-    existing: ExistingRow(state: state ?? own), item: item, isRemovedByReplace: removed, isSystemBound: bound,
+    existing: ExistingRow(state: state ?? itemState), item: item, isRemovedByReplace: isRemoved,
+    isSystemBound: isSystemBound,
     isTombstone: item.isTombstone)
 }
 
 private func stored(_ item: KeychainItem) throws -> KeychainItem { try IncomingItem(item).item }
 
-private func opened(_ items: [KeychainItem]) -> [BackupItem] {
+private func decryptedItems(_ items: [KeychainItem]) -> [BackupItem] {
   items.enumerated().map { index, item in
     BackupItem(
       index: index, kind: item.kind, protection: item.protection, classKey: .available, opening: .opened(item))
@@ -35,7 +36,7 @@ private func failed(
     classKey: key, opening: .failed(failure))
 }
 
-private func proving(_ index: Int, _ protection: ProtectionClass = .whenUnlockedThisDeviceOnly) -> BackupItem {
+private func deviceProof(_ index: Int, _ protection: ProtectionClass = .whenUnlockedThisDeviceOnly) -> BackupItem {
   let item = KeychainItem.password("proof", protection)
   return BackupItem(
     index: index, kind: item.kind, protection: item.protection, classKey: .availableThroughDevice,
@@ -46,33 +47,33 @@ private typealias Outcome = MigrationPlan.Outcome
 
 @Suite("Conflicts between backup and target")
 struct PlannerConflictTests {
-  private let ours = KeychainItem.password("a").with(secret: "ours")
+  private let targetItem = KeychainItem.password("a").with(secret: "target")
 
-  private func outcome(_ theirs: KeychainItem, _ row: TargetRow, _ policy: ExistingItemPolicy = .merge) -> Outcome? {
-    MigrationPlanner.plan(opened([theirs]), onto: [row], policy: policy).decisions.first?.outcome
+  private func outcome(_ incoming: KeychainItem, _ row: TargetRow, _ policy: ExistingItemPolicy = .merge) -> Outcome? {
+    MigrationPlanner.plan(decryptedItems([incoming]), onto: [row], policy: policy).decisions.first?.outcome
   }
 
   @Test("The later date wins")
   func dates() throws {
-    let theirs = ours.with(secret: "theirs")
-    #expect(try outcome(theirs.dated(1000.001), row(ours)) == .migrates(.replaces))
-    #expect(try outcome(theirs.dated(999.999), row(ours)) == .migrates(.keepsExisting))
+    let incoming = targetItem.with(secret: "backup")
+    #expect(try outcome(incoming.dated(1000.001), row(targetItem)) == .migrates(.replaces))
+    #expect(try outcome(incoming.dated(999.999), row(targetItem)) == .migrates(.keepsExisting))
   }
 
   @Test(
     "Overwritten items are reported, newer ones first, without identical items",
     arguments: ExistingItemPolicy.allCases)
   func overwritten(_ policy: ExistingItemPolicy) throws {
-    let theirs = ["older", "newer", "same", "damaged", "undated", "deleted", "free"].map { KeychainItem.password($0) }
+    let incoming = ["older", "newer", "same", "damaged", "undated", "deleted", "free"].map { KeychainItem.password($0) }
     let rows = try [
-      row(theirs[0].with(secret: "x").dated(999)), row(theirs[1].with(secret: "x").dated(1001)), row(theirs[2]),
-      row(theirs[3], state: .corrupt), row(theirs[4].with(secret: "x").without(.modificationDate)),
-      row(theirs[5], state: .tombstone(uuid: nil, persistentReference: nil)),
+      row(incoming[0].with(secret: "x").dated(999)), row(incoming[1].with(secret: "x").dated(1001)), row(incoming[2]),
+      row(incoming[3], state: .corrupt), row(incoming[4].with(secret: "x").without(.modificationDate)),
+      row(incoming[5], state: .tombstone(uuid: nil, persistentReference: nil)),
     ]
-    let plan = MigrationPlanner.plan(opened(theirs), onto: rows, policy: policy)
-    let told = plan.overwriting.map { "\($0.identity.account ?? "-") \($0.overwrites.map { "\($0)" } ?? "-")" }
+    let plan = MigrationPlanner.plan(decryptedItems(incoming), onto: rows, policy: policy)
+    let reported = plan.overwriting.map { "\($0.identity.account ?? "-") \($0.overwrites.map { "\($0)" } ?? "-")" }
     let newer = policy == .replace ? ["newer newer"] : []
-    #expect(told == newer + ["undated undated", "damaged damaged", "older olderOrEqual"])
+    #expect(reported == newer + ["undated undated", "damaged damaged", "older olderOrEqual"])
     #expect(plan.redacted.overwriting.map(\.overwrites) == plan.overwriting.map(\.overwrites))
   }
 
@@ -81,73 +82,73 @@ struct PlannerConflictTests {
     arguments: [(999.999, .olderOrEqual), (1000, .olderOrEqual), (1000.001, .newer)]
       as [(Double, MigrationPlan.OverwrittenItem)])
   func overwrittenDates(seconds: Double, expected: MigrationPlan.OverwrittenItem) throws {
-    let existing = try row(ours.dated(seconds).with(secret: "x"))
-    let plan = MigrationPlanner.plan(opened([ours.dated(1000)]), onto: [existing], policy: .replace)
+    let existing = try row(targetItem.dated(seconds).with(secret: "x"))
+    let plan = MigrationPlanner.plan(decryptedItems([targetItem.dated(1000)]), onto: [existing], policy: .replace)
     #expect(plan.overwriting.map(\.overwrites) == [expected])
   }
 
   @Test("If the dates are equal, the smaller digest wins; if the digests are equal, the target's item stays")
   func digests() throws {
-    let theirs = ours.with(secret: "theirs")
-    let isSmaller = try theirs.digest().lexicographicallyPrecedes(ours.digest())
-    let (small, large) = isSmaller ? (theirs, ours) : (ours, theirs)
+    let incoming = targetItem.with(secret: "backup")
+    let isSmaller = try incoming.digest().lexicographicallyPrecedes(targetItem.digest())
+    let (small, large) = isSmaller ? (incoming, targetItem) : (targetItem, incoming)
     #expect(try outcome(small, row(large)) == .migrates(.replaces))
     #expect(try outcome(large, row(small)) == .migrates(.keepsExisting))
-    #expect(try outcome(ours, row(ours)) == .migrates(.identical))
+    #expect(try outcome(targetItem, row(targetItem)) == .migrates(.identical))
   }
 
   @Test("A missing date loses against any date")
   func undated() throws {
-    let undated = ours.without(.modificationDate)
-    #expect(try outcome(undated, row(ours)) == .migrates(.keepsExisting))
-    #expect(try outcome(ours, row(undated)) == .migrates(.replaces))
+    let undated = targetItem.without(.modificationDate)
+    #expect(try outcome(undated, row(targetItem)) == .migrates(.keepsExisting))
+    #expect(try outcome(targetItem, row(undated)) == .migrates(.replaces))
     #expect(try outcome(undated, row(undated)) == .migrates(.identical))
   }
 
   @Test("A damaged row and a tombstone lose even against an older item")
   func deadRows() throws {
-    let older = ours.dated(1)
-    #expect(try outcome(older, row(ours, state: .corrupt)) == .migrates(.replaces))
-    let tombstone = ours.with([.tombstone: .integer(1)])
+    let older = targetItem.dated(1)
+    #expect(try outcome(older, row(targetItem, state: .corrupt)) == .migrates(.replaces))
+    let tombstone = targetItem.with([.tombstone: .integer(1)])
     let state = ExistingRow.State.tombstone(uuid: nil, persistentReference: nil)
     #expect(try outcome(older, row(tombstone, state: state)) == .migrates(.new))
   }
 
   @Test("A replacing restore removes the row first, so the date does not matter")
   func replacing() throws {
-    let older = ours.with(secret: "older").dated(1)
-    #expect(try outcome(older, row(ours), .replace) == .migrates(.replaces))
-    #expect(try outcome(older, row(ours, removed: false), .replace) == .migrates(.keepsExisting))
-    #expect(try outcome(ours, row(ours), .replace) == .migrates(.identical))
+    let older = targetItem.with(secret: "older").dated(1)
+    #expect(try outcome(older, row(targetItem), .replace) == .migrates(.replaces))
+    #expect(try outcome(older, row(targetItem, isRemoved: false), .replace) == .migrates(.keepsExisting))
+    #expect(try outcome(targetItem, row(targetItem), .replace) == .migrates(.identical))
   }
 
   @Test("A conflict reports both dates, except for identical items")
   func detail() throws {
     let plan = MigrationPlanner.plan(
-      opened([ours.with(secret: "x").dated(600_000_000), ours.dated(600_000_000)]), only: [0],
-      onto: [try row(ours.dated(700_000_000))], policy: .merge)
+      decryptedItems([targetItem.with(secret: "x").dated(600_000_000), targetItem.dated(600_000_000)]), only: [0],
+      onto: [try row(targetItem.dated(700_000_000))], policy: .merge)
     #expect(plan.decisions.map(\.detail) == ["on the target: 2023-03-08; in the backup: 2020-01-06"])
-    let same = MigrationPlanner.plan(opened([ours]), onto: [try row(ours)], policy: .merge)
+    let same = MigrationPlanner.plan(decryptedItems([targetItem]), onto: [try row(targetItem)], policy: .merge)
     #expect(same.decisions.map(\.detail) == [nil])
   }
 
   /// The position of the import's item in the backup; `nil` if the item is the target's own.
-  private func place(_ planned: MigrationPlan.PlannedImport) -> UInt32? {
+  private func backupPosition(of planned: MigrationPlan.PlannedImport) -> UInt32? {
     if case .archive(let position) = planned.origin { position } else { nil }
   }
 
   @Test("A plan removes the items that nothing replaces")
   func removed() throws {
     let rows = [
-      try row(.password("taken")), try row(.password("gone")), try row(.password("kept"), removed: false),
+      try row(.password("taken")), try row(.password("gone")), try row(.password("kept"), isRemoved: false),
       try row(.password("deleted", attributes: [.tombstone: .integer(1)])),
-      try row(.password("bound", group: "com.apple.security.sos"), bound: true),
+      try row(.password("bound", group: "com.apple.security.sos"), isSystemBound: true),
     ]
-    let items = opened([.password("taken").dated(1), .password("arriving")])
+    let items = decryptedItems([.password("taken").dated(1), .password("arriving")])
     let replacing = MigrationPlanner.plan(items, onto: rows, policy: .replace)
     #expect(replacing.removed.map(\.account) == ["gone"])
     #expect(replacing.removedRowCount == 4)
-    #expect(replacing.imports.map(place) == [0, 1, nil])
+    #expect(replacing.imports.map(backupPosition) == [0, 1, nil])
     let merging = MigrationPlanner.plan(items, onto: rows, policy: .merge)
     #expect(merging.removed.isEmpty)
     #expect(merging.removedRowCount == 0)
@@ -156,12 +157,14 @@ struct PlannerConflictTests {
 
   @Test("The system's own item is put back and wins if it is newer")
   func preserved() throws {
-    let own = KeychainItem.password("own", attributes: [.systemBound: .integer(1)])
-    let theirs = KeychainItem.password("own")
-    let lost = MigrationPlanner.plan(opened([theirs.dated(1)]), onto: [try row(own, bound: true)], policy: .replace)
+    let systemItem = KeychainItem.password("own", attributes: [.systemBound: .integer(1)])
+    let incoming = KeychainItem.password("own")
+    let lost = MigrationPlanner.plan(
+      decryptedItems([incoming.dated(1)]), onto: [try row(systemItem, isSystemBound: true)], policy: .replace)
     #expect(lost.decisions.map(\.outcome) == [.migrates(.keepsExisting)])
     #expect(lost.decisions.map(\.detail) == ["the system's own item with the same key wins"])
-    let won = MigrationPlanner.plan(opened([theirs.dated(2000)]), onto: [try row(own, bound: true)], policy: .replace)
+    let won = MigrationPlanner.plan(
+      decryptedItems([incoming.dated(2000)]), onto: [try row(systemItem, isSystemBound: true)], policy: .replace)
     #expect(won.decisions.map(\.outcome) == [.migrates(.replaces)])
     #expect(won.removed.isEmpty)
   }
@@ -170,7 +173,7 @@ struct PlannerConflictTests {
   func preservedTombstone(syncs: Bool) throws {
     let tombstone = KeychainItem.password("own", attributes: [.systemBound: .integer(1), .tombstone: .integer(1)])
     let plan = MigrationPlanner.plan(
-      [], onto: [try row(tombstone, bound: true)], policy: .replace,
+      [], onto: [try row(tombstone, isSystemBound: true)], policy: .replace,
       context: RestoreContext(targetSyncs: syncs))
     #expect(plan.imports.count == (syncs ? 1 : 0))
     #expect(plan.removed.isEmpty)
@@ -180,7 +183,7 @@ struct PlannerConflictTests {
 @Suite("Conflicts within a backup")
 struct DuplicateKeyTests {
   private func decisions(_ items: [KeychainItem]) -> [MigrationPlan.Decision] {
-    MigrationPlanner.plan(opened(items), onto: [], policy: .replace).decisions
+    MigrationPlanner.plan(decryptedItems(items), onto: [], policy: .replace).decisions
   }
 
   private func item(_ secret: String, _ seconds: Double) -> KeychainItem {
@@ -222,16 +225,17 @@ struct DuplicateKeyTests {
 
   @Test("An item that equals the target's loses if another item replaces it")
   func equalThenReplaced() throws {
-    let own = item("x", 1)
-    let plan = MigrationPlanner.plan(opened([own, item("y", 2)]), onto: [try row(own)], policy: .merge)
+    let existing = item("x", 1)
+    let plan = MigrationPlanner.plan(
+      decryptedItems([existing, item("y", 2)]), onto: [try row(existing)], policy: .merge)
     #expect(plan.decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.replaces)])
   }
 
   @Test("A tombstone loses against any item of the same backup on a device that syncs")
   func tombstone() {
-    let dead = item("x", 9).with([.tombstone: .integer(1)])
+    let deleted = item("x", 9).with([.tombstone: .integer(1)])
     let plan = MigrationPlanner.plan(
-      opened([dead, item("y", 1)]), onto: [], policy: .replace, context: RestoreContext(targetSyncs: true))
+      decryptedItems([deleted, item("y", 1)]), onto: [], policy: .replace, context: RestoreContext(targetSyncs: true))
     #expect(plan.decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.new)])
     #expect(plan.imports.last?.outcome == .replaces(.existingTombstone))
   }
@@ -239,15 +243,15 @@ struct DuplicateKeyTests {
 
 @Suite("Evidence for the source device")
 struct SameDeviceEvidenceTests {
-  private func plan(_ items: [BackupItem], only: Set<Int>? = nil, password: Bool = true) -> MigrationPlan {
+  private func plan(_ items: [BackupItem], only: Set<Int>? = nil, hasPassword: Bool = true) -> MigrationPlan {
     MigrationPlanner.plan(
-      items, only: only, onto: [], policy: .replace, context: RestoreContext(backupHasPassword: password))
+      items, only: only, onto: [], policy: .replace, context: RestoreContext(backupHasPassword: hasPassword))
   }
 
   @Test("The evidence is missing if no item needs the hardware key")
   func unknown() {
     #expect(plan([]).isSameDevice == nil)
-    #expect(plan(opened([.password("a")])).isSameDevice == nil)
+    #expect(plan(decryptedItems([.password("a")])).isSameDevice == nil)
     #expect(plan([failed(0, .hardwareMissing, .whenUnlockedThisDeviceOnly, .deviceBound)]).isSameDevice == nil)
     #expect(plan([failed(0, .tagMismatch, .whenUnlocked, .available)]).isSameDevice == nil)
     #expect(plan([failed(0, .malformed("no item"), .whenUnlocked, .available)]).isSameDevice == nil)
@@ -256,8 +260,8 @@ struct SameDeviceEvidenceTests {
 
   @Test("An item whose key can be unwrapped proves the device, even if its content is damaged")
   func proven() {
-    #expect(plan([proving(0)]).isSameDevice == true)
-    #expect(plan([failed(0, .keyUnwrapFailed), proving(1)]).isSameDevice == true)
+    #expect(plan([deviceProof(0)]).isSameDevice == true)
+    #expect(plan([failed(0, .keyUnwrapFailed), deviceProof(1)]).isSameDevice == true)
     #expect(plan([failed(0, .tagMismatch)]).isSameDevice == true)
     #expect(plan([failed(0, .malformed("no item"))]).isSameDevice == true)
   }
@@ -272,15 +276,15 @@ struct SameDeviceEvidenceTests {
     let bound = plan([failed(0, .keyUnwrapFailed)]).decisions[0]
     #expect(bound.outcome == .staysBehind(.deviceBound))
     #expect(bound.detail == "only the hardware key of the source device can decrypt it")
-    let damaged = plan([failed(0, .keyUnwrapFailed), proving(1)]).decisions[0]
+    let damaged = plan([failed(0, .keyUnwrapFailed), deviceProof(1)]).decisions[0]
     #expect(damaged.outcome == .unreadable(.tagMismatch))
     #expect(damaged.detail == "the item's bytes were changed; 312 bytes at 7,994")
   }
 
   @Test("A key that unwraps one class proves nothing for another class")
   func divided() {
-    let closed = failed(0, .keyUnwrapFailed, .alwaysThisDeviceOnly)
-    let plan = plan([closed, proving(1), failed(2, .keyUnwrapFailed)])
+    let otherClass = failed(0, .keyUnwrapFailed, .alwaysThisDeviceOnly)
+    let plan = plan([otherClass, deviceProof(1), failed(2, .keyUnwrapFailed)])
     #expect(plan.isSameDevice == nil)
     #expect(
       plan.decisions.map(\.outcome) == [.staysBehind(.deviceBound), .migrates(.new), .unreadable(.tagMismatch)])
@@ -289,17 +293,18 @@ struct SameDeviceEvidenceTests {
         this device's hardware key decrypts other items, but none of this item's class. Either the item's key needs \
         another device's hardware key, or the item is damaged; Keyhaul cannot tell which; 312 bytes at 7,994
         """)
-    #expect(self.plan([closed, proving(1, .alwaysThisDeviceOnly)]).decisions[0].outcome == .unreadable(.tagMismatch))
+    #expect(
+      self.plan([otherClass, deviceProof(1, .alwaysThisDeviceOnly)]).decisions[0].outcome == .unreadable(.tagMismatch))
   }
 
   @Test("All items are evidence, even if only some are selected")
   func only() {
-    let items = [failed(0, .keyUnwrapFailed), proving(1)] + [failed(2, .keyUnwrapFailed, .always)]
-    let some = plan(items, only: [0])
+    let items = [failed(0, .keyUnwrapFailed), deviceProof(1)] + [failed(2, .keyUnwrapFailed, .always)]
+    let selection = plan(items, only: [0])
     // No item of the third item's class can be decrypted.
-    #expect(some.isSameDevice == nil)
-    #expect(some.decisions.map(\.outcome) == [.unreadable(.tagMismatch)])
-    #expect(some.decisions.map(\.index) == [0])
+    #expect(selection.isSameDevice == nil)
+    #expect(selection.decisions.map(\.outcome) == [.unreadable(.tagMismatch)])
+    #expect(selection.decisions.map(\.index) == [0])
     #expect(plan(items, only: []).decisions.isEmpty)
     #expect(plan(items, only: [7]).decisions.isEmpty)
   }
@@ -307,10 +312,10 @@ struct SameDeviceEvidenceTests {
   @Test("A hardware-bound migratable item means that the backup has no password")
   func migratable() {
     let item = failed(0, .keyUnwrapFailed, .whenUnlocked)
-    #expect(plan([item], password: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))
-    #expect(plan([item], password: true).decisions[0].outcome == .staysBehind(.deviceBound))
+    #expect(plan([item], hasPassword: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))
+    #expect(plan([item], hasPassword: true).decisions[0].outcome == .staysBehind(.deviceBound))
     let missing = failed(0, .hardwareMissing, .always, .deviceBound)
-    #expect(plan([missing], password: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))
+    #expect(plan([missing], hasPassword: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))
   }
 
   @Test(
@@ -330,7 +335,7 @@ struct SameDeviceEvidenceTests {
   @Test("The summary counts the decisions")
   func summary() {
     let items =
-      opened([.password("a"), .password("b"), .password("a")]) + [failed(3, .keyUnwrapFailed)]
+      decryptedItems([.password("a"), .password("b"), .password("a")]) + [failed(3, .keyUnwrapFailed)]
       + [failed(4, .tagMismatch, .always, .available), failed(5, .keyUnwrapFailed)]
     let summary = plan(items).summary
     #expect(summary.total == 6)

@@ -14,7 +14,11 @@ private enum Fate: Equatable {
   case neverInBackup
 }
 
-private let table: [ProtectionClass: (sameOpen: Fate, samePassword: Fate, otherOpen: Fate, otherPassword: Fate)] = [
+private typealias Fates = (
+  sameDevice: Fate, sameDeviceWithPassword: Fate, otherDevice: Fate, otherDeviceWithPassword: Fate
+)
+
+private let table: [ProtectionClass: Fates] = [
   .whenUnlocked: (.restored, .restored, .staysBehind(.backupNotEncrypted), .restored),
   .afterFirstUnlock: (.restored, .restored, .staysBehind(.backupNotEncrypted), .restored),
   .always: (.restored, .restored, .staysBehind(.backupNotEncrypted), .restored),
@@ -27,10 +31,10 @@ private let table: [ProtectionClass: (sameOpen: Fate, samePassword: Fate, otherO
 private func fate(of protection: ProtectionClass, sameDevice: Bool, hasPassword: Bool) throws -> Fate {
   let row = try #require(table[protection])
   return switch (sameDevice, hasPassword) {
-  case (true, false): row.sameOpen
-  case (true, true): row.samePassword
-  case (false, false): row.otherOpen
-  case (false, true): row.otherPassword
+  case (true, false): row.sameDevice
+  case (true, true): row.sameDeviceWithPassword
+  case (false, false): row.otherDevice
+  case (false, true): row.otherDeviceWithPassword
   }
 }
 
@@ -40,16 +44,16 @@ private func itemsOfEveryClass() -> [KeychainItem] {
   let secrets: [[UInt8]] = [
     [0, 0x41, 0, 0xFF, 0xFE, 0, 0xC3, 0x28], [], [0x7F], random.bytes(100_000), Array("naïve \u{0} text".utf8),
   ]
-  return ProtectionClass.allCases.enumerated().flatMap { place, protection in
+  return ProtectionClass.allCases.enumerated().flatMap { classIndex, protection in
     secrets.enumerated().map { number, secret in
       var item = KeychainItem.password("\(protection.rawValue)-\(number)", protection, secret: secret)
       item.kind = ItemKind.allCases[number % ItemKind.allCases.count]
-      let second = Double(600_000_000 + place * 1000 + number)
+      let second = Double(600_000_000 + classIndex * 1000 + number)
       item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: second + 0.123_456))
       item[.modificationDate] = .date(KeychainDate(secondsSinceReferenceDate: second + 0.75))
       item[.label] = .data([0, 0xFF, UInt8(number)])
       item[.persistentReference] = .data(random.bytes(16))
-      item[.uuid] = .string("00000000-0000-4000-8000-0000000\(10 + place)0\(10 + number)")
+      item[.uuid] = .string("00000000-0000-4000-8000-0000000\(10 + classIndex)0\(10 + number)")
       switch item.kind {
       case .genericPassword: item[.generic] = .data([1, 0, 2])
       case .internetPassword:
@@ -60,8 +64,8 @@ private func itemsOfEveryClass() -> [KeychainItem] {
         item.secrets["binn"] = SensitiveBytes(copying: [0, 0xFF, 9])
       case .certificate:
         item = item.without(.service, .account)
-        item[.issuer] = .data([0x30, 0, UInt8(place), UInt8(number)])
-        item[.serialNumber] = .data([0, UInt8(place)])
+        item[.issuer] = .data([0x30, 0, UInt8(classIndex), UInt8(number)])
+        item[.serialNumber] = .data([0, UInt8(classIndex)])
         item[.certificateType] = .integer(3)
       case .key:
         item = item.without(.service, .account)
@@ -94,32 +98,32 @@ struct ProtectionClassTableTests {
   }
 
   @Test("Every class, kind and secret has the outcome of the table, byte for byte", arguments: Case.all)
-  func everything(_ situation: Case) throws {
-    let setup = try TestSetup(seed: situation.testDescription)
+  func everything(_ testCase: Case) throws {
+    let setup = try TestSetup(seed: testCase.testDescription)
     let old = try setup.phone("old-phone", passcode: "123456")
-    let password = situation.hasPassword ? TestSetup.password : nil
+    let password = testCase.hasPassword ? TestSetup.password : nil
     let source = try old.openTestSession()
     try source.insertUnchanged(itemsOfEveryClass())
-    let planted = try KeychainSnapshot(source).items
-    #expect(planted.count == 35)
+    let originals = try KeychainSnapshot(source).items
+    #expect(originals.count == 35)
     source.invalidate()
-    let path = try setup.backUp(old, password: password, as: situation.packaging)
+    let path = try setup.backUp(old, password: password, as: testCase.packaging)
 
-    let target = try (situation.toSameDevice ? old : setup.phone("new-phone")).openTestSession()
-    if situation.toSameDevice { try target.erase() }
+    let target = try (testCase.toSameDevice ? old : setup.phone("new-phone")).openTestSession()
+    if testCase.toSameDevice { try target.erase() }
     #expect(try KeychainSnapshot(target).rows.isEmpty)
     let archive = try setup.open(path, password: password, on: target)
     let plan = try target.restore(archive)
-    let arrived = try KeychainSnapshot(target)
+    let restored = try KeychainSnapshot(target)
 
-    #expect(plan.isSameDevice == situation.toSameDevice)
+    #expect(plan.isSameDevice == testCase.toSameDevice)
     #expect(plan.removed.isEmpty)
     var expectedDecisions: [MigrationPlan.Outcome] = []
     var expectedItems: [ItemKey: KeychainItem.Contents] = [:]
-    for item in planted {
+    for item in originals {
       let protection = try #require(item.protection)
       switch try fate(
-        of: protection, sameDevice: situation.toSameDevice, hasPassword: situation.hasPassword)
+        of: protection, sameDevice: testCase.toSameDevice, hasPassword: testCase.hasPassword)
       {
       case .restored:
         expectedDecisions.append(.migrates(.new))
@@ -130,9 +134,9 @@ struct ProtectionClassTableTests {
     }
     #expect(plan.decisions.map(\.outcome) == expectedDecisions)
     #expect(plan.decisions.map(\.index) == Array(expectedDecisions.indices))
-    #expect(arrived.rows.allSatisfy { $0.item != nil })
-    #expect(arrived.items.count == expectedItems.count)
-    for item in arrived.items {
+    #expect(restored.rows.allSatisfy { $0.item != nil })
+    #expect(restored.items.count == expectedItems.count)
+    for item in restored.items {
       #expect(expectedItems[ItemKey(item)] == item.contents, "\(ItemKey(item))")
     }
   }

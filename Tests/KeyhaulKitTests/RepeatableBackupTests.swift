@@ -27,7 +27,7 @@ struct RepeatableBackupTests {
   }
 
   @Test(
-    "Backups with equal random numbers have equal bytes, and others do not",
+    "Backups with equal random numbers have equal bytes, and other backups differ",
     arguments: TestSetup.Packaging.allCases, [nil, TestSetup.password])
   func twice(packaging: TestSetup.Packaging, password: String?) throws {
     let first = try backUp(seed: "one", password: password, as: packaging)

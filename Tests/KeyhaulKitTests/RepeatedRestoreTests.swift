@@ -43,8 +43,8 @@ struct RepeatedRestoreTests {
     #expect(try !merge().changesNothing)
     let before = try files()
     for _ in 0..<2 {
-      let again = try merge()
-      #expect(again.changesNothing && again.summary.byChange == [.identical: 3])
+      let repeated = try merge()
+      #expect(repeated.changesNothing && repeated.summary.byChange == [.identical: 3])
       #expect(try files() == before)
     }
   }
@@ -56,8 +56,8 @@ struct RepeatedRestoreTests {
     try session.close()
     #expect(try !merge().changesNothing)
     let before = try files()
-    let again = try merge()
-    #expect(again.changesNothing && again.summary.byChange == [.identical: 2, .keepsExisting: 1])
+    let repeated = try merge()
+    #expect(repeated.changesNothing && repeated.summary.byChange == [.identical: 2, .keepsExisting: 1])
     #expect(try files() == before)
     #expect(
       try KeychainSnapshot(try target.openTestSession()).item("a")?.modificationDate?.secondsSinceReferenceDate == 9e8)
@@ -68,8 +68,8 @@ struct RepeatedRestoreTests {
     _ = try merge()
     try KeychainSnapshot.execute("DELETE FROM genp WHERE rowid = 2", on: target)
     let before = try KeychainSnapshot(try target.openTestSession()).image
-    let again = try merge()
-    #expect(!again.changesNothing && again.summary.byChange == [.identical: 2, .new: 1])
+    let repeated = try merge()
+    #expect(!repeated.changesNothing && repeated.summary.byChange == [.identical: 2, .new: 1])
     let after = try KeychainSnapshot(try target.openTestSession()).image
     #expect(after.count == 3 && before.allSatisfy { row in after.contains(row) })
   }

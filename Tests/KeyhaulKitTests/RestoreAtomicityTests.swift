@@ -36,123 +36,127 @@ struct RestoreAtomicityTests {
   }
 
   private func plan(
-    _ plan: MigrationPlan, imports: [MigrationPlan.PlannedImport]? = nil, cleared: Int? = nil
+    _ plan: MigrationPlan, imports: [MigrationPlan.PlannedImport]? = nil, removedRowCount: Int? = nil
   ) -> MigrationPlan {
-    MigrationPlan(plan, imports: imports, removedRowCount: cleared)
+    MigrationPlan(plan, imports: imports, removedRowCount: removedRowCount)
   }
 
   @Test("An import that ends differently from its plan rolls the restore back", arguments: ExistingItemPolicy.allCases)
   func outcomes(_ policy: ExistingItemPolicy) throws {
-    let halfway = try PendingRestore()
-    let whole = try Restorer.plan(halfway.archive, onto: halfway.session, policy: policy)
-    #expect(whole.imports.count == (policy == .replace ? 7 : 6))
-    for index in whole.imports.indices {
-      var imports = whole.imports
+    let pending = try PendingRestore()
+    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: policy)
+    #expect(fullPlan.imports.count == (policy == .replace ? 7 : 6))
+    for index in fullPlan.imports.indices {
+      var imports = fullPlan.imports
       imports[index] = .init(origin: imports[index].origin, outcome: .keepsExisting(.incomingUndated))
-      let error = try migrationError { try Restorer.restore(plan(whole, imports: imports), onto: halfway.session) }
+      let error = try migrationError { try Restorer.restore(plan(fullPlan, imports: imports), onto: pending.session) }
       #expect(error?.code == .stalePlan)
       #expect(error?.category == .stalePlan)
-      try halfway.expectUnchanged()
+      try pending.expectUnchanged()
     }
-    try Restorer.restore(whole, onto: halfway.session)
-    #expect(try KeychainSnapshot(halfway.session).rows.count == (policy == .replace ? 7 : 8))
+    try Restorer.restore(fullPlan, onto: pending.session)
+    #expect(try KeychainSnapshot(pending.session).rows.count == (policy == .replace ? 7 : 8))
   }
 
   @Test("A different number of removed rows rolls the restore back")
   func removals() throws {
-    let halfway = try PendingRestore()
-    let whole = try Restorer.plan(halfway.archive, onto: halfway.session, policy: .replace)
+    let pending = try PendingRestore()
+    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
     for count in [0, 2, 4] {
-      let error = try migrationError { try Restorer.restore(plan(whole, cleared: count), onto: halfway.session) }
+      let error = try migrationError {
+        try Restorer.restore(plan(fullPlan, removedRowCount: count), onto: pending.session)
+      }
       #expect(error?.code == .stalePlan)
       #expect(error?.reason == "3 items would be removed, but the plan says \(count)")
-      try halfway.expectUnchanged()
+      try pending.expectUnchanged()
     }
   }
 
   @Test("A database error in the middle of a restore changes nothing")
   func failure() throws {
-    let halfway = try PendingRestore()
-    let whole = try Restorer.plan(halfway.archive, onto: halfway.session, policy: .replace)
+    let pending = try PendingRestore()
+    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
     try KeychainSnapshot.execute(
       """
       CREATE TRIGGER fail BEFORE INSERT ON genp WHEN (SELECT count(*) FROM genp) = 3
       BEGIN SELECT RAISE(ABORT, 'no'); END
-      """, on: halfway.session.device)
-    let error = try migrationError { try Restorer.restore(whole, onto: halfway.session) }
+      """, on: pending.session.device)
+    let error = try migrationError { try Restorer.restore(fullPlan, onto: pending.session) }
     #expect(error?.code == .storeDamaged)
-    try halfway.expectUnchanged()
+    try pending.expectUnchanged()
   }
 
   @Test(
     "A canceled restore is rolled back",
     arguments: ExistingItemPolicy.allCases, [0, 4])
   func stopped(_ policy: ExistingItemPolicy, after count: Int) throws {
-    let halfway = try PendingRestore()
-    halfway.session.invalidate()
-    let (budget, setup) = (CheckBudget(), try #require(halfway.setup))
+    let pending = try PendingRestore()
+    pending.session.invalidate()
+    let (budget, setup) = (CheckBudget(), try #require(pending.setup))
     let environment = DeviceEnvironment(
       clock: DeviceClock(now: { TestSetup.now }, sleep: { _ in }, shouldContinue: { budget.useCheck() }),
       random: SeededRandomSource(seed: "stopped"), passcodeRounds: 2)
     let session = try DeviceSet(path: setup.home.path, environment: environment).device(DeviceName("target"))
       .openTestSession()
-    let plan = try Restorer.plan(halfway.archive, onto: session, policy: policy)
+    let plan = try Restorer.plan(pending.archive, onto: session, policy: policy)
     budget.reset(to: count)
     let error = try migrationError { try Restorer.restore(plan, onto: session) }
     #expect(error?.isCancelled == true && error?.category == .failed, "\(String(describing: error))")
     budget.reset(to: .max)
     session.invalidate()
-    try halfway.expectUnchanged()
+    try pending.expectUnchanged()
   }
 
   @Test("A phone that has changed since the plan is not changed", arguments: ExistingItemPolicy.allCases)
   func changed(_ policy: ExistingItemPolicy) throws {
-    let halfway = try PendingRestore()
-    let whole = try Restorer.plan(halfway.archive, onto: halfway.session, policy: policy)
-    let revision = halfway.session.record.revision
-    try halfway.session.insertUnchanged(.password("arriving 3").with(secret: "another").dated(9000))
-    #expect(halfway.session.record.revision != revision)
-    let before = try KeychainSnapshot(halfway.session).image
-    let error = try migrationError { try Restorer.restore(whole, onto: halfway.session) }
+    let pending = try PendingRestore()
+    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: policy)
+    let revision = pending.session.record.revision
+    try pending.session.insertUnchanged(.password("arriving 3").with(secret: "another").dated(9000))
+    #expect(pending.session.record.revision != revision)
+    let before = try KeychainSnapshot(pending.session).image
+    let error = try migrationError { try Restorer.restore(fullPlan, onto: pending.session) }
     #expect(error?.code == .stalePlan)
-    #expect(try KeychainSnapshot(halfway.session).image == before)
+    #expect(try KeychainSnapshot(pending.session).image == before)
   }
 
   @Test(
     "A plan without imports has the same decisions and cannot be carried out",
     arguments: [BackupPurpose.planning, .reading])
-  func lookedAt(_ use: BackupPurpose) throws {
-    let halfway = try PendingRestore()
-    let whole = try Restorer.plan(halfway.archive, onto: halfway.session, policy: .replace)
-    let shown = try Restorer.plan(halfway.archive, onto: halfway.session, policy: .replace, for: use)
-    #expect(shown.decisions.map(\.outcome) == whole.decisions.map(\.outcome) && shown.removed == whole.removed)
-    let revision = halfway.session.record.revision
-    let error = try migrationError { try Restorer.restore(shown, onto: halfway.session) }
+  func withoutImports(_ use: BackupPurpose) throws {
+    let pending = try PendingRestore()
+    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
+    let planWithoutImports = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace, for: use)
+    #expect(
+      planWithoutImports.decisions.map(\.outcome) == fullPlan.decisions.map(\.outcome)
+        && planWithoutImports.removed == fullPlan.removed)
+    let revision = pending.session.record.revision
+    let error = try migrationError { try Restorer.restore(planWithoutImports, onto: pending.session) }
     #expect(error?.code == .planToLookAt && error?.category == .usage)
-    #expect(halfway.session.record.revision == revision)
-    try halfway.expectUnchanged()
+    #expect(pending.session.record.revision == revision)
+    try pending.expectUnchanged()
   }
 
   @Test("A restore increases the revision, and a plan does not")
   func revision() throws {
-    let halfway = try PendingRestore()
-    let revision = halfway.session.record.revision
-    let whole = try Restorer.plan(halfway.archive, onto: halfway.session, policy: .merge)
-    #expect(halfway.session.record.revision == revision)
-    try Restorer.restore(whole, onto: halfway.session)
-    #expect(halfway.session.record.revision != revision)
+    let pending = try PendingRestore()
+    let revision = pending.session.record.revision
+    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .merge)
+    #expect(pending.session.record.revision == revision)
+    try Restorer.restore(fullPlan, onto: pending.session)
+    #expect(pending.session.record.revision != revision)
   }
 
   @Test("A phone in a reading session can be planned for, but a restore is refused")
   func reading() throws {
-    let halfway = try PendingRestore()
-    halfway.session.invalidate()
-    let session = try halfway.session.device.openTestSession(.reading)
-    let plan = try Restorer.plan(halfway.archive, onto: session, policy: .replace)
+    let pending = try PendingRestore()
+    pending.session.invalidate()
+    let session = try pending.session.device.openTestSession(.reading)
+    let plan = try Restorer.plan(pending.archive, onto: session, policy: .replace)
     #expect(plan.summary.migrates == 6)
     let error = try migrationError { try Restorer.restore(plan, onto: session) }
     #expect(error?.code == .deviceNotWritable)
-    try halfway.expectUnchanged()
+    try pending.expectUnchanged()
   }
 
   @Test(
@@ -162,27 +166,27 @@ struct RestoreAtomicityTests {
       "agrp = 'com.apple.security.ckks'", "data = x''", "sha1 = NULL", "pdmn = NULL",
     ])
   func changedColumns(_ change: String) throws {
-    let halfway = try PendingRestore()
+    let pending = try PendingRestore()
     try KeychainSnapshot.execute(
       "UPDATE genp SET \(change) WHERE acct = (SELECT acct FROM genp WHERE rowid = 2)",
-      on: halfway.session.device)
-    let plan = try Restorer.plan(halfway.archive, onto: halfway.session, policy: .replace)
-    try Restorer.restore(plan, onto: halfway.session)
+      on: pending.session.device)
+    let plan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
+    try Restorer.restore(plan, onto: pending.session)
     let stays =
       ["ggrp = NULL", "ggrp = x''", "ggrp = 'g'", "sync = 'x'", "sync = 2"].contains(change)
       || change.hasSuffix("ckks'")
-    #expect(try KeychainSnapshot(halfway.session).item("resident") == nil || stays)
-    #expect(try KeychainSnapshot(halfway.session).rows.count == (stays ? 8 : 7))
+    #expect(try KeychainSnapshot(pending.session).item("resident") == nil || stays)
+    #expect(try KeychainSnapshot(pending.session).rows.count == (stays ? 8 : 7))
     // Only the tombstone flag in the encrypted item counts, not the one in the column.
     #expect(plan.removed.isEmpty == stays, "\(plan.removed)")
   }
 
   @Test("Only the selected items are restored")
   func only() throws {
-    let halfway = try PendingRestore()
-    let plan = try halfway.session.restore(halfway.archive, policy: .merge, only: [1, 4])
+    let pending = try PendingRestore()
+    let plan = try pending.session.restore(pending.archive, policy: .merge, only: [1, 4])
     #expect(plan.decisions.map(\.index) == [1, 4])
-    let accounts = Set(try KeychainSnapshot(halfway.session).items.compactMap { $0[.account]?.stringValue })
+    let accounts = Set(try KeychainSnapshot(pending.session).items.compactMap { $0[.account]?.stringValue })
     #expect(accounts == ["both", "resident", "own", "arriving 1", "arriving 4"])
   }
 }

@@ -22,10 +22,10 @@ struct SimulatedBackupTests {
       let target = try setup.bundled(other, named: "target-\(other)")
       for password in [TestSetup.password, nil] {
         let path = try setup.backUp(source, password: password)
-        let held = try source.openTestSession(.reading)
-        defer { held.invalidate() }
-        let simulatedBackup = try SimulatedBackup(of: held, hasPassword: password != nil)
-        let left = try BackupExporter.prepare(held, password: nil).report.leftOut.filter {
+        let sourceSession = try source.openTestSession(.reading)
+        defer { sourceSession.invalidate() }
+        let simulatedBackup = try SimulatedBackup(of: sourceSession, hasPassword: password != nil)
+        let excluded = try BackupExporter.prepare(sourceSession, password: nil).report.leftOut.filter {
           $0.outcome.reason != .deleted
         }
         for device in [source, target] {
@@ -33,25 +33,29 @@ struct SimulatedBackupTests {
           defer { session.invalidate() }
           let archive = try setup.open(path, password: password, on: session)
           for policy in ExistingItemPolicy.allCases {
-            let foreseen = try Restorer.plan(simulatedBackup, onto: session, policy: policy)
+            let predicted = try Restorer.plan(simulatedBackup, onto: session, policy: policy)
             let real = try Restorer.plan(archive, onto: session, policy: policy)
-            let count = real.decisions.count
-            #expect(
-              foreseen.decisions.prefix(count).map(ComparableDecision.init)
-                == real.decisions.map(ComparableDecision.init))
-            for (seen, found) in zip(foreseen.decisions, real.decisions) where found.item != nil {
-              #expect(seen.identity == found.identity)
-            }
-            #expect(foreseen.removed == real.removed)
-            #expect(foreseen.isSameDevice == real.isSameDevice)
-            let rules = left.compactMap(\.outcome.reason)
-            #expect(foreseen.decisions.dropFirst(count).map(\.outcome) == rules.map { .staysBehind($0) })
-            #expect(foreseen.decisions.dropFirst(count).map(\.identity) == left.map(\.identity))
-            #expect(foreseen.decisions.map(\.index) == Array(foreseen.decisions.indices))
+            expectEqual(predicted, real, excluded: excluded)
           }
         }
       }
     }
+  }
+
+  /// Checks that the plan of a device has the decisions of its backup's plan, followed by the items that the backup
+  /// excludes.
+  private func expectEqual(_ predicted: MigrationPlan, _ real: MigrationPlan, excluded: [MigrationPlan.Decision]) {
+    let count = real.decisions.count
+    let (inBackup, notInBackup) = (predicted.decisions.prefix(count), predicted.decisions.dropFirst(count))
+    #expect(inBackup.map(ComparableDecision.init) == real.decisions.map(ComparableDecision.init))
+    for (predictedDecision, realDecision) in zip(inBackup, real.decisions) where realDecision.item != nil {
+      #expect(predictedDecision.identity == realDecision.identity)
+    }
+    #expect(predicted.removed == real.removed)
+    #expect(predicted.isSameDevice == real.isSameDevice)
+    #expect(notInBackup.map(\.outcome) == excluded.compactMap(\.outcome.reason).map { .staysBehind($0) })
+    #expect(notInBackup.map(\.identity) == excluded.map(\.identity))
+    #expect(predicted.decisions.map(\.index) == Array(predicted.decisions.indices))
   }
 
   @Test("A plan for another hardware key equals that of a backup opened with that key")
@@ -67,11 +71,11 @@ struct SimulatedBackupTests {
       for first in phones {
         let opened = try archive.open(with: key, deviceKey: try first?.deviceKey())
         for second in phones {
-          let again = try opened.archive.open(
+          let reused = try opened.archive.open(
             with: key, deviceKey: try second?.deviceKey(), for: .restoring, reusing: opened)
           let reopened = try archive.open(with: key, deviceKey: try second?.deviceKey())
-          #expect(again.items.map(ItemSnapshot.init) == reopened.items.map(ItemSnapshot.init))
-          #expect(again.isSameDevice == reopened.isSameDevice && again.contents == reopened.contents)
+          #expect(reused.items.map(ItemSnapshot.init) == reopened.items.map(ItemSnapshot.init))
+          #expect(reused.isSameDevice == reopened.isSameDevice && reused.contents == reopened.contents)
         }
       }
     }
@@ -83,13 +87,13 @@ struct SimulatedBackupTests {
       BackupItem(index: 3, kind: .genericPassword, protection: .whenUnlocked, classKey: classKey, opening: opening)
     }
     let open = BackupItem.Opening.opened(.genericPassword())
-    let (opens, shut) = (item(open, .available), item(.failed(.keyUnwrapFailed), .availableThroughDevice))
-    let damaged = item(.failed(.malformed("its form")), nil)
-    #expect(ItemSnapshot(item(open, nil).tried(like: opens, at: 3)) == ItemSnapshot(opens))
-    #expect(ItemSnapshot(item(open, nil).tried(like: shut, at: 3)) == ItemSnapshot(shut))
-    #expect(ItemSnapshot(damaged.tried(like: shut, at: 3)) == ItemSnapshot(shut))
-    #expect(damaged.tried(like: opens, at: 7).index == 7)
-    #expect(ItemSnapshot(damaged.tried(like: opens, at: 3)).failure == .malformed("its form"))
+    let (decrypted, undecrypted) = (item(open, .available), item(.failed(.keyUnwrapFailed), .availableThroughDevice))
+    let damaged = item(.failed(.malformed("a fault")), nil)
+    #expect(ItemSnapshot(item(open, nil).withResult(of: decrypted, at: 3)) == ItemSnapshot(decrypted))
+    #expect(ItemSnapshot(item(open, nil).withResult(of: undecrypted, at: 3)) == ItemSnapshot(undecrypted))
+    #expect(ItemSnapshot(damaged.withResult(of: undecrypted, at: 3)) == ItemSnapshot(undecrypted))
+    #expect(damaged.withResult(of: decrypted, at: 7).index == 7)
+    #expect(ItemSnapshot(damaged.withResult(of: decrypted, at: 3)).failure == .malformed("a fault"))
   }
 
   /// The known properties of an item, with a digest of its value.
@@ -145,9 +149,9 @@ struct SimulatedBackupTests {
     let setup = try TestSetup(seed: "unchanged")
     let source = try setup.bundled("old-phone").openTestSession(.reading)
     let target = try setup.bundled("new-phone").openTestSession(.reading)
-    let before = (try KeychainSnapshot(source).image, try KeychainSnapshot(target).image)
+    let (sourceBefore, targetBefore) = (try KeychainSnapshot(source).image, try KeychainSnapshot(target).image)
     _ = try Restorer.plan(SimulatedBackup(of: source, hasPassword: true), onto: target, policy: .replace)
-    #expect(try KeychainSnapshot(source).image == before.0 && KeychainSnapshot(target).image == before.1)
+    #expect(try KeychainSnapshot(source).image == sourceBefore && KeychainSnapshot(target).image == targetBefore)
     #expect(source.record.lastBackup == nil)
   }
 

@@ -34,7 +34,7 @@ struct SoakTests {
 
   private func report(_ next: UInt64, _ scenarioCount: Int, _ laneCount: Int, _ restoreCount: Int, _ crashCount: Int) {
     print(
-      "soak: \(scenarioCount * laneCount) sequences in \(scenarioCount) walks, \(restoreCount) restores as planned, \(crashCount) deaths; next seed \(next)"
+      "soak: \(scenarioCount * laneCount) sequences in \(scenarioCount) scenarios, \(restoreCount) restores as planned, \(crashCount) crashes; next seed \(next)"
     )
   }
 }

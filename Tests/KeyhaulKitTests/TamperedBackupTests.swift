@@ -10,14 +10,15 @@ import VirtualDevice
 
 @Suite("Tampered protection classes in a backup with a password")
 struct TamperedBackupTests {
-  private func end(_ phones: TwoPhones, _ edit: (inout BackupContents) throws -> Void) throws -> TwoPhones.RestoreResult
+  private func restoreTampered(_ phones: TwoPhones, _ edit: (inout BackupContents) throws -> Void) throws
+    -> TwoPhones.RestoreResult
   {
     try phones.restore(phones.tamperingWriter.backUp(phones.old, changing: edit))
   }
 
   /// The files are encrypted with the key of class 3. Without it, no file and no item can be decrypted.
   private func expectNoFileOpens(_ phones: TwoPhones, _ edit: (inout BackupContents) throws -> Void) throws {
-    let error = try openingError { _ = try end(phones, edit) }
+    let error = try openingError { _ = try restoreTampered(phones, edit) }
     #expect(error?.category == .damaged)
     #expect(try KeychainSnapshot(phones.new.openTestSession()).rows.isEmpty)
   }
@@ -25,10 +26,10 @@ struct TamperedBackupTests {
   @Test("In an unchanged backup, migratable items move and the others are device-bound")
   func unchanged() throws {
     let phones = try TwoPhones()
-    let end = try end(phones) { _ in }
-    #expect(end.arrived == TwoPhones.migratableAccounts)
-    #expect(end.isSameDevice == false)
-    for protection in TwoPhones.deviceOnly { #expect(end.outcomes[protection] == .staysBehind(.deviceBound)) }
+    let result = try restoreTampered(phones) { _ in }
+    #expect(result.restoredAccounts == TwoPhones.migratableAccounts)
+    #expect(result.isSameDevice == false)
+    for protection in TwoPhones.deviceOnly { #expect(result.outcomes[protection] == .staysBehind(.deviceBound)) }
   }
 
   @Test("A this-device-only item with another class number in its blob does not move", arguments: TwoPhones.deviceOnly)
@@ -41,11 +42,11 @@ struct TamperedBackupTests {
       let path = try phones.tamperingWriter.write(prepared, named: "class-\(number)") { contents in
         try contents.editEntries { entries in
           let index = try #require(entries.firstIndex { $0.keyClass == protection.keyClass })
-          entries[index] = try entries[index].claiming(KeyClass(rawValue: number))
+          entries[index] = try entries[index].withClassNumber(KeyClass(rawValue: number))
         }
       }
-      let end = try phones.restore(path)
-      #expect(end.arrived == TwoPhones.migratableAccounts)
+      let result = try phones.restore(path)
+      #expect(result.restoredAccounts == TwoPhones.migratableAccounts)
       let expected: MigrationPlan.Outcome =
         switch number {
         // The password unwraps these keys, but they are not the item's keys.
@@ -54,7 +55,7 @@ struct TamperedBackupTests {
         case 5, 9, 10, 11: .staysBehind(.deviceBound)
         default: .unreadable(.noClassKey)
         }
-      #expect(end.outcomes[protection] == expected, "class \(number)")
+      #expect(result.outcomes[protection] == expected, "class \(number)")
     }
   }
 
@@ -65,14 +66,14 @@ struct TamperedBackupTests {
     let new = try phones.new.openTestSession()
     let prepared = try BackupExporter.prepare(old, password: secret(TestSetup.password), rounds: 1)
     let entries = try KeychainBackupFile(parsing: prepared.contents.keychainFile).entries
-    let forger = try prepared.contents.keybag.unlock(password: secret(TestSetup.password), deviceKey: nil)
+    let attackerKeys = try prepared.contents.keybag.unlock(password: secret(TestSetup.password), deviceKey: nil)
     let withNewPhone = try prepared.contents.keybag.unlock(
       password: secret(TestSetup.password), deviceKey: new.deviceKey())
     let withOldPhone = try prepared.contents.keybag.unlock(
       password: secret(TestSetup.password), deviceKey: old.deviceKey())
     for protection in TwoPhones.deviceOnly {
       let blob = try ItemBlob(parsing: try #require(entries.first { $0.keyClass == protection.keyClass }?.blob))
-      #expect(throws: ItemCryptoError(.deviceBound, keyClass: protection.keyClass)) { try forger.open(blob) }
+      #expect(throws: ItemCryptoError(.deviceBound, keyClass: protection.keyClass)) { try attackerKeys.open(blob) }
       #expect(throws: ItemCryptoError(.keyUnwrapFailed, keyClass: protection.keyClass)) { try withNewPhone.open(blob) }
       #expect(try withOldPhone.open(blob).count > 0)
       // No other key that the password unwraps can unwrap the item's key.
@@ -88,18 +89,19 @@ struct TamperedBackupTests {
   @Test("A ciphertext with the wrapped key of a migratable item cannot be decrypted")
   func ciphertextUnderAnotherKey() throws {
     let phones = try TwoPhones()
-    let end = try end(phones) { contents in
+    let result = try restoreTampered(phones) { contents in
       try contents.editEntries { entries in
-        let free = try ItemBlob(parsing: try #require(entries[0].blob))
+        let migratable = try ItemBlob(parsing: try #require(entries[0].blob))
         let bound = try ItemBlob(parsing: try #require(entries[3].blob))
         entries[3].blob = try ItemBlob(
-          hasStaticIV: false, keyClass: free.keyClass, wrappedKey: free.wrappedKey, ciphertext: bound.ciphertext,
+          hasStaticIV: false, keyClass: migratable.keyClass, wrappedKey: migratable.wrappedKey,
+          ciphertext: bound.ciphertext,
           tag: bound.tag
         ).serialized()
       }
     }
-    #expect(end.arrived == TwoPhones.migratableAccounts)
-    #expect(end.outcomes[.whenUnlockedThisDeviceOnly] == .unreadable(.tagMismatch))
+    #expect(result.restoredAccounts == TwoPhones.migratableAccounts)
+    #expect(result.outcomes[.whenUnlockedThisDeviceOnly] == .unreadable(.tagMismatch))
   }
 
   @Test("An item whose pdmn and blob have different classes is malformed")
@@ -108,19 +110,19 @@ struct TamperedBackupTests {
     let session = try phones.old.openTestSession()
     let prepared = try BackupExporter.prepare(session, password: secret(TestSetup.password), rounds: 1)
     session.invalidate()
-    let forger = try prepared.contents.keybag.unlock(password: secret(TestSetup.password), deviceKey: nil)
+    let attackerKeys = try prepared.contents.keybag.unlock(password: secret(TestSetup.password), deviceKey: nil)
     for (inside, outside) in [
       (ProtectionClass.whenUnlockedThisDeviceOnly, KeyClass.whenUnlocked),
       (.whenUnlocked, .afterFirstUnlock), (.whenPasscodeSetThisDeviceOnly, .always),
     ] {
       let plaintext = try KeychainItem.password("forged", inside).derDictionary()
-      let blob = try forger.seal(plaintext, keyClass: outside, as: .backup)
+      let blob = try attackerKeys.seal(plaintext, keyClass: outside, as: .backup)
       let path = try phones.tamperingWriter.write(prepared, named: "contradiction") { contents in
         try contents.editEntries { $0[3].blob = blob.serialized() }
       }
-      let end = try phones.restore(path)
-      #expect(end.outcomes[.whenUnlockedThisDeviceOnly] == .unreadable(.malformed))
-      #expect(end.arrived == TwoPhones.migratableAccounts)
+      let result = try phones.restore(path)
+      #expect(result.outcomes[.whenUnlockedThisDeviceOnly] == .unreadable(.malformed))
+      #expect(result.restoredAccounts == TwoPhones.migratableAccounts)
     }
   }
 
@@ -128,10 +130,10 @@ struct TamperedBackupTests {
   func names() throws {
     let phones = try TwoPhones()
     let record = try phones.new.openTestSession().record
-    let end = try end(phones) { $0.device = BackupDevice(record) }
-    #expect(end.isSameDevice == false)
-    #expect(end.arrived == TwoPhones.migratableAccounts)
-    for protection in TwoPhones.deviceOnly { #expect(end.outcomes[protection] == .staysBehind(.deviceBound)) }
+    let result = try restoreTampered(phones) { $0.device = BackupDevice(record) }
+    #expect(result.isSameDevice == false)
+    #expect(result.restoredAccounts == TwoPhones.migratableAccounts)
+    for protection in TwoPhones.deviceOnly { #expect(result.outcomes[protection] == .staysBehind(.deviceBound)) }
   }
 
   @Test("No value of WRAP moves a this-device-only item")
@@ -151,11 +153,11 @@ struct TamperedBackupTests {
         }
         // With a device wrap, migratable items would seem to stay behind, while the target's items would be removed.
         guard original == 3 || bits != 3 else {
-          #expect(throws: (any Error).self, "class \(number)") { _ = try self.end(phones, edit) }
+          #expect(throws: (any Error).self, "class \(number)") { _ = try restoreTampered(phones, edit) }
           #expect(try KeychainSnapshot(phones.new.openTestSession()).rows.isEmpty)
           continue
         }
-        let end = try end(phones, edit)
+        let result = try restoreTampered(phones, edit)
         var expected: [ProtectionClass: MigrationPlan.Outcome] = [:]
         for protection in TwoPhones.migratable { expected[protection] = .migrates(.new) }
         for protection in TwoPhones.deviceOnly { expected[protection] = .staysBehind(.deviceBound) }
@@ -168,7 +170,7 @@ struct TamperedBackupTests {
             default: .unreadable(.tagMismatch)
             }
         }
-        #expect(end.outcomes == expected, "class \(number), WRAP \(bits)")
+        #expect(result.outcomes == expected, "class \(number), WRAP \(bits)")
       }
     }
   }
@@ -180,10 +182,10 @@ struct TamperedBackupTests {
       for second in (first + 1)..<12 {
         try expectOnlyUntouched(phones, first, second) { contents in
           let keys = contents.keybag.classKeys
-          let a = try #require(keys.firstIndex { $0.keyClass?.rawValue == first })
-          let b = try #require(keys.firstIndex { $0.keyClass?.rawValue == second })
-          contents.keybag.classKeys[a].wrappedKey = keys[b].wrappedKey
-          contents.keybag.classKeys[b].wrappedKey = keys[a].wrappedKey
+          let firstIndex = try #require(keys.firstIndex { $0.keyClass?.rawValue == first })
+          let secondIndex = try #require(keys.firstIndex { $0.keyClass?.rawValue == second })
+          contents.keybag.classKeys[firstIndex].wrappedKey = keys[secondIndex].wrappedKey
+          contents.keybag.classKeys[secondIndex].wrappedKey = keys[firstIndex].wrappedKey
         }
       }
     }
@@ -197,8 +199,8 @@ struct TamperedBackupTests {
         let swapped = { (contents: inout BackupContents) in
           contents.keybag.classKeys = contents.keybag.classKeys.map { key in
             switch key.keyClass?.rawValue {
-            case first: key.renamed(KeyClass(rawValue: second))
-            case second: key.renamed(KeyClass(rawValue: first))
+            case first: key.withClass(KeyClass(rawValue: second))
+            case second: key.withClass(KeyClass(rawValue: first))
             default: key
             }
           }
@@ -206,7 +208,7 @@ struct TamperedBackupTests {
         let bound: Set<UInt32> = [5, 9, 10, 11]
         if bound.contains(first) != bound.contains(second), first != 3, second != 3 {
           // One of them now has a device wrap that no device uses, so nothing is restored.
-          #expect(throws: (any Error).self, "\(first) and \(second)") { _ = try end(phones, swapped) }
+          #expect(throws: (any Error).self, "\(first) and \(second)") { _ = try restoreTampered(phones, swapped) }
           #expect(try KeychainSnapshot(phones.new.openTestSession()).rows.isEmpty)
           continue
         }
@@ -220,13 +222,13 @@ struct TamperedBackupTests {
     _ phones: TwoPhones, _ first: UInt32, _ second: UInt32, _ edit: (inout BackupContents) throws -> Void
   ) throws {
     guard ![first, second].contains(3) else { return try expectNoFileOpens(phones, edit) }
-    let end = try end(phones, edit)
+    let result = try restoreTampered(phones, edit)
     let untouched = TwoPhones.migratable.filter { ![first, second].contains($0.keyClass.rawValue) }
-    #expect(end.arrived == Set(untouched.map(\.rawValue)), "\(first) and \(second)")
+    #expect(result.restoredAccounts == Set(untouched.map(\.rawValue)), "\(first) and \(second)")
     for protection in TwoPhones.deviceOnly {
-      #expect(!end.arrived.contains(protection.rawValue))
+      #expect(!result.restoredAccounts.contains(protection.rawValue))
       guard ![first, second].contains(protection.keyClass.rawValue) else { continue }
-      #expect(end.outcomes[protection] == .staysBehind(.deviceBound), "\(first) and \(second)")
+      #expect(result.outcomes[protection] == .staysBehind(.deviceBound), "\(first) and \(second)")
     }
   }
 

@@ -17,11 +17,13 @@ struct TamperedUnencryptedBackupTests {
     for number in UInt32(0)...12 {
       let path = try phones.tamperingWriter.backUp(phones.old) { contents in
         try contents.editEntries { entries in
-          for index in entries.indices { entries[index] = try entries[index].claiming(KeyClass(rawValue: number)) }
+          for index in entries.indices {
+            entries[index] = try entries[index].withClassNumber(KeyClass(rawValue: number))
+          }
         }
       }
-      let end = try phones.restore(path)
-      #expect(end.arrived.isEmpty, "class \(number)")
+      let result = try phones.restore(path)
+      #expect(result.restoredAccounts.isEmpty, "class \(number)")
       let expected: MigrationPlan.Outcome =
         switch number {
         case 1...4: .unreadable(.tagMismatch)
@@ -29,7 +31,7 @@ struct TamperedUnencryptedBackupTests {
         case 5, 9...11: .staysBehind(.deviceBound)
         default: .unreadable(.noClassKey)
         }
-      #expect(end.outcomes.values.allSatisfy { $0 == expected }, "class \(number)")
+      #expect(result.outcomes.values.allSatisfy { $0 == expected }, "class \(number)")
     }
   }
 
@@ -43,7 +45,7 @@ struct TamperedUnencryptedBackupTests {
           contents.keybag.classKeys[index].wrap = Keybag.WrapFlags(rawValue: bits)
         }
         guard bits & 1 == 0 else {
-          #expect(try phones.restore(path).arrived.isEmpty, "class \(number), WRAP \(bits)")
+          #expect(try phones.restore(path).restoredAccounts.isEmpty, "class \(number), WRAP \(bits)")
           continue
         }
         // No device writes a key without the device's bit.
@@ -61,14 +63,14 @@ struct TamperedUnencryptedBackupTests {
       for second in (first + 1)..<12 {
         let path = try phones.tamperingWriter.backUp(phones.old) { contents in
           let keys = contents.keybag.classKeys
-          let a = try #require(keys.firstIndex { $0.keyClass?.rawValue == first })
-          let b = try #require(keys.firstIndex { $0.keyClass?.rawValue == second })
-          contents.keybag.classKeys[a] = keys[b].renamed(KeyClass(rawValue: first))
-          contents.keybag.classKeys[b] = keys[a].renamed(KeyClass(rawValue: second))
+          let firstIndex = try #require(keys.firstIndex { $0.keyClass?.rawValue == first })
+          let secondIndex = try #require(keys.firstIndex { $0.keyClass?.rawValue == second })
+          contents.keybag.classKeys[firstIndex] = keys[secondIndex].withClass(KeyClass(rawValue: first))
+          contents.keybag.classKeys[secondIndex] = keys[firstIndex].withClass(KeyClass(rawValue: second))
         }
         // The key of a file class is not bound to a device, so it is invalid for a keychain class.
         guard first < 5, second > 4 else {
-          #expect(try phones.restore(path).arrived.isEmpty, "\(first) and \(second)")
+          #expect(try phones.restore(path).restoredAccounts.isEmpty, "\(first) and \(second)")
           continue
         }
         let error = try migrationError { _ = try phones.restore(path) }
@@ -82,11 +84,11 @@ struct TamperedUnencryptedBackupTests {
   func names() throws {
     let phones = try TwoPhones(password: nil)
     let record = try phones.new.openTestSession().record
-    let end = try phones.restore(phones.tamperingWriter.backUp(phones.old) { $0.device = BackupDevice(record) })
-    #expect(end.arrived.isEmpty)
-    #expect(end.isSameDevice == false)
-    for protection in TwoPhones.migratable { #expect(end.outcomes[protection] == .staysBehind(.backupNotEncrypted)) }
-    for protection in TwoPhones.deviceOnly { #expect(end.outcomes[protection] == .staysBehind(.deviceBound)) }
+    let result = try phones.restore(phones.tamperingWriter.backUp(phones.old) { $0.device = BackupDevice(record) })
+    #expect(result.restoredAccounts.isEmpty)
+    #expect(result.isSameDevice == false)
+    for protection in TwoPhones.migratable { #expect(result.outcomes[protection] == .staysBehind(.backupNotEncrypted)) }
+    for protection in TwoPhones.deviceOnly { #expect(result.outcomes[protection] == .staysBehind(.deviceBound)) }
   }
 
   @Test("A manifest that claims encryption moves nothing", arguments: [nil, "", "guess"])
@@ -103,7 +105,7 @@ struct TamperedUnencryptedBackupTests {
 }
 
 @Suite("Devices with another device's identity")
-struct ForeignIdentityTests {
+struct CopiedIdentityTests {
   private func copy(_ files: [String], from old: VirtualDevice, to new: VirtualDevice) throws {
     for file in files {
       let target = URL(fileURLWithPath: new.directory + "/" + file)
@@ -117,10 +119,10 @@ struct ForeignIdentityTests {
     try copy(["device.json"], from: phones.old, to: phones.new)
     let path = try phones.tamperingWriter.backUp(phones.old) { _ in }
     #expect(try phones.new.openTestSession().record.udid == phones.old.openTestSession().record.udid)
-    let end = try phones.restore(path)
-    #expect(end.isSameDevice == false)
-    #expect(end.arrived == (hasPassword ? TwoPhones.migratableAccounts : []))
-    for protection in TwoPhones.deviceOnly { #expect(end.outcomes[protection] == .staysBehind(.deviceBound)) }
+    let result = try phones.restore(path)
+    #expect(result.isSameDevice == false)
+    #expect(result.restoredAccounts == (hasPassword ? TwoPhones.migratableAccounts : []))
+    for protection in TwoPhones.deviceOnly { #expect(result.outcomes[protection] == .staysBehind(.deviceBound)) }
   }
 
   @Test("A phone with another device's keybag but not its hardware key does not start")
@@ -137,8 +139,8 @@ struct ForeignIdentityTests {
     // The keybag is bound to the hardware key, without which the phone does not start.
     try copy(["hardware.uid", "keybag", "memory"], from: phones.old, to: phones.new)
     #expect(try phones.new.openTestSession().record.udid != phones.old.openTestSession().record.udid)
-    let end = try phones.restore(path)
-    #expect(end.isSameDevice == true)
-    #expect(end.arrived == TwoPhones.migratableAccounts.union(TwoPhones.deviceOnlyAccounts))
+    let result = try phones.restore(path)
+    #expect(result.isSameDevice == true)
+    #expect(result.restoredAccounts == TwoPhones.migratableAccounts.union(TwoPhones.deviceOnlyAccounts))
   }
 }

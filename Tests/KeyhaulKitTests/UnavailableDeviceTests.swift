@@ -11,17 +11,17 @@ import VirtualDevice
 
 /// A fixed clock that advances by an hour after a number of reads.
 private final class JumpingClock: Sendable {
-  private let looksLeft = Mutex<Int?>(nil)
+  private let readsBeforeJump = Mutex<Int?>(nil)
 
-  func jump(afterLooks count: Int) { looksLeft.withLock { $0 = count } }
+  func jump(afterReads count: Int) { readsBeforeJump.withLock { $0 = count } }
 
   var deviceClock: DeviceClock {
     DeviceClock(
       now: {
-        let isLate = self.looksLeft.withLock { looks in
-          guard let left = looks else { return false }
-          looks = max(0, left - 1)
-          return left == 0
+        let isLate = self.readsBeforeJump.withLock { remaining in
+          guard let count = remaining else { return false }
+          remaining = max(0, count - 1)
+          return count == 0
         }
         let hour = isLate ? 3600.0 : 0
         return KeychainDate(secondsSinceReferenceDate: TestSetup.now.secondsSinceReferenceDate + hour)
@@ -32,7 +32,7 @@ private final class JumpingClock: Sendable {
 
 @Suite("Unavailable devices")
 struct UnavailableDeviceTests {
-  private struct Locked {
+  private struct BackedUpPhone {
     let setup: TestSetup
     let phone: VirtualDevice
     let path: String
@@ -50,19 +50,20 @@ struct UnavailableDeviceTests {
 
   @Test("A locked phone is not backed up", arguments: [true, false])
   func backup(afterRestart: Bool) throws {
-    let locked = try Locked()
-    let session = try locked.phone.openTestSession()
+    let fixture = try BackedUpPhone()
+    let session = try fixture.phone.openTestSession()
     if afterRestart { try session.restart() } else { try session.lock() }
     let error = try migrationError { _ = try BackupExporter.prepare(session, password: nil) }
     #expect(error?.code == .deviceLocked)
     #expect(error?.category == .locked)
-    let rest = afterRestart ? ", and 1 more has another class" : ""
-    #expect(error?.reason == "2 items are in the class \"when unlocked\"\(rest); their keys are not in memory")
+    let otherClassNote = afterRestart ? ", and 1 more has another class" : ""
+    #expect(
+      error?.reason == "2 items are in the class \"when unlocked\"\(otherClassNote); their keys are not in memory")
     #expect(error?.meaning.remedy == .unlock(device: "phone"))
   }
 
   @Test("A phone that loses its keys while rows are read is not backed up", arguments: [0, 1])
-  func locksMeanwhile(looksBefore: Int) throws {
+  func locksMeanwhile(readCount: Int) throws {
     let clock = JumpingClock()
     let environment = DeviceEnvironment(
       clock: clock.deviceClock, random: SeededRandomSource(seed: "locks meanwhile"), passcodeRounds: 2)
@@ -70,7 +71,7 @@ struct UnavailableDeviceTests {
     let session = try home.devices.create(DeviceName("phone"), passcode: Secret(utf8: "1234")).openTestSession()
     try session.insertUnchanged(.password("a"), .password("c", .afterFirstUnlock))
     try session.requestLock()
-    clock.jump(afterLooks: looksBefore)
+    clock.jump(afterReads: readCount)
     let error = try migrationError { _ = try BackupExporter.prepare(session, password: nil) }
     #expect(error?.code == .deviceLocked)
     #expect(error?.reason == "1 item is in the class \"when unlocked\"; its key is not in memory")
@@ -88,11 +89,11 @@ struct UnavailableDeviceTests {
 
   @Test("A locked phone can be planned for, but a restore is refused and changes nothing", arguments: [true, false])
   func restore(afterRestart: Bool) throws {
-    let locked = try Locked()
-    let session = try locked.phone.openTestSession()
+    let fixture = try BackedUpPhone()
+    let session = try fixture.phone.openTestSession()
     if afterRestart { try session.restart() } else { try session.lock() }
     let before = try KeychainSnapshot(session).image
-    let archive = try locked.setup.open(locked.path, password: TestSetup.password, on: session)
+    let archive = try fixture.setup.open(fixture.path, password: TestSetup.password, on: session)
     for policy in ExistingItemPolicy.allCases {
       let plan = try Restorer.plan(archive, onto: session, policy: policy)
       #expect(plan.decisions.allSatisfy { $0.outcome == .migrates(.identical) })

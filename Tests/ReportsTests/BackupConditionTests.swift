@@ -39,9 +39,9 @@ struct BackupConditionTests {
   }
 
   @Test("The sentence about a damaged backup counts only its items, and states that others may be missing")
-  func remainder() {
+  func itemsSentence() {
     func text(_ condition: BackupCondition, _ count: Int, _ moving: Int, needsPassword: Bool = false) -> String? {
-      condition.remainder(count, moving: moving, to: "a new iPhone", needsPassword: needsPassword)
+      condition.itemsSentence(count: count, moving: moving, to: "a new iPhone", needsPassword: needsPassword)
     }
     #expect(text(.usable, 3, 2) == nil)
     #expect(text(.damaged, 0, 0) == "No keychain item could be read in it.")

@@ -52,7 +52,7 @@ struct DifferencePageTests {
   func verdicts() throws {
     let (anna, berta, carl) = (item("anna"), item("berta"), item("carl"))
     let sealed = KeychainEntry(
-      index: 0, sealed: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
+      index: 0, undecryptable: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
       reason: .deviceBound)
     let verdicts: [([KeychainEntry], [KeychainEntry], String)] = [
       ([], [], "There is nothing to compare."),
@@ -89,7 +89,7 @@ struct DifferencePageTests {
   @Test("The page lists items that could not be compared and items in no backup, with their reasons")
   func uncompared() throws {
     let sealed = KeychainEntry(
-      index: 4, sealed: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
+      index: 4, undecryptable: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
       reason: .tagMismatch)
     var wallet = ItemDescriptor(undecryptable: .genericPassword)
     wallet.service = "wallet"
@@ -117,7 +117,8 @@ struct DifferencePageTests {
 
   private func encryptedItem(_ index: Int) -> KeychainEntry {
     KeychainEntry(
-      index: index, sealed: ItemDescriptor(undecryptable: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
+      index: index, undecryptable: ItemDescriptor(undecryptable: .genericPassword),
+      protection: .whenUnlockedThisDeviceOnly,
       persistentReference: nil, reason: .deviceBound)
   }
 

@@ -14,7 +14,8 @@ struct DocumentMemberTests {
   func verification() {
     var verification = BackupVerification(isQuick: false)
     verification.files = .init(
-      listed: 1, present: 2, unstored: 3, missing: 4, surplus: 5, digestsRight: 6, withoutDigest: 7, paddingRight: 8,
+      listed: 1, present: 2, unstored: 3, missing: 4, unlisted: 5, withMatchingDigest: 6, withoutDigest: 7,
+      withValidPadding: 8,
       otherSize: 9, unread: 10)
     verification.items = .init(readable: 11, deviceBound: 12, damaged: 13)
     let document = VerificationDocument(verification, of: "b").json
@@ -93,7 +94,8 @@ struct DocumentMemberTests {
 
   private func encrypted(_ index: Int) -> KeychainEntry {
     KeychainEntry(
-      index: index, sealed: ItemDescriptor(undecryptable: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
+      index: index, undecryptable: ItemDescriptor(undecryptable: .genericPassword),
+      protection: .whenUnlockedThisDeviceOnly,
       persistentReference: nil, reason: .deviceBound)
   }
 
@@ -105,7 +107,7 @@ struct DocumentMemberTests {
 
   private func document(_ first: [KeychainEntry], _ second: [KeychainEntry]) throws -> JSONValue {
     let difference = try KeychainDifference(from: first, to: second)
-    return DifferenceDocument(side("one", first), side("two", second), difference, showsUnseen: false).json
+    return DifferenceDocument(side("one", first), side("two", second), difference, listsBlindSpots: false).json
   }
 
   private func accounts(_ items: JSONValue?) -> [JSONValue?]? { items?.arrayValue?.map { $0["account"] } }

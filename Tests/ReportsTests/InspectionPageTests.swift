@@ -52,7 +52,7 @@ struct InspectionPageTests {
     identity.service = service
     guard !isSecretOnly else { return .secretOnly(index, protection) }
     return KeychainEntry(
-      index: index, sealed: identity, protection: protection, persistentReference: nil, reason: reason)
+      index: index, undecryptable: identity, protection: protection, persistentReference: nil, reason: reason)
   }
 
   @Test("The page lists the anomalies, counts encrypted items, and states the duration of the unlock")

@@ -151,7 +151,7 @@ struct NextStepTests {
       isSecretOnly
         ? .secretOnly(0, protection)
         : KeychainEntry(
-          index: 0, sealed: ItemDescriptor(undecryptable: .genericPassword), protection: protection,
+          index: 0, undecryptable: ItemDescriptor(undecryptable: .genericPassword), protection: protection,
           persistentReference: nil,
           reason: reason)
     }
@@ -205,10 +205,10 @@ struct NextStepTests {
   func differences() throws {
     let anna = item("anna")
     let sealed = KeychainEntry(
-      index: 0, sealed: ItemDescriptor(undecryptable: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
+      index: 0, undecryptable: ItemDescriptor(undecryptable: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
       persistentReference: nil, reason: .deviceBound)
     let damaged = KeychainEntry(
-      index: 0, sealed: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
+      index: 0, undecryptable: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
       reason: .tagMismatch)
     func side(_ kind: DifferencePage.Side.Kind, _ name: String, _ count: Int, hasKeychain: Bool = true)
       -> DifferencePage.Side

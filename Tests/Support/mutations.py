@@ -134,7 +134,7 @@ add(
     "guard «(1...maximumRounds).contains(rounds)», let count",
     "(1..<maximumRounds).contains(rounds)",
     "keybags: the largest iteration count is refused",
-    "KeybagMakingTests",
+    "KeybagCreationTests",
 )
 
 # KeychainRules
@@ -336,7 +336,7 @@ add(
 add(
     FIELD,
     "Library/KeyhaulKit/Document/PlanDocument.swift",
-    "if «target.sameDevice != now.target.sameDevice» { return",
+    "if «target.sameDevice != current.target.sameDevice» { return",
     "false",
     "restore --plan: a plan for another device is accepted",
     "PlanDocumentTests",
@@ -476,7 +476,7 @@ add(
 add(
     EXIT,
     "CommandLine/keyhaul/Commands/Items/ItemFind.swift",
-    "return «isOpen && status == .ok ? .partial : status»",
+    "return «mayBeIncomplete && status == .ok ? .partial : status»",
     "status",
     "item find: 0 though damaged items may match",
     "BackupItemTests",

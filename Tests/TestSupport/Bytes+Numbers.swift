@@ -1,10 +1,10 @@
 extension [UInt8] {
-  /// The lower bytes of a number, the highest first.
+  /// Creates the lower bytes of a number in big-endian order.
   package init(bigEndian value: Int, count: Int) {
     self = Array([UInt8](littleEndian: value, count: count).reversed())
   }
 
-  /// The lower bytes of a number, the lowest first.
+  /// Creates the lower bytes of a number in little-endian order.
   package init(littleEndian value: Int, count: Int) {
     self = []
     reserveCapacity(count)

@@ -1,6 +1,6 @@
 /// SHA-1 for tests of modules below the one with cryptography (FIPS 180-4).
 ///
-/// Tests run without optimization: what is done for every word is written without closures and collections.
+/// Tests run without optimization, so the loops over words use no closures and no collections.
 package enum SHA1 {
   package static func hash(_ message: [UInt8]) -> [UInt8] {
     let bitCount = UInt64(message.count) * 8

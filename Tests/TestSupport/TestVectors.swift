@@ -2,7 +2,7 @@ import Basics
 import Foundation
 package import KeychainFormats
 
-/// The published and generated test vectors, one entry of JSON at a time.
+/// An entry in a JSON file of published or generated test vectors.
 ///
 /// A path that is not in the file throws, so that a misspelt name fails a test instead of skipping it.
 package struct TestVectors {
@@ -19,7 +19,7 @@ package struct TestVectors {
     self.path = path
   }
 
-  /// The whole file.
+  /// The published vectors, as a complete file.
   package static func load() throws -> TestVectors {
     try load(file: "test-vectors.json")
   }
@@ -40,7 +40,7 @@ package struct TestVectors {
     try load(file: "trust-vectors.json")
   }
 
-  /// Read from the checked-in file, because 170 kB of embedded code took the compiler 45 seconds.
+  /// Reads a checked-in file, because the compiler took 45 seconds for 170 kB of embedded data.
   private static func load(file: String) throws -> TestVectors {
     let bytes = try Data(contentsOf: Repository.root.appending(path: "Tests/TestSupport").appending(path: file))
     return TestVectors(value: try JSONSerialization.jsonObject(with: bytes), path: "")

@@ -15,9 +15,9 @@ struct AuthenticatorTests {
   private static let store = "Library/Application Support/default.store"
   private static let group = "AppDomainGroup-group.me.proton.authenticator"
 
-  // Made by Python's cryptography, with the format that the app's source shows: an address, and an account of Steam.
+  // Encrypted with Python's cryptography package, in the format of the app's source: an address and a Steam account.
   // The key is ff ee 00 01 … 1d.
-  private static let boxes = [
+  private static let encryptedEntries = [
     """
     000102030405060708090a0b057f71bb8b769d20fcf272c1b0b355089c729bd22ce888088b85e86047df3451cc6e7f4e52502b629854f69f
     1e19c576d848a8518baa64f8802fd0b4a71f8c8336f93ef36b3594bddbe233689330d835a3986c7626fa3b34ac90b84e95db127c9863dc57
@@ -34,8 +34,8 @@ struct AuthenticatorTests {
   private func database(_ rows: [String], named key: String = "key-1") throws -> [UInt8] {
     var sql = "CREATE TABLE ZENCRYPTEDENTRYENTITY (Z_PK INTEGER PRIMARY KEY, ZORDER INTEGER, ZKEYID VARCHAR,"
     sql += " ZENCRYPTEDDATA BLOB);"
-    for (number, box) in rows.enumerated() {
-      sql += "INSERT INTO ZENCRYPTEDENTRYENTITY VALUES (\(number + 1), \(-number), '\(key)', x'\(box)');"
+    for (number, entry) in rows.enumerated() {
+      sql += "INSERT INTO ZENCRYPTEDENTRYENTITY VALUES (\(number + 1), \(-number), '\(key)', x'\(entry)');"
     }
     return try ExternalDatabase.bytes(sql)
   }
@@ -62,34 +62,34 @@ struct AuthenticatorTests {
   @Test("Proton Authenticator's accounts are decrypted with the key in the keychain, in the order of the app")
   func proton() throws {
     let backup = try EditableBackup(
-      files: [.init(Self.store, try database(Self.boxes), domain: Self.group)], items: [keyItem()])
-    let found = try accounts(of: backup)
-    #expect(addresses(found) == ["otpauth://steam/Steam?issuer=Steam&secret=JBSWY3DPEHPK3PXP", Self.address])
-    #expect(found.missing.isEmpty && !found.hasUnreadableFile)
+      files: [.init(Self.store, try database(Self.encryptedEntries), domain: Self.group)], items: [keyItem()])
+    let result = try accounts(of: backup)
+    #expect(addresses(result) == ["otpauth://steam/Steam?issuer=Steam&secret=JBSWY3DPEHPK3PXP", Self.address])
+    #expect(result.missing.isEmpty && !result.hasUnreadableFile)
   }
 
   @Test("Without the key, or with another one, Proton Authenticator's accounts are counted as missing")
   func protonWithoutKey() throws {
-    let file = EditableBackup.File(Self.store, try database(Self.boxes), domain: Self.group)
+    let file = EditableBackup.File(Self.store, try database(Self.encryptedEntries), domain: Self.group)
     let other = Self.key.replacing("AAQ", with: "BBQ")
     for items in [
       [], [keyItem(other)], [keyItem("no key")], [keyItem(Self.key, .whenUnlockedThisDeviceOnly)],
       [.password("key-1", service: "other.example", secret: Self.key)],
     ] {
-      let found = try accounts(of: try EditableBackup(files: [file], items: items))
-      #expect(found.accounts.isEmpty)
-      #expect(found.missing.map(\.obstacle) == [.keychainKey(count: 2)])
+      let result = try accounts(of: try EditableBackup(files: [file], items: items))
+      #expect(result.accounts.isEmpty)
+      #expect(result.missing.map(\.obstacle) == [.keychainKey(count: 2)])
     }
   }
 
-  @Test("A damaged database of Proton Authenticator is reported, and hides no other app's accounts")
+  @Test("A damaged database of Proton Authenticator is reported, and the accounts of other apps are still found")
   func damagedProton() throws {
-    let sound = try database(Self.boxes)
+    let valid = try database(Self.encryptedEntries)
     let view = try ExternalDatabase.bytes(
       "CREATE VIEW ZENCRYPTEDENTRYENTITY AS SELECT 'a' AS ZKEYID, x'00' AS ZENCRYPTEDDATA;")
     let preferences = try Self.preferences(["a"], ["a": Self.address])
     let other = try ExternalDatabase.bytes("CREATE TABLE other (a);")
-    for bytes in [[], Array("SQLite format 3".utf8), Array(sound.prefix(4096)), other, view] {
+    for bytes in [[], Array("SQLite format 3".utf8), Array(valid.prefix(4096)), other, view] {
       let backup = try EditableBackup(
         files: [
           .init(Self.store, bytes, domain: Self.group),
@@ -97,35 +97,39 @@ struct AuthenticatorTests {
             "Library/Preferences/org.fedorahosted.freeotp.plist", preferences,
             domain: "AppDomain-org.fedorahosted.freeotp"),
         ], items: [keyItem()])
-      let found = try accounts(of: backup)
-      #expect(found.hasUnreadableFile)
-      #expect(addresses(found) == [Self.address])
-      #expect(missing(found) == ["freeotp: never-in-backup", "proton-authenticator: unreadable-file"])
+      let result = try accounts(of: backup)
+      #expect(result.hasUnreadableFile)
+      #expect(addresses(result) == [Self.address])
+      #expect(missing(result) == ["freeotp: never-in-backup", "proton-authenticator: unreadable-file"])
     }
   }
 
-  @Test("No changed byte of a database crashes the reader, or gives an address that was not stored")
-  func hostileProton() throws {
-    let sound = try database(Self.boxes)
+  private static func rows(_ bytes: [UInt8]) throws(KeyhaulError) -> [ProtonAuthenticatorStore.Row] {
+    try ProtonAuthenticatorStore.rows(of: try AppDatabase(file: bytes))
+  }
+
+  @Test("A changed byte of a database does not crash the reader, and too many rows are refused")
+  func changedBytes() throws {
+    let valid = try database(Self.encryptedEntries)
     var source = SeededRandom(seed: 11)
     for _ in 0..<300 {
-      var changed = sound
+      var changed = valid
       for _ in 0..<4 { changed[Int(source.next() % UInt64(changed.count))] = UInt8(truncatingIfNeeded: source.next()) }
-      guard let database = try? AppDatabaseReading.rows(changed) else { continue }
-      #expect(database.count <= ProtonAuthenticatorStore.maximumRowCount)
+      guard let rows = try? Self.rows(changed) else { continue }
+      #expect(rows.count <= ProtonAuthenticatorStore.maximumRowCount)
     }
-    // More rows than any person has accounts.
+    // One row more than the limit.
     var sql = "CREATE TABLE ZENCRYPTEDENTRYENTITY (ZKEYID VARCHAR, ZENCRYPTEDDATA BLOB);"
     sql += "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001)"
     sql += " INSERT INTO ZENCRYPTEDENTRYENTITY SELECT 'k', x'00' FROM n;"
     let many = try ExternalDatabase.bytes(sql)
-    #expect(throws: KeyhaulError.self) { try AppDatabaseReading.rows(many) }
+    #expect(throws: KeyhaulError.self) { try Self.rows(many) }
   }
 
   private static func preferences(_ order: [String], _ values: [String: String]) throws -> [UInt8] {
-    var list: [String: Any] = ["tokenOrder": order, "other": "otpauth://totp/other?secret=AA"]
-    for (name, value) in values { list[name] = value }
-    return Array(try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0))
+    var root: [String: Any] = ["tokenOrder": order, "other": "otpauth://totp/other?secret=AA"]
+    for (name, value) in values { root[name] = value }
+    return Array(try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0))
   }
 
   @Test(
@@ -138,9 +142,9 @@ struct AuthenticatorTests {
         .init(
           "Library/Preferences/org.fedorahosted.freeotp.plist", bytes, domain: "AppDomain-org.fedorahosted.freeotp")
       ], items: [.password("anna")])
-    let found = try accounts(of: backup)
-    #expect(addresses(found) == [Self.address, "otpauth://totp/a?secret=AA"])
-    #expect(missing(found) == ["freeotp: never-in-backup"])
+    let result = try accounts(of: backup)
+    #expect(addresses(result) == [Self.address, "otpauth://totp/a?secret=AA"])
+    #expect(missing(result) == ["freeotp: never-in-backup"])
   }
 
   @Test("Apps whose codes cannot be read are found by their files, their folders or the list of installed apps")
@@ -150,21 +154,14 @@ struct AuthenticatorTests {
         .init("TwoFAS.sqlite", [0], domain: "AppDomainGroup-group.twofas.com"),
         .init("Documents/ente.offline_authenticator.db", [0], domain: "AppDomain-io.ente.auth"),
       ], items: [.password("anna")])
-    let found = try accounts(
+    let result = try accounts(
       of: backup, installed: ["com.finnwea.Raivo", "com.google.Authenticator", "org.example.other"])
     #expect(
-      missing(found) == [
+      missing(result) == [
         "ente-auth: device-key", "google-authenticator: unpublished-storage", "raivo: app-password",
         "2fas: unpublished-key",
       ])
     let none = try accounts(of: try EditableBackup(items: [.password("anna")]), installed: ["org.example.other"])
     #expect(none.accounts.isEmpty && none.missing.isEmpty)
-  }
-}
-
-/// Reads the rows of a database of Proton Authenticator.
-private enum AppDatabaseReading {
-  static func rows(_ bytes: [UInt8]) throws(KeyhaulError) -> [ProtonAuthenticatorStore.Row] {
-    try ProtonAuthenticatorStore.rows(of: try AppDatabase(file: bytes))
   }
 }

@@ -31,17 +31,17 @@ struct BackupItemReaderTests {
   }
 
   /// The device key that is used.
-  enum Hardware: CaseIterable { case none, own, foreign }
+  enum Hardware: CaseIterable { case none, own, other }
 
   private func deviceKey(_ hardware: Hardware, _ backup: EditableBackup) throws -> DeviceKey? {
     switch hardware {
     case .none: nil
     case .own: try backup.hardware.deviceKey()
-    case .foreign: try HardwareUID(from: SeededRandomSource(seed: "another phone")).deviceKey()
+    case .other: try HardwareUID(from: SeededRandomSource(seed: "another phone")).deviceKey()
     }
   }
 
-  private struct Answer: Equatable {
+  private struct ItemResult: Equatable {
     let index: Int
     let account: PropertyValue?
     let reason: Reason?
@@ -56,16 +56,16 @@ struct BackupItemReaderTests {
     let key = try key(archive, backup)
     let opened = try archive.open(with: key, deviceKey: try deviceKey(hardware, backup), for: .reading)
     let reader = try archive.reader(with: key, deviceKey: try deviceKey(hardware, backup), for: .reading)
-    var taken: [BackupItem] = []
-    let take = { (portion: [BackupItem]) throws(KeyhaulError) in taken += portion }
-    try reader.forEachPortion(translating: { $0 }, take)
-    let answers = taken.map { Answer(index: $0.index, account: $0.item?[.account], reason: reader.reason(of: $0)) }
+    var items: [BackupItem] = []
+    let collect = { (portion: [BackupItem]) throws(KeyhaulError) in items += portion }
+    try reader.forEachPortion(translating: { $0 }, collect)
+    let results = items.map { ItemResult(index: $0.index, account: $0.item?[.account], reason: reader.reason(of: $0)) }
     #expect(
-      answers
-        == opened.items.map { Answer(index: $0.index, account: $0.item?[.account], reason: opened.reason(of: $0)) })
-    #expect(answers.map(\.index) == Array(0..<Self.count))
+      results
+        == opened.items.map { ItemResult(index: $0.index, account: $0.item?[.account], reason: opened.reason(of: $0)) })
+    #expect(results.map(\.index) == Array(0..<Self.count))
     #expect(reader.hardware == opened.hardware && reader.notes == opened.notes)
-    let readable = answers.count { $0.reason == nil }
+    let readable = results.count { $0.reason == nil }
     switch (hasPassword, hardware) {
     case (_, .own): #expect(readable == Self.count - 1)
     // Every third item, and the damaged one.
@@ -74,7 +74,7 @@ struct BackupItemReaderTests {
     }
   }
 
-  private struct Enough: Error {}
+  private struct StopRequest: Error {}
 
   @Test("An error of the caller stops the iteration")
   func ends() throws {
@@ -82,12 +82,12 @@ struct BackupItemReaderTests {
     let archive = try BackupArchive.open(.path(backup.path))
     let reader = try archive.reader(with: try key(archive, backup), for: .exporting)
     var portions: [[Int]] = []
-    #expect(throws: Enough.self) {
-      let take = { (portion: [BackupItem]) throws(Enough) in
+    #expect(throws: StopRequest.self) {
+      let collect = { (portion: [BackupItem]) throws(StopRequest) in
         portions.append(portion.map(\.index))
-        if portions.count == 2 { throw Enough() }
+        if portions.count == 2 { throw StopRequest() }
       }
-      try reader.forEachPortion(translating: { _ in Enough() }, take)
+      try reader.forEachPortion(translating: { _ in StopRequest() }, collect)
     }
     #expect(portions == [Array(0..<256), Array(256..<512)])
   }

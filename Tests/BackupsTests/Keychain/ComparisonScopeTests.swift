@@ -20,22 +20,24 @@ struct ComparisonScopeTests {
   private func difference(
     _ first: KeychainItem, _ second: KeychainItem, _ scope: KeychainEntry.Scope
   ) throws -> KeychainDifference {
-    var told = KeychainEntry(index: 0, item: second)
-    told.scope = scope
-    return try KeychainDifference(from: [KeychainEntry(index: 0, item: first)], to: [told])
+    var scoped = KeychainEntry(index: 0, item: second)
+    scoped.scope = scope
+    return try KeychainDifference(from: [KeychainEntry(index: 0, item: first)], to: [scoped])
   }
 
   @Test("A secret that a source does not contain is counted, and is not a change")
   func secret() throws {
-    let (whole, part) = (item("l", date: 1, secret: "s"), item("l", date: 1, secret: nil))
-    let open = try difference(whole, part, .init(includesSecret: false))
-    let told = try difference(whole, part, .init())
+    let (withSecret, withoutSecret) = (item("l", date: 1, secret: "s"), item("l", date: 1, secret: nil))
+    let excluded = try difference(withSecret, withoutSecret, .init(includesSecret: false))
+    let included = try difference(withSecret, withoutSecret, .init())
 
-    #expect(open.changed.isEmpty && open.sameCount == 1 && open.uncomparedSecretCount == 1 && !open.isComplete)
-    #expect(told.changed.map(\.isSecretChanged) == [true] && told.uncomparedSecretCount == 0)
+    #expect(
+      excluded.changed.isEmpty && excluded.sameCount == 1 && excluded.uncomparedSecretCount == 1 && !excluded.isComplete
+    )
+    #expect(included.changed.map(\.isSecretChanged) == [true] && included.uncomparedSecretCount == 0)
   }
 
-  @Test("Dates with whole seconds are equal to those within a second only")
+  @Test("A date in whole seconds equals only dates within the same second")
   func dates() throws {
     let scope = KeychainEntry.Scope(hasWholeSeconds: true)
     func changes(_ date: Double, _ scope: KeychainEntry.Scope) throws -> [AttributeCode] {

@@ -32,11 +32,11 @@ struct DeviceKeyEvidenceTests {
 
   @Test("A decrypted item proves the key of its own class only")
   func eachClass() {
-    let (open, closed) = (item(nil, Self.aku), item(.keyUnwrapFailed, Self.cku))
-    let proof = DeviceKeyEvidence([open, closed, item(.keyUnwrapFailed, Self.aku)])
+    let (decrypted, failed) = (item(nil, Self.aku), item(.keyUnwrapFailed, Self.cku))
+    let proof = DeviceKeyEvidence([decrypted, failed, item(.keyUnwrapFailed, Self.aku)])
     #expect(proof.proven == [Self.aku.keyClass] && proof.unproven == [Self.cku.keyClass])
     #expect(proof.isDivided && proof.isSameDevice == nil)
-    #expect(proof.proves(open) && !proof.proves(closed))
+    #expect(proof.proves(decrypted) && !proof.proves(failed))
     #expect(proof.proves(item(.keyUnwrapFailed, Self.aku)))
   }
 
@@ -52,14 +52,15 @@ struct DeviceKeyEvidenceTests {
 
   @Test("Keys can be wrapped with a device key if it is proven or no item can be lost")
   func verdict() {
-    let (open, closed) = (item(nil, Self.aku), item(.keyUnwrapFailed, Self.aku))
+    let (decrypted, failed) = (item(nil, Self.aku), item(.keyUnwrapFailed, Self.aku))
     let needsNone = item(nil, .always, through: .available)
-    #expect(DeviceKeyVerification([open, needsNone]) == .proven)
+    #expect(DeviceKeyVerification([decrypted, needsNone]) == .proven)
     // A decrypted item proves its class, even if another item of it fails.
-    #expect(DeviceKeyVerification([open, closed]) == .proven)
-    #expect(DeviceKeyVerification([open, item(.keyUnwrapFailed, Self.cku)]) == .divided(unproven: [Self.cku.keyClass]))
-    #expect(DeviceKeyVerification([closed, closed, needsNone]) == .foreign(itemCount: 2))
-    #expect(DeviceKeyVerification([needsNone]) == .unshown)
+    #expect(DeviceKeyVerification([decrypted, failed]) == .proven)
+    #expect(
+      DeviceKeyVerification([decrypted, item(.keyUnwrapFailed, Self.cku)]) == .divided(unproven: [Self.cku.keyClass]))
+    #expect(DeviceKeyVerification([failed, failed, needsNone]) == .foreign(itemCount: 2))
+    #expect(DeviceKeyVerification([needsNone]) == .unknown)
     #expect(DeviceKeyVerification([]) == .noItems)
   }
 

@@ -8,7 +8,7 @@ struct DomainTreeTests {
   private func tree(_ files: [EditableBackup.File], depth: Int = 1) throws -> DomainTree {
     let backup = try EditableBackup(hasPassword: false, files: files, hasKeychain: false)
     let archive = try backup.open()
-    // The directory is deleted with the shelf.
+    // The backup deletes its directory when it is released.
     return try withExtendedLifetime(backup) {
       let builder = DomainTree.Builder(stored: try archive.storedFiles(), depth: depth)
       try archive.fileList().forEachFile { (file) throws(KeyhaulError) in builder.add(file) }
@@ -36,19 +36,19 @@ struct DomainTreeTests {
 
   @Test(
     "The depth of the tree is the requested one, up to the limit", arguments: [1, 3, DomainTree.maximumDepth, .max])
-  func depth(asked: Int) throws {
+  func depth(requested: Int) throws {
     let directories = (0..<DomainTree.maximumDepth + 5).map { "f\($0)" }.joined(separator: "/")
-    var node = try #require(tree([.init(directories + "/file", [1])], depth: asked).root.children.first)
+    var node = try #require(tree([.init(directories + "/file", [1])], depth: requested).root.children.first)
     var depth = 0
     while let child = node.children.first {
       node = child
       depth += 1
     }
-    #expect(depth == min(asked, DomainTree.maximumDepth))
+    #expect(depth == min(requested, DomainTree.maximumDepth))
   }
 
-  @Test("Each file is in its own directory, in any order of the list")
-  func neighbours() throws {
+  @Test("Each file is in its own directory, in any order of the manifest")
+  func neighbors() throws {
     let root = try tree([
       .init("Library/a", bytes(1)), .init("Library/b", bytes(2)), .init("Library2/c", bytes(4)), .init("d", bytes(8)),
       .init("Library/e", bytes(16)), .init("Library/e", bytes(32), domain: "MediaDomain"),
@@ -71,20 +71,20 @@ struct DomainTreeTests {
     #expect(root.children.first?.children.first?.missingCount == 1)
   }
 
-  @Test("Positions are grouped by domain and directory, in any order of the list")
-  func places() throws {
+  @Test("Positions are grouped by domain and directory, in any order of the manifest")
+  func positions() throws {
     let backup = try EditableBackup(
       hasPassword: false,
       files: [
         .init("b/z", [1]), .init("top", [1]), .init("Documents/c", [1], domain: "AppDomain-org.example.app"),
         .init("b/a", [1]), .init("a/b/deep", [1]),
       ], hasKeychain: false)
-    let list = try backup.open().fileList()
+    let fileList = try backup.open().fileList()
     var index = FilesByDirectory()
-    _ = try list.listing { (file, place) throws(KeyhaulError) in index.add(file, at: place) }
-    let reader = try list.reader()
+    _ = try fileList.listing { (file, position) throws(KeyhaulError) in index.add(file, at: position) }
+    let reader = try fileList.reader()
     let names = try index.inOrder.map { location in try reader.file(at: location)?.relativePath }
-    // The domain's directory is first. Files of a directory are in the list's order.
+    // The domain's directory is first. Files of a directory are in the manifest's order.
     #expect(names == ["Documents/c", "top", "a/b/deep", "b/z", "b/a"])
   }
 

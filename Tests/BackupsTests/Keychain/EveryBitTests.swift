@@ -12,10 +12,10 @@ import Testing
 @Suite("Changes of any bit of a backup")
 struct EveryBitTests {
   /// Whether to change all eight bits of each byte instead of one: `make -C Tests every-bit`.
-  private static let takesAllBits = ProcessInfo.processInfo.environment["KEYHAUL_EVERY_BIT"] == "1"
+  private static let changesAllBits = ProcessInfo.processInfo.environment["KEYHAUL_EVERY_BIT"] == "1"
   private static let partCount = 8
 
-  private let plain = VerificationTests()
+  private let verifier = VerificationTests()
 
   /// Creates a sealed backup of about 40 kB, mostly in files without a digest.
   private func sealed() throws -> EditableBackup {
@@ -39,9 +39,9 @@ struct EveryBitTests {
   }
 
   /// Returns whether a verification, with or without the password, reports a change.
-  private func isSeen(_ backup: EditableBackup, withPassword knowsPassword: Bool = true) throws -> Bool {
+  private func isDetected(_ backup: EditableBackup, withPassword knowsPassword: Bool = true) throws -> Bool {
     do {
-      return try plain.verify(backup, knowsPassword: knowsPassword).verdict == .damaged
+      return try verifier.verify(backup, knowsPassword: knowsPassword).verdict == .damaged
     } catch is KeyhaulError {
       return true
     }
@@ -50,19 +50,19 @@ struct EveryBitTests {
   /// Returns the bits of a file: all, one for each byte, or a selection.
   private func flips(in byteCount: Int, part: Int) -> [(offset: Int, bit: Int)] {
     let offsets = stride(from: part, to: byteCount, by: Self.partCount)
-    if Self.takesAllBits { return offsets.flatMap { offset in (0..<8).map { (offset, $0) } } }
-    return Self.some(of: offsets, part: part).map { ($0, ($0 / Self.partCount) % 8) }
+    if Self.changesAllBits { return offsets.flatMap { offset in (0..<8).map { (offset, $0) } } }
+    return Self.selection(of: offsets, part: part).map { ($0, ($0 / Self.partCount) % 8) }
   }
 
   /// Returns a selection of positions in a file: a few, four times as many without a limit of cases, or all with `make
   /// -C Tests every-bit`. A debug build needs a quarter of an hour for a hundred thousand verifications.
-  private static func some(of offsets: some Sequence<Int>, part: Int) -> [Int] {
+  private static func selection(of offsets: some Sequence<Int>, part: Int) -> [Int] {
     Cases.part(of: Array(offsets), count: Cases.count(48, quick: 12), seed: UInt64(part))
   }
 
-  /// Writes the backup with one bit changed after the other, and restores each file.
+  /// Changes one bit after another, calls the closure with each changed backup, and restores each file.
   private func forEachFlip(
-    of backup: EditableBackup, part: Int, _ body: (_ name: String, _ place: String) throws -> Void
+    of backup: EditableBackup, part: Int, _ body: (_ name: String, _ location: String) throws -> Void
   ) throws {
     for file in try files(of: backup) {
       for (offset, bit) in flips(in: file.bytes.count, part: part) {
@@ -80,28 +80,32 @@ struct EveryBitTests {
     arguments: 0..<partCount)
   func sealedBits(part: Int) throws {
     let backup = try sealed()
-    #expect(try !isSeen(backup))
-    var (count, unseen) = (0, [String]())
-    try forEachFlip(of: backup, part: part) { _, place in
+    #expect(try !isDetected(backup))
+    var (count, undetected) = (0, [String]())
+    try forEachFlip(of: backup, part: part) { _, location in
       count += 1
-      if try !isSeen(backup) { unseen.append(place) }
+      if try !isDetected(backup) { undetected.append(location) }
     }
-    #expect(unseen == [], "\(unseen.count) of \(count)")
-    #expect(try !isSeen(backup) && count >= 12 * 5)
-    if Self.takesAllBits { print("every bit, part \(part): \(count) changed, \(unseen.count) unseen with the seal") }
+    #expect(undetected == [], "\(undetected.count) of \(count)")
+    #expect(try !isDetected(backup) && count >= 12 * 5)
+    if Self.changesAllBits {
+      print("every bit, part \(part): \(count) changed, \(undetected.count) undetected with the seal")
+    }
   }
 
   @Test("Most changes of a sealed backup are detected without its password", arguments: 0..<partCount)
   func bitsWithoutPassword(part: Int) throws {
     let backup = try sealed()
-    #expect(try !isSeen(backup, withPassword: false))
-    var (count, seenCount) = (0, 0)
+    #expect(try !isDetected(backup, withPassword: false))
+    var (count, detectedCount) = (0, 0)
     try forEachFlip(of: backup, part: part) { _, _ in
       count += 1
-      if try isSeen(backup, withPassword: false) { seenCount += 1 }
+      if try isDetected(backup, withPassword: false) { detectedCount += 1 }
     }
-    #expect(count >= 12 * 5 && 10 * seenCount >= 6 * count, "\(seenCount) of \(count)")
-    if Self.takesAllBits { print("every bit, part \(part): \(count) changed, \(seenCount) seen without the password") }
+    #expect(count >= 12 * 5 && 10 * detectedCount >= 6 * count, "\(detectedCount) of \(count)")
+    if Self.changesAllBits {
+      print("every bit, part \(part): \(count) changed, \(detectedCount) detected without the password")
+    }
   }
 
   @Test(
@@ -109,19 +113,21 @@ struct EveryBitTests {
     arguments: 0..<partCount)
   func sealedLengths(part: Int) throws {
     let backup = try sealed()
-    var (count, unseen) = (0, [String]())
+    var (count, undetected) = (0, [String]())
     for file in try files(of: backup) {
       let all = Array(stride(from: part, to: file.bytes.count, by: Self.partCount))
       // An empty seal is a truncated one. Without the file, the backup is unsealed.
-      for length in Self.takesAllBits ? all : Self.some(of: all, part: part) {
+      for length in Self.changesAllBits ? all : Self.selection(of: all, part: part) {
         try backup.write(Array(file.bytes.prefix(length)), to: file.name)
         count += 1
-        if try !isSeen(backup) { unseen.append("\(file.name), \(length) bytes") }
+        if try !isDetected(backup) { undetected.append("\(file.name), \(length) bytes") }
       }
       try backup.write(file.bytes, to: file.name)
     }
-    #expect(unseen == [], "\(unseen.count) of \(count)")
-    if Self.takesAllBits { print("every length, part \(part): \(count) cut, \(unseen.count) unseen with the seal") }
+    #expect(undetected == [], "\(undetected.count) of \(count)")
+    if Self.changesAllBits {
+      print("every length, part \(part): \(count) cut, \(undetected.count) undetected with the seal")
+    }
   }
 
   @Test("Undetected changes of an unsealed backup are of the kinds in docs/Format.md", arguments: 0..<partCount)
@@ -129,32 +135,35 @@ struct EveryBitTests {
     let backup = try sealed()
     try backup.remove("Keyhaul.seal")
     let photo = try backup.storedPath("HomeDomain/photo.jpg")
-    let before = try opened(backup)
-    let meaning = try BackupFacts(of: backup, undigested: photo)
-    let verdict = try plain.verify(backup, knowsPassword: true).verdict
-    var (unseen, count) = ([String: Int](), [String: Int]())
-    try forEachFlip(of: backup, part: part) { name, place in
+    let before = try decryptedItems(backup)
+    let fieldsBefore = try BackupFields(of: backup, undigested: photo)
+    let verdict = try verifier.verify(backup, knowsPassword: true).verdict
+    var (undetected, count) = ([String: Int](), [String: Int]())
+    try forEachFlip(of: backup, part: part) { name, location in
       count[name, default: 0] += 1
-      guard try !isSeen(backup) else { return }
-      unseen[name, default: 0] += 1
+      guard try !isDetected(backup) else { return }
+      undetected[name, default: 0] += 1
       // The change is not detected, and no item is replaced by another. A class whose `WRAP` requires the device
       // decrypts no items.
-      let items = try opened(backup)
-      #expect(items.isSubset(of: before), "\(place)")
-      let lost = try BackupFacts(of: backup, undigested: photo).lost(of: meaning)
-      #expect(lost.isSubset(of: BackupFacts.unseen), "\(place): \(lost.subtracting(BackupFacts.unseen))")
-      #expect(items == before || lost.contains("keybag class WRAP"), "\(place)")
-      // A missing progress is reported as well.
-      guard lost.contains("Status.plist SnapshotState") else { return }
-      #expect(try plain.verify(backup, knowsPassword: true).verdict != verdict, "\(place)")
+      let items = try decryptedItems(backup)
+      #expect(items.isSubset(of: before), "\(location)")
+      let changedFields = try BackupFields(of: backup, undigested: photo).changed(since: fieldsBefore)
+      #expect(
+        changedFields.isSubset(of: BackupFields.undetected),
+        "\(location): \(changedFields.subtracting(BackupFields.undetected))")
+      #expect(items == before || changedFields.contains("keybag class WRAP"), "\(location)")
+      // A missing state in Status.plist changes the verdict.
+      guard changedFields.contains("Status.plist SnapshotState") else { return }
+      #expect(try verifier.verify(backup, knowsPassword: true).verdict != verdict, "\(location)")
     }
     // In a file without a digest, only a change in the padding is detected.
     let keychain = try backup.storedPath("\(KeychainPayload.domain)/\(KeychainPayload.relativePath)")
     let letter = try backup.storedPath("HomeDomain/letter.txt")
-    #expect(unseen[keychain] == nil && unseen[letter] == nil && (unseen[photo] ?? 0) > 0)
-    if Self.takesAllBits {
-      for name in unseen.keys.sorted() {
-        print("every bit, part \(part): \(name): \(unseen[name] ?? 0) of \(count[name] ?? 0) unseen without a seal")
+    #expect(undetected[keychain] == nil && undetected[letter] == nil && (undetected[photo] ?? 0) > 0)
+    if Self.changesAllBits {
+      for name in undetected.keys.sorted() {
+        print(
+          "every bit, part \(part): \(name): \(undetected[name] ?? 0) of \(count[name] ?? 0) undetected without a seal")
       }
     }
   }
@@ -165,23 +174,23 @@ struct EveryBitTests {
     let text = try String(contentsOf: page, encoding: .utf8)
     let table = try #require(text.split(separator: "## What a flipped bit means").last?.split(separator: "## ").first)
     let rows = table.split(separator: "\n")
-    for (row, facts) in BackupFacts.unseenByFile {
-      let start = try #require(BackupFacts.rows[row])
+    for (row, fields) in BackupFields.undetectedByFile {
+      let start = try #require(BackupFields.rows[row])
       let text = rows.filter { $0.hasPrefix("| \(start)") }.joined()
-      for fact in facts { #expect(text.contains(fact.split(separator: " ").last ?? "?"), "\(row): \(fact)") }
+      for field in fields { #expect(text.contains(field.split(separator: " ").last ?? "?"), "\(row): \(field)") }
     }
   }
 
   /// Returns all decrypted items with their secrets.
-  private func opened(_ backup: EditableBackup) throws -> Set<String> {
+  private func decryptedItems(_ backup: EditableBackup) throws -> Set<String> {
     do {
       let archive = try backup.open()
       let opened = try archive.open(
         with: archive.unlock(password: Secret(utf8: EditableBackup.password)), for: .reading)
       let texts: [String] = opened.items.compactMap { item in
-        guard case .opened(let opened) = item.opening else { return nil }
+        guard case .opened(let decrypted) = item.opening else { return nil }
         return
-          "\(item.index) \(ItemDescriptor(opened)) \(opened.secret?.withBytes { String(hexadecimal: Array($0)) } ?? "")"
+          "\(item.index) \(ItemDescriptor(decrypted)) \(decrypted.secret?.withBytes { String(hexadecimal: Array($0)) } ?? "")"
       }
       return Set(texts)
     } catch is KeyhaulError {

@@ -25,22 +25,22 @@ struct FindingTests {
     return try archive.open(with: archive.unlock(password: text.map { Secret(utf8: $0) }), for: use)
   }
 
-  /// Checks that the finding is reported, that a plan of the rest is possible, and that a restore is refused for the
+  /// Checks that the finding is reported, that the remaining items can be planned, and that a restore is refused for the
   /// same reason. If the keychain is unreadable, operations that require all items are refused as well.
   private func expect(
     _ kind: BackupFinding.Kind, itemCount: Int, of backup: EditableBackup,
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let takesItems = [BackupPurpose.exporting, .planning]
+    let itemPurposes = [BackupPurpose.exporting, .planning]
     let preventsReadingKeychain = kind == .keychainMissing || kind == .keychainDamaged
-    for use in [.reading] + (preventsReadingKeychain ? [] : takesItems) {
+    for use in [.reading] + (preventsReadingKeychain ? [] : itemPurposes) {
       let archive = try opened(backup, for: use)
       #expect(archive.findings.map(\.kind) == [kind], sourceLocation: sourceLocation)
       #expect(archive.items.count == itemCount, sourceLocation: sourceLocation)
       #expect(archive.damage == archive.findings.map { .finding($0) }, sourceLocation: sourceLocation)
     }
     let finding = try #require(try opened(backup, for: .reading).findings.first, sourceLocation: sourceLocation)
-    for use in [.restoring] + (preventsReadingKeychain ? takesItems : []) {
+    for use in [.restoring] + (preventsReadingKeychain ? itemPurposes : []) {
       let error = #expect(throws: KeyhaulError.self, sourceLocation: sourceLocation) {
         try opened(backup, for: use)
       }

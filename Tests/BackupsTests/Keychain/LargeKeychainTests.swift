@@ -23,7 +23,7 @@ struct LargeKeychainTests {
     let secret: [UInt8]?
     let failure: BackupItem.Failure?
     let reference: [UInt8]?
-    let place: BackupItem.BlobPlace?
+    let location: BackupItem.BlobLocation?
     let fingerprint: ItemFingerprint?
 
     init(_ item: BackupItem) throws {
@@ -31,14 +31,15 @@ struct LargeKeychainTests {
       secret = try item.item?.secret?.withBytes { try Digest.sha256($0) }
       if case .failed(let failure) = item.opening { self.failure = failure } else { failure = nil }
       reference = item.persistentReference
-      place = item.blob
+      location = item.blob
       fingerprint = item.fingerprint
     }
   }
 
-  private func opened(
+  /// Decrypts a backup, with or without the device key, and then again with it.
+  private func decrypt(
     _ archive: BackupArchive, _ backup: EditableBackup, withDevice: Bool
-  ) throws -> (UnlockedBackup, again: UnlockedBackup) {
+  ) throws -> (first: UnlockedBackup, reusedWithDevice: UnlockedBackup) {
     let password: Secret? = backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil
     let key = try archive.unlock(password: password)
     let first = try archive.open(
@@ -51,23 +52,23 @@ struct LargeKeychainTests {
 
   private func outcomes(_ opened: UnlockedBackup) throws -> [Outcome] { try opened.items.map { try Outcome($0) } }
 
-  @Test("A large keychain has the same items from its private copy and from memory", arguments: [true, false])
-  func bothPlaces(hasPassword: Bool) throws {
+  @Test("A large keychain has the same items from a temporary file and from memory", arguments: [true, false])
+  func bothStorages(hasPassword: Bool) throws {
     let backup = try EditableBackup(hasPassword: hasPassword, items: Self.items)
-    var found: [[Outcome]] = []
+    var results: [[Outcome]] = []
     for storage in [ManifestStorage.temporaryFile, .memory] {
       let archive = try BackupArchive.open(.path(backup.path), storage: storage)
       #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
-      let (without, again) = try opened(archive, backup, withDevice: false)
-      let (with, _) = try opened(archive, backup, withDevice: true)
-      #expect(try outcomes(again) == outcomes(with))
-      #expect(with.items.count { $0.item != nil } == 12)
-      #expect(without.items.count { $0.item != nil } == (hasPassword ? 6 : 0))
-      found += [try outcomes(without), try outcomes(with)]
+      let (withoutDevice, reused) = try decrypt(archive, backup, withDevice: false)
+      let (withDevice, _) = try decrypt(archive, backup, withDevice: true)
+      #expect(try outcomes(reused) == outcomes(withDevice))
+      #expect(withDevice.items.count { $0.item != nil } == 12)
+      #expect(withoutDevice.items.count { $0.item != nil } == (hasPassword ? 6 : 0))
+      results += [try outcomes(withoutDevice), try outcomes(withDevice)]
     }
-    #expect(found[0] == found[2] && found[1] == found[3])
+    #expect(results[0] == results[2] && results[1] == results[3])
     let secrets = try Self.items.map { try $0.secret?.withBytes { try Digest.sha256($0) } }
-    #expect(found[1].map(\.secret) == secrets)
+    #expect(results[1].map(\.secret) == secrets)
   }
 
   @Test("A large keychain with scattered items has all of them")
@@ -88,10 +89,10 @@ struct LargeKeychainTests {
       })
     let archive = try BackupArchive.open(.path(backup.path))
     #expect(archive.storedLargeKeychain != nil)
-    let (opened, _) = try opened(archive, backup, withDevice: false)
+    let (opened, _) = try decrypt(archive, backup, withDevice: false)
     #expect(opened.items.map { $0.item?[.account] } == [.string("anna"), .string("berta")])
     let memory = try BackupArchive.open(.path(backup.path), storage: .memory)
-    #expect(try outcomes(opened) == outcomes(try self.opened(memory, backup, withDevice: false).0))
+    #expect(try outcomes(opened) == outcomes(try decrypt(memory, backup, withDevice: false).first))
   }
 
   @Test("A small keychain is read again with another device key")
@@ -100,26 +101,29 @@ struct LargeKeychainTests {
       items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
     let archive = try BackupArchive.open(.path(backup.path))
     let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
-    let own = try archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading)
-    #expect(own.hiddenKeychain == nil && own.items.count == 1)
+    let withSourceKey = try archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading)
+    #expect(withSourceKey.hiddenKeychain == nil && withSourceKey.items.count == 1)
     let other = try HardwareUID(from: SeededRandomSource(seed: "another phone"))
-    let again = try own.archive.open(with: key, deviceKey: try other.deviceKey(), for: .reading, reusing: own)
-    #expect(again.hiddenKeychain?.kind == .keychainDamaged && again.items.isEmpty)
+    let reused = try withSourceKey.archive.open(
+      with: key, deviceKey: try other.deviceKey(), for: .reading, reusing: withSourceKey)
+    #expect(reused.hiddenKeychain?.kind == .keychainDamaged && reused.items.isEmpty)
     #expect(
-      try own.archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading, reusing: own).items
+      try withSourceKey.archive.open(
+        with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading, reusing: withSourceKey
+      ).items
         .count == 1)
   }
 
   /// An anomaly of a large keychain file.
   enum Anomaly: String, CaseIterable {
-    case none, digestOfPlain, digestOfNothing, unknownKey, inXML, longer, withoutPadding, cutPlist, otherKeybag
+    case none, plaintextDigest, wrongDigest, unknownKey, inXML, longer, withoutPadding, cutPlist, otherKeybag
   }
 
-  private func backup(_ oddity: Anomaly) throws -> EditableBackup {
-    switch oddity {
+  private func backup(_ anomaly: Anomaly) throws -> EditableBackup {
+    switch anomaly {
     case .none: return try EditableBackup(items: Self.items)
-    case .digestOfPlain: return try EditableBackup(items: Self.items, keychainDigest: .ofPlain)
-    case .digestOfNothing: return try EditableBackup(items: Self.items, keychainDigest: .ofSomethingElse)
+    case .plaintextDigest: return try EditableBackup(items: Self.items, keychainDigest: .ofPlaintext)
+    case .wrongDigest: return try EditableBackup(items: Self.items, keychainDigest: .wrong)
     case .unknownKey:
       return try EditableBackup(
         items: Self.items,
@@ -135,7 +139,7 @@ struct LargeKeychainTests {
     case .longer, .withoutPadding:
       let backup = try EditableBackup(items: Self.items)
       var stored = try backup.read(Self.storedPath)
-      if oddity == .longer { stored.append(0) } else { stored.removeLast(32) }
+      if anomaly == .longer { stored.append(0) } else { stored.removeLast(32) }
       try backup.write(stored, to: Self.storedPath)
       return backup
     }
@@ -144,48 +148,49 @@ struct LargeKeychainTests {
   private static let storedPath = "\(KeychainPayload.fileIdentifier.prefix(2))/\(KeychainPayload.fileIdentifier)"
 
   @Test("A large keychain file with an anomaly has the same findings as one in memory", arguments: Anomaly.allCases)
-  func sameWords(_ oddity: Anomaly) throws {
-    let backup = try backup(oddity)
-    var said: [BackupVerification] = []
-    var opened: [(items: [Outcome], notes: [BackupAnomaly])] = []
+  func sameFindings(_ anomaly: Anomaly) throws {
+    let backup = try backup(anomaly)
+    var verifications: [BackupVerification] = []
+    var results: [(items: [Outcome], notes: [BackupAnomaly])] = []
     for storage in [ManifestStorage.temporaryFile, .memory] {
       let archive = try BackupArchive.open(.path(backup.path), storage: storage)
       #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
       let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
-      said.append(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil)))
-      let one = try archive.open(with: key, for: .reading)
-      opened.append((try outcomes(one), one.notes))
+      verifications.append(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil)))
+      let unlocked = try archive.open(with: key, for: .reading)
+      results.append((try outcomes(unlocked), unlocked.notes))
     }
-    #expect(said[0] == said[1], "\(said)")
-    #expect(opened[0].items == opened[1].items && opened[0].notes == opened[1].notes)
-    switch oddity {
-    case .none, .digestOfPlain, .unknownKey, .inXML: #expect(said[0].faults == [] && opened[0].items.count == 12)
-    case .digestOfNothing: #expect(said[0].faults != [] && opened[0].items.count == 12)
-    case .otherKeybag: #expect(said[0].isKeychainRefused)
-    case .longer, .withoutPadding, .cutPlist: #expect(said[0].isKeychainLost && opened[0].items == [])
+    #expect(verifications[0] == verifications[1], "\(verifications)")
+    #expect(results[0].items == results[1].items && results[0].notes == results[1].notes)
+    switch anomaly {
+    case .none, .plaintextDigest, .unknownKey, .inXML:
+      #expect(verifications[0].faults == [] && results[0].items.count == 12)
+    case .wrongDigest: #expect(verifications[0].faults != [] && results[0].items.count == 12)
+    case .otherKeybag: #expect(verifications[0].isKeychainRefused)
+    case .longer, .withoutPadding, .cutPlist: #expect(verifications[0].isKeychainLost && results[0].items == [])
     }
   }
 
   @Test(
-    "A failure to read the private copy is an error, and no item is reported as lost",
-    arguments: Use.allCases)
-  func unreadable(_ use: Use) throws {
+    "A failure to read the temporary file is an error, and no item is reported as lost",
+    arguments: Operation.allCases)
+  func unreadable(_ operation: Operation) throws {
     let backup = try EditableBackup(items: Self.items)
     let reads = Locked(0)
-    let good = Locked(Int.max)
+    let readLimit = Locked(Int.max)
     let system = FileSystem { call in
       guard call == .read else { return nil }
       return reads.withLock { reads in
         reads += 1
-        return reads > good.withLock { $0 } ? .failure(.ioError) : nil
+        return reads > readLimit.withLock { $0 } ? .failure(.ioError) : nil
       }
     }
     func count(failingAfter limit: Int) throws -> Int {
       let archive = try BackupArchive.open(.path(backup.path), limits: .standard, system: system)
       reads.withLock { $0 = 0 }
-      good.withLock { $0 = limit }
-      defer { good.withLock { $0 = .max } }
-      try self.use(use, archive, backup)
+      readLimit.withLock { $0 = limit }
+      defer { readLimit.withLock { $0 = .max } }
+      try perform(operation, archive, backup)
       return reads.withLock { $0 }
     }
     let all = try count(failingAfter: .max)
@@ -197,14 +202,14 @@ struct LargeKeychainTests {
   }
 
   /// An operation on a backup.
-  enum Use: String, CaseIterable {
-    case opening, passing, verifying
+  enum Operation: String, CaseIterable {
+    case opening, iterating, verifying
   }
 
-  private func use(_ use: Use, _ archive: BackupArchive, _ backup: EditableBackup) throws {
-    switch use {
-    case .opening: _ = try opened(archive, backup, withDevice: false)
-    case .passing:
+  private func perform(_ operation: Operation, _ archive: BackupArchive, _ backup: EditableBackup) throws {
+    switch operation {
+    case .opening: _ = try decrypt(archive, backup, withDevice: false)
+    case .iterating:
       let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
       let reader = try archive.reader(with: key, for: .exporting)
       var readable = 0
@@ -216,7 +221,7 @@ struct LargeKeychainTests {
     case .verifying:
       let key = try archive.unlock(password: backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil)
       let verification = try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil))
-      #expect(verification.found == [] && verification.items?.deviceBound == 6)
+      #expect(verification.findings == [] && verification.items?.deviceBound == 6)
     }
   }
 }

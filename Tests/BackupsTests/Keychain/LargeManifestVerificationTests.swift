@@ -10,7 +10,7 @@ import Testing
 struct LargeManifestVerificationTests {
   private static let fileCount = 4_000
 
-  /// Creates a list of ten megabytes, with paths of a thousand bytes in the rows and the records.
+  /// Creates a manifest of ten megabytes, with paths of a thousand bytes in the rows and the records.
   private func backup() throws -> EditableBackup {
     try EditableBackup(
       files: (0..<Self.fileCount).map { number in
@@ -26,7 +26,7 @@ struct LargeManifestVerificationTests {
   }
 
   @Test(
-    "A failed read of the list is an error, and one of a payload is a fault with its file (four reads in a quick run)"
+    "A failed read of the manifest is an error, and a failed read of a payload is a fault of its file (four reads in a quick run)"
   )
   func unreadable() throws {
     let backup = try backup()
@@ -53,7 +53,7 @@ struct LargeManifestVerificationTests {
     }
     #expect(try outcome(failing: 0) == .faults([]))
     let count = reads.withLock { $0 }
-    // The list is read before the payloads, and again for each of them.
+    // The manifest is read before the payloads, and again for each of them.
     var (ended, faulty) = (0, 0)
     let failures = Array(stride(from: count / 4, to: count, by: count / 12))
     for number in Cases.chosen(failures, quick: 4) {

@@ -44,7 +44,7 @@ struct ReasonTests {
   }
 
   @Test("A decrypted item has no reason")
-  func open() { #expect(reason(item(nil)) == nil) }
+  func decrypted() { #expect(reason(item(nil)) == nil) }
 
   @Test("An item with a wrong tag or a damaged class key is damaged")
   func damage() {
@@ -69,13 +69,13 @@ struct ReasonTests {
     #expect(reason(item(.hardwareMissing)) == .deviceBound)
   }
 
-  @Test("A failed item needs another device key until its class is proven, and is damaged then")
+  @Test("A failed item needs another device key until its class is proven, and then it is damaged")
   func proof() {
-    let closed = item(.keyUnwrapFailed, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
-    #expect(reason(closed) == .deviceBound)
-    let opened = item(nil, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
-    #expect(reason(closed, among: [opened]) == .tagMismatch)
-    let other = item(nil, .alwaysThisDeviceOnly, through: .availableThroughDevice)
-    #expect(reason(closed, among: [other]) == .deviceBound)
+    let failed = item(.keyUnwrapFailed, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
+    #expect(reason(failed) == .deviceBound)
+    let decrypted = item(nil, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
+    #expect(reason(failed, among: [decrypted]) == .tagMismatch)
+    let otherClass = item(nil, .alwaysThisDeviceOnly, through: .availableThroughDevice)
+    #expect(reason(failed, among: [otherClass]) == .deviceBound)
   }
 }

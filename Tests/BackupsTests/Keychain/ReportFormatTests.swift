@@ -16,9 +16,9 @@ struct ReportFormatTests {
 
   /// Creates a backup with all kinds of faulty files.
   private func faultyBackup(_ layout: BackupLayout) throws -> EditableBackup {
-    var files = (0..<12).map { EditableBackup.File("file-\($0).txt", Array("what is in file number \($0)".utf8)) }
+    var files = (0..<12).map { EditableBackup.File("file-\($0).txt", Array("content of file number \($0)".utf8)) }
     files[5].digest = .none
-    files[6].digest = .ofPlain
+    files[6].digest = .ofPlaintext
     files[7].size = 3
     files[8].isStored = false
     files[9] = EditableBackup.File("empty.txt", [])
@@ -37,7 +37,6 @@ struct ReportFormatTests {
   func sameReport(layout: BackupLayout, format: ContainerFormat) throws {
     let backup = try faultyBackup(layout)
     let directory = try backup.open()
-    let unsynced = FileSystem { $0 == .sync ? .omitted : nil }
     let path = backup.directory.path("packed")
     _ = try BackupRewriter(system: unsynced).convert(directory, at: backup.path, to: .file(path, format))
     let file = try BackupArchive.open(.path(path))
@@ -63,21 +62,21 @@ struct ReportFormatTests {
   @Test("The files of a directory are listed only once")
   func listsOnce() throws {
     let backup = try faultyBackup(.manifestDB)
-    let lists = Counter()
+    let listCalls = Counter()
     let system = FileSystem { call in
-      if call == .list { lists.add() }
+      if call == .list { listCalls.add() }
       return nil
     }
     let archive = try BackupArchive.open(.path(backup.path), limits: .standard, system: system)
-    let before = lists.count
+    let before = listCalls.count
     _ = try archive.storedFiles()
-    let once = lists.count - before
-    #expect(once > 0)
+    let callsPerListing = listCalls.count - before
+    #expect(callsPerListing > 0)
     let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
     let keys: ClassKeys? = try key.classKeys(deviceKey: nil)
     let report = try BackupVerification(archive, keys: keys)
     #expect(report.notes == Self.notes)
-    #expect(lists.count - before == 2 * once)
+    #expect(listCalls.count - before == 2 * callsPerListing)
   }
 
   private final class Counter: Sendable {

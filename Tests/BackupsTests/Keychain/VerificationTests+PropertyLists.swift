@@ -7,7 +7,7 @@ import Testing
 
 @testable import Backups
 
-/// MARK: Property lists
+// MARK: Property lists
 extension VerificationTests {
   @Test("An unfinished backup is damaged, and all other checks are made")
   func unfinished() throws {
@@ -21,7 +21,7 @@ extension VerificationTests {
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
   }
 
-  @Test("A backup without its progress is not verified as whole, even without faults")
+  @Test("A backup without Status.plist is not verified as whole, even without faults")
   func unconfirmed() throws {
     let backup = try backup()
     try backup.remove("Status.plist")
@@ -33,12 +33,13 @@ extension VerificationTests {
   @Test(
     "A truncated property list is a fault, and all other checks are made",
     arguments: ["Info.plist", "Status.plist"], [true, false])
-  func cutPaper(name: String, knowsPassword: Bool) throws {
+  func truncated(name: String, knowsPassword: Bool) throws {
     let backup = try backup()
-    let whole = try XMLPlist.encode(.dictionary(["Device Name": .string("x"), "SnapshotState": .string("finished")]))
-    try backup.write(whole, to: name)
+    let complete = try XMLPlist.encode(
+      .dictionary(["Device Name": .string("x"), "SnapshotState": .string("finished")]))
+    try backup.write(complete, to: name)
     #expect(try verify(backup, knowsPassword: knowsPassword).verdict == .unproven)
-    try backup.write(Array(whole.dropLast(20)), to: name)
+    try backup.write(Array(complete.dropLast(20)), to: name)
     let verification = try verify(backup, knowsPassword: knowsPassword)
     #expect(verification.faultCount == [.structure: 1] && verification.verdict == .damaged)
     let fault = try #require(verification.faults.first)
@@ -52,7 +53,7 @@ extension VerificationTests {
 
   @Test(
     "A property list that expands beyond its size is hostile", arguments: ["Info.plist", "Status.plist"])
-  func bombAsPaper(name: String) throws {
+  func expanding(name: String) throws {
     let backup = try backup()
     try backup.write(CostlyPlists.nestedArrays, to: name)
     let verification = try verify(backup)

@@ -10,7 +10,7 @@ import Testing
 extension VerificationTests {
   @Suite("Verification of sealed backups")
   struct Seal {
-    private let plain = VerificationTests()
+    private let base = VerificationTests()
 
     private func keys(of archive: BackupArchive, _ backup: EditableBackup) throws -> ClassKeys? {
       try archive.unlock(password: backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil)
@@ -18,12 +18,12 @@ extension VerificationTests {
     }
 
     private func sealed(hasPassword: Bool = true, layout: BackupLayout = .manifestDB) throws -> EditableBackup {
-      let backup = try plain.backup(
+      let backup = try base.backup(
         hasPassword: hasPassword, layout: layout,
         files: VerificationTests.files() + [.init("second.txt", Array("a letter to Berta".utf8))])
       let archive = try backup.open()
       let count = try BackupRewriter().seal(archive, at: backup.path, keys: try keys(of: archive, backup))
-      // The manifest, status, and list; three stored files; the keychain.
+      // Manifest.plist, Status.plist, the manifest database, three stored files, and the keychain.
       #expect(count == 7)
       return backup
     }
@@ -33,7 +33,7 @@ extension VerificationTests {
       [true, false])
     func whole(layout: BackupLayout, hasPassword: Bool) throws {
       let backup = try sealed(hasPassword: hasPassword, layout: layout)
-      let verification = try plain.verify(backup)
+      let verification = try base.verify(backup)
       #expect(verification.faults == [] && verification.verifiedAllFiles)
       #expect(verification.files?.withoutDigest == 1)
       let check = try #require(verification.checks.first { $0.id == .seal })
@@ -45,7 +45,7 @@ extension VerificationTests {
     }
 
     /// Returns the files of the seal's faults with their reasons.
-    private func named(_ verification: BackupVerification) -> [String: String] {
+    private func reasonsByFile(in verification: BackupVerification) -> [String: String] {
       Dictionary(
         verification.faults.filter { $0.kind == .sealBroken }.map { ($0.file ?? "", $0.reason) },
         uniquingKeysWith: { "\($0), \($1)" })
@@ -57,14 +57,14 @@ extension VerificationTests {
     func changedFile() throws {
       let backup = try sealed()
       try backup.change("HomeDomain/undigested.txt") { $0[20] ^= 1 }
-      let place = try backup.storedPath("HomeDomain/undigested.txt")
+      let path = try backup.storedPath("HomeDomain/undigested.txt")
       for knowsPassword in [true, false] {
-        let verification = try plain.verify(backup, knowsPassword: knowsPassword)
-        #expect(named(verification) == [place: Self.changed] && verification.verdict == .damaged)
+        let verification = try base.verify(backup, knowsPassword: knowsPassword)
+        #expect(reasonsByFile(in: verification) == [path: Self.changed] && verification.verdict == .damaged)
       }
       // Without the seal, the change is not detected.
       try backup.remove("Keyhaul.seal")
-      #expect(try plain.verify(backup).faults == [])
+      #expect(try base.verify(backup).faults == [])
     }
 
     @Test("Two exchanged files are reported")
@@ -73,42 +73,42 @@ extension VerificationTests {
       let (first, second) = (try backup.read("HomeDomain/undigested.txt"), try backup.read("HomeDomain/second.txt"))
       try backup.change("HomeDomain/undigested.txt") { $0 = second }
       try backup.change("HomeDomain/second.txt") { $0 = first }
-      let places = try ["undigested.txt", "second.txt"].map { try backup.storedPath("HomeDomain/\($0)") }
-      #expect(named(try plain.verify(backup)) == [places[0]: Self.changed, places[1]: Self.changed])
+      let paths = try ["undigested.txt", "second.txt"].map { try backup.storedPath("HomeDomain/\($0)") }
+      #expect(reasonsByFile(in: try base.verify(backup)) == [paths[0]: Self.changed, paths[1]: Self.changed])
     }
 
     @Test("A removed file and an added unlisted file are reported")
-    func takenAndAdded() throws {
+    func removedAndAdded() throws {
       let backup = try sealed()
-      let place = try backup.storedPath("HomeDomain/second.txt")
+      let path = try backup.storedPath("HomeDomain/second.txt")
       try backup.remove("HomeDomain/second.txt")
       let added = "ab/ab" + String(repeating: "0", count: 38)
       try backup.write([1, 2, 3], to: added)
-      let verification = try plain.verify(backup)
+      let verification = try base.verify(backup)
       #expect(
-        named(verification)
-          == [place: "it was sealed, but is missing", added: "it is present, but was not sealed"])
+        reasonsByFile(in: verification)
+          == [path: "it was sealed, but is missing", added: "it is present, but was not sealed"])
       #expect(!verification.isOnlyIncomplete)
       try backup.remove(added)
-      #expect(try plain.verify(backup).isOnlyIncomplete)
+      #expect(try base.verify(backup).isOnlyIncomplete)
     }
 
     @Test("A sealed backup whose files seem unencrypted is reported as changed")
     func madeToLookUnencrypted() throws {
       let backup = try sealed()
-      let clear = try plain.backup(hasPassword: false)
-      for name in ["Manifest.plist", "Manifest.db"] { try backup.write(try clear.read(name), to: name) }
+      let unencrypted = try base.backup(hasPassword: false)
+      for name in ["Manifest.plist", "Manifest.db"] { try backup.write(try unencrypted.read(name), to: name) }
       let archive = try backup.open()
       #expect(!archive.isEncrypted)
       let verification = try BackupVerification(archive, keys: nil)
-      #expect(named(verification)["Keyhaul.seal"]?.contains("made with a password") == true)
-      #expect(named(verification)["Manifest.plist"] == Self.changed)
-      #expect(named(verification)["Manifest.db"] == Self.changed)
+      #expect(reasonsByFile(in: verification)["Keyhaul.seal"]?.contains("made with a password") == true)
+      #expect(reasonsByFile(in: verification)["Manifest.plist"] == Self.changed)
+      #expect(reasonsByFile(in: verification)["Manifest.db"] == Self.changed)
     }
 
     @Test("Without the password, the report states that the seal's code was not checked")
     func withoutPassword() throws {
-      let verification = try plain.verify(sealed(), knowsPassword: false)
+      let verification = try base.verify(sealed(), knowsPassword: false)
       let unchecked = try #require(verification.unchecked.first { $0.id == .seal })
       #expect(
         unchecked.reason

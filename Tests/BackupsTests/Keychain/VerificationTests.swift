@@ -76,7 +76,7 @@ struct VerificationTests {
     )
     #expect(
       verification.files
-        == .init(listed: 4, present: 4, unstored: 1, digestsRight: 2, withoutDigest: 1, paddingRight: 2))
+        == .init(listed: 4, present: 4, unstored: 1, withMatchingDigest: 2, withoutDigest: 1, withValidPadding: 2))
     #expect(detail(.keybag, verification) == "11 of 11 class keys can be unwrapped")
     #expect(detail(.items, verification) == "2 of 3 can be decrypted, 1 needs a device's hardware key")
   }
@@ -99,10 +99,10 @@ struct VerificationTests {
   @Test("A backup without a password is foreign without its device's key, and whole with it")
   func withoutPassword() throws {
     let backup = try backup(hasPassword: false, files: [EditableBackup.File("letter.txt", Self.text)])
-    let foreign = try verify(backup)
-    #expect(foreign.verdict == .foreign && foreign.isWhole)
-    #expect(foreign.items == .init(readable: 0, deviceBound: 3, damaged: 0))
-    #expect(detail(.files, foreign) == "2 of 2 present, 2 digests match")
+    let withoutDeviceKey = try verify(backup)
+    #expect(withoutDeviceKey.verdict == .foreign && withoutDeviceKey.isWhole)
+    #expect(withoutDeviceKey.items == .init(readable: 0, deviceBound: 3, damaged: 0))
+    #expect(detail(.files, withoutDeviceKey) == "2 of 2 present, 2 digests match")
     #expect(try verify(backup, hardware: .own).verdict == .whole)
     // One of its files has no digest.
     let unproven = try self.backup(hasPassword: false)
@@ -133,7 +133,7 @@ struct VerificationTests {
   @Test("The digests can be those of the plaintext or of the stored bytes")
   func plainDigest() throws {
     var file = EditableBackup.File("letter.txt", Self.text)
-    file.digest = .ofPlain
+    file.digest = .ofPlaintext
     #expect(try verify(backup(files: [file])).verdict == .whole)
   }
 
@@ -142,7 +142,7 @@ struct VerificationTests {
     let backup = try backup()
     try backup.write(Self.text, to: "00/0000000000000000000000000000000000000000")
     let verification = try verify(backup)
-    #expect(verification.verdict == .unproven && verification.files?.surplus == 1)
+    #expect(verification.verdict == .unproven && verification.files?.unlisted == 1)
     #expect(verification.notes == ["1 stored file is not in the manifest"])
   }
 
@@ -163,7 +163,7 @@ struct VerificationTests {
     #expect(!verification.isOnlyIncomplete)
   }
 
-  @Test("A changed end of a file without a digest is detected by its padding, with the location")
+  @Test("A change at the end of a file without a digest is detected by its padding, with the location")
   func changedPadding() throws {
     let backup = try backup()
     let count = try backup.read("HomeDomain/undigested.txt").count
@@ -172,7 +172,7 @@ struct VerificationTests {
     let fault = try #require(verification.faults.first)
     #expect(verification.faultCount == [.files: 1])
     #expect(fault.kind == .paddingInvalid && fault.offset == count - 16)
-    #expect(fault.placeText == "HomeDomain/undigested.txt at byte 48: it does not end with valid padding")
+    #expect(fault.reasonWithLocation == "HomeDomain/undigested.txt at byte 48: it does not end with valid padding")
   }
 
   @Test("A backup with a missing file is incomplete, without other faults")
@@ -182,7 +182,7 @@ struct VerificationTests {
     let verification = try verify(backup)
     #expect(verification.faultCount == [.files: 1] && verification.missingCount == 1)
     #expect(verification.isOnlyIncomplete && !verification.isWhole)
-    #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed but not stored")
+    #expect(verification.faults.first?.reasonWithLocation == "HomeDomain/letter.txt: it is listed but not stored")
     #expect(
       detail(.files, verification)
         == "3 of 4 present, 1 of them empty and not stored, 1 digest matches, 1 without a digest, 1 padding valid "
@@ -194,9 +194,9 @@ struct VerificationTests {
   @Test("A backup with a link instead of a file is hostile, and the link is not followed", arguments: [true, false])
   func linkedFile(knowsPassword: Bool) throws {
     let backup = try backup(hasPassword: false)
-    let place = try backup.directory.path("backup/" + backup.storedPath("HomeDomain/letter.txt"))
-    try FileManager.default.removeItem(atPath: place)
-    try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: "/etc/hostname")
+    let path = try backup.directory.path("backup/" + backup.storedPath("HomeDomain/letter.txt"))
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/etc/hostname")
     let verification = try verify(backup, knowsPassword: knowsPassword)
     #expect(verification.isHostile && verification.faultCount == [.files: 1])
     let fault = try #require(verification.faults.first)
@@ -243,7 +243,7 @@ struct VerificationTests {
     BackupLayout.allCases)
   func changedKeychainFile(hasPassword: Bool, layout: BackupLayout) throws {
     let backup = try EditableBackup(
-      hasPassword: hasPassword, layout: layout, items: Self.items, keychainDigest: .ofSomethingElse)
+      hasPassword: hasPassword, layout: layout, items: Self.items, keychainDigest: .wrong)
     let verification = try verify(backup, hardware: .own)
     #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .digestMismatch)
     #expect(verification.verdict == .damaged && !verification.isKeychainLost)
@@ -254,13 +254,13 @@ struct VerificationTests {
     #expect(detail(.keychain, verification)?.hasPrefix(fact) == true)
   }
 
-  @Test("A truncated encrypted list is detected without a password")
-  func cutSealedList() throws {
+  @Test("A truncated encrypted manifest is detected without a password")
+  func truncatedEncryptedManifest() throws {
     let backup = try backup()
     try backup.change("Manifest.db") { $0.removeLast(5) }
     let verification = try verify(backup, knowsPassword: false)
     #expect(verification.faultCount == [.database: 1] && verification.isQuick)
-    #expect(try verify(backup).faults.contains { $0.placeText.ranges(of: "Manifest.db").count > 1 } == false)
+    #expect(try verify(backup).faults.contains { $0.reasonWithLocation.ranges(of: "Manifest.db").count > 1 } == false)
   }
 
   @Test("A damaged class key is reported, and items of other classes are checked")
@@ -282,11 +282,11 @@ struct VerificationTests {
     #expect(detail(.keychain, verification)?.contains("it names keybag 00000000-0000-0000-0000-000000000000") == true)
   }
 
-  @Test("The files of a damaged list cannot be checked", arguments: BackupLayout.allCases)
-  func changedList(layout: BackupLayout) throws {
+  @Test("The files of a damaged manifest cannot be checked", arguments: BackupLayout.allCases)
+  func damagedManifest(layout: BackupLayout) throws {
     let backup = try backup(layout: layout)
     try backup.change(layout == .mbdb ? "Manifest.mbdb" : "Manifest.db") { bytes in
-      // The first length in the list, or a block at the start of the encrypted database.
+      // The first length in the manifest, or a block at the start of the encrypted database.
       bytes[6] ^= 0x70
     }
     let verification = try verify(backup)
@@ -294,8 +294,8 @@ struct VerificationTests {
     #expect(verification.faults.contains { $0.kind == .databaseDamaged })
   }
 
-  @Test("A row whose identifier is not its hash makes the list hostile")
-  func foreignRow() throws {
+  @Test("A row whose identifier is not its hash is a fault of the manifest")
+  func wrongIdentifier() throws {
     var file = EditableBackup.File("letter.txt", Self.text)
     file.identifier = String(repeating: "0", count: 40)
     let verification = try verify(backup(files: [file]))
@@ -348,7 +348,7 @@ struct VerificationTests {
     #expect(verification.faults.first?.byteCount == (isValid ? nil : byteCount))
   }
 
-  @Test("The digests and the list of iOS 9 are checked without the password")
+  @Test("The digests and the manifest of iOS 9 are checked without the password")
   func quickOld() throws {
     let backup = try backup(layout: .mbdb)
     #expect(try verify(backup, knowsPassword: false).isFaultless)
@@ -375,8 +375,8 @@ struct VerificationTests {
     #expect(verification.unchecked.count == BackupVerification.CheckID.allCases.count - 1)
   }
 
-  /// The columns: whether a fault was found, whether the state is stated, decrypted and device-bound items, files whose
-  /// change could not be seen.
+  /// The columns: whether a fault was found, whether Status.plist has a state, decrypted items, device-bound items, files
+  /// whose changes cannot be detected, and the expected results.
   @Test(
     "The verdict and its two summaries follow from faults, the state, items and files",
     arguments: [
@@ -387,13 +387,13 @@ struct VerificationTests {
     ]
       as [(Bool, Bool, Int, Int, Int, BackupVerification.Verdict, Bool, Bool)])
   func verdicts(
-    hasFault: Bool, statesState: Bool, readable: Int, deviceBound: Int, unproven: Int,
+    hasFault: Bool, hasState: Bool, readable: Int, deviceBound: Int, unproven: Int,
     verdict: BackupVerification.Verdict, isFaultless: Bool, isWhole: Bool
   ) {
     for (withoutDigest, unread) in [(unproven, 0), (0, unproven)] {
       var verification = BackupVerification(isQuick: false)
       if hasFault { verification.add(.init(.files, .digestMismatch, "changed")) }
-      verification.statesSnapshotState = statesState
+      verification.statesSnapshotState = hasState
       verification.items = .init(readable: readable, deviceBound: deviceBound)
       verification.files = .init(withoutDigest: withoutDigest, unread: unread)
       #expect(verification.verdict == verdict)
@@ -420,11 +420,11 @@ struct VerificationTests {
     #expect(steps == steps.sorted() && steps.last == total && total == stored)
     do {
       _ = try BackupVerification(archive, keys: keys) { _, _ in false }
-      Issue.record("it went on")
+      Issue.record("the verification continued")
     } catch {
       #expect((error.underlying as? DataProtectionError)?.code == .cancelled)
     }
-    // The directory is deleted with the shelf.
+    // The backup deletes its directory when it is released.
     withExtendedLifetime(backup) {}
   }
 

@@ -27,8 +27,9 @@ struct KeyhaulErrorTests {
     let error = KeyhaulError(Self.code, "a fact")
     #expect(error.category == .busy && error.advice == "wait until it is free")
     #expect(error.description == "it is in use: a fact")
-    let own = KeyhaulError(Self.code, "a fact", meaning: ErrorMeaning(.locked, "it is locked", advice: "unlock it"))
-    #expect(own.code == Self.code && own.category == .locked && own.summary == "it is locked")
+    let overriding = KeyhaulError(
+      Self.code, "a fact", meaning: ErrorMeaning(.locked, "it is locked", advice: "unlock it"))
+    #expect(overriding.code == Self.code && overriding.category == .locked && overriding.summary == "it is locked")
   }
 
   @Test("A changed copy of an error keeps every fact that was not replaced")
@@ -41,20 +42,20 @@ struct KeyhaulErrorTests {
     #expect(error.with() == error)
   }
 
-  @Test("An error of a lower layer keeps its words and stage, and a KeyhaulError stays as it is")
+  @Test("An error of a lower layer keeps its text and stage, and a KeyhaulError is not changed")
   func underlying() {
     let error = KeyhaulError(Refusal())
     #expect(error.code == .underlying && error.underlying is Refusal)
     #expect(error.category == .refused && error.reason == "the rule forbids it" && error.stage == .afterCommit)
-    let own = KeyhaulError(Self.code, "a fact")
-    #expect(KeyhaulError(own as any ExplainedError) == own)
+    let original = KeyhaulError(Self.code, "a fact")
+    #expect(KeyhaulError(original as any ExplainedError) == original)
     #expect(throws: error.with(subject: "phone")) {
       try translatingErrors(about: "phone") { () throws(Refusal) in throw Refusal() }
     }
   }
 
   @Test(
-    "An error says whether the system was short of descriptors or memory",
+    "An error shows whether the system was short of descriptors or memory",
     arguments: [
       (.tooManyOpenFiles, true), (.tooManyOpenFilesInSystem, true), (.noMemory, true), (.noSpace, false), (nil, false),
     ] as [(Errno?, Bool)])

@@ -16,7 +16,7 @@ struct DirectoryNameTests {
     let names = try system.names(in: inner)
     #expect(names == [name.systemName])
     try system.removeTree("inner".systemName, in: parent)
-    let rest = try system.names(in: parent)
-    #expect(rest.isEmpty)
+    let remaining = try system.names(in: parent)
+    #expect(remaining.isEmpty)
   }
 }

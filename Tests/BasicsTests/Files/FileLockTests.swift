@@ -20,18 +20,18 @@ struct FileLockTests {
   @Test("An exclusive lock excludes all others, and a shared lock excludes only exclusive ones")
   func holding() throws {
     do {
-      let held = try system.lock(try system.openLockFile(directory.path("lock")), .exclusive)
-      let isHeld = held != nil
+      let exclusive = try system.lock(try system.openLockFile(directory.path("lock")), .exclusive)
+      let isHeld = exclusive != nil
       #expect(isHeld)
       #expect(try !isFree(.exclusive))
       #expect(try !isFree(.shared))
-      _ = consume held
+      _ = consume exclusive
     }
     do {
-      let read = try system.lock(try system.openLockFile(directory.path("lock")), .shared)
+      let shared = try system.lock(try system.openLockFile(directory.path("lock")), .shared)
       #expect(try isFree(.shared))
       #expect(try !isFree(.exclusive))
-      _ = consume read
+      _ = consume shared
     }
     #expect(try isFree(.exclusive))
   }
@@ -40,15 +40,15 @@ struct FileLockTests {
   func copies() throws {
     let copy: FileDescriptor
     do {
-      let held = try system.lock(try system.openLockFile(directory.path("lock")), .exclusive)
+      let exclusive = try system.lock(try system.openLockFile(directory.path("lock")), .exclusive)
       let raw: FileDescriptor? =
-        switch held {
+        switch exclusive {
         case .some(let lock): lock.file.raw
         case .none: nil
         }
       copy = try #require(raw).duplicate()
       #expect(try !isFree(.exclusive))
-      _ = consume held
+      _ = consume exclusive
     }
     defer { try? copy.close() }
     #expect(try isFree(.exclusive))
@@ -66,7 +66,7 @@ struct FileLockTests {
     }
   }
 
-  @Test("A lock file is accessible to its owner alone, its content is replaced as a whole, and links are rejected")
+  @Test("A lock file is accessible only to its owner, its content is replaced completely, and links are rejected")
   func file() throws {
     let lock = try system.lock(try system.openLockFile(directory.path("lock")), .exclusive)
     try lock?.replaceContents(with: Array("process 1234".utf8), system)

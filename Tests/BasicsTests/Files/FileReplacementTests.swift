@@ -36,7 +36,7 @@ struct FileReplacementTests {
       })
   }
 
-  @Test("A new file is accessible to its owner alone, unless it keeps the access of the replaced file")
+  @Test("A new file is accessible only to its owner, unless it keeps the access of the replaced file")
   func access() throws {
     for (access, expected) in [(PreservedAccess.none, UInt32(0o600)), (.owner, 0o600), (.all, 0o640)] {
       try directory.write(old, to: "file")
@@ -145,13 +145,14 @@ struct FileReplacementTests {
 final class CallCounter: Sendable {
   private let calls = Locked(0)
   private let kind: FileSystem.Call?
-  private let target: Int
+  private let failingCall: Int
   private let fault: FileSystem.InjectedFault
 
   /// - Parameter kind: The kind of calls to count, or `nil` to count all.
-  init(of kind: FileSystem.Call? = nil, failing target: Int = .max, with fault: FileSystem.InjectedFault = .short) {
+  init(of kind: FileSystem.Call? = nil, failing failingCall: Int = .max, with fault: FileSystem.InjectedFault = .short)
+  {
     self.kind = kind
-    self.target = target
+    self.failingCall = failingCall
     self.fault = fault
   }
 
@@ -162,7 +163,7 @@ final class CallCounter: Sendable {
       guard kind == nil || call == kind else { return nil }
       return calls.withLock { calls in
         calls += 1
-        return calls == target ? fault : nil
+        return calls == failingCall ? fault : nil
       }
     }
   }

@@ -5,7 +5,7 @@ import Testing
 @Suite("Failures of SQLite")
 struct SQLiteFailureTests {
   @Test(
-    "A check that had not enough memory for a page is a lack of memory",
+    "A check that ran out of memory for a page is reported as a lack of memory",
     arguments: [
       "On tree page 5 cell 1: unable to get the page. error code=7",
       "*** in database main ***\nTree 3 page 9: btreeInitPage() returns error code 7",
@@ -15,7 +15,7 @@ struct SQLiteFailureTests {
   }
 
   @Test(
-    "Every other result of a check is a fault of the database, also if an index has a misleading name",
+    "Every other result of a check is a fault of the database, even if an index has a misleading name",
     arguments: [
       "ok", "row 1 missing from index genpagrp", "row 1 missing from index error code=7",
       "On tree page 5 cell 1: unable to get the page. error code=11", "Page 3: never used",

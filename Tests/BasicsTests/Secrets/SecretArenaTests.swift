@@ -8,22 +8,24 @@ struct SecretArenaTests {
   private static let counts =
     Array(0...300) + [319, 320, 321, 511, 512, 513, 4_095, 4_096, 4_097, 16_383, 16_384, 16_385, 65_536, 100_000]
 
-  @Test("Allocated memory is zeroed, aligned to 16 bytes and exclusive, also if it is reused")
+  @Test("Allocated memory is zeroed, aligned to 16 bytes and exclusive, even if it is reused")
   func fresh() {
     let arena = SecretArena(lockLimit: 0)
     for _ in 0..<3 {
-      var held: [UnsafeMutableRawBufferPointer] = []
+      var buffers: [UnsafeMutableRawBufferPointer] = []
       for count in Self.counts + Self.counts.reversed() {
         let buffer = arena.allocate(count)
         #expect(buffer.count == count && buffer.allSatisfy { $0 == 0 })
         #expect(UInt(bitPattern: buffer.baseAddress) % 16 == 0)
         buffer.initializeMemory(as: UInt8.self, repeating: 0xA5)
-        held.append(buffer)
+        buffers.append(buffer)
       }
-      let ranges = held.map { UInt(bitPattern: $0.baseAddress)..<(UInt(bitPattern: $0.baseAddress) + UInt($0.count)) }
-        .sorted { $0.lowerBound < $1.lowerBound }
+      let ranges = buffers.map {
+        UInt(bitPattern: $0.baseAddress)..<(UInt(bitPattern: $0.baseAddress) + UInt($0.count))
+      }
+      .sorted { $0.lowerBound < $1.lowerBound }
       #expect(zip(ranges, ranges.dropFirst()).allSatisfy { $0.upperBound <= $1.lowerBound })
-      for buffer in held { arena.release(buffer) }
+      for buffer in buffers { arena.release(buffer) }
     }
   }
 
@@ -40,22 +42,22 @@ struct SecretArenaTests {
   @Test("Secrets share pages: 10,000 secrets of 100 bytes take little more than their bytes")
   func shared() {
     let arena = SecretArena(lockLimit: 0)
-    let held = (0..<10_000).map { _ in arena.allocate(100) }
+    let buffers = (0..<10_000).map { _ in arena.allocate(100) }
     #expect(arena.pageByteCounts.mapped < 10_000 * 100 * 5 / 4)
-    for buffer in held { arena.release(buffer) }
+    for buffer in buffers { arena.release(buffer) }
   }
 
   #if os(Linux)
     /// Returns the system's flags for the pages at an address: `lo` means locked, `dd` excluded from core dumps.
     private func flags(at buffer: UnsafeMutableRawBufferPointer) throws -> Set<Substring> {
       let address = UInt(bitPattern: buffer.baseAddress)
-      var isMeant = false
+      var isAtAddress = false
       // The file has no size, so a reader that relies on the size would get only its start.
       let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
       for line in String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self).split(separator: "\n") {
-        if line.hasPrefix("VmFlags:"), isMeant { return Set(line.split(separator: " ")) }
-        let ends = line.prefix { $0 != " " }.split(separator: "-").compactMap { UInt($0, radix: 16) }
-        if ends.count == 2 { isMeant = (ends[0]..<ends[1]).contains(address) }
+        if line.hasPrefix("VmFlags:"), isAtAddress { return Set(line.split(separator: " ")) }
+        let bounds = line.prefix { $0 != " " }.split(separator: "-").compactMap { UInt($0, radix: 16) }
+        if bounds.count == 2 { isAtAddress = (bounds[0]..<bounds[1]).contains(address) }
       }
       return []
     }
@@ -66,18 +68,18 @@ struct SecretArenaTests {
       let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
       guard !isSanitized, SecretPages.lockLimit >= 4 * SecretPages.byteCount else { return }
       let arena = SecretArena(lockLimit: 2 * SecretPages.byteCount)
-      var held: [UnsafeMutableRawBufferPointer] = []
-      for _ in 0..<10 { held.append(arena.allocate(16_000)) }
+      var buffers: [UnsafeMutableRawBufferPointer] = []
+      for _ in 0..<10 { buffers.append(arena.allocate(16_000)) }
       #expect(arena.pageByteCounts.locked == 2 * SecretPages.byteCount)
       #expect(arena.pageByteCounts.mapped > 2 * SecretPages.byteCount)
-      #expect(try flags(at: held[0]).isSuperset(of: ["lo", "dd"]))
-      let last = try flags(at: try #require(held.last))
-      #expect(last.contains("dd") && !last.contains("lo"))
-      let none = SecretArena(lockLimit: 0)
-      let buffer = none.allocate(10)
-      #expect(none.pageByteCounts.locked == 0 && buffer.count == 10)
-      for buffer in held { arena.release(buffer) }
-      none.release(buffer)
+      #expect(try flags(at: buffers[0]).isSuperset(of: ["lo", "dd"]))
+      let lastFlags = try flags(at: try #require(buffers.last))
+      #expect(lastFlags.contains("dd") && !lastFlags.contains("lo"))
+      let unlocked = SecretArena(lockLimit: 0)
+      let buffer = unlocked.allocate(10)
+      #expect(unlocked.pageByteCounts.locked == 0 && buffer.count == 10)
+      for buffer in buffers { arena.release(buffer) }
+      unlocked.release(buffer)
     }
 
     @Test("The pages of a large secret are returned to the system, and zeroed when they are reused")
@@ -86,9 +88,9 @@ struct SecretArenaTests {
       let first = arena.allocate(1 << 22)
       first.initializeMemory(as: UInt8.self, repeating: 1)
       arena.release(first)
-      let again = arena.allocate(1 << 22)
-      #expect(again.baseAddress == first.baseAddress && again.allSatisfy { $0 == 0 })
-      arena.release(again)
+      let reused = arena.allocate(1 << 22)
+      #expect(reused.baseAddress == first.baseAddress && reused.allSatisfy { $0 == 0 })
+      arena.release(reused)
     }
   #endif
 }

@@ -18,13 +18,13 @@ struct ParallelMapTests {
       lock.unlock()
     }
 
-    var now: Int {
+    var current: Int {
       lock.lock()
       defer { lock.unlock() }
       return value
     }
 
-    var most: Int {
+    var maximum: Int {
       lock.lock()
       defer { lock.unlock() }
       return highest
@@ -35,13 +35,13 @@ struct ParallelMapTests {
 
   /// Returns the numbers from 0 in order.
   private struct Numbers {
-    var given = 0
+    var returnedCount = 0
     let count: Int
 
     mutating func next() -> Int? {
-      guard given < count else { return nil }
-      given += 1
-      return given - 1
+      guard returnedCount < count else { return nil }
+      returnedCount += 1
+      return returnedCount - 1
     }
   }
 
@@ -49,13 +49,13 @@ struct ParallelMapTests {
   func order(jobs: Int) {
     var numbers = Numbers(count: 200)
     var delivered: [Int] = []
-    let isWhole = ParallelMap.run(
+    let isComplete = ParallelMap.run(
       jobs: jobs, next: { numbers.next() },
       work: { number in
         if number.isMultiple(of: 7) { Thread.sleep(forTimeInterval: 0.002) }
         return number * 2
       }, deliver: { delivered.append($0) })
-    #expect(isWhole)
+    #expect(isComplete)
     #expect(delivered == (0..<200).map { $0 * 2 })
   }
 
@@ -67,11 +67,11 @@ struct ParallelMapTests {
       jobs: 2, next: { numbers.next() },
       work: { (_: Int) in
         let job = ObjectIdentifier(Thread.current)
-        var (inner, isAlone) = (Numbers(count: 20), true)
+        var (inner, isOnJobThread) = (Numbers(count: 20), true)
         ParallelMap.run(
           jobs: 4, next: { inner.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
-          deliver: { isAlone = isAlone && $0 == job })
-        return isAlone
+          deliver: { isOnJobThread = isOnJobThread && $0 == job })
+        return isOnJobThread
       }, deliver: { delivered.append($0) })
     #expect(delivered == [true, true, true, true, true, true])
   }
@@ -99,23 +99,23 @@ struct ParallelMapTests {
         work: { (number: Int) throws(Refusal) -> Int in throw Refusal(number: number) },
         deliver: { (_: Int) throws(Refusal) in })
     }
-    var (numbers, others) = (Numbers(count: 8), 0)
+    var (numbers, otherThreadCount) = (Numbers(count: 8), 0)
     ParallelMap.run(
       jobs: 2, next: { numbers.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
-      deliver: { others += $0 == caller ? 0 : 1 })
-    #expect(others == 8)
+      deliver: { otherThreadCount += $0 == caller ? 0 : 1 })
+    #expect(otherThreadCount == 8)
   }
 
   @Test("Running and waiting elements are limited by the number of jobs")
   func bound() {
     let running = Counter()
     var numbers = Numbers(count: 60)
-    var (delivered, widest) = (0, 0)
+    var (delivered, maximumLead) = (0, 0)
     ParallelMap.run(
       jobs: 3,
       next: {
         let number = numbers.next()
-        widest = max(widest, numbers.given - delivered)
+        maximumLead = max(maximumLead, numbers.returnedCount - delivered)
         return number
       },
       work: { (number: Int) in
@@ -124,29 +124,29 @@ struct ParallelMapTests {
         running.change(by: -1)
         return number
       }, deliver: { _ in delivered += 1 })
-    #expect(running.most <= 3)
-    #expect(running.now == 0)
-    #expect(widest <= 3 * ParallelMap.maximumLeadPerJob)
+    #expect(running.maximum <= 3)
+    #expect(running.current == 0)
+    #expect(maximumLead <= 3 * ParallelMap.maximumLeadPerJob)
   }
 
   @Test("Two elements that wait for each other are both processed")
   func together() {
-    let arrived = NSCondition()
+    let condition = NSCondition()
     let count = Counter()
     var numbers = Numbers(count: 2)
-    var met: [Bool] = []
+    var areBothRunning: [Bool] = []
     ParallelMap.run(
       jobs: 2, next: { numbers.next() },
       work: { (_: Int) in
-        arrived.lock()
-        defer { arrived.unlock() }
+        condition.lock()
+        defer { condition.unlock() }
         count.change(by: 1)
-        arrived.broadcast()
+        condition.broadcast()
         let end = Date(timeIntervalSinceNow: 60)
-        while count.now < 2, arrived.wait(until: end) {}
-        return count.now == 2
-      }, deliver: { met.append($0) })
-    #expect(met == [true, true])
+        while count.current < 2, condition.wait(until: end) {}
+        return count.current == 2
+      }, deliver: { areBothRunning.append($0) })
+    #expect(areBothRunning == [true, true])
   }
 
   @Test("Cancellation starts no new work and delivers no running results", arguments: [1, 4])
@@ -154,18 +154,18 @@ struct ParallelMapTests {
     let begun = Counter()
     var numbers = Numbers(count: 1_000_000)
     var delivered: [Int] = []
-    let isWhole = ParallelMap.run(
+    let isComplete = ParallelMap.run(
       jobs: jobs, next: { numbers.next() }, shouldContinue: { delivered.count < 10 },
       work: { number in
         begun.change(by: 1)
         return number
       }, deliver: { delivered.append($0) })
-    #expect(!isWhole)
+    #expect(!isComplete)
     #expect(delivered == Array(0..<10))
-    let after = begun.now
+    let after = begun.current
     #expect(after <= 10 + jobs * ParallelMap.maximumLeadPerJob)
     Thread.sleep(forTimeInterval: 0.02)
-    #expect(begun.now == after)
+    #expect(begun.current == after)
   }
 
   @Test("The error of the first failed element is thrown after all earlier results were delivered", arguments: [1, 5])
@@ -190,12 +190,12 @@ struct ParallelMapTests {
     "Errors of delivering a result or finding the next element are thrown after all jobs have ended", arguments: [1, 3])
   func failingCaller(jobs: Int) {
     let running = Counter()
-    func run(failingAt last: Int, next isNext: Bool) throws(Refusal) {
+    func run(failingAt index: Int, whileFindingNext failsInNext: Bool) throws(Refusal) {
       var numbers = Numbers(count: 50)
       try ParallelMap.run(
         jobs: jobs,
         next: { () throws(Refusal) in
-          if isNext, numbers.given == last { throw Refusal(number: last) }
+          if failsInNext, numbers.returnedCount == index { throw Refusal(number: index) }
           return numbers.next()
         },
         work: { (number: Int) throws(Refusal) in
@@ -204,19 +204,19 @@ struct ParallelMapTests {
           running.change(by: -1)
           return number
         },
-        deliver: { (number) throws(Refusal) in if !isNext, number == last { throw Refusal(number: number) } })
+        deliver: { (number) throws(Refusal) in if !failsInNext, number == index { throw Refusal(number: number) } })
     }
-    #expect(throws: Refusal(number: 4)) { try run(failingAt: 4, next: false) }
-    #expect(running.now == 0)
-    #expect(throws: Refusal(number: 6)) { try run(failingAt: 6, next: true) }
-    #expect(running.now == 0)
+    #expect(throws: Refusal(number: 4)) { try run(failingAt: 4, whileFindingNext: false) }
+    #expect(running.current == 0)
+    #expect(throws: Refusal(number: 6)) { try run(failingAt: 6, whileFindingNext: true) }
+    #expect(running.current == 0)
   }
 
   @Test("A parallel map without elements succeeds at once", arguments: [1, 4])
   func nothing(jobs: Int) {
-    let isWhole = ParallelMap.run(
+    let isComplete = ParallelMap.run(
       jobs: jobs, next: { nil as Int? }, work: { $0 }, deliver: { _ in Issue.record("a result") })
-    #expect(isWhole)
+    #expect(isComplete)
   }
 }
 
@@ -227,13 +227,13 @@ struct SingleFlightCacheTests {
   @Test("The first request computes a value while the others wait")
   func once() {
     let values = SingleFlightCache<Int, Int>(capacity: 100)
-    var given = 0
+    var returnedCount = 0
     var sum = 0
     ParallelMap.run(
       jobs: 4,
       next: {
-        given += 1
-        return given <= 100 ? given % 5 : nil
+        returnedCount += 1
+        return returnedCount <= 100 ? returnedCount % 5 : nil
       },
       work: { (key: Int) in
         values.value(for: key) {

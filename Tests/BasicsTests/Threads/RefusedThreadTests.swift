@@ -28,17 +28,17 @@ struct RefusedThreadTests {
 
   @Test("A parallel map delivers all results in order if some or all threads are refused", arguments: 0...5)
   func parallelMap(firstRefused: Int) {
-    for isOnlyOne in [true, false] {
-      let starter = RefusingStarter { isOnlyOne ? $0 == firstRefused : $0 >= firstRefused }
-      var given = 0
+    for refusesOnlyOne in [true, false] {
+      let starter = RefusingStarter { refusesOnlyOne ? $0 == firstRefused : $0 >= firstRefused }
+      var element = 0
       var delivered: [Int] = []
-      let isWhole = ParallelMap.run(
+      let isComplete = ParallelMap.run(
         jobs: 4, startThread: starter.start,
         next: {
-          given += 1
-          return given <= 100 ? given : nil
+          element += 1
+          return element <= 100 ? element : nil
         }, work: { (number: Int) in number * 3 }, deliver: { delivered.append($0) })
-      #expect(isWhole)
+      #expect(isComplete)
       #expect(delivered == (1...100).map { $0 * 3 })
       #expect(starter.startCount == 4)
     }
@@ -47,30 +47,30 @@ struct RefusedThreadTests {
   @Test("A parallel map without threads works on its caller's thread, and can be stopped")
   func callersThread() {
     let caller = ObjectIdentifier(Thread.current)
-    var (given, others, delivered) = (0, 0, 0)
-    let isWhole = ParallelMap.run(
+    var (element, otherThreadCount, delivered) = (0, 0, 0)
+    let isComplete = ParallelMap.run(
       jobs: 3, startThread: { _, _ in false },
       next: {
-        given += 1
-        return given
+        element += 1
+        return element
       }, shouldContinue: { delivered < 20 },
       work: { (_: Int) in ObjectIdentifier(Thread.current) },
       deliver: {
         delivered += 1
-        others += $0 == caller ? 0 : 1
+        otherThreadCount += $0 == caller ? 0 : 1
       })
-    #expect(!isWhole && delivered == 20 && others == 0)
+    #expect(!isComplete && delivered == 20 && otherThreadCount == 0)
   }
 
   @Test("A parallel map without threads throws the error of the first element that failed")
   func failingWork() {
-    var (given, delivered) = (0, [Int]())
+    var (element, delivered) = (0, [Int]())
     let failure = #expect(throws: Refusal.self) {
       try ParallelMap.run(
         jobs: 3, startThread: { _, _ in false },
         next: { () throws(Refusal) in
-          given += 1
-          return given <= 50 ? given : nil
+          element += 1
+          return element <= 50 ? element : nil
         },
         work: { (number: Int) throws(Refusal) in
           if number >= 7 { throw Refusal(number: number) }

@@ -14,8 +14,8 @@ struct KeyVector: CustomTestStringConvertible, Sendable {
   let privateKey: [UInt8]
   let label: [UInt8]
   /// The files of the key by the name of their format.
-  let privateForms: [String: [UInt8]]
-  let publicForms: [String: [UInt8]]
+  let privateFiles: [String: [UInt8]]
+  let publicFiles: [String: [UInt8]]
 
   var testDescription: String { name }
 
@@ -26,8 +26,8 @@ struct KeyVector: CustomTestStringConvertible, Sendable {
     publicKey = try vector["public_hex"].bytes
     privateKey = try vector["private_hex"].bytes
     label = try vector["label_hex"].bytes
-    privateForms = try vector["private"].members.mapValues { try $0.base64Bytes }
-    publicForms = try vector["public"].members.mapValues { try $0.base64Bytes }
+    privateFiles = try vector["private"].members.mapValues { try $0.base64Bytes }
+    publicFiles = try vector["public"].members.mapValues { try $0.base64Bytes }
   }
 
   static var all: [KeyVector] {
@@ -44,28 +44,28 @@ extension KeyMaterial {
 @Suite("Reading keys that OpenSSL wrote")
 struct CertificateKeyTests {
   @Test("Every format of a private key gives the same stored bytes", arguments: try KeyVector.all)
-  func privateForms(_ vector: KeyVector) throws {
-    #expect(vector.privateForms.count >= 4)
-    for (form, file) in vector.privateForms {
+  func privateFiles(_ vector: KeyVector) throws {
+    #expect(vector.privateFiles.count >= 4)
+    for (format, file) in vector.privateFiles {
       let key = try KeyMaterial(file)
-      #expect(key.role == .privateKey, "\(form)")
-      #expect(key.externalRepresentation.revealed == vector.privateKey, "\(form)")
-      #expect(key.publicKey == vector.publicKey, "\(form)")
-      #expect(key.applicationLabel == vector.label, "\(form)")
-      #expect(key.sizeInBits == vector.size, "\(form)")
-      #expect(key.algorithm.keyType.rawValue == vector.type, "\(form)")
+      #expect(key.role == .privateKey, "\(format)")
+      #expect(key.externalRepresentation.revealed == vector.privateKey, "\(format)")
+      #expect(key.publicKey == vector.publicKey, "\(format)")
+      #expect(key.applicationLabel == vector.label, "\(format)")
+      #expect(key.sizeInBits == vector.size, "\(format)")
+      #expect(key.algorithm.keyType.rawValue == vector.type, "\(format)")
     }
   }
 
   @Test("Every format of a public key gives the same stored bytes", arguments: try KeyVector.all)
-  func publicForms(_ vector: KeyVector) throws {
-    #expect(vector.publicForms.count >= 4)
-    for (form, file) in vector.publicForms {
+  func publicFiles(_ vector: KeyVector) throws {
+    #expect(vector.publicFiles.count >= 4)
+    for (format, file) in vector.publicFiles {
       let key = try KeyMaterial(file)
-      #expect(key.role == .publicKey, "\(form)")
-      #expect(key.externalRepresentation.revealed == vector.publicKey, "\(form)")
-      #expect(key.applicationLabel == vector.label, "\(form)")
-      #expect(key.sizeInBits == vector.size, "\(form)")
+      #expect(key.role == .publicKey, "\(format)")
+      #expect(key.externalRepresentation.revealed == vector.publicKey, "\(format)")
+      #expect(key.applicationLabel == vector.label, "\(format)")
+      #expect(key.sizeInBits == vector.size, "\(format)")
     }
   }
 
@@ -80,27 +80,27 @@ struct CertificateKeyTests {
     #expect(publicMaterial.role == .publicKey)
     #expect(publicMaterial.externalRepresentation.revealed == vector.publicKey)
     #expect(publicMaterial.applicationLabel == vector.label)
-    let alone = try vector.publicKey.withRawBytes {
+    let publicOnly = try vector.publicKey.withRawBytes {
       try KeyMaterial(externalRepresentation: $0, keyType: type, role: .publicKey)
     }
-    #expect(alone.externalRepresentation.revealed == vector.publicKey)
+    #expect(publicOnly.externalRepresentation.revealed == vector.publicKey)
   }
 
   @Test("A stored key is rejected as another type or role")
   func wrongKind() throws {
     let curve = try KeyVector.named("P-256")
     let rsa = try KeyVector.named("RSA 2048")
-    func refused(_ bytes: [UInt8], _ type: KeyMaterial.KeyType, _ role: KeyMaterial.Role) {
+    func expectRefusal(_ bytes: [UInt8], _ type: KeyMaterial.KeyType, _ role: KeyMaterial.Role) {
       #expect(throws: CertificateError.self) {
         try bytes.withRawBytes { try KeyMaterial(externalRepresentation: $0, keyType: type, role: role) }
       }
     }
-    refused(curve.privateKey, .rsa, .privateKey)
-    refused(curve.publicKey, .rsa, .publicKey)
-    refused(curve.publicKey, .ellipticCurve, .privateKey)
-    refused(rsa.privateKey, .ellipticCurve, .privateKey)
-    refused(rsa.privateKey, .rsa, .publicKey)
-    refused(rsa.publicKey, .rsa, .privateKey)
+    expectRefusal(curve.privateKey, .rsa, .privateKey)
+    expectRefusal(curve.publicKey, .rsa, .publicKey)
+    expectRefusal(curve.publicKey, .ellipticCurve, .privateKey)
+    expectRefusal(rsa.privateKey, .ellipticCurve, .privateKey)
+    expectRefusal(rsa.privateKey, .rsa, .publicKey)
+    expectRefusal(rsa.publicKey, .rsa, .privateKey)
   }
 
   @Test("97 bytes are a private key on P-256 or a public key on P-384, depending on their point")
@@ -112,9 +112,9 @@ struct CertificateKeyTests {
   }
 
   @Test("A key is found after certificates, blanks, Windows line ends and text")
-  func surroundings() throws {
+  func surroundingText() throws {
     let vector = try KeyVector.named("P-256")
-    let pem = String(decoding: try #require(vector.privateForms["PKCS#8 PEM"]), as: UTF8.self)
+    let pem = String(decoding: try #require(vector.privateFiles["PKCS#8 PEM"]), as: UTF8.self)
     let certificate = try CertificateVector.all[0].pem
     let file = "Bag Attributes: none\r\n" + certificate + "\n" + pem.replacing("\n", with: "  \r\n") + "\n\n"
     #expect(try KeyMaterial(Array(file.utf8)).applicationLabel == vector.label)
@@ -137,37 +137,38 @@ struct CertificateKeyTests {
 
 @Suite("Files that do not contain a supported key")
 struct CertificateKeyRefusalTests {
-  struct Refused: CustomTestStringConvertible, Sendable {
+  struct RefusedFile: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let code: String
     let file: [UInt8]
 
-    static var all: [Refused] {
+    static var all: [RefusedFile] {
       get throws {
         try TestVectors.certificates()["refused"].elements.map {
-          Refused(testDescription: try $0["name"].string, code: try $0["code"].string, file: try $0["file"].base64Bytes)
+          RefusedFile(
+            testDescription: try $0["name"].string, code: try $0["code"].string, file: try $0["file"].base64Bytes)
         }
       }
     }
   }
 
-  @Test("An unsupported file is rejected with its reason", arguments: try Refused.all)
-  func refused(_ refused: Refused) throws {
+  @Test("An unsupported file is rejected with its reason", arguments: try RefusedFile.all)
+  func refused(_ refused: RefusedFile) throws {
     let error = try #require(throws: CertificateError.self) { try KeyMaterial(refused.file) }
     #expect(error.code.rawValue == refused.code, "\(error)")
   }
 
   @Test("A truncated file is rejected at every length, in every format", arguments: try KeyVector.all)
   func truncated(_ vector: KeyVector) throws {
-    for (form, file) in vector.privateForms.merging(vector.publicForms, uniquingKeysWith: { left, _ in left }) {
+    for (format, file) in vector.privateFiles.merging(vector.publicFiles, uniquingKeysWith: { left, _ in left }) {
       // A PEM text is valid without its last line end.
-      let isText = form.contains("PEM")
+      let isText = format.contains("PEM")
       let lengths = isText ? Array(stride(from: 0, to: file.count - 1, by: 7)) : Array(0..<file.count)
       for length in lengths {
         // In the raw format, the first part of a private key is a valid public key.
-        let isPublicKey = form == "raw" && length == vector.publicKey.count
+        let isPublicKey = format == "raw" && length == vector.publicKey.count
         if isPublicKey { continue }
-        #expect(throws: CertificateError.self, "\(form), \(length) bytes") { try KeyMaterial(Array(file[..<length])) }
+        #expect(throws: CertificateError.self, "\(format), \(length) bytes") { try KeyMaterial(Array(file[..<length])) }
       }
     }
   }
@@ -177,11 +178,11 @@ struct CertificateKeyRefusalTests {
     var generator = SeededRandom(seed: 11)
     for name in ["RSA 1024", "P-256", "P-521"] {
       let vector = try KeyVector.named(name)
-      for form in ["PKCS#8 DER", "PKCS#1 DER", "SEC 1 DER", "raw"] {
-        guard let file = vector.privateForms[form] else { continue }
+      for format in ["PKCS#8 DER", "PKCS#1 DER", "SEC 1 DER", "raw"] {
+        guard let file = vector.privateFiles[format] else { continue }
         for bit in (0..<(file.count * 8)).shuffled(using: &generator).prefix(400) {
           guard let key = try? KeyMaterial(file.flipping(bit: bit)) else { continue }
-          #expect(key.externalRepresentation.revealed == vector.privateKey, "\(name), \(form), bit \(bit)")
+          #expect(key.externalRepresentation.revealed == vector.privateKey, "\(name), \(format), bit \(bit)")
         }
       }
     }
@@ -190,9 +191,9 @@ struct CertificateKeyRefusalTests {
   @Test("Bytes after a key are rejected")
   func trailingBytes() throws {
     for vector in try KeyVector.all {
-      for (form, file) in vector.privateForms.merging(vector.publicForms, uniquingKeysWith: { left, _ in left })
-      where !form.contains("PEM") {
-        #expect(throws: CertificateError.self, "\(vector.name), \(form)") { try KeyMaterial(file + [0]) }
+      for (format, file) in vector.privateFiles.merging(vector.publicFiles, uniquingKeysWith: { left, _ in left })
+      where !format.contains("PEM") {
+        #expect(throws: CertificateError.self, "\(vector.name), \(format)") { try KeyMaterial(file + [0]) }
       }
     }
   }
@@ -215,16 +216,16 @@ struct CertificateKeyRefusalTests {
 
   @Test("A file of 65,536 bytes is read, and a larger one is rejected")
   func fileLimit() throws {
-    let pem = try #require(KeyVector.named("P-256").privateForms["SEC 1 PEM"])
-    let words = [UInt8](repeating: UInt8(ascii: "\n"), count: KeyMaterial.maximumByteCount - pem.count)
-    #expect(try KeyMaterial(words + pem).role == .privateKey)
-    let error = #expect(throws: CertificateError.self) { try KeyMaterial(words + [0x0A] + pem) }
+    let pem = try #require(KeyVector.named("P-256").privateFiles["SEC 1 PEM"])
+    let lineEnds = [UInt8](repeating: UInt8(ascii: "\n"), count: KeyMaterial.maximumByteCount - pem.count)
+    #expect(try KeyMaterial(lineEnds + pem).role == .privateKey)
+    let error = #expect(throws: CertificateError.self) { try KeyMaterial(lineEnds + [0x0A] + pem) }
     #expect(error?.code == .overLimit)
   }
 
   @Test("64 PEM blocks are read, and 65 are rejected")
   func blockLimit() throws {
-    let pem = String(decoding: try #require(KeyVector.named("P-256").privateForms["SEC 1 PEM"]), as: UTF8.self)
+    let pem = String(decoding: try #require(KeyVector.named("P-256").privateFiles["SEC 1 PEM"]), as: UTF8.self)
     let other = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     let full = String(repeating: other, count: PEM.maximumBlockCount - 1) + pem
     #expect(try KeyMaterial(Array(full.utf8)).role == .privateKey)
@@ -234,7 +235,7 @@ struct CertificateKeyRefusalTests {
 
   @Test("No error contains bytes of a key, and each has a suggestion")
   func errors() throws {
-    for refused in try Refused.all {
+    for refused in try RefusedFile.all {
       let error = try #require(throws: CertificateError.self) { try KeyMaterial(refused.file) }
       for text in [error.summary, error.reason, error.advice] {
         #expect(!text.isEmpty && text.count < 100 && !text.hasSuffix("."))
@@ -244,20 +245,20 @@ struct CertificateKeyRefusalTests {
 }
 
 @Suite("Generating keys")
-struct KeyMaking {
+struct KeyGenerationTests {
   @Test("A generated key on a curve is valid, and different each time", arguments: EllipticCurve.allCases)
   func curves(_ curve: EllipticCurve) throws {
     let key = try KeyMaterial.generate(on: curve)
-    let read = try KeyMaterial(parsing: key.externalRepresentation)
-    #expect(read.publicKey == key.publicKey)
-    #expect(read.role == .privateKey && read.sizeInBits == curve.rawValue)
+    let parsed = try KeyMaterial(parsing: key.externalRepresentation)
+    #expect(parsed.publicKey == key.publicKey)
+    #expect(parsed.role == .privateKey && parsed.sizeInBits == curve.rawValue)
     #expect(try KeyMaterial.generate(on: curve).publicKey != key.publicKey)
     let seeded = try (0..<2).map { _ in try KeyMaterial.generate(on: curve, random: SeededRandomSource(seed: "k")) }
     #expect(seeded[0].publicKey == seeded[1].publicKey)
   }
 
-  /// A random source with given bytes.
-  private struct Fixed: RandomSource {
+  /// A random source that repeats one byte.
+  private struct ConstantSource: RandomSource {
     let byte: UInt8
     func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
       for index in buffer.indices { buffer[index] = byte }
@@ -270,7 +271,7 @@ struct KeyMaking {
   func badSource(_ byte: UInt8) {
     for curve in EllipticCurve.allCases {
       let error = #expect(throws: CertificateError.self) {
-        try KeyMaterial.generate(on: curve, random: Fixed(byte: byte))
+        try KeyMaterial.generate(on: curve, random: ConstantSource(byte: byte))
       }
       #expect(error?.code == .failed)
     }

@@ -45,30 +45,30 @@ struct CertificateVector: CustomTestStringConvertible, Sendable {
 struct CertificateTests {
   @Test(
     "Names, serial number, key identifier and key hash equal those of a keychain", arguments: try CertificateVector.all)
-  func facts(_ vector: CertificateVector) throws {
-    let facts = try CertificateAttributes(der: vector.der)
-    #expect(facts.version == vector.version)
-    #expect(facts.subject.hex == vector.subject.hex)
-    #expect(facts.issuer.hex == vector.issuer.hex)
-    #expect(facts.serialNumber == vector.serialNumber)
-    #expect(facts.subjectKeyID == vector.keyID)
-    #expect(facts.publicKeyHash == vector.keyHash)
-    #expect(facts.publicKey?.algorithm.keyType.rawValue ?? 0 == vector.keyType)
-    #expect(facts.publicKey?.sizeInBits ?? 0 == vector.keySize)
-    #expect(facts.subjectSummary == vector.summary)
-    #expect(facts.der == vector.der)
+  func attributes(_ vector: CertificateVector) throws {
+    let attributes = try CertificateAttributes(der: vector.der)
+    #expect(attributes.version == vector.version)
+    #expect(attributes.subject.hex == vector.subject.hex)
+    #expect(attributes.issuer.hex == vector.issuer.hex)
+    #expect(attributes.serialNumber == vector.serialNumber)
+    #expect(attributes.subjectKeyID == vector.keyID)
+    #expect(attributes.publicKeyHash == vector.keyHash)
+    #expect(attributes.publicKey?.algorithm.keyType.rawValue ?? 0 == vector.keyType)
+    #expect(attributes.publicKey?.sizeInBits ?? 0 == vector.keySize)
+    #expect(attributes.subjectSummary == vector.summary)
+    #expect(attributes.der == vector.der)
   }
 
   @Test("A time without seconds is valid, and both ends of a validity are included")
   func withoutSeconds() throws {
     let der = try #require(try CertificateVector.all.first).der
-    let whole = try CertificateAttributes(der: der)
-    let short = try CertificateAttributes(der: try Self.withoutSeconds(der))
+    let original = try CertificateAttributes(der: der)
+    let shortened = try CertificateAttributes(der: try Self.withoutSeconds(der))
     // 2026-01-01 to 2036-01-01, in seconds since 2001.
     let (start, end) = (788_918_400.0, 1_104_451_200.0)
-    for facts in [whole, short] {
+    for attributes in [original, shortened] {
       for (moment, isValid) in [(start - 1, false), (start, true), (end, true), (end + 1, false)] {
-        #expect(facts.isValid(at: KeychainDate(secondsSinceReferenceDate: moment)) == isValid, "\(moment)")
+        #expect(attributes.isValid(at: KeychainDate(secondsSinceReferenceDate: moment)) == isValid, "\(moment)")
       }
     }
   }
@@ -78,9 +78,9 @@ struct CertificateTests {
     var bytes = der
     for _ in 0..<2 {
       let tag: [UInt8] = [0x17, 0x0D]
-      let place = try #require((0..<bytes.count - 15).first { bytes[$0..<$0 + 2].elementsEqual(tag) })
-      bytes[place + 1] = 0x0B
-      bytes.removeSubrange(place + 12..<place + 14)
+      let offset = try #require((0..<bytes.count - 15).first { bytes[$0..<$0 + 2].elementsEqual(tag) })
+      bytes[offset + 1] = 0x0B
+      bytes.removeSubrange(offset + 12..<offset + 14)
     }
     let validity = try #require(
       (0..<bytes.count - 3).first { bytes[$0..<$0 + 4].elementsEqual([0x30, 0x1E, 0x17, 0x0B]) })
@@ -116,7 +116,7 @@ struct CertificateTests {
   @Test("A file may contain a chain, and keys with it")
   func chain() throws {
     let vectors = try CertificateVector.all
-    let key = String(decoding: try #require(KeyVector.named("P-256").privateForms["PKCS#8 PEM"]), as: UTF8.self)
+    let key = String(decoding: try #require(KeyVector.named("P-256").privateFiles["PKCS#8 PEM"]), as: UTF8.self)
     let file = vectors[0].pem + key + vectors[1].pem
     #expect(try CertificateAttributes.all(in: Array(file.utf8)).map(\.der) == [vectors[0].der, vectors[1].der])
   }
@@ -142,7 +142,7 @@ struct CertificateTests {
   }
 
   @Test("A certificate with bytes after it, a key and text are rejected with their reasons")
-  func somethingElse() throws {
+  func otherContent() throws {
     func code(_ file: [UInt8]) -> CertificateError.Code? {
       do {
         _ = try CertificateAttributes(pemOrDER: file)
@@ -153,8 +153,8 @@ struct CertificateTests {
     }
     #expect(code(try CertificateVector.all[0].der + [0]) == .malformed)
     let key = try KeyVector.named("P-256")
-    #expect(code(try #require(key.privateForms["PKCS#8 PEM"])) == .unexpectedKind)
-    #expect(code(try #require(key.privateForms["PKCS#8 DER"])) == .unexpectedKind)
+    #expect(code(try #require(key.privateFiles["PKCS#8 PEM"])) == .unexpectedKind)
+    #expect(code(try #require(key.privateFiles["PKCS#8 DER"])) == .unexpectedKind)
     #expect(code(Array("no certificate\n".utf8)) == .malformed)
     #expect(code([]) == .malformed)
   }
@@ -183,12 +183,12 @@ struct CertificateTests {
       var outer = ASN1Cursor(bytes)
       var members = try outer.next(.sequence, "").cursor
       var body = try members.next(.sequence, "").cursor
-      var parts: [UInt8] = Array(try body.next("").whole)
+      var parts: [UInt8] = Array(try body.next("").encoding)
       _ = try body.next(.integer, "")
       parts += ASN1Encoding.element(.integer, [UInt8](repeating: 0x11, count: serialByteCount))
-      while !body.isAtEnd { parts += Array(try body.next("").whole) }
+      while !body.isAtEnd { parts += Array(try body.next("").encoding) }
       var all = ASN1Encoding.element(.sequence, parts)
-      while !members.isAtEnd { all += Array(try members.next("").whole) }
+      while !members.isAtEnd { all += Array(try members.next("").encoding) }
       return ASN1Encoding.element(.sequence, all)
     }
   }

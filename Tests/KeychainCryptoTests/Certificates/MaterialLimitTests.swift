@@ -15,16 +15,16 @@ struct MaterialLimitTests {
   @Test("A PKCS #12 file may have 1 MiB, but no more")
   func fileSize() {
     for (count, code) in [(1 << 20, CertificateError.Code.malformed), (1 << 20 + 1, .overLimit)] {
-      let found = refusal { () throws(CertificateError) in
+      let actual = refusal { () throws(CertificateError) in
         _ = try PKCS12File(der: [UInt8](repeating: 0x30, count: count), password: Secret(utf8: "x"))
       }
-      #expect(found == code)
+      #expect(actual == code)
     }
   }
 
   @Test("A PKCS #12 file may require 10,000,000 iterations in total, but no more")
   func rounds() throws {
-    var rounds = IterationBudget(left: PKCS12File.maximumRoundCount)
+    var rounds = IterationBudget(remaining: PKCS12File.maximumRoundCount)
     try rounds.deduct(4_000_000)
     try rounds.deduct(6_000_000)
     let error = #expect(throws: CertificateError.self) { try rounds.deduct(1) }
@@ -37,12 +37,12 @@ struct MaterialLimitTests {
     for (certificates, anchors, code) in [
       (100, 100, CertificateError.Code.malformed), (101, 1, .overLimit), (1, 101, .overLimit),
     ] {
-      let found = refusal { () throws(CertificateError) in
+      let actual = refusal { () throws(CertificateError) in
         _ = try TrustEvaluation(
           certificates: Array(repeating: [0x30, 0x00], count: certificates),
           anchors: Array(repeating: [0x30, 0x00], count: anchors), at: moment, for: .basic)
       }
-      #expect(found == code)
+      #expect(actual == code)
     }
   }
 }

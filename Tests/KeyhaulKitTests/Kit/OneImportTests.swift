@@ -98,18 +98,19 @@ struct OneImportTests {
 
   @Test("A forecast needs no target, and with the source device it covers every item")
   func outlook() throws {
-    let made = try Backup.create(from: old, password: Secret(utf8: "horse"), at: path, iterations: 1)
-    let known = try made.outlook()
-    #expect(known.counts(onSameDevice: false).arrives == 1 && known.counts(onSameDevice: true).arrives == 2)
+    let backup = try Backup.create(from: old, password: Secret(utf8: "horse"), at: path, iterations: 1)
+    let withSource = try backup.outlook()
+    #expect(withSource.counts(onSameDevice: false).arrives == 1 && withSource.counts(onSameDevice: true).arrives == 2)
     #expect(
-      known.planForNewDevice.decisions.map(\.description).sorted()
+      withSource.planForNewDevice.decisions.map(\.description).sorted()
         == ["mail: migrates", "push token: stays-behind (device-bound)"])
-    let unknown = try Backup(path: path, password: Secret(utf8: "horse")).outlook()
-    #expect(unknown.counts(onSameDevice: true).arrives == 1 && unknown.counts(onSameDevice: true).expected == 1)
+    let withoutSource = try Backup(path: path, password: Secret(utf8: "horse")).outlook()
+    #expect(
+      withoutSource.counts(onSameDevice: true).arrives == 1 && withoutSource.counts(onSameDevice: true).expected == 1)
   }
 
   @Test("A backup stays intact after it is converted, sealed and rekeyed")
-  func otherForms() throws {
+  func rewrittenBackups() throws {
     let backup = try Backup.create(from: old, password: Secret(utf8: "horse"), at: path, iterations: 1)
     #expect(try backup.verify().faults.isEmpty)
     let copy = path + ".folder/"

@@ -19,8 +19,8 @@ extension TestSetup {
 extension MigrationPlan {
   /// Returns the decision about the only item with this account or label.
   func decision(_ name: String) throws -> Decision {
-    let found = decisions(named: name)
-    #expect(found.count == 1, "\(name)")
-    return try #require(found.first)
+    let matches = decisions(named: name)
+    #expect(matches.count == 1, "\(name)")
+    return try #require(matches.first)
   }
 }

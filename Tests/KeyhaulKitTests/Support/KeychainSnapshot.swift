@@ -98,7 +98,7 @@ struct ItemKey: Hashable, CustomStringConvertible {
   let values: [PropertyValue]
 
   private static let common: [AttributeCode] = ["agrp", "sync", "vwht", "tkid", "musr", "ggrp"]
-  private static let own: [ItemKind: [AttributeCode]] = [
+  private static let specific: [ItemKind: [AttributeCode]] = [
     .genericPassword: ["acct", "svce"],
     .internetPassword: ["acct", "sdmn", "srvr", "ptcl", "atyp", "port", "path"],
     .certificate: ["ctyp", "issr", "slnr"],
@@ -115,14 +115,14 @@ struct ItemKey: Hashable, CustomStringConvertible {
 
   /// Creates the primary key of an item.
   ///
-  /// - Parameter isArriving: Whether to use the key after a restore: Safari's old passwords become synchronizable, and
-  ///   users other than the system's become the single user.
-  init(_ item: KeychainItem, isArriving: Bool = false) {
+  /// - Parameter isAfterRestore: Whether to create the key after a restore: Safari's old passwords become
+  ///   synchronizable, and users other than the system's become the single user.
+  init(_ item: KeychainItem, isAfterRestore: Bool = false) {
     kind = item.kind
-    let becomesSynchronized = isArriving && item.isOldSafariPassword
-    values = ((Self.own[item.kind] ?? []) + Self.common).map { code in
+    let becomesSynchronized = isAfterRestore && item.isOldSafariPassword
+    values = ((Self.specific[item.kind] ?? []) + Self.common).map { code in
       if code == "sync", becomesSynchronized { return .integer(1) }
-      if code == "musr", isArriving, item[code] != .data(Self.systemUser) { return .data([]) }
+      if code == "musr", isAfterRestore, item[code] != .data(Self.systemUser) { return .data([]) }
       switch item[code] {
       case .boolean(let flag)? where Self.numbers.contains(code): return .integer(flag ? 1 : 0)
       case .string("1")? where Self.numbers.contains(code): return .integer(1)

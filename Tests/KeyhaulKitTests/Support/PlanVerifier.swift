@@ -32,15 +32,15 @@ struct PlanVerifier {
       guard case .migrates = decision.outcome else { continue }
       decisionsByKey[key(of: decision), default: []].append(decision)
     }
-    if after.rows.contains(where: { $0.item == nil }) { differences.append("a row does not open") }
+    if after.rows.contains(where: { $0.item == nil }) { differences.append("a row cannot be decrypted") }
     if rowsAfter.count != after.rows.count { differences.append("two rows have the same key") }
     for decision in plan.decisions { check(decision) }
-    checkTheRest()
+    checkOtherRows()
     checkRemoved()
   }
 
   private func key(of decision: MigrationPlan.Decision) -> ItemKey {
-    ItemKey(archive[decision.index], isArriving: true)
+    ItemKey(archive[decision.index], isAfterRestore: true)
   }
 
   /// Returns the index of the backup's item that the plan stores under a primary key.
@@ -56,64 +56,64 @@ struct PlanVerifier {
     guard case .migrates(let change) = decision.outcome else { return }
     let item = archive[decision.index]
     let key = key(of: decision)
-    let held = rowsAfter[key]
+    let stored = rowsAfter[key]
     let competingDecisions = decisionsByKey[key] ?? []
     switch change {
     case .new:
-      require(before[key] == nil, decision, "its key was there before")
-      require(held?.portableContents == item.portableContents, decision, "the file holds something else")
+      require(before[key] == nil, decision, "its key existed before")
+      require(stored?.portableContents == item.portableContents, decision, "the file has other contents")
       require(winner(key) == decision.index, decision, "two items are new under one key")
       if competingDecisions.count == 1, !tombstonesBefore.contains(key) {
-        require(held?.modificationDate == item.modificationDate, decision, "its date was changed")
-        require(held?.creationDate == item.creationDate, decision, "its creation date was changed")
+        require(stored?.modificationDate == item.modificationDate, decision, "its date was changed")
+        require(stored?.creationDate == item.creationDate, decision, "its creation date was changed")
         if let uuid = item[.uuid] {
-          require(held?[.uuid] == uuid, decision, "its UUID was changed")
+          require(stored?[.uuid] == uuid, decision, "its UUID was changed")
         }
       }
     case .replaces:
-      require(before[key] != nil, decision, "its key was not there before")
-      require(held?.portableContents == item.portableContents, decision, "the file holds something else")
+      require(before[key] != nil, decision, "its key did not exist before")
+      require(stored?.portableContents == item.portableContents, decision, "the file has other contents")
       require(winner(key) == decision.index, decision, "two items replace one")
       if !damaged.contains(key), competingDecisions.count == 1 {
         let isOther =
           before[key]?.portableContents != item.portableContents
           || before[key]?.modificationDate != item.modificationDate
-        require(isOther, decision, "the same item was there before")
+        require(isOther, decision, "the same item existed before")
       }
     case .keepsExisting:
       let expected = winner(key).map { archive[$0] } ?? before[key]
-      require(held != nil, decision, "nothing is there to keep")
+      require(stored != nil, decision, "no item was kept")
       require(
-        held?.portableContents == expected?.portableContents || heldAsIdentical(key), decision,
-        "the file holds something else: \(held?.attributes ?? [:]), expected \(expected?.attributes ?? [:]); "
+        stored?.portableContents == expected?.portableContents || isStoredAsIdentical(key), decision,
+        "the file has other contents: \(stored?.attributes ?? [:]), expected \(expected?.attributes ?? [:]); "
           + "before \(before[key]?.attributes ?? [:]), damaged \(damaged.contains(key)), "
-          + "rivals \(competingDecisions.map { "\($0.index) \($0.outcome) \($0.detail ?? "")" })")
+          + "competing \(competingDecisions.map { "\($0.index) \($0.outcome) \($0.detail ?? "")" })")
     case .identical:
-      require(held?.portableContents == item.portableContents, decision, "the file holds something else")
-      let twin =
+      require(stored?.portableContents == item.portableContents, decision, "the file has other contents")
+      let hasIdenticalItem =
         before[key]?.portableContents == item.portableContents
         || competingDecisions.contains { $0.index != decision.index }
-      require(twin, decision, "nothing identical was there")
+      require(hasIdenticalItem, decision, "no identical item existed")
     }
   }
 
   /// Whether the row is an item that both the backup and the target have.
-  private func heldAsIdentical(_ key: ItemKey) -> Bool {
+  private func isStoredAsIdentical(_ key: ItemKey) -> Bool {
     (decisionsByKey[key] ?? []).contains {
       $0.outcome == .migrates(.identical) && rowsAfter[key]?.portableContents == archive[$0.index].portableContents
     }
   }
 
   /// Checks that rows without a decision did not change.
-  private mutating func checkTheRest() {
+  private mutating func checkOtherRows() {
     for (key, item) in before where decisionsByKey[key] == nil {
-      if let held = rowsAfter[key], held.portableContents != item.portableContents {
+      if let stored = rowsAfter[key], stored.portableContents != item.portableContents {
         differences.append("\(key) was changed")
       }
     }
     for key in rowsAfter.keys
     where before[key] == nil && winner(key) == nil && !tombstonesBefore.contains(key) {
-      differences.append("\(key) came from nowhere")
+      differences.append("\(key) is in neither the plan nor the old file")
     }
   }
 
@@ -121,10 +121,10 @@ struct PlanVerifier {
     func counted(_ identities: [ItemDescriptor]) -> [ItemDescriptor: Int] {
       identities.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
-    let gone = before.filter { rowsAfter[$0.key] == nil }.map { ItemDescriptor($0.value) }
-    if counted(gone) != counted(plan.removed) {
-      differences.append("gone are \(gone), the plan says \(plan.removed)")
+    let removed = before.filter { rowsAfter[$0.key] == nil }.map { ItemDescriptor($0.value) }
+    if counted(removed) != counted(plan.removed) {
+      differences.append("removed are \(removed), the plan says \(plan.removed)")
     }
-    if plan.policy == .merge, !gone.isEmpty { differences.append("merging removed \(gone)") }
+    if plan.policy == .merge, !removed.isEmpty { differences.append("merging removed \(removed)") }
   }
 }

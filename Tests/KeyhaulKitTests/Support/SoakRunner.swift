@@ -16,11 +16,11 @@ let unsynced = FileSystem { $0 == .sync ? .omitted : nil }
 
 /// A simulated crash after a number of file-system calls. Later calls have no effect.
 final class SimulatedCrash: Sendable {
-  private let left: Mutex<Int>
+  private let remaining: Mutex<Int>
 
-  init(after count: Int?) { left = Mutex(count ?? .max) }
+  init(after count: Int?) { remaining = Mutex(count ?? .max) }
 
-  var hasHappened: Bool { left.withLock { $0 < 0 } }
+  var hasHappened: Bool { remaining.withLock { $0 < 0 } }
 
   var system: FileSystem {
     FileSystem { [self] call in
@@ -28,9 +28,9 @@ final class SimulatedCrash: Sendable {
         .create, .write, .sync, .rename, .exchange, .makeDirectory, .remove, .database,
       ]
       guard changes.contains(call) else { return nil }
-      return left.withLock { left in
-        if left > 0 { left -= 1 } else { left = -1 }
-        return left < 0 ? .failure(.ioError) : call == .sync ? .omitted : nil
+      return remaining.withLock { remaining in
+        if remaining > 0 { remaining -= 1 } else { remaining = -1 }
+        return remaining < 0 ? .failure(.ioError) : call == .sync ? .omitted : nil
       }
     }
   }
@@ -53,8 +53,8 @@ final class SoakRunner {
     self.scenario = scenario
     setup = try TestSetup(seed: "walk \(scenario.seed)")
     path = setup.directory.path(scenario.seed % 2 == 0 ? "b.tar" : "b")
-    _ = try setup.phone("maker", passcode: "1111")
-    _ = try setup.phone("other", passcode: "2222", syncing: scenario.seed % 5 == 0)
+    _ = try setup.phone("source", passcode: "1111")
+    _ = try setup.phone("target", passcode: "2222", syncing: scenario.seed % 5 == 0)
   }
 
   /// Performs the steps in order, and returns the first difference; `nil` if there is none.
@@ -76,13 +76,13 @@ final class SoakRunner {
     case .backUp: try backUp(step)
     case .edit: try edit(step)
     case .rekey: try rekey(step)
-    case .restore: try restore(step, onto: "other")
-    case .restoreAtHome: try restore(step, onto: "maker")
+    case .restore: try restore(step, onto: "target")
+    case .restoreToSource: try restore(step, onto: "source")
     }
   }
 
-  private func require(_ holds: Bool, _ text: @autoclosure () -> String) throws {
-    if !holds { throw Difference(description: text()) }
+  private func require(_ condition: Bool, _ text: @autoclosure () -> String) throws {
+    if !condition { throw Difference(description: text()) }
   }
 
   // MARK: Phones
@@ -104,12 +104,12 @@ final class SoakRunner {
   }
 
   private func insertUnchanged(_ step: SoakScenario.Step) throws {
-    for (name, most) in [("maker", 4), ("other", 3)] {
+    for (name, maximumCount) in [("source", 4), ("target", 3)] {
       var items: [KeychainItem] = []
       for lane in scenario.lanes {
         var random = scenario.random(lane, step)
-        if name == "other" { random = SeededRandom(seed: random.next()) }
-        items += (0..<Int.random(in: 0...most, using: &random)).map { _ in
+        if name == "target" { random = SeededRandom(seed: random.next()) }
+        items += (0..<Int.random(in: 0...maximumCount, using: &random)).map { _ in
           .random(&random, SoakScenario.accountSuffix(lane))
         }
       }
@@ -121,7 +121,7 @@ final class SoakRunner {
 
   /// Changes or deletes one row in some lanes, and checks that no other row changes.
   private func change(_ step: SoakScenario.Step) throws {
-    let name = step.number % 2 == 1 ? "maker" : "other"
+    let name = step.number % 2 == 1 ? "source" : "target"
     for lane in scenario.lanes.prefix(4) {
       var random = scenario.random(lane, step)
       let before = try keychain(name)
@@ -131,12 +131,12 @@ final class SoakRunner {
       guard let row = rows.randomElement(using: &random), let key = row.key else { continue }
       let query = ItemQuery(row: RowReference(kind: row.kind, rowID: row.rowID))
       let secret = random.bytes(4)
-      let goes = Bool.random(using: &random)
+      let isDeletion = Bool.random(using: &random)
       let crash = SimulatedCrash(after: step.crash)
       let changes = ItemChanges(secrets: [.valueData: SensitiveBytes(copying: secret)])
       var isHidden = false
       do {
-        _ = try withSession(name, crash) { goes ? try $0.delete(query) : try $0.update(query, with: changes) }
+        _ = try withSession(name, crash) { isDeletion ? try $0.delete(query) : try $0.update(query, with: changes) }
       } catch let error as KeyhaulError where "\(error)".hasPrefix("no item matches") {
         // An app's search does not find items of another user or of the system.
         isHidden = true
@@ -147,7 +147,7 @@ final class SoakRunner {
       try require(
         others.allSatisfy { after[$0.key]?.contents == $0.value.contents } && after.count - others.count <= 1,
         "another row changed with \(key)")
-      let isNew = goes ? after[key] == nil : after[key]?.secretBytes == secret
+      let isNew = isDeletion ? after[key] == nil : after[key]?.secretBytes == secret
       let isOld = after[key]?.contents == before.live[key]?.contents
       try require(isHidden ? isOld : isNew || crash.hasHappened && isOld, "\(key) is neither old nor new")
     }
@@ -158,13 +158,13 @@ final class SoakRunner {
   private var secretText: String { "password \(password)" }
 
   private func hardware() throws -> DeviceKey {
-    let session = try setup.home.device(DeviceName("maker")).openTestSession(.reading)
+    let session = try setup.home.device(DeviceName("source")).openTestSession(.reading)
     defer { session.invalidate() }
     return try session.deviceKey()
   }
 
   /// Returns the backup's items, decrypted with the source device's key.
-  private func opened() throws -> [KeychainItem?] {
+  private func backupItems() throws -> [KeychainItem?] {
     let archive = try BackupArchive.open(.path(path))
     return try archive.open(
       with: archive.unlock(password: Secret(utf8: secretText)), deviceKey: hardware()
@@ -172,15 +172,15 @@ final class SoakRunner {
       .map(\.item)
   }
 
-  /// Whether the backup contains exactly these items, and the source device decrypts all of them.
-  private func holds(_ items: [KeychainItem]?) throws -> Bool {
+  /// Returns whether the backup contains exactly these items, and the source device decrypts all of them.
+  private func backupContains(_ items: [KeychainItem]?) throws -> Bool {
     guard let items else { return (try? BackupArchive.open(.path(path))) == nil }
-    guard let found = try? opened() else { return false }
-    return found.compactMap { $0?.contents } == items.map(\.contents) && found.count == items.count
+    guard let actual = try? backupItems() else { return false }
+    return actual.compactMap { $0?.contents } == items.map(\.contents) && actual.count == items.count
   }
 
   /// Changes the backup. After a crash, checks that the old backup is intact, and repeats the change.
-  private func writing(
+  private func rewrite(
     _ step: SoakScenario.Step, new: inout [KeychainItem], _ body: (FileSystem) throws -> [KeychainItem]
   )
     throws
@@ -191,20 +191,20 @@ final class SoakRunner {
     } catch  where crash.hasHappened {
       crashCount += 1
       let old = archived
-      let isOld = try holds(old)
-      if !isOld { throw Difference(description: "a death left neither backup whole: \(error)") }
+      let isOld = try backupContains(old)
+      if !isOld { throw Difference(description: "after the crash, the old backup is not intact: \(error)") }
       new = try body(unsynced)
     }
     if step.action == .rekey { return }
-    try require(try holds(new), "the backup does not hold what it was given")
+    try require(try backupContains(new), "the backup does not contain the expected items")
   }
 
   private func backUp(_ step: SoakScenario.Step) throws {
     let destination: BackupDestination = path.hasSuffix(".tar") ? .file(path, .tar) : .directory(path)
-    let live = try keychain("maker").live
+    let live = try keychain("source").live
     let crash = SimulatedCrash(after: step.crash)
     func write(_ system: FileSystem) throws -> Int {
-      try withSession("maker") { session in
+      try withSession("source") { session in
         let prepared = try BackupExporter.prepare(session, password: Secret(utf8: "password 0"), rounds: 1)
         let count = prepared.report.exported.count
         _ = try prepared.write(
@@ -218,15 +218,15 @@ final class SoakRunner {
       count = try write(crash.system)
     } catch  where crash.hasHappened {
       crashCount += 1
-      try require(try holds(archived), "a death left neither backup whole: \(error)")
+      try require(try backupContains(archived), "after the crash, the old backup is not intact: \(error)")
       count = try write(unsynced)
     }
     password = 0
-    let new = try opened().compactMap { $0 }
-    try require(new.count == count, "\(new.count) items are in it, \(count) were said to be")
+    let new = try backupItems().compactMap { $0 }
+    try require(new.count == count, "the backup has \(new.count) items, but the report counts \(count)")
     try require(
       new.allSatisfy { live[ItemKey($0)]?.portableContents == $0.portableContents },
-      "an item is not as it is on the phone")
+      "an item differs from the one on the phone")
     archived = new
   }
 
@@ -234,7 +234,7 @@ final class SoakRunner {
   private func edit(_ step: SoakScenario.Step) throws {
     guard let old = archived else { return }
     var new: [KeychainItem] = []
-    try writing(step, new: &new) { system in
+    try rewrite(step, new: &new) { system in
       let archive = try BackupArchive.open(.path(path))
       let key = try archive.unlock(password: Secret(utf8: secretText))
       let opened = try archive.open(with: key, deviceKey: hardware(), for: .rewriting)
@@ -244,7 +244,7 @@ final class SoakRunner {
       var items: [KeychainItem?] = old
       for lane in scenario.lanes {
         var random = scenario.random(lane, step)
-        let own = old.indices.filter {
+        let laneIndexes = old.indices.filter {
           old[$0][.account]?.stringValue?.hasSuffix(SoakScenario.accountSuffix(lane)) == true
         }
         switch Int.random(in: 0..<4, using: &random) {
@@ -253,11 +253,11 @@ final class SoakRunner {
             items.append(added.item)
           }
         case 1:
-          guard let index = own.randomElement(using: &random) else { continue }
+          guard let index = laneIndexes.randomElement(using: &random) else { continue }
           let changes = ItemChanges(secrets: [.valueData: SensitiveBytes(copying: random.bytes(3))])
           if let changed = try? edited.update([index], with: changes) { items[index] = changed.first ?? nil }
         case 2:
-          guard let index = own.randomElement(using: &random) else { continue }
+          guard let index = laneIndexes.randomElement(using: &random) else { continue }
           edited.remove([index])
           items[index] = nil
         default: break
@@ -275,7 +275,7 @@ final class SoakRunner {
     guard let old = archived else { return }
     let next = "password \(password + 1)"
     var new: [KeychainItem] = []
-    try writing(step, new: &new) { system in
+    try rewrite(step, new: &new) { system in
       let archive = try BackupArchive.open(.path(path))
       let keybag = try BackupKeybag.rewrap(
         archive.keybag, from: Secret(utf8: secretText), to: Secret(utf8: next),
@@ -286,7 +286,7 @@ final class SoakRunner {
       return old
     }
     password += 1
-    try require(try holds(old), "with the new password it does not hold what it held")
+    try require(try backupContains(old), "with the new password, the backup does not contain the same items")
   }
 
   // MARK: The restore
@@ -308,11 +308,11 @@ final class SoakRunner {
       plan = try run(crash)
     } catch  where crash.hasHappened {
       crashCount += 1
-      try require(try keychain(name).image == before.image, "a death left a part of a restore: \(error)")
+      try require(try keychain(name).image == before.image, "the crash left a partial restore: \(error)")
       plan = try run(nil)
     }
     restoreCount += 1
-    try require(plan.decisions.count == archived.count, "the plan speaks of \(plan.decisions.count) items")
+    try require(plan.decisions.count == archived.count, "the plan has \(plan.decisions.count) items")
     let differences = PlanVerifier(plan, of: archived, before: before, after: try keychain(name)).differences
     try require(differences.isEmpty, "\(differences)")
   }

@@ -8,7 +8,7 @@ import TestSupport
 /// The seed, the lanes and the steps determine everything. A lane's action in a step does not depend on other lanes or
 /// steps, so either can be left out.
 struct SoakScenario: CustomStringConvertible {
-  enum Action: String, CaseIterable { case insert, change, backUp, edit, rekey, restore, restoreAtHome }
+  enum Action: String, CaseIterable { case insert, change, backUp, edit, rekey, restore, restoreToSource }
 
   struct Step: CustomStringConvertible {
     let number: UInt64
@@ -17,7 +17,7 @@ struct SoakScenario: CustomStringConvertible {
     /// The number of file-system calls before the first attempt crashes; `nil` if it does not crash.
     let crash: Int?
 
-    var description: String { "\(number) \(action)" + (crash.map { " dying after \($0)" } ?? "") + " \(policy)" }
+    var description: String { "\(number) \(action)" + (crash.map { " crashing after \($0)" } ?? "") + " \(policy)" }
   }
 
   let seed: UInt64
@@ -29,10 +29,10 @@ struct SoakScenario: CustomStringConvertible {
     self.seed = seed
     lanes = (0..<UInt64(laneCount)).map { $0 }
     var random = SeededRandom(seed: seed)
-    let between: [Action] = [.change, .edit, .edit, .rekey, .restore, .restoreAtHome, .backUp]
+    let between: [Action] = [.change, .edit, .edit, .rekey, .restore, .restoreToSource, .backUp]
     var actions: [Action] = [.insert, .change].dropLast(Int.random(in: 0...1, using: &random)) + [.backUp]
     actions += (0..<Int.random(in: 0...3, using: &random)).compactMap { _ in between.randomElement(using: &random) }
-    actions.append(Int.random(in: 0..<4, using: &random) == 0 ? .restoreAtHome : .restore)
+    actions.append(Int.random(in: 0..<4, using: &random) == 0 ? .restoreToSource : .restore)
     steps = actions.enumerated().map { number, action in
       Step(
         number: UInt64(number), action: action,
@@ -52,8 +52,8 @@ struct SoakScenario: CustomStringConvertible {
   /// Returns the smallest part of the scenario that still fails, by leaving out lanes, then steps.
   func shrunk(_ fails: (SoakScenario) -> Bool) -> SoakScenario {
     var smallest = self
-    if let alone = lanes.lazy.map({ lane in smallest.with { $0.lanes = [lane] } }).first(where: fails) {
-      smallest = alone
+    if let single = lanes.lazy.map({ lane in smallest.with { $0.lanes = [lane] } }).first(where: fails) {
+      smallest = single
     }
     for step in smallest.steps {
       let shorter = smallest.with { scenario in scenario.steps.removeAll { $0.number == step.number } }

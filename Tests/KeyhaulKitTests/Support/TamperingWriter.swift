@@ -56,7 +56,7 @@ extension BackupContents {
 
 extension KeychainBackupFile.Entry {
   /// Returns the entry with another class number in its blob.
-  func claiming(_ keyClass: KeyClass) throws -> KeychainBackupFile.Entry {
+  func withClassNumber(_ keyClass: KeyClass) throws -> KeychainBackupFile.Entry {
     var entry = self
     let old = try ItemBlob(parsing: blob ?? [])
     entry.blob = try ItemBlob(
@@ -71,7 +71,7 @@ extension KeychainBackupFile.Entry {
 
 extension Keybag.ClassKey {
   /// Returns the record with another class number.
-  func renamed(_ keyClass: KeyClass) -> Keybag.ClassKey {
+  func withClass(_ keyClass: KeyClass) -> Keybag.ClassKey {
     Keybag.ClassKey(
       uuid: uuid ?? [], keyClass: keyClass, wrap: wrap ?? [], keyType: keyType ?? .symmetric,
       wrappedKey: wrappedKey ?? [], publicKey: publicKey)

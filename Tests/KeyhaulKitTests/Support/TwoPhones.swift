@@ -29,7 +29,7 @@ struct TwoPhones {
   /// The outcomes of a restore by class, and the accounts that are then on the phone.
   struct RestoreResult: Equatable {
     var outcomes: [ProtectionClass: MigrationPlan.Outcome] = [:]
-    var arrived: Set<String> = []
+    var restoredAccounts: Set<String> = []
     var isSameDevice: Bool?
   }
 
@@ -43,12 +43,12 @@ struct TwoPhones {
     var result = RestoreResult(isSameDevice: plan.isSameDevice)
     let order = Self.migratable + Self.deviceOnly
     for decision in plan.decisions { result.outcomes[order[decision.index]] = decision.outcome }
-    let held = try KeychainSnapshot(session)
-    result.arrived = Set(held.items.compactMap { $0[.account]?.stringValue })
+    let snapshot = try KeychainSnapshot(session)
+    result.restoredAccounts = Set(snapshot.items.compactMap { $0[.account]?.stringValue })
     // The plan and the file must agree.
     let planned = result.outcomes.filter { $0.value == .migrates(.new) }.map(\.key.rawValue)
-    #expect(result.arrived == Set(planned))
-    #expect(held.items.count == planned.count)
+    #expect(result.restoredAccounts == Set(planned))
+    #expect(snapshot.items.count == planned.count)
     return result
   }
 

@@ -18,7 +18,7 @@ struct AuthenticatorExportTests {
     _ items: [KeychainItem], _ accounts: [AuthenticatorAccounts.Account], as format: ExportFormat
   ) -> (text: String, counts: ItemExportCounts) {
     var text: [UInt8] = []
-    var writer = ItemExportWriter(format, made: KeychainDate(secondsSinceReferenceDate: 0))
+    var writer = ItemExportWriter(format, date: KeychainDate(secondsSinceReferenceDate: 0))
     for item in items { writer.append(item) { text += $0 } }
     for account in accounts { writer.append(account) { text += $0 } }
     let counts = writer.end { text += $0 }

@@ -9,7 +9,7 @@ struct CredentialExchangeTests {
   private static let made = KeychainDate(secondsSinceReferenceDate: 800_000_000.75)
 
   private func document(_ items: [KeychainItem]) throws -> (export: ItemExport, root: [String: Any]) {
-    let export = ItemExport(items, as: .credentialExchange, made: Self.made)
+    let export = ItemExport(items, as: .credentialExchange, date: Self.made)
     let root = try JSONSerialization.jsonObject(with: Data(export.text.utf8))
     return (export, try #require(root as? [String: Any]))
   }

@@ -9,7 +9,7 @@ extension BackupArchive {
   /// - Throws: `.keyUnavailable` if the list's class key is not available, `.damaged` or `.truncated` if the list is
   ///   damaged, `.hostile` if no device creates such a list.
   public func fileList(with keys: ClassKeys) throws(KeyhaulError) -> FileList {
-    if hasSealedRecords { return try sealedList(with: keys) }
+    if hasEncryptedRecords { return try listOfEncryptedRecords(with: keys) }
     guard isListEncrypted else { return try plainList() }
     return FileList(try ManifestDatabase(try databaseBytes(with: keys)))
   }
@@ -23,26 +23,26 @@ extension BackupArchive {
     return try ManifestRecordKey(password: password, salt: salt)
   }
 
-  private func sealedList(with keys: ClassKeys) throws(KeyhaulError) -> FileList {
+  private func listOfEncryptedRecords(with keys: ClassKeys) throws(KeyhaulError) -> FileList {
     if case .unusable(let reason) = recordSalt { throw KeyhaulError(.damaged, reason) }
     guard let key = keys.recordKey else {
       throw KeyhaulError(.keyUnavailable, "the records in its manifest are encrypted with its password")
     }
-    return FileList(try ManifestDatabase(try parts.clearDatabase(), recordKey: key))
+    return FileList(try ManifestDatabase(try parts.plaintextDatabase(), recordKey: key))
   }
 
   /// Returns the plaintext of the manifest database, from the private copy.
   package func databaseBytes(with keys: ClassKeys) throws(KeyhaulError) -> DatabaseBytes {
-    guard isListFileEncrypted, let field = manifest.manifestKey else { return try parts.clearDatabase() }
+    guard isListFileEncrypted, let field = manifest.manifestKey else { return try parts.plaintextDatabase() }
     let key = try fileKey(field, of: "the manifest database", keys: keys)
-    guard let stored = parts.database else { return try parts.clearDatabase() }
+    guard let stored = parts.database else { return try parts.plaintextDatabase() }
     return try DatabaseBytes(stored, key: key)
   }
 
-  /// The path of the log or journal that belongs to the list, or `nil` if the list has neither.
-  package var readJournal: String? { parts.replacedPages?.from.path }
+  /// The path of the log or journal whose pages are part of the list, or `nil` if there is none.
+  package var appliedJournalPath: String? { parts.replacedPages?.from.path }
 
-  /// Opens the unencrypted list of files, which backups without a password have, and backups of iOS 4 to 9 and 10.1.
+  /// Opens the unencrypted list of files of a backup without a password, or of iOS 4 to 9 or 10.1.
   ///
   /// - Throws: `.keyUnavailable` if the list is encrypted, otherwise as `fileList(with:)`.
   public func fileList() throws(KeyhaulError) -> FileList {
@@ -54,7 +54,7 @@ extension BackupArchive {
 
   private func plainList() throws(KeyhaulError) -> FileList {
     switch layout {
-    case .manifestDB: return FileList(try ManifestDatabase(try parts.clearDatabase()))
+    case .manifestDB: return FileList(try ManifestDatabase(try parts.plaintextDatabase()))
     case .mbdb:
       let bytes = parts[.oldDatabase] ?? []
       return FileList(
@@ -64,7 +64,9 @@ extension BackupArchive {
 
   /// Returns the key of a metadata file.
   ///
-  /// - Parameter field: The class in 4 little-endian bytes, then the wrapped key.
+  /// - Parameters:
+  ///   - field: The class in 4 little-endian bytes, then the wrapped key.
+  ///   - part: The name of the file in errors, such as "the keychain file".
   package func fileKey(
     _ field: [UInt8], of part: String, keys: ClassKeys
   ) throws(KeyhaulError) -> Secret {
@@ -79,7 +81,7 @@ extension BackupArchive {
     }
   }
 
-  /// The storage for a large list or keychain, also for copies that are opened.
+  /// The storage for a large list or keychain. It is also used when the backup or a copy of it is opened again.
   package var storage: ManifestStorage {
     switch source {
     case .directory(_, let source): source.storage
@@ -118,7 +120,7 @@ extension BackupArchive {
   }
 
   /// Whether each payload is a separate file, so that several can be read at once.
-  package var hasPayloadsApart: Bool {
+  package var hasSeparatePayloadFiles: Bool {
     switch source {
     case .directory: true
     case .container, .stream: false
@@ -138,7 +140,7 @@ extension BackupArchive {
     case .directory(let handle, let source):
       return StoredPayload(identifier, .file(layout.storedPath(of: identifier), layout, handle, source))
     case .container(let container):
-      return StoredPayload(identifier, .sought(container.payloads.path(of: identifier, in: layout), container))
+      return StoredPayload(identifier, .searchedEntry(container.payloads.path(of: identifier, in: layout), container))
     case .stream:
       throw KeyhaulError(.notStreamable, "a streamed backup can be read only once, and it has been read")
     }
@@ -162,11 +164,11 @@ extension BackupArchive {
         try body(StoredPayload(identifier, .file(stored.path(of: identifier, in: layout), layout, handle, source)))
       }
     case .container(let container):
-      try container.forEachFile { (file, walk) throws(KeyhaulError) in
+      try container.forEachFile { (file, reader) throws(KeyhaulError) in
         guard let path = BackupPath.inside(container.directory, file.path),
           let identifier = BackupPath.payload(at: path), container.payloads.path(of: identifier, in: layout) == path
         else { return }
-        try body(StoredPayload(identifier, .passing(file, walk)))
+        try body(StoredPayload(identifier, .currentEntry(file, reader)))
       }
     case .stream:
       throw KeyhaulError(.notStreamable, "a streamed backup can be read only once, and it has been read")

@@ -3,8 +3,8 @@ package import KeychainCrypto
 import KeychainFormats
 
 extension BackupArchive {
-  /// Whether a seal of the backup is keyed with its password. The seal's key derives from that of the encrypted list of
-  /// files.
+  /// Whether the backup's seal is keyed with its password. The key of the seal is derived from the key of the encrypted
+  /// list of files.
   package var usesKeyedSeal: Bool { areFilesEncrypted && manifest.manifestKey != nil }
 
   /// Checks the code of a keyed seal.
@@ -18,27 +18,27 @@ extension BackupArchive {
       ? nil : SealViolation(MetadataFile.seal.path, .forged)
   }
 
-  /// Creates a meter that compares a payload with the seal while it is read, or returns `nil` if the backup has no
-  /// readable seal.
+  /// Creates a hasher that measures a payload while it is read, for `matchesSeal(_:by:)`. Returns `nil` if the backup
+  /// has no readable seal.
   package func payloadHasher() throws(KeyhaulError) -> PayloadHasher? { seal?.list == nil ? nil : try PayloadHasher() }
 
   /// Compares a payload with the seal.
   ///
-  /// - Parameter meter: The meter of the completed read.
+  /// - Parameter hasher: The hasher that measured the payload.
   /// - Returns: Whether they match, or `nil` if the payload is empty and the seal does not list it.
   package func matchesSeal(_ payload: StoredPayload, by hasher: PayloadHasher) throws(KeyhaulError) -> Bool? {
     let path = layout.storedPath(of: payload.fileIdentifier)
-    let found = try hasher.entry(of: payload, at: path)
-    guard let list = seal?.list, found.byteCount != 0 || !list.lines(of: path).isEmpty else { return nil }
-    return list.violation(of: found, at: path) == nil
+    let entry = try hasher.entry(of: payload, at: path)
+    guard let list = seal?.list, entry.byteCount != 0 || !list.lines(of: path).isEmpty else { return nil }
+    return list.violation(of: entry, at: path) == nil
   }
 
   /// The seal entries of the files that are read when the backup is opened, except the keychain, which is a payload.
   ///
   /// - Throws: The error of reading `Status.plist` or `Info.plist`.
-  package func partSealEntries() throws(KeyhaulError) -> [SealFile.Entry] {
-    let unread = unreadablePropertyLists.first { $0.error.code == .overLimit }
-    if let unread { throw unread.error }
+  package func metadataSealEntries() throws(KeyhaulError) -> [SealFile.Entry] {
+    let tooLarge = unreadablePropertyLists.first { $0.error.code == .overLimit }
+    if let tooLarge { throw tooLarge.error }
     var entries: [SealFile.Entry] = []
     for part in MetadataFile.sealed(in: layout) where part != layout.keychainPart {
       if let entry = try parts.sealEntry(of: part) { entries.append(entry) }
@@ -55,25 +55,27 @@ extension BackupArchive {
   ///   - files: The new content of the replaced files, by path in the backup.
   ///   - removed: The paths of the removed files in the backup.
   ///   - builder: The seal builder of this backup.
-  ///   - keepsOld: Whether to also keep the old entries of the replaced files. Allowed only for the manifest.
+  ///   - keepsOldEntries: Whether to keep the old entries of the replaced files as well. Allowed only for the manifest.
   /// - Returns: The new seal, or `nil` if the backup has no seal.
   /// - Throws: `.damaged` if the seal cannot be read or its code does not match.
-  package func renewedSeal(
-    for files: [String: [UInt8]], without removed: [String] = [], by builder: SealBuilder, keepsOld: Bool = false
+  package func updatedSeal(
+    for files: [String: [UInt8]], without removed: [String] = [], by builder: SealBuilder, keepsOldEntries: Bool = false
   ) throws(KeyhaulError) -> SealFile? {
     guard let seal else { return nil }
-    var fault = seal.violations.first
-    if fault == nil, let list = seal.list, try !builder.authenticates(list) {
-      fault = SealViolation(MetadataFile.seal.path, .forged)
+    var violation = seal.violations.first
+    if violation == nil, let list = seal.list, try !builder.authenticates(list) {
+      violation = SealViolation(MetadataFile.seal.path, .forged)
     }
-    guard fault == nil, let list = seal.list else {
-      throw KeyhaulError(.damaged, fault.map { BackupFinding.sealBroken($0).description } ?? "")
+    guard violation == nil, let list = seal.list else {
+      throw KeyhaulError(.damaged, violation.map { BackupFinding.sealBroken($0).description } ?? "")
     }
     var entries = list.entries(without: Set(files.keys).union(removed))
     for (path, bytes) in files.sorted(by: { $0.key < $1.key }) {
       let entry = try SealFile.Entry(path, bytes)
       entries.append(entry)
-      if keepsOld, let old = list.entries(at: path).first(where: { $0 != entry }) { entries.append(old) }
+      if keepsOldEntries, let oldEntry = list.entries(at: path).first(where: { $0 != entry }) {
+        entries.append(oldEntry)
+      }
     }
     return try builder.seal(of: entries)
   }
@@ -110,19 +112,19 @@ extension SealBuilder {
 package final class SealVerifier {
   private let archive: BackupArchive
   private let list: SealFile
-  /// Whether each line of the seal had a file.
-  private var isSeen: [Bool]
+  /// Whether the file of each line of the seal was compared.
+  private var wasCompared: [Bool]
   /// The payloads that do not match the seal.
   package private(set) var violations: [SealViolation] = []
   /// The number of files that match the seal, including the metadata files.
-  package private(set) var rightCount = 0
+  package private(set) var matchingCount = 0
 
-  /// Creates a check, or returns `nil` if the backup has no readable seal.
+  /// Creates a verifier, or returns `nil` if the backup has no readable seal.
   package init?(_ archive: BackupArchive) throws(KeyhaulError) {
     guard let list = archive.seal?.list else { return nil }
     self.archive = archive
     self.list = list
-    isSeen = Array(repeating: false, count: list.count)
+    wasCompared = Array(repeating: false, count: list.count)
     for part in MetadataFile.sealed(in: archive.layout) where part != archive.layout.keychainPart {
       compare(try archive.parts.sealEntry(of: part), at: part.path, isAlreadyReported: true)
     }
@@ -131,12 +133,12 @@ package final class SealVerifier {
   /// Compares a file with the seal.
   ///
   /// - Parameter isAlreadyReported: Whether a violation of this file was already reported when the backup was opened.
-  private func compare(_ found: SealFile.Entry?, at path: String, isAlreadyReported: Bool) {
-    for line in list.lines(of: path) { isSeen[line] = true }
-    if let fact = list.violation(of: found, at: path) {
-      if !isAlreadyReported { violations.append(SealViolation(path, fact)) }
-    } else if found != nil {
-      rightCount += 1
+  private func compare(_ entry: SealFile.Entry?, at path: String, isAlreadyReported: Bool) {
+    for line in list.lines(of: path) { wasCompared[line] = true }
+    if let reason = list.violation(of: entry, at: path) {
+      if !isAlreadyReported { violations.append(SealViolation(path, reason)) }
+    } else if entry != nil {
+      matchingCount += 1
     }
   }
 
@@ -152,7 +154,7 @@ package final class SealVerifier {
 
   /// Adds a violation for each missing file of the seal, sorted by path.
   package func finish() {
-    for line in 0..<list.count where !isSeen[line] {
+    for line in 0..<list.count where !wasCompared[line] {
       let path = list[line].path
       // A missing keychain was already reported when the backup was opened.
       guard path != archive.layout.keychainPart.path else { continue }
@@ -162,18 +164,18 @@ package final class SealVerifier {
   }
 }
 
-/// Compares a file with its seal while it is converted. The converted file is sealed again, so it must be the original
-/// one.
+/// Compares a file with the seal while the file is converted. The converted file gets a new seal, so the original must
+/// match the old one.
 package final class FileSealVerifier {
   private let path: String
   private let list: SealFile
   private let digest: DigestStream
   private var byteCount: Int64 = 0
 
-  /// Creates a check of one file.
+  /// Creates a verifier for a file.
   ///
   /// - Parameter path: The path in the backup.
-  /// - Returns: `nil` if the backup has no seal.
+  /// - Returns: The verifier, or `nil` if the backup has no readable seal.
   package init?(of path: String, in archive: BackupArchive) throws(KeyhaulError) {
     guard let list = archive.seal?.list else { return nil }
     self.path = path
@@ -191,9 +193,9 @@ package final class FileSealVerifier {
   /// - Throws: `.damaged` if the file does not match the seal.
   package func finish() throws(KeyhaulError) {
     let sha256 = try explained(path) { () throws(DataProtectionError) in try digest.finish() }
-    let found = SealFile.Entry(path: path, byteCount: byteCount, sha256: sha256)
-    guard let fact = list.violation(of: found, at: path) else { return }
-    throw KeyhaulError(.damaged, BackupFinding.sealBroken(SealViolation(path, fact)).description)
+    let entry = SealFile.Entry(path: path, byteCount: byteCount, sha256: sha256)
+    guard let reason = list.violation(of: entry, at: path) else { return }
+    throw KeyhaulError(.damaged, BackupFinding.sealBroken(SealViolation(path, reason)).description)
   }
 }
 
@@ -201,7 +203,7 @@ extension BackupArchive {
   /// Checks that all sealed payloads are stored.
   ///
   /// - Throws: `.payloadMissing` with the first missing payload.
-  package func requireSealed(_ stored: StoredPayloads) throws(KeyhaulError) {
+  package func requireSealedPayloads(_ stored: StoredPayloads) throws(KeyhaulError) {
     guard let list = seal?.list else { return }
     for index in 0..<list.count {
       let path = list[index].path

@@ -4,7 +4,7 @@ package import KeychainFormats
 import SystemPackage
 
 /// A backup of iOS 4 or later, created by Finder, iTunes, idevicebackup2, or Keyhaul: a directory, or a container file
-/// of one.
+/// with its content.
 ///
 /// Opening a backup reads its metadata files once, within limits, and keeps private copies. Except for payloads, all
 /// later results come from these copies, so they stay consistent if the backup is replaced.
@@ -31,8 +31,8 @@ public struct BackupArchive: Sendable {
   let lock: BackupLock?
   /// The salt of the records in the list of files, if each record is encrypted.
   let recordSalt: RecordSalt?
-  /// Whether the list of files is unencrypted although the backup has a password, or claims to be encrypted.
-  private let isListClear: Bool
+  /// Whether the list of files is unencrypted, although the backup has a password or claims to have one.
+  private let isListPlaintext: Bool
 
   /// The keybag with wrapped keys.
   package var keybag: Keybag { manifest.keybag }
@@ -48,13 +48,13 @@ public struct BackupArchive: Sendable {
   /// Whether the files are encrypted. A decrypted copy has a password that protects only its keychain items.
   package var areFilesEncrypted: Bool { isEncrypted && !manifest.isDecryptedCopy }
   /// Whether the list of files requires the password: encrypted as a whole since iOS 10.2, or by record in iOS 10.0.
-  package var isListEncrypted: Bool { isListFileEncrypted || hasSealedRecords }
+  package var isListEncrypted: Bool { isListFileEncrypted || hasEncryptedRecords }
   /// Whether the list of files is encrypted as a whole.
   package var isListFileEncrypted: Bool {
-    areFilesEncrypted && layout == .manifestDB && manifest.manifestKey != nil && !isListClear
+    areFilesEncrypted && layout == .manifestDB && manifest.manifestKey != nil && !isListPlaintext
   }
   /// Whether each record in the list of files is encrypted, as in iOS 10.0 only.
-  package var hasSealedRecords: Bool { recordSalt != nil }
+  package var hasEncryptedRecords: Bool { recordSalt != nil }
   /// Whether the device had a passcode when the backup was created, or `nil` if the manifest does not contain this.
   package var wasPasscodeSet: Bool? { manifest.wasPasscodeSet }
   /// Whether the backup stores a keychain file. No password is required, because its stored name is the same in all
@@ -88,19 +88,20 @@ public struct BackupArchive: Sendable {
   /// Opens a backup for a caller that has locked it or needs it only briefly.
   ///
   /// - Parameters:
-  ///   - takesRemains: Whether to also open the remainder of a backup without a manifest or a list of files, for
-  ///     inspection. Each missing part is a finding.
+  ///   - acceptsPartialBackup: Whether to also open a backup without a manifest or a list of files, for inspection.
+  ///     Each missing part is a finding.
   ///   - lock: The lock that the archive keeps.
   package static func open(
     _ location: BackupLocation, limits: BackupLimits = .standard, storage: ManifestStorage = .temporaryFile,
-    system: FileSystem, takesRemains: Bool = false, lock: BackupLock? = nil
+    system: FileSystem, acceptsPartialBackup: Bool = false, lock: BackupLock? = nil
   ) throws(KeyhaulError) -> BackupArchive {
     let container = ContainerSource(limits: limits, storage: storage, system: system)
     switch location {
     case .stream(let descriptor):
-      let feed = try FileDescriptorSource(descriptor: FileDescriptor(rawValue: descriptor), system: system)
-      let found = try container.read(feed, as: try ContainerFormat(feed))
-      return try BackupArchive(found.parts, .stream(found.payloads), takesRemains: takesRemains, lock: lock)
+      let bytes = try FileDescriptorSource(descriptor: FileDescriptor(rawValue: descriptor), system: system)
+      let contents = try container.read(bytes, as: try ContainerFormat(bytes))
+      return try BackupArchive(
+        contents.parts, .stream(contents.payloads), acceptsPartialBackup: acceptsPartialBackup, lock: lock)
     case .path(let path):
       let descriptor = try opened(path) { () throws(Errno) in try system.openForReading(path) }
       let file = descriptor.raw
@@ -110,14 +111,15 @@ public struct BackupArchive: Sendable {
         let source = DirectorySource(system: system, limits: limits, storage: storage)
         let parts = try source.read(descriptor)
         return try BackupArchive(
-          parts, .directory(DirectoryHandle(descriptor), source), takesRemains: takesRemains, lock: lock)
+          parts, .directory(DirectoryHandle(descriptor), source), acceptsPartialBackup: acceptsPartialBackup, lock: lock
+        )
       case .file:
-        let feed = try FileDescriptorSource(descriptor: file, system: system)
-        let format = try ContainerFormat(feed)
-        let found = try container.read(feed, as: format)
+        let bytes = try FileDescriptorSource(descriptor: file, system: system)
+        let format = try ContainerFormat(bytes)
+        let contents = try container.read(bytes, as: format)
         return try BackupArchive(
-          found.parts, .container(ContainerHandle(descriptor, container, format, found)), takesRemains: takesRemains,
-          lock: lock)
+          contents.parts, .container(ContainerHandle(descriptor, container, format, contents)),
+          acceptsPartialBackup: acceptsPartialBackup, lock: lock)
       case .link, .pipe, .other:
         throw KeyhaulError(.notABackup, "\(quoted(path)) is neither a folder nor a regular file")
       }
@@ -125,11 +127,11 @@ public struct BackupArchive: Sendable {
   }
 
   private init(
-    _ found: MetadataFiles, _ source: PayloadSource, takesRemains: Bool, lock: BackupLock?
+    _ metadata: MetadataFiles, _ source: PayloadSource, acceptsPartialBackup: Bool, lock: BackupLock?
   ) throws(KeyhaulError) {
-    var parts = found
+    var parts = metadata
     var notes: [BackupAnomaly] = []
-    let (manifest, manifestFault) = try Self.manifest(of: parts, takesRemains: takesRemains)
+    let (manifest, manifestFault) = try Self.manifest(of: parts, acceptsPartialBackup: acceptsPartialBackup)
     if let manifestFault {
       notes.append(
         .finding(
@@ -138,52 +140,38 @@ public struct BackupArchive: Sendable {
     if parts.layout == nil {
       let absence = KeyhaulError(
         .payloadMissing, "it has neither \(MetadataFile.database.path) nor \(MetadataFile.oldDatabase.path)")
-      guard takesRemains else { throw absence }
+      guard acceptsPartialBackup else { throw absence }
       notes.append(
         .finding(.listUnreadable(name: manifest.expectedLayout.listPart.path, reason: absence.reason)))
     }
     let layout = parts.layout ?? manifest.expectedLayout
     if manifest.isEncrypted == nil, manifestFault == nil { notes.append(.encryptionNotStated) }
-    if layout == .manifestDB { notes += try parts.readJournals() }
-    let found = try EncryptionStatus(of: parts, manifest, layout) { () throws(KeyhaulError) in
+    if layout == .manifestDB { notes += try parts.applyJournals() }
+    let encryption = try EncryptionStatus(of: parts, manifest, layout) { () throws(KeyhaulError) in
       try Self.storedFiles(of: source, layout)
     }
     // The keychain items of a decrypted copy still require the password.
-    (isEncrypted, isListClear, recordSalt) = (
-      found.isEncrypted || manifest.isDecryptedCopy, found.isListClear, found.recordSalt
-    )
-    if let claim = found.falseClaim { notes.append(claim) }
-    if manifest.isDecryptedCopy {
-      notes.append(.finding(.decryptedCopy))
-    } else if manifestFault == nil, found.falseClaim == nil {
-      let claims = manifest.isEncrypted ?? (manifest.manifestKey != nil)
-      notes += ManifestContradictions(in: manifest, isEncrypted: claims).findings.map { .finding($0) }
-    }
-    if manifest.version == nil, manifestFault == nil { notes.append(.finding(.versionMissing)) }
-    if manifestFault == nil, let fault = manifest.keybagFault { notes.append(.finding(.keybagUnusable(reason: fault))) }
+    isEncrypted = encryption.isEncrypted || manifest.isDecryptedCopy
+    isListPlaintext = encryption.isListPlaintext
+    recordSalt = encryption.recordSalt
+    notes += Self.anomalies(of: manifest, isReadable: manifestFault == nil, falseClaim: encryption.falseClaim)
     var unreadable = parts.unreadable
     status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.propertyList(.info, of: parts, &unreadable, InfoPlist.init(parsing:))
-    switch source {
-    case .stream(let payloads): notes += payloads.anomalies
-    case .container(let container): notes += container.payloads.anomalies
-    // Other renamed payloads are found when the directory is listed.
-    case .directory: if parts.isKeychainRenamed { notes += try Self.storedFiles(of: source, layout).anomalies }
-    }
+    notes += try Self.payloadAnomalies(of: source, layout, isKeychainRenamed: parts.isKeychainRenamed)
     if let manifestFault, parts.layout == nil, status == nil, computerProperties == nil { throw manifestFault }
     if let status {
       switch status.snapshotState {
       case nil: notes.append(.finding(.stateMissing))
       case let state?: if !status.isFinished { notes.append(.unfinished(state: state)) }
       }
-    }
-    if status == nil, !unreadable.contains(where: { $0.name == MetadataFile.status.path }) {
+    } else if !unreadable.contains(where: { $0.name == MetadataFile.status.path }) {
       notes.append(.statusMissing)
     }
     notes += unreadable.map(\.note)
     unreadablePropertyLists = unreadable
     let shouldBeKeyed = isEncrypted && !manifest.isDecryptedCopy && manifest.manifestKey != nil
-    // An unreadable manifest does not say whether the backup has a password.
+    // An unreadable manifest does not state whether the backup has a password.
     seal = try BackupSeal(of: parts, layout: layout, shouldBeKeyed: manifestFault == nil ? shouldBeKeyed : nil)
     notes += (seal?.violations ?? []).map { .finding(.sealBroken($0)) }
     digest = try BackupDigest.digest(of: parts, layout: layout)
@@ -196,12 +184,46 @@ public struct BackupArchive: Sendable {
     self.lock = lock
   }
 
+  /// Returns the anomalies of the manifest, except that it is unreadable or does not state whether there is a password.
+  ///
+  /// - Parameters:
+  ///   - isReadable: Whether the backup has a readable manifest.
+  ///   - falseClaim: The evidence against the manifest's claim of a password, if the claim is false.
+  private static func anomalies(
+    of manifest: BackupManifest, isReadable: Bool, falseClaim: BackupAnomaly?
+  ) -> [BackupAnomaly] {
+    var anomalies: [BackupAnomaly] = []
+    if let falseClaim { anomalies.append(falseClaim) }
+    if manifest.isDecryptedCopy {
+      anomalies.append(.finding(.decryptedCopy))
+    } else if isReadable, falseClaim == nil {
+      let claimsEncryption = manifest.isEncrypted ?? (manifest.manifestKey != nil)
+      anomalies += ManifestContradictions(in: manifest, isEncrypted: claimsEncryption).findings.map { .finding($0) }
+    }
+    guard isReadable else { return anomalies }
+    if manifest.version == nil { anomalies.append(.finding(.versionMissing)) }
+    if let fault = manifest.keybagFault { anomalies.append(.finding(.keybagUnusable(reason: fault))) }
+    return anomalies
+  }
+
+  /// Returns the anomalies of the payloads' names.
+  private static func payloadAnomalies(
+    of source: PayloadSource, _ layout: BackupLayout, isKeychainRenamed: Bool
+  ) throws(KeyhaulError) -> [BackupAnomaly] {
+    switch source {
+    case .stream(let payloads): payloads.anomalies
+    case .container(let container): container.payloads.anomalies
+    // Other renamed payloads are found when the directory is listed.
+    case .directory: isKeychainRenamed ? try storedFiles(of: source, layout).anomalies : []
+    }
+  }
+
   /// Reads the manifest.
   ///
-  /// - Returns: The manifest, and the error if it is unreadable and the caller accepts this, or if only an unencrypted
-  ///   list of files exists.
+  /// - Returns: The manifest and no error. If it is unreadable and the caller accepts this, or if only an unencrypted
+  ///   list of files exists, an empty manifest and the error.
   private static func manifest(
-    of parts: MetadataFiles, takesRemains: Bool
+    of parts: MetadataFiles, acceptsPartialBackup: Bool
   ) throws(KeyhaulError) -> (BackupManifest, fault: KeyhaulError?) {
     guard let bytes = parts[.manifest] else {
       guard parts.database != nil else {
@@ -213,12 +235,13 @@ public struct BackupArchive: Sendable {
     do throws(KeyhaulError) {
       return (try BackupManifest(parsing: bytes), nil)
     } catch {
-      guard takesRemains, error.category == .damaged else { throw error }
+      guard acceptsPartialBackup, error.category == .damaged else { throw error }
       return (BackupManifest(unreadable: error), error)
     }
   }
 
-  /// Reads an optional property list, or returns `nil` if it is missing or unreadable, which is recorded.
+  /// Reads an optional property list, or returns `nil` if it is missing or unreadable. An unreadable one is added to
+  /// `unreadable`.
   private static func propertyList<Value>(
     _ part: MetadataFile, of parts: MetadataFiles, _ unreadable: inout [UnreadablePropertyList],
     _ parse: ([UInt8]) throws(KeyhaulError) -> Value
@@ -240,7 +263,7 @@ public struct BackupArchive: Sendable {
     }
   }
 
-  /// Whether payloads can still be read. Only a few parts of a stream are kept.
+  /// Whether payloads can be read. Only the metadata files of a stream are kept.
   package var canReadPayloads: Bool {
     switch source {
     case .directory, .container: true
@@ -277,28 +300,28 @@ extension BackupArchive {
   package var isManifestMissing: Bool { findings.contains(.manifestMissing) }
 
   /// Whether the manifest or the list of files is missing, so that nothing in the backup can be opened.
-  package var isRemainder: Bool {
+  package var isPartial: Bool {
     isManifestUnreadable || (findings.contains { $0.kind == .listUnreadable } && listByteCount == nil)
   }
 
-  /// Whether the manifest claims a password although the stored content is unencrypted. The class keys may still
-  /// require that password.
+  /// Whether the manifest claims a password, although the stored content is unencrypted. The class keys may require
+  /// that password.
   package var hasFalseClaim: Bool { findings.contains { $0.kind == .falseClaim } }
 
-  /// Whether the backup's folder has a keychain file under its own name, as in a folder that a downloader of iCloud
-  /// backups or an unpacker of backups wrote. Keyhaul does not read such a folder.
+  /// Whether the backup's folder has a keychain file under its original name, as in a folder that a downloader of
+  /// iCloud backups or an unpacker of backups wrote. Keyhaul does not read such a folder.
   package var hasFilesByDomain: Bool {
     guard case .directory(let handle, let source) = source else { return false }
     return source.hasFile("\(KeychainPayload.domain)/\(KeychainPayload.relativePath)", in: handle.descriptor)
   }
 
-  /// The text of reports about a folder whose files have their own names.
+  /// The text of reports about a folder whose files have their original names.
   package static let filesByDomain =
     "the files are there under their own names, such as \(KeychainPayload.domain)/\(KeychainPayload.relativePath); "
     + "Keyhaul reads backups in the layout of Finder, in which a file's name is a hash"
 
-  /// Whether Keyhaul made the backup from a virtual device. The backup must have a seal, and its `Info.plist` must name
-  /// no version of iTunes, unlike that of Finder, iTunes, Apple Devices and idevicebackup2.
+  /// Whether Keyhaul made the backup from a virtual device. Then it has a seal, and no version of iTunes in its
+  /// `Info.plist`. Finder, iTunes, Apple Devices and idevicebackup2 write that version.
   ///
   /// Source: libimobiledevice, `idevicebackup2.c`, which writes a version even without iTunes.
   package var isMadeByKeyhaul: Bool {
@@ -355,7 +378,7 @@ extension BackupArchive {
       return try payload(try stored.bytes(), storedAs: stored, record: record, list: list)
     }
     let key = try keychainKey(record, with: keys)
-    return try payload(try plain(of: stored, key: key), storedAs: stored, record: record, list: list)
+    return try payload(try plaintext(of: stored, key: key), storedAs: stored, record: record, list: list)
   }
 
   private func keychainKey(_ record: FileRecord, with keys: ClassKeys) throws(KeyhaulError) -> Secret {
@@ -414,7 +437,7 @@ extension BackupArchive {
     return stored
   }
 
-  private func plain(of stored: SpooledData, key: borrowing Secret) throws(KeyhaulError) -> [UInt8] {
+  private func plaintext(of stored: SpooledData, key: borrowing Secret) throws(KeyhaulError) -> [UInt8] {
     let part = "the keychain file"
     let decryptor = try explained(part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
     var bytes: [UInt8] = []

@@ -36,14 +36,15 @@ package enum BackupDirectory {
 
   /// Returns the name for the directory of a backup: the device identifier, if it is a valid name.
   package static func name(for identifier: String?) -> String {
-    guard let identifier, (1...64).contains(identifier.utf8.count), identifier.utf8.allSatisfy(isPlain) else {
+    guard let identifier, (1...64).contains(identifier.utf8.count), identifier.utf8.allSatisfy(isLetterDigitOrHyphen)
+    else {
       return "backup"
     }
     return identifier
   }
 
   /// Whether a byte is a letter, a digit, or a hyphen.
-  private static func isPlain(_ byte: UInt8) -> Bool {
+  private static func isLetterDigitOrHyphen(_ byte: UInt8) -> Bool {
     (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == 45
   }
 
@@ -75,14 +76,14 @@ package enum BackupDirectory {
         guard count <= maximumDirectoryCount else { break }
         let isLink = kind != .directory
         // Files and dangling links are skipped.
-        let inner: OwnedFileDescriptor?
+        let backup: OwnedFileDescriptor?
         if isLink {
-          inner = try? system.openLinkedDirectory(name, in: directory)
+          backup = try? system.openLinkedDirectory(name, in: directory)
         } else {
-          inner = try system.openDirectory(name, in: directory)
+          backup = try system.openDirectory(name, in: directory)
         }
-        guard let inner else { continue }
-        if let entry = source.entry(named: text, isLink: isLink, in: inner) { entries.append(entry) }
+        guard let backup else { continue }
+        if let entry = source.entry(named: text, isLink: isLink, in: backup) { entries.append(entry) }
       }
     } catch {
       throw KeyhaulError(
@@ -104,8 +105,8 @@ package enum BackupDirectory {
       named: name, isLink: false, in: directory)
   }
 
-  /// Finds the backup of a device or with a directory name. A link to another backup in the directory is not a second
-  /// match.
+  /// Finds a backup by its directory name or device identifier. A link to another backup in the directory is not a
+  /// second match.
   ///
   /// - Parameters:
   ///   - choice: A directory name, or a device identifier in any case.
@@ -116,13 +117,13 @@ package enum BackupDirectory {
     _ choice: String, among entries: [Entry]
   ) throws(KeyhaulError) -> Entry? {
     if let exact = entries.first(where: { $0.name == choice }) { return exact }
-    let named = entries.filter { $0.identifier?.lowercased() == choice.lowercased() }
-    let own = named.contains { !$0.isLink } ? named.filter { !$0.isLink } : named
-    guard own.count < 2 else {
+    let ofDevice = entries.filter { $0.identifier?.lowercased() == choice.lowercased() }
+    let matches = ofDevice.contains { !$0.isLink } ? ofDevice.filter { !$0.isLink } : ofDevice
+    guard matches.count < 2 else {
       throw KeyhaulError(
-        .unsupported, "\(own.count) backups belong to \(quoted(choice)); the first is \(quoted(own[0].name))")
+        .unsupported, "\(matches.count) backups belong to \(quoted(choice)); the first is \(quoted(matches[0].name))")
     }
-    return own.first
+    return matches.first
   }
 
   /// Splits a directory name into a device identifier and an optional date. An identifier has 40 hexadecimal digits, or
@@ -141,12 +142,12 @@ package enum BackupDirectory {
         0
       }
     guard length > 0 else { return (nil, false) }
-    let rest = bytes[length...]
-    if rest.isEmpty { return (name, false) }
+    let suffix = bytes[length...]
+    if suffix.isEmpty { return (name, false) }
     let pattern = Array("-00000000-000000".utf8)
     let isDate =
-      rest.count == pattern.count
-      && zip(rest, pattern).allSatisfy { $1 == UInt8(ascii: "0") ? (48...57).contains($0) : $0 == $1 }
+      suffix.count == pattern.count
+      && zip(suffix, pattern).allSatisfy { $1 == UInt8(ascii: "0") ? (48...57).contains($0) : $0 == $1 }
     return isDate ? (String(decoding: bytes[..<length], as: UTF8.self), true) : (nil, false)
   }
 }
@@ -159,20 +160,21 @@ extension DirectorySource {
     guard let propertyLists = try? readPropertyLists(directory), let manifest = propertyLists[.manifest] else {
       return nil
     }
-    var parsed: BackupManifest?
+    var parsedManifest: BackupManifest?
     var hasUnknownLayout = false
     do throws(KeyhaulError) {
-      parsed = try BackupManifest(parsing: manifest)
+      parsedManifest = try BackupManifest(parsing: manifest)
     } catch {
       hasUnknownLayout = error.category == .refused
     }
     let info = propertyLists[.info].flatMap { try? InfoPlist(parsing: $0) }?.device
-    let device = (parsed?.device ?? BackupDevice()).completed(by: info)
+    let device = (parsedManifest?.device ?? BackupDevice()).completed(by: info)
     let parts = BackupDirectory.parts(of: name)
     return BackupDirectory.Entry(
-      name: name, identifier: device.identifier ?? parts.identifier, deviceName: device.name, date: parsed?.date,
-      isEncrypted: parsed.map { $0.isEncrypted ?? ($0.manifestKey != nil) },
-      state: hasUnknownLayout ? nil : state(of: propertyLists, hasManifest: parsed != nil, in: directory),
+      name: name, identifier: device.identifier ?? parts.identifier, deviceName: device.name,
+      date: parsedManifest?.date,
+      isEncrypted: parsedManifest.map { $0.isEncrypted ?? ($0.manifestKey != nil) },
+      state: hasUnknownLayout ? nil : state(of: propertyLists, hasManifest: parsedManifest != nil, in: directory),
       isArchivedCopy: parts.isArchivedCopy, isLink: isLink)
   }
 

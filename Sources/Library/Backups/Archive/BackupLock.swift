@@ -42,17 +42,18 @@ package final class BackupLock: Sendable {
     try acquire(path, for: access, wait: limit, shouldContinue: shouldContinue, system: .real)
   }
 
+  /// Locks the backup at a path of a file system, which tests replace.
   package static func acquire(
     _ path: String, for access: Access, wait limit: Duration = .zero, shouldContinue: @escaping () -> Bool = { true },
     system: FileSystem
   ) throws(KeyhaulError) -> BackupLock? {
-    var wait = LockTimeout(atMost: limit, shouldContinue: shouldContinue)
+    var timeout = LockTimeout(atMost: limit, shouldContinue: shouldContinue)
     while true {
       switch try attempt(path, access, system) {
       case .locked(let lock): return BackupLock(lock, access)
       case .unavailable: return nil
       case .lockedElsewhere:
-        guard wait.pause(pause) else {
+        guard timeout.pause(pause) else {
           throw KeyhaulError(
             .busy, "another process is \(access == .reading ? "changing" : "reading or changing") it")
         }

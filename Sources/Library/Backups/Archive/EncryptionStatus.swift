@@ -7,7 +7,7 @@ struct EncryptionStatus {
   /// Whether payloads are encrypted.
   let isEncrypted: Bool
   /// Whether the list of files is an unencrypted database, although the backup has a key for it or a password.
-  var isListClear = false
+  var isListPlaintext = false
   /// The salt of the records in the list, if each record is encrypted.
   var recordSalt: RecordSalt?
   /// The evidence against the manifest's claim of a password, if the claim is false.
@@ -20,8 +20,8 @@ struct EncryptionStatus {
     of parts: MetadataFiles, _ manifest: BackupManifest, _ layout: BackupLayout,
     stored: () throws(KeyhaulError) -> StoredPayloads
   ) throws(KeyhaulError) {
-    // Without a manifest, the stored content decides. If the manifest makes no claim, the key of an encrypted list
-    // decides.
+    // A missing manifest is treated as a claim of a password, which the stored content then confirms or not. If the
+    // manifest makes no claim, the key of an encrypted list is one.
     let isManifestMissing = !parts.contains(.manifest)
     let claim = isManifestMissing || (manifest.isEncrypted ?? (manifest.manifestKey != nil))
     guard claim, layout == .manifestDB, let list = try Self.plaintextManifest(parts) else {
@@ -31,13 +31,13 @@ struct EncryptionStatus {
       isEncrypted = claim
       return
     }
-    isListClear = true
+    isListPlaintext = true
     switch list {
-    case .rowsAreSealed(let salt): (isEncrypted, recordSalt) = (true, salt)
+    case .rowsAreEncrypted(let salt): (isEncrypted, recordSalt) = (true, salt)
     case .nothingIsEncrypted:
       (isEncrypted, falseClaim) = (false, isManifestMissing ? nil : .encryptionClaimed)
     case .filesHaveKeys:
-      let count = try ManifestDatabase(parts.clearDatabase()).payloadCounts(try stored())
+      let count = try ManifestDatabase(parts.plaintextDatabase()).payloadCounts(try stored())
       isEncrypted = isManifestMissing ? count.encrypted > count.plain : count.encrypted >= count.plain
       guard !isEncrypted, !isManifestMissing else { return }
       let fact = "it says that it is encrypted, but its manifest and its files are stored unencrypted"
@@ -80,7 +80,7 @@ extension ManifestDatabase {
   }
 }
 
-/// Claims in a manifest of less protection than its own content shows.
+/// The claims in a manifest that its own content contradicts.
 struct ManifestContradictions {
   let findings: [BackupFinding]
 
@@ -105,22 +105,23 @@ struct ManifestContradictions {
   /// items it affects.
   private static func unusualWraps(of keybag: Keybag) -> String? {
     let bound = BackupKeybag.classesWithUnexpectedDeviceWrap(in: keybag)
-    let bare = BackupKeybag.classesWithoutPassword(of: keybag)
+    let bare = BackupKeybag.classesWithoutPasswordWrap(in: keybag)
     var facts: [String] = []
     if !bound.isEmpty {
       facts.append(
-        "\(keys(bound, "is", "are")) wrapped with a device's hardware key. No device does this in a backup with a "
+        "\(subject(bound)) wrapped with a device's hardware key. No device does this in a backup with a "
           + "password, and it makes migratable items appear to stay behind")
     }
     if !bare.isEmpty {
-      facts.append("\(keys(bare, "is", "are")) not wrapped with the password, although every device does this")
+      facts.append("\(subject(bare)) not wrapped with the password, although every device does this")
     }
     return facts.isEmpty ? nil : facts.joined(separator: "; ")
   }
 
-  private static func keys(_ classes: [KeyClass], _ one: String, _ several: String) -> String {
+  /// Returns the start of a sentence, such as "the keys of classes 6 and 7 in its keybag are".
+  private static func subject(_ classes: [KeyClass]) -> String {
     let names = HumanReadable.list(classes.map { String($0.rawValue) })
     return classes.count == 1
-      ? "the key of class \(names) in its keybag \(one)" : "the keys of classes \(names) in its keybag \(several)"
+      ? "the key of class \(names) in its keybag is" : "the keys of classes \(names) in its keybag are"
   }
 }

@@ -43,14 +43,17 @@ package struct PayloadScanner {
   private let part: String
   private let isEncrypted: Bool
   private let decryptor: FileDecryptor?
-  /// Whether the pass has the file's key. Without it, the stored bytes are read.
+  /// Whether the scanner decrypts the payload. Without the file's key, it reads the stored bytes.
   package var decrypts: Bool { decryptor != nil }
 
-  /// Creates a pass that reads the stored bytes.
+  /// Creates a scanner that reads the stored bytes.
   package init(storedBytesOf file: ListedFile, in archive: BackupArchive) throws(KeyhaulError) {
     self.init(file, try Self.record(of: file, in: archive), in: archive, decryptor: nil)
   }
 
+  /// Creates a scanner that decrypts the payload if the backup has a password.
+  ///
+  /// - Throws: `.damaged` if an encrypted file has no key, or the error of unwrapping the key.
   package init(
     of file: ListedFile, in archive: BackupArchive, with keys: ClassKeys
   ) throws(KeyhaulError) {
@@ -77,7 +80,7 @@ package struct PayloadScanner {
     self.decryptor = decryptor
   }
 
-  /// Decodes the record once, because this takes as long as the digest of a small file.
+  /// Decodes the record of a file. This takes as long as the digest of a small file, so each scanner does it only once.
   private static func record(
     of file: ListedFile, in archive: BackupArchive
   ) throws(KeyhaulError) -> FileRecord? {
@@ -95,7 +98,7 @@ package struct PayloadScanner {
   ) throws(KeyhaulError) -> PayloadScan {
     let (stored, plain) = try streams(digests)
     var (storedCount, plainCount): (Int64, Int64) = (0, 0)
-    func lend(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
+    func deliver(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
       guard !bytes.isEmpty else { return }
       plainCount += Int64(bytes.count)
       try add(bytes, to: plain)
@@ -104,20 +107,20 @@ package struct PayloadScanner {
     try forEachPortion(of: payload) { (bytes) throws(KeyhaulError) in
       try add(bytes, to: stored)
       storedCount += Int64(bytes.count)
-      guard let decryptor else { return try lend(bytes) }
-      try lend(try explained(part) { () throws(DataProtectionError) in try decryptor.plain(of: bytes) })
+      guard let decryptor else { return try deliver(bytes) }
+      try deliver(try explained(part) { () throws(DataProtectionError) in try decryptor.plain(of: bytes) })
     }
-    var isValid = isRightWhereEmpty
+    var hasValidPadding = isValidIfEmpty
     if storedCount > 0, let decryptor {
       let end = try finish(decryptor)
-      try end?.bytes.withRawBytes(lend)
-      isValid = end?.hasValidPadding ?? false
+      try end?.bytes.withRawBytes(deliver)
+      hasValidPadding = end?.hasValidPadding ?? false
     } else if storedCount > 0 {
-      isValid = true
+      hasValidPadding = true
     }
     return PayloadScan(
       storedByteCount: storedCount, plainByteCount: plainCount,
-      storedSHA1: try finished(stored), plainSHA1: try finished(plain), hasValidPadding: isValid)
+      storedSHA1: try finished(stored), plainSHA1: try finished(plain), hasValidPadding: hasValidPadding)
   }
 
   /// Reads the payload completely to measure it. Unless the digest of the plaintext is required, only the last blocks
@@ -137,30 +140,30 @@ package struct PayloadScanner {
       try whileReading()
       try add(bytes, to: stored)
       storedCount += Int64(bytes.count)
-      ending.pass(bytes)
+      ending.update(bytes)
     }
     let end = try explained(part) { () throws(DataProtectionError) in try ending.finish() }
     return PayloadScan(
       storedByteCount: storedCount, plainByteCount: end.plainByteCount,
       storedSHA1: try finished(stored), plainSHA1: nil,
-      hasValidPadding: storedCount > 0 ? end.hasValidPadding : isRightWhereEmpty)
+      hasValidPadding: storedCount > 0 ? end.hasValidPadding : isValidIfEmpty)
   }
 
   /// The listed path and the stored path, for errors.
-  private var place: String {
+  private var listedAndStoredPath: String {
     file.relativePath.map { quoted("\(file.domain ?? "")/\($0)") + ", stored as \(part)" } ?? part
   }
 
   private var isEmpty: Bool { record?.size == 0 }
   /// Whether a payload without bytes is valid. An encrypted file has at least 16 bytes of padding, unless the listed
   /// file is empty.
-  private var isRightWhereEmpty: Bool { !isEncrypted || isEmpty }
+  private var isValidIfEmpty: Bool { !isEncrypted || isEmpty }
 
   private func forEachPortion(
     of payload: StoredPayload, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     guard try payload.forEachPortion(body) || isEmpty else {
-      throw KeyhaulError(.payloadMissing, "the manifest lists \(place), which is missing")
+      throw KeyhaulError(.payloadMissing, "the manifest lists \(listedAndStoredPath), which is missing")
     }
   }
 

@@ -78,59 +78,59 @@ package struct AuthenticatorAccounts: Sendable {
     let installed = Set(installed)
     let files = AppFiles(archive: archive, list: items.fileList, keys: items.keys)
     for app in AuthenticatorApp.allCases {
-      var found: [ListedFile] = []
-      for name in app.files { if let file = try files.find(name) { found.append(file) } }
+      var codeFiles: [ListedFile] = []
+      for name in app.files { if let file = try files.find(name) { codeFiles.append(file) } }
       let hasDomain = try files.hasDomain(of: app)
-      guard !found.isEmpty || hasDomain || installed.contains(app.identifier) else { continue }
+      guard !codeFiles.isEmpty || hasDomain || installed.contains(app.identifier) else { continue }
       do throws(KeyhaulError) {
-        try add(app, found, files, items)
+        try addAccounts(of: app, codeFiles, files, items)
       } catch {
-        miss(app, .file(reason: error.reason))
+        addMissing(app, .file(reason: error.reason))
       }
     }
   }
 
-  private mutating func miss(_ app: AuthenticatorApp, _ obstacle: Obstacle) {
+  private mutating func addMissing(_ app: AuthenticatorApp, _ obstacle: Obstacle) {
     missing.append(Missing(app: app, obstacle: obstacle))
   }
 
-  private mutating func add(
-    _ app: AuthenticatorApp, _ found: [ListedFile], _ files: AppFiles, _ items: BackupItemReader
+  private mutating func addAccounts(
+    of app: AuthenticatorApp, _ codeFiles: [ListedFile], _ files: AppFiles, _ items: BackupItemReader
   ) throws(KeyhaulError) {
     switch app {
-    case .enteAuth: miss(app, .deviceKey)
-    case .googleAuthenticator: miss(app, .unpublishedStorage)
-    case .raivo: miss(app, .appPassword)
-    case .twoFAS: miss(app, .unpublishedKey)
+    case .enteAuth: addMissing(app, .deviceKey)
+    case .googleAuthenticator: addMissing(app, .unpublishedStorage)
+    case .raivo: addMissing(app, .appPassword)
+    case .twoFAS: addMissing(app, .unpublishedKey)
     case .freeOTP:
       var addresses: [SensitiveBytes] = []
-      for file in found {
+      for file in codeFiles {
         try files.withContents(of: file) { (bytes) throws(KeyhaulError) in
           addresses += try FreeOTPPreferences.addresses(in: bytes)
         }
       }
       accounts += addresses.map { Account(app: app, address: $0) }
       // Codes that the app added later are in items that never enter a backup.
-      miss(app, .neverInBackup)
+      addMissing(app, .neverInBackup)
     case .protonAuthenticator:
-      for file in found {
+      for file in codeFiles {
         let rows = try ProtonAuthenticatorStore.rows(of: try files.database(file))
         let appKeys = rows.isEmpty ? [:] : try ProtonAuthenticatorStore.keys(for: rows, among: items)
-        var closedCount = 0
+        var undecryptableCount = 0
         for row in rows {
           if let key = appKeys[row.keyName], let address = try ProtonAuthenticatorStore.address(of: row, key: key) {
             accounts.append(Account(app: app, address: address))
           } else {
-            closedCount += 1
+            undecryptableCount += 1
           }
         }
-        if closedCount > 0 { miss(app, .keychainKey(count: closedCount)) }
+        if undecryptableCount > 0 { addMissing(app, .keychainKey(count: undecryptableCount)) }
       }
     }
   }
 }
 
-/// Reads whole files of apps from a backup, up to a limit.
+/// Reads files of apps from a backup completely, up to a limit.
 private struct AppFiles {
   let archive: BackupArchive
   let list: FileList
@@ -138,12 +138,12 @@ private struct AppFiles {
 
   private static let maximumPreferencesByteCount = 16 << 20
 
-  /// Returns a file; `nil` if the manifest does not list it, or if it is not a file.
+  /// Returns a file, or `nil` if the manifest does not list it as a file.
   func find(_ name: AuthenticatorApp.FileName) throws(KeyhaulError) -> ListedFile? {
     try list.file(domain: name.domain, relativePath: name.path).flatMap { $0.kind == .file ? $0 : nil }
   }
 
-  /// Whether the backup has files of an app.
+  /// Returns whether the backup has a domain of an app.
   func hasDomain(of app: AuthenticatorApp) throws(KeyhaulError) -> Bool {
     try list.file(domain: "AppDomain-\(app.identifier)", relativePath: "") != nil
   }

@@ -1,4 +1,4 @@
-/// An authenticator app that does not keep its codes in keychain items that Keyhaul reads like any other item.
+/// An authenticator app whose codes are not, or not only, in ordinary keychain items.
 ///
 /// The raw values are used in JSON. Sources: each app's source, as named at its case; the iOS versions.
 package enum AuthenticatorApp: String, Sendable, CaseIterable {
@@ -8,7 +8,7 @@ package enum AuthenticatorApp: String, Sendable, CaseIterable {
   /// Keeps its codes in keychain items that are never in a backup. Its first versions kept them in its preferences.
   /// Source: freeotp/freeotp-ios, `KeychainStore.swift`, `TokenStore.swift` and `TokenStore.m`.
   case freeOTP = "freeotp"
-  /// Has no published source any more. What its first versions stored in the keychain is read as an item.
+  /// Its source is no longer published. Codes that its first versions stored in the keychain are read as items.
   case googleAuthenticator = "google-authenticator"
   /// Encrypts its codes in a database with a key in the keychain. Source: protonpass/ios-authenticator,
   /// `EncryptedEntryEntity.swift`, `EncryptionService.swift` and `LocalDataManager.swift`.
@@ -16,7 +16,7 @@ package enum AuthenticatorApp: String, Sendable, CaseIterable {
   /// Encrypts its codes in a database with a password. Source: raivo-otp/ios-application, `RealmHelper.swift` and
   /// `StorageHelper.swift`.
   case raivo
-  /// Enciphers its codes in a database with a key that is left out of its source. Source: twofas/2fas-ios,
+  /// Encrypts its codes in a database with a key that is not in its published source. Source: twofas/2fas-ios,
   /// `LocalKeyEncryption.swift` and `CodeParser.swift`.
   case twoFAS = "2fas"
 

@@ -3,8 +3,8 @@ import KeychainFormats
 
 /// The accounts in the preferences of FreeOTP's first versions for iOS.
 ///
-/// `tokenOrder` is an array of names. Each name is also the name of a text, which is an `otpauth` address. Later
-/// versions move the accounts to the keychain. Source: freeotp/freeotp-ios, `TokenStore.m` and `Token.m`.
+/// `tokenOrder` is an array of keys. The value of each key in the preferences is an `otpauth` address. Later versions
+/// move the accounts to the keychain. Source: freeotp/freeotp-ios, `TokenStore.m` and `Token.m`.
 enum FreeOTPPreferences {
   /// Returns the addresses in the order of the app.
   ///
@@ -13,8 +13,8 @@ enum FreeOTPPreferences {
     try explained("FreeOTP's preferences") { () throws(FormatError) in
       let preferences = try PreferencesFile(bytes)
       var addresses: [SensitiveBytes] = []
-      for name in try preferences.texts("tokenOrder") ?? [] {
-        if let address = try preferences.sensitiveText(name) { addresses.append(address) }
+      for key in try preferences.texts("tokenOrder") ?? [] {
+        if let address = try preferences.sensitiveText(key) { addresses.append(address) }
       }
       return addresses
     }

@@ -6,7 +6,7 @@ import Keychains
 /// The database of Proton Authenticator: a SwiftData store with a row for each account.
 ///
 /// A row names a key in the keychain, a generic password of the service `me.proton.authenticator`. The key is stored as
-/// JSON: the 32 bytes in Base64 as a text. With it, `SealedBox` decrypts the row's data to an `AuthenticatorEntry`.
+/// JSON: a string with the 32 bytes in Base64. With it, `SealedBox` decrypts the row's data to an `AuthenticatorEntry`.
 /// Sources: protonpass/ios-authenticator, `EncryptedEntryEntity.swift`, `EncryptionService.swift` and
 /// `KeychainService.swift`; protonpass/proton-pass-common, `proton-authenticator/src/crypto.rs`.
 enum ProtonAuthenticatorStore {
@@ -14,17 +14,20 @@ enum ProtonAuthenticatorStore {
   struct Row: Sendable {
     /// The account of the keychain item that contains the key.
     let keyName: String
+    /// The encrypted account.
     let box: [UInt8]
   }
 
   static let service = "me.proton.authenticator"
-  /// The most rows, and the most bytes of an entry. The app accepts files of 10 MB with many entries.
+  /// The maximum number of rows. The app accepts files of 10 MB with many entries.
   static let maximumRowCount = 10_000
+  /// The maximum size of an encrypted account in bytes.
   static let maximumEntryByteCount = 64 << 10
   private static let table = "ZENCRYPTEDENTRYENTITY"
+  /// The additional authenticated data of each account.
   private static let authenticated = Array("entrycontent".utf8)
 
-  /// Returns the accounts in the order in which the app shows them.
+  /// Returns the rows in the order in which the app shows the accounts.
   ///
   /// - Throws: `.damaged` if the database has other tables, `.overLimit`.
   static func rows(of database: AppDatabase) throws(KeyhaulError) -> [Row] {
@@ -50,12 +53,12 @@ enum ProtonAuthenticatorStore {
   static func keys(
     for rows: [Row], among items: BackupItemReader
   ) throws(KeyhaulError) -> [String: SensitiveBytes] {
-    let wanted = Set(rows.map(\.keyName))
+    let keyNames = Set(rows.map(\.keyName))
     var keys: [String: SensitiveBytes] = [:]
-    func same(_ error: KeyhaulError) -> KeyhaulError { error }
-    try items.forEachPortion(translating: same) { (portion) throws(KeyhaulError) in
+    func unchanged(_ error: KeyhaulError) -> KeyhaulError { error }
+    try items.forEachPortion(translating: unchanged) { (portion) throws(KeyhaulError) in
       for item in portion.compactMap(\.item) where item.kind == .genericPassword {
-        guard item[.service]?.stringValue == service, let name = item[.account]?.stringValue, wanted.contains(name),
+        guard item[.service]?.stringValue == service, let name = item[.account]?.stringValue, keyNames.contains(name),
           let key = item.secret.flatMap(key)
         else { continue }
         keys[name] = key
@@ -64,7 +67,8 @@ enum ProtonAuthenticatorStore {
     return keys
   }
 
-  /// The key in an item's secret: a JSON text in Base64, in which a slash may be escaped, or the bytes alone.
+  /// Returns the key in an item's secret, which is a JSON string in Base64, or only the 32 bytes. A slash in the string
+  /// may be escaped.
   static func key(in secret: SensitiveBytes) -> SensitiveBytes? {
     if secret.count == SealedBox.keySize { return secret }
     return secret.withBytes { bytes in
@@ -76,7 +80,7 @@ enum ProtonAuthenticatorStore {
 
   /// Decrypts a row.
   ///
-  /// - Returns: The account's `otpauth` address; `nil` if the key does not fit, or if the content is not an account.
+  /// - Returns: The account's `otpauth` address, or `nil` if the key does not match or the content is not an account.
   static func address(of row: Row, key: SensitiveBytes) throws(KeyhaulError) -> SensitiveBytes? {
     try explained("an account") { () throws(DataProtectionError) in
       try SealedBox.open(row.box, key: key, authenticating: authenticated)?.withBytes(AuthenticatorEntry.address)

@@ -50,10 +50,10 @@ package final class FileDescriptorSource: ByteSource {
 
   deinit { buffer.deallocate() }
 
-  /// Returns up to `count` bytes at the start without consuming them.
+  /// Returns at least `count` bytes from the start without consuming them, or fewer at the end.
   package func peek(_ count: Int) throws(KeyhaulError) -> UnsafeRawBufferPointer {
     while peekedCount < count {
-      let read = try fill(UnsafeMutableRawBufferPointer(rebasing: buffer[peekedCount...]))
+      let read = try readOnce(into: UnsafeMutableRawBufferPointer(rebasing: buffer[peekedCount...]))
       if read == 0 { break }
       peekedCount += read
     }
@@ -61,7 +61,7 @@ package final class FileDescriptorSource: ByteSource {
   }
 
   package func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
-    let count = peekedCount > 0 ? peekedCount : try fill(buffer)
+    let count = peekedCount > 0 ? peekedCount : try readOnce(into: buffer)
     peekedCount = 0
     hasEnded = count == 0
     position += Int64(count)
@@ -119,7 +119,7 @@ package final class FileDescriptorSource: ByteSource {
     return bytes
   }
 
-  private func fill(_ target: UnsafeMutableRawBufferPointer) throws(KeyhaulError) -> Int {
+  private func readOnce(into target: UnsafeMutableRawBufferPointer) throws(KeyhaulError) -> Int {
     do {
       return try system.read(descriptor, into: target)
     } catch {
@@ -134,7 +134,7 @@ package final class FileDescriptorSource: ByteSource {
 package final class DecompressingSource: ByteSource {
   private let reader: LibArchiveReader
   /// Checks gzip checksums. The Zstandard decoder checks its own.
-  private let check: GzipChecksumVerifier?
+  private let checksumVerifier: GzipChecksumVerifier?
   private let source: FileDescriptorSource
   private let limits: BackupLimits
   private let buffer: UnsafeMutableRawBufferPointer
@@ -147,9 +147,9 @@ package final class DecompressingSource: ByteSource {
   ) throws(KeyhaulError) {
     self.source = source
     self.limits = limits
-    check = format == .gzippedTar ? GzipChecksumVerifier(source) : nil
-    reader = try LibArchiveReader(check ?? source, reading: .compressedBytes)
-    // No checksum would cover the inner data.
+    checksumVerifier = format == .gzippedTar ? GzipChecksumVerifier(source) : nil
+    reader = try LibArchiveReader(checksumVerifier ?? source, reading: .compressedBytes)
+    // With several layers of compression, no checksum would cover the inner data.
     guard reader.filterCount <= 1 else { throw KeyhaulError(.unsupported, "it is compressed more than once") }
     buffer = .allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)
   }
@@ -164,14 +164,14 @@ package final class DecompressingSource: ByteSource {
     let consumed = reader.consumedCompressedByteCount
     let count = hasEnded ? 0 : try reader.read(into: buffer)
     if count > 0 {
-      check?.process(UnsafeRawBufferPointer(rebasing: buffer[..<count]), consumed: consumed)
+      checksumVerifier?.process(UnsafeRawBufferPointer(rebasing: buffer[..<count]), consumed: consumed)
     } else if !hasEnded {
-      try check?.finish(consumed: reader.consumedCompressedByteCount)
+      try checksumVerifier?.finish(consumed: reader.consumedCompressedByteCount)
     }
     hasEnded = count == 0
     producedByteCount += Int64(count)
-    let (justified, overflow) = source.position.multipliedReportingOverflow(by: limits.expansionFactor)
-    guard overflow || producedByteCount - limits.decompressionAllowance <= justified else {
+    let (allowedByteCount, overflow) = source.position.multipliedReportingOverflow(by: limits.expansionFactor)
+    guard overflow || producedByteCount - limits.decompressionAllowance <= allowedByteCount else {
       throw KeyhaulError(
         .overLimit,
         "\(HumanReadable.grouped(source.position)) compressed bytes expand to more than \(limits.expansionFactor) times "
@@ -218,8 +218,8 @@ enum NameEncoding {
   /// Runs calls of libarchive that read or write names. No other code may run in the closure.
   func run<Value>(_ body: () -> Value) -> Value {
     guard let locale = locale.handle else { return body() }
-    let former = keyhaul_use_locale(locale)
-    defer { _ = keyhaul_use_locale(former) }
+    let previousLocale = keyhaul_use_locale(locale)
+    defer { _ = keyhaul_use_locale(previousLocale) }
     return body()
   }
 }

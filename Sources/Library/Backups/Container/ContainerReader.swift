@@ -19,11 +19,11 @@ package final class ContainerReader {
   private let reader: LibArchiveReader
   private let limits: BackupLimits
   /// The remaining number of decompressed bytes of a zip, whose entries can overlap. For a tar, the decompressing
-  /// source limits them.
+  /// source limits this number.
   private var remainingBytes: Int64 = .max
   private var scanner: ContainerScanner
 
-  /// Creates a walk.
+  /// Creates a reader.
   ///
   /// - Parameter source: The source, at its start.
   package init(_ source: FileDescriptorSource, as format: ContainerFormat, limits: BackupLimits) throws(KeyhaulError) {
@@ -99,8 +99,8 @@ package enum ContainerLibrary {
 
   /// The error if the library is missing, otherwise `nil`.
   private static var missing: KeyhaulError? {
-    keyhaul_archive_absence().map { text in
-      let text = String(cString: text)
+    keyhaul_archive_absence().map { message in
+      let text = String(cString: message)
       return KeyhaulError(.libraryMissing, text, errno: .resourceShortage(in: text))
     }
   }

@@ -6,8 +6,8 @@ struct ContainerScanner {
   /// The type of an entry.
   enum Kind: Equatable {
     case file, directory
-    /// Any other type, as text: "a symbolic link".
-    case odd(String)
+    /// Any other type, with its description, such as "a symbolic link".
+    case other(String)
 
     /// Creates the kind from the type bits of an `st_mode`, as in stat(2) on every system.
     init(mode: UInt32) {
@@ -15,11 +15,11 @@ struct ContainerScanner {
         switch mode & 0o170000 {
         case 0o100000: .file
         case 0o040000: .directory
-        case 0o120000: .odd("a symbolic link")
-        case 0o010000: .odd("a pipe")
-        case 0o140000: .odd("a socket")
-        case 0o020000, 0o060000: .odd("a device")
-        default: .odd("of an unknown kind")
+        case 0o120000: .other("a symbolic link")
+        case 0o010000: .other("a pipe")
+        case 0o140000: .other("a socket")
+        case 0o020000, 0o060000: .other("a device")
+        default: .other("of an unknown kind")
         }
     }
   }
@@ -32,7 +32,7 @@ struct ContainerScanner {
 
   private let limits: BackupLimits
   private let keychainLimit: Int
-  private var seen: Set<EntryPath.CollisionKey> = []
+  private var usedNames: Set<EntryPath.CollisionKey> = []
   private(set) var entryCount = 0
   private var claimedByteCount: Int64 = 0
   private var requestedByteCount: Int64 = 0
@@ -65,7 +65,7 @@ struct ContainerScanner {
     guard entryCount <= limits.entryCount else {
       throw KeyhaulError(.overLimit, "it has more than \(HumanReadable.grouped(Int64(limits.entryCount))) entries")
     }
-    if case .odd(let what) = kind { throw rejection(name, "it is \(what)") }
+    if case .other(let description) = kind { throw rejection(name, "it is \(description)") }
     if name == EntryName("./") || name == EntryName(".") { return nil }
     let path: EntryPath
     do {
@@ -77,7 +77,7 @@ struct ContainerScanner {
     guard kind == .directory || name.bytes.last != UInt8(ascii: "/") else {
       throw rejection(name, "it is a file with a folder's name")
     }
-    guard seen.insert(path.collisionKey).inserted else {
+    guard usedNames.insert(path.collisionKey).inserted else {
       if kind == .directory { return nil }
       throw rejection(name, "its name was used before, or differs from an earlier one only in case or Unicode form")
     }
@@ -96,10 +96,11 @@ struct ContainerScanner {
         "its first \(entryCount) entries claim more than \(HumanReadable.grouped(limits.totalByteCount)) bytes"
       )
     }
-    return try place(path, name: name, byteCount: byteCount)
+    return try add(path, name: name, byteCount: byteCount)
   }
 
-  private mutating func place(
+  /// Adds a file to the payloads, or returns the metadata file to keep.
+  private mutating func add(
     _ path: EntryPath, name: EntryName, byteCount: Int64
   ) throws(KeyhaulError) -> RequestedFile? {
     for layout in BackupLayout.allCases {
@@ -110,38 +111,13 @@ struct ContainerScanner {
       renamed[directory, default: []].append(.init(path: path, identifier: identifier, byteCount: byteCount))
     }
     guard let requested = path.requested else { return nil }
-    if requested.part.isJournal {
-      // SQLite leaves empty journals.
-      guard byteCount > 0 else { return nil }
-      guard byteCount <= requested.part.limit(limits) else {
-        parts[requested.directory, default: MetadataFiles()].unreadJournals[requested.part] = (
-          byteCount, "Keyhaul reads at most \(HumanReadable.bytes(requested.part.limit(limits)))"
-        )
-        return nil
-      }
-    }
+    // SQLite leaves empty journals.
+    guard byteCount > 0 || !requested.part.isJournal else { return nil }
     let isKeychain = requested.part == .keychain || requested.part == .oldKeychain
     let limit = isKeychain ? keychainLimit : requested.part.limit(limits)
-    if byteCount > limit, [.info, .status].contains(requested.part) {
-      let error = KeyhaulError(
-        .overLimit,
-        "\(requested.part.path) has \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
-      )
-      parts[requested.directory, default: MetadataFiles()].unreadable.append(
-        UnreadablePropertyList(requested.part, error))
-      return nil
-    }
-    if byteCount > limit, requested.part == .seal {
-      parts[requested.directory, default: MetadataFiles()].sealFault = KeyhaulError(
-        .overLimit,
-        "it has \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))")
-      return nil
-    }
     guard byteCount <= limit else {
-      throw KeyhaulError(
-        .overLimit,
-        "entry \(entryCount), \(quoted(name)), claims \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
-      )
+      try recordOversized(requested, name: name, byteCount: byteCount, limit: limit)
+      return nil
     }
     // Many directories could each ask for a backup's worth of memory.
     requestedByteCount += byteCount
@@ -149,6 +125,29 @@ struct ContainerScanner {
       throw KeyhaulError(.overLimit, "its first \(entryCount) entries contain more manifests than one backup has")
     }
     return requested
+  }
+
+  /// Records that a metadata file is larger than its limit.
+  ///
+  /// - Throws: `.overLimit` if the backup cannot be opened without the file.
+  private mutating func recordOversized(
+    _ requested: RequestedFile, name: EntryName, byteCount: Int64, limit: Int
+  ) throws(KeyhaulError) {
+    let (directory, part) = (requested.directory, requested.part)
+    let size = "\(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
+    switch part {
+    case .databaseLog, .databaseJournal:
+      parts[directory, default: MetadataFiles()].unreadJournals[part] = (
+        byteCount, "Keyhaul reads at most \(HumanReadable.bytes(limit))"
+      )
+    case .info, .status:
+      let error = KeyhaulError(.overLimit, "\(part.path) has \(size)")
+      parts[directory, default: MetadataFiles()].unreadable.append(UnreadablePropertyList(part, error))
+    case .seal:
+      parts[directory, default: MetadataFiles()].sealFault = KeyhaulError(.overLimit, "it has \(size)")
+    case .manifest, .database, .keychain, .oldDatabase, .oldKeychain:
+      throw KeyhaulError(.overLimit, "entry \(entryCount), \(quoted(name)), claims \(size)")
+    }
   }
 
   mutating func store(_ bytes: [UInt8], for requested: RequestedFile) {
@@ -159,12 +158,13 @@ struct ContainerScanner {
     parts[requested.directory, default: MetadataFiles()][large: requested.part] = bytes
   }
 
-  func rejection(_ name: EntryName, _ what: String) -> KeyhaulError {
-    KeyhaulError(.hostile, "entry \(entryCount) is named \(quoted(name)); \(what)")
+  /// Returns the error for the current entry.
+  func rejection(_ name: EntryName, _ reason: String) -> KeyhaulError {
+    KeyhaulError(.hostile, "entry \(entryCount) is named \(quoted(name)); \(reason)")
   }
 
   /// Returns the only backup among the entries.
-  func finish() throws(KeyhaulError) -> Found {
+  func finish() throws(KeyhaulError) -> Contents {
     let candidates = parts.keys.filter { $0.lastComponent != Self.snapshotDirectory }
       .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
     var directories = candidates.filter { parts[$0]?.contains(.manifest) == true }
@@ -174,30 +174,30 @@ struct ContainerScanner {
     // A folder inside a backup's folder is not a second backup.
     directories = directories.filter { inner in !directories.contains { !$0.isEmpty && inner.isInside($0) } }
     guard directories.count < 2 else { throw Self.severalBackups(in: directories) }
-    guard let directory = directories.first, var found = parts[directory] else {
+    guard let directory = directories.first, var metadata = parts[directory] else {
       throw KeyhaulError(
         .notABackup, "it has no Manifest.plist in any folder",
         meaning: ErrorMeaning(
           .refused, "this is not a backup", advice: "unpack it, and name the folder that has a Manifest.plist"))
     }
-    let layout = found.layout ?? .manifestDB
-    let stored = storedPayloads(in: directory, layout, hasBothLists: found.contains(layout.other.listPart))
+    let layout = metadata.layout ?? .manifestDB
+    let stored = storedPayloads(in: directory, layout, hasBothLists: metadata.contains(layout.other.listPart))
     // The keychain file may have either name, also in capitals.
     let keychain = MetadataFile.keychainFileIdentifier
     if let path = stored.otherPath(of: keychain) {
-      found[large: layout.keychainPart] = found[large: path.contains("/") ? .keychain : .oldKeychain]
+      metadata[large: layout.keychainPart] = metadata[large: path.contains("/") ? .keychain : .oldKeychain]
     } else if stored.byteCount(of: keychain) == nil {
-      found[large: layout.keychainPart] = nil
+      metadata[large: layout.keychainPart] = nil
     }
-    return Found(directory: directory, parts: found, payloads: stored)
+    return Contents(directory: directory, parts: metadata, payloads: stored)
   }
 
   private static func severalBackups(in directories: [EntryName]) -> KeyhaulError {
     let names = directories.prefix(3).map { $0.isEmpty ? "its top folder" : quoted($0) }
-    let rest = directories.count - names.count
+    let otherCount = directories.count - names.count
     return KeyhaulError(
       .unsupported,
-      "it contains \(directories.count) backups, in \(HumanReadable.list(names + (rest > 0 ? ["\(rest) other folders"] : [])))",
+      "it contains \(directories.count) backups, in \(HumanReadable.list(names + (otherCount > 0 ? ["\(otherCount) other folders"] : [])))",
       meaning: ErrorMeaning(
         .refused, "it contains several backups",
         advice: "unpack it and name the folder with the backups in it, or leave only one backup in it"))
@@ -224,8 +224,9 @@ struct ContainerScanner {
   /// The directory that a device creates while it writes a backup, with its own manifest.
   private static let snapshotDirectory = EntryName("Snapshot")
 
-  struct Found {
-    /// The directory around the backup's files, at any depth; empty for none.
+  /// The backup in a container.
+  struct Contents {
+    /// The directory around the backup's files, at any depth, or empty if there is none.
     let directory: EntryName
     let parts: MetadataFiles
     let payloads: StoredPayloads
@@ -233,22 +234,22 @@ struct ContainerScanner {
 }
 
 extension EntryPath {
-  /// The metadata file with this path, in a directory at any depth; `nil` if the path names another file.
+  /// The metadata file with this path, in a directory at any depth, or `nil` if the path is that of another file.
   fileprivate var requested: ContainerScanner.RequestedFile? {
     guard let last = components.last else { return nil }
-    for (part, own) in requestedPaths where own.last.map({ Self.isSame(last, $0) }) == true {
-      guard components.suffix(own.count).elementsEqual(own, by: Self.isSame) else { continue }
+    for (part, path) in requestedPaths where path.last.map({ Self.isSame(last, $0) }) == true {
+      guard components.suffix(path.count).elementsEqual(path, by: Self.isSame) else { continue }
       // Only the keychain file is also recognized in capitals.
       let isKeychain = part == .keychain || part == .oldKeychain
-      guard isKeychain || components.suffix(own.count).elementsEqual(own) else { continue }
-      return .init(directory: directory(around: own.count), part: part)
+      guard isKeychain || components.suffix(path.count).elementsEqual(path) else { continue }
+      return .init(directory: directory(around: path.count), part: part)
     }
     return nil
   }
 
   /// Whether a name equals a lower-case name, possibly in capitals.
-  private static func isSame(_ name: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Bool {
-    name.elementsEqual(other) { $0 == $1 || ((65...90).contains($0) && $0 | 0x20 == $1) }
+  private static func isSame(_ name: ArraySlice<UInt8>, _ lowercased: ArraySlice<UInt8>) -> Bool {
+    name.elementsEqual(lowercased) { $0 == $1 || ((65...90).contains($0) && $0 | 0x20 == $1) }
   }
 
   /// The payloads that this path in capitals may name, each with its leading directory and the path in it.
@@ -259,31 +260,32 @@ extension EntryPath {
     let names = components.suffix(2).map { String(decoding: $0, as: UTF8.self) }
     return (1...2).compactMap { count in
       guard count <= names.count else { return nil }
-      let own = names.suffix(count)
-      let path = own.joined(separator: "/")
-      guard let identifier = BackupPath.payload(at: own),
+      let components = names.suffix(count)
+      let path = components.joined(separator: "/")
+      guard let identifier = BackupPath.payload(at: components),
         !BackupLayout.allCases.contains(where: { $0.storedPath(of: identifier) == path })
       else { return nil }
       return (directory(around: count), path, identifier)
     }
   }
 
-  /// The directory around the backup's files and the identifier, if this names a payload: forty hexadecimal digits, of
-  /// a current backup in a directory named after the first two of them.
+  /// Returns the directory around the backup's files and the identifier of the payload with this path, or `nil` if it
+  /// is not the path of a payload in the layout.
   fileprivate func payload(in layout: BackupLayout) -> (directory: EntryName, identifier: String)? {
     guard let name = components.last, name.count == 40 else { return nil }
     let identifier = String(decoding: name, as: UTF8.self)
     guard isFileIdentifier(identifier) else { return nil }
-    // In such a directory it is a payload of the current layout alone.
+    // In a directory with the first two digits, it is a payload of the newer layout only.
     if layout == .mbdb, components.count > 1, components[components.count - 2].elementsEqual(name.prefix(2)) {
       return nil
     }
-    let own = parts(of: layout.storedPath(of: identifier))
-    guard components.suffix(own.count).elementsEqual(own) else { return nil }
-    return (directory(around: own.count), identifier)
+    let path = parts(of: layout.storedPath(of: identifier))
+    guard components.suffix(path.count).elementsEqual(path) else { return nil }
+    return (directory(around: path.count), identifier)
   }
 }
 
+/// The metadata files with the components of their paths.
 private let requestedPaths = MetadataFile.allCases.map { ($0, parts(of: $0.path)) }
 
 private func parts(of path: String) -> [ArraySlice<UInt8>] { Array(path.utf8).split(separator: UInt8(ascii: "/")) }

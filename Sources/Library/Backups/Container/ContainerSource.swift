@@ -9,7 +9,7 @@ struct ContainerSource {
 
   func read(
     _ source: FileDescriptorSource, as format: ContainerFormat
-  ) throws(KeyhaulError) -> ContainerScanner.Found {
+  ) throws(KeyhaulError) -> ContainerScanner.Contents {
     if format == .zip { return try readZip(source) }
     guard format.isCompressedTar else {
       return try readTar(source, of: source.fileByteCount, fileByteCount: source.fileByteCount)
@@ -25,16 +25,16 @@ struct ContainerSource {
   ///   - fileByteCount: The size of the tar, if it is known in advance.
   private func readTar(
     _ source: any ByteSource, of storedByteCount: Int64?, fileByteCount: Int64?
-  ) throws(KeyhaulError) -> ContainerScanner.Found {
-    let watched = CountingSource(source)
-    let reader = try LibArchiveReader(watched, reading: .tar)
+  ) throws(KeyhaulError) -> ContainerScanner.Contents {
+    let countingSource = CountingSource(source)
+    let reader = try LibArchiveReader(countingSource, reading: .tar)
     var scanner = ContainerScanner(limits: limits, containerByteCount: storedByteCount)
-    var end: Int64 = 0
+    var entriesEnd: Int64 = 0
     while try reader.nextHeader() {
-      try readEntry(reader, into: &scanner, decompressed: nil)
-      end = reader.consumedByteCount
+      try readEntry(reader, into: &scanner, budget: nil)
+      entriesEnd = reader.consumedByteCount
     }
-    try checkEnd(of: watched, entriesEnd: end, fileByteCount: fileByteCount)
+    try checkEnd(of: countingSource, entriesEnd: entriesEnd, fileByteCount: fileByteCount)
     return try scanner.finish()
   }
 
@@ -43,19 +43,21 @@ struct ContainerSource {
     of source: CountingSource, entriesEnd: Int64, fileByteCount: Int64?
   ) throws(KeyhaulError) {
     let block = Int64(Self.blockByteCount)
-    let needed = (entriesEnd + block - 1) / block * block + 2 * block
+    let minimumByteCount = (entriesEnd + block - 1) / block * block + 2 * block
     var remaining = Self.trailerByteCount
-    // A compressed stream is read to its end, which has a checksum. The writer of a pipe can finish its last record.
+    // A compressed stream is read to its end, which has a checksum. Reading a pipe further lets its writer finish the
+    // last record.
     while fileByteCount == nil, !source.hasEnded, source.isBounded || remaining > 0 {
       remaining -= Int64(try source.next().count)
     }
-    let found = fileByteCount ?? source.byteCount
-    guard found >= needed else {
-      throw KeyhaulError(.truncated, "the tar file ends at byte \(HumanReadable.grouped(found)) without its end marker")
+    let byteCount = fileByteCount ?? source.byteCount
+    guard byteCount >= minimumByteCount else {
+      throw KeyhaulError(
+        .truncated, "the tar file ends at byte \(HumanReadable.grouped(byteCount)) without its end marker")
     }
   }
 
-  private func readZip(_ source: FileDescriptorSource) throws(KeyhaulError) -> ContainerScanner.Found {
+  private func readZip(_ source: FileDescriptorSource) throws(KeyhaulError) -> ContainerScanner.Contents {
     guard let fileByteCount = source.fileByteCount else {
       throw KeyhaulError(
         .notStreamable,
@@ -69,16 +71,16 @@ struct ContainerSource {
     let reader = try LibArchiveReader(ZipNameRewriter(source, flaggedHeaders: directory.flaggedHeaders), reading: .zip)
     var budget = limits.decompressedByteCount(of: fileByteCount)
     while try reader.nextHeader() {
-      try readEntry(reader, into: &scanner, decompressed: &budget)
+      try readEntry(reader, into: &scanner, budget: &budget)
     }
     return try scanner.finish()
   }
 
   /// Reads an entry.
   ///
-  /// - Parameter decompressed: The remaining number of decompressed bytes, if the source does not limit them.
+  /// - Parameter budget: The remaining number of decompressed bytes, or `nil` if the source limits them.
   private func readEntry(
-    _ reader: LibArchiveReader, into scanner: inout ContainerScanner, decompressed budget: UnsafeMutablePointer<Int64>?
+    _ reader: LibArchiveReader, into scanner: inout ContainerScanner, budget: UnsafeMutablePointer<Int64>?
   ) throws(KeyhaulError) {
     guard let entry = reader.entry else { return }
     guard let name = entry.name else {

@@ -12,8 +12,9 @@ import KeychainFormats
 /// Verifies the checksums and lengths of a gzip file, which libarchive 3.6 ignores.
 ///
 /// A gzip file can have several members with their own checksums. libarchive does not report where a member ends. So
-/// each position that looks like the start of a member is tested after as many bytes as the length before it says. A
-/// false match has the correct checksum only once in four billion times.
+/// each position that looks like the start of a member is a possible boundary. The bytes before it would be the
+/// checksum and length of the preceding member, with which the decompressed bytes are compared. A false boundary
+/// matches only once in four billion times.
 ///
 /// Source: RFC 1952, sections 2.2 and 2.3.1.
 final class GzipChecksumVerifier: ByteSource {
@@ -63,14 +64,14 @@ final class GzipChecksumVerifier: ByteSource {
   /// - Parameter consumed: The position of libarchive in the stream before it returned these bytes. All compressed
   ///   bytes before it are included.
   func process(_ bytes: UnsafeRawBufferPointer, consumed: Int64) {
-    var rest = bytes[...]
-    while !rest.isEmpty {
+    var remaining = bytes[...]
+    while !remaining.isEmpty {
       endMembers()
-      let count = min(Int64(rest.count), distanceToBoundary ?? .max)
-      let part = rest.prefix(Int(count))
+      let count = min(Int64(remaining.count), distanceToBoundary ?? .max)
+      let part = remaining.prefix(Int(count))
       checksum.update(UnsafeRawBufferPointer(rebasing: part))
       byteCount += count
-      rest = rest.dropFirst(Int(count))
+      remaining = remaining.dropFirst(Int(count))
     }
     endMembers()
     if let index = pending.firstIndex(where: { $0.offset > consumed }), index > 0 { pending.removeFirst(index) }
@@ -94,16 +95,16 @@ final class GzipChecksumVerifier: ByteSource {
 
   private func findBoundaries(from start: Int) {
     var index = start
-    while let place = firstSignature(from: index) {
-      index = place + 1
-      guard place + Self.headerByteCount <= window.count else { return }
+    while let position = firstSignature(from: index) {
+      index = position + 1
+      guard position + Self.headerByteCount <= window.count else { return }
       // Method 8 is the only one, and three flags are reserved. Source: RFC 1952, section 2.3.1.
-      guard window[place + 1] == 0x8B, window[place + 2] == 8, window[place + 3] & 0xE0 == 0,
-        place >= Self.trailerByteCount
+      guard window[position + 1] == 0x8B, window[position + 2] == 8, window[position + 3] & 0xE0 == 0,
+        position >= Self.trailerByteCount
       else { continue }
-      let found = boundary(at: place)
+      let boundary = boundary(at: position)
       // An empty member does not change the state.
-      if found.byteCount != 0 || found.checksum != 0 { pending.append(found) }
+      if boundary.byteCount != 0 || boundary.checksum != 0 { pending.append(boundary) }
     }
   }
 
@@ -117,11 +118,14 @@ final class GzipChecksumVerifier: ByteSource {
 
   /// Creates a boundary.
   ///
-  /// - Parameter place: The position in the window, after at least eight bytes.
-  private func boundary(at place: Int) -> Boundary {
-    func number(_ start: Int) -> UInt32 { window[start..<start + 4].reversed().reduce(0) { $0 << 8 | UInt32($1) } }
+  /// - Parameter position: The position in the window, after at least eight bytes.
+  private func boundary(at position: Int) -> Boundary {
+    func littleEndian(at start: Int) -> UInt32 {
+      window[start..<start + 4].reversed().reduce(0) { $0 << 8 | UInt32($1) }
+    }
     return Boundary(
-      offset: windowOffset + Int64(place), checksum: number(place - 8), byteCount: number(place - 4))
+      offset: windowOffset + Int64(position), checksum: littleEndian(at: position - 8),
+      byteCount: littleEndian(at: position - 4))
   }
 
   /// Returns whether the current member matches a boundary's checksum and length. Lengths are modulo 2^32.
@@ -156,32 +160,32 @@ struct CRC32 {
   var value: UInt32 { ~register }
 
   mutating func update(_ bytes: UnsafeRawBufferPointer) {
-    let wholeCount = bytes.count & ~15
-    var (first, place) = (register, 0)
+    let alignedCount = bytes.count & ~15
+    var (first, offset) = (register, 0)
     Self.tables.withUnsafeBufferPointer { tables in
       // Two ranges in parallel, so that their table look-ups do not wait for each other.
-      while place + 2 * Self.stretch <= bytes.count {
+      while offset + 2 * Self.rangeByteCount <= bytes.count {
         var second: UInt32 = 0
-        for start in stride(from: place, to: place + Self.stretch, by: 16) {
+        for start in stride(from: offset, to: offset + Self.rangeByteCount, by: 16) {
           first = Self.after(first, bytes, start, tables)
-          second = Self.after(second, bytes, start + Self.stretch, tables)
+          second = Self.after(second, bytes, start + Self.rangeByteCount, tables)
         }
-        first = Self.afterStretchOfZeros(first) ^ second
-        place += 2 * Self.stretch
+        first = Self.afterRangeOfZeros(first) ^ second
+        offset += 2 * Self.rangeByteCount
       }
-      for start in stride(from: place, to: wholeCount, by: 16) { first = Self.after(first, bytes, start, tables) }
-      for byte in bytes[wholeCount...] { first = first >> 8 ^ tables[Int((first ^ UInt32(byte)) & 0xFF)] }
+      for start in stride(from: offset, to: alignedCount, by: 16) { first = Self.after(first, bytes, start, tables) }
+      for byte in bytes[alignedCount...] { first = first >> 8 ^ tables[Int((first ^ UInt32(byte)) & 0xFF)] }
     }
     register = first
   }
 
-  /// Returns the register after 16 more bytes.
+  /// Returns the register after 16 more bytes, from an offset.
   @inline(__always)
   private static func after(
-    _ register: UInt32, _ bytes: UnsafeRawBufferPointer, _ place: Int, _ tables: UnsafeBufferPointer<UInt32>
+    _ register: UInt32, _ bytes: UnsafeRawBufferPointer, _ offset: Int, _ tables: UnsafeBufferPointer<UInt32>
   ) -> UInt32 {
-    let first = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) ^ UInt64(register)
-    let second = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place + 8, as: UInt64.self))
+    let first = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) ^ UInt64(register)
+    let second = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
     // The previous register affects the first word only, so the look-ups of the second word do not wait.
     return remainder(of: second, 0x700, tables) ^ remainder(of: first, 0xF00, tables)
   }
@@ -199,18 +203,18 @@ struct CRC32 {
   }
 
   /// The size of the ranges that are processed in parallel, in bytes.
-  private static let stretch = 1024
+  private static let rangeByteCount = 1024
 
   /// Returns the register after a range of zero bytes. The checksum is linear, so the actual bytes can be added
   /// afterwards.
-  private static func afterStretchOfZeros(_ register: UInt32) -> UInt32 {
+  private static func afterRangeOfZeros(_ register: UInt32) -> UInt32 {
     (0..<4).reduce(0) { $0 ^ zeros[$1 << 8 | Int(register >> (8 * UInt32($1)) & 0xFF)] }
   }
 
   /// The register after a range of zero bytes, for each value of each of its four bytes.
   private static let zeros: [UInt32] = {
     let bits = (0..<32).map { bit in
-      (0..<stretch).reduce(UInt32(1) << UInt32(bit)) { value, _ in value >> 8 ^ tables[Int(value & 0xFF)] }
+      (0..<rangeByteCount).reduce(UInt32(1) << UInt32(bit)) { value, _ in value >> 8 ^ tables[Int(value & 0xFF)] }
     }
     return (0..<1024).map { index in
       (0..<8).reduce(0) { index >> $1 & 1 == 1 ? $0 ^ bits[8 * (index >> 8) + $1] : $0 }

@@ -75,8 +75,7 @@ final class LibArchiveReader {
     switch names.run({ archive_read_next_header(handle, &entry) }) {
     // Warnings concern unused fields, or an entry without a name.
     case ARCHIVE_OK, ARCHIVE_WARN:
-      // The central directory and the local header of a zip differ, so one of them was changed.
-      if isContradictory { throw failure() }
+      if isZipInconsistent { throw failure() }
       header = entry
       return true
     case ARCHIVE_EOF:
@@ -86,7 +85,8 @@ final class LibArchiveReader {
     }
   }
 
-  private var isContradictory: Bool {
+  /// Whether the central directory and the local header of a zip entry differ, so that one of them was changed.
+  private var isZipInconsistent: Bool {
     guard names == .utf8, archive_errno(handle) != 0, let text = archive_error_string(handle) else { return false }
     return String(cString: text).hasPrefix("Inconsistent ")
   }
@@ -107,10 +107,10 @@ final class LibArchiveReader {
   var modificationTime: Int64 { header.map { Int64(archive_entry_mtime($0)) } ?? 0 }
 
   private func kind(of header: OpaquePointer) -> ContainerScanner.Kind {
-    if archive_entry_hardlink(header) != nil { return .odd("a hard link") }
-    if archive_entry_symlink(header) != nil { return .odd("a symbolic link") }
-    if archive_entry_is_encrypted(header) != 0 { return .odd("encrypted by the container") }
-    if archive_entry_sparse_count(header) > 0 { return .odd("a sparse file") }
+    if archive_entry_hardlink(header) != nil { return .other("a hard link") }
+    if archive_entry_symlink(header) != nil { return .other("a symbolic link") }
+    if archive_entry_is_encrypted(header) != 0 { return .other("encrypted by the container") }
+    if archive_entry_sparse_count(header) > 0 { return .other("a sparse file") }
     return ContainerScanner.Kind(mode: UInt32(archive_entry_filetype(header)))
   }
 
@@ -160,14 +160,14 @@ final class LibArchiveReader {
     if text.hasPrefix("Zstd decompression failed: Allocation error") {
       return KeyhaulError(.unreadable, "libarchive: \(Errno.noMemory.reason)", of: .noMemory)
     }
-    return KeyhaulError(state.source.hasEnded ? .truncated : .damaged, shown(text))
+    return KeyhaulError(state.source.hasEnded ? .truncated : .damaged, messageInOurStyle(text))
   }
 
   /// Returns libarchive's message in the style of other errors. It may contain a name from the archive.
-  private func shown(_ text: String) -> String {
-    let plain = text.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 32 }
-    let isName = text.dropFirst().first?.isUppercase == true
-    return plain ? (isName ? text : text.prefix(1).lowercased() + text.dropFirst()) : quoted(text)
+  private func messageInOurStyle(_ text: String) -> String {
+    let isPlain = text.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 32 }
+    let isAcronym = text.dropFirst().first?.isUppercase == true
+    return isPlain ? (isAcronym ? text : text.prefix(1).lowercased() + text.dropFirst()) : quoted(text)
   }
 }
 

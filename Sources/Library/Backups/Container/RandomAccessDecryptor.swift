@@ -12,7 +12,7 @@ package final class RandomAccessDecryptor: Sendable {
   /// The alignment of sections for efficient reads.
   package static let blockByteCount = FileSectionDecryptor.blockSize
 
-  /// Creates the sections of a file.
+  /// Creates a decryptor of a stored file.
   ///
   /// - Parameters:
   ///   - key: The key of 32 bytes, or `nil` if the file is not encrypted.

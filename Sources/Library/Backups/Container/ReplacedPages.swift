@@ -20,8 +20,8 @@ struct ReplacedPages: Sendable {
     (starts, pageCount, pageByteCount) = (journal.pageStarts, journal.pageCount, journal.pageByteCount)
   }
 
-  /// Returns the size of the database with these pages. Pages that neither file contains are missing instead of zeros.
-  /// Otherwise, a small log could claim a large database.
+  /// Returns the size of the database with these pages. Pages that neither file contains are not counted, because a
+  /// small log could claim a large database.
   func databaseByteCount(over storedByteCount: Int) -> Int {
     min(pageCount, storedByteCount / pageByteCount + starts.count) * pageByteCount
   }
@@ -32,15 +32,15 @@ struct ReplacedPages: Sendable {
   ///   - buffer: A section of the database.
   ///   - offset: The offset of the section.
   func copy(into buffer: UnsafeMutableRawBufferPointer, from offset: Int) {
-    var place = offset
-    while place < offset + buffer.count {
-      let (page, inside) = place.quotientAndRemainder(dividingBy: pageByteCount)
-      let count = min(pageByteCount - inside, offset + buffer.count - place)
+    var position = offset
+    while position < offset + buffer.count {
+      let (page, offsetInPage) = position.quotientAndRemainder(dividingBy: pageByteCount)
+      let count = min(pageByteCount - offsetInPage, offset + buffer.count - position)
       if let start = starts[page + 1] {
-        let target = UnsafeMutableRawBufferPointer(rebasing: buffer[(place - offset)...].prefix(count))
-        bytes.withUnsafeBytes { target.copyMemory(from: .init(rebasing: $0[(start + inside)...].prefix(count))) }
+        let target = UnsafeMutableRawBufferPointer(rebasing: buffer[(position - offset)...].prefix(count))
+        bytes.withUnsafeBytes { target.copyMemory(from: .init(rebasing: $0[(start + offsetInPage)...].prefix(count))) }
       }
-      place += count
+      position += count
     }
   }
 

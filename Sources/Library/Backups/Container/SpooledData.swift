@@ -76,7 +76,7 @@ package final class SpooledData: Sendable {
   }
 }
 
-/// Collects the bytes of a stored metadata file.
+/// Collects the bytes of a stored metadata file, in memory or in a temporary file.
 package struct SpooledDataBuilder: ~Copyable {
   private let storage: ManifestStorage
   private let system: FileSystem
@@ -85,7 +85,7 @@ package struct SpooledDataBuilder: ~Copyable {
   private var file: UnlinkedTemporaryFile?
   private(set) var byteCount = 0
 
-  /// Creates a collector.
+  /// Creates a builder.
   ///
   /// - Parameter expected: The claimed size. No more than a portion of it is allocated in advance.
   package init(
@@ -154,10 +154,10 @@ final class UnlinkedTemporaryFile: Sendable {
   func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
     var done = 0
     while done < buffer.count {
-      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+      let remaining = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
       let count: Int
       do throws(Errno) {
-        count = try system.read(descriptor.raw, at: Int64(offset + done), into: rest)
+        count = try system.read(descriptor.raw, at: Int64(offset + done), into: remaining)
       } catch {
         throw KeyhaulError(.unreadable, "a temporary file: \(error.reason)", errno: error)
       }

@@ -3,8 +3,8 @@ import KeychainFormats
 
 /// The stored payloads of a backup, by stored name, with their stored sizes.
 ///
-/// The usual name of a payload is the path that the backup's layout has for it, in lower case. An unusual name has capital
-/// letters, or is the path of the other layout.
+/// The usual name of a payload is the path that the backup's layout has for it, in lower case. An unusual name has
+/// capital letters, or is the path of the other layout.
 public struct StoredPayloads: Sendable, Equatable {
   /// A payload name of 20 bytes without a heap allocation, because a large backup has half a million names.
   package struct Name: Hashable, Sendable {
@@ -23,14 +23,14 @@ public struct StoredPayloads: Sendable, Equatable {
 
     /// Creates a name from the digits' bytes.
     init?(bytes: UnsafeRawBufferPointer) {
-      guard bytes.count == 40, let high = Self.number(bytes[..<8]), let middle = Self.number(bytes[8..<24]),
-        let low = Self.number(bytes[24...])
+      guard bytes.count == 40, let high = Self.parse(bytes[..<8]), let middle = Self.parse(bytes[8..<24]),
+        let low = Self.parse(bytes[24...])
       else { return nil }
       self.init(high: high, middle: middle, low: low)
     }
 
-    /// Parses up to 16 hexadecimal digits; `nil` if another character is among them.
-    private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt64? {
+    /// Parses up to 16 hexadecimal digits, or returns `nil` if another character is among them.
+    private static func parse(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt64? {
       var number: UInt64 = 0
       for digit in digits {
         switch digit {
@@ -174,11 +174,12 @@ package struct MetadataFiles: Sendable {
   /// Whether the keychain file has an unusual name.
   package var isKeychainRenamed = false
 
+  /// The content of a small metadata file.
   package subscript(part: MetadataFile) -> [UInt8]? {
     get { small[part] }
     set { small[part] = newValue }
   }
-  /// A metadata file that may be larger than memory.
+  /// The content of a metadata file that may be too large for memory.
   package subscript(large part: MetadataFile) -> SpooledData? {
     get { large[part] }
     set { large[part] = newValue }

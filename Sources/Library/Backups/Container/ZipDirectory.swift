@@ -1,12 +1,16 @@
 import Basics
 import KeychainFormats
 
-/// Checks the central directory of a zip for entries that libarchive changes or hides: names with NUL, where it ends
-/// them, or a backslash, which it replaces; pipes and devices, which it reports as files; and an incomplete directory.
-/// Also finds names that are flagged as UTF-8, which it would convert.
+/// Checks the central directory of a zip for entries that libarchive changes or hides:
+///
+/// - names with a NUL, where libarchive ends them, or with a backslash, which it replaces;
+/// - pipes and devices, which it reports as files;
+/// - entries that are missing because the directory is incomplete.
+///
+/// Also finds names that are flagged as UTF-8, which libarchive would convert.
 ///
 /// Also compares the central directory with the header before each file. libarchive and stream readers use the name in
-/// that header. Python and Info-ZIP use that in the directory. If they differ, readers see different backups.
+/// the header. Python and Info-ZIP use the name in the directory. If they differ, readers see different backups.
 ///
 /// Source: PKWARE APPNOTE 4.3.7 (local header), 4.3.12 (central directory), 4.3.14-4.3.16 (end records), 4.4.4 (bits 3
 /// and 11), 4.5.3 (extra field of large zips), 4.6.9 (Unicode path).
@@ -31,7 +35,8 @@ struct ZipDirectory {
     let flaggedHeaders: [Int64]
   }
 
-  /// Checks both headers of each entry in one pass over the directory. Uses eight bytes of memory for each flagged name.
+  /// Checks both headers of each entry in one pass over the directory. Uses eight bytes of memory for each flagged
+  /// name.
   static func check(
     _ source: FileDescriptorSource, fileByteCount: Int64, entryLimit: Int
   ) throws(KeyhaulError) -> Findings {
@@ -61,26 +66,28 @@ struct ZipDirectory {
     // A value with all bits set means that the number is in the record for large zips. libarchive reads that record
     // whenever a locator points to it.
     if isLarge || hasLocator {
-      let (place, record) = try Self.largeEndRecord(source, tail: tail, end: end, fileByteCount: fileByteCount)
+      let (recordOffset, record) = try Self.largeEndRecord(source, tail: tail, end: end, fileByteCount: fileByteCount)
       let numbers = [24, 32, 40, 48].map { record.littleEndian(at: $0, bytes: 8) }
-      guard numbers[0] == numbers[1], numbers.allSatisfy({ $0 <= UInt64(fileByteCount) }) else { throw Self.outside }
+      guard numbers[0] == numbers[1], numbers.allSatisfy({ $0 <= UInt64(fileByteCount) }) else {
+        throw Self.outsideFile
+      }
       let large = (count: Int64(numbers[1]), size: Int64(numbers[2]), offset: Int64(numbers[3]))
       guard count == 0xFFFF || count == large.count, size == 0xFFFF_FFFF || size == large.size,
         offset == 0xFFFF_FFFF || offset == large.offset
       else { throw KeyhaulError(.damaged, "the zip's two end records do not agree") }
       (count, size, offset) = large
-      directoryLimit = place
+      directoryLimit = recordOffset
     }
     let (directoryEnd, overflow) = offset.addingReportingOverflow(size)
-    guard !overflow, directoryEnd <= directoryLimit else { throw Self.outside }
-    // If there were bytes in between, libarchive would read a different directory.
+    guard !overflow, directoryEnd <= directoryLimit else { throw Self.outsideFile }
+    // With bytes in between, libarchive would read a different directory.
     guard directoryEnd == directoryLimit else {
       throw KeyhaulError(.damaged, "the zip's directory does not end where its end record begins")
     }
     (entryCount, byteCount, start) = (count, size, offset)
   }
 
-  private static var outside: KeyhaulError {
+  private static var outsideFile: KeyhaulError {
     KeyhaulError(.damaged, "the zip's directory lies outside the file")
   }
 
@@ -89,16 +96,16 @@ struct ZipDirectory {
     var flagged: [Int64] = []
     var cursor = try Cursor(source, at: start)
     var remaining = byteCount
-    // The headers of an honest zip do not overlap. One long header for many entries would take very long to check.
-    var remainingLocal = source.fileByteCount ?? 0
+    // The headers of a valid zip do not overlap. One long header for many entries would take very long to check.
+    var remainingLocalByteCount = source.fileByteCount ?? 0
     for number in 0..<entryCount {
-      let cut = KeyhaulError(.damaged, "the zip's directory ends at entry \(number + 1) of \(entryCount)")
-      guard remaining >= Self.headerByteCount else { throw cut }
+      let cutShort = KeyhaulError(.damaged, "the zip's directory ends at entry \(number + 1) of \(entryCount)")
+      guard remaining >= Self.headerByteCount else { throw cutShort }
       let header = try cursor.read(Self.headerByteCount)
-      guard header.starts(with: [0x50, 0x4B, 1, 2]) else { throw cut }
+      guard header.starts(with: [0x50, 0x4B, 1, 2]) else { throw cutShort }
       let lengths = [28, 30, 32].map { Int(header.littleEndian(at: $0, bytes: 2)) }
       remaining -= Int64(Self.headerByteCount + lengths.reduce(0, +))
-      guard remaining >= 0 else { throw cut }
+      guard remaining >= 0 else { throw cutShort }
       let name = try cursor.read(lengths[0])
       let entry = Header(header, flagsAt: 8, name: name, extra: try cursor.read(lengths[1]))
       _ = try cursor.read(lengths[2])
@@ -110,13 +117,13 @@ struct ZipDirectory {
       }
       let offset = entry.localOffset(header.littleEndian(at: 42, bytes: 4))
       let local = try localHeader(at: offset, number: number + 1, nameByteCount: name.count)
-      remainingLocal -= Int64(Self.localHeaderByteCount + local.name.count + local.extraByteCount)
-      guard remainingLocal >= 0 else {
+      remainingLocalByteCount -= Int64(Self.localHeaderByteCount + local.name.count + local.extraByteCount)
+      guard remainingLocalByteCount >= 0 else {
         throw KeyhaulError(.hostile, "entries of the zip share the headers before their bytes")
       }
       try Self.check(local, against: entry, number: number + 1)
-      // libarchive uses the mark in the local header.
-      if local.isMarked, let offset { flagged.append(offset) }
+      // libarchive uses the flag in the local header.
+      if local.hasUTF8Flag, let offset { flagged.append(offset) }
     }
     guard remaining == 0 else {
       throw KeyhaulError(.damaged, "the zip's directory has more than the \(entryCount) entries that it claims")
@@ -150,21 +157,23 @@ struct ZipDirectory {
         "entry \(number) is named \(quoted(EntryName(bytes: entry.name))) in the zip's directory and "
           + "\(quoted(EntryName(bytes: local.name))) before its bytes")
     }
-    let others = entry.unicodeNames + local.unicodeNames
-    if let other = others.first(where: { !isSame($0, asNamed: entry.name) || $0 != others[0] }) {
+    let unicodeNames = entry.unicodeNames + local.unicodeNames
+    if let unicodeName = unicodeNames.first(where: { !isSame($0, asNamed: entry.name) || $0 != unicodeNames[0] }) {
       throw KeyhaulError(
         .hostile,
         "entry \(number) is named \(quoted(EntryName(bytes: entry.name))), and "
-          + "\(quoted(EntryName(bytes: other))) in its Unicode path")
+          + "\(quoted(EntryName(bytes: unicodeName))) in its Unicode path")
     }
-    // A program that writes a stream knows these numbers only after the content, so the local header has zeros.
-    let areLater = local.hasNumbersAfterBytes
-    let pairs = [
+    // A program that writes a stream knows the sizes and the checksum only after the content, so the local header has
+    // zeros.
+    let mayBeZero = local.hasDataDescriptor
+    let fields: [(name: String, local: UInt64, directory: UInt64)] = [
       ("compressed sizes", local.compressedByteCount, entry.compressedByteCount),
       ("sizes", local.byteCount, entry.byteCount), ("checksums", local.checksum, entry.checksum),
     ]
     let differing =
-      local.method == entry.method ? pairs.first { $0.1 != $0.2 && !(areLater && $0.1 == 0) }?.0 : "compressions"
+      local.method == entry.method
+      ? fields.first { $0.local != $0.directory && !(mayBeZero && $0.local == 0) }?.name : "compressions"
     if let differing {
       throw KeyhaulError(
         .damaged,
@@ -177,9 +186,11 @@ struct ZipDirectory {
   /// in both, because a header may use another character set.
   private static func isSame(_ unicode: [UInt8], asNamed name: [UInt8]) -> Bool {
     let separator = UInt8(ascii: "/")
-    let parts = unicode.split(separator: separator, omittingEmptySubsequences: false)
-    let others = name.split(separator: separator, omittingEmptySubsequences: false)
-    return parts.elementsEqual(others) { $0 == $1 || ($0.contains { $0 >= 0x80 } && $1.contains { $0 >= 0x80 }) }
+    let components = unicode.split(separator: separator, omittingEmptySubsequences: false)
+    let otherComponents = name.split(separator: separator, omittingEmptySubsequences: false)
+    return components.elementsEqual(otherComponents) {
+      $0 == $1 || ($0.contains { $0 >= 0x80 } && $1.contains { $0 >= 0x80 })
+    }
   }
 
   /// Bit 11 of the flags, in their upper byte: the name is UTF-8.
@@ -189,25 +200,29 @@ struct ZipDirectory {
   private struct Header {
     let name: [UInt8]
     let extraByteCount: Int
-    let isMarked: Bool
-    let hasNumbersAfterBytes: Bool
+    /// Whether the name is flagged as UTF-8.
+    let hasUTF8Flag: Bool
+    /// Whether the sizes and the checksum follow the content, as bit 3 of the flags states.
+    let hasDataDescriptor: Bool
     let method: UInt64
     let checksum: UInt64
     let compressedByteCount: UInt64
     let byteCount: UInt64
     /// The names in the Unicode path fields, even if their checksum does not match the name.
     let unicodeNames: [[UInt8]]
-    /// The remaining bytes of the large-zip field, after the two sizes.
+    /// The remaining numbers of the large-zip field, after the two sizes.
     private let largeNumbers: [UInt64]
 
-    /// - Parameter place: The position of the flags in the header.
-    init(_ header: [UInt8], flagsAt place: Int, name: [UInt8], extra: [UInt8]) {
+    /// Parses a header.
+    ///
+    /// - Parameter flags: The position of the flags in the header.
+    init(_ header: [UInt8], flagsAt flags: Int, name: [UInt8], extra: [UInt8]) {
       self.name = name
       extraByteCount = extra.count
-      isMarked = header[place + 1] & ZipDirectory.nameFlag != 0
-      hasNumbersAfterBytes = header[place] & 0x08 != 0
-      method = header.littleEndian(at: place + 2, bytes: 2)
-      checksum = header.littleEndian(at: place + 8, bytes: 4)
+      hasUTF8Flag = header[flags + 1] & ZipDirectory.nameFlag != 0
+      hasDataDescriptor = header[flags] & 0x08 != 0
+      method = header.littleEndian(at: flags + 2, bytes: 2)
+      checksum = header.littleEndian(at: flags + 8, bytes: 4)
       var (large, unicodeNames): ([UInt64], [[UInt8]]) = ([], [])
       var position = 0
       while position + 4 <= extra.count {
@@ -224,8 +239,8 @@ struct ZipDirectory {
       self.unicodeNames = unicodeNames
       // The extra field has only the numbers that do not fit in the header.
       var numbers = large[...]
-      byteCount = Self.number(header.littleEndian(at: place + 16, bytes: 4), in: &numbers)
-      compressedByteCount = Self.number(header.littleEndian(at: place + 12, bytes: 4), in: &numbers)
+      byteCount = Self.number(header.littleEndian(at: flags + 16, bytes: 4), in: &numbers)
+      compressedByteCount = Self.number(header.littleEndian(at: flags + 12, bytes: 4), in: &numbers)
       largeNumbers = Array(numbers)
     }
 
@@ -248,7 +263,7 @@ struct ZipDirectory {
     if name.contains(0) { return "its name has a NUL" }
     if name.contains(UInt8(ascii: "\\")) { return "its name has a backslash" }
     guard system == 3 || system == 19, mode & 0o170000 != 0 else { return nil }
-    if case .odd(let what) = ContainerScanner.Kind(mode: mode) { return "it is \(what)" }
+    if case .other(let description) = ContainerScanner.Kind(mode: mode) { return "it is \(description)" }
     return nil
   }
 
@@ -258,8 +273,8 @@ struct ZipDirectory {
     var offset = tail.count - endRecordByteCount
     while offset >= 0 {
       if tail[offset] == 0x50, tail[offset...].starts(with: [0x50, 0x4B, 5, 6]) {
-        let isWhole = tail.littleEndian(at: offset + 20, bytes: 2) == UInt64(tail.count - offset - endRecordByteCount)
-        return isWhole ? offset : nil
+        let isAtEnd = tail.littleEndian(at: offset + 20, bytes: 2) == UInt64(tail.count - offset - endRecordByteCount)
+        return isAtEnd ? offset : nil
       }
       offset -= 1
     }
@@ -270,7 +285,7 @@ struct ZipDirectory {
   /// to it.
   private static func largeEndRecord(
     _ source: FileDescriptorSource, tail: [UInt8], end: Int, fileByteCount: Int64
-  ) throws(KeyhaulError) -> (place: Int64, record: [UInt8]) {
+  ) throws(KeyhaulError) -> (offset: Int64, record: [UInt8]) {
     let locator = end - locatorByteCount
     guard locator >= 0, tail[locator...].starts(with: [0x50, 0x4B, 6, 7]),
       let offset = Int64(exactly: tail.littleEndian(at: locator + 8, bytes: 8)),
@@ -278,7 +293,7 @@ struct ZipDirectory {
     else { throw KeyhaulError(.damaged, "the zip's end does not say where its directory is") }
     var cursor = try Cursor(source, at: offset)
     let record = try cursor.read(largeEndRecordByteCount)
-    guard record.starts(with: [0x50, 0x4B, 6, 6]) else { throw outside }
+    guard record.starts(with: [0x50, 0x4B, 6, 6]) else { throw outsideFile }
     return (offset, record)
   }
 }
@@ -313,14 +328,14 @@ extension [UInt8] {
   }
 }
 
-/// A zip source that removes the UTF-8 marks of names, so that libarchive returns the names unchanged.
+/// A zip source that removes the UTF-8 flags of names, so that libarchive returns the names unchanged.
 ///
 /// libarchive would return a flagged name in composed form, or nothing if it cannot convert it. In both cases, the name
 /// in a copy of the zip would differ.
 final class ZipNameRewriter: ByteSource {
   private let source: FileDescriptorSource
-  /// The offsets of the bytes with the mark, in ascending order.
-  private let places: [Int64]
+  /// The offsets of the bytes with the flag, in ascending order.
+  private let flagOffsets: [Int64]
   private let copy: UnsafeMutableRawBufferPointer
 
   /// Creates a source.
@@ -328,21 +343,21 @@ final class ZipNameRewriter: ByteSource {
   /// - Parameter flagged: The offsets of the local headers with flagged names.
   init(_ source: FileDescriptorSource, flaggedHeaders flagged: [Int64]) {
     self.source = source
-    // The flags follow the signature and the version. The mark is in their second byte.
-    places = flagged.map { $0.addingReportingOverflow(7).partialValue }
+    // The flags follow the signature and the version. The UTF-8 flag is in their second byte.
+    flagOffsets = flagged.map { $0.addingReportingOverflow(7).partialValue }
     copy = .allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)
   }
 
-  /// Finds the marks, and leaves the source at its start.
+  /// Creates a source after it has found the flags in the zip.
   convenience init(_ source: FileDescriptorSource, limits: BackupLimits) throws(KeyhaulError) {
     guard let fileByteCount = source.fileByteCount else {
       throw KeyhaulError(
         .notStreamable,
         "a zip file has its directory at the end and cannot be read from a stream")
     }
-    let found = try ZipDirectory.check(source, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
+    let directory = try ZipDirectory.check(source, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
     _ = try source.seek(0, .start)
-    self.init(source, flaggedHeaders: found.flaggedHeaders)
+    self.init(source, flaggedHeaders: directory.flaggedHeaders)
   }
 
   deinit { copy.deallocate() }
@@ -352,11 +367,11 @@ final class ZipNameRewriter: ByteSource {
   func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
     let bytes = try source.next()
     let start = source.position - Int64(bytes.count)
-    var index = firstPlace(from: start)
-    guard index < places.count, places[index] < source.position else { return bytes }
+    var index = firstFlag(from: start)
+    guard index < flagOffsets.count, flagOffsets[index] < source.position else { return bytes }
     copy.copyMemory(from: bytes)
-    while index < places.count, places[index] < source.position {
-      copy[Int(places[index] - start)] &= ~ZipDirectory.nameFlag
+    while index < flagOffsets.count, flagOffsets[index] < source.position {
+      copy[Int(flagOffsets[index] - start)] &= ~ZipDirectory.nameFlag
       index += 1
     }
     return UnsafeRawBufferPointer(rebasing: copy[..<bytes.count])
@@ -369,11 +384,11 @@ final class ZipNameRewriter: ByteSource {
   }
 
   /// Returns the index of the first offset that is not before the given one.
-  private func firstPlace(from offset: Int64) -> Int {
-    var (low, high) = (0, places.count)
+  private func firstFlag(from offset: Int64) -> Int {
+    var (low, high) = (0, flagOffsets.count)
     while low < high {
       let middle = (low + high) / 2
-      if places[middle] < offset { low = middle + 1 } else { high = middle }
+      if flagOffsets[middle] < offset { low = middle + 1 } else { high = middle }
     }
     return low
   }

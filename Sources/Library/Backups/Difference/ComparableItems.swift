@@ -4,35 +4,42 @@ import KeychainRules
 
 /// Two lists of items, split into items that can be compared and items that are encrypted on either side.
 struct ComparableItems {
-  /// The decrypted items that do not correspond to an encrypted item of the other list.
+  /// The decrypted items of the first list that do not correspond to an encrypted item of the second.
   private(set) var first: [KeychainEntry] = []
+  /// The decrypted items of the second list that do not correspond to an encrypted item of the first.
   private(set) var second: [KeychainEntry] = []
-  /// The encrypted items without a known counterpart in the other list.
+  /// The encrypted items of the first list without a known counterpart in the second.
   private(set) var encryptedInFirst: [KeychainEntry] = []
+  /// The encrypted items of the second list without a known counterpart in the first.
   private(set) var encryptedInSecond: [KeychainEntry] = []
   private(set) var counts = KeychainDifference.UndecryptedCounts()
   /// Whether both lists share a persistent reference, as two backups of a device do. Then items with different
   /// references are different items.
   private let sharesReferences: Bool
 
-  /// Removes encrypted items: those with identical bytes in both lists, those with the same reference, and the rest.
-  init(_ all: [KeychainEntry], _ others: [KeychainEntry]) {
-    guard all.contains(where: \.isEncrypted) || others.contains(where: \.isEncrypted) else {
-      (first, second, sharesReferences) = (all, others, false)
+  /// Separates the items that cannot be compared: encrypted items with identical bytes in both lists, encrypted items
+  /// with the same reference in both lists, and other encrypted items.
+  init(_ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]) {
+    guard firstItems.contains(where: \.isEncrypted) || secondItems.contains(where: \.isEncrypted) else {
+      (first, second, sharesReferences) = (firstItems, secondItems, false)
       return
     }
-    let (named, alsoNamed) = (Self.byReference(all), Self.byReference(others))
-    sharesReferences = named.keys.contains { alsoNamed[$0] != nil }
-    let alike = Self.itemsWithEqualBytes(all, others)
-    counts.identicalCount = alike.first.count
-    counts.identicalDamagedCount = all.count { alike.first.contains($0.position) && $0.isDamaged }
-    let one = alike.first.isEmpty ? all : all.filter { !alike.first.contains($0.position) }
-    let other = alike.first.isEmpty ? others : others.filter { !alike.second.contains($0.position) }
-    let inSecond = alike.first.isEmpty ? alsoNamed : Self.byReference(other)
+    let references = (first: Self.indicesByReference(firstItems), second: Self.indicesByReference(secondItems))
+    sharesReferences = references.first.keys.contains { references.second[$0] != nil }
+    let identical = Self.itemsWithEqualBytes(firstItems, secondItems)
+    counts.identicalCount = identical.first.count
+    counts.identicalDamagedCount = firstItems.count { identical.first.contains($0.position) && $0.isDamaged }
+    let different = (
+      first: firstItems.filter { !identical.first.contains($0.position) },
+      second: secondItems.filter { !identical.second.contains($0.position) }
+    )
+    let hasIdentical = !identical.first.isEmpty
+    let firstIndices = hasIdentical ? Self.indicesByReference(different.first) : references.first
+    let secondIndices = hasIdentical ? Self.indicesByReference(different.second) : references.second
     var partners: (first: Set<Int>, second: Set<Int>) = ([], [])
-    for (reference, place) in alike.first.isEmpty ? named : Self.byReference(one) {
-      guard let partner = inSecond[reference].map({ other[$0] }) else { continue }
-      let item = one[place]
+    for (reference, index) in firstIndices {
+      guard let secondIndex = secondIndices[reference] else { continue }
+      let (item, partner) = (different.first[index], different.second[secondIndex])
       guard item.isEncrypted || partner.isEncrypted else { continue }
       counts.inBoth += 1
       if !item.isEncrypted { counts.decryptedOnlyInFirst += 1 }
@@ -41,8 +48,8 @@ struct ComparableItems {
       partners.first.insert(item.position)
       partners.second.insert(partner.position)
     }
-    (first, encryptedInFirst) = Self.parted(one, without: partners.first)
-    (second, encryptedInSecond) = Self.parted(other, without: partners.second)
+    (first, encryptedInFirst) = Self.separated(different.first, without: partners.first)
+    (second, encryptedInSecond) = Self.separated(different.second, without: partners.second)
     counts.onlyInFirst = encryptedInFirst.count
     counts.onlyInSecond = encryptedInSecond.count
     counts.damaged += (encryptedInFirst + encryptedInSecond).count(where: \.isDamaged)
@@ -52,27 +59,28 @@ struct ComparableItems {
   /// Returns the positions of items that are encrypted at least in one list and have identical bytes in both, paired in
   /// their order.
   private static func itemsWithEqualBytes(
-    _ one: [KeychainEntry], _ other: [KeychainEntry]
+    _ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]
   ) -> (first: Set<Int>, second: Set<Int>) {
-    let sealed = Set((one + other).lazy.filter(\.isEncrypted).compactMap { Stored($0) })
-    guard !sealed.isEmpty else { return ([], []) }
-    var candidates: [Stored: [KeychainEntry]] = [:]
-    for item in other.reversed() {
-      if let stored = Stored(item), sealed.contains(stored) { candidates[stored, default: []].append(item) }
+    let encrypted = Set((firstItems + secondItems).lazy.filter(\.isEncrypted).compactMap { StoredBytes($0) })
+    guard !encrypted.isEmpty else { return ([], []) }
+    var candidates: [StoredBytes: [KeychainEntry]] = [:]
+    for item in secondItems.reversed() {
+      if let bytes = StoredBytes(item), encrypted.contains(bytes) { candidates[bytes, default: []].append(item) }
     }
-    var alike: (first: Set<Int>, second: Set<Int>) = ([], [])
-    for item in one {
-      guard let stored = Stored(item), let partner = candidates[stored]?.last, item.isEqualEncrypted(partner) else {
+    var identical: (first: Set<Int>, second: Set<Int>) = ([], [])
+    for item in firstItems {
+      guard let bytes = StoredBytes(item), let partner = candidates[bytes]?.last, item.isEqualEncrypted(partner) else {
         continue
       }
-      candidates[stored]?.removeLast()
-      alike.first.insert(item.position)
-      alike.second.insert(partner.position)
+      candidates[bytes]?.removeLast()
+      identical.first.insert(item.position)
+      identical.second.insert(partner.position)
     }
-    return alike
+    return identical
   }
 
-  private struct Stored: Hashable {
+  /// The kind and the digest of an item's data in a backup.
+  private struct StoredBytes: Hashable {
     let kind: ItemKind
     let fingerprint: ItemFingerprint
 
@@ -83,20 +91,21 @@ struct ComparableItems {
     }
   }
 
-  private static func parted(
+  /// Returns the decrypted and the encrypted items, without those at the given positions.
+  private static func separated(
     _ items: [KeychainEntry], without partners: Set<Int>
-  ) -> (open: [KeychainEntry], sealed: [KeychainEntry]) {
-    let left = items.filter { !partners.contains($0.position) }
-    return (left.filter { !$0.isEncrypted }, left.filter(\.isEncrypted))
+  ) -> (decrypted: [KeychainEntry], encrypted: [KeychainEntry]) {
+    let unpaired = items.filter { !partners.contains($0.position) }
+    return (unpaired.filter { !$0.isEncrypted }, unpaired.filter(\.isEncrypted))
   }
 
-  /// Returns the positions of items by the UUID of their reference, if only one item has it.
-  private static func byReference(_ items: [KeychainEntry]) -> [PersistentReference: Int] {
+  /// Returns the indices of items by the UUID of their reference, if only one item has it.
+  private static func indicesByReference(_ items: [KeychainEntry]) -> [PersistentReference: Int] {
     var result: [PersistentReference: Int] = [:]
     var ambiguous: Set<PersistentReference> = []
-    for (place, item) in items.enumerated() {
+    for (index, item) in items.enumerated() {
       guard let reference = item.uuidReference else { continue }
-      if result.updateValue(place, forKey: reference) != nil { ambiguous.insert(reference) }
+      if result.updateValue(index, forKey: reference) != nil { ambiguous.insert(reference) }
     }
     for reference in ambiguous { result[reference] = nil }
     return result
@@ -119,44 +128,47 @@ struct ComparableItems {
 
   /// Returns the maximum number of undecided items that may be pairs. The items of a pair have the same kind and class,
   /// only one of them is decrypted, and their references do not differ.
-  func possiblePairs(_ one: [KeychainEntry], _ other: [KeychainEntry]) -> Int {
-    let inSecond = Dictionary(grouping: other, by: ComparisonKey.init)
-    return Dictionary(grouping: one, by: ComparisonKey.init).reduce(0) { sum, group in
-      sum + maximumPairCount(group.value, inSecond[group.key] ?? [])
+  func possiblePairs(_ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]) -> Int {
+    let secondGroups = Dictionary(grouping: secondItems, by: ComparisonKey.init)
+    return Dictionary(grouping: firstItems, by: ComparisonKey.init).reduce(0) { sum, group in
+      sum + maximumPairCount(group.value, secondGroups[group.key] ?? [])
     }
   }
 
   /// Returns the maximum number of pairs. There are four groups of items, by whether an item is decrypted and whether
   /// it has a reference, which determine the possible partners. By König's theorem, the maximum number of pairs equals
   /// the minimum number of items that cover all pairs.
-  private func maximumPairCount(_ one: [KeychainEntry], _ other: [KeychainEntry]) -> Int {
-    let sorts = [(false, false), (false, true), (true, false), (true, true)]
-    func counts(_ items: [KeychainEntry]) -> [Int] {
-      sorts.map { sort in items.count { (!$0.isEncrypted, $0.uuidReference != nil) == sort } }
+  private func maximumPairCount(_ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]) -> Int {
+    let groups: [(isDecrypted: Bool, hasReference: Bool)] = [
+      (false, false), (false, true), (true, false), (true, true),
+    ]
+    func itemCounts(_ items: [KeychainEntry]) -> [Int] {
+      groups.map { group in items.count { (!$0.isEncrypted, $0.uuidReference != nil) == group } }
     }
-    let (first, second) = (counts(one), counts(other))
-    func couldMatch(_ left: Int, _ right: Int) -> Bool {
-      !(sorts[left].0 && sorts[right].0) && !(sharesReferences && sorts[left].1 && sorts[right].1)
+    let (firstCounts, secondCounts) = (itemCounts(firstItems), itemCounts(secondItems))
+    func canMatch(_ left: Int, _ right: Int) -> Bool {
+      !(groups[left].isDecrypted && groups[right].isDecrypted)
+        && !(sharesReferences && groups[left].hasReference && groups[right].hasReference)
     }
-    return (0..<16).map { chosen in
-      let rest = sorts.indices.filter { chosen & (1 << $0) == 0 }
-      let touched = sorts.indices.filter { right in rest.contains { couldMatch($0, right) } }
-      return sorts.indices.filter { !rest.contains($0) }.reduce(0) { $0 + first[$1] }
-        + touched.reduce(0) { $0 + second[$1] }
+    // Each of the 16 covers consists of some groups of the first list, and of the partners of its other groups.
+    return (0..<16).map { cover in
+      let uncovered = groups.indices.filter { cover & (1 << $0) == 0 }
+      let partners = groups.indices.filter { right in uncovered.contains { canMatch($0, right) } }
+      return groups.indices.filter { !uncovered.contains($0) }.reduce(0) { $0 + firstCounts[$1] }
+        + partners.reduce(0) { $0 + secondCounts[$1] }
     }.min() ?? 0
   }
 
   /// Splits the decrypted items of one list into those that are certainly missing in the other and those that may be
   /// among its encrypted items, which have the same kind and class.
   func split(
-    _ alone: [KeychainEntry], amongEncrypted encrypted: [KeychainEntry]
+    _ unmatched: [KeychainEntry], amongEncrypted encrypted: [KeychainEntry]
   ) -> (certain: [KeychainEntry], possible: [KeychainEntry]) {
-    let all = Set(encrypted.map { ComparisonKey(kind: $0.kind, protection: $0.protection) })
-    let nameless = Set(
-      encrypted.filter { $0.uuidReference == nil }.map { ComparisonKey(kind: $0.kind, protection: $0.protection) })
+    let allKeys = Set(encrypted.map { ComparisonKey($0) })
+    let keysWithoutReference = Set(encrypted.filter { $0.uuidReference == nil }.map { ComparisonKey($0) })
     var (certain, possible): ([KeychainEntry], [KeychainEntry]) = ([], [])
-    for item in alone {
-      let candidates = sharesReferences && item.uuidReference != nil ? nameless : all
+    for item in unmatched {
+      let candidates = sharesReferences && item.uuidReference != nil ? keysWithoutReference : allKeys
       let isPossible = [item.protection, nil].contains { protection in
         candidates.contains(ComparisonKey(kind: item.kind, protection: protection))
       }

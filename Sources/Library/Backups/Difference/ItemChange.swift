@@ -64,9 +64,9 @@ package struct ItemChange: Sendable, Equatable {
   ) -> [AttributeCode] {
     if haveEqualAttributes(old, new) { return [] }
     let hasWholeSeconds = oldScope.hasWholeSeconds || newScope.hasWholeSeconds
-    let known = AttributeTable.definitions(of: new.kind).map(\.code)
-    let others = Set(old.attributes.keys).union(new.attributes.keys).subtracting(known).sorted()
-    return (known + others).filter { code in
+    let definedCodes = AttributeTable.definitions(of: new.kind).map(\.code)
+    let others = Set(old.attributes.keys).union(new.attributes.keys).subtracting(definedCodes).sorted()
+    return (definedCodes + others).filter { code in
       guard !bookkeeping.contains(code), oldScope.includes(code), newScope.includes(code) else { return false }
       let (old, new) = (value(of: code, in: old), value(of: code, in: new))
       return !(hasWholeSeconds && isSameSecond(old, new)) && !isSame(old, new)
@@ -78,9 +78,9 @@ package struct ItemChange: Sendable, Equatable {
   private static func haveEqualAttributes(_ old: KeychainItem, _ new: KeychainItem) -> Bool {
     if old.hasSamePackedContent(as: new) { return true }
     return old.kind == new.kind && old.attributes.keys == new.attributes.keys
-      && old.attributes.indices.allSatisfy { place in
-        let (code, value) = old.attributes[place]
-        return isIdentical(value, new.attributes[place].value) || bookkeeping.contains(code)
+      && old.attributes.indices.allSatisfy { index in
+        let (code, value) = old.attributes[index]
+        return isIdentical(value, new.attributes[index].value) || bookkeeping.contains(code)
       }
   }
 
@@ -123,7 +123,7 @@ package struct ItemChange: Sendable, Equatable {
       switch (old.secrets[code], new.secrets[code]) {
       case (let old?, let new?): old.constantTimeEquals(new)
       // An item with empty data is read like one without data.
-      case (let only?, nil), (nil, let only?): only.isEmpty
+      case (let secret?, nil), (nil, let secret?): secret.isEmpty
       case (nil, nil): true
       }
     }

@@ -6,13 +6,13 @@ import KeychainRules
 /// The difference between two lists of keychain items. Contains names and dates, but no secrets.
 public struct KeychainDifference: Sendable {
   /// The items of the second list only, in its order.
-  package let added: [Side]
+  package let added: [UnmatchedItem]
   /// The items of both lists that differ, in the second list's order.
   package let changed: [ItemChange]
   /// The items of the first list only, in its order.
-  package let removed: [Side]
+  package let removed: [UnmatchedItem]
   /// The number of items that are equal in both lists: decrypted items by their content, encrypted ones by their bytes
-  /// (`UndecryptedCounts.alike`).
+  /// (`UndecryptedCounts.identicalCount`).
   package let sameCount: Int
   /// The number of items that were compared without their secrets, because at least one list does not contain them.
   package let uncomparedSecretCount: Int
@@ -20,12 +20,12 @@ public struct KeychainDifference: Sendable {
   package let undecrypted: UndecryptedCounts
   /// Decrypted items of the first list that may be among the encrypted items of the second, in the first list's order.
   /// It is unknown whether they are missing or equal.
-  package let possiblyInSecond: [Side]
+  package let possiblyInSecond: [UnmatchedItem]
   /// Decrypted items of the second list that may be among the encrypted items of the first.
-  package let possiblyInFirst: [Side]
+  package let possiblyInFirst: [UnmatchedItem]
 
   /// An item that is, or seems to be, only in one list.
-  package struct Side: Sendable, Equatable {
+  package struct UnmatchedItem: Sendable, Equatable {
     /// The item's position in its list.
     package let index: Int
     /// The item's names.
@@ -47,11 +47,11 @@ public struct KeychainDifference: Sendable {
     }
   }
 
-  /// The counts of encrypted items. The contents of those with different bytes are unknown, so they count neither as
-  /// equal nor as changed.
+  /// The counts of encrypted items. Items with different bytes count neither as equal nor as changed, because their
+  /// content is unknown.
   package struct UndecryptedCounts: Sendable, Equatable {
     /// Items with identical bytes in both lists that are encrypted in at least one, as in two copies of a backup. They
-    /// are equal. Only the next count includes them as well.
+    /// are equal. Of the other counts, only `identicalDamagedCount` includes them.
     package var identicalCount = 0
     /// Items with identical bytes that are damaged in both lists.
     package var identicalDamagedCount = 0
@@ -67,7 +67,7 @@ public struct KeychainDifference: Sendable {
     package var onlyInSecond = 0
     /// The maximum number of encrypted items of both lists that may be the same, by kind and class.
     package var possiblePairs = 0
-    /// Damaged items with different bytes, which are not merely bound to a device.
+    /// Items with different bytes that are damaged, not only bound to a device.
     package var damaged = 0
 
     /// The minimum number of distinct encrypted items.
@@ -80,8 +80,8 @@ public struct KeychainDifference: Sendable {
   /// item that may be in both lists counts once.
   package let unknownCount: Int
 
-  /// Whether no difference is known. More undecided items than possible encrypted counterparts are a difference,
-  /// although it is unknown in which items.
+  /// Whether no difference is known. If there are more undecided items than possible encrypted counterparts, the lists
+  /// differ, although it is unknown in which items.
   public var isEmpty: Bool {
     added.isEmpty && changed.isEmpty && removed.isEmpty && possiblyInSecond.count <= undecrypted.onlyInSecond
       && possiblyInFirst.count <= undecrypted.onlyInFirst
@@ -120,16 +120,19 @@ public struct KeychainDifference: Sendable {
     let (new, possiblyInFirst) = comparable.split(added, amongEncrypted: comparable.encryptedInFirst)
     let (gone, possiblyInSecond) = comparable.split(removed, amongEncrypted: comparable.encryptedInSecond)
     let disambiguators = Self.disambiguators(among: new + gone)
-    self.added = zip(new, disambiguators).map { Side($0, disambiguators: $1) }
-    self.removed = zip(gone, disambiguators.dropFirst(new.count)).map { Side($0, disambiguators: $1) }
-    self.possiblyInSecond = possiblyInSecond.map { Side($0) }
-    self.possiblyInFirst = possiblyInFirst.map { Side($0) }
+    self.added = zip(new, disambiguators).map { UnmatchedItem($0, disambiguators: $1) }
+    self.removed = zip(gone, disambiguators.dropFirst(new.count)).map { UnmatchedItem($0, disambiguators: $1) }
+    self.possiblyInSecond = possiblyInSecond.map { UnmatchedItem($0) }
+    self.possiblyInFirst = possiblyInFirst.map { UnmatchedItem($0) }
     self.changed = changed
     self.sameCount = sameCount + comparable.counts.identicalCount
     self.uncomparedSecretCount = uncomparedSecretCount
     undecrypted = comparable.counts
-    let (one, other) = (comparable.encryptedInFirst + possiblyInSecond, comparable.encryptedInSecond + possiblyInFirst)
-    unknownCount = undecrypted.inBoth + one.count + other.count - comparable.possiblePairs(one, other)
+    let undecidedInFirst = comparable.encryptedInFirst + possiblyInSecond
+    let undecidedInSecond = comparable.encryptedInSecond + possiblyInFirst
+    unknownCount =
+      undecrypted.inBoth + undecidedInFirst.count + undecidedInSecond.count
+      - comparable.possiblePairs(undecidedInFirst, undecidedInSecond)
   }
 
   /// The positions of decrypted items by the key that a restore uses, so that both agree on which items correspond.
@@ -184,7 +187,7 @@ public struct KeychainDifference: Sendable {
 
 extension KeychainDifference {
   /// The visible names of an item.
-  private struct Reading: Hashable {
+  private struct VisibleNames: Hashable {
     let kind: ItemKind
     let names: [String]
   }
@@ -203,8 +206,8 @@ extension KeychainDifference {
     among items: Items
   ) -> [[String]] where Items.Element == (identity: ItemDescriptor, item: KeychainItem?), Items.Index == Int {
     var result = [[String]](repeating: [], count: items.count)
-    for (reading, positions) in readAlike(items) {
-      for definition in AttributeTable.definitions(of: reading.kind) where definition.flags.contains(.primaryKey) {
+    for (visibleNames, positions) in positionsByRepeatedNames(items) {
+      for definition in AttributeTable.definitions(of: visibleNames.kind) where definition.flags.contains(.primaryKey) {
         let values = positions.map { position in
           items[position].item.flatMap { ItemChange.value(of: definition.code, in: $0) }
         }
@@ -216,21 +219,23 @@ extension KeychainDifference {
   }
 
   /// Returns the positions of items with the same visible names, by these names. Unique names are not kept.
-  private static func readAlike<Items: RandomAccessCollection>(
+  private static func positionsByRepeatedNames<Items: RandomAccessCollection>(
     _ items: Items
-  ) -> [Reading: [Int]] where Items.Element == (identity: ItemDescriptor, item: KeychainItem?), Items.Index == Int {
-    func reading(_ position: Int) -> Reading {
+  ) -> [VisibleNames: [Int]]
+  where Items.Element == (identity: ItemDescriptor, item: KeychainItem?), Items.Index == Int {
+    func visibleNames(_ position: Int) -> VisibleNames {
       let identity = items[position].identity
-      return Reading(kind: identity.kind, names: identity.names)
+      return VisibleNames(kind: identity.kind, names: identity.names)
     }
-    let hashes = items.indices.map { reading($0).hashValue }
+    let hashes = items.indices.map { visibleNames($0).hashValue }
     let sorted = hashes.sorted()
     let repeated = Set(zip(sorted, sorted.dropFirst()).lazy.filter { $0 == $1 }.map(\.0))
     guard !repeated.isEmpty else { return [:] }
     let candidates = items.indices.filter { repeated.contains(hashes[$0]) }
-    return Dictionary(grouping: candidates, by: reading).filter { $0.value.count > 1 }
+    return Dictionary(grouping: candidates, by: visibleNames).filter { $0.value.count > 1 }
   }
 
+  /// Returns a phrase such as "port 8443" for each value of an attribute.
   private static func phrases(_ definition: AttributeDefinition, _ values: [PropertyValue?]) -> [String] {
     if definition.code == .synchronizable {
       return values.map { $0 == .integer(1) ? "synced" : "not synced" }
@@ -239,7 +244,7 @@ extension KeychainDifference {
       if case .date(let date) = value { return Timestamp.text(of: date) }
       return ItemDescriptor.text(value) ?? ""
     }
-    // Two Unicode spellings of a text look the same, so they are compared by their bytes.
+    // Two Unicode spellings of a text look the same, so their bytes are shown.
     let hasSameDescription = Set(texts).count == 1
     return texts.map { text in
       if text.isEmpty || text == "0" { return "no \(definition.displayName)" }

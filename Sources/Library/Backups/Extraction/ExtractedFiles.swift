@@ -119,7 +119,7 @@ package enum ExtractedFilesTable {
   }
 }
 
-/// Finishes the directories of a tree after their content: sets their times and permissions, and syncs them.
+/// Finishes the directories of a tree after their content is written: sets their times and permissions, and syncs them.
 struct ExtractedDirectories {
   private let job: ExtractionJob
 
@@ -128,13 +128,13 @@ struct ExtractedDirectories {
   /// Finishes the directories, children first, because a change in a directory changes its time.
   func finish() throws(KeyhaulError) {
     let reader = try job.list.reader()
-    for number in job.plan.directories.indices.dropFirst().reversed() {
-      let directory = job.plan.directories[number]
+    for index in job.plan.directories.indices.dropFirst().reversed() {
+      let directory = job.plan.directories[index]
       let file = try directory.location.flatMap { (location) throws(KeyhaulError) in try reader.file(at: location) }
       // A directory with an unreadable record still contains files.
       let record = (try? file?.record()).flatMap(\.self)
       do throws(Errno) {
-        try finish(number, record)
+        try finish(index, record)
       } catch {
         throw job.folder.explain(error)
       }
@@ -146,12 +146,13 @@ struct ExtractedDirectories {
     }
   }
 
-  private func finish(_ number: Int, _ record: FileRecord?) throws(Errno) {
+  private func finish(_ index: Int, _ record: FileRecord?) throws(Errno) {
     let (folder, system) = (job.folder, job.folder.system)
-    let handle = try folder.openDirectory(ExtractionPaths.names(of: number, in: job.plan.directories))
+    let handle = try folder.openDirectory(ExtractionPaths.names(of: index, in: job.plan.directories))
     if let record {
-      // Only the owner can access a domain's directory, and thus its content with any permissions.
-      let isDomain = job.plan.directories[number].parent == 0
+      // Only the owner can access a domain's directory. This protects its content, whatever permissions the content
+      // has.
+      let isDomain = job.plan.directories[index].parent == 0
       try system.setPermissions(isDomain ? 0o700 : record.mode & 0o777 | 0o700, of: handle.descriptor)
       try system.setModificationTime(record.lastModified, of: handle.descriptor)
     }

@@ -30,19 +30,20 @@ struct ExtractedRecord {
   /// The domain and path in the backup.
   var originalPath: String { "\(domain ?? "")/\(relativePath ?? "")" }
 
-  private var domain: String? { file.domain.map(Self.limited) }
-  private var relativePath: String? { file.relativePath.map(Self.limited) }
+  private var domain: String? { file.domain.map(Self.truncated) }
+  private var relativePath: String? { file.relativePath.map(Self.truncated) }
 
   /// Truncates a name that is longer than any valid one.
-  private static func limited(_ name: String) -> String {
-    let most = ExtractionPaths.maximumPathByteCount
-    return name.utf8.count <= most ? name : String(decoding: name.utf8.prefix(most), as: UTF8.self) + "..."
+  private static func truncated(_ name: String) -> String {
+    let limit = ExtractionPaths.maximumPathByteCount
+    return name.utf8.count <= limit ? name : String(decoding: name.utf8.prefix(limit), as: UTF8.self) + "..."
   }
 
+  /// The line as JSON.
   var line: JSONValue {
     var fields: [(String, JSONValue)] = [
       ("path", .text(path)), ("domain", .text(domain)), ("relative_path", .text(relativePath)),
-      ("kind", .string(file.kind.word)), ("file_id", .string(file.fileIdentifier)),
+      ("kind", .string(file.kind.identifier)), ("file_id", .string(file.fileIdentifier)),
     ]
     switch outcome {
     case .written(let content): fields += content.fields
@@ -118,7 +119,8 @@ struct ExtractedContent: Equatable, Sendable {
 }
 
 extension ListedFile.Kind {
-  fileprivate var word: String {
+  /// The identifier in the manifest.
+  fileprivate var identifier: String {
     switch self {
     case .file: "file"
     case .directory: "directory"

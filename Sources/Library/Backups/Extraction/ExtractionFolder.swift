@@ -2,18 +2,19 @@ import Basics
 import KeychainFormats
 import SystemPackage
 
-/// The target folder, which must be empty, new, or of an earlier run.
+/// The target folder of an extraction. It must be new, empty, or the target of an earlier run.
 ///
 /// During a run, it contains `.keyhaul-part` with the current files and a journal of the finished ones. The manifest is
 /// renamed last.
 final class ExtractionFolder: Sendable {
-  /// The name of the manifest, which has a JSON header for the backup, then a line of JSON for each entry.
+  /// The name of the manifest. Its first line is a JSON header for the backup, and each other line is the JSON of an
+  /// entry.
   package static let manifestName = "keyhaul-files.jsonl"
   static let tableName = "keyhaul-files.csv"
   static let stagingName = ".keyhaul-part"
   static let ownNames = [manifestName, tableName, stagingName]
   /// The name of the journal of earlier runs, in the staging directory.
-  static let knownName = "known.jsonl"
+  static let priorJournalName = "known.jsonl"
   /// The name of the incomplete manifest, in the staging directory.
   static let journalName = "files.jsonl"
   static let format = "exported-files/1"
@@ -22,7 +23,7 @@ final class ExtractionFolder: Sendable {
   package enum FolderState: Sendable {
     case nothing, empty
     /// A folder of an earlier run with the same backup and selection.
-    case ours
+    case resumable
   }
 
   let root: DirectoryHandle
@@ -30,7 +31,7 @@ final class ExtractionFolder: Sendable {
   let system: FileSystem
   private let path: String
   /// The lock against other runs, or `nil` if the file system does not support locks.
-  private let hold: FileLock?
+  private let lock: FileLock?
 
   /// Returns the state of a path without changing anything.
   ///
@@ -47,17 +48,19 @@ final class ExtractionFolder: Sendable {
       if names.isEmpty { return .empty }
       let lines = try headers(in: directory, system)
       guard let first = lines.first else {
-        // A run that ended before it wrote a line.
+        // An earlier run ended before it wrote a line.
         if names.allSatisfy({ $0.text == stagingName }) { return .empty }
         throw .directoryNotEmpty
       }
       guard first == header else { throw .fileExists }
-      return .ours
+      return .resumable
     } catch {
       throw failure(error, path)
     }
   }
 
+  /// Returns the error for a folder. Our own functions report unsuitable folders as `directoryNotEmpty` and
+  /// `fileExists`.
   private static func failure(_ error: Errno, _ path: String) -> KeyhaulError {
     switch error {
     case .directoryNotEmpty: KeyhaulError(.occupied, "\(UntrustedText.quoted(path)) contains other files")
@@ -75,14 +78,14 @@ final class ExtractionFolder: Sendable {
   private static func headers(
     in directory: borrowing OwnedFileDescriptor, _ system: FileSystem
   ) throws(Errno) -> [JSONValue] {
-    var found: [JSONValue] = []
-    if let header = try header(of: manifestName, in: directory, system) { found.append(header) }
-    guard try system.status(of: stagingName.systemName, in: directory)?.kind == .directory else { return found }
+    var headers: [JSONValue] = []
+    if let header = try header(of: manifestName, in: directory, system) { headers.append(header) }
+    guard try system.status(of: stagingName.systemName, in: directory)?.kind == .directory else { return headers }
     let staging = try system.openDirectory(stagingName.systemName, in: directory)
-    for name in [knownName, journalName] {
-      if let header = try header(of: name, in: staging, system) { found.append(header) }
+    for name in [priorJournalName, journalName] {
+      if let header = try header(of: name, in: staging, system) { headers.append(header) }
     }
-    return found
+    return headers
   }
 
   private static func header(
@@ -106,12 +109,13 @@ final class ExtractionFolder: Sendable {
     do throws(Errno) {
       if state == .nothing { try system.makeDirectories(path) }
       let directory = try system.openDirectory(path)
-      let inner = try system.openOrMakeDirectory(Self.stagingName, in: directory)
-      hold = try Self.lock(inner, system)
-      for name in try system.names(in: inner) where ![Self.knownName, Self.journalName].contains(name.text) {
-        try system.removeTree(name, in: inner)
+      let stagingDirectory = try system.openOrMakeDirectory(Self.stagingName, in: directory)
+      lock = try Self.lock(stagingDirectory, system)
+      for name in try system.names(in: stagingDirectory)
+      where ![Self.priorJournalName, Self.journalName].contains(name.text) {
+        try system.removeTree(name, in: stagingDirectory)
       }
-      staging = DirectoryHandle(inner)
+      staging = DirectoryHandle(stagingDirectory)
       root = DirectoryHandle(directory)
     } catch {
       throw Self.failure(error, path)
@@ -134,12 +138,13 @@ final class ExtractionFolder: Sendable {
 
   /// Releases the lock. Finished worker threads may still hold a reference to the folder.
   func release() {
-    switch hold {
+    switch lock {
     case .some(let lock): lock.release()
     case nil: break
     }
   }
 
+  /// Adds the path to a system error.
   func explain(_ error: Errno) -> KeyhaulError { Self.failure(error, path) }
 
   /// Opens a directory of the tree without following links.

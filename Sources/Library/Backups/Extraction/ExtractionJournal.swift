@@ -15,17 +15,18 @@ final class ExtractionJournal: Sendable {
   private static let batchPatience = Duration.milliseconds(500)
   private static let reportInterval = DispatchTimeInterval.milliseconds(50)
 
-  private typealias Done = (record: ExtractedRecord, wasKept: Bool)
+  private typealias Extracted = (record: ExtractedRecord, wasKept: Bool)
 
   private struct State: ~Copyable {
     var file: OwnedFileDescriptor?
     var byteCount: Int64
     var nextIndex = 0
-    var written = 0
+    /// The number of entries in the manifest, and thus the position of the next one.
+    var writtenCount = 0
     /// Finished entries whose files may not be synced.
-    var unsynced: [Int: Done] = [:]
+    var unsynced: [Int: Extracted] = [:]
     /// Entries with synced files that wait for earlier entries.
-    var waiting: [Int: Done] = [:]
+    var waiting: [Int: Extracted] = [:]
     var result = ExtractedFiles()
     var failure: KeyhaulError?
 
@@ -39,10 +40,10 @@ final class ExtractionJournal: Sendable {
   private let system: FileSystem
   private let state: Locked<State>
   private let isStopped = Atomic<Bool>(false)
-  private let done = Atomic<Int64>(0)
+  private let readByteCount = Atomic<Int64>(0)
   /// The number of entries that may still be distributed. Starts at zero, because libdispatch ends the process if a
   /// semaphore is released with a smaller value than at its creation, as when the work is stopped.
-  private let room = DispatchSemaphore(value: 0)
+  private let capacity = DispatchSemaphore(value: 0)
   /// Signaled when a batch is full.
   private let batches = DispatchSemaphore(value: 0)
   private let folder: ExtractionFolder
@@ -63,45 +64,45 @@ final class ExtractionJournal: Sendable {
     try system.writeAll(bytes, to: file.raw)
     self.count = count
     state = Locked(State(file, byteCount: bytes.count))
-    for _ in 0..<Self.maximumAheadCount { room.signal() }
+    for _ in 0..<Self.maximumAheadCount { capacity.signal() }
   }
 
-  /// Returns the number of the next entry to extract, or `nil` if no entry is left or the extraction was stopped.
+  /// Returns the position of the next entry to extract, or `nil` if no entry is left or the extraction was stopped.
   func next() -> Int? {
-    room.wait()
-    let number = state.withLock { state -> Int? in
+    capacity.wait()
+    let position = state.withLock { state -> Int? in
       guard !hasStopped, state.nextIndex < count else { return nil }
       state.nextIndex += 1
       return state.nextIndex - 1
     }
-    if number == nil { room.signal() }
-    return number
+    if position == nil { capacity.signal() }
+    return position
   }
 
   /// Records the result of an entry.
-  func record(_ record: ExtractedRecord, wasKept: Bool, at number: Int) {
+  func record(_ record: ExtractedRecord, wasKept: Bool, at position: Int) {
     let isFull = state.withLock { state in
-      state.unsynced[number] = (record, wasKept)
+      state.unsynced[position] = (record, wasKept)
       return state.unsynced.count == Self.batchCount
     }
     if isFull { batches.signal() }
   }
 
-  /// Syncs the entries in batches on the current thread, until `isLast` returns `true`.
+  /// Syncs the entries in batches on the current thread, until `isFinished` returns `true`.
   ///
   /// - Parameter report: Called several times a second, except while a batch is being synced to disk.
-  func flush(until isLast: () -> Bool, reporting report: () -> Void) {
+  func flush(until isFinished: () -> Bool, reporting report: () -> Void) {
     var lastBatch = ContinuousClock.now
     while true {
-      // Entries that are recorded before the answer are in the last batch.
-      let ends = isLast()
-      let isFull = !ends && batches.wait(timeout: .now() + Self.reportInterval) == .success
+      // The last batch contains all entries that were recorded before `isFinished` returned `true`.
+      let isLast = isFinished()
+      let isFull = !isLast && batches.wait(timeout: .now() + Self.reportInterval) == .success
       report()
-      if ends || isFull || lastBatch.duration(to: .now) >= Self.batchPatience {
+      if isLast || isFull || lastBatch.duration(to: .now) >= Self.batchPatience {
         flushBatch()
         lastBatch = .now
       }
-      if ends { return }
+      if isLast { return }
     }
   }
 
@@ -126,19 +127,19 @@ final class ExtractionJournal: Sendable {
     } catch {
       return stop(folder.explain(error))
     }
-    let ended = state.withLock { state in write(batch, &state) }
-    for _ in 0..<ended { room.signal() }
+    let completedCount = state.withLock { state in write(batch, &state) }
+    for _ in 0..<completedCount { capacity.signal() }
   }
 
   /// Writes a batch and returns the number of entries that have been completed.
-  private func write(_ batch: [Int: Done], _ state: inout State) -> Int {
+  private func write(_ batch: [Int: Extracted], _ state: inout State) -> Int {
     state.waiting.merge(batch) { $1 }
     var lines: [UInt8] = []
-    let first = state.written
-    while let (record, wasKept) = state.waiting.removeValue(forKey: state.written) {
+    let firstPosition = state.writtenCount
+    while let (record, wasKept) = state.waiting.removeValue(forKey: state.writtenCount) {
       lines += Array((record.line.compactText() + "\n").utf8)
       state.result.add(record, wasKept: wasKept)
-      state.written += 1
+      state.writtenCount += 1
     }
     do throws(Errno) {
       switch state.file {
@@ -151,13 +152,13 @@ final class ExtractionJournal: Sendable {
         BackupInstaller(system: system).explain(error, path: ExtractionFolder.manifestName, needs: Int64(lines.count)),
         &state)
     }
-    return state.written - first
+    return state.writtenCount - firstPosition
   }
 
   /// Adds to the number of bytes that were read.
-  func add(_ byteCount: Int64) { done.wrappingAdd(byteCount, ordering: .relaxed) }
+  func add(_ byteCount: Int64) { readByteCount.wrappingAdd(byteCount, ordering: .relaxed) }
 
-  var doneByteCount: Int64 { done.load(ordering: .relaxed) }
+  var doneByteCount: Int64 { readByteCount.load(ordering: .relaxed) }
 
   var hasStopped: Bool { isStopped.load(ordering: .acquiring) }
 
@@ -165,7 +166,7 @@ final class ExtractionJournal: Sendable {
   func stop(_ failure: KeyhaulError) {
     state.withLock { fail(failure, &$0) }
     // Wakes a waiting thread, which then sees the failure.
-    room.signal()
+    capacity.signal()
   }
 
   private func fail(_ failure: KeyhaulError, _ state: inout State) {

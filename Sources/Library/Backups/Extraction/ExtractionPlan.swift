@@ -6,7 +6,7 @@ import KeychainFormats
 package struct ExtractionPlan: Sendable {
   /// A file or a link.
   struct Entry: Sendable {
-    let place: FileLocation
+    let location: FileLocation
     /// The index of its directory.
     let directory: Int
     let name: String
@@ -38,38 +38,38 @@ package struct ExtractionPlan: Sendable {
   /// - Parameters:
   ///   - list: The backup's list of files.
   ///   - stored: The stored payloads with their sizes, because recorded sizes can be wrong.
-  ///   - choosing: Returns whether a file is selected.
+  ///   - isSelected: Returns whether to extract a file.
   /// - Throws: The errors of the list, or `.overLimit` if there are more directories than on any device.
   package init(
-    of list: FileList, stored: StoredPayloads, choosing isChosen: (ListedFile) -> Bool
+    of list: FileList, stored: StoredPayloads, selecting isSelected: (ListedFile) -> Bool
   ) throws(KeyhaulError) {
     var names = ExtractionPaths(reserved: ExtractionFolder.ownNames)
-    let listing = try list.listing { (file, place) throws(KeyhaulError) in
-      guard let domain = file.domainBytes, let path = file.pathBytes, isChosen(file) else { return }
+    let listing = try list.listing { (file, location) throws(KeyhaulError) in
+      guard let domain = file.domainBytes, let path = file.pathBytes, isSelected(file) else { return }
       rowCount += 1
       guard !ExtractionPaths.isTooLong(file) else { return }
       let parts = ExtractionPaths.parts(of: path)
       if file.kind == .directory {
-        let number = try names.directory(domain, parts == nil ? nil : path[...])
-        names.set(place, of: number)
+        let index = try names.directory(domain, parts == nil ? nil : path[...])
+        names.set(location, of: index)
       } else if let parts {
         _ = try names.directory(domain, parts.parent)
       }
     }
     rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
-    var seen: Set<StoredPayloads.Name> = []
-    _ = try list.listing { (file, place) throws(KeyhaulError) in
-      guard let domain = file.domainBytes, let path = file.pathBytes, file.kind != .directory, isChosen(file) else {
+    var usedIdentifiers: Set<StoredPayloads.Name> = []
+    _ = try list.listing { (file, location) throws(KeyhaulError) in
+      guard let domain = file.domainBytes, let path = file.pathBytes, file.kind != .directory, isSelected(file) else {
         return
       }
-      try add(file, domain, path, at: place, stored, &names, &seen)
+      try add(file, domain, path, at: location, stored, &names, &usedIdentifiers)
     }
     directories = names.directories
   }
 
   private mutating func add(
-    _ file: ListedFile, _ domain: [UInt8], _ path: [UInt8], at place: FileLocation, _ stored: StoredPayloads,
-    _ names: inout ExtractionPaths, _ seen: inout Set<StoredPayloads.Name>
+    _ file: ListedFile, _ domain: [UInt8], _ path: [UInt8], at location: FileLocation, _ stored: StoredPayloads,
+    _ names: inout ExtractionPaths, _ usedIdentifiers: inout Set<StoredPayloads.Name>
   ) throws(KeyhaulError) {
     switch file.kind {
     case .file: fileCount += 1
@@ -78,7 +78,7 @@ package struct ExtractionPlan: Sendable {
     }
     func refuse(_ code: KeyhaulError.Code, _ reason: String) {
       entries.append(
-        Entry(place: place, directory: 0, name: "", isStored: false, refusal: KeyhaulError(code, reason)))
+        Entry(location: location, directory: 0, name: "", isStored: false, refusal: KeyhaulError(code, reason)))
     }
     guard !ExtractionPaths.isTooLong(file) else {
       return refuse(
@@ -89,14 +89,14 @@ package struct ExtractionPlan: Sendable {
     guard try ListedFile.identifier(domain: domain, path: path) == file.fileIdentifier else {
       return refuse(.hostile, "its identifier is not the hash of its domain and path")
     }
-    if let name = StoredPayloads.Name(file.fileIdentifier), !seen.insert(name).inserted {
+    if let name = StoredPayloads.Name(file.fileIdentifier), !usedIdentifiers.insert(name).inserted {
       return refuse(.hostile, "it is listed twice")
     }
     let directory = try names.directory(domain, parts.parent)
     let name = try names.name(of: parts.name, in: directory, identifier: file.fileIdentifier)
     let storedByteCount = stored.byteCount(of: file.fileIdentifier)
     entries.append(
-      Entry(place: place, directory: directory, name: name, isStored: storedByteCount != nil, refusal: nil))
+      Entry(location: location, directory: directory, name: name, isStored: storedByteCount != nil, refusal: nil))
     if file.kind == .file { byteCount += storedByteCount ?? 0 }
   }
 

@@ -10,7 +10,7 @@ final class ExtractionWorker {
   let temporaryName: String
   var system: FileSystem { job.folder.system }
   /// The last opened directory, because files of a directory are usually adjacent.
-  private var parent: (number: Int, handle: DirectoryHandle)?
+  private var parent: (index: Int, handle: DirectoryHandle)?
   /// Called before each file, and before each portion of a file.
   private let beforeStep: () -> Void
 
@@ -20,7 +20,8 @@ final class ExtractionWorker {
     temporaryName = "\(number).tmp"
   }
 
-  /// Returns the number of the next entry to extract, or `nil` if no entry is left or the extraction was stopped.
+  /// Returns the position in the manifest of the next entry to extract, or `nil` if no entry is left or the extraction
+  /// was stopped.
   private func next() -> Int? {
     beforeStep()
     return job.journal.next()
@@ -38,7 +39,7 @@ final class ExtractionWorker {
       if inStoredOrder {
         try runInStoredOrder(reader)
       } else {
-        while let number = next() { try extract(number, of: reader, at: number, payload: nil) }
+        while let position = next() { try extract(position, of: reader, at: position, payload: nil) }
       }
     } catch {
       job.journal.stop(error)
@@ -47,71 +48,72 @@ final class ExtractionWorker {
 
   /// Writes the files in the order of the stored payloads, then links, empty files, and missing payloads.
   private func runInStoredOrder(_ reader: FileList.Reader) throws(KeyhaulError) {
-    var numbers: [StoredPayloads.Name: Int] = [:]
-    for (number, entry) in job.plan.entries.enumerated() where entry.refusal == nil {
-      guard let file = try reader.file(at: entry.place), file.kind == .file,
+    var indices: [StoredPayloads.Name: Int] = [:]
+    for (index, entry) in job.plan.entries.enumerated() where entry.refusal == nil {
+      guard let file = try reader.file(at: entry.location), file.kind == .file,
         let name = StoredPayloads.Name(file.fileIdentifier)
       else { continue }
-      numbers[name] = number
+      indices[name] = index
     }
     var isDone = [Bool](repeating: false, count: job.plan.entries.count)
     try job.archive.forEachPayload(of: try job.archive.storedFiles()) { (payload) throws(KeyhaulError) in
-      guard let name = StoredPayloads.Name(payload.fileIdentifier), let number = numbers[name], !isDone[number] else {
+      guard let name = StoredPayloads.Name(payload.fileIdentifier), let index = indices[name], !isDone[index] else {
         return
       }
-      guard let place = next() else { throw KeyhaulError(.interrupted, "it was stopped") }
-      isDone[number] = true
-      try extract(number, of: reader, at: place, payload: payload)
+      guard let position = next() else { throw KeyhaulError(.interrupted, "it was stopped") }
+      isDone[index] = true
+      try extract(index, of: reader, at: position, payload: payload)
     }
-    for number in isDone.indices where !isDone[number] {
-      guard let place = next() else { return }
-      try extract(number, of: reader, at: place, payload: nil)
+    for index in isDone.indices where !isDone[index] {
+      guard let position = next() else { return }
+      try extract(index, of: reader, at: position, payload: nil)
     }
   }
 
   /// Extracts an entry and records its result.
   ///
   /// - Parameters:
-  ///   - place: The position in the manifest.
+  ///   - index: The index of the entry in the plan.
+  ///   - position: The position in the manifest.
   ///   - payload: The current payload of a container, or `nil` to search for it.
   private func extract(
-    _ number: Int, of reader: FileList.Reader, at place: Int, payload: StoredPayload?
+    _ index: Int, of reader: FileList.Reader, at position: Int, payload: StoredPayload?
   ) throws(KeyhaulError) {
-    let entry = job.plan.entries[number]
-    guard let file = try reader.file(at: entry.place) else {
+    let entry = job.plan.entries[index]
+    guard let file = try reader.file(at: entry.location) else {
       throw KeyhaulError(.damaged, "a row of the manifest is missing")
     }
     let record: FileRecord?
     do throws(KeyhaulError) {
       record = try file.record()
     } catch {
-      return recordResult(.failed(error), file, nil, entry, at: place)
+      return recordResult(.failed(error), file, nil, entry, at: position)
     }
-    if let refusal = entry.refusal { return recordResult(.failed(refusal), file, record, entry, at: place) }
+    if let refusal = entry.refusal { return recordResult(.failed(refusal), file, record, entry, at: position) }
     do throws(Failure) {
       var wasKept = false
       let outcome = try outcome(of: entry, file, record, payload, &wasKept)
-      recordResult(outcome, file, record, entry, at: place, wasKept: wasKept)
+      recordResult(outcome, file, record, entry, at: position, wasKept: wasKept)
     } catch {
       switch error {
       case .stop(let reason): throw reason
-      case .file(let reason): recordResult(.failed(reason), file, record, entry, at: place)
+      case .file(let reason): recordResult(.failed(reason), file, record, entry, at: position)
       }
     }
   }
 
   private func recordResult(
     _ outcome: ExtractedRecord.Outcome, _ file: ListedFile, _ record: FileRecord?, _ entry: ExtractionPlan.Entry,
-    at place: Int, wasKept: Bool = false
+    at position: Int, wasKept: Bool = false
   ) {
-    let isThere =
+    let wasWritten =
       switch outcome {
       case .written, .linked: true
       case .leftOut, .failed: false
       }
-    let path = isThere ? job.plan.path(of: entry) : nil
+    let path = wasWritten ? job.plan.path(of: entry) : nil
     job.journal.record(
-      ExtractedRecord(file: file, record: record, path: path, outcome: outcome), wasKept: wasKept, at: place)
+      ExtractedRecord(file: file, record: record, path: path, outcome: outcome), wasKept: wasKept, at: position)
   }
 
   private func outcome(
@@ -130,31 +132,35 @@ final class ExtractionWorker {
     case .file:
       let directory = try writing { () throws(Errno) -> DirectoryHandle in try self.directory(of: entry) }
       // A file whose payload is no longer in the backup is not verified again.
-      let isThere = entry.isStored || record?.needsPayload == false
-      if isThere, let known = try kept(file, entry, in: directory) {
+      let isInBackup = entry.isStored || record?.needsPayload == false
+      if isInBackup, let content = try unchangedContent(of: file, entry, in: directory) {
         wasKept = true
-        job.journal.add(known.byteCount)
-        return .written(known)
+        job.journal.add(content.byteCount)
+        return .written(content)
       }
       return try write(entry, file, record, payload, into: directory)
     }
   }
 
   /// Returns the recorded content of a file from an earlier run, if the file is unchanged.
-  private func kept(
-    _ file: ListedFile, _ entry: ExtractionPlan.Entry, in directory: DirectoryHandle
+  private func unchangedContent(
+    of file: ListedFile, _ entry: ExtractionPlan.Entry, in directory: DirectoryHandle
   ) throws(Failure) -> ExtractedContent? {
-    guard let known = job.known[file.fileIdentifier] else { return nil }
-    let isUnchanged = try writing { () throws(Errno) -> Bool in try self.hasContent(known, entry.name, in: directory) }
-    return isUnchanged ? known : nil
+    guard let content = job.priorExtraction[file.fileIdentifier] else { return nil }
+    let isUnchanged = try writing { () throws(Errno) -> Bool in
+      try self.hasContent(content, entry.name, in: directory)
+    }
+    return isUnchanged ? content : nil
   }
 
+  /// Runs system calls whose error stops the whole extraction.
   func writing<Value>(_ body: () throws(Errno) -> Value) throws(Failure) -> Value {
     do throws(Errno) { return try body() } catch { throw .stop(job.folder.explain(error)) }
   }
 
+  /// Opens the directory of an entry, unless it is the last one.
   func directory(of entry: ExtractionPlan.Entry) throws(Errno) -> DirectoryHandle {
-    if let parent, parent.number == entry.directory { return parent.handle }
+    if let parent, parent.index == entry.directory { return parent.handle }
     let handle = try job.folder.openDirectory(ExtractionPaths.names(of: entry.directory, in: job.plan.directories))
     parent = (entry.directory, handle)
     return handle
@@ -174,7 +180,7 @@ extension ExtractionWorker {
       throw .file(KeyhaulError(.damaged, "its stored form does not end with valid padding"))
     }
     try writing { () throws(Errno) in
-      // Only the owner can read a file without permissions in the list, and every file is readable by its owner.
+      // Every file is readable by its owner. A file without permissions in the list is readable only by its owner.
       let mode = (record?.mode ?? 0) & 0o777
       try system.setPermissions(mode == 0 ? 0o600 : mode | 0o400, of: target.descriptor)
       if let record { try system.setModificationTime(record.lastModified, of: target.descriptor) }
@@ -198,7 +204,7 @@ extension ExtractionWorker {
   private func read(
     _ file: ListedFile, _ payload: StoredPayload?, into target: DirectoryHandle
   ) throws(Failure) -> (PayloadReader.Reading, sha256: [UInt8]) {
-    var refusal: Errno?
+    var writeError: Errno?
     do throws(KeyhaulError) {
       let source: StoredPayload
       if let payload { source = payload } else { source = try job.archive.payload(of: file) }
@@ -210,7 +216,7 @@ extension ExtractionWorker {
         do throws(Errno) {
           try system.writeAll(portion, to: target.descriptor.raw)
         } catch {
-          refusal = error
+          writeError = error
           throw KeyhaulError(.unwritable, error.reason)
         }
         try explained("SHA-256") { () throws(DataProtectionError) in try digest.update(portion) }
@@ -219,15 +225,15 @@ extension ExtractionWorker {
       job.journal.add(reading.payload.storedByteCount - reading.payload.plainByteCount)
       return (reading, try explained("SHA-256") { () throws(DataProtectionError) in try digest.finish() })
     } catch {
-      if let refusal { throw .stop(job.folder.explain(refusal)) }
-      let endsAll = error.isResourceShortage || error.code == .interrupted || error.code == .notStreamable
-      throw endsAll ? .stop(error) : .file(error)
+      if let writeError { throw .stop(job.folder.explain(writeError)) }
+      let endsExtraction = error.isResourceShortage || error.code == .interrupted || error.code == .notStreamable
+      throw endsExtraction ? .stop(error) : .file(error)
     }
   }
 
   /// Compares the digests of the list and the seal with those that were read, as a verification does.
   private func digestStatus(of reading: PayloadReader.Reading) -> ExtractedFiles.DigestStatus {
-    switch reading.isRight {
+    switch reading.isUnchanged {
     case true?: .right
     case false?: .differs
     case nil: .none
@@ -237,8 +243,8 @@ extension ExtractionWorker {
   /// Creates a link, or keeps an existing one with the same target.
   func link(_ entry: ExtractionPlan.Entry, to target: String, modified: Int64?) throws(Errno) {
     let (directory, staging) = (try directory(of: entry), job.folder.staging)
-    let digestStatus = try system.status(of: entry.name.systemName, in: directory.descriptor)
-    if digestStatus?.kind == .link, try system.linkTarget(of: entry.name, in: directory.descriptor) == target { return }
+    let status = try system.status(of: entry.name.systemName, in: directory.descriptor)
+    if status?.kind == .link, try system.linkTarget(of: entry.name, in: directory.descriptor) == target { return }
     try discardTemporary()
     try system.makeLink(to: target, temporaryName, in: staging.descriptor)
     if let modified { try system.setModificationTime(modified, ofLink: temporaryName, in: staging.descriptor) }
@@ -246,11 +252,11 @@ extension ExtractionWorker {
   }
 
   /// Returns whether a file exists with the given content.
-  func hasContent(_ known: ExtractedContent, _ name: String, in directory: DirectoryHandle) throws(Errno) -> Bool {
+  func hasContent(_ content: ExtractedContent, _ name: String, in directory: DirectoryHandle) throws(Errno) -> Bool {
     guard let status = try system.status(of: name.systemName, in: directory.descriptor), status.kind == .file,
-      status.byteCount == known.byteCount
+      status.byteCount == content.byteCount
     else { return false }
-    return try sha256(of: try system.openForReading(name, in: directory.descriptor)) == known.sha256
+    return try sha256(of: try system.openForReading(name, in: directory.descriptor)) == content.sha256
   }
 
   private func sha256(of file: borrowing OwnedFileDescriptor) throws(Errno) -> [UInt8] {
@@ -276,7 +282,7 @@ extension ExtractionWorker {
     do throws(Errno) {
       return try system.createFile(temporaryName, in: job.folder.staging.descriptor)
     } catch {
-      // The remainder of a file that could not be read completely.
+      // A temporary file remains if its payload could not be read completely.
       guard error == .fileExists else { throw error }
     }
     try discardTemporary()

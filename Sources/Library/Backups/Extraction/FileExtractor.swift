@@ -12,7 +12,8 @@ import SystemPackage
 /// files do not stop the extraction.
 package struct FileExtractor: Sendable {
   private let system: FileSystem
-  /// The number of concurrent workers. More than the number of processors, because workers wait for the disk.
+  /// The number of concurrent workers. It does not depend on the number of processors, because workers wait for the
+  /// disk.
   private let workerCount: Int
   private let startThread: SecureThread.Starter
 
@@ -52,12 +53,11 @@ package struct FileExtractor: Sendable {
   /// - Throws: `.occupied` if the folder contains other files, `.noSpace` if there is not enough space for a new
   ///   folder.
   package func check(_ request: Request, of archive: BackupArchive) throws(KeyhaulError) {
-    let digestStatus = try ExtractionFolder.state(
-      at: request.path, header: request.header(of: archive), system: system)
-    if digestStatus != .ours { try requireRoom(for: request.plan.byteCount, at: request.path) }
+    let state = try ExtractionFolder.state(at: request.path, header: request.header(of: archive), system: system)
+    if state != .resumable { try requireSpace(for: request.plan.byteCount, at: request.path) }
   }
 
-  /// Receives the number of completed and of all bytes. Returns `false` to stop.
+  /// Receives the number of completed bytes, and of all bytes. Returns `false` to stop.
   package typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 
   /// Extracts the files.
@@ -77,14 +77,14 @@ package struct FileExtractor: Sendable {
     let header = request.header(of: archive)
     let folder = try ExtractionFolder(at: request.path, header: header, system: system)
     defer { folder.release() }
-    let (known, journal) = try writing(folder) { () throws(Errno) in
-      let known = try PriorExtraction(in: folder, header: header)
+    let (priorExtraction, journal) = try writing(folder) { () throws(Errno) in
+      let priorExtraction = try PriorExtraction(in: folder, header: header)
       try makeDirectories(of: request.plan, in: folder)
-      return (known, try makeJournal(in: folder, header: header, count: request.plan.entries.count))
+      return (priorExtraction, try makeJournal(in: folder, header: header, count: request.plan.entries.count))
     }
     let job = ExtractionJob(
       archive: archive, reader: PayloadReader(archive), list: list, keys: keys,
-      plan: request.plan, folder: folder, known: known, journal: journal)
+      plan: request.plan, folder: folder, priorExtraction: priorExtraction, journal: journal)
     run(job, progress)
     var result = try journal.finish()
     try ExtractedDirectories(job).finish()
@@ -95,8 +95,8 @@ package struct FileExtractor: Sendable {
     return result
   }
 
-  /// Other threads write the files, and the caller's thread syncs them to disk. If the system refuses every thread, the
-  /// caller's thread does both.
+  /// Runs the workers on other threads, and syncs the files on the caller's thread. If the system refuses every thread,
+  /// the caller's thread does both.
   private func run(_ job: ExtractionJob, _ progress: Progress) {
     let journal = job.journal
     let total = job.plan.byteCount
@@ -104,21 +104,21 @@ package struct FileExtractor: Sendable {
       guard !journal.hasStopped, !progress(min(journal.doneByteCount, total), total) else { return }
       journal.stop(KeyhaulError(.interrupted, "it was stopped"))
     }
-    let working = DispatchGroup()
-    let isDone = { @Sendable in working.wait(timeout: .now()) == .success }
+    let runningWorkers = DispatchGroup()
+    let isDone = { @Sendable in runningWorkers.wait(timeout: .now()) == .success }
     let isContainer = job.archive.isContainer
     let workers = 0..<(isContainer ? 1 : workerCount)
     // All workers are counted before the first one starts, so that none appears to be the last.
-    for _ in workers { working.enter() }
+    for _ in workers { runningWorkers.enter() }
     var runningCount = 0
     for number in workers {
       let isRunning = startThread {
         ExtractionWorker(job, number).run(inStoredOrder: isContainer)
       } _: {
-        working.leave()
+        runningWorkers.leave()
         if isDone() { journal.wake() }
       }
-      if isRunning { runningCount += 1 } else { working.leave() }
+      if isRunning { runningCount += 1 } else { runningWorkers.leave() }
     }
     if runningCount == 0 {
       withoutActuallyEscaping(report) { report in
@@ -133,8 +133,7 @@ package struct FileExtractor: Sendable {
 
   private func makeDirectories(of plan: ExtractionPlan, in folder: ExtractionFolder) throws(Errno) {
     // A directory follows its parent.
-    for number in plan.directories.indices.dropFirst() {
-      let directory = plan.directories[number]
+    for directory in plan.directories.dropFirst() {
       let parent = try folder.openDirectory(ExtractionPaths.names(of: directory.parent, in: plan.directories))
       _ = try system.openOrMakeDirectory(directory.name, in: parent.descriptor)
     }
@@ -148,13 +147,13 @@ package struct FileExtractor: Sendable {
     return try ExtractionJournal(file, in: folder, header: header, count: count)
   }
 
-  private func requireRoom(for byteCount: Int64, at path: String) throws(KeyhaulError) {
-    let place = nearestExistingAncestor(of: path)
+  private func requireSpace(for byteCount: Int64, at path: String) throws(KeyhaulError) {
+    let existingPath = nearestExistingAncestor(of: path)
     let free: Int64
     do throws(Errno) {
-      free = try system.freeByteCount(in: try system.openDirectory(place))
+      free = try system.freeByteCount(in: try system.openDirectory(existingPath))
     } catch {
-      throw BackupInstaller(system: system).explain(error, path: place, needs: byteCount)
+      throw BackupInstaller(system: system).explain(error, path: existingPath, needs: byteCount)
     }
     guard free >= byteCount else {
       throw KeyhaulError(
@@ -188,6 +187,6 @@ struct ExtractionJob: Sendable {
   let keys: ClassKeys?
   let plan: ExtractionPlan
   let folder: ExtractionFolder
-  let known: PriorExtraction
+  let priorExtraction: PriorExtraction
   let journal: ExtractionJournal
 }

@@ -10,7 +10,8 @@ package struct FileSelection: Sendable {
   /// Creates a selection.
   ///
   /// - Parameters:
-  ///   - domains: Patterns. At least one must match. Without any, an app selects its own domains.
+  ///   - domains: Patterns. At least one must match. If there are none, all domains are selected, or those of
+  ///     the app.
   ///   - app: The identifier of an app.
   ///   - path: A pattern for the path in the domain.
   package init(domains: [String], app: String?, path: String?, in archive: BackupArchive) {
@@ -19,11 +20,12 @@ package struct FileSelection: Sendable {
     self.path = path.map(GlobPattern.init)
   }
 
+  /// Returns whether a file is selected.
   package func contains(_ file: ListedFile) -> Bool {
     guard let domain = file.domain else { return false }
-    let isOfDomain =
+    let isInSelectedDomain =
       (domains.isEmpty && app == nil) || app?.contains(domain) == true || domains.contains { $0.matches(name: domain) }
-    return isOfDomain && path?.matches(name: file.relativePath) != false
+    return isInSelectedDomain && path?.matches(name: file.relativePath) != false
   }
 
   /// The selection as text. Equal selections have equal texts.
@@ -46,18 +48,19 @@ package struct AppDomains: Sendable {
 
   package init(of identifier: String, in archive: BackupArchive) {
     self.identifier = identifier
-    let listed = InfoPlist.groups(in: archive.manifest.others["Applications"]?.dictionaryValue)
-    groups = Set(listed[identifier, default: []] + (archive.computerProperties?.groups[identifier] ?? []))
+    let manifestGroups = InfoPlist.groups(in: archive.manifest.others["Applications"]?.dictionaryValue)
+    groups = Set(manifestGroups[identifier, default: []] + (archive.computerProperties?.groups[identifier] ?? []))
   }
 
   package func contains(_ domain: String) -> Bool {
     if domain == "AppDomain-\(identifier)" { return true }
-    if let plugin = Self.name(domain, after: "AppDomainPlugin-") { return isOwn(plugin) }
+    if let plugin = Self.name(domain, after: "AppDomainPlugin-") { return isOfApp(plugin) }
     guard let group = Self.name(domain, after: "AppDomainGroup-") else { return false }
-    return groups.contains(String(group)) || isOwn(Self.withoutPrefix(group))
+    return groups.contains(String(group)) || isOfApp(Self.withoutPrefix(group))
   }
 
-  private func isOwn(_ name: Substring) -> Bool { name == identifier || name.hasPrefix(identifier + ".") }
+  /// Whether an identifier is that of the app, or begins with it.
+  private func isOfApp(_ name: Substring) -> Bool { name == identifier || name.hasPrefix(identifier + ".") }
 
   private static func name(_ domain: String, after prefix: String) -> Substring? {
     domain.hasPrefix(prefix) ? domain.dropFirst(prefix.count) : nil

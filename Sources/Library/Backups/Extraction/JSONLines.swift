@@ -15,21 +15,21 @@ enum JSONLines {
   ) throws(Errno) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: portionByteCount, alignment: 16)
     defer { buffer.deallocate() }
-    var rest: [UInt8] = []
+    var lineBytes: [UInt8] = []
     let raw = file.raw
     while true {
       let count = try system.read(raw, into: buffer)
       if count == 0 { return }
       var start = 0
       while let end = buffer[start..<count].firstIndex(of: UInt8(ascii: "\n")) {
-        rest.append(contentsOf: buffer[start..<end])
-        if let line = try? JSONValue(parsing: rest), try !body(line) { return }
-        rest.removeAll(keepingCapacity: true)
+        lineBytes.append(contentsOf: buffer[start..<end])
+        if let line = try? JSONValue(parsing: lineBytes), try !body(line) { return }
+        lineBytes.removeAll(keepingCapacity: true)
         start = end + 1
       }
-      rest.append(contentsOf: buffer[start..<count])
-      // The line is too long to be valid, so an invalid document replaces it.
-      if rest.count > maximumLineByteCount { rest = [0] }
+      lineBytes.append(contentsOf: buffer[start..<count])
+      // A line that is too long to be valid is replaced with an invalid document.
+      if lineBytes.count > maximumLineByteCount { lineBytes = [0] }
     }
   }
 }

@@ -4,20 +4,21 @@ import SystemPackage
 
 /// The content of files from earlier runs, by file identifier.
 ///
-/// A file counts as done only if it still has this content.
+/// A file is kept only if it still has this content.
 struct PriorExtraction: Sendable {
   private var contents: [StoredPayloads.Name: ExtractedContent] = [:]
 
-  /// Reads the journals of earlier runs, and combines them in one file first, so that the folder is recognized whenever
-  /// this run ends.
+  /// Reads the manifest and the journals of earlier runs, and combines them in one file. With this file, the folder is
+  /// recognized even if this run is interrupted.
   init(in folder: ExtractionFolder, header: JSONValue) throws(Errno) {
     let system = folder.system
     try read(ExtractionFolder.manifestName, in: folder.root, header, system)
-    try read(ExtractionFolder.knownName, in: folder.staging, header, system)
+    try read(ExtractionFolder.priorJournalName, in: folder.staging, header, system)
     try read(ExtractionFolder.journalName, in: folder.staging, header, system)
     try save(in: folder, header: header)
   }
 
+  /// The content of a file, or `nil` if no earlier run has written it.
   subscript(identifier: String) -> ExtractedContent? { StoredPayloads.Name(identifier).flatMap { contents[$0] } }
 
   private mutating func read(
@@ -56,6 +57,6 @@ struct PriorExtraction: Sendable {
     }
     try flush(atLeast: 1)
     try system.finalize(file, expectedByteCount: count)
-    try system.rename(temporary, to: ExtractionFolder.knownName, in: folder.staging.descriptor)
+    try system.rename(temporary, to: ExtractionFolder.priorJournalName, in: folder.staging.descriptor)
   }
 }

@@ -46,23 +46,24 @@ package final class DatabaseBytes: Sendable {
         .damaged, "\(MetadataFile.database.path) has \(stored.byteCount) bytes, less than one block of its cipher")
     }
     // An incomplete block at the end is not part of the ciphertext.
-    let rest = stored.byteCount % Self.blockSize
-    let whole = stored.byteCount - rest
+    let incompleteByteCount = stored.byteCount % Self.blockSize
+    let encryptedByteCount = stored.byteCount - incompleteByteCount
     sections = RandomAccessDecryptor(of: stored, key: key.copy(), called: MetadataFile.database.path)
     replaced = nil
     let reader = try sections.reader()
-    let padding = try reader.paddingByteCount(endingAt: whole)
-    // Some databases have no padding, although their last bytes may look like it. Then the rest is not a multiple of
-    // the page size.
-    let isPadded = padding.map { (whole - $0).isMultiple(of: 512) } ?? false
+    let padding = try reader.paddingByteCount(endingAt: encryptedByteCount)
+    // Some databases have no padding, although their last bytes may look like it. Then the size without these bytes is
+    // not a multiple of the page size.
+    let isPadded = padding.map { (encryptedByteCount - $0).isMultiple(of: 512) } ?? false
     let header = try Self.checkedHeader(
-      in: reader, byteCount: isPadded ? whole - (padding ?? 0) : whole, trailing: rest)
+      in: reader, byteCount: isPadded ? encryptedByteCount - (padding ?? 0) : encryptedByteCount,
+      trailing: incompleteByteCount)
     (byteCount, presentByteCount) = (header.byteCount, header.presentByteCount)
-    notes = (isPadded || header.isTrailed || header.isCut ? [] : [.databaseUnpadded]) + header.notes
+    notes = (isPadded || header.hasTrailingBytes || header.isTruncated ? [] : [.databaseUnpadded]) + header.notes
   }
 
-  /// The problem of the missing last pages, or `nil` if all are available.
-  package var cut: String? {
+  /// The description of the missing last pages, or `nil` if all pages are available.
+  package var truncation: String? {
     guard presentByteCount < byteCount, replaced == nil else { return nil }
     return "the manifest database has only \(HumanReadable.grouped(Int64(presentByteCount))) of its "
       + "\(HumanReadable.grouped(Int64(byteCount))) bytes"
@@ -84,12 +85,12 @@ package final class DatabaseBytes: Sendable {
     /// The range of the database in the window.
     private var range = 0..<0
     /// The system's error, if a read failed. SQLite would report damage instead.
-    package private(set) var refusal: KeyhaulError?
+    package private(set) var readError: KeyhaulError?
 
     private static let windowByteCount = 64 << 10
-    private static let leastByteCount = 4 << 10
+    private static let minimumByteCount = 4 << 10
     /// The size of the last read-ahead, which may be smaller at the end of the database.
-    private var loadedByteCount = leastByteCount
+    private var loadedByteCount = minimumByteCount
 
     fileprivate init(_ source: DatabaseBytes, _ sections: RandomAccessDecryptor.Reader) {
       self.source = source
@@ -101,7 +102,7 @@ package final class DatabaseBytes: Sendable {
 
     package var byteCount: Int { source.byteCount }
 
-    package var isRefused: Bool { refusal != nil }
+    package var isRefused: Bool { readError != nil }
 
     package func copyBytes(from offset: Int, to buffer: UnsafeMutableRawBufferPointer) -> Bool {
       do throws(KeyhaulError) {
@@ -127,25 +128,25 @@ package final class DatabaseBytes: Sendable {
       }
       // Without these two bytes, SQLite reads a database in write-ahead mode like any other. Source: SQLite, "Database
       // File Format", section 1.3.3.
-      for place in 18...19 where place >= offset && place < offset + buffer.count && buffer[place - offset] == 2 {
-        buffer[place - offset] = 1
+      for position in 18...19 where (offset..<offset + buffer.count).contains(position) {
+        if buffer[position - offset] == 2 { buffer[position - offset] = 1 }
       }
     }
 
     private func load(_ offset: Int) throws(KeyhaulError) {
-      let follows = offset == range.upperBound
-      loadedByteCount = follows ? min(2 * loadedByteCount, Self.windowByteCount) : Self.leastByteCount
-      let start = offset / Self.leastByteCount * Self.leastByteCount
+      let isSequential = offset == range.upperBound
+      loadedByteCount = isSequential ? min(2 * loadedByteCount, Self.windowByteCount) : Self.minimumByteCount
+      let start = offset / Self.minimumByteCount * Self.minimumByteCount
       let end = min(start + loadedByteCount, byteCount)
-      let present = max(0, min(end, source.presentByteCount) - start)
+      let presentCount = max(0, min(end, source.presentByteCount) - start)
       range = 0..<0
       do throws(KeyhaulError) {
-        try sections.read(at: start, into: UnsafeMutableRawBufferPointer(rebasing: window[..<present]))
+        try sections.read(at: start, into: UnsafeMutableRawBufferPointer(rebasing: window[..<presentCount]))
       } catch {
-        if error.code == .unreadable { refusal = error }
+        if error.code == .unreadable { readError = error }
         throw error
       }
-      UnsafeMutableRawBufferPointer(rebasing: window[present..<(end - start)])
+      UnsafeMutableRawBufferPointer(rebasing: window[presentCount..<(end - start)])
         .initializeMemory(as: UInt8.self, repeating: 0)
       source.replaced?.copy(into: UnsafeMutableRawBufferPointer(rebasing: window[..<(end - start)]), from: start)
       range = start..<end
@@ -163,12 +164,12 @@ package final class DatabaseBytes: Sendable {
     let pageByteCount: Int
     let isInWriteAheadMode: Bool
 
-    var isTrailed: Bool { trailingByteCount > 0 }
-    var isCut: Bool { presentByteCount < byteCount }
+    var hasTrailingBytes: Bool { trailingByteCount > 0 }
+    var isTruncated: Bool { presentByteCount < byteCount }
 
     var notes: [BackupAnomaly] {
       (isInWriteAheadMode ? [.databaseInWriteAheadMode] : [])
-        + (isTrailed
+        + (hasTrailingBytes
           ? [
             .finding(
               .listTrailingBytes(
@@ -178,26 +179,26 @@ package final class DatabaseBytes: Sendable {
   }
 
   /// The maximum ratio of the original to the available size. Each missing page is read as zeros.
-  private static let maximumCutFactor = 64
+  private static let maximumTruncationFactor = 64
 
   /// Checks the header before SQLite reads it, and determines the available pages.
   ///
   /// The header's page count is used if the two change counters are equal, as in SQLite. Pages and bytes after it are
   /// not part of the database.
   ///
-  /// - Parameter rest: The number of bytes after the encrypted blocks.
+  /// - Parameter incompleteByteCount: The number of bytes after the encrypted blocks.
   ///
   /// Source: SQLite, "Database File Format", sections 1.3 and 1.3.8.
   private static func checkedHeader(
-    in reader: RandomAccessDecryptor.Reader, byteCount: Int, trailing rest: Int = 0
+    in reader: RandomAccessDecryptor.Reader, byteCount: Int, trailing incompleteByteCount: Int = 0
   ) throws(KeyhaulError) -> Header {
-    let noDatabase = KeyhaulError(.damaged, "the manifest database is not an SQLite database")
-    guard byteCount >= headerByteCount else { throw noDatabase }
+    let notADatabase = KeyhaulError(.damaged, "the manifest database is not an SQLite database")
+    guard byteCount >= headerByteCount else { throw notADatabase }
     // Whole blocks, because a page of any size begins with one.
     let end = reader.isEncrypted ? (headerByteCount + blockSize - 1) / blockSize * blockSize : headerByteCount
-    guard end <= reader.stored.byteCount else { throw noDatabase }
+    guard end <= reader.stored.byteCount else { throw notADatabase }
     let header = try reader.bytes(0..<end)
-    guard header.starts(with: magic) else { throw noDatabase }
+    guard header.starts(with: magic) else { throw notADatabase }
     let size = Int(header[16]) << 8 | Int(header[17])
     let pageByteCount = size == 1 ? 65_536 : size
     guard pageByteCount >= 512, pageByteCount <= 65_536, pageByteCount & (pageByteCount - 1) == 0 else {
@@ -209,7 +210,7 @@ package final class DatabaseBytes: Sendable {
     // Without a page count, missing and additional pages cannot be distinguished.
     guard
       isCountValid
-        ? wholePageCount > 0 && pageCount / maximumCutFactor <= wholePageCount
+        ? wholePageCount > 0 && pageCount / maximumTruncationFactor <= wholePageCount
         : byteCount.isMultiple(of: pageByteCount)
     else {
       throw KeyhaulError(
@@ -218,10 +219,10 @@ package final class DatabaseBytes: Sendable {
       )
     }
     let pagesEnd = (isCountValid ? pageCount : wholePageCount) * pageByteCount
-    let isCut = pageCount > wholePageCount && isCountValid
+    let isTruncated = pageCount > wholePageCount && isCountValid
     return Header(
-      byteCount: pagesEnd, presentByteCount: isCut ? wholePageCount * pageByteCount : pagesEnd,
-      trailingByteCount: isCut ? 0 : byteCount + rest - pagesEnd, pageByteCount: pageByteCount,
+      byteCount: pagesEnd, presentByteCount: isTruncated ? wholePageCount * pageByteCount : pagesEnd,
+      trailingByteCount: isTruncated ? 0 : byteCount + incompleteByteCount - pagesEnd, pageByteCount: pageByteCount,
       isInWriteAheadMode: header[18] == 2 || header[19] == 2)
   }
 }

@@ -1,8 +1,9 @@
 import KeychainFormats
 
-/// The position of a file in its list: a row number or an offset.
+/// The position of a file in its list.
 package struct FileLocation: Sendable, Hashable {
-  let number: Int64
+  /// The row number in `Manifest.db`, or the offset in `Manifest.mbdb`.
+  let value: Int64
 }
 
 /// The positions of listed files by identifier, for payloads in another order.
@@ -10,8 +11,8 @@ package struct FileLocation: Sendable, Hashable {
 /// It needs about 30 bytes for each file, while a list of a million files has hundreds of megabytes.
 package struct FileIndex: Sendable {
   private var locations: [StoredPayloads.Name: FileLocation] = [:]
-  /// The further positions of files that are listed more than once, which no device does.
-  private var further: [StoredPayloads.Name: [FileLocation]] = [:]
+  /// The second and later positions of files that are listed more than once, which no device does.
+  private var duplicates: [StoredPayloads.Name: [FileLocation]] = [:]
 
   /// Creates an empty index.
   package init() {}
@@ -19,7 +20,7 @@ package struct FileIndex: Sendable {
   /// Adds a file with its position in the list. Files without a valid identifier are skipped.
   package mutating func add(_ file: ListedFile, at location: FileLocation) {
     guard let name = StoredPayloads.Name(file.fileIdentifier) else { return }
-    if locations[name] == nil { locations[name] = location } else { further[name, default: []].append(location) }
+    if locations[name] == nil { locations[name] = location } else { duplicates[name, default: []].append(location) }
   }
 
   /// Returns whether a file with this identifier was added.
@@ -30,7 +31,7 @@ package struct FileIndex: Sendable {
   /// Returns the positions of a file in the list's order.
   package func locations(of fileIdentifier: some StringProtocol) -> [FileLocation] {
     guard let name = StoredPayloads.Name(fileIdentifier), let first = locations[name] else { return [] }
-    return [first] + further[name, default: []]
+    return [first] + duplicates[name, default: []]
   }
 }
 

@@ -8,14 +8,14 @@ public final class FileList: Sendable {
   private let form: Form
   /// The non-UTF-8 names of an old list, once all records were counted.
   private let undecodedNames = Locked(UndecodedNames())
-  /// The notes about payload names, once they were counted.
+  /// The anomalies of payload names, once payloads were counted.
   private let payloadNotes = Locked<[BackupAnomaly]>([])
   /// Anomalies that were tolerated. Those of a large list are known after it was read completely.
   package var notes: [BackupAnomaly] {
     let notes = payloadNotes.withLock { $0 }
     switch form {
     case .database(let database): return database.notes + notes
-    case .old:
+    case .mbdb:
       return undecodedNames.withLock { $0.finding(in: MetadataFile.oldDatabase.path) }.map { [.finding($0)] + notes }
         ?? notes
     }
@@ -52,7 +52,7 @@ public final class FileList: Sendable {
 
   private enum Form: Sendable {
     case database(ManifestDatabase)
-    case old(MBDBManifest)
+    case mbdb(MBDBManifest)
   }
 
   /// The number of entries of each kind.
@@ -107,7 +107,7 @@ public final class FileList: Sendable {
   }
 
   init(_ manifest: MBDBManifest) {
-    form = .old(manifest)
+    form = .mbdb(manifest)
   }
 
   /// Counts all rows in one pass. The time is proportional to their number, which is about 500,000 in a large backup.
@@ -116,10 +116,10 @@ public final class FileList: Sendable {
   ///   empty files need no payload.
   /// - Throws: `.damaged` if the list's integrity check fails.
   package func listing(against stored: StoredPayloads? = nil) throws(KeyhaulError) -> Listing {
-    note(stored)
+    recordAnomalies(of: stored)
     switch form {
     case .database(let database): return try database.listing(against: stored)
-    case .old: return try listing(against: stored) { (_, _) throws(KeyhaulError) in }
+    case .mbdb: return try listing(against: stored) { (_, _) throws(KeyhaulError) in }
     }
   }
 
@@ -130,21 +130,21 @@ public final class FileList: Sendable {
   ///   - kind: The kind of entries to pass, or `nil` to pass all. Most entries are directories.
   ///   - body: Receives a file and its position.
   package func listing(
-    against stored: StoredPayloads? = nil, lending kind: ListedFile.Kind? = nil,
+    against stored: StoredPayloads? = nil, only kind: ListedFile.Kind? = nil,
     forEachFile body: (ListedFile, FileLocation) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Listing {
-    note(stored)
+    recordAnomalies(of: stored)
     switch form {
-    case .database(let database): return try database.listing(against: stored, lending: kind, forEachFile: body)
-    case .old(let manifest):
+    case .database(let database): return try database.listing(against: stored, only: kind, forEachFile: body)
+    case .mbdb(let manifest):
       var listing = Listing()
       var undecoded = UndecodedNames()
-      try reading(manifest) { (entry, offset) throws(KeyhaulError) in
+      try forEachEntry(of: manifest) { (entry, offset) throws(KeyhaulError) in
         let file = try ListedFile(entry)
         try listing.count(file)
         if entry.hasUndecodedNames { undecoded.add(domain: file.domain, path: file.relativePath) }
         if stored?.lacks(file) == true { listing.missingCount += 1 }
-        if kind == nil || file.kind == kind { try body(file, FileLocation(number: Int64(offset))) }
+        if kind == nil || file.kind == kind { try body(file, FileLocation(value: Int64(offset))) }
       }
       let names = undecoded
       undecodedNames.withLock { $0 = names }
@@ -152,7 +152,7 @@ public final class FileList: Sendable {
     }
   }
 
-  private func note(_ stored: StoredPayloads?) {
+  private func recordAnomalies(of stored: StoredPayloads?) {
     guard let stored else { return }
     let notes = stored.anomalies
     payloadNotes.withLock { $0 = notes }
@@ -167,8 +167,8 @@ public final class FileList: Sendable {
   ) throws(KeyhaulError) {
     switch form {
     case .database(let database): try database.forEachFile(body)
-    case .old(let manifest):
-      try reading(manifest) { (entry, _) throws(KeyhaulError) in try body(try ListedFile(entry)) }
+    case .mbdb(let manifest):
+      try forEachEntry(of: manifest) { (entry, _) throws(KeyhaulError) in try body(try ListedFile(entry)) }
     }
   }
 
@@ -176,7 +176,7 @@ public final class FileList: Sendable {
   package func reader() throws(KeyhaulError) -> Reader {
     switch form {
     case .database(let database): Reader(.database(try database.reader()))
-    case .old(let manifest): Reader(.old(manifest))
+    case .mbdb(let manifest): Reader(.mbdb(manifest))
     }
   }
 
@@ -184,7 +184,7 @@ public final class FileList: Sendable {
   package final class Reader {
     fileprivate enum Form {
       case database(ManifestDatabase.Reader)
-      case old(MBDBManifest)
+      case mbdb(MBDBManifest)
     }
 
     private let form: Form
@@ -197,8 +197,8 @@ public final class FileList: Sendable {
     package func file(at location: FileLocation) throws(KeyhaulError) -> ListedFile? {
       switch form {
       case .database(let reader): return try reader.file(at: location)
-      case .old(let manifest):
-        guard let offset = Int(exactly: location.number) else { return nil }
+      case .mbdb(let manifest):
+        guard let offset = Int(exactly: location.value) else { return nil }
         var cursor = manifest.entries(from: offset)
         let entry = try explained(MetadataFile.oldDatabase.path) { () throws(FormatError) in try cursor.next() }
         return try entry.map { (entry) throws(KeyhaulError) in try ListedFile(entry) }
@@ -212,19 +212,19 @@ public final class FileList: Sendable {
   public func file(domain: String, relativePath: String) throws(KeyhaulError) -> ListedFile? {
     switch form {
     case .database(let database): return try database.file(domain: domain, relativePath: relativePath)
-    case .old(let manifest):
-      var found: ListedFile?
-      try reading(manifest) { (entry, _) throws(KeyhaulError) in
+    case .mbdb(let manifest):
+      var match: ListedFile?
+      try forEachEntry(of: manifest) { (entry, _) throws(KeyhaulError) in
         guard entry.domain == domain, entry.record.relativePath == relativePath, entry.undecodedDomain == nil,
           entry.record.undecodedPath == nil
         else { return }
-        guard found == nil else {
+        guard match == nil else {
           throw KeyhaulError(
             .hostile, "\(MetadataFile.oldDatabase.path) lists \(quoted("\(domain)-\(relativePath)")) twice")
         }
-        found = try ListedFile(entry)
+        match = try ListedFile(entry)
       }
-      return found
+      return match
     }
   }
 
@@ -232,7 +232,7 @@ public final class FileList: Sendable {
   ///
   /// - Throws: `.hostile` if an identifier in the list is not the file's hash.
   package func files(shownAs domain: String, _ relativePath: String) throws(KeyhaulError) -> [ListedFile] {
-    var found: [ListedFile] = []
+    var files: [ListedFile] = []
     try forEachFile { (file) throws(KeyhaulError) in
       guard file.domain == domain, file.relativePath == relativePath,
         file.undecodedDomain != nil || file.undecodedPath != nil
@@ -242,14 +242,14 @@ public final class FileList: Sendable {
           .hostile,
           "the list of files has \(quoted("\(domain)/\(relativePath)")) under an identifier that is not its hash")
       }
-      found.append(file)
+      files.append(file)
     }
-    return found
+    return files
   }
 
-  /// Separates the errors of the list and of the closure.
-  private func reading(
-    _ manifest: MBDBManifest, _ body: (MBDBManifest.Entry, _ offset: Int) throws(KeyhaulError) -> Void
+  /// Passes each entry of an old list with its offset to a closure.
+  private func forEachEntry(
+    of manifest: MBDBManifest, _ body: (MBDBManifest.Entry, _ offset: Int) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     var cursor = manifest.entries()
     var quota = RowQuota()

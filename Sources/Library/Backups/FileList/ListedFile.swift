@@ -26,15 +26,15 @@ public struct ListedFile: Sendable, Hashable {
   package let undecodedPath: [UInt8]?
   /// The type of the entry.
   package let kind: Kind
-  private let description: Description
+  private let content: Content
 
   /// The remaining content of the row.
-  private enum Description: Sendable, Hashable {
+  private enum Content: Sendable, Hashable {
     case none
     /// The keyed archive in a row of a newer list.
     case archive([UInt8])
     /// An encrypted row that cannot be decrypted.
-    case closed(reason: String)
+    case undecryptable(reason: String)
     case record(FileRecord)
   }
 
@@ -42,10 +42,10 @@ public struct ListedFile: Sendable, Hashable {
   ///
   /// - Throws: `.damaged` if the record is damaged.
   package func record() throws(KeyhaulError) -> FileRecord? {
-    switch description {
+    switch content {
     case .none: return nil
     case .record(let record): return record
-    case .closed(let reason):
+    case .undecryptable(let reason):
       throw KeyhaulError(.damaged, "the record of \(fileIdentifier): \(reason)")
     case .archive(let bytes):
       return try explained("the record of \(fileIdentifier)") { () throws(FormatError) in
@@ -98,7 +98,7 @@ public struct ListedFile: Sendable, Hashable {
   ) -> Bool {
     let slash = UInt8(ascii: "/")
     guard !domain.contains(where: { $0 == slash || $0 == 0 }) else { return false }
-    // The directory of the domain itself.
+    // The empty path is that of the domain's directory.
     guard !path.isEmpty else { return true }
     var (length, dots) = (0, 0)
     for byte in path {
@@ -127,11 +127,11 @@ extension ListedFile {
     let (domain, path) = (row.name(1), row.name(2))
     (self.domain, undecodedDomain) = (domain?.text, domain?.undecoded)
     (relativePath, undecodedPath) = (path?.text, path?.undecoded)
-    description =
+    content =
       switch reader.record(in: row, 4) {
       case .none: .none
       case .archive(let bytes): .archive(bytes)
-      case .closed(let reason): .closed(reason: reason)
+      case .undecryptable(let reason): .undecryptable(reason: reason)
       }
     kind = Kind(row, reader)
   }
@@ -145,7 +145,7 @@ extension ListedFile {
     fileIdentifier = try Self.identifier(
       domain: undecodedDomain ?? Array((entry.domain ?? "").utf8),
       path: undecodedPath ?? Array(entry.record.relativePath.utf8))
-    description = .record(entry.record)
+    content = .record(entry.record)
     kind = Kind(entry.record)
   }
 }

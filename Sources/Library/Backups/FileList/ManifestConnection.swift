@@ -9,12 +9,12 @@ extension UntrustedDatabase<KeyhaulError> {
   /// Opens a manifest database for reading.
   package convenience init(_ bytes: DatabaseBytes) throws(KeyhaulError) {
     let reader = try bytes.reader()
-    try self.init(reading: reader, limits: .manifest) { reader.refusal ?? KeyhaulError($0) }
+    try self.init(reading: reader, limits: .manifest) { reader.readError ?? KeyhaulError($0) }
   }
 
   /// Runs SQLite's check of all pages, rows, and index entries. Returns the first fault, or `nil` if there is none.
   ///
-  /// - Parameter limit: The maximum CPU time in nanoseconds, by default many times that for a device's database.
+  /// - Parameter limit: The maximum CPU time in nanoseconds. The default is many times what a device's database needs.
   package func firstFault(within limit: Int64? = nil) throws(KeyhaulError) -> String? {
     do throws(KeyhaulError) {
       let result = try withTimeLimit(limit) { () throws(KeyhaulError) in try integrityFault() }
@@ -73,7 +73,7 @@ package final class ManifestWorkingCopy {
   }
 
   /// Replaces the keyed archive of a stored file.
-  package func replaceArchive(of fileIdentifier: String, by archive: [UInt8]) throws(KeyhaulError) {
+  package func replaceArchive(of fileIdentifier: String, with archive: [UInt8]) throws(KeyhaulError) {
     let count = try connection.run(
       "UPDATE Files SET file = ?2 WHERE fileID = ?1", [.text(fileIdentifier), .blob(archive)])
     guard count == 1 else {

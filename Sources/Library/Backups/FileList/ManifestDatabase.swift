@@ -22,8 +22,8 @@ final class ManifestDatabase: Sendable {
 
   /// Anomalies that were tolerated. Those of a large database are known after it was read completely.
   var notes: [BackupAnomaly] {
-    let found = [salvagedRows?.finding, undecodedNames.withLock { $0.finding(in: MetadataFile.database.path) }]
-    return bytes.notes + found.compactMap { $0.map(BackupAnomaly.finding) }
+    let findings = [salvagedRows?.finding, undecodedNames.withLock { $0.finding(in: MetadataFile.database.path) }]
+    return bytes.notes + findings.compactMap { $0.map(BackupAnomaly.finding) }
   }
 
   /// The readable rows, if the check failed.
@@ -43,7 +43,7 @@ final class ManifestDatabase: Sendable {
     records = RecordReader(key: recordKey)
     let connection = try ManifestConnection(bytes)
     try ManifestSchema.check(connection)
-    if bytes.cut != nil || bytes.byteCount <= Self.maximumByteCountCheckedAtOnce { try checkPages(connection) }
+    if bytes.truncation != nil || bytes.byteCount <= Self.maximumByteCountCheckedAtOnce { try checkPages(connection) }
   }
 
   /// Returns whether the integrity check finds no fault, for any size.
@@ -61,7 +61,7 @@ final class ManifestDatabase: Sendable {
   /// Runs SQLite's own check of every page and index, unless the database is truncated, which would be the check's only
   /// finding. If the check fails, each row is tried separately.
   private func checkPages(_ connection: ManifestConnection) throws(KeyhaulError) {
-    var fault = bytes.cut
+    var fault = bytes.truncation
     if fault == nil, let result = try connection.firstFault() {
       fault = "the manifest database fails its check: \(quoted(result))"
     }
@@ -71,8 +71,8 @@ final class ManifestDatabase: Sendable {
     }
     guard let fault else { return check.withLock { $0 = .passed } }
     let rows = try SalvagedRows(of: connection, byteCount: bytes.byteCount, columns: Self.columns, reason: fault)
-    guard !rows.numbers.isEmpty else {
-      throw KeyhaulError(bytes.cut == nil ? .damaged : .truncated, rows.reason)
+    guard !rows.rowNumbers.isEmpty else {
+      throw KeyhaulError(bytes.truncation == nil ? .damaged : .truncated, rows.reason)
     }
     check.withLock { $0 = .failed(rows) }
   }
@@ -89,11 +89,11 @@ final class ManifestDatabase: Sendable {
   ) throws(KeyhaulError) {
     let connection = try checkedConnection()
     guard let rows = salvagedRows else {
-      let end = limit == .max ? "" : " LIMIT \(limit)"
-      return try connection.forEachRow("SELECT \(columns) FROM Files WHERE \(condition)\(end)", [], body)
+      let limitClause = limit == .max ? "" : " LIMIT \(limit)"
+      return try connection.forEachRow("SELECT \(columns) FROM Files WHERE \(condition)\(limitClause)", [], body)
     }
     var count = 0
-    for number in rows.numbers where count < limit {
+    for number in rows.rowNumbers where count < limit {
       let query = "SELECT \(columns) FROM Files WHERE rowid = \(number) AND \(condition)"
       try connection.forEachRow(query) { (row) throws(KeyhaulError) in
         count += 1
@@ -118,7 +118,8 @@ final class ManifestDatabase: Sendable {
     return file
   }
 
-  /// Returns the files with an identifier or a name. There are several if they are in different rows.
+  /// Returns the files with an identifier or a name. A valid list has one row with both. An element is `nil` if its row
+  /// has no valid identifier.
   private func files(
     _ identifier: String, domain: String, relativePath: String
   ) throws(KeyhaulError) -> [ListedFile?] {
@@ -126,17 +127,17 @@ final class ManifestDatabase: Sendable {
     guard salvagedRows == nil else {
       // The index of a damaged database may refer to any row.
       try forEachRow(Self.columns) { row in
-        let isNamed = row.text(1) == domain && row.text(2) == relativePath
-        if isNamed || row.text(0) == identifier { files.append(ListedFile(row, records)) }
+        let hasName = row.text(1) == domain && row.text(2) == relativePath
+        if hasName || row.text(0) == identifier { files.append(ListedFile(row, records)) }
       }
       return files
     }
     let connection = try ManifestConnection(bytes)
     // An unchecked index may lack a row of the table.
-    for order in ["", "NOT INDEXED"] where files.isEmpty {
+    for indexClause in ["", "NOT INDEXED"] where files.isEmpty {
       try connection.forEachRow(
         """
-        SELECT \(Self.columns) FROM Files \(order)
+        SELECT \(Self.columns) FROM Files \(indexClause)
         WHERE fileID = ?1 OR (domain = ?2 AND relativePath = ?3) LIMIT 2
         """, [.text(identifier), .text(domain), .text(relativePath)]
       ) { row in files.append(ListedFile(row, records)) }
@@ -160,19 +161,19 @@ final class ManifestDatabase: Sendable {
   }
 
   func listing(
-    against stored: StoredPayloads?, lending kind: ListedFile.Kind?,
+    against stored: StoredPayloads?, only kind: ListedFile.Kind?,
     forEachFile body: (ListedFile, FileLocation) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> FileList.Listing {
-    var withoutIdentifier = 0
+    var withoutIdentifierCount = 0
     var listing = try listing(against: stored, "\(Self.columns), rowid") { (row) throws(KeyhaulError) in
       guard kind == nil || ListedFile.Kind(row, records) == kind else { return }
-      guard let file = ListedFile(row, records), let place = row.integer(5) else {
-        withoutIdentifier += 1
+      guard let file = ListedFile(row, records), let rowNumber = row.integer(5) else {
+        withoutIdentifierCount += 1
         return
       }
-      try body(file, FileLocation(number: place))
+      try body(file, FileLocation(value: rowNumber))
     }
-    listing.rowWithoutIdentifierCount = withoutIdentifier
+    listing.rowWithoutIdentifierCount = withoutIdentifierCount
     return listing
   }
 
@@ -230,9 +231,9 @@ final class ManifestDatabase: Sendable {
       self.records = records
     }
 
-    func file(at place: FileLocation) throws(KeyhaulError) -> ListedFile? {
+    func file(at location: FileLocation) throws(KeyhaulError) -> ListedFile? {
       var file: ListedFile?
-      try query.forEachRow([.integer(place.number)]) { file = ListedFile($0, records) }
+      try query.forEachRow([.integer(location.value)]) { file = ListedFile($0, records) }
       return file
     }
   }
@@ -250,7 +251,7 @@ final class ManifestDatabase: Sendable {
     guard let identifier = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else {
       return .inconsistent
     }
-    let standing = try row.withTexts(1, 2) { (domain, path) throws(KeyhaulError) -> RowConsistency in
+    let consistency = try row.withTexts(1, 2) { (domain, path) throws(KeyhaulError) -> RowConsistency in
       guard ListedFile.isInsideItsDomain(domain: domain, path: path) else { return .inconsistent }
       let hash: StoredPayloads.Name?
       do throws(DataProtectionError) {
@@ -263,14 +264,14 @@ final class ManifestDatabase: Sendable {
       }
       return identifier == hash ? .consistent : .inconsistent
     }
-    if let standing { return standing }
+    if let consistency { return consistency }
     return row.isNull(1) && (row.isNull(2) || row.withText(2, { _ in true }) == true) ? .withoutDomain : .inconsistent
   }
 }
 
 /// Counts the rows of each domain without creating strings.
 private struct DomainCounter {
-  private var numbers: [[UInt8]: Int] = [:]
+  private var rowCounts: [[UInt8]: Int] = [:]
   /// The last domain, because rows of a domain are usually adjacent.
   private var last: (domain: [UInt8], count: Int) = ([], 0)
 
@@ -284,16 +285,17 @@ private struct DomainCounter {
   }
 
   /// The number of domains, without that of the last row.
-  var count: Int { numbers.count }
+  var count: Int { rowCounts.count }
 
   private mutating func flush() {
-    if last.count > 0 { numbers[last.domain, default: 0] += last.count }
+    if last.count > 0 { rowCounts[last.domain, default: 0] += last.count }
   }
 
+  /// The number of rows by domain, as displayed.
   var counts: [String: Int] {
     var copy = self
     copy.flush()
     // The displayed form of a non-UTF-8 domain may equal another domain's name.
-    return Dictionary(copy.numbers.map { (DecodedName($0.key).text, $0.value) }, uniquingKeysWith: +)
+    return Dictionary(copy.rowCounts.map { (DecodedName($0.key).text, $0.value) }, uniquingKeysWith: +)
   }
 }

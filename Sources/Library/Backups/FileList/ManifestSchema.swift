@@ -86,7 +86,7 @@ enum ManifestSchema {
     }
   }
 
-  private static func unexpectedSchema(_ what: String) -> KeyhaulError {
-    KeyhaulError(.hostile, "the manifest database holds \(what), which no device creates")
+  private static func unexpectedSchema(_ object: String) -> KeyhaulError {
+    KeyhaulError(.hostile, "the manifest database holds \(object), which no device creates")
   }
 }

@@ -4,22 +4,23 @@ import KeychainFormats
 
 /// The content of an unencrypted list of files in a backup that claims a password.
 ///
-/// The rows decide, not a version. iOS 10.0 encrypted each row and stored `salt` and `passwordHash` in the table
-/// `Properties`. iOS 10.1 wrote unencrypted rows with the files' keys. An unencrypted row is a binary property list.
+/// The rows determine the case, not the version of iOS. iOS 10.0 encrypted each row and stored `salt` and
+/// `passwordHash` in the table `Properties`. iOS 10.1 wrote unencrypted rows with the files' keys. An unencrypted row
+/// is a binary property list.
 ///
 /// Sources: dinosec/iphone-dataprotection, `backup10.py`; published readers of iOS 10.1 backups.
 enum PlaintextManifest {
   /// Files have keys, as in all later encrypted backups.
   case filesHaveKeys
   /// The rows are encrypted.
-  case rowsAreSealed(RecordSalt)
+  case rowsAreEncrypted(RecordSalt)
   /// The rows are unencrypted and have no keys, so nothing is encrypted.
   case nothingIsEncrypted
 
   /// The maximum number of file rows that are sampled. In an encrypted backup, each has a key.
   static let maximumRowCount = 100
 
-  /// Examines a list, or returns `nil` if the stored list is not a database, but encrypted or damaged.
+  /// Examines a list. Returns `nil` if the stored list is encrypted or damaged, and thus not a database.
   init?(_ stored: SpooledData, replacing pages: ReplacedPages?) throws(KeyhaulError) {
     let magic = DatabaseBytes.magic
     guard stored.byteCount >= magic.count else { return nil }
@@ -34,21 +35,21 @@ enum PlaintextManifest {
 extension ManifestDatabase {
   fileprivate func plaintextManifest() throws(KeyhaulError) -> PlaintextManifest {
     let records = RecordReader(key: nil)
-    var (hasKey, hasSealedRow) = (false, false)
+    var (hasKey, hasEncryptedRow) = (false, false)
     // Files, and rows whose type is only in the record.
     try forEachRow(
       "file", where: "file IS NOT NULL AND ifnull(flags, 0) & 7 IN (0, 1)", atMost: PlaintextManifest.maximumRowCount
     ) { row in
       if row.bytes(0)?.starts(with: RecordReader.plistMagic) != true {
-        hasSealedRow = true
+        hasEncryptedRow = true
       } else if records.file(in: row, 0)?.encryptionKey != nil {
         hasKey = true
       }
     }
     if hasKey { return .filesHaveKeys }
     let properties = try passwordProperties(try ManifestConnection(bytes))
-    guard hasSealedRow || (properties.hasHash && !properties.salts.isEmpty) else { return .nothingIsEncrypted }
-    return .rowsAreSealed(RecordSalt(properties.salts))
+    guard hasEncryptedRow || (properties.hasHash && !properties.salts.isEmpty) else { return .nothingIsEncrypted }
+    return .rowsAreEncrypted(RecordSalt(properties.salts))
   }
 
   /// Returns the password properties of iOS 10.0.

@@ -5,16 +5,16 @@ import KeychainFormats
 /// The readable rows of a damaged `Files` table, each tried separately.
 struct SalvagedRows: Sendable {
   /// The numbers of the readable rows, ascending.
-  let numbers: [Int64]
+  let rowNumbers: [Int64]
   /// The number of unreadable rows in the table or an index, or `nil` if neither can be read completely.
   let lostCount: Int?
   /// The first fault of the integrity check.
   let reason: String
 
-  var finding: BackupFinding { .listDamaged(readable: numbers.count, lost: lostCount, reason: reason) }
+  var finding: BackupFinding { .listDamaged(readable: rowNumbers.count, lost: lostCount, reason: reason) }
 
   /// The sources of row numbers: the table and its indexes. The first readable one is used.
-  private static let orders = [
+  private static let indexClauses = [
     "NOT INDEXED", "INDEXED BY sqlite_autoindex_Files_1", "INDEXED BY FilesDomainIdx",
     "INDEXED BY FilesRelativePathIdx", "INDEXED BY FilesFlagsIdx",
   ]
@@ -29,19 +29,21 @@ struct SalvagedRows: Sendable {
   init(
     of connection: ManifestConnection, byteCount: Int, columns: String, reason: String
   ) throws(KeyhaulError) {
-    var named: Set<Int64>?
-    for order in Self.orders where named == nil { named = try Self.numbers(of: connection, order) }
+    var listedNumbers: Set<Int64>?
+    for indexClause in Self.indexClauses where listedNumbers == nil {
+      listedNumbers = try Self.rowNumbers(of: connection, indexClause)
+    }
     let last = Int64(min(FileList.maximumRowCount, byteCount / Self.minimumRowByteCount))
-    let candidates = named?.sorted() ?? Array(1...max(1, last))
-    var numbers: [Int64] = []
+    let candidates = listedNumbers?.sorted() ?? Array(1...max(1, last))
+    var readableNumbers: [Int64] = []
     for number in candidates {
       if try Self.isReadable("SELECT \(columns) FROM Files WHERE rowid = \(number)", connection) {
-        numbers.append(number)
+        readableNumbers.append(number)
       }
     }
-    self.numbers = numbers
+    rowNumbers = readableNumbers
     self.reason = reason
-    lostCount = named.map { $0.count - numbers.count }
+    lostCount = listedNumbers.map { $0.count - readableNumbers.count }
   }
 
   /// Returns whether a row is readable.
@@ -62,13 +64,13 @@ struct SalvagedRows: Sendable {
   /// Returns the row numbers from a source, or `nil` if it cannot be read completely or contains too many.
   ///
   /// - Throws: The errors of `isReadable`.
-  private static func numbers(
-    of connection: ManifestConnection, _ order: String
+  private static func rowNumbers(
+    of connection: ManifestConnection, _ indexClause: String
   ) throws(KeyhaulError) -> Set<Int64>? {
     var numbers: Set<Int64> = []
     var quota = FileList.RowQuota()
     do throws(KeyhaulError) {
-      try connection.forEachRow("SELECT rowid FROM Files \(order)") { (row) throws(KeyhaulError) in
+      try connection.forEachRow("SELECT rowid FROM Files \(indexClause)") { (row) throws(KeyhaulError) in
         try quota.add()
         if let number = row.integer(0) { numbers.insert(number) }
       }
@@ -89,19 +91,20 @@ enum RecordSalt: Sendable, Equatable {
   /// The maximum size of a salt in bytes. Devices write a few.
   static let maximumByteCount = 1024
 
+  /// Creates the salt from the values of all `salt` rows, in which `nil` is neither data nor text.
   init(_ values: [[UInt8]?]) {
-    let name = "\(MetadataFile.database.path) encrypts its records and has"
+    let start = "\(MetadataFile.database.path) encrypts its records and has"
     switch values.count {
-    case 0: self = .unusable(reason: "\(name) no salt for them")
+    case 0: self = .unusable(reason: "\(start) no salt for them")
     case 1:
       guard let salt = values[0] else {
-        self = .unusable(reason: "\(name) a salt for them that is neither data nor text")
+        self = .unusable(reason: "\(start) a salt for them that is neither data nor text")
         return
       }
       self =
         (1...Self.maximumByteCount).contains(salt.count)
-        ? .bytes(salt) : .unusable(reason: "\(name) a salt of \(HumanReadable.count(salt.count, "byte")) for them")
-    default: self = .unusable(reason: "\(name) several salts for them")
+        ? .bytes(salt) : .unusable(reason: "\(start) a salt of \(HumanReadable.count(salt.count, "byte")) for them")
+    default: self = .unusable(reason: "\(start) several salts for them")
     }
   }
 }
@@ -115,13 +118,13 @@ struct RecordReader: Sendable {
   enum Record: Sendable, Hashable {
     case none
     case archive([UInt8])
-    /// A record that cannot be read.
-    case closed(reason: String)
+    /// A record that cannot be decrypted.
+    case undecryptable(reason: String)
   }
 
   static let plistMagic = Array("bplist00".utf8)
 
-  /// Returns the record in a column. Each row shows whether it is encrypted.
+  /// Returns the record in a column. An unencrypted record is recognized by its first bytes.
   func record(in row: borrowing UntrustedRow, _ column: Int32) -> Record {
     guard let stored = row.bytes(column) else { return .none }
     guard let key, !stored.starts(with: Self.plistMagic), !stored.isEmpty else {
@@ -129,9 +132,9 @@ struct RecordReader: Sendable {
       return row.data(column) == nil ? .none : .archive(stored)
     }
     do throws(DataProtectionError) {
-      return .archive(try key.open(Self.sealedBytes(stored)))
+      return .archive(try key.open(Self.encryptedBytes(stored)))
     } catch {
-      return .closed(reason: error.reason)
+      return .undecryptable(reason: error.reason)
     }
   }
 
@@ -142,5 +145,5 @@ struct RecordReader: Sendable {
   }
 
   /// Returns the encrypted bytes. Devices encoded them with Base64, but some copies do not.
-  private static func sealedBytes(_ stored: [UInt8]) -> [UInt8] { Base64Digits.bytes(of: stored) ?? stored }
+  private static func encryptedBytes(_ stored: [UInt8]) -> [UInt8] { Base64Digits.bytes(of: stored) ?? stored }
 }

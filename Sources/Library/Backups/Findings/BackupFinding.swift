@@ -1,7 +1,7 @@
 package import Basics
 import KeychainFormats
 
-/// An anomaly in a part of a backup. Everything else can be opened.
+/// An anomaly in a part of a backup. The other parts can be opened.
 public enum BackupFinding: Sendable, Hashable {
   /// The manifest is unreadable, so that the password status and the keybag are unknown.
   case manifestUnreadable(reason: String)
@@ -30,11 +30,11 @@ public enum BackupFinding: Sendable, Hashable {
   /// SQLite may leave whole pages if it reserved more than it needed. Other bytes were added, or remain from a
   /// truncated block of an encrypted list.
   case listTrailingBytes(count: Int, isWholePages: Bool)
-  /// A number of bytes of an SQLite log or journal next to `Manifest.db` are not used, because it does not match the
-  /// list or its change is incomplete.
+  /// An SQLite log or journal next to `Manifest.db` is not or not completely used, because it does not match the list
+  /// or its change is incomplete. `byteCount` is the number of unused bytes.
   case listJournalUnread(name: String, byteCount: Int64, reason: String)
-  /// The list of files fails its integrity check or is truncated. Some rows are readable, and others are lost, if their
-  /// number is known.
+  /// The list of files fails its integrity check or is truncated. Some rows are readable. `lost` is the number of
+  /// others, or `nil` if it is unknown.
   case listDamaged(readable: Int, lost: Int?, reason: String)
   /// Rows of the list of files have a domain, path, link target, or attribute name that is not UTF-8.
   case listNamesNotUTF8(name: String, count: Int, first: String)
@@ -50,7 +50,7 @@ public enum BackupFinding: Sendable, Hashable {
   case keychainInXML
   /// The keychain file has keys that are not kinds of items.
   case keychainKeysUnknown([String])
-  /// The keychain file refers to another keybag than the manifest's, which devices refuse.
+  /// The keychain file refers to a keybag other than the manifest's. Devices refuse it.
   case keybagMismatch(file: String, keybag: String)
   /// A file does not match the seal, or the seal is invalid.
   case sealBroken(SealViolation)
@@ -67,7 +67,7 @@ public enum BackupFinding: Sendable, Hashable {
     case keybagUnusable = "keybag-unusable"
     /// Class keys of the keybag cannot be unwrapped.
     case classKeysDamaged = "class-keys-damaged"
-    /// `Status.plist` does not state whether the backup was finished.
+    /// `Status.plist` does not contain the progress of the backup.
     case stateMissing = "state-missing"
     /// `Info.plist` or `Status.plist` is unreadable.
     case propertyListUnreadable = "property-list-unreadable"
@@ -77,11 +77,11 @@ public enum BackupFinding: Sendable, Hashable {
     case decryptedCopy = "decrypted-copy"
     /// The manifest denies the password with which its content was created.
     case passwordDenied = "password-denied"
-    /// Class keys are wrapped as by no device.
+    /// Class keys are wrapped in a way that no device uses.
     case wrapsUnusual = "wraps-unusual"
     /// `Manifest.db` has bytes after its last page.
     case listTrailingBytes = "list-trailing-bytes"
-    /// A log or journal next to `Manifest.db` is not, or not completely, used.
+    /// A log or journal next to `Manifest.db` is not or not completely used.
     case listJournalUnread = "list-journal-unread"
     /// The list of files is partly damaged.
     case listDamaged = "list-damaged"
@@ -134,8 +134,8 @@ public enum BackupFinding: Sendable, Hashable {
     }
   }
 
-  /// The file of the finding: one of the backup's own, or a domain and path.
-  package var place: String {
+  /// The file of the finding: the name of a metadata file, or a domain and path.
+  package var file: String {
     switch self {
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
       .decryptedCopy, .passwordDenied, .wrapsUnusual:
@@ -148,7 +148,7 @@ public enum BackupFinding: Sendable, Hashable {
     case .listTrailingBytes, .listDamaged: MetadataFile.database.path
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown, .keybagMismatch:
       Self.keychainName
-    case .sealBroken(let fault): fault.file
+    case .sealBroken(let violation): violation.file
     }
   }
 
@@ -168,8 +168,8 @@ public enum BackupFinding: Sendable, Hashable {
     }
   }
 
-  /// Whether the backup should not be considered as written by a device, even if nothing is lost. A decrypted copy
-  /// states this itself.
+  /// Whether the backup may not be as its device wrote it, even if nothing is lost. A decrypted copy states this
+  /// itself.
   package var isDamage: Bool { isLoss || (blocks(.restoring) && self != .decryptedCopy) }
 }
 
@@ -199,13 +199,13 @@ extension BackupFinding: CustomStringConvertible {
         + "shown with %F5 for the byte F5; \(count == 1 ? "it" : "the first") is \(quoted(first))"
     case .payloadsRenamed(let count, let unread, let first): Self.renamed(count, unread, first)
     case .keychainInXML: "it is an XML property list, which no device writes"
-    case .sealBroken(let fault): fault.reason
+    case .sealBroken(let violation): violation.reason
     case .keychainKeysUnknown(let keys): "it has keys that do not name a kind of item: \(Self.shown(keys))"
     }
   }
 
   /// The fact with its file.
-  public var description: String { fact.contains(place) ? fact : "\(place): \(fact)" }
+  public var description: String { fact.contains(file) ? fact : "\(file): \(fact)" }
 
   private static func lost(_ count: Int?) -> String {
     switch count {
@@ -216,14 +216,15 @@ extension BackupFinding: CustomStringConvertible {
   }
 
   private static func renamed(_ count: Int, _ unread: Int, _ first: String) -> String {
-    let found =
+    let renamed =
       "\(HumanReadable.count(count, "payload")) \(count == 1 ? "has" : "have") a name that no device uses: "
       + "\(count == 1 ? "" : "the first is ")\(quoted(first))"
-    guard unread > 0 else { return found }
-    let others =
+    guard unread > 0 else { return renamed }
+    let ambiguous =
       "\(HumanReadable.count(unread, "file")) \(unread == 1 ? "repeats" : "repeat") a payload under a second name "
       + "and \(unread == 1 ? "is" : "are") not read"
-    return count > 0 ? "\(found); \(others)" : "\(others): \(unread == 1 ? "" : "the first is ")\(quoted(first))"
+    return count > 0
+      ? "\(renamed); \(ambiguous)" : "\(ambiguous): \(unread == 1 ? "" : "the first is ")\(quoted(first))"
   }
 
   private static let shownKeyCount = 5
@@ -234,7 +235,7 @@ extension BackupFinding: CustomStringConvertible {
   }
 }
 
-/// An anomaly that was tolerated. None of them loses an item by itself.
+/// An anomaly that was tolerated, because no item is lost by it alone.
 package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
   /// `Status.plist` is missing, so that it is unknown whether the backup was finished.
   case statusMissing
@@ -249,8 +250,8 @@ package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
   case databaseUnpadded
   /// The manifest database is in SQLite's write-ahead mode.
   case databaseInWriteAheadMode
-  /// A part of the list of files is in SQLite's log, `Manifest.db-wal`, or `Manifest.db-journal` reverts an incomplete
-  /// change. Both are applied, as SQLite does.
+  /// SQLite's log `Manifest.db-wal` contains a part of the list of files, or `Manifest.db-journal` reverts an
+  /// incomplete change. Keyhaul applies either, as SQLite does.
   case listJournalRead(name: String)
   /// The recorded size of the keychain file differs from its actual size, which is used.
   case sizeDiffers(recorded: Int64, found: Int64)
@@ -294,7 +295,7 @@ extension BackupAnomaly {
   /// Returns the recorded state of an unfinished backup as a clause: `"uploading", not "finished"`
   private static func progress(_ state: String) -> String { "\(quoted(state)), not \"finished\"" }
 
-  /// The finding, if the note is one.
+  /// The anomaly as a finding, or `nil` if it is not one.
   package var finding: BackupFinding? {
     switch self {
     case .finding(let finding): finding
@@ -345,11 +346,12 @@ extension BackupFinding {
   /// Whether no usable keybag exists, so that no item can be decrypted.
   package var preventsReadingKeybag: Bool { kind == .keybagUnusable || kind == .manifestMissing }
 
+  /// Whether the finding forbids a restore.
   private var blocksRestoring: Bool {
     switch self {
     // Each item is decrypted unchanged.
     case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8, .payloadsRenamed: false
-    // No reader of the list, including SQLite, reads whole pages after the last one, so that a restore is not affected.
+    // SQLite and other readers of the list ignore complete pages after the last one, so a restore is not affected.
     // Other bytes indicate a truncated file, or a change by something other than SQLite.
     case .listTrailingBytes(_, let isWholePages): !isWholePages
     // The lost items are reported separately, with a confirmation.
@@ -363,8 +365,8 @@ extension BackupFinding {
     }
   }
 
-  /// Changing the password rewrites the manifest's keybag, and reads the list and the keychain. A rewritten list would
-  /// lose the bytes after its last page.
+  /// Whether the finding forbids changing the password, which replaces the manifest's keybag and reads the list and the
+  /// keychain. A rewritten list would lose the bytes after its last page.
   private var blocksRewriting: Bool {
     switch self {
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
@@ -415,20 +417,20 @@ package struct UnreadablePropertyList: Sendable, Equatable {
 
 /// A difference between a backup and its seal.
 public struct SealViolation: Sendable, Hashable {
-  /// The path of the file in the backup, or that of the seal if no other file is known.
+  /// The path of the file in the backup, or of the seal if the violation concerns no other file.
   public let file: String
   /// The fact as a clause, without the file.
   public let reason: String
   /// Whether a sealed file is missing.
-  package let isNotFound: Bool
+  package let isFileMissing: Bool
 
   package init(_ file: String, _ reason: Reason) {
     self.file = file
     self.reason = reason.text
-    isNotFound = if case .missing = reason { true } else { false }
+    isFileMissing = if case .missing = reason { true } else { false }
   }
 
-  /// The reason of a break.
+  /// The kinds of violations.
   package enum Reason {
     case changed, missing, added
     /// The format of the seal is invalid.

@@ -15,18 +15,20 @@ extension BackupItem {
   public static func openAll(
     in file: KeychainBackupFile, with keys: ClassKeys
   ) throws(KeyhaulError) -> [BackupItem] {
-    try openAll(in: KeychainIndex(file), with: keys, knowing: [])
+    try openAll(in: KeychainIndex(file), with: keys, reusing: [])
   }
 
-  /// Decrypts all items, and reuses those that were decrypted with the password's keys alone.
+  /// Decrypts all items. Reuses items that were decrypted before without a device key.
   ///
-  /// - Parameter known: All items of the same file, or none.
+  /// - Parameter earlierItems: All items of the same file, or none.
   static func openAll(
-    in file: KeychainIndex, with keys: ClassKeys, knowing known: [BackupItem]
+    in file: KeychainIndex, with keys: ClassKeys, reusing earlierItems: [BackupItem]
   ) throws(KeyhaulError) -> [BackupItem] {
     var items: [BackupItem] = []
     items.reserveCapacity(file.count)
-    try openPortions(of: file, with: keys, knowing: known.count == file.count ? known : [], areHeld: true) {
+    try openPortions(
+      of: file, with: keys, reusing: earlierItems.count == file.count ? earlierItems : [], packsItems: true
+    ) {
       items += $0
     }
     return items
@@ -35,17 +37,18 @@ extension BackupItem {
   /// Decrypts the items in order and in portions, for callers that do not keep all of them.
   ///
   /// - Parameters:
-  ///   - areHeld: Whether the caller keeps the items, so that they use less memory.
+  ///   - packsItems: Whether the items are packed to use less memory, for a caller that keeps them.
   ///   - availability: The availability of the class keys of the wanted items, or `nil` to pass all items.
   ///   - shouldContinue: Called before each portion. Returns `false` to stop.
   static func openPortions(
-    of file: KeychainIndex, with keys: ClassKeys, knowing known: [BackupItem] = [],
-    areHeld: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
+    of file: KeychainIndex, with keys: ClassKeys, reusing earlierItems: [BackupItem] = [],
+    packsItems: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
     _ body: ([BackupItem]) -> Void
   ) throws(KeyhaulError) {
     guard file.count > portionCount else {
       let range = 0..<file.count
-      return body(try open(range, of: file, with: keys, knowing: known, areHeld: areHeld, only: availability))
+      return body(
+        try open(range, of: file, with: keys, reusing: earlierItems, packsItems: packsItems, only: availability))
     }
     var start = 0
     try ParallelMap.run(
@@ -58,25 +61,27 @@ extension BackupItem {
       },
       shouldContinue: shouldContinue,
       work: { (range) throws(KeyhaulError) -> [BackupItem] in
-        try open(range, of: file, with: keys.sharing(), knowing: known, areHeld: areHeld, only: availability)
+        try open(
+          range, of: file, with: keys.sharing(), reusing: earlierItems, packsItems: packsItems, only: availability)
       },
       deliver: { (items) throws(KeyhaulError) in body(items) })
   }
 
   /// Decrypts a range of items.
   static func open(
-    _ range: Range<Int>, of file: KeychainIndex, with keys: ClassKeys, knowing known: [BackupItem] = [],
-    areHeld: Bool = false, only availability: ClassKeyAvailability? = nil
+    _ range: Range<Int>, of file: KeychainIndex, with keys: ClassKeys, reusing earlierItems: [BackupItem] = [],
+    packsItems: Bool = false, only availability: ClassKeyAvailability? = nil
   ) throws(KeyhaulError) -> [BackupItem] {
-    func isKnown(_ index: Int) -> Bool { known.indices.contains(index) && known[index].classKey == .available }
+    func isReusable(_ index: Int) -> Bool {
+      earlierItems.indices.contains(index) && earlierItems[index].classKey == .available
+    }
     var items: [BackupItem] = []
     items.reserveCapacity(availability == nil ? range.count : 0)
-    let unknown = range.first { !isKnown($0) }
-    let entries = try read(unknown == nil ? range.prefix(0) : range, of: file)
+    let entries = try file.entries(range.allSatisfy(isReusable) ? range.prefix(0) : range)
     let digest = try explained { () throws(DataProtectionError) in try DigestStream(.sha256) }
     for index in range {
-      if isKnown(index) {
-        items.append(known[index])
+      if isReusable(index) {
+        items.append(earlierItems[index])
         continue
       }
       let entry = entries[index - range.lowerBound]
@@ -90,7 +95,7 @@ extension BackupItem {
         try digest.update(blob ?? entry.persistentReference ?? [])
         return try digest.finish { ItemFingerprint($0) }
       }
-      items.append(try open(entry, blob, fingerprint, index: index, with: keys, isHeld: areHeld))
+      items.append(try open(entry, blob, fingerprint, index: index, with: keys, packsItem: packsItems))
     }
     return items
   }
@@ -100,31 +105,26 @@ extension BackupItem {
     (try? ItemBlob(parsing: blob))?.keyClass ?? (try? LegacyItemBlob(parsing: blob))?.keyClass
   }
 
-  private static func read(
-    _ range: Range<Int>, of file: KeychainIndex
-  ) throws(KeyhaulError) -> [KeychainBackupFile.Entry] {
-    return try file.entries(range)
-  }
-
   private static func explained<Value: ~Copyable>(
     _ body: () throws(DataProtectionError) -> Value
   ) throws(KeyhaulError) -> Value {
     try translatingErrors(body)
   }
 
-  /// Returns the names of items that could not be decrypted without the source device's key, if these keys decrypt
-  /// them.
-  static func known(
+  /// Returns summaries, by position, of items that need the source device's key.
+  ///
+  /// - Parameter keys: The class keys, unwrapped with that device's key.
+  static func summaries(
     of items: [BackupItem], in file: KeychainIndex, with keys: ClassKeys
   ) throws(KeyhaulError) -> [Int: ItemSummary] {
-    var known: [Int: ItemSummary] = [:]
+    var summaries: [Int: ItemSummary] = [:]
     for item in items where item.needsDeviceKey {
       guard (0..<file.count).contains(item.index),
-        let entry = try read(item.index..<item.index + 1, of: file).first
+        let entry = try file.entries(item.index..<item.index + 1).first
       else { continue }
-      known[item.index] = try open(entry, entry.blob, nil, index: item.index, with: keys).item.map(ItemSummary.init)
+      summaries[item.index] = try open(entry, entry.blob, nil, index: item.index, with: keys).item.map(ItemSummary.init)
     }
-    return known
+    return summaries
   }
 
   /// Whether the key of another device may be missing.
@@ -141,7 +141,7 @@ extension BackupItem {
   /// - Parameter blob: The entry's data, which the entry would copy from the file for each access.
   private static func open(
     _ entry: KeychainBackupFile.Entry, _ blob: [UInt8]?, _ fingerprint: ItemFingerprint?, index: Int,
-    with keys: ClassKeys, isHeld: Bool = false
+    with keys: ClassKeys, packsItem: Bool = false
   ) throws(KeyhaulError) -> BackupItem {
     let reference = entry.persistentReference
     guard let bytes = blob else {
@@ -149,40 +149,40 @@ extension BackupItem {
         index: index, kind: entry.kind, protection: nil, persistentReference: reference, classKey: nil,
         opening: .failed(.missingData), fingerprint: fingerprint)
     }
-    let place = entry.blobOffset.map { BlobPlace(byteCount: bytes.count, offset: $0) }
+    let location = entry.blobOffset.map { BlobLocation(byteCount: bytes.count, offset: $0) }
     let blob: ItemBlob
     do throws(FormatError) {
       blob = try ItemBlob(parsing: bytes)
     } catch {
       let version = error.code == .unsupportedVersion ? ItemBlob.versionNumber(of: bytes) : nil
-      if version == 0 { return try openLegacy(bytes, of: entry, fingerprint, index: index, place: place, with: keys) }
+      if version == 0 { return try openLegacy(bytes, of: entry, fingerprint, index: index, location, with: keys) }
       let failure = version.map(Failure.unsupportedVersion) ?? .malformed(error.reason)
       return BackupItem(
-        index: index, kind: entry.kind, protection: nil, persistentReference: reference, blob: place, classKey: nil,
+        index: index, kind: entry.kind, protection: nil, persistentReference: reference, blob: location, classKey: nil,
         opening: .failed(failure), fingerprint: fingerprint)
     }
     let opening: Opening
     do throws(ItemCryptoError) {
-      opening = .opened(try keys.open(blob, kind: entry.kind, packs: isHeld))
+      opening = .opened(try keys.open(blob, kind: entry.kind, packs: packsItem))
     } catch {
       opening = .failed(try Failure(error, keyClass: blob.keyClass))
     }
     return BackupItem(
       index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
-      persistentReference: reference, blob: place, keyClass: blob.keyClass,
+      persistentReference: reference, blob: location, keyClass: blob.keyClass,
       classKey: keys.availability(of: blob.keyClass), opening: opening, fingerprint: fingerprint)
   }
 
   private static func openLegacy(
     _ bytes: [UInt8], of entry: KeychainBackupFile.Entry, _ fingerprint: ItemFingerprint?, index: Int,
-    place: BlobPlace?, with keys: ClassKeys
+    _ location: BlobLocation?, with keys: ClassKeys
   ) throws(KeyhaulError) -> BackupItem {
     let blob: LegacyItemBlob
     do throws(FormatError) {
       blob = try LegacyItemBlob(parsing: bytes)
     } catch {
       return BackupItem(
-        index: index, kind: entry.kind, protection: nil, persistentReference: entry.persistentReference, blob: place,
+        index: index, kind: entry.kind, protection: nil, persistentReference: entry.persistentReference, blob: location,
         classKey: nil, opening: .failed(.malformed(error.reason)), isSecretOnly: true, fingerprint: fingerprint)
     }
     let opening: Opening
@@ -195,7 +195,7 @@ extension BackupItem {
     }
     return BackupItem(
       index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
-      persistentReference: entry.persistentReference, blob: place, keyClass: blob.keyClass,
+      persistentReference: entry.persistentReference, blob: location, keyClass: blob.keyClass,
       classKey: keys.availability(of: blob.keyClass), opening: opening, isSecretOnly: true,
       fingerprint: fingerprint)
   }

@@ -11,8 +11,8 @@ public struct BackupItem: Sendable {
   public let classKey: ClassKeyAvailability?
   /// A reference, because items are copied between lists that contain all of them.
   private let contents: Contents
-  /// Another item of the class that failed for a reason that also applies to this one, or `nil` if this one was tried.
-  private let tried: Contents?
+  /// Another item of the class whose failure also applies to this one, or `nil` if this one was decrypted itself.
+  private let failedTrial: Contents?
 
   private final class Contents: Sendable {
     let opening: Opening
@@ -22,14 +22,14 @@ public struct BackupItem: Sendable {
     let protection: ProtectionClass?
     let keyClass: KeyClass?
     let isSecretOnly: Bool
-    let blob: BlobPlace?
+    let blob: BlobLocation?
 
     var failure: Failure? { if case .failed(let failure) = opening { failure } else { nil } }
 
     init(
       _ kind: ItemKind, _ protection: ProtectionClass?, _ keyClass: KeyClass?,
       _ persistentReference: InlinePersistentReference,
-      _ fingerprint: ItemFingerprint?, _ blob: BlobPlace?, _ opening: Opening, isSecretOnly: Bool
+      _ fingerprint: ItemFingerprint?, _ blob: BlobLocation?, _ opening: Opening, isSecretOnly: Bool
     ) {
       self.kind = kind
       self.protection = protection
@@ -40,7 +40,6 @@ public struct BackupItem: Sendable {
       self.opening = opening
       self.isSecretOnly = isSecretOnly
     }
-
   }
 
   /// The kind of item, from its array.
@@ -52,11 +51,11 @@ public struct BackupItem: Sendable {
   /// The persistent reference, which is stored with the item.
   public var persistentReference: [UInt8]? { contents.persistentReference.bytes }
   /// The location of the item's data in the keychain file, for diagnostics.
-  public var blob: BlobPlace? { contents.blob }
+  public var blob: BlobLocation? { contents.blob }
   /// The result of decrypting the item.
-  public var opening: Opening { (tried ?? contents).opening }
+  public var opening: Opening { (failedTrial ?? contents).opening }
   /// The reason why the item could not be decrypted, or `nil` if it was.
-  public var failure: Failure? { (tried ?? contents).failure }
+  public var failure: Failure? { (failedTrial ?? contents).failure }
   /// Whether the item's format contains only a secret (version 0, iOS 4). Without a name and an owner, it can be read
   /// but not restored.
   package var isSecretOnly: Bool { contents.isSecretOnly }
@@ -67,7 +66,7 @@ public struct BackupItem: Sendable {
   /// Creates an item. By default, the key class is that of `protection`.
   package init(
     index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]? = nil,
-    blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
+    blob: BlobLocation? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
     isSecretOnly: Bool = false
   ) {
     self.init(
@@ -80,26 +79,25 @@ public struct BackupItem: Sendable {
   /// - Parameter fingerprint: The digest of the stored data.
   init(
     index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]?,
-    blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
+    blob: BlobLocation? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
     isSecretOnly: Bool = false, fingerprint: ItemFingerprint?
   ) {
     self.init(
       index, classKey,
       Contents(
         kind, protection, keyClass ?? protection?.keyClass, InlinePersistentReference(persistentReference), fingerprint,
-        blob,
-        opening, isSecretOnly: isSecretOnly))
+        blob, opening, isSecretOnly: isSecretOnly))
   }
 
-  private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ contents: Contents, tried: Contents? = nil) {
+  private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ contents: Contents, failedTrial: Contents? = nil) {
     self.index = index
     self.classKey = classKey
     self.contents = contents
-    self.tried = tried
+    self.failedTrial = failedTrial
   }
 
   /// The location of an item's data.
-  public struct BlobPlace: Sendable, Hashable {
+  public struct BlobLocation: Sendable, Hashable {
     private let count: UInt32
     private let start: UInt32
 
@@ -144,10 +142,11 @@ public struct BackupItem: Sendable {
     case missingData
   }
 
-  /// Returns the item at another position, with the result of another item of its class that was tried with other keys.
-  package func tried(like trial: BackupItem, at index: Int) -> BackupItem {
-    let failed = trial.failure == nil ? tried : trial.tried ?? trial.contents
-    return BackupItem(index, trial.classKey, contents, tried: failed)
+  /// Returns the item at another position. Its result is that of another item of its class, which was decrypted with
+  /// other keys.
+  package func withResult(of trial: BackupItem, at index: Int) -> BackupItem {
+    let newTrial = trial.failure == nil ? failedTrial : trial.failedTrial ?? trial.contents
+    return BackupItem(index, trial.classKey, contents, failedTrial: newTrial)
   }
 
   /// The decrypted item, or `nil` if it cannot be decrypted.
@@ -160,7 +159,7 @@ public struct BackupItem: Sendable {
 
   /// The evidence about the device key: `true` if the item's key could be unwrapped with it, which has check bytes,
   /// `false` if not, `nil` if no device key was needed.
-  package var provesHardware: Bool? {
+  package var provesDeviceKey: Bool? {
     guard classKey == .availableThroughDevice else { return nil }
     return switch failure {
     case nil: true

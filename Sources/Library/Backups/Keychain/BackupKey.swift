@@ -26,39 +26,39 @@ public final class BackupKey: Sendable {
     progress: PasswordDerivation.Progress
   ) throws(KeyhaulError) {
     if Self.isGiven(password), !archive.keybagHasPassword { throw .passwordNotNeeded }
-    let found = try Self.found(
+    let derived = try Self.derivedKey(
       of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
     wasGivenPassword = Self.isGiven(password)
     keybag = archive.keybag
-    passwordForm = found.form
-    keybagFault = found.fault
-    passcodeKey = found.passcodeKey.copy()
-    recordKey = found.recordKey
+    passwordForm = derived.form
+    keybagFault = derived.keybagFault
+    passcodeKey = derived.passcodeKey.copy()
+    recordKey = derived.recordKey
   }
 
   /// The derived key, or the reason why the keybag of unencrypted files cannot be unlocked.
-  private struct Found: ~Copyable {
+  private struct DerivedKey: ~Copyable {
     let form: PasswordNormalization
-    let fault: String?
+    let keybagFault: String?
     let passcodeKey: Secret
     let recordKey: ManifestRecordKey?
   }
 
-  private static func found(
+  private static func derivedKey(
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
     remembering keys: DerivedKeyCache?,
     progress: PasswordDerivation.Progress
-  ) throws(KeyhaulError) -> Found {
+  ) throws(KeyhaulError) -> DerivedKey {
     do throws(DataProtectionError) {
       let key = try matchingKey(
         of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
-      return Found(
-        form: key.form, fault: nil, passcodeKey: key.passcodeKey.copy(),
+      return DerivedKey(
+        form: key.form, keybagFault: nil, passcodeKey: key.passcodeKey.copy(),
         recordKey: try recordKey(of: archive, password: password, in: key.form))
     } catch {
-      guard !archive.isEncrypted, error.isOfKeybag else { throw KeyhaulError(error) }
+      guard !archive.isEncrypted, error.isKeybagDamage else { throw KeyhaulError(error) }
       let fault = archive.manifest.keybagFault ?? error.reason
-      return Found(form: .asTyped, fault: fault, passcodeKey: .empty, recordKey: nil)
+      return DerivedKey(form: .asTyped, keybagFault: fault, passcodeKey: .empty, recordKey: nil)
     }
   }
 
@@ -66,7 +66,7 @@ public final class BackupKey: Sendable {
   ///
   /// - Parameter deviceKey: The device key of available hardware. Only an item proves that it belongs to the source
   ///   device.
-  /// - Returns: The keys; none if `keybagFault` is set, because unencrypted files can be read without them.
+  /// - Returns: The keys, or none if `keybagFault` is set, because unencrypted files can be read without them.
   /// - Throws: An error of category `damaged` if the keybag is unusable.
   public func classKeys(deviceKey: DeviceKey?) throws(KeyhaulError) -> ClassKeys {
     do throws(DataProtectionError) {
@@ -88,7 +88,7 @@ public final class BackupKey: Sendable {
       try archive.requireReadableKeybag()
       try archive.keybag.derivationParameters().check(acceptingAtMost: limit)
     } catch {
-      if archive.isEncrypted || !error.isOfKeybag { throw KeyhaulError(error) }
+      if archive.isEncrypted || !error.isKeybagDamage { throw KeyhaulError(error) }
     }
   }
 
@@ -116,7 +116,7 @@ public final class BackupKey: Sendable {
         return try archive.keybag.matchedPasscodeKey(
           password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
       } catch {
-        throw archive.keybag.wrongType(for: error) ?? error
+        throw archive.keybag.typeError(explaining: error) ?? error
       }
     case .none:
       throw DataProtectionError(.wrongPassword, "the backup is encrypted, but no password was given")
@@ -150,8 +150,8 @@ public final class BackupKey: Sendable {
 }
 
 extension BackupArchive {
-  /// Derives the key of the backup's password. This is the slowest of the three steps: open the backup, unlock it, read its items. Other
-  /// Unicode forms of the password are tried if it does not match.
+  /// Derives the key of the backup's password. This is the second and slowest of the three steps: opening the backup,
+  /// unlocking it, and decrypting its items. If the password does not match, its other Unicode forms are tried.
   ///
   /// - Parameters:
   ///   - password: The backup's password, or `nil` if it has none.
@@ -182,13 +182,13 @@ extension BackupArchive {
 
 extension DataProtectionError {
   /// Whether the keybag is damaged.
-  fileprivate var isOfKeybag: Bool { code == .damagedKeybag || code == .missingField }
+  fileprivate var isKeybagDamage: Bool { code == .damagedKeybag || code == .missingField }
 }
 
 extension Keybag {
-  /// Returns an error if the keybag's type is not that of a backup and this may be the reason of the given error,
+  /// Returns an error about the keybag's type if it is not that of a backup and may have caused the given error,
   /// otherwise `nil`.
-  fileprivate func wrongType(for error: DataProtectionError) -> DataProtectionError? {
+  fileprivate func typeError(explaining error: DataProtectionError) -> DataProtectionError? {
     guard let type, type != .backup, error.code == .wrongPassword || error.code == .damagedKeybag else { return nil }
     return DataProtectionError(
       .unsupported,

@@ -4,7 +4,8 @@ package import KeychainFormats
 /// The evidence from a backup's items about the device key that was tried, for each class.
 ///
 /// The device key's layer has no check value, and each class key has its own layer. An item whose key was unwrapped
-/// proves the key of its class only: somebody who knows a device's key could wrap a single class key with it.
+/// proves the key of its class only, because an attacker who knows a device's key could wrap a single class key with
+/// it.
 public struct DeviceKeyEvidence: Sendable, Hashable {
   /// The classes with at least one item whose key was unwrapped.
   package private(set) var proven: Set<KeyClass> = []
@@ -20,8 +21,8 @@ public struct DeviceKeyEvidence: Sendable, Hashable {
   /// Adds the evidence of further items.
   mutating func add(_ items: some Sequence<BackupItem>) {
     for item in items {
-      guard let keyClass = item.keyClass, let own = item.provesHardware else { continue }
-      if own { proven.insert(keyClass) } else { unproven.insert(keyClass) }
+      guard let keyClass = item.keyClass, let isProof = item.provesDeviceKey else { continue }
+      if isProof { proven.insert(keyClass) } else { unproven.insert(keyClass) }
     }
     unproven.subtract(proven)
   }
@@ -45,26 +46,26 @@ public struct DeviceKeyEvidence: Sendable, Hashable {
 package enum DeviceKeyVerification: Sendable, Hashable {
   /// It unwrapped the key of at least one item, and no class contradicts it.
   case proven
-  /// It unwraps keys of items of some classes, but none of these.
+  /// It unwraps keys of items of some classes, but of no item of the unproven classes.
   case divided(unproven: [KeyClass])
   /// It unwraps the key of none of the items that need it.
   case foreign(itemCount: Int)
   /// No item needs it, so it is unknown.
-  case unshown
+  case unknown
   /// There are no items.
   case noItems
 
   /// Determines the verdict from the items.
   init(_ items: [BackupItem]) {
-    let (proof, answers) = (DeviceKeyEvidence(items), items.compactMap(\.provesHardware))
-    if proof.isDivided {
-      self = .divided(unproven: proof.unproven.sorted())
-    } else if answers.contains(true) {
+    let (evidence, results) = (DeviceKeyEvidence(items), items.compactMap(\.provesDeviceKey))
+    if evidence.isDivided {
+      self = .divided(unproven: evidence.unproven.sorted())
+    } else if results.contains(true) {
       self = .proven
     } else if items.isEmpty {
       self = .noItems
     } else {
-      self = answers.isEmpty ? .unshown : .foreign(itemCount: answers.count)
+      self = results.isEmpty ? .unknown : .foreign(itemCount: results.count)
     }
   }
 }

@@ -7,7 +7,7 @@ package import KeychainRules
 ///
 /// Items that cannot be decrypted stay unchanged. They cannot be compared with added items.
 package final class EditedKeychain {
-  private let opened: UnlockedBackup
+  private let backup: UnlockedBackup
   private let keys: ClassKeys
   private let now: KeychainDate
   private let random: any RandomSource
@@ -16,43 +16,44 @@ package final class EditedKeychain {
   private var items: [KeychainItem?]
   /// The removed entries, which are removed at the end, so that positions stay valid.
   private var removed: Set<Int> = []
-  private var places: [PrimaryKey: Int] = [:]
+  /// The position of the item with each primary key.
+  private var positions: [PrimaryKey: Int] = [:]
 
   /// Starts with the items of a backup.
   ///
   /// - Parameters:
-  ///   - opened: The backup, opened for `.rewriting`.
+  ///   - backup: The backup, opened for `.rewriting`.
   ///   - keys: The class keys with which it was opened.
   ///   - now: The date for changed items.
   /// - Throws: `.unknownContent` if the keychain file has content that would be lost.
   package init(
-    _ opened: UnlockedBackup, keys: ClassKeys, now: KeychainDate,
+    _ backup: UnlockedBackup, keys: ClassKeys, now: KeychainDate,
     random: any RandomSource = SystemRandomSource()
   ) throws(ItemEditError) {
-    self.opened = opened
+    self.backup = backup
     self.keys = keys
     self.now = now
     self.random = random
     let payload: KeychainPayload
     do throws(KeyhaulError) {
-      payload = try opened.archive.keychainFile(in: opened.fileList, with: self.keys)
+      payload = try backup.archive.keychainFile(in: backup.fileList, with: self.keys)
     } catch {
       throw ItemEditError(.failed, error.reason)
     }
     file = payload.file
-    items = opened.items.map(\.item)
-    guard try Self.isWholly(payload.file, payload.bytes), file.entries.count == items.count else {
+    items = backup.items.map(\.item)
+    guard try Self.preservesContent(of: payload.file, payload.bytes), file.entries.count == items.count else {
       throw ItemEditError(
         .unknownContent, "its keychain file contains data that no device writes and that would be lost")
     }
     for (index, item) in items.enumerated() {
       guard let item, let key = try? PrimaryKey(of: item) else { continue }
-      places[key] = index
+      positions[key] = index
     }
   }
 
   /// The number of items that cannot be decrypted.
-  package var sealedCount: Int { items.count { $0 == nil } }
+  package var undecryptableCount: Int { items.count { $0 == nil } }
 
   // MARK: Changes
 
@@ -61,20 +62,20 @@ package final class EditedKeychain {
   /// - Returns: The stored item, and its position in the changed backup.
   package func add(_ item: KeychainItem) throws(ItemEditError) -> (item: KeychainItem, index: Int) {
     let prepared = try translatingRuleErrors { () throws(KeychainRuleError) in
-      try Self.digested(try NewItemDefaults.prepared(item, now: now, random: random))
+      try Self.withCurrentDigest(try NewItemDefaults.prepared(item, now: now, random: random))
     }
     let key = try translatingRuleErrors { () throws(KeychainRuleError) in try PrimaryKey(of: prepared) }
-    if let place = places[key], !removed.contains(place) {
-      guard items[place]?.isTombstone == true else { throw Self.duplicate(prepared.kind) }
-      removed.insert(place)
+    if let existing = positions[key], !removed.contains(existing) {
+      guard items[existing]?.isTombstone == true else { throw Self.duplicate(prepared.kind) }
+      removed.insert(existing)
     }
     let reference = prepared[.persistentReference]?.dataValue ?? []
     file.entries.append(
       .init(
-        kind: prepared.kind, blob: try sealed(prepared),
+        kind: prepared.kind, blob: try encrypted(prepared),
         persistentReference: try? PersistentReference.uuid(prepared.kind, reference).serialized()))
     items.append(prepared)
-    places[key] = items.count - 1
+    positions[key] = items.count - 1
     return (prepared, position(of: items.count - 1))
   }
 
@@ -87,20 +88,20 @@ package final class EditedKeychain {
     for index in indices {
       guard items.indices.contains(index), let old = items[index] else { continue }
       let new = try translatingRuleErrors { () throws(KeychainRuleError) in
-        try Self.digested(try changes.applied(to: old, now: now))
+        try Self.withCurrentDigest(try changes.applied(to: old, now: now))
       }
       let (oldKey, newKey) = try translatingRuleErrors { () throws(KeychainRuleError) in
         (try PrimaryKey(of: old), try PrimaryKey(of: new))
       }
       if newKey != oldKey {
-        if let place = places[newKey], place != index, !removed.contains(place) {
-          guard items[place]?.isTombstone == true else { throw Self.duplicate(new.kind) }
-          removed.insert(place)
+        if let existing = positions[newKey], existing != index, !removed.contains(existing) {
+          guard items[existing]?.isTombstone == true else { throw Self.duplicate(new.kind) }
+          removed.insert(existing)
         }
-        if places[oldKey] == index { places[oldKey] = nil }
-        places[newKey] = index
+        if positions[oldKey] == index { positions[oldKey] = nil }
+        positions[newKey] = index
       }
-      file.entries[index].blob = try sealed(new)
+      file.entries[index].blob = try encrypted(new)
       items[index] = new
       changed.append(new)
     }
@@ -114,12 +115,12 @@ package final class EditedKeychain {
 
   /// Returns the position of an item after the removals, from 0, in the order genp, inet, cert, keys.
   private func position(of index: Int) -> Int {
-    let kind = file.entries[index].kind
-    let order = { (kind: ItemKind) in ItemKind.allCases.firstIndex(of: kind) ?? 0 }
+    func order(_ index: Int) -> Int { ItemKind.allCases.firstIndex(of: file.entries[index].kind) ?? 0 }
+    let kindOrder = order(index)
     return file.entries.indices.count { other in
       guard !removed.contains(other) else { return false }
-      let (own, its) = (order(kind), order(file.entries[other].kind))
-      return its < own || its == own && other < index
+      let otherKindOrder = order(other)
+      return otherKindOrder < kindOrder || otherKindOrder == kindOrder && other < index
     }
   }
 
@@ -139,13 +140,14 @@ package final class EditedKeychain {
   // MARK: Encryption
 
   /// Returns the item with the digest of its current content, as a device stores it.
-  private static func digested(_ item: KeychainItem) throws(KeychainRuleError) -> KeychainItem {
+  private static func withCurrentDigest(_ item: KeychainItem) throws(KeychainRuleError) -> KeychainItem {
     var item = item
     item[.digest] = .data(try item.storedDigest())
     return item
   }
 
-  private func sealed(_ item: KeychainItem) throws(ItemEditError) -> [UInt8] {
+  /// Encrypts an item with the key of its class, if a device would include it in a backup.
+  private func encrypted(_ item: KeychainItem) throws(ItemEditError) -> [UInt8] {
     // A backup does not contain the column for App Clip items.
     let candidate = ExportCandidate(
       item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: false, deviceSyncs: true)
@@ -159,7 +161,7 @@ package final class EditedKeychain {
     case .available: break
     case .availableThroughDevice:
       // With a wrong key, the item could never be decrypted.
-      guard opened.deviceKeyVerification == .proven else {
+      guard backup.deviceKeyVerification == .proven else {
         throw ItemEditError(
           .hardwareUnproven(keyClass),
           "its class key needs a hardware key, and no item of the backup proves that the available one is the source "
@@ -183,7 +185,7 @@ package final class EditedKeychain {
   }
 
   /// Returns whether writing the file again would preserve all of its content.
-  private static func isWholly(_ file: KeychainBackupFile, _ bytes: [UInt8]) throws(ItemEditError) -> Bool {
+  private static func preservesContent(of file: KeychainBackupFile, _ bytes: [UInt8]) throws(ItemEditError) -> Bool {
     guard !file.isXML, file.ignoredKeys.isEmpty else { return false }
     do throws(FormatError) {
       let root = try BinaryPlist.decode(bytes, limits: .keychainFile).dictionaryValue

@@ -9,7 +9,7 @@ public struct ItemDescriptor: Sendable, Hashable {
   public var kind: ItemKind
   /// Whether the item is encrypted, so that its names are unknown. A decrypted item can also have no names.
   package let isEncrypted: Bool
-  /// A single reference, because thousands of identities are copied repeatedly.
+  /// The names behind a single reference, because thousands of identities are copied repeatedly.
   private var box: Box
 
   private struct Names: Sendable, Hashable {
@@ -46,35 +46,35 @@ public struct ItemDescriptor: Sendable, Hashable {
     var customMirror: Mirror { Mirror(self, children: ["names": names]) }
   }
 
-  private var known: Names {
+  private var storedNames: Names {
     get { box.names }
     set { box = Box(newValue) }
   }
 
   /// The label (`labl`), or `nil` if the item is encrypted or has none.
   public var label: String? {
-    get { known.label }
-    set { known.label = newValue }
+    get { storedNames.label }
+    set { storedNames.label = newValue }
   }
   /// The account (`acct`) as text. Untrusted, as are the others.
   public var account: String? {
-    get { known.account }
-    set { known.account = newValue }
+    get { storedNames.account }
+    set { storedNames.account = newValue }
   }
   /// The service (`svce`) of a generic password.
   public var service: String? {
-    get { known.service }
-    set { known.service = newValue }
+    get { storedNames.service }
+    set { storedNames.service = newValue }
   }
   /// The server (`srvr`) of an internet password.
   public var server: String? {
-    get { known.server }
-    set { known.server = newValue }
+    get { storedNames.server }
+    set { storedNames.server = newValue }
   }
   /// The access group (`agrp`), which identifies the apps.
   public var accessGroup: String? {
-    get { known.accessGroup }
-    set { known.accessGroup = newValue }
+    get { storedNames.accessGroup }
+    set { storedNames.accessGroup = newValue }
   }
 
   /// Creates the identity of an item that cannot be decrypted.
@@ -111,13 +111,13 @@ public struct ItemDescriptor: Sendable, Hashable {
 
   public static func == (left: ItemDescriptor, right: ItemDescriptor) -> Bool {
     guard left.kind == right.kind, left.isEncrypted == right.isEncrypted else { return false }
-    return left.box === right.box || left.known == right.known
+    return left.box === right.box || left.storedNames == right.storedNames
   }
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(kind)
     hasher.combine(isEncrypted)
-    hasher.combine(known)
+    hasher.combine(storedNames)
   }
 
   private static func names(of attributes: AttributeMap<PropertyValue>) -> Names {
@@ -134,8 +134,8 @@ public struct ItemDescriptor: Sendable, Hashable {
       case .internetPassword: [server, account]
       case .certificate, .key: [label]
       }
-    let known = attributes.compactMap(\.self).filter { !$0.isEmpty }
-    return known.isEmpty ? [label].compactMap(\.self).filter { !$0.isEmpty } : known
+    let names = attributes.compactMap(\.self).filter { !$0.isEmpty }
+    return names.isEmpty ? [label].compactMap(\.self).filter { !$0.isEmpty } : names
   }
 
   /// Returns a value as text: strings and UTF-8 data unchanged, other data in hexadecimal, numbers in decimal.

@@ -44,16 +44,16 @@ public struct ItemMatcher: Hashable, Sendable {
       && patternMatches(server, identity.server) && patternMatches(accessGroup, identity.accessGroup)
   }
 
-  /// Returns whether an encrypted item with unknown names may match, by its kind. `matches` only considers its kind.
+  /// Returns whether an encrypted item may match although its names are unknown and `matches` returns `false`.
   package func couldMatch(_ identity: ItemDescriptor) -> Bool {
     guard identity.isEncrypted, identity.names.isEmpty, kind == nil || kind == identity.kind, !matches(identity) else {
       return false
     }
     if let group = identity.accessGroup, let accessGroup, !accessGroup.matches(name: group) { return false }
-    let asked: [(GlobPattern?, AttributeCode)] = [
+    let patterns: [(GlobPattern?, AttributeCode)] = [
       (label, .label), (account, .account), (service, .service), (server, .server),
     ]
-    return asked.allSatisfy { pattern, code in
+    return patterns.allSatisfy { pattern, code in
       pattern == nil || AttributeTable.definition(of: code, in: identity.kind) != nil
     }
   }
@@ -71,16 +71,16 @@ package struct GlobPattern: Hashable, Sendable {
   /// The source of the pattern.
   package let source: String
 
-  /// Creates a pattern from a text. Without a star, it matches the same bytes.
+  /// Creates a pattern from a text. Without a star, it matches only the same bytes.
   package init(_ text: String) {
     source = text
     var pieces: [[UInt8]] = [[]]
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
+    var remaining = Array(text.utf8)[...]
+    while let byte = remaining.popFirst() {
       if byte == UInt8(ascii: "*") {
         pieces.append([])
-      } else if byte == UInt8(ascii: "\\"), rest.first == UInt8(ascii: "*") {
-        rest.removeFirst()
+      } else if byte == UInt8(ascii: "\\"), remaining.first == UInt8(ascii: "*") {
+        remaining.removeFirst()
         pieces[pieces.count - 1].append(UInt8(ascii: "*"))
       } else {
         pieces[pieces.count - 1].append(byte)
@@ -116,10 +116,10 @@ package struct GlobPattern: Hashable, Sendable {
     guard bytes.count >= first.count + last.count, bytes.starts(with: first),
       bytes.suffix(last.count).elementsEqual(last)
     else { return false }
-    var rest = bytes.dropFirst(first.count).dropLast(last.count)
+    var middle = bytes.dropFirst(first.count).dropLast(last.count)
     for piece in pieces.dropFirst().dropLast() where !piece.isEmpty {
-      guard let found = rest.firstRange(of: piece) else { return false }
-      rest = rest[found.upperBound...]
+      guard let range = middle.firstRange(of: piece) else { return false }
+      middle = middle[range.upperBound...]
     }
     return true
   }

@@ -3,9 +3,9 @@ package import KeychainFormats
 package import KeychainRules
 package import Keychains
 
-/// An item of a keychain: the decrypted item, or what is known of an item that cannot be decrypted.
+/// An item of a keychain: the decrypted item, or the known properties of an item that cannot be decrypted.
 ///
-/// Backups, devices, databases and dumps all give their items in this form.
+/// The items of backups, devices, databases and dumps all have this form.
 public struct KeychainEntry: Sendable {
   /// The position among the items of its keychain, from 0, as in a backup, or `nil` if it is unknown.
   package var index: Int?
@@ -15,7 +15,7 @@ public struct KeychainEntry: Sendable {
 
   private enum Source: Sendable {
     /// A decrypted item of a backup that is in memory anyway.
-    case archived(BackupItem)
+    case backup(BackupItem)
     indirect case other(Content, Details)
   }
 
@@ -26,11 +26,11 @@ public struct KeychainEntry: Sendable {
     /// The attributes only. The reason why the secret cannot be decrypted is `nil` if the source has none.
     case attributes(KeychainItem, Reason?)
     /// Nothing, for a reason if it is known.
-    case closed(ItemDescriptor, Reason?)
+    case undecryptable(ItemDescriptor, Reason?)
   }
 
   private struct Details: Sendable {
-    let place: RowReference
+    let rowReference: RowReference
     let protection: ProtectionClass?
     var persistentReference: [UInt8]?
     var fingerprint: ItemFingerprint?
@@ -76,57 +76,59 @@ public struct KeychainEntry: Sendable {
     self.init(
       index, .item(item),
       Details(
-        place: RowReference(kind: item.kind, rowID: Int64(index ?? 0)), protection: protection ?? item.protection,
+        rowReference: RowReference(kind: item.kind, rowID: Int64(index ?? 0)),
+        protection: protection ?? item.protection,
         persistentReference: persistentReference))
   }
 
   /// Creates an entry for an item that cannot be decrypted.
   package init(
-    index: Int?, sealed identity: ItemDescriptor, protection: ProtectionClass?, persistentReference: [UInt8]?,
+    index: Int?, undecryptable identity: ItemDescriptor, protection: ProtectionClass?, persistentReference: [UInt8]?,
     reason: Reason?
   ) {
     self.init(
-      index, .closed(identity, reason),
+      index, .undecryptable(identity, reason),
       Details(
-        place: RowReference(kind: identity.kind, rowID: Int64(index ?? 0)), protection: protection,
+        rowReference: RowReference(kind: identity.kind, rowID: Int64(index ?? 0)), protection: protection,
         persistentReference: persistentReference))
   }
 
   /// Creates an entry for a decrypted item of a backup.
-  package init(opened archived: BackupItem) {
-    index = archived.index
-    source = .archived(archived)
+  package init(opened backupItem: BackupItem) {
+    index = backupItem.index
+    source = .backup(backupItem)
   }
 
   /// Creates an entry for a decrypted item.
   ///
   /// - Parameters:
   ///   - item: The decrypted item.
-  ///   - place: Its table, and its number there. In a backup, the number is the item's position.
+  ///   - rowReference: Its table, and its number there. In a backup, the number is the item's position.
   ///   - index: The position among the items of its keychain.
-  ///   - isSynchronizable: Whether the item syncs; by default as the item's attributes say.
-  package init(_ item: KeychainItem, at place: RowReference, index: Int? = nil, isSynchronizable: Bool? = nil) {
+  ///   - isSynchronizable: Whether the item syncs. By default, the item's attributes determine this.
+  package init(_ item: KeychainItem, at rowReference: RowReference, index: Int? = nil, isSynchronizable: Bool? = nil) {
     self.init(
       index, .item(item),
-      Details(place: place, protection: item.protection, isSynchronizable: isSynchronizable))
+      Details(rowReference: rowReference, protection: item.protection, isSynchronizable: isSynchronizable))
   }
 
   /// Creates an entry for an item that cannot be decrypted, or only in part.
   ///
   /// - Parameters:
   ///   - content: The decrypted parts.
-  ///   - place: Its table, and its number there.
+  ///   - rowReference: Its table, and its number there.
   ///   - index: The position among the items of its keychain.
   ///   - protection: The protection class, if it is known.
   ///   - persistentReference: The persistent reference stored with the item, 12 or 20 bytes.
-  ///   - detail: More about the reason, in words.
+  ///   - detail: A further description of the reason.
   package init(
-    _ content: Content, at place: RowReference, index: Int?, _ protection: ProtectionClass?,
+    _ content: Content, at rowReference: RowReference, index: Int?, _ protection: ProtectionClass?,
     persistentReference: [UInt8]? = nil, detail: String? = nil
   ) {
     self.init(
       index, content,
-      Details(place: place, protection: protection, persistentReference: persistentReference, detail: detail))
+      Details(
+        rowReference: rowReference, protection: protection, persistentReference: persistentReference, detail: detail))
   }
 
   /// Creates an entry for an item that a search on a device has found.
@@ -146,21 +148,21 @@ public struct KeychainEntry: Sendable {
     case .fault(let fault):
       var reason = Reason.noClassKey
       if case .undecodable(let text) = fault { (reason, detail) = (.malformed, text) }
-      content = .closed(ItemDescriptor(undecryptable: summary.kind, accessGroup: summary.accessGroup), reason)
+      content = .undecryptable(ItemDescriptor(undecryptable: summary.kind, accessGroup: summary.accessGroup), reason)
     }
     self.init(
       index, content,
       Details(
-        place: summary.reference, protection: protection,
+        rowReference: summary.reference, protection: protection,
         persistentReference: try? PersistentReference.uuid(summary.kind, summary.persistentReference).serialized(),
         detail: detail, isSynchronizable: summary.isSynchronizable, modificationDate: summary.modificationDate,
         isLocked: row.fault?.isPermanent == false))
   }
 
   /// Returns the entries of a search, in the order of the kinds, then of the rows, as in a backup.
-  package static func all(of found: QueryResult) -> [KeychainEntry] {
-    let all = found.items.map { KeychainEntry($0) } + found.undecodable.map { KeychainEntry($0) }
-    return all.sorted { (order($0.kind), $0.place.rowID) < (order($1.kind), $1.place.rowID) }
+  package static func all(of result: QueryResult) -> [KeychainEntry] {
+    let entries = result.items.map { KeychainEntry($0) } + result.undecodable.map { KeychainEntry($0) }
+    return entries.sorted { (order($0.kind), $0.rowReference.rowID) < (order($1.kind), $1.rowReference.rowID) }
   }
 
   private static func order(_ kind: ItemKind) -> Int { ItemKind.allCases.firstIndex(of: kind) ?? 0 }
@@ -170,19 +172,19 @@ public struct KeychainEntry: Sendable {
   /// The decrypted parts of the item.
   package var content: Content {
     switch source {
-    case .archived(let archived):
-      archived.item.map { .item($0) } ?? .closed(ItemDescriptor(undecryptable: archived.kind), nil)
+    case .backup(let backupItem):
+      backupItem.item.map { .item($0) } ?? .undecryptable(ItemDescriptor(undecryptable: backupItem.kind), nil)
     case .other(let content, _): content
     }
   }
 
   private var details: Details {
     switch source {
-    case .archived(let archived):
+    case .backup(let backupItem):
       Details(
-        place: RowReference(kind: archived.kind, rowID: Int64(archived.index)),
-        protection: archived.protection ?? archived.item?.protection,
-        persistentReference: archived.persistentReference, fingerprint: archived.fingerprint)
+        rowReference: RowReference(kind: backupItem.kind, rowID: Int64(backupItem.index)),
+        protection: backupItem.protection ?? backupItem.item?.protection,
+        persistentReference: backupItem.persistentReference, fingerprint: backupItem.fingerprint)
     case .other(_, let details): details
     }
   }
@@ -192,7 +194,7 @@ public struct KeychainEntry: Sendable {
   package var item: KeychainItem? {
     switch content {
     case .item(let item), .attributes(let item, nil): item
-    case .attributes, .closed: nil
+    case .attributes, .undecryptable: nil
     }
   }
 
@@ -200,7 +202,7 @@ public struct KeychainEntry: Sendable {
   package var attributes: KeychainItem? {
     switch content {
     case .item(let item), .attributes(let item, _): item
-    case .closed: nil
+    case .undecryptable: nil
     }
   }
 
@@ -211,7 +213,7 @@ public struct KeychainEntry: Sendable {
   package var reason: Reason? {
     switch content {
     case .item: nil
-    case .attributes(_, let reason), .closed(_, let reason): reason
+    case .attributes(_, let reason), .undecryptable(_, let reason): reason
     }
   }
 
@@ -221,8 +223,8 @@ public struct KeychainEntry: Sendable {
   /// The kind of item.
   package var kind: ItemKind {
     switch source {
-    case .archived(let archived): archived.kind
-    case .other(_, let details): details.place.kind
+    case .backup(let backupItem): backupItem.kind
+    case .other(_, let details): details.rowReference.kind
     }
   }
 
@@ -230,37 +232,37 @@ public struct KeychainEntry: Sendable {
   package var identity: ItemDescriptor {
     switch content {
     case .item(let item), .attributes(let item, _): ItemDescriptor(item)
-    case .closed(let identity, _): identity
+    case .undecryptable(let identity, _): identity
     }
   }
 
   /// The item's table, and its number there. In a backup, the number is the item's position.
-  package var place: RowReference { details.place }
+  package var rowReference: RowReference { details.rowReference }
   /// The position in its list, or the row number if it is unknown.
-  var position: Int { index ?? Int(place.rowID) }
+  var position: Int { index ?? Int(rowReference.rowID) }
   /// The item's protection class, or `nil` if it is unknown.
   package var protection: ProtectionClass? { details.protection }
   /// The persistent reference, which may identify the item in two keychains: 12 or 20 bytes, as in a backup.
   package var persistentReference: [UInt8]? { details.persistentReference }
   /// The digest of the item's data in a backup, or `nil` if the source is not a backup.
   package var fingerprint: ItemFingerprint? { details.fingerprint }
-  /// More about the reason, in words.
+  /// A further description of the reason.
   package var detail: String? { details.detail }
   /// Whether the item syncs.
   package var isSynchronizable: Bool { details.isSynchronizable ?? item?.isSynchronizable ?? false }
   /// The date of the last change.
   package var modificationDate: KeychainDate? { attributes?.modificationDate ?? details.modificationDate }
   /// Whether only a secret is stored (iOS 4), without a name or an owner, so that it cannot be restored.
-  package var isSecretOnly: Bool { if case .archived(let archived) = source { archived.isSecretOnly } else { false } }
+  package var isSecretOnly: Bool { if case .backup(let backupItem) = source { backupItem.isSecretOnly } else { false } }
   /// Whether the item is unreadable because a key is not in memory.
   package var isLocked: Bool { details.isLocked }
 
-  /// Returns whether the secrets of two items cannot be compared, because only one source contains secrets.
+  /// Returns whether the secrets of two items cannot be compared, because only one item's source contains secrets.
   func cannotCompareSecret(with other: KeychainEntry) -> Bool {
     !scope.includesSecret && other.item?.secret != nil || !other.scope.includesSecret && item?.secret != nil
   }
 
-  /// Returns the entry with the digest of its data in a backup.
+  /// Returns a copy of the entry with the digest of its data in a backup.
   package func stored(as fingerprint: ItemFingerprint?) -> KeychainEntry {
     var details = details
     details.fingerprint = fingerprint
@@ -277,8 +279,8 @@ extension UnlockedBackup {
   /// Returns the entry of an item.
   ///
   /// - Parameter identity: The names of an item that cannot be decrypted, if they are known.
-  package func entry(of archived: BackupItem, named identity: ItemDescriptor? = nil) -> KeychainEntry {
-    KeychainEntry(archived, named: identity, reason: reason(of: archived))
+  package func entry(of backupItem: BackupItem, named identity: ItemDescriptor? = nil) -> KeychainEntry {
+    KeychainEntry(backupItem, named: identity, reason: reason(of: backupItem))
   }
 }
 
@@ -286,19 +288,19 @@ extension KeychainEntry {
   /// Creates an entry for an item of a backup.
   ///
   /// - Parameters:
-  ///   - archived: The item.
+  ///   - backupItem: The item.
   ///   - identity: Its names if it cannot be decrypted but they are known.
   ///   - reason: The reason why it cannot be decrypted.
-  package init(_ archived: BackupItem, named identity: ItemDescriptor? = nil, reason: Reason?) {
-    guard archived.item == nil else {
-      self.init(opened: archived)
+  package init(_ backupItem: BackupItem, named identity: ItemDescriptor? = nil, reason: Reason?) {
+    guard backupItem.item == nil else {
+      self.init(opened: backupItem)
       return
     }
-    let closed = KeychainEntry(
-      index: archived.index, sealed: identity ?? ItemDescriptor(undecryptable: archived.kind),
-      protection: archived.protection,
-      persistentReference: archived.persistentReference, reason: reason)
-    self = closed.stored(as: archived.fingerprint)
+    let entry = KeychainEntry(
+      index: backupItem.index, undecryptable: identity ?? ItemDescriptor(undecryptable: backupItem.kind),
+      protection: backupItem.protection,
+      persistentReference: backupItem.persistentReference, reason: reason)
+    self = entry.stored(as: backupItem.fingerprint)
   }
 }
 
@@ -316,7 +318,7 @@ extension KeychainEntry {
       switch dumped.content {
       case .open(let item): .item(item)
       case .attributesOnly(let item, let fault): .attributes(item, fault?.reason)
-      case .undecryptable(let fault, _): .closed(ItemDescriptor(undecryptable: dumped.kind), fault.reason)
+      case .undecryptable(let fault, _): .undecryptable(ItemDescriptor(undecryptable: dumped.kind), fault.reason)
       }
     self.init(
       content, at: RowReference(kind: dumped.kind, rowID: row ?? Int64(dumped.index)), index: dumped.index,

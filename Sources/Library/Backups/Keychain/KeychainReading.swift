@@ -21,12 +21,12 @@ struct KeychainReading: Sendable {
   /// - Throws: The errors of `keychainFile(in:with:)`, or `.unreadable` if the private copy cannot be read.
   init(of archive: BackupArchive, in list: FileList, with keys: ClassKeys) throws(KeyhaulError) {
     let sections = try Self.sections(of: archive, list, with: keys)
-    if let sections, let reading = try Self(placedIn: sections, of: archive, list) {
+    if let sections, let reading = try Self(indexing: sections, of: archive, list) {
       self = reading
       return
     }
     let payload = try archive.keychainFile(in: list, with: keys)
-    // An XML file does not contain the data of items as such.
+    // In an XML file, the data of items is encoded, so that positions are of no use.
     if let sections, !payload.file.isXML {
       index = KeychainIndex(payload.file.entries.map { .init($0, in: []) }, in: sections)
     } else {
@@ -48,9 +48,9 @@ struct KeychainReading: Sendable {
 
   /// Finds the positions of the items in the private copy, page by page.
   ///
-  /// - Returns: `nil` if there is an anomaly, which the reader of the whole file reports.
+  /// - Returns: The result, or `nil` if there is an anomaly, which reading the complete file reports.
   private init?(
-    placedIn sections: RandomAccessDecryptor, of archive: BackupArchive, _ list: FileList
+    indexing sections: RandomAccessDecryptor, of archive: BackupArchive, _ list: FileList
   ) throws(KeyhaulError) {
     let record = try archive.keychainRecord(in: list)
     let reader = try sections.reader()
@@ -101,8 +101,8 @@ struct KeychainIndex: Sendable {
   init(_ file: KeychainBackupFile) { contents = .loaded(file.entries) }
 
   /// Creates the index of items at known positions in the plaintext.
-  init(_ places: [KeychainBackupFile.Entry], in sections: RandomAccessDecryptor) {
-    contents = .deferred(places, sections)
+  init(_ entries: [KeychainBackupFile.Entry], in sections: RandomAccessDecryptor) {
+    contents = .deferred(entries, sections)
   }
 
   var count: Int {
@@ -117,19 +117,19 @@ struct KeychainIndex: Sendable {
   func entries(_ positions: Range<Int>) throws(KeyhaulError) -> [KeychainBackupFile.Entry] {
     switch contents {
     case .loaded(let entries): return Array(entries[positions])
-    case .deferred(let places, let sections):
+    case .deferred(let unread, let sections):
       let reader = try sections.reader()
-      let ranges = places[positions].flatMap(\.ranges)
+      let ranges = unread[positions].flatMap(\.ranges)
       let start = ranges.reduce(Int.max) { min($0, $1.lowerBound) }
       let end = ranges.reduce(0) { max($0, $1.upperBound) }
       let byteCount = ranges.reduce(0) { $0 + $1.count }
       // Items are usually adjacent. Scattered items are read separately to save memory.
       if start < end, end - start <= 2 * byteCount + (1 << 16) {
         let bytes = try reader.bytes(start..<end)
-        return places[positions].map { .init($0, in: bytes, beginningAt: start) }
+        return unread[positions].map { .init($0, in: bytes, beginningAt: start) }
       }
       var entries: [KeychainBackupFile.Entry] = []
-      for entry in places[positions] {
+      for entry in unread[positions] {
         var parts: [[UInt8]] = []
         for range in entry.ranges { parts.append(try reader.bytes(range)) }
         entries.append(.init(entry, of: parts))
@@ -139,7 +139,7 @@ struct KeychainIndex: Sendable {
   }
 }
 
-/// A backup with its keys, like `UnlockedBackup`, but without items in memory. They are decrypted one after the other.
+/// A backup with its keys, like `UnlockedBackup`, but without items in memory. They are decrypted in portions.
 package struct BackupItemReader: Sendable {
   private let keychain: UnlockedKeychain
   let keys: ClassKeys
@@ -151,16 +151,18 @@ package struct BackupItemReader: Sendable {
   ) throws(KeyhaulError) {
     keys = try key.classKeys(deviceKey: deviceKey)
     keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use)
-    hardware = try Self.proof(of: keychain.index, with: keys)
+    hardware = try Self.deviceKeyEvidence(of: keychain.index, with: keys)
   }
 
-  private static func proof(
+  private static func deviceKeyEvidence(
     of file: KeychainIndex, with keys: ClassKeys
   ) throws(KeyhaulError) -> DeviceKeyEvidence {
-    var proof = DeviceKeyEvidence()
-    guard keys.classes.contains(where: { keys.availability(of: $0) == .availableThroughDevice }) else { return proof }
-    try BackupItem.openPortions(of: file, with: keys, only: .availableThroughDevice) { proof.add($0) }
-    return proof
+    var evidence = DeviceKeyEvidence()
+    guard keys.classes.contains(where: { keys.availability(of: $0) == .availableThroughDevice }) else {
+      return evidence
+    }
+    try BackupItem.openPortions(of: file, with: keys, only: .availableThroughDevice) { evidence.add($0) }
+    return evidence
   }
 
   /// The damage of individual class keys.
@@ -233,15 +235,15 @@ struct UnlockedKeychain: Sendable {
   ///   - key: The key that is derived from the password.
   ///   - keys: The class keys, with or without a device key.
   ///   - use: The purpose.
-  ///   - known: The same backup, opened before with the same password.
+  ///   - earlier: The same backup, opened before with the same password.
   /// - Throws: An error of category `damaged` if the list of files is unreadable, or if a finding forbids the use.
   init(
     _ archive: BackupArchive, key: BackupKey, keys: ClassKeys, for use: BackupPurpose,
-    knowing known: UnlockedKeychain? = nil
+    reusing earlier: UnlockedKeychain? = nil
   ) throws(KeyhaulError) {
     // The keychain that was read with the same password is reused.
-    if let known, archive.hasKeychain, known.hiddenKeychain == nil, known.isReadWithPasswordAlone(keys) {
-      (index, fileList, notes) = (known.index, known.fileList, known.notes)
+    if let earlier, archive.hasKeychain, earlier.hiddenKeychain == nil, earlier.needsNoDeviceKey(keys) {
+      (index, fileList, notes) = (earlier.index, earlier.fileList, earlier.notes)
     } else {
       (index, fileList, notes) = try Self.keychain(of: archive, with: keys, keybagFault: key.keybagFault, for: use)
     }
@@ -252,8 +254,8 @@ struct UnlockedKeychain: Sendable {
     try require(use)
   }
 
-  /// Returns whether the list and the keychain file were read without a device key, as for all backups of devices.
-  private func isReadWithPasswordAlone(_ keys: ClassKeys) -> Bool {
+  /// Returns whether the list and the keychain file can be read without a device key, as in all backups of devices.
+  private func needsNoDeviceKey(_ keys: ClassKeys) -> Bool {
     let file = try? fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     for field in [archive.manifest.manifestKey, (try? file?.record())?.encryptionKey?.serialized()] {
       guard let field, let wrapped = try? ClassWrappedKey(parsing: field) else { continue }
@@ -280,12 +282,13 @@ struct UnlockedKeychain: Sendable {
     throw finding.refusal
   }
 
+  /// Reads the list and the keychain file, with the anomalies of both.
   private static func keychain(
     of archive: BackupArchive, with keys: ClassKeys, keybagFault: String?, for use: BackupPurpose
   ) throws(KeyhaulError) -> (KeychainIndex, FileList, [BackupAnomaly]) {
     do throws(KeyhaulError) {
       let list = try archive.fileList(with: keys)
-      // An error of the look-up is one of the list.
+      // This look-up fails here if the list is damaged.
       _ = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
       var notes = archive.notes + list.notes
       if let fault = try archive.sealViolation(with: keys) { notes.insert(.finding(.sealBroken(fault)), at: 0) }
@@ -302,14 +305,15 @@ struct UnlockedKeychain: Sendable {
         return (KeychainIndex(KeychainBackupFile(keybagUUID: nil, entries: [])), list, notes)
       }
     } catch {
-      // The password is correct, so a class key that is missing was lost.
+      // The password is correct, so a missing class key was lost.
       throw error.code == .keyUnavailable ? KeyhaulError(.damaged, error.reason) : error
     }
   }
 
+  /// Returns the finding if the keychain file names another keybag than the backup's, otherwise `nil`.
   private static func mismatch(of named: String?, _ archive: BackupArchive) -> BackupFinding? {
-    guard let named, let own = archive.keybag.uuidText, named != own else { return nil }
-    return .keybagMismatch(file: named, keybag: own)
+    guard let named, let actual = archive.keybag.uuidText, named != actual else { return nil }
+    return .keybagMismatch(file: named, keybag: actual)
   }
 }
 

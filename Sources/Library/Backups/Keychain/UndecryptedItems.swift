@@ -19,16 +19,16 @@ package struct UndecryptedItems {
   /// Counts the items of a backup, none if it was not opened.
   package init(_ opened: UnlockedBackup?) {
     var groups: [Group] = []
-    var places: [Group: Int] = [:]
+    var indices: [Group: Int] = [:]
     for item in opened?.items ?? [] {
       guard let reason = opened?.reason(of: item) else { continue }
       let key = Group(kind: item.kind, protection: item.protection, reason: reason)
-      let place = places[key] ?? groups.count
-      if place == groups.count {
-        places[key] = place
+      let index = indices[key] ?? groups.count
+      if index == groups.count {
+        indices[key] = index
         groups.append(key)
       }
-      groups[place].count += 1
+      groups[index].count += 1
     }
     self.groups = groups
   }

@@ -35,12 +35,13 @@ public struct UnlockedBackup: Sendable {
     reusing opened: UnlockedBackup?
   ) throws(KeyhaulError) {
     let keys = try key.classKeys(deviceKey: deviceKey)
-    keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use, knowing: opened?.keychain)
+    keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use, reusing: opened?.keychain)
     let index = keychain.index
-    items = try BackupItem.openAll(in: index, with: keys, knowing: opened?.items ?? [])
+    items = try BackupItem.openAll(in: index, with: keys, reusing: opened?.items ?? [])
     hardware = DeviceKeyEvidence(items)
     if let sourceKey {
-      encryptedItemSummaries = try BackupItem.known(of: items, in: index, with: try key.classKeys(deviceKey: sourceKey))
+      encryptedItemSummaries = try BackupItem.summaries(
+        of: items, in: index, with: try key.classKeys(deviceKey: sourceKey))
     } else {
       encryptedItemSummaries = [:]
     }
@@ -58,7 +59,8 @@ public struct UnlockedBackup: Sendable {
   /// - Throws: The error of the first such finding.
   package func require(_ use: BackupPurpose) throws(KeyhaulError) { try keychain.require(use) }
 
-  /// Whether the device key is that of the source device, by the evidence of the items (`DeviceKeyEvidence.isSameDevice`).
+  /// Whether the device key is that of the source device, by the evidence of the items
+  /// (`DeviceKeyEvidence.isSameDevice`).
   package var isSameDevice: Bool? { hardware.isSameDevice }
 
   /// Returns the reason why an item cannot be decrypted, or `nil` if it can.
@@ -137,13 +139,15 @@ extension UnlockedBackup {
 
   /// The classes of items without a key in the keybag, as a clause, or `nil` if none is missing.
   private var missingClassKeys: String? {
-    let lost = items.compactMap { if case .noClassKey(let keyClass) = $0.failure { keyClass } else { nil } }
+    let missingClasses = items.compactMap { if case .noClassKey(let keyClass) = $0.failure { keyClass } else { nil } }
     // A missing keybag is a finding itself.
-    guard !lost.isEmpty, !findings.contains(where: \.preventsReadingKeybag) else { return nil }
+    guard !missingClasses.isEmpty, !findings.contains(where: \.preventsReadingKeybag) else { return nil }
     // A number with a key generation is a separate class in a backup, with a known name.
-    let names = HumanReadable.list(Set(lost).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.displayName })
-    let need = lost.count == 1 ? "needs" : "need"
-    return "the keybag has no key of class \(names), and \(HumanReadable.count(lost.count, "item")) \(need) one"
+    let names = HumanReadable.list(
+      Set(missingClasses).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.displayName })
+    let need = missingClasses.count == 1 ? "needs" : "need"
+    return
+      "the keybag has no key of class \(names), and \(HumanReadable.count(missingClasses.count, "item")) \(need) one"
   }
 
   /// Whether an item's class key in the keybag cannot be unwrapped.

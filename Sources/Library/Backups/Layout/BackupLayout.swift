@@ -70,8 +70,10 @@ package enum MetadataFile: CaseIterable {
   /// Whether the file contains changes to the list of files.
   package var isJournal: Bool { Self.journals.contains(self) }
 
+  /// The SQLite journals of the list of files.
   package static let journals: [MetadataFile] = [.databaseLog, .databaseJournal]
 
+  /// Returns the maximum size in bytes.
   package func limit(_ limits: BackupLimits) -> Int {
     switch self {
     case .manifest, .status, .info: limits.propertyListByteCount
@@ -84,19 +86,19 @@ package enum MetadataFile: CaseIterable {
   }
 }
 
-/// The meaning of a path in a backup's directory.
+/// Recognizes the files of a backup by their paths in its directory.
 package enum BackupPath {
   /// The names of the metadata files of all layouts.
-  package static let parts = [
+  package static let metadataFileNames = [
     "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "Manifest.db-wal", "Manifest.db-journal",
     "Manifest.mbdb", "Manifest.mbdx",
     "Keyhaul.seal",
   ]
 
   /// Returns whether a path belongs to a backup: a metadata file, or a payload of either layout.
-  package static func isOwn(_ components: some BidirectionalCollection<Substring>) -> Bool {
+  package static func isBackupFile(_ components: some BidirectionalCollection<Substring>) -> Bool {
     guard let last = components.last else { return false }
-    return components.count == 1 && parts.contains(String(last)) || payload(at: components) != nil
+    return components.count == 1 && metadataFileNames.contains(String(last)) || payload(at: components) != nil
   }
 
   /// Returns the identifier of the payload with a path, in a directory with its first two digits or in none. Ignores
@@ -128,12 +130,12 @@ package enum BackupPath {
   /// - Parameter directory: The backup's directory in the container, empty if there is none.
   package static func inside(_ directory: EntryName, _ path: EntryPath) -> String? {
     let depth = directory.isEmpty ? 0 : directory.bytes.count { $0 == UInt8(ascii: "/") } + 1
-    let own = path.components.dropFirst(depth)
-    guard (1...2).contains(own.count), path.directory(around: own.count) == directory,
-      own.allSatisfy({ $0.allSatisfy { $0 < 0x80 } })
+    let components = path.components.dropFirst(depth)
+    guard (1...2).contains(components.count), path.directory(around: components.count) == directory,
+      components.allSatisfy({ $0.allSatisfy { $0 < 0x80 } })
     else { return nil }
-    let texts = own.map { Substring(decoding: $0, as: UTF8.self) }
-    return isOwn(texts) ? texts.joined(separator: "/") : nil
+    let names = components.map { Substring(decoding: $0, as: UTF8.self) }
+    return isBackupFile(names) ? names.joined(separator: "/") : nil
   }
 }
 

@@ -35,8 +35,8 @@ public struct BackupLimits: Sendable {
 
   /// Returns the maximum decompressed size of a file with the given size.
   package func decompressedByteCount(of byteCount: Int64) -> Int64 {
-    let (justified, overflow) = byteCount.multipliedReportingOverflow(by: expansionFactor)
-    let (sum, sumOverflow) = decompressionAllowance.addingReportingOverflow(justified)
+    let (product, overflow) = byteCount.multipliedReportingOverflow(by: expansionFactor)
+    let (sum, sumOverflow) = decompressionAllowance.addingReportingOverflow(product)
     return overflow || sumOverflow ? .max : sum
   }
 
@@ -46,8 +46,8 @@ public struct BackupLimits: Sendable {
   /// - Parameter containerByteCount: The size, or `nil` if the container is a stream.
   package func keychainByteCount(inContainerOf containerByteCount: Int64?) -> Int {
     guard let containerByteCount else { return min(keychainByteCount, Self.streamedKeychainByteCount) }
-    let (justified, overflow) = containerByteCount.multipliedReportingOverflow(by: 4)
-    let (sum, sumOverflow) = decompressionAllowance.addingReportingOverflow(justified)
+    let (product, overflow) = containerByteCount.multipliedReportingOverflow(by: 4)
+    let (sum, sumOverflow) = decompressionAllowance.addingReportingOverflow(product)
     return overflow || sumOverflow ? keychainByteCount : min(keychainByteCount, Int(clamping: sum))
   }
 

@@ -21,11 +21,11 @@ package struct EntryPath: Hashable {
     guard !bytes.contains(0) else { throw .init(text: "its name has a NUL") }
     guard !bytes.contains(UInt8(ascii: "\\")) else { throw .init(text: "its name has a backslash") }
     guard bytes.first != Self.slash else { throw .init(text: "its name is absolute") }
-    var rest = bytes
+    var relative = bytes
     // `tar -c .` begins each name with "./", and a trailing "/" marks a directory.
-    if rest.starts(with: [Self.dot, Self.slash]) { rest = rest.dropFirst(2) }
-    if rest.last == Self.slash { rest = rest.dropLast() }
-    let components = rest.split(separator: Self.slash, omittingEmptySubsequences: false)
+    if relative.starts(with: [Self.dot, Self.slash]) { relative = relative.dropFirst(2) }
+    if relative.last == Self.slash { relative = relative.dropLast() }
+    let components = relative.split(separator: Self.slash, omittingEmptySubsequences: false)
     for component in components {
       if component.isEmpty { throw .init(text: "its name has an empty part") }
       if component.count <= 2, component.allSatisfy({ $0 == Self.dot }) {
@@ -37,7 +37,7 @@ package struct EntryPath: Hashable {
       if component.dropFirst().first == UInt8(ascii: ":") { throw .init(text: "its name has a drive letter") }
     }
     self.components = components
-    joined = rest
+    joined = relative
   }
 
   /// Returns the name of the directory around the last components; empty if there are no others.
@@ -104,12 +104,12 @@ package struct EntryName: Hashable, Sendable {
   package var shown: String {
     if let text { return text }
     var result = ""
-    var rest = bytes
-    while let first = rest.first {
+    var remaining = bytes
+    while let byte = remaining.first {
       // A character has at most four bytes.
-      let character = (1...4).lazy.compactMap { String(validating: rest.prefix($0), as: UTF8.self) }.first
-      result += character ?? Self.escape(first)
-      rest = rest.dropFirst(character?.utf8.count ?? 1)
+      let character = (1...4).lazy.compactMap { String(validating: remaining.prefix($0), as: UTF8.self) }.first
+      result += character ?? Self.escape(byte)
+      remaining = remaining.dropFirst(character?.utf8.count ?? 1)
     }
     return result
   }
@@ -121,7 +121,7 @@ package struct EntryName: Hashable, Sendable {
     EntryName(bytes: bytes.lastIndex(of: UInt8(ascii: "/")).map { bytes[($0 + 1)...] } ?? bytes)
   }
 
-  /// Whether the name is that of something below a directory.
+  /// Returns whether the entry is inside a directory.
   package func isInside(_ directory: EntryName) -> Bool {
     bytes.count > directory.bytes.count && bytes.starts(with: directory.bytes)
       && bytes[bytes.startIndex + directory.bytes.count] == UInt8(ascii: "/")

@@ -10,8 +10,8 @@ package struct BackupManifest: Sendable {
   package var version: String?
   /// The date of the backup.
   package var date: KeychainDate?
-  /// Whether the backup has a password. Only this value decides, since there is always a keybag. `nil` if it is
-  /// missing.
+  /// Whether the backup has a password, or `nil` if the manifest does not contain this. Only this value decides,
+  /// because every backup has a keybag.
   package var isEncrypted: Bool?
   /// Whether the device had a passcode, or `nil` if this is unknown.
   package var wasPasscodeSet: Bool?
@@ -44,8 +44,7 @@ package struct BackupManifest: Sendable {
   /// The key that identifies a decrypted copy.
   package static let copyKey = "DecryptedCopy"
 
-  /// Whether the backup is a decrypted copy of one with a password, which its keybag and its keychain's items still
-  /// require.
+  /// Whether the backup is a decrypted copy. Its keybag and its keychain items still require the original's password.
   package var isDecryptedCopy: Bool {
     isEncrypted == false && manifestKey == nil && others[Self.copyKey]?.booleanValue == true
   }
@@ -60,7 +59,7 @@ package struct BackupManifest: Sendable {
     keybagFault = fault.reason
   }
 
-  /// The layout of the backup by its version, if the list of files is missing: 10 since iOS 10.
+  /// The layout according to the version, for a backup without a list of files. The version is 10.0 since iOS 10.
   var expectedLayout: BackupLayout {
     let major = version.flatMap { Int($0.prefix { $0 != "." }) }
     return major.map { $0 < 10 } ?? false ? .mbdb : .manifestDB
@@ -78,7 +77,7 @@ package struct BackupManifest: Sendable {
     let part = MetadataFile.manifest.path
     var root = try rootDictionary(of: bytes, in: part)
     if root["AuthVersion"] != nil, root["BackupKeyBag"] == nil, root["Version"] == nil {
-      throw Self.isOfPhoneOS3(part)
+      throw Self.phoneOS3Error(part)
     }
     isEncrypted =
       switch root["IsEncrypted"] {
@@ -101,7 +100,7 @@ package struct BackupManifest: Sendable {
   /// files is a pair of `.mddata` and `.mdinfo`.
   ///
   /// Source: descriptions of such folders by users of libimobiledevice and of iTunes Backup Explorer.
-  private static func isOfPhoneOS3(_ part: String) -> KeyhaulError {
+  private static func phoneOS3Error(_ part: String) -> KeyhaulError {
     KeyhaulError(
       .unsupported, "\(part) has an AuthVersion and no keybag, as before iOS 4",
       meaning: ErrorMeaning(
@@ -184,6 +183,7 @@ package func rootDictionary(of bytes: [UInt8], in part: String) throws(KeyhaulEr
   return dictionary
 }
 
+/// Encodes a dictionary as a binary property list.
 package func encode(_ dictionary: PropertyDictionary, as part: String) throws(KeyhaulError) -> [UInt8] {
   do throws(FormatError) {
     return try BinaryPlist.encode(.dictionary(dictionary))
@@ -202,7 +202,7 @@ package struct BackupStatus: Sendable, Equatable {
   package var date: KeychainDate?
   /// The state: `finished`, or `uploading`, `moving`, or `removing`; `nil` if it is missing.
   package var snapshotState: String?
-  /// `false` if the device sent only changes. The backup is complete anyway.
+  /// Whether the device sent all files. If `false`, it sent only changes, and the backup is complete as well.
   package var isFullBackup: Bool?
 
   /// Creates the status of a new backup, finished by default.
@@ -270,6 +270,7 @@ public struct BackupDevice: Sendable, Hashable {
     self.serialNumber = serialNumber
   }
 
+  /// Returns the device with missing values from another description of it.
   func completed(by other: BackupDevice?) -> BackupDevice {
     BackupDevice(
       identifier: identifier ?? other?.identifier, name: name ?? other?.name,

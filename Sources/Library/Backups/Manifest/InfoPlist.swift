@@ -52,26 +52,27 @@ package struct InfoPlist: Sendable {
 
   /// An app's metadata from the App Store.
   package struct StoreApp: Sendable, Hashable {
-    /// The app's name; `nil` if there is none. Untrusted.
+    /// The app's name, or `nil` if there is none. Untrusted.
     package let name: String?
-    /// The store's number of the app's category, such as 6015 for Finance; `nil` if there is none.
+    /// The store's number of the app's category, such as 6015 for Finance, or `nil` if there is none.
     package let genre: Int64?
   }
 
-  /// The most apps whose metadata is read.
+  /// The maximum number of apps whose metadata is read.
   static let maximumAppCount = 10_000
 
-  /// Returns what the store says of each app, by the app's identifier.
+  /// The App Store's metadata of each app, by app identifier.
   ///
-  /// The metadata that is read is no longer than the file itself: apps that share one list may go without a name.
+  /// The total size of the metadata that is read is limited to the size of the file. If apps share one property list,
+  /// some may have no metadata.
   package var storeApps: [String: StoreApp] {
     var apps: [String: StoreApp] = [:]
     var remaining = byteCount
     for (identifier, bytes) in metadata.prefix(Self.maximumAppCount) where bytes.count <= remaining {
       remaining -= bytes.count
-      guard let list = try? Self.metadata(bytes) else { continue }
-      let name = list["itemName"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
-      apps[identifier] = StoreApp(name: name, genre: list["genreId"]?.integerValue)
+      guard let metadata = try? Self.metadata(bytes) else { continue }
+      let name = metadata["itemName"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
+      apps[identifier] = StoreApp(name: name, genre: metadata["genreId"]?.integerValue)
     }
     return apps
   }

@@ -78,15 +78,17 @@ public struct DomainTree: Sendable, Equatable {
       // Includes the last slash, because a path that ends with one has no file name.
       let end = path.utf8.lastIndex(of: Self.slash).map { path.utf8.index(after: $0) } ?? path.startIndex
       let directory = path[..<end]
-      let namesFile = end < path.endIndex
-      if namesFile, let last, last.domain.utf8.elementsEqual(domain.utf8),
+      let hasFileName = end < path.endIndex
+      if hasFileName, let last, last.domain.utf8.elementsEqual(domain.utf8),
         last.directory.utf8.elementsEqual(directory.utf8)
       {
         return last.branches
       }
       var branches = [root]
-      for place in places(domain: domain, path: path) { branches.append(branches[branches.count - 1].below(place)) }
-      if namesFile { last = (domain, String(directory), branches) }
+      for component in components(domain: domain, path: path) {
+        branches.append(branches[branches.count - 1].child(component))
+      }
+      if hasFileName { last = (domain, String(directory), branches) }
       return branches
     }
 
@@ -94,7 +96,7 @@ public struct DomainTree: Sendable, Equatable {
     package var tree: DomainTree { DomainTree(root: root.node) }
 
     /// Returns the components, such as "AppDomain", "org.example.app", and "Documents".
-    private func places(domain: String, path: String) -> [Substring] {
+    private func components(domain: String, path: String) -> [Substring] {
       let group = domain.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 1, omittingEmptySubsequences: false)
       // The last component is the file name.
       let directories = path.utf8.split(separator: Self.slash, maxSplits: depth + 1).dropLast().prefix(depth)
@@ -115,10 +117,11 @@ public struct DomainTree: Sendable, Equatable {
       if isMissing { sum.missingCount += 1 }
     }
 
-    func below(_ place: Substring) -> Branch {
-      if let branch = branches[place] { return branch }
-      let branch = Branch(String(place))
-      branches[place] = branch
+    /// Returns the child with a name, which is added if necessary.
+    func child(_ name: Substring) -> Branch {
+      if let branch = branches[name] { return branch }
+      let branch = Branch(String(name))
+      branches[name] = branch
       return branch
     }
 
@@ -132,30 +135,32 @@ public struct DomainTree: Sendable, Equatable {
   }
 }
 
-/// The files of a backup by domain and directory, without names: a few bytes for each file, while a list of a million
-/// files has hundreds of megabytes, and each directory's path once.
+/// The files of a backup by domain and directory.
+///
+/// Stores only a position for each file, and each directory's path once. A list of a million files has hundreds of
+/// megabytes.
 package struct FilesByDirectory: Sendable {
   private struct Directory: Hashable {
     let domain: String
     let path: String
   }
 
-  private var places: [Directory: [FileLocation]] = [:]
+  private var locations: [Directory: [FileLocation]] = [:]
 
   /// Creates an empty index.
   package init() {}
 
   /// Adds a file with its position in the list. Directories, links, and entries without a domain are ignored.
-  package mutating func add(_ file: ListedFile, at place: FileLocation) {
+  package mutating func add(_ file: ListedFile, at location: FileLocation) {
     guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
     let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
-    places[Directory(domain: domain, path: directory), default: []].append(place)
+    locations[Directory(domain: domain, path: directory), default: []].append(location)
   }
 
   /// The positions of the files, with domains and directories sorted by name, and the files of a directory in the
   /// list's order.
   package var inOrder: [FileLocation] {
-    places.sorted { ($0.key.domain, $0.key.path) < ($1.key.domain, $1.key.path) }.flatMap { $0.value }
+    locations.sorted { ($0.key.domain, $0.key.path) < ($1.key.domain, $1.key.path) }.flatMap { $0.value }
   }
 }
 

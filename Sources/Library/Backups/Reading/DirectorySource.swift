@@ -6,20 +6,20 @@ import SystemPackage
 package struct DirectorySource {
   package let system: FileSystem
   package let limits: BackupLimits
-
+  /// The storage for a large manifest database and keychain file.
   package let storage: ManifestStorage
 
   /// Reads the metadata files. Payloads are not read.
   package func read(_ directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> MetadataFiles {
     var parts = try readPropertyLists(directory)
     let hasManifest = parts.contains(.manifest)
-    guard hasManifest || hasDatabase(directory) else {
-      throw withoutManifest(directory, parts) ?? notABackup(directory)
+    guard hasManifest || hasPlaintextDatabase(directory) else {
+      throw missingManifestError(directory, parts) ?? notABackup(directory)
     }
     parts[large: .database] = try readLarge(.database, in: directory)
     for part in MetadataFile.journals { try readJournal(part, in: directory, to: &parts) }
     if !hasManifest, try !parts.hasPlaintextList() {
-      throw withoutManifest(directory, parts) ?? notABackup(directory)
+      throw missingManifestError(directory, parts) ?? notABackup(directory)
     }
     if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: directory) }
     // Without a list, the path of the keychain file is still known.
@@ -60,8 +60,8 @@ package struct DirectorySource {
   {
     guard let file = try open(part.path, in: directory) else { return nil }
     var bytes: [UInt8] = []
-    try readWhole(file, limit: part.limit(limits)) { portion in
-      // The size is untrusted until it was compared with the limit.
+    try readAll(of: file, limit: part.limit(limits)) { portion in
+      // The size is trusted from here on, because it was compared with the limit.
       if bytes.isEmpty { bytes.reserveCapacity(Int(clamping: file.byteCount)) }
       bytes.append(contentsOf: portion)
     }
@@ -73,7 +73,7 @@ package struct DirectorySource {
   ) throws(KeyhaulError) -> SpooledData? {
     guard let file = try open(path ?? part.path, in: directory) else { return nil }
     var collector = try SpooledDataBuilder(storage, system: system, expecting: file.byteCount)
-    try readWhole(file, limit: part.limit(limits)) { (portion) throws(KeyhaulError) in
+    try readAll(of: file, limit: part.limit(limits)) { (portion) throws(KeyhaulError) in
       try collector.append(portion)
     }
     return try collector.finish()
@@ -108,11 +108,11 @@ package struct DirectorySource {
     portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Bool {
     guard let file = try open(path, in: directory) else { return false }
-    try readWhole(file, limit: Int(clamping: limits.entryByteCount), portion)
+    try readAll(of: file, limit: Int(clamping: limits.entryByteCount), portion)
     return true
   }
 
-  /// Whether a regular file is at a path of one or two names.
+  /// Returns whether a regular file exists at a path of one or two components.
   func hasFile(_ path: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
       guard try open(path, in: directory) != nil else { return false }
@@ -133,17 +133,17 @@ package struct DirectorySource {
   private func open(_ path: String, in directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> OpenFile? {
     let names = path.split(separator: "/").map(String.init)
     guard names.count == 2 else { return try open(path, named: path, in: directory) }
-    let inner = try present(path) { () throws(Errno) in
+    let payloadDirectory = try ifExists(path) { () throws(Errno) in
       try system.openDirectory(names[0].systemName, in: directory)
     }
-    guard let inner else { return nil }
-    return try open(path, named: names[1], in: inner)
+    guard let payloadDirectory else { return nil }
+    return try open(path, named: names[1], in: payloadDirectory)
   }
 
   private func open(
     _ path: String, named name: String, in directory: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> OpenFile? {
-    let file = try present(path) { () throws(Errno) in try system.openForReading(name, in: directory) }
+    let file = try ifExists(path) { () throws(Errno) in try system.openForReading(name, in: directory) }
     guard let file else { return nil }
     let raw = file.raw
     let status = try explained(path) { () throws(Errno) in try system.status(of: raw) }
@@ -152,14 +152,14 @@ package struct DirectorySource {
   }
 
   /// Returns the opened file, or `nil` if it does not exist.
-  private func present(
+  private func ifExists(
     _ path: String, _ body: () throws(Errno) -> OwnedFileDescriptor
   ) throws(KeyhaulError) -> OwnedFileDescriptor? {
     do throws(Errno) {
       return try body()
     } catch {
       if error == .noSuchFileOrDirectory { return nil }
-      throw irregular(path, error)
+      throw self.error(for: path, error)
     }
   }
 
@@ -169,22 +169,25 @@ package struct DirectorySource {
     do throws(Errno) {
       return try body()
     } catch {
-      throw irregular(path, error)
+      throw self.error(for: path, error)
     }
   }
 
-  /// Returns the error for a file that is not regular. ELOOP and ENOTDIR mean a refused link, and ENXIO a socket.
-  private func irregular(_ path: String, _ failure: Errno) -> KeyhaulError {
-    switch failure {
+  /// Returns the error for a file that cannot be opened. ELOOP and ENOTDIR mean a refused link, and ENXIO a socket.
+  private func error(for path: String, _ errno: Errno) -> KeyhaulError {
+    switch errno {
     case .tooManySymbolicLinkLevels, .notDirectory:
       KeyhaulError(.hostile, "\(path) is behind a link or is not a regular file")
     case .noSuchAddressOrDevice: KeyhaulError(.hostile, "\(path) is not a regular file")
-    default: KeyhaulError(.unreadable, "\(path): \(failure.reason)", of: failure)
+    default: KeyhaulError(.unreadable, "\(path): \(errno.reason)", of: errno)
     }
   }
 
-  private func readWhole(
-    _ file: borrowing OpenFile, limit: Int, _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  /// Passes the content of a file to a closure in portions.
+  ///
+  /// - Throws: `.overLimit` if the file is larger than the limit.
+  private func readAll(
+    of file: borrowing OpenFile, limit: Int, _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     let (path, raw) = (file.path, file.descriptor.raw)
     guard file.byteCount <= limit else {
@@ -210,7 +213,7 @@ package struct DirectorySource {
   }
 }
 
-/// MARK: Hints for directories that are not backups
+// MARK: Hints for directories that are not backups
 extension DirectorySource {
   /// The maximum number of names that are examined in a directory and each of its directories.
   private static let maximumNameCount = 200
@@ -220,11 +223,11 @@ extension DirectorySource {
   /// Returns the error for a directory without a manifest.
   func notABackup(_ directory: borrowing OwnedFileDescriptor) -> KeyhaulError {
     let fact = "it has no \(MetadataFile.manifest.path)"
-    let (backups, parents, lostLinks) = candidates(in: directory)
+    let (backups, parents, danglingLinks) = candidates(in: directory)
     var hints: [String] = []
     if !backups.isEmpty { hints.append("\(Self.listed(backups)) in it may be a backup") }
     if !parents.isEmpty { hints.append("backups are in \(Self.listed(parents))") }
-    if let link = lostLinks.first {
+    if let link = danglingLinks.first {
       hints.append("the link \(quoted(link.name)) points to \(link.target), which does not exist")
     }
     return KeyhaulError(.notABackup, ([fact] + hints).joined(separator: "; "))
@@ -236,34 +239,34 @@ extension DirectorySource {
       ? shown.joined(separator: ", ") + ", ..." : HumanReadable.list(shown, conjunction: "or")
   }
 
-  private typealias LostLink = (name: String, target: String)
+  private typealias DanglingLink = (name: String, target: String)
 
   /// Returns the names of backups and container files in a directory, of directories with backups (such as `Backup` in
   /// `MobileSync`), of links to them, and of dangling links. Unreadable entries are skipped.
   private func candidates(
     in directory: borrowing OwnedFileDescriptor
-  ) -> (backups: [String], parents: [String], lostLinks: [LostLink]) {
+  ) -> (backups: [String], parents: [String], danglingLinks: [DanglingLink]) {
     var (backups, parents): ([String], [String]) = ([], [])
-    var lostLinks: [LostLink] = []
+    var danglingLinks: [DanglingLink] = []
     for name in names(in: directory) {
       switch kind(of: name, in: directory) {
       case .file: if isContainer(name, in: directory) { backups.append(name) }
       case .directory, .link:
         if hasManifest(name, in: directory) {
           backups.append(name)
-        } else if holdsBackups(name, in: directory) {
+        } else if containsBackups(name, in: directory) {
           parents.append(name)
-        } else if let target = lostTarget(of: name, in: directory) {
-          lostLinks.append((name, target))
+        } else if let target = missingTarget(of: name, in: directory) {
+          danglingLinks.append((name, target))
         }
       case .pipe, .other, nil: continue
       }
     }
-    return (backups, parents, lostLinks)
+    return (backups, parents, danglingLinks)
   }
 
   /// Returns the target of a dangling link, otherwise `nil`.
-  private func lostTarget(of name: String, in directory: borrowing OwnedFileDescriptor) -> String? {
+  private func missingTarget(of name: String, in directory: borrowing OwnedFileDescriptor) -> String? {
     guard let target = try? system.linkTarget(of: name, in: directory) else { return nil }
     do throws(Errno) {
       _ = try system.openLinkedDirectory(name.systemName, in: directory)
@@ -307,21 +310,21 @@ extension DirectorySource {
     try system.status(of: MetadataFile.manifest.path.systemName, in: directory)?.kind == .file
   }
 
-  private func holdsBackups(_ name: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
+  private func containsBackups(_ name: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
-      return hasBackup(try system.openLinkedDirectory(name.systemName, in: directory))
+      return containsBackup(try system.openLinkedDirectory(name.systemName, in: directory))
     } catch {
       return false
     }
   }
 
-  private func hasBackup(_ directory: borrowing OwnedFileDescriptor) -> Bool {
+  private func containsBackup(_ directory: borrowing OwnedFileDescriptor) -> Bool {
     for name in names(in: directory) where hasManifest(name, in: directory) { return true }
     return false
   }
 }
 
-/// MARK: Payloads
+// MARK: Payloads
 extension DirectorySource {
   /// Lists the payloads, which are in up to 256 directories, or in the backup's directory for old backups. Payloads
   /// with unusual names are found in either, in lower and upper case.
@@ -337,13 +340,13 @@ extension DirectorySource {
         names.contains { $0.text == layout.listPart.path }
       }
       let search = Search(layout: layout, identifier: identifier, hasBothLists: hasBothLists)
-      try add(names, of: directory, inner: "", search, to: &payloads)
+      try add(names, of: directory, named: "", search, to: &payloads)
       for name in names where BackupPath.isPayloadDirectory(name.text) {
         let text = name.text
         if let identifier, !identifier.hasPrefix(text.lowercased()) { continue }
         guard try system.status(of: name, in: directory)?.kind == .directory else { continue }
-        let inner = try system.openDirectory(name, in: directory)
-        try add(try system.names(in: inner), of: inner, inner: text, search, to: &payloads)
+        let payloadDirectory = try system.openDirectory(name, in: directory)
+        try add(try system.names(in: payloadDirectory), of: payloadDirectory, named: text, search, to: &payloads)
       }
     } catch {
       throw KeyhaulError(.unreadable, error.reason, of: error)
@@ -361,6 +364,7 @@ extension DirectorySource {
 
   private struct Search {
     let layout: BackupLayout
+    /// The only payload to find, or `nil` to list all.
     let identifier: String?
     /// Whether the directory also has an old list, with its own payloads, which an updated device may leave.
     let hasBothLists: Bool
@@ -368,25 +372,26 @@ extension DirectorySource {
 
   /// Adds the payloads of a directory.
   ///
-  /// - Parameter inner: The name of the directory in the backup, or empty for the backup's directory.
+  /// - Parameter directoryName: The name of the directory in the backup, empty for the backup's own directory.
   private func add(
-    _ names: [FileSystem.Name], of directory: borrowing OwnedFileDescriptor, inner: String, _ search: Search,
+    _ names: [FileSystem.Name], of directory: borrowing OwnedFileDescriptor, named directoryName: String,
+    _ search: Search,
     to payloads: inout StoredPayloads
   ) throws(Errno) {
-    let prefix = inner.lowercased()
-    let ownLayout: BackupLayout = inner.isEmpty ? .mbdb : .manifestDB
+    let prefix = directoryName.lowercased()
+    let layout: BackupLayout = directoryName.isEmpty ? .mbdb : .manifestDB
     for file in names {
       let name = file.text
       guard name.utf8.count == 40 else { continue }
-      let isExact = isFileIdentifier(name)
-      let identifier = isExact ? name : name.lowercased()
-      guard isExact || isFileIdentifier(identifier), identifier.hasPrefix(prefix) else { continue }
+      let isLowercase = isFileIdentifier(name)
+      let identifier = isLowercase ? name : name.lowercased()
+      guard isLowercase || isFileIdentifier(identifier), identifier.hasPrefix(prefix) else { continue }
       if let wanted = search.identifier, wanted != identifier { continue }
-      let isProper = isExact && inner == prefix
-      let isOwn = isProper && ownLayout == search.layout
-      if isProper, !isOwn, search.hasBothLists { continue }
+      let isUsualInItsLayout = isLowercase && directoryName == prefix
+      let isUsual = isUsualInItsLayout && layout == search.layout
+      if isUsualInItsLayout, !isUsual, search.hasBothLists { continue }
       guard let status = try system.status(of: file, in: directory) else { continue }
-      if isOwn {
+      if isUsual {
         if status.kind == .file {
           payloads.add(name, byteCount: status.byteCount)
         } else {
@@ -394,13 +399,14 @@ extension DirectorySource {
         }
       } else if status.kind == .file {
         // Only regular files with unusual names are candidates.
-        payloads.addCandidate(inner.isEmpty ? name : "\(inner)/\(name)", for: identifier, byteCount: status.byteCount)
+        payloads.addCandidate(
+          directoryName.isEmpty ? name : "\(directoryName)/\(name)", for: identifier, byteCount: status.byteCount)
       }
     }
   }
 }
 
-/// MARK: Backups without a manifest
+// MARK: Backups without a manifest
 extension DirectorySource {
   /// The name of the directory that a device uses until the backup is finished.
   ///
@@ -410,7 +416,8 @@ extension DirectorySource {
   /// Returns the error for a partial backup without a manifest, or `nil` if the directory does not seem to be one.
   ///
   /// - Parameter propertyLists: The property lists that could be read.
-  func withoutManifest(_ directory: borrowing OwnedFileDescriptor, _ propertyLists: MetadataFiles) -> KeyhaulError? {
+  func missingManifestError(_ directory: borrowing OwnedFileDescriptor, _ propertyLists: MetadataFiles) -> KeyhaulError?
+  {
     let (hasInfo, hasStatus) = (propertyLists.contains(.info), propertyLists.contains(.status))
     let payloadCount = payloadCount(in: directory)
     var facts = ["it has no \(MetadataFile.manifest.path), which is needed to get its keys"]
@@ -419,20 +426,20 @@ extension DirectorySource {
     var hasSnapshot = false
     if let snapshot {
       hasSnapshot = true
-      let inner = self.payloadCount(in: snapshot)
-      facts.append("its \(Self.snapshotName) folder remains, with \(HumanReadable.count(inner, "payload"))")
+      let count = self.payloadCount(in: snapshot)
+      facts.append("its \(Self.snapshotName) folder remains, with \(HumanReadable.count(count, "payload"))")
     }
     guard hasInfo && hasStatus || (hasInfo || hasStatus) && (payloadCount > 0 || hasSnapshot) else { return nil }
-    if let bytes = propertyLists[.info] { facts.append(Self.words(ofInfo: bytes)) }
+    if let bytes = propertyLists[.info] { facts.append(Self.describe(info: bytes)) }
     let status = propertyLists[.status].map { bytes in try? BackupStatus(parsing: bytes) }
-    facts.append(Self.words(of: status))
+    facts.append(Self.describe(status))
     facts.append("\(HumanReadable.count(payloadCount, "payload")) \(payloadCount == 1 ? "is" : "are") in it")
     let isFinished = status??.isFinished == true
     return KeyhaulError(isFinished ? .damaged : .manifestMissing, facts.joined(separator: "; "))
   }
 
   /// Returns whether `Manifest.db` begins like an unencrypted database.
-  func hasDatabase(_ directory: borrowing OwnedFileDescriptor) -> Bool {
+  func hasPlaintextDatabase(_ directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
       let file = try system.openForReading(MetadataFile.database.path, in: directory)
       guard try system.status(of: file.raw).kind == .file else { return false }
@@ -455,20 +462,21 @@ extension DirectorySource {
     return identifiers.count
   }
 
-  private static func words(ofInfo bytes: [UInt8]) -> String {
+  /// Describes the device in an `Info.plist`.
+  private static func describe(info bytes: [UInt8]) -> String {
     let name = MetadataFile.info.path
     guard let device = (try? InfoPlist(parsing: bytes))?.device else { return "\(name) cannot be read" }
-    let words = [
+    let values = [
       device.name.map(quoted), device.productType.map(quoted), device.productVersion.map { "iOS \(quoted($0))" },
       device.identifier.map(quoted),
     ].compactMap(\.self)
-    return "\(name) says \(words.isEmpty ? "nothing about its device" : words.joined(separator: ", "))"
+    return "\(name) says \(values.isEmpty ? "nothing about its device" : values.joined(separator: ", "))"
   }
 
   /// Describes the status.
   ///
   /// - Parameter status: The status, an inner `nil` if it is unreadable, or an outer `nil` if it is missing.
-  private static func words(of status: BackupStatus??) -> String {
+  private static func describe(_ status: BackupStatus??) -> String {
     let name = MetadataFile.status.path
     switch status {
     case nil: return "it has no \(name)"

@@ -21,9 +21,9 @@ package final class DirectoryHandle: Sendable {
   /// Returns the path of a payload that is missing under its usual name, or `nil` if it is not found or the names
   /// cannot be listed.
   func otherPath(of identifier: String, _ layout: BackupLayout, by source: DirectorySource) -> String? {
-    otherPaths.withLock { known in
-      let paths = known ?? (try? source.payloads(of: descriptor, layout: layout))?.otherPaths ?? [:]
-      known = paths
+    otherPaths.withLock { cachedPaths in
+      let paths = cachedPaths ?? (try? source.payloads(of: descriptor, layout: layout))?.otherPaths ?? [:]
+      cachedPaths = paths
       return paths.isEmpty ? nil : StoredPayloads.Name(identifier).flatMap { paths[$0] }
     }
   }
@@ -41,23 +41,23 @@ package final class ContainerHandle: Sendable {
 
   init(
     _ descriptor: consuming OwnedFileDescriptor, _ source: ContainerSource, _ format: ContainerFormat,
-    _ found: ContainerScanner.Found
+    _ contents: ContainerScanner.Contents
   ) {
     self.format = format
-    payloads = found.payloads
-    directory = found.directory
+    payloads = contents.payloads
+    directory = contents.directory
     self.source = source
     self.descriptor = Locked(descriptor)
   }
 
   /// Iterates over the files from the first one. The closure must not start another iteration.
-  package func walk<Value>(
+  package func withReader<Value>(
     _ body: (ContainerReader) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
     try descriptor.withLock { (descriptor) throws(KeyhaulError) in
-      let feed = try FileDescriptorSource(descriptor: descriptor.raw, system: source.system)
-      _ = try feed.seek(0, .start)
-      return try body(try ContainerReader(feed, as: format, limits: source.limits))
+      let bytes = try FileDescriptorSource(descriptor: descriptor.raw, system: source.system)
+      _ = try bytes.seek(0, .start)
+      return try body(try ContainerReader(bytes, as: format, limits: source.limits))
     }
   }
 
@@ -69,14 +69,14 @@ package final class ContainerHandle: Sendable {
   ) throws(KeyhaulError) {
     var doneCount = 0
     for _ in 0...source.limits.resumptionCount {
-      let isAtEnd = try walk { (walk) throws(KeyhaulError) in
+      let isAtEnd = try withReader { (reader) throws(KeyhaulError) in
         var count = 0
-        while let file = try walk.next() {
+        while let file = try reader.next() {
           count += 1
           guard count > doneCount else { continue }
           doneCount = count
-          try body(file, walk)
-          if walk.isBroken { return false }
+          try body(file, reader)
+          if reader.isBroken { return false }
         }
         return true
       }
@@ -90,29 +90,29 @@ package final class ContainerHandle: Sendable {
 package struct StoredPayload {
   /// The stored name: 40 hexadecimal digits.
   package let fileIdentifier: String
-  private let place: Place
+  private let location: Location
   /// The observer that receives the bytes that are read.
   private var observer: (any PayloadObserver)?
 
-  enum Place {
+  enum Location {
     case file(_ path: String, BackupLayout, DirectoryHandle, DirectorySource)
     /// The current entry of a container.
-    case passing(ContainerReader.File, ContainerReader)
+    case currentEntry(ContainerReader.File, ContainerReader)
     /// An entry of a container that must be searched.
-    case sought(_ path: String, ContainerHandle)
+    case searchedEntry(_ path: String, ContainerHandle)
   }
 
-  init(_ fileIdentifier: String, _ place: Place) {
+  init(_ fileIdentifier: String, _ location: Location) {
     self.fileIdentifier = fileIdentifier
-    self.place = place
+    self.location = location
   }
 
   /// Returns the payload with an observer for its bytes, or the payload itself if there is no observer.
   package func observed(by observer: PayloadHasher?) -> StoredPayload {
     guard let observer else { return self }
-    var watched = self
-    watched.observer = observer
-    return watched
+    var observed = self
+    observed.observer = observer
+    return observed
   }
 
   /// Passes the stored bytes to a closure in portions.
@@ -123,30 +123,30 @@ package struct StoredPayload {
   ) throws(KeyhaulError) -> Bool {
     guard let observer else { return try read(body) }
     observer.begin()
-    let isThere = try read { (portion) throws(KeyhaulError) in
+    let exists = try read { (portion) throws(KeyhaulError) in
       try observer.update(portion)
       try body(portion)
     }
     observer.end()
-    return isThere
+    return exists
   }
 
   private func read(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Bool {
-    switch place {
+    switch location {
     case .file(let path, let layout, let handle, let source):
       if try source.readPayload(path, in: handle.descriptor, portion: body) { return true }
       guard let other = handle.otherPath(of: fileIdentifier, layout, by: source), other != path else { return false }
       return try source.readPayload(other, in: handle.descriptor, portion: body)
-    case .passing(let file, let walk):
-      try walk.forEachPortion(of: file, body)
+    case .currentEntry(let file, let reader):
+      try reader.forEachPortion(of: file, body)
       return true
-    case .sought(let path, let container):
-      return try container.walk { (walk) throws(KeyhaulError) in
-        while let file = try walk.next() {
+    case .searchedEntry(let path, let container):
+      return try container.withReader { (reader) throws(KeyhaulError) in
+        while let file = try reader.next() {
           guard BackupPath.inside(container.directory, file.path) == path else { continue }
-          try walk.forEachPortion(of: file, body)
+          try reader.forEachPortion(of: file, body)
           return true
         }
         return false
@@ -169,7 +169,7 @@ package final class PayloadHasher: PayloadObserver {
   private var byteCount: Int64 = 0
   private var state = State.unread
 
-  private enum State { case unread, begun, whole }
+  private enum State { case unread, begun, complete }
 
   /// Creates a hasher for a single payload.
   package init() throws(KeyhaulError) {
@@ -183,7 +183,7 @@ package final class PayloadHasher: PayloadObserver {
     try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.update(bytes) }
   }
 
-  func end() { state = .whole }
+  func end() { state = .complete }
 
   /// Returns the seal entry of the payload, which is read now if it was not read before.
   ///
@@ -194,7 +194,7 @@ package final class PayloadHasher: PayloadObserver {
   package func entry(of payload: StoredPayload, at path: String) throws(KeyhaulError) -> SealFile.Entry {
     if state == .unread { _ = try? payload.observed(by: self).forEachPortion { (_) throws(KeyhaulError) in } }
     return SealFile.Entry(
-      path: path, byteCount: state == .whole ? byteCount : -1,
+      path: path, byteCount: state == .complete ? byteCount : -1,
       sha256: try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.finish() })
   }
 }

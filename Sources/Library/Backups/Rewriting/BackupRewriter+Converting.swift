@@ -23,22 +23,21 @@ extension BackupRewriter {
   ) throws(KeyhaulError) -> RewrittenBackup {
     try archive.require(.copying)
     let stored = try archive.storedFiles()
-    let copyProgress = CopyProgress(total: stored.byteCount + archive.partByteCount, progress)
+    let copyProgress = CopyProgress(total: stored.byteCount + archive.metadataByteCount, progress)
     let time = archive.entryTime
     let counts = CopyCounts()
     let files = self.files(of: archive, at: path)
     var outgoing = OutgoingBackup(
       directoryName: archive.directoryName, byteCount: copyProgress.total, isEncrypted: archive.areFilesEncrypted
     ) { (sink) throws(KeyhaulError) in
-      let others = try files.forEachFile { (file) throws(KeyhaulError) in
-        guard file.isOwn else {
+      counts.unrelatedFiles += try files.forEachFile { (file) throws(KeyhaulError) in
+        guard file.isPartOfBackup else {
           counts.unrelatedFiles.append(file.name.shown)
           return
         }
         try file.copy(to: sink, as: EntryName(file.path), modificationTime: time, copyProgress)
         counts.fileCount += 1
       }
-      counts.unrelatedFiles += others
     }
     outgoing.check = { (written) throws(KeyhaulError) in
       let copy = try reopen(written, like: archive)
@@ -46,13 +45,13 @@ extension BackupRewriter {
         throw KeyhaulError(.changed, "the backup changed while it was being copied")
       }
     }
-    let placed = try BackupInstaller(system: system).place(outgoing, at: destination, replace: replace)
+    let installed = try BackupInstaller(system: system).place(outgoing, at: destination, replace: replace)
     return RewrittenBackup(
-      path: placed.path, byteCount: placed.byteCount, fileCount: counts.fileCount, isDurable: placed.isDurable,
-      leftover: placed.leftover, unrelatedFiles: counts.unrelatedFiles)
+      path: installed.path, byteCount: installed.byteCount, fileCount: counts.fileCount,
+      isDurable: installed.isDurable, leftover: installed.leftover, unrelatedFiles: counts.unrelatedFiles)
   }
 
-  /// The number of files of a copy, and the names of the files that are not part of the backup.
+  /// The number of copied files, and the names of the files that are not part of the backup.
   final class CopyCounts {
     var fileCount = 0
     var unrelatedFiles: [String] = []
@@ -61,7 +60,7 @@ extension BackupRewriter {
 
 extension BackupArchive {
   /// The total size of the metadata files in memory.
-  var partByteCount: Int64 {
+  var metadataByteCount: Int64 {
     [MetadataFile.manifest, .status, .info, .oldDatabase, .seal].reduce(Int64(parts.database?.byteCount ?? 0)) {
       $0 + Int64(parts[$1]?.count ?? 0)
     }
@@ -81,60 +80,60 @@ extension BackupRewriter {
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`.
   ///   - path: The path of the backup: a directory or a container file.
-  ///   - standing: The path of the existing file or directory.
+  ///   - existingPath: The path of the existing file or directory.
   ///   - destination: The location and format for `convert`.
   ///   - progress: Receives the number of read bytes. If it returns `false`, the work ends with `.interrupted`.
   /// - Returns: The existing copy, or `nil` if it differs or is unreadable. Times and the order of entries are ignored.
   /// - Throws: `.interrupted`, or the errors of reading the archive.
   package func existingCopy(
-    of archive: BackupArchive, at path: String, in standing: String, as destination: BackupDestination,
+    of archive: BackupArchive, at path: String, in existingPath: String, as destination: BackupDestination,
     progress: @escaping Progress = { _, _ in true }
   ) throws(KeyhaulError) -> RewrittenBackup? {
-    guard let other = try? reopen(standing, like: archive), other.digest == archive.digest else { return nil }
-    let files = self.files(of: other, at: standing)
+    guard let copy = try? reopen(existingPath, like: archive), copy.digest == archive.digest else { return nil }
+    let files = self.files(of: copy, at: existingPath)
     switch destination {
     case .directory: guard files.isDirectory else { return nil }
     case .file(_, let format): guard !files.isDirectory, (try? files.format()) == format else { return nil }
     case .stream: return nil
     }
     let stored = try archive.storedFiles()
-    guard (try? other.storedFiles()) == stored else { return nil }
-    let byteCount = stored.byteCount + archive.partByteCount
+    guard (try? copy.storedFiles()) == stored else { return nil }
+    let byteCount = stored.byteCount + archive.metadataByteCount
     let copyProgress = CopyProgress(total: byteCount * 2, progress)
-    let own = try measured(self.files(of: archive, at: path), copyProgress)
-    let copy: MeasuredFiles
+    let originalFiles = try measured(self.files(of: archive, at: path), copyProgress)
+    let copiedFiles: MeasuredFiles
     do throws(KeyhaulError) {
-      copy = try measured(files, copyProgress)
+      copiedFiles = try measured(files, copyProgress)
     } catch {
       if error.code == .interrupted || error.isResourceShortage { throw error }
       return nil
     }
-    guard copy.files == own.files, copy.foreign.isEmpty else { return nil }
-    let stands = files.isDirectory ? nil : try? system.status(of: standing, followsLink: true)
+    guard copiedFiles.digests == originalFiles.digests, copiedFiles.otherNames.isEmpty else { return nil }
+    let status = files.isDirectory ? nil : try? system.status(of: existingPath, followsLink: true)
     return RewrittenBackup(
-      path: standing, byteCount: stands?.byteCount ?? byteCount,
-      fileCount: copy.files.count, isDurable: false, leftover: nil, unrelatedFiles: own.foreign)
+      path: existingPath, byteCount: status?.byteCount ?? byteCount, fileCount: copiedFiles.digests.count,
+      isDurable: false, leftover: nil, unrelatedFiles: originalFiles.otherNames)
   }
 
   private struct MeasuredFiles {
     /// The SHA-256 digests of the backup's files, by path.
-    var files: [String: [UInt8]] = [:]
-    /// Files that are not part of the backup, are duplicated, or exceed the limits.
-    var foreign: [String] = []
+    var digests: [String: [UInt8]] = [:]
+    /// The names of files that are not part of the backup, are duplicated, or exceed the limits.
+    var otherNames: [String] = []
   }
 
   private func measured(_ files: BackupFileIterator, _ copyProgress: CopyProgress) throws(KeyhaulError) -> MeasuredFiles
   {
     var measured = MeasuredFiles()
     do throws(KeyhaulError) {
-      let others = try files.forEachFile { (file) throws(KeyhaulError) in
-        guard file.isOwn, file.byteCount <= file.byteLimit, measured.files[file.path] == nil else {
-          measured.foreign.append(file.name.shown)
+      let unrelatedNames = try files.forEachFile { (file) throws(KeyhaulError) in
+        guard file.isPartOfBackup, file.byteCount <= file.byteLimit, measured.digests[file.path] == nil else {
+          measured.otherNames.append(file.name.shown)
           return
         }
-        measured.files[file.path] = try Self.digest(of: file, copyProgress)
+        measured.digests[file.path] = try Self.digest(of: file, copyProgress)
       }
-      measured.foreign += others
+      measured.otherNames += unrelatedNames
     } catch {
       throw BackupInstaller(system: system).explain(error, path: files.path, needs: nil)
     }

@@ -6,7 +6,7 @@ extension BackupRewriter {
   /// Writes a copy of an encrypted backup with an unencrypted list and unencrypted files, in the same layout. The
   /// keybag stays, and the items in the keychain file still require the password.
   ///
-  /// Unreadable files are omitted and reported. Correct digests in the list are replaced by those of the plaintext.
+  /// Unreadable files are omitted and reported. Correct digests in the list are replaced with those of the plaintext.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`.
@@ -23,26 +23,26 @@ extension BackupRewriter {
   ) throws(KeyhaulError) -> DecryptedBackup {
     try Self.checkReencryption(of: archive)
     let stored = try archive.storedFiles()
-    let pass = try BackupDecryptor(
-      archive, keys: keys, copyProgress: CopyProgress(total: stored.byteCount + archive.partByteCount, progress))
+    let decryptor = try BackupDecryptor(
+      archive, keys: keys, copyProgress: CopyProgress(total: stored.byteCount + archive.metadataByteCount, progress))
     let files = self.files(of: archive, at: path)
-    try pass.prepare(files, stored)
+    try decryptor.prepare(files, stored)
     var outgoing = OutgoingBackup(
-      directoryName: archive.directoryName, byteCount: pass.copyProgress.total, isEncrypted: false
-    ) { (sink) throws(KeyhaulError) in try pass.send(files, to: sink) }
-    outgoing.check = { (written) throws(KeyhaulError) in try pass.check(reopen(written, like: archive)) }
-    let placed = try BackupInstaller(system: system).place(outgoing, at: destination, replace: replace)
+      directoryName: archive.directoryName, byteCount: decryptor.copyProgress.total, isEncrypted: false
+    ) { (sink) throws(KeyhaulError) in try decryptor.send(files, to: sink) }
+    outgoing.check = { (written) throws(KeyhaulError) in try decryptor.check(reopen(written, like: archive)) }
+    let installed = try BackupInstaller(system: system).place(outgoing, at: destination, replace: replace)
     let byteCount =
       switch destination {
-      case .directory: pass.writtenByteCount
-      case .file, .stream: placed.byteCount
+      case .directory: decryptor.writtenByteCount
+      case .file, .stream: installed.byteCount
       }
     return DecryptedBackup(
       copy: RewrittenBackup(
-        path: placed.path, byteCount: byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
-        leftover: placed.leftover, unrelatedFiles: pass.unrelatedFiles),
-      decryptedCount: pass.decryptedCount, faults: pass.faults,
-      rowWithoutIdentifierCount: pass.rowWithoutIdentifierCount, differing: pass.differing)
+        path: installed.path, byteCount: byteCount, fileCount: decryptor.fileCount, isDurable: installed.isDurable,
+        leftover: installed.leftover, unrelatedFiles: decryptor.unrelatedFiles),
+      decryptedCount: decryptor.decryptedCount, faults: decryptor.faults,
+      rowWithoutIdentifierCount: decryptor.rowWithoutIdentifierCount, differing: decryptor.differing)
   }
 }
 
@@ -57,14 +57,15 @@ final class BackupDecryptor {
   private(set) var unrelatedFiles: [String] = []
   private(set) var faults: [DecryptedBackup.Fault] = []
   private(set) var rowWithoutIdentifierCount = 0
+  /// The files whose content does not match a digest in the list or the seal.
   private(set) var differing: [ListedFile] = []
   private let archive: BackupArchive
   private let keys: ClassKeys
   private let list: ManifestWorkingCopy
   /// The readable payloads, which are determined before writing, because an entry begins with its size.
-  private var readable: [String: Readable] = [:]
+  private var readableFiles: [String: ReadableFile] = [:]
 
-  private struct Readable {
+  private struct ReadableFile {
     let file: ListedFile
     let plainByteCount: Int64
     /// The new digest of the row, or `nil` to keep the current one.
@@ -84,30 +85,28 @@ final class BackupDecryptor {
   func prepare(_ files: BackupFileIterator, _ stored: StoredPayloads) throws(KeyhaulError) {
     let list = try archive.fileList(with: keys)
     var index = FileIndex()
-    var missing: [(String, KeyhaulError)] = []
-    let listing = try list.listing(lending: .file) { (file, place) throws(KeyhaulError) in
-      index.add(file, at: place)
+    let listing = try list.listing(only: .file) { (file, location) throws(KeyhaulError) in
+      index.add(file, at: location)
       guard stored.byteCount(of: file.fileIdentifier) == nil, (try? file.record())??.needsPayload ?? true else {
         return
       }
       let name = quoted("\(file.domain ?? "")/\(file.relativePath ?? "")")
-      missing.append((file.fileIdentifier, KeyhaulError(.payloadMissing, "\(name) is missing")))
+      let error = KeyhaulError(.payloadMissing, "\(name) is missing")
+      faults.append(.init(fileIdentifier: file.fileIdentifier, error: error))
     }
     rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
-    faults = missing.map { .init(fileIdentifier: $0.0, error: $0.1) }
     let reader = try list.reader()
     let seal = try SealVerifier(archive)
-    try archive.forEachPayload(of: stored) { (stored) throws(KeyhaulError) in
+    try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
       let hasher = seal == nil ? nil : try PayloadHasher()
-      let payload = stored.observed(by: hasher)
       guard let location = index.locations(of: payload.fileIdentifier).first, let file = try reader.file(at: location)
       else {
         return
       }
       do throws(KeyhaulError) {
-        readable[payload.fileIdentifier] = try read(payload, file)
+        readableFiles[payload.fileIdentifier] = try read(payload.observed(by: hasher), file)
         let path = archive.layout.storedPath(of: payload.fileIdentifier)
-        if let entry = try hasher?.entry(of: stored, at: path), seal?.compare(entry) != nil,
+        if let entry = try hasher?.entry(of: payload, at: path), seal?.compare(entry) != nil,
           differing.last?.fileIdentifier != file.fileIdentifier
         {
           differing.append(file)
@@ -119,24 +118,24 @@ final class BackupDecryptor {
     }
   }
 
-  private func read(_ payload: StoredPayload, _ file: ListedFile) throws(KeyhaulError) -> Readable {
+  private func read(_ payload: StoredPayload, _ file: ListedFile) throws(KeyhaulError) -> ReadableFile {
     let digest = try explained("a digest") { () throws(DataProtectionError) in try DigestStream(.sha1) }
-    let pass = try PayloadScanner(of: file, in: archive, with: keys)
-    let reading = try pass.run(payload) { (portion) throws(KeyhaulError) in
+    let scanner = try PayloadScanner(of: file, in: archive, with: keys)
+    let scan = try scanner.run(payload) { (portion) throws(KeyhaulError) in
       // Bytes count as progress only when they are read for writing.
       do throws(KeyhaulError) { try copyProgress.add(0) } catch {
         throw KeyhaulError(.interrupted, "it was stopped")
       }
       try explained("a digest") { () throws(DataProtectionError) in try digest.update(portion) }
     }
-    guard reading.hasValidPadding else {
+    guard scan.hasValidPadding else {
       throw KeyhaulError(.damaged, "\(file.fileIdentifier) does not end with valid padding")
     }
     let recorded = try file.record()?.digest
-    if reading.matches(recorded) == false { differing.append(file) }
-    let isRight = recorded == reading.storedSHA1
-    let plain = try explained("a digest") { () throws(DataProtectionError) in try digest.finish() }
-    return Readable(file: file, plainByteCount: reading.plainByteCount, digest: isRight ? plain : nil)
+    if scan.matches(recorded) == false { differing.append(file) }
+    let plainDigest = try explained("a digest") { () throws(DataProtectionError) in try digest.finish() }
+    return ReadableFile(
+      file: file, plainByteCount: scan.plainByteCount, digest: recorded == scan.storedSHA1 ? plainDigest : nil)
   }
 
   // MARK: Writing
@@ -144,14 +143,14 @@ final class BackupDecryptor {
   func send(_ files: BackupFileIterator, to target: any StoredFileSink) throws(KeyhaulError) {
     let sink = try SealingSink(target, layout: archive.layout)
     var time: Int64 = 0
-    var isDone: Set<String> = []
-    let faulty = Set(faults.map(\.fileIdentifier))
+    var writtenIdentifiers: Set<String> = []
+    let unreadableIdentifiers = Set(faults.map(\.fileIdentifier))
     unrelatedFiles += try files.forEachFile { (file) throws(KeyhaulError) in
-      guard file.isOwn, !file.isLeftover else { return unrelatedFiles.append(file.name.shown) }
+      guard file.isPartOfBackup, !file.isLeftover else { return unrelatedFiles.append(file.name.shown) }
       if let identifier = file.payload {
-        if let known = readable[identifier], isDone.insert(identifier).inserted {
-          try decrypt(file, known, to: sink)
-        } else if !faulty.contains(identifier) {
+        if let readableFile = readableFiles[identifier], writtenIdentifiers.insert(identifier).inserted {
+          try decrypt(file, readableFile, to: sink)
+        } else if !unreadableIdentifiers.contains(identifier) {
           unrelatedFiles.append(file.path)
         }
         return
@@ -160,25 +159,28 @@ final class BackupDecryptor {
         time = max(time, file.modificationTime)
         return
       }
-      if file.isJournal, file.path != archive.readJournal, file.byteCount > 0 { unrelatedFiles.append(file.path) }
+      if file.isJournal, file.path != archive.appliedJournalPath, file.byteCount > 0 {
+        unrelatedFiles.append(file.path)
+      }
       guard file.path != MetadataFile.seal.path, !file.isJournal else { return }
       try file.copy(to: sink, as: EntryName(file.path), modificationTime: file.modificationTime, copyProgress)
       fileCount += 1
       writtenByteCount += file.byteCount
     }
-    let parts = (try list.serialized(), try ManifestEditor(archive.parts[.manifest] ?? []).decrypted())
-    try sink.add(EntryName(MetadataFile.database.path), parts.0, modificationTime: time)
-    try sink.add(EntryName(MetadataFile.manifest.path), parts.1, modificationTime: time)
+    let database = try list.serialized()
+    let manifest = try ManifestEditor(archive.parts[.manifest] ?? []).decrypted()
+    try sink.add(EntryName(MetadataFile.database.path), database, modificationTime: time)
+    try sink.add(EntryName(MetadataFile.manifest.path), manifest, modificationTime: time)
     let seal = try SealBuilder(manifestKey: nil).seal(of: sink.entries)
     try sink.add(EntryName(MetadataFile.seal.path), seal.bytes, modificationTime: time)
     fileCount += 3
-    writtenByteCount += Int64(parts.0.count + parts.1.count + seal.bytes.count)
+    writtenByteCount += Int64(database.count + manifest.count + seal.bytes.count)
   }
 
   private func decrypt(
-    _ file: BackupFileIterator.File, _ known: Readable, to sink: any StoredFileSink
+    _ file: BackupFileIterator.File, _ readableFile: ReadableFile, to sink: any StoredFileSink
   ) throws(KeyhaulError) {
-    let cipher = try decryptor(of: known.file)
+    let cipher = try decryptor(of: readableFile.file)
     var written: Int64 = 0
     func write(_ bytes: [UInt8]) throws(KeyhaulError) {
       written += Int64(bytes.count)
@@ -186,20 +188,20 @@ final class BackupDecryptor {
     }
     let changed = KeyhaulError(.changed, "the backup changed while it was being copied")
     try sink.begin(
-      EntryName(file.path), byteCount: known.plainByteCount, modificationTime: file.modificationTime)
+      EntryName(file.path), byteCount: readableFile.plainByteCount, modificationTime: file.modificationTime)
     try file.forEachPortion { (portion) throws(KeyhaulError) in
       try write(
         try explained(file.path) { () throws(DataProtectionError) in try cipher.update(portion) })
-      guard written <= known.plainByteCount else { throw changed }
+      guard written <= readableFile.plainByteCount else { throw changed }
       try copyProgress.add(portion.count)
     }
     if file.byteCount > 0 {
       try write(
         try explained(file.path) { () throws(DataProtectionError) in try cipher.finish() }.bytes)
     }
-    guard written == known.plainByteCount else { throw changed }
+    guard written == readableFile.plainByteCount else { throw changed }
     try sink.end()
-    try enter(known)
+    try updateRow(of: readableFile)
     fileCount += 1
     decryptedCount += 1
     writtenByteCount += written
@@ -214,28 +216,28 @@ final class BackupDecryptor {
   }
 
   /// Updates the row of a decrypted file.
-  private func enter(_ known: Readable) throws(KeyhaulError) {
-    let identifier = known.file.fileIdentifier
+  private func updateRow(of readableFile: ReadableFile) throws(KeyhaulError) {
+    let identifier = readableFile.file.fileIdentifier
     guard let row = try list.archive(of: identifier) else { return }
     let changed = try explained("the record of \(identifier)") { () throws(FormatError) in
-      try FileRecord.replacing(encryptionKey: nil, digest: known.digest, in: row)
+      try FileRecord.replacing(encryptionKey: nil, digest: readableFile.digest, in: row)
     }
-    try list.replaceArchive(of: identifier, by: changed)
+    try list.replaceArchive(of: identifier, with: changed)
   }
 
   // MARK: Check
 
-  /// Compares the copy with the original.
+  /// Compares the copy with the original. Throws `.changed` if they do not correspond.
   func check(_ copy: BackupArchive) throws(KeyhaulError) {
     let changed = KeyhaulError(.changed, "the backup changed while it was being copied")
     guard copy.keybag == archive.keybag, copy.manifest.isDecryptedCopy, try copy.storedFiles().count == decryptedCount
     else { throw changed }
-    guard readable[MetadataFile.keychainFileIdentifier] != nil else { return }
+    guard readableFiles[MetadataFile.keychainFileIdentifier] != nil else { return }
     guard try copy.keychainFile(with: keys).bytes == archive.keychainFile(with: keys).bytes else { throw changed }
   }
 }
 
-/// A decrypted copy of a backup, and its missing files.
+/// A decrypted copy of a backup, and the files that are not in it.
 package struct DecryptedBackup: Sendable {
   /// The copy. Its `unrelatedFiles` include payloads that are not listed.
   package let copy: RewrittenBackup

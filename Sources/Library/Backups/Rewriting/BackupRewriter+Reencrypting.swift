@@ -19,6 +19,7 @@ extension BackupRewriter {
   /// one, which is removed only when the new one is complete. Class keys and keychain items stay the same.
   ///
   /// The manifest is kept in memory during the work. Payloads are copied in portions.
+  ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`. A backup that has changed since is not replaced.
   ///   - path: The path of a directory or one file, not of a link.
@@ -37,26 +38,27 @@ extension BackupRewriter {
   ) throws(KeyhaulError) -> RewrittenBackup {
     try Self.checkReencryption(of: archive)
     let stored = try archive.storedFiles()
-    try archive.requireSealed(stored)
-    let pass = try BackupReencryptor(
+    try archive.requireSealedPayloads(stored)
+    let reencryptor = try BackupReencryptor(
       archive, keybag: keybag, keys: keys, target: target, random: random,
-      copyProgress: CopyProgress(total: stored.byteCount + archive.partByteCount, progress))
+      copyProgress: CopyProgress(total: stored.byteCount + archive.metadataByteCount, progress))
     let files = self.files(of: archive, at: path)
-    try pass.prepare(files)
+    try reencryptor.prepare(files)
     var outgoing = OutgoingBackup(
-      directoryName: target.isCopy ? archive.directoryName : nil, byteCount: pass.copyProgress.total,
+      directoryName: target.isCopy ? archive.directoryName : nil, byteCount: reencryptor.copyProgress.total,
       isEncrypted: !archive.isEncrypted
-    ) { (sink) throws(KeyhaulError) in try pass.send(files, to: sink) }
+    ) { (sink) throws(KeyhaulError) in try reencryptor.send(files, to: sink) }
     outgoing.check = { (written) throws(KeyhaulError) in
       let copy = try reopen(written, like: archive)
-      try pass.check(copy, storedCount: stored.count)
+      try reencryptor.check(copy, storedCount: stored.count)
     }
     // Decrypted files must not be readable by users who could read only the encrypted ones.
     let access = archive.isEncrypted ? PreservedAccess.owner : .all
-    let placed = try place(outgoing, of: files, to: target, keeping: access)
+    let installed = try install(outgoing, of: files, to: target, keeping: access)
     return RewrittenBackup(
-      path: placed.path, byteCount: placed.byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
-      leftover: placed.leftover, unrelatedFiles: (pass.unlisted + pass.unrelatedFiles).sorted())
+      path: installed.path, byteCount: installed.byteCount, fileCount: reencryptor.fileCount,
+      isDurable: installed.isDurable, leftover: installed.leftover,
+      unrelatedFiles: (reencryptor.unlisted + reencryptor.unrelatedFiles).sorted())
   }
 }
 
@@ -77,7 +79,7 @@ final class BackupReencryptor<Random: RandomSource> {
   /// The plaintext size of each payload, which is determined before writing, because an entry begins with its size.
   private var plainByteCounts: [String: Int64] = [:]
 
-  /// The class of files without one: readable after the first unlock.
+  /// The class for files whose own class is unusable: readable after the first unlock.
   private static var fileClass: KeyClass { .fileUntilFirstUserAuthentication }
 
   init(
@@ -113,22 +115,23 @@ final class BackupReencryptor<Random: RandomSource> {
     }
   }
 
+  /// Returns the size of a file without its padding, which the last block contains.
   private func plainByteCount(of file: BackupFileIterator.File, key: borrowing Secret) throws(KeyhaulError) -> Int64 {
     guard file.byteCount > 0 else { return 0 }
-    let size = Int64(FileSectionDecryptor.blockSize)
-    var end = try file.lastBytes(2 * FileSectionDecryptor.blockSize)
-    guard file.byteCount.isMultiple(of: size), end.count >= Int(size) else { throw damaged(file) }
-    let previous = end.count > Int(size) ? Array(end.prefix(Int(size))) : nil
-    let last = end.suffix(Int(size))
-    end = try explained(file.path) { () throws(DataProtectionError) in
+    let size = FileSectionDecryptor.blockSize
+    let lastBlocks = try file.lastBytes(2 * size)
+    guard file.byteCount.isMultiple(of: Int64(size)), lastBlocks.count >= size else { throw damaged(file) }
+    let previous = lastBlocks.count > size ? Array(lastBlocks.prefix(size)) : nil
+    let last = lastBlocks.suffix(size)
+    let plaintext = try explained(file.path) { () throws(DataProtectionError) in
       let decryptor = try FileSectionDecryptor(key: key)
       return try [UInt8](count: last.count) { (block) throws(DataProtectionError) in
         block.copyBytes(from: last)
         try decryptor.decrypt(block, after: previous)
       }
     }
-    let padding = end.last ?? 0
-    guard (1...UInt8(size)).contains(padding), end.suffix(Int(padding)).allSatisfy({ $0 == padding }) else {
+    let padding = plaintext.last ?? 0
+    guard (1...UInt8(size)).contains(padding), plaintext.suffix(Int(padding)).allSatisfy({ $0 == padding }) else {
       throw damaged(file)
     }
     return file.byteCount - Int64(padding)
@@ -144,19 +147,19 @@ final class BackupReencryptor<Random: RandomSource> {
     let sink = try SealingSink(target, layout: archive.layout, directory: self.target.isCopy ? .none : files.directory)
     var time: Int64 = 0
     var prefix = EntryName.none
-    let others = try files.forEachFile { (file) throws(KeyhaulError) in
-      guard file.isOwn || !self.target.isCopy else { return unrelatedFiles.append(file.name.shown) }
+    let unrelatedNames = try files.forEachFile { (file) throws(KeyhaulError) in
+      guard file.isPartOfBackup || !self.target.isCopy else { return unrelatedFiles.append(file.name.shown) }
       guard !file.isLeftover else { return unlisted.append(file.path) }
       if let identifier = file.payload {
         guard let row = try list.archive(of: identifier) else {
           unlisted.append(file.path)
           return
         }
-        let change = encrypts ? try encrypt(file, row, to: sink) : try decrypt(file, identifier, row, to: sink)
+        let rowChange = encrypts ? try encrypt(file, row, to: sink) : try decrypt(file, identifier, row, to: sink)
         let changed = try explained("the record of \(file.path)") { () throws(FormatError) in
-          try FileRecord.replacing(encryptionKey: change.key, digest: change.digest, in: row)
+          try FileRecord.replacing(encryptionKey: rowChange.key, digest: rowChange.digest, in: row)
         }
-        try list.replaceArchive(of: identifier, by: changed)
+        try list.replaceArchive(of: identifier, with: changed)
       } else if file.path == MetadataFile.manifest.path || file.path == MetadataFile.database.path {
         time = self.target.modificationTime(of: file, in: archive)
         prefix = self.target.name(of: file).dropLast(file.path.utf8.count)
@@ -170,28 +173,29 @@ final class BackupReencryptor<Random: RandomSource> {
       }
       fileCount += 1
     }
-    if self.target.isCopy { unrelatedFiles += others }
-    let parts = try deferredMetadata()
-    try sink.add(prefix + MetadataFile.database.path, parts.database, modificationTime: time)
-    try sink.add(prefix + MetadataFile.manifest.path, parts.manifest, modificationTime: time)
-    let seal = try makeSeal(of: sink.entries, parts.key)
+    if self.target.isCopy { unrelatedFiles += unrelatedNames }
+    let metadata = try deferredMetadata()
+    try sink.add(prefix + MetadataFile.database.path, metadata.database, modificationTime: time)
+    try sink.add(prefix + MetadataFile.manifest.path, metadata.manifest, modificationTime: time)
+    let seal = try makeSeal(of: sink.entries, metadata.key)
     try sink.add(prefix + MetadataFile.seal.path, seal.bytes, modificationTime: time)
     fileCount += 3
   }
 
-  /// A change of a file's row in the list.
-  private struct Change {
+  /// The new values in a file's row in the list.
+  private struct RowChange {
     let key: ClassWrappedKey?
     let digest: [UInt8]
   }
 
   private func encrypt(
     _ file: BackupFileIterator.File, _ row: [UInt8], to sink: any StoredFileSink
-  ) throws(KeyhaulError) -> Change {
+  ) throws(KeyhaulError) -> RowChange {
     let record = try explained("the record of \(file.path)") { () throws(FormatError) in try FileRecord(archive: row) }
-    let own = record.protectionClass
-    let isUsable = (KeyClass.fileComplete...KeyClass.fileNone).contains(own) && keys.hasKey(of: own)
-    let (key, wrapped) = try makeKey(isUsable ? own : Self.fileClass)
+    let recordedClass = record.protectionClass
+    let isUsable =
+      (KeyClass.fileComplete...KeyClass.fileNone).contains(recordedClass) && keys.hasKey(of: recordedClass)
+    let (key, wrapped) = try makeKey(isUsable ? recordedClass : Self.fileClass)
     guard let size = FileCipher.encryptedSize(of: UInt64(file.byteCount)).flatMap(Int64.init(exactly:)) else {
       throw KeyhaulError(.overLimit, "\(file.path) is too large")
     }
@@ -201,12 +205,12 @@ final class BackupReencryptor<Random: RandomSource> {
         if let portion { try cipher.update(portion) } else { try cipher.finish() }
       }
     }
-    return Change(key: wrapped, digest: digest)
+    return RowChange(key: wrapped, digest: digest)
   }
 
   private func decrypt(
     _ file: BackupFileIterator.File, _ identifier: String, _ row: [UInt8], to sink: any StoredFileSink
-  ) throws(KeyhaulError) -> Change {
+  ) throws(KeyhaulError) -> RowChange {
     guard let size = plainByteCounts[identifier], let key = try fileKey(of: identifier) else {
       throw KeyhaulError(.damaged, "the manifest has no key for \(file.path)")
     }
@@ -220,7 +224,7 @@ final class BackupReencryptor<Random: RandomSource> {
       guard end.hasValidPadding else { throw damaged(file) }
       return end.bytes
     }
-    return Change(key: nil, digest: digest)
+    return RowChange(key: nil, digest: digest)
   }
 
   /// Writes a file through a cipher.
@@ -236,15 +240,15 @@ final class BackupReencryptor<Random: RandomSource> {
       try explained(file.path) { () throws(DataProtectionError) in try digest.update(bytes) }
       try sink.write(bytes)
     }
-    let reading = try FileSealVerifier(of: file.path, in: archive)
+    let sealVerifier = try FileSealVerifier(of: file.path, in: archive)
     try sink.begin(
       target.name(of: file), byteCount: byteCount, modificationTime: target.modificationTime(of: file, in: archive))
     try file.forEachPortion { (portion) throws(KeyhaulError) in
-      try reading?.update(portion)
+      try sealVerifier?.update(portion)
       try write(try transform(portion))
       try copyProgress.add(portion.count)
     }
-    try reading?.finish()
+    try sealVerifier?.finish()
     try write(try transform(nil))
     try sink.end()
     return try explained(file.path) { () throws(DataProtectionError) in try digest.finish() }
@@ -305,7 +309,7 @@ final class BackupReencryptor<Random: RandomSource> {
 
   // MARK: Check
 
-  /// Compares the result with the original before it replaces it.
+  /// Compares the new backup with the original, before the new one replaces it.
   func check(_ copy: BackupArchive, storedCount: Int) throws(KeyhaulError) {
     let changed = KeyhaulError(.changed, "the backup changed while it was being rewritten")
     guard copy.keybag == keybag, copy.isEncrypted == encrypts,

@@ -10,17 +10,17 @@ extension BackupRewriter {
   ///   for a decrypted copy.
   package static func checkRekeying(of archive: BackupArchive) throws(KeyhaulError) {
     if archive.manifest.isDecryptedCopy { throw BackupFinding.decryptedCopy.refusal }
-    guard archive.hasSealedRecords else { return }
+    guard archive.hasEncryptedRecords else { return }
     throw KeyhaulError(
       .sealedList, "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
   }
 
-  /// Replaces the keybag of a backup with one that has the same class keys, to change its password. In a directory, only
-  /// `Manifest.plist` and the seal are written.
+  /// Replaces the keybag of a backup with one that has the same class keys, to change its password. In a directory,
+  /// only `Manifest.plist` and the seal are written.
   ///
   /// The manifest or the container file is written under a temporary name and renamed, so that the old or the new one
-  /// exists at any moment. Its permissions are preserved. The seal of a directory is written before with both
-  /// manifests, and after with the new one only, so that it always matches.
+  /// exists at any moment. Its permissions are preserved. In a directory, a seal with both manifests is written before,
+  /// and a seal with only the new manifest after, so that a seal always matches.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`. A backup that has changed since is not replaced.
@@ -47,7 +47,8 @@ extension BackupRewriter {
         try replaceManifest(of: archive, in: path, old: old, new: new, seals)
       }
     case .container:
-      return try write(archive, at: path, to: .inPlace, manifest: new, keybag: keybag, seals, progress).isDurable
+      return try writeCopy(of: archive, at: path, to: .inPlace, manifest: new, keybag: keybag, seals, progress)
+        .isDurable
     case .stream: throw KeyhaulError(.unsupported, "a stream cannot be changed")
     }
   }
@@ -71,8 +72,8 @@ extension BackupRewriter {
     guard let old = archive.parts[.manifest] else { throw KeyhaulError(.damaged, "it has no manifest") }
     let new = try ManifestEditor(old).replacing(keybag: keybag)
     let seals = try SealUpdate(of: archive, manifest: new, keys: keys)
-    return try write(
-      archive, at: path, to: .copy(destination, replace: replace), manifest: new, keybag: keybag, seals, progress)
+    return try writeCopy(
+      of: archive, at: path, to: .copy(destination, replace: replace), manifest: new, keybag: keybag, seals, progress)
   }
 
   private func replaceManifest(
@@ -80,25 +81,25 @@ extension BackupRewriter {
   ) throws(KeyhaulError) -> Bool {
     BackupInstaller(system: system).removeLeftovers(besideDirectory: directory)
     if let seals {
-      try replace(.seal, of: archive, in: directory, old: seals.old, new: seals.ofBoth)
+      try replace(.seal, of: archive, in: directory, old: seals.old, new: seals.withBothManifests)
     }
     do throws(KeyhaulError) {
       try replace(.manifest, of: archive, in: directory, old: old, new: new)
     } catch {
       // The seal also matches the old manifest. The original seal is restored if possible.
-      if let seals { try? replace(.seal, of: archive, in: directory, old: seals.ofBoth, new: seals.old) }
+      if let seals { try? replace(.seal, of: archive, in: directory, old: seals.withBothManifests, new: seals.old) }
       throw error
     }
-    guard let seals else { return keepsNames(of: directory) }
-    // The password is changed, and the seal matches. It only remains to remove the old manifest from the seal.
-    try? replace(.seal, of: archive, in: directory, old: seals.ofBoth, new: seals.new)
-    return keepsNames(of: directory)
+    guard let seals else { return syncEntries(of: directory) }
+    // The password is changed, and the seal matches. If this fails, the seal only keeps the entry of the old manifest.
+    try? replace(.seal, of: archive, in: directory, old: seals.withBothManifests, new: seals.new)
+    return syncEntries(of: directory)
   }
 
-  /// Returns whether the directory entries were synced.
-  private func keepsNames(of directory: String) -> Bool {
-    guard let opened = try? system.openDirectory(directory) else { return false }
-    return BackupInstaller(system: system).keepsNames(of: opened)
+  /// Syncs a directory's entries. Returns whether this succeeded.
+  private func syncEntries(of directory: String) -> Bool {
+    guard let descriptor = try? system.openDirectory(directory) else { return false }
+    return BackupInstaller(system: system).syncEntries(of: descriptor)
   }
 
   /// Replaces the content of a metadata file, which must be unchanged.
@@ -123,13 +124,13 @@ extension BackupRewriter {
       })
   }
 
-  /// Copies every file as it is, except the manifest and the seal.
-  private func write(
-    _ archive: BackupArchive, at path: String, to target: Target, manifest new: [UInt8], keybag: Keybag,
+  /// Copies every file unchanged, except the manifest and the seal.
+  private func writeCopy(
+    of archive: BackupArchive, at path: String, to target: Target, manifest new: [UInt8], keybag: Keybag,
     _ seals: SealUpdate?, _ progress: @escaping Progress
   ) throws(KeyhaulError) -> RewrittenBackup {
     let stored = try archive.storedFiles()
-    let copyProgress = CopyProgress(total: stored.byteCount + archive.partByteCount, progress)
+    let copyProgress = CopyProgress(total: stored.byteCount + archive.metadataByteCount, progress)
     let files = self.files(of: archive, at: path)
     let counts = CopyCounts()
     var outgoing = OutgoingBackup(
@@ -137,13 +138,13 @@ extension BackupRewriter {
       isEncrypted: archive.areFilesEncrypted
     ) { (sink) throws(KeyhaulError) in
       counts.unrelatedFiles += try files.forEachFile { (file) throws(KeyhaulError) in
-        guard file.isOwn || !target.isCopy else { return counts.unrelatedFiles.append(file.name.shown) }
+        guard file.isPartOfBackup || !target.isCopy else { return counts.unrelatedFiles.append(file.name.shown) }
         let (name, time) = (target.name(of: file), target.modificationTime(of: file, in: archive))
         counts.fileCount += 1
-        if file.isOwn, file.path == MetadataFile.manifest.path {
+        if file.isPartOfBackup, file.path == MetadataFile.manifest.path {
           return try sink.add(name, new, modificationTime: time)
         }
-        if file.isOwn, file.path == MetadataFile.seal.path, let seals {
+        if file.isPartOfBackup, file.path == MetadataFile.seal.path, let seals {
           return try sink.add(name, seals.new, modificationTime: time)
         }
         try file.copy(to: sink, as: name, modificationTime: time, copyProgress)
@@ -155,10 +156,11 @@ extension BackupRewriter {
         try copy.storedFiles() == stored
       else { throw KeyhaulError(.changed, "the backup changed while it was being copied") }
     }
-    let placed = try place(outgoing, of: files, to: target, keeping: .all)
+    let installed = try install(outgoing, of: files, to: target, keeping: .all)
     return RewrittenBackup(
-      path: placed.path, byteCount: placed.byteCount, fileCount: counts.fileCount, isDurable: placed.isDurable,
-      leftover: placed.leftover, unrelatedFiles: target.isCopy ? counts.unrelatedFiles : [])
+      path: installed.path, byteCount: installed.byteCount, fileCount: counts.fileCount,
+      isDurable: installed.isDurable, leftover: installed.leftover,
+      unrelatedFiles: target.isCopy ? counts.unrelatedFiles : [])
   }
 }
 
@@ -166,7 +168,7 @@ extension BackupRewriter {
 private struct SealUpdate {
   let old: [UInt8]
   /// The seal of the old and the new manifest.
-  let ofBoth: [UInt8]
+  let withBothManifests: [UInt8]
   /// The seal of the new manifest.
   let new: [UInt8]
 
@@ -180,10 +182,10 @@ private struct SealUpdate {
     self.old = old
     let files = [MetadataFile.manifest.path: manifest]
     let builder = try SealBuilder(of: archive, keys: keys)
-    guard let new = try archive.renewedSeal(for: files, by: builder),
-      let both = try archive.renewedSeal(for: files, by: builder, keepsOld: true)
+    guard let new = try archive.updatedSeal(for: files, by: builder),
+      let both = try archive.updatedSeal(for: files, by: builder, keepsOldEntries: true)
     else { return nil }
-    (self.new, ofBoth) = (new.bytes, both.bytes)
+    (self.new, withBothManifests) = (new.bytes, both.bytes)
   }
 }
 
@@ -197,13 +199,14 @@ struct ManifestEditor {
     isXML = XMLPlist.isXML(stored)
   }
 
+  /// Returns the manifest with another keybag.
   func replacing(keybag: Keybag) throws(KeyhaulError) -> [UInt8] {
     var changed = root
     changed["BackupKeyBag"] = .data(keybag.serialized())
     return try encoded(changed)
   }
 
-  /// Returns the manifest with another keybag.
+  /// Returns the manifest with another keybag, for a backup that is encrypted or decrypted.
   ///
   /// - Parameter manifestKey: The key of the encrypted list of files, or `nil` if the backup has no password.
   func replacing(keybag: Keybag, manifestKey: ClassWrappedKey?) throws(KeyhaulError) -> [UInt8] {

@@ -26,13 +26,14 @@ extension BackupRewriter {
     guard archive.seal == nil else { throw KeyhaulError(.occupied, "it is already sealed") }
     let builder = try SealBuilder(of: archive, keys: keys)
     let stored = try archive.storedFiles()
-    let copyProgress = CopyProgress(total: stored.byteCount + archive.partByteCount, progress)
+    let copyProgress = CopyProgress(total: stored.byteCount + archive.metadataByteCount, progress)
     return try changing(archive, at: path) { () throws(KeyhaulError) in
-      try place(stored, builder, copyProgress, of: archive, at: path)
+      try writeSeal(stored, builder, copyProgress, of: archive, at: path)
     }
   }
 
-  private func place(
+  /// Writes the seal. Returns the number of sealed files.
+  private func writeSeal(
     _ stored: StoredPayloads, _ builder: SealBuilder, _ copyProgress: CopyProgress, of archive: BackupArchive,
     at path: String
   ) throws(KeyhaulError) -> Int {
@@ -54,8 +55,8 @@ extension BackupRewriter {
       at: directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)", byteCount: Int64(seal.bytes.count),
       replace: false,
       check: { (_) throws(KeyhaulError) in
-        let now = try reopen(directory, like: archive)
-        guard now.digest == archive.digest, try now.storedFiles() == stored else { throw Self.changed }
+        let current = try reopen(directory, like: archive)
+        guard current.digest == archive.digest, try current.storedFiles() == stored else { throw Self.changed }
       },
       fill: { (descriptor) throws(KeyhaulError) in
         do throws(Errno) {
@@ -82,7 +83,7 @@ extension BackupRewriter {
       let sink = try SealingSink(target, layout: archive.layout, directory: files.directory)
       var (time, prefix) = (Int64(0), EntryName.none)
       try files.forEachFile { (file) throws(KeyhaulError) in
-        if file.isOwn, file.path == MetadataFile.manifest.path {
+        if file.isPartOfBackup, file.path == MetadataFile.manifest.path {
           (time, prefix) = (file.modificationTime, file.name.dropLast(file.path.utf8.count))
         }
         try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, copyProgress)
@@ -108,8 +109,8 @@ extension BackupArchive {
   fileprivate func sealEntries(
     of stored: StoredPayloads, _ copyProgress: CopyProgress
   ) throws(KeyhaulError) -> [SealFile.Entry] {
-    var entries = try partSealEntries()
-    for byteCount in entries.map(\.byteCount) { try copyProgress.count(Int(clamping: byteCount)) }
+    var entries = try metadataSealEntries()
+    for entry in entries { try copyProgress.addRead(Int(clamping: entry.byteCount)) }
     try forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
       let digest = try explained(payload.fileIdentifier) { () throws(DataProtectionError) in
         try DigestStream(.sha256)
@@ -118,7 +119,7 @@ extension BackupArchive {
       _ = try payload.forEachPortion { (portion) throws(KeyhaulError) in
         try explained(payload.fileIdentifier) { () throws(DataProtectionError) in try digest.update(portion) }
         byteCount += Int64(portion.count)
-        try copyProgress.count(portion.count)
+        try copyProgress.addRead(portion.count)
       }
       entries.append(
         SealFile.Entry(
@@ -130,8 +131,8 @@ extension BackupArchive {
 }
 
 extension CopyProgress {
-  /// Adds to the progress of reading a backup.
-  fileprivate func count(_ count: Int) throws(KeyhaulError) {
+  /// Adds a number of bytes that were only read.
+  fileprivate func addRead(_ count: Int) throws(KeyhaulError) {
     do throws(KeyhaulError) { try add(count) } catch { throw KeyhaulError(.interrupted, "it was stopped") }
   }
 }
@@ -164,8 +165,10 @@ final class SealingSink: StoredFileSink {
     try sink.begin(path, byteCount: byteCount, modificationTime: modificationTime)
   }
 
+  /// Returns the path in the backup, or `nil` if a seal does not include the file.
   private func sealedPath(of name: EntryName) -> String? {
-    guard let whole = try? EntryPath(name, limit: name.bytes.count), let path = BackupPath.inside(directory, whole),
+    guard let entryPath = try? EntryPath(name, limit: name.bytes.count),
+      let path = BackupPath.inside(directory, entryPath),
       SealCoverage.includes(path, in: layout)
     else { return nil }
     return path

@@ -31,8 +31,8 @@ package struct BackupRewriter: Sendable {
     archive.lock?.release()
     let lock = try BackupLock.acquire(path, for: .writing, system: system)
     defer { lock?.release() }
-    let now = try reopen(path, like: archive)
-    guard now.digest == archive.digest, now.parts[.seal] == archive.parts[.seal] else {
+    let current = try reopen(path, like: archive)
+    guard current.digest == archive.digest, current.parts[.seal] == archive.parts[.seal] else {
       throw KeyhaulError(.changed, "it changed after it was opened")
     }
     return try change()
@@ -49,7 +49,7 @@ package struct BackupRewriter: Sendable {
   }
 
   /// Returns whether the seal matches two manifests, because a change of the password was interrupted before its last
-  /// step. The next change completes it.
+  /// step. The next change of the password completes the seal.
   package static func hasUnfinishedSeal(_ archive: BackupArchive) -> Bool {
     archive.seal?.list.map { $0.entries(at: MetadataFile.manifest.path).count > 1 } ?? false
   }
@@ -59,17 +59,19 @@ package struct BackupRewriter: Sendable {
   ///
   /// - Parameter path: The path of the backup: a directory or a container file, not a link.
   package func removeLeftovers(of archive: BackupArchive, at path: String) {
-    removeLeftovers(at: path, isDirectory: archive.hasPayloadsApart)
+    removeLeftovers(at: path, isDirectory: archive.hasSeparatePayloadFiles)
   }
 
   /// Removes temporary files next to an unchanged copy.
   package func removeLeftovers(at path: String, isDirectory: Bool) {
-    guard let place = DestinationPath(path), let parent = try? system.openDirectory(place.parent) else { return }
-    BackupInstaller(system: system).sweepDirectories(of: place, in: parent)
-    guard isDirectory else { return system.removeLeftovers(of: place, .file, in: parent) }
+    guard let destination = DestinationPath(path), let parent = try? system.openDirectory(destination.parent) else {
+      return
+    }
+    BackupInstaller(system: system).removeLeftovers(of: destination, in: parent)
+    guard isDirectory else { return system.removeLeftovers(of: destination, .file, in: parent) }
     guard let directory = try? system.openDirectory(path) else { return }
     for part in [MetadataFile.manifest, .seal] {
-      if let place = DestinationPath(part.path) { system.removeLeftovers(of: place, .file, in: directory) }
+      if let destination = DestinationPath(part.path) { system.removeLeftovers(of: destination, .file, in: directory) }
     }
   }
 
@@ -91,10 +93,10 @@ package struct BackupRewriter: Sendable {
     }
   }
 
-  /// Places a changed backup at its target.
+  /// Writes a changed backup to its target.
   ///
   /// - Parameter access: The owner and permissions to keep from the backup that is replaced.
-  func place(
+  func install(
     _ outgoing: OutgoingBackup, of files: BackupFileIterator, to target: Target, keeping access: PreservedAccess
   ) throws(KeyhaulError) -> BackupInstaller.InstalledBackup {
     let installer = BackupInstaller(system: system)
@@ -110,7 +112,7 @@ package struct BackupRewriter: Sendable {
     }
   }
 
-  /// Receives the number of copied and of all bytes. Returns `false` to stop.
+  /// Receives the number of bytes that were copied, and of all bytes. Returns `false` to stop.
   package typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 }
 

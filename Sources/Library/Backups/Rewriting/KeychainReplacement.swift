@@ -24,7 +24,7 @@ final class KeychainReplacement {
     self.keys = keys
     self.plain = plain
     let identifier = KeychainPayload.fileIdentifier
-    let old = try archive.keychainFile(with: self.keys)
+    let oldPayload = try archive.keychainFile(with: self.keys)
     let list = try ManifestWorkingCopy(try archive.databaseBytes(with: self.keys))
     guard let row = try list.archive(of: identifier), let oldStored = archive.parts[large: archive.layout.keychainPart]
     else {
@@ -41,16 +41,16 @@ final class KeychainReplacement {
     // The digest is that of the stored or of the plain bytes, depending on the backup.
     var digest: [UInt8]?
     if let oldDigest = record.digest {
-      let (ofStored, ofPlain) = (try oldStored.sha1(), try Self.sha1(old.bytes))
-      digest = try Self.sha1(oldDigest != ofStored && oldDigest == ofPlain ? plain : stored)
+      let (storedDigest, plainDigest) = (try oldStored.sha1(), try Self.sha1(oldPayload.bytes))
+      digest = try Self.sha1(oldDigest != storedDigest && oldDigest == plainDigest ? plain : stored)
     }
     let changed = try explained("the record of the keychain file") { () throws(FormatError) in
       try FileRecord.replacing(encryptionKey: wrapped, digest: digest, size: Int64(plain.count), in: row)
     }
-    try list.replaceArchive(of: identifier, by: changed)
+    try list.replaceArchive(of: identifier, with: changed)
     parts[archive.layout.keychainPart.path] = stored
-    parts[MetadataFile.database.path] = try sealed(try list.serialized())
-    if let seal = try archive.renewedSeal(
+    parts[MetadataFile.database.path] = try encrypted(list: try list.serialized())
+    if let seal = try archive.updatedSeal(
       for: parts, without: MetadataFile.journals.map(\.path), by: SealBuilder(of: archive, with: self.keys))
     {
       parts[MetadataFile.seal.path] = seal.bytes
@@ -58,18 +58,18 @@ final class KeychainReplacement {
   }
 
   private static func encrypted(
-    _ plain: [UInt8], _ own: KeyClass, with keys: ClassKeys, _ random: some RandomSource
-  ) throws(KeyhaulError) -> ([UInt8], ClassWrappedKey) {
+    _ plain: [UInt8], _ keyClass: KeyClass, with keys: ClassKeys, _ random: some RandomSource
+  ) throws(KeyhaulError) -> (stored: [UInt8], wrappedKey: ClassWrappedKey) {
     let part = "the keychain file"
     let (stored, field) = try explained(part) { () throws(DataProtectionError) in
       let key = try Secret(count: 32, from: random)
-      return (try FileCipher.encrypt(plain, key: key), try keys.wrapFileKey(key, keyClass: own, random: random))
+      return (try FileCipher.encrypt(plain, key: key), try keys.wrapFileKey(key, keyClass: keyClass, random: random))
     }
     return (stored, try explained(part) { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
   }
 
   /// Encrypts the list with its current key, so that the manifest stays unchanged.
-  private func sealed(_ list: [UInt8]) throws(KeyhaulError) -> [UInt8] {
+  private func encrypted(list: [UInt8]) throws(KeyhaulError) -> [UInt8] {
     guard archive.isListFileEncrypted, let field = archive.manifest.manifestKey else { return list }
     let key = try archive.fileKey(field, of: "the manifest database", keys: keys)
     return try explained("the manifest database") { () throws(DataProtectionError) in
@@ -83,7 +83,7 @@ final class KeychainReplacement {
 
   // MARK: Writing
 
-  /// Checks the directory.
+  /// Checks that the backup's directory has no other files.
   ///
   /// - Throws: `.occupied` if the directory has other files, which would be lost.
   func prepare(_ files: BackupFileIterator) throws(KeyhaulError) {
@@ -101,9 +101,9 @@ final class KeychainReplacement {
   ) throws(KeyhaulError) {
     unrelatedFiles += try files.forEachFile { (file) throws(KeyhaulError) in
       if file.isJournal { return }
-      guard file.isOwn || !target.isCopy else { return unrelatedFiles.append(file.name.shown) }
+      guard file.isPartOfBackup || !target.isCopy else { return unrelatedFiles.append(file.name.shown) }
       let (name, time) = (target.name(of: file), target.modificationTime(of: file, in: archive))
-      guard file.isOwn, let bytes = parts[file.path] else {
+      guard file.isPartOfBackup, let bytes = parts[file.path] else {
         if target.isCopy { return try file.copy(to: sink, as: name, modificationTime: time, copyProgress) }
         return try file.copyOrLink(to: sink, copyProgress)
       }
@@ -114,7 +114,7 @@ final class KeychainReplacement {
 
   // MARK: Check
 
-  /// Compares the result with the original before it replaces it.
+  /// Compares the new backup with the original, before the new one replaces it.
   func check(_ copy: BackupArchive, stored: StoredPayloads) throws(KeyhaulError) {
     guard copy.parts[.manifest] == archive.parts[.manifest], copy.isEncrypted == archive.isEncrypted,
       copy.parts[.status] == archive.parts[.status],
@@ -149,7 +149,7 @@ extension BackupRewriter {
     try Self.checkReencryption(of: archive)
     let stored = try archive.storedFiles()
     let replacement = try KeychainReplacement(file, in: archive, keys: keys, random: random)
-    let copyProgress = CopyProgress(total: stored.byteCount + archive.partByteCount, progress)
+    let copyProgress = CopyProgress(total: stored.byteCount + archive.metadataByteCount, progress)
     let files = self.files(of: archive, at: path)
     if !target.isCopy { try replacement.prepare(files) }
     var outgoing = OutgoingBackup(
@@ -165,9 +165,9 @@ extension BackupRewriter {
       }
       try replacement.check(try reopen(written, like: archive), stored: stored)
     }
-    let placed = try place(outgoing, of: files, to: target, keeping: .all)
+    let installed = try install(outgoing, of: files, to: target, keeping: .all)
     return RewrittenBackup(
-      path: placed.path, byteCount: placed.byteCount, fileCount: stored.count, isDurable: placed.isDurable,
-      leftover: placed.leftover, unrelatedFiles: target.isCopy ? replacement.unrelatedFiles : [])
+      path: installed.path, byteCount: installed.byteCount, fileCount: stored.count, isDurable: installed.isDurable,
+      leftover: installed.leftover, unrelatedFiles: target.isCopy ? replacement.unrelatedFiles : [])
   }
 }

@@ -19,7 +19,7 @@ package struct BackupSeal: Sendable {
   ///
   /// - Parameter shouldBeKeyed: Whether the seal should be keyed, or `nil` if it is unknown whether the backup has a
   ///   password.
-  /// - Returns: `nil` if the backup has no seal.
+  /// - Returns: The seal, or `nil` if the backup has none.
   init?(of parts: MetadataFiles, layout: BackupLayout, shouldBeKeyed: Bool?) throws(KeyhaulError) {
     let name = MetadataFile.seal.path
     if let fault = parts.sealFault {
@@ -40,12 +40,12 @@ package struct BackupSeal: Sendable {
     case (.keyed, false?): violations.append(SealViolation(name, .needlesslyKeyed))
     case (.digests, true?): violations.append(SealViolation(name, .notKeyed))
     case (.digests, false?), (.digests, nil):
-      let own = try explained(name) { () throws(DataProtectionError) in try Digest.sha256(Array(list.listed)) }
-      if own != list.code { violations.append(SealViolation(name, .listChanged)) }
+      let digest = try explained(name) { () throws(DataProtectionError) in try Digest.sha256(Array(list.listed)) }
+      if digest != list.code { violations.append(SealViolation(name, .listChanged)) }
     }
     for part in MetadataFile.sealed(in: layout) {
-      if let fact = list.violation(of: try parts.sealEntry(of: part), at: part.path) {
-        violations.append(SealViolation(part.path, fact))
+      if let reason = list.violation(of: try parts.sealEntry(of: part), at: part.path) {
+        violations.append(SealViolation(part.path, reason))
       }
     }
     self.init(violations: violations, list: list)
@@ -58,14 +58,14 @@ package struct BackupSeal: Sendable {
 }
 
 extension SealFile {
-  /// Returns the violation of a file, or `nil` if it matches, or is neither stored nor listed.
+  /// Returns the reason why a file violates the seal, or `nil` if it matches, or is neither stored nor listed.
   ///
-  /// - Parameter found: The file, or `nil` if it is missing.
-  func violation(of found: Entry?, at path: String) -> SealViolation.Reason? {
+  /// - Parameter entry: The file, or `nil` if it is missing.
+  func violation(of entry: Entry?, at path: String) -> SealViolation.Reason? {
     let lines = lines(of: path)
-    guard let found else { return lines.isEmpty ? nil : .missing }
+    guard let entry else { return lines.isEmpty ? nil : .missing }
     guard !lines.isEmpty else { return .added }
-    return lines.contains { self[$0] == found } ? nil : .changed
+    return lines.contains { self[$0] == entry } ? nil : .changed
   }
 }
 
@@ -115,7 +115,7 @@ package final class SealBuilder {
     }
   }
 
-  /// Returns the seal of files.
+  /// Returns the seal of the given files.
   package func seal(of entries: [SealFile.Entry]) throws(KeyhaulError) -> SealFile {
     try SealFile(entries, form: key == nil ? .digests : .keyed) { (listed) throws(KeyhaulError) in
       try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in

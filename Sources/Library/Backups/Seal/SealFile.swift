@@ -19,7 +19,7 @@ package struct SealFile: Sendable {
   package enum Form: String, Sendable, CaseIterable {
     /// HMAC-SHA-256 with a key that requires the password, so that every change is detected.
     case keyed = "hmac-sha256"
-    /// SHA-256, which anybody can compute, so that only accidents are detected.
+    /// SHA-256, which anyone can compute, so that only accidents are detected.
     case digests = "sha256"
   }
 
@@ -127,7 +127,7 @@ package struct SealFile: Sendable {
   private static func digest(_ digits: ArraySlice<UInt8>) -> [UInt8]? {
     guard digits.count == digitCount else { return nil }
     var result: [UInt8] = []
-    var half: UInt8?
+    var highNibble: UInt8?
     for digit in digits {
       let value: UInt8
       switch digit {
@@ -135,8 +135,8 @@ package struct SealFile: Sendable {
       case 97...102: value = digit - 87
       default: return nil
       }
-      if let high = half { result.append(high << 4 | value) }
-      half = half == nil ? value : nil
+      if let highNibble { result.append(highNibble << 4 | value) }
+      highNibble = highNibble == nil ? value : nil
     }
     return result
   }
@@ -155,19 +155,19 @@ package struct SealFile: Sendable {
 
   /// Returns the lines of a path: none, one, or two for the manifest while a password is changed.
   package func lines(of path: some StringProtocol) -> Range<Int> {
-    let wanted = Array(path.utf8)
+    let pathBytes = Array(path.utf8)
     var (low, high) = (0, count)
     while low < high {
       let middle = low + (high - low) / 2
       guard let line = line(middle) else { return 0..<0 }
-      if line.path.lexicographicallyPrecedes(wanted) { low = middle + 1 } else { high = middle }
+      if line.path.lexicographicallyPrecedes(pathBytes) { low = middle + 1 } else { high = middle }
     }
     var end = low
-    while let line = line(end), line.path.elementsEqual(wanted) { end += 1 }
+    while let line = line(end), line.path.elementsEqual(pathBytes) { end += 1 }
     return low..<end
   }
 
-  /// Returns the entries of a path, as `lines(of:)`.
+  /// Returns the entries of a path: none, one, or two as in `lines(of:)`.
   package func entries(at path: String) -> [Entry] { lines(of: path).map { self[$0] } }
 
   // MARK: Creation

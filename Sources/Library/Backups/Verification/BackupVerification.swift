@@ -13,7 +13,7 @@ public struct BackupVerification: Sendable, Equatable {
   /// The number of faults of each check.
   public internal(set) var faultCount: [CheckID: Int] = [:]
   /// The findings. Each is also a fault or a note.
-  public internal(set) var found: [BackupFinding] = []
+  public internal(set) var findings: [BackupFinding] = []
   /// Anomalies that are not faults.
   public internal(set) var notes: [String] = []
   /// The counts of items, or `nil` if they could not be decrypted.
@@ -30,8 +30,8 @@ public struct BackupVerification: Sendable, Equatable {
 
   init(isQuick: Bool) { self.isQuick = isQuick }
 
-  /// Whether something was found that no device writes, such as a path out of the directory, a link instead of a file,
-  /// or a list of files that executes code. The backup should not be trusted.
+  /// Whether the backup contains something that no device writes, such as a path out of the directory, a link instead
+  /// of a file, or a list of files that executes code. The backup should not be trusted.
   package internal(set) var isHostile = false
 
   /// The checks in their order. The raw values are those of machine-readable reports.
@@ -70,7 +70,8 @@ public struct BackupVerification: Sendable, Equatable {
     public let reason: String
   }
 
-  /// The verdict of a verification. Machine-readable reports divide `damaged` into `incomplete`, `damaged` and `refused`.
+  /// The verdict of a verification. Machine-readable reports divide `damaged` into `incomplete`, `damaged` and
+  /// `refused`.
   public enum Verdict: String, Sendable {
     /// All checks are complete without a fault, and each file matches its recorded digest.
     case whole
@@ -93,8 +94,8 @@ public struct BackupVerification: Sendable, Equatable {
     return verifiedAllFiles && ranAllChecks ? .whole : .unproven
   }
 
-  /// Whether all applicable checks are complete. A seal is optional. If it exists but could not be checked, so could
-  /// other parts.
+  /// Whether all applicable checks are complete. A backup needs no seal. If an existing seal could not be checked,
+  /// another check was omitted as well.
   private var ranAllChecks: Bool { unchecked.allSatisfy { $0.id == .seal } }
 
   /// Whether each stored file was compared with a digest of the list of files or of a seal.
@@ -153,7 +154,7 @@ public struct BackupVerification: Sendable, Equatable {
     return missingCount > 0 && others == [.files: missingCount]
   }
 
-  /// Whether the files are there under their own names, in a layout that Keyhaul does not read.
+  /// Whether the files are stored under their original names, in a layout that Keyhaul does not read.
   package internal(set) var hasFilesByDomain = false
 
   /// The number of sealed files that are missing.
@@ -190,7 +191,7 @@ extension BackupVerification {
     public var byteCount: Int?
     /// The item's position in the keychain.
     public var item: Int?
-    /// The fact in words.
+    /// The fault as a clause.
     public let reason: String
 
     /// The kinds of faults. The raw values are those of machine-readable reports.
@@ -215,7 +216,7 @@ extension BackupVerification {
       case falseClaim = "false-claim"
       /// The manifest claims that there is no password, but its content was created with one.
       case passwordDenied = "password-denied"
-      /// A class key is wrapped as by no device.
+      /// A class key is wrapped in a way that no device uses.
       case wrapsUnusual = "wraps-unusual"
       /// The keybag is inconsistent, or a class key cannot be unwrapped.
       case keybagDamaged = "keybag-damaged"
@@ -268,29 +269,29 @@ extension BackupVerification {
     }
   }
 
-  /// Adds the faults of payloads. Only some may be kept.
-  mutating func add(_ sorted: SortedFaults) {
-    let kept = sorted.first
-    for fault in kept { add(fault) }
-    if sorted.count > kept.count { faultCount[.files, default: 0] += sorted.count - kept.count }
+  /// Adds the faults of payloads. Those above the limit are only counted.
+  mutating func add(_ faults: SortedFaults) {
+    let listed = faults.first
+    for fault in listed { add(fault) }
+    if faults.count > listed.count { faultCount[.files, default: 0] += faults.count - listed.count }
   }
 
   /// Records the result of a check.
   ///
-  /// - Parameter fails: Whether the check failed because of a fault in another one.
-  mutating func conclude(_ id: CheckID, _ detail: String, fails: Bool = false) {
-    let isOK = faultCount[id] == nil && !fails
-    checks.append(Check(id: id, isOK: isOK, detail: isOK ? detail : failing(id, detail)))
+  /// - Parameter failsForOtherCheck: Whether the check failed because of a fault that another check reports.
+  mutating func conclude(_ id: CheckID, _ detail: String, failsForOtherCheck: Bool = false) {
+    let isOK = faultCount[id] == nil && !failsForOtherCheck
+    checks.append(Check(id: id, isOK: isOK, detail: isOK ? detail : failureDetail(id, detail)))
   }
 
-  /// Returns the detail of a failed check: the fault, and the correct parts. The counts of files and items already
-  /// contain the faults.
-  private func failing(_ id: CheckID, _ detail: String) -> String {
+  /// Returns the detail of a failed check: the first fault, then the detail. The counts of files and items already
+  /// include the faults.
+  private func failureDetail(_ id: CheckID, _ detail: String) -> String {
     guard let first = faults.first(where: { $0.check == id }), !detail.contains(first.reason) else { return detail }
     switch id {
     case .files, .items: return detail
-    case .database: return first.placeText
-    case .structure, .keybag, .keychain, .seal: return "\(first.placeText); also, \(detail)"
+    case .database: return first.reasonWithLocation
+    case .structure, .keybag, .keychain, .seal: return "\(first.reasonWithLocation); also, \(detail)"
     }
   }
 
@@ -311,13 +312,13 @@ extension BackupVerification {
     /// The number of missing files.
     package var missing = 0
     /// The number of stored payloads that are not listed.
-    package var surplus = 0
+    package var unlisted = 0
     /// The number of files that match their recorded digest.
-    package var digestsRight = 0
+    package var withMatchingDigest = 0
     /// The number of files without a recorded digest, in which changes cannot be detected.
     package var withoutDigest = 0
     /// The number of encrypted files with valid padding, without the keychain file.
-    package var paddingRight = 0
+    package var withValidPadding = 0
     /// The number of files without another fault whose size differs from the recorded one.
     package var otherSize = 0
     /// The number of files that were not read because they require the device key.
@@ -340,17 +341,15 @@ extension BackupVerification {
     package var total: Int { readable + deviceBound + damaged }
   }
 
-  /// The result of the seal as a clause, such as "2 files are not what was sealed", without files that the list also
-  /// misses, or `nil` if there is no other break.
+  /// The violations of the seal as a clause, such as "2 files have changed since the backup was sealed", or `nil` if
+  /// there are none. Missing files are not counted if the list of files includes them.
   package var sealClause: String? {
     guard !faults.contains(where: { $0.check == .seal && $0.file == "Keyhaul.seal" }) else {
       return "its seal has changed"
     }
     let count = faultCount[.seal, default: 0] - min(sealedMissingCount, missingCount)
-    return count == 0
-      ? nil
-      : "\(HumanReadable.count(count, "file")) \(count == 1 ? "has" : "have") changed since the backup was "
-        + "sealed"
+    guard count > 0 else { return nil }
+    return "\(HumanReadable.count(count, "file")) \(count == 1 ? "has" : "have") changed since the backup was sealed"
   }
 }
 

@@ -11,19 +11,18 @@ extension BackupVerifier {
   mutating func checkFiles(
     of list: FileList, with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) -> FileList.Listing? {
-    let stored: StoredPayloads
-    stored = try archive.storedFiles()
+    let stored = try archive.storedFiles()
     var totals = FileCheckTotals()
     var index = FileIndex()
     var listing: FileList.Listing?
     var files: PayloadFiles?
     do throws(KeyhaulError) {
-      listing = try list.listing(against: stored) { (file, place) throws(KeyhaulError) in
+      listing = try list.listing(against: stored) { (file, location) throws(KeyhaulError) in
         guard file.kind == .file else { return }
-        checkPresence(of: file, in: stored, keychainIsApart: keys != nil, &totals)
+        checkPresence(of: file, in: stored, isKeychainCheckedSeparately: keys != nil, &totals)
         if stored.byteCount(of: file.fileIdentifier) != nil {
           if !archive.canReadPayloads { checkRecord(of: file, with: keys, isListed: index.contains(file), &totals) }
-          index.add(file, at: place)
+          index.add(file, at: location)
         }
         guard progress(0, stored.byteCount) else { throw Self.cancelled }
       }
@@ -36,47 +35,49 @@ extension BackupVerifier {
       if error == Self.cancelled {
         throw KeyhaulError(DataProtectionError(.cancelled, "it was stopped before the last file"))
       }
-      // Otherwise, the error is one of the container file.
-      let isOfList = listing == nil || files?.failure != nil
-      if error.isResourceShortage || isOfList && error.category == .failed { throw error }
-      findings.add(
+      // Otherwise, the container file caused the error.
+      let isListError = listing == nil || files?.failure != nil
+      if error.isResourceShortage || isListError && error.category == .failed { throw error }
+      verification.add(
         .init(
-          isOfList ? .database : .files, isOfList ? .databaseDamaged : .payloadUnreadable,
-          file: isOfList ? archive.layout.listName : nil, error.reason), because: error)
+          isListError ? .database : .files, isListError ? .databaseDamaged : .payloadUnreadable,
+          file: isListError ? archive.layout.listName : nil, error.reason), because: error)
     }
-    findings.add(totals.faults)
-    conclude(totals, unlisted: stored.count - totals.stored, withoutKeys: keys == nil)
+    verification.add(totals.faults)
+    conclude(totals, unlistedCount: stored.count - totals.stored)
     return listing
   }
 
-  private mutating func conclude(_ totals: FileCheckTotals, unlisted: Int, withoutKeys: Bool) {
-    noteUnlisted(unlisted)
+  private mutating func conclude(_ totals: FileCheckTotals, unlistedCount: Int) {
+    noteUnlisted(unlistedCount)
     guard archive.canReadPayloads else {
       // A stream cannot be read again, but its content and its entries in the list are known.
-      let (missing, all) = (findings.missingCount, findings.faultCount[.files, default: 0])
+      let missingCount = verification.missingCount
+      let damagedCount = verification.faultCount[.files, default: 0] - missingCount
       let parts = [
-        missing > 0 ? "\(HumanReadable.count(missing, "listed file")) not stored" : nil,
-        all > missing ? "\(HumanReadable.grouped(all - missing)) damaged" : nil,
+        missingCount > 0 ? "\(HumanReadable.count(missingCount, "listed file")) not stored" : nil,
+        damagedCount > 0 ? "\(HumanReadable.grouped(damagedCount)) damaged" : nil,
       ].compactMap(\.self)
-      if !parts.isEmpty { findings.conclude(.files, parts.joined(separator: ", ")) }
-      findings.skip(.files, reason: "a stream can be read only once: verify a file or folder to check every payload")
+      if !parts.isEmpty { verification.conclude(.files, parts.joined(separator: ", ")) }
+      verification.skip(
+        .files, reason: "a stream can be read only once: verify a file or folder to check every payload")
       return
     }
-    findings.notes += totals.otherSizeNotes.sorted()
-    findings.files = BackupVerification.FileCounts(
+    verification.notes += totals.otherSizeNotes.sorted()
+    verification.files = BackupVerification.FileCounts(
       listed: totals.listed, present: totals.present, unstored: totals.unstored,
-      missing: findings.missingCount + (totals.isKeychainMissing ? 1 : 0),
-      surplus: unlisted, digestsRight: totals.digests, withoutDigest: totals.undigested, paddingRight: totals.paddings,
-      otherSize: totals.otherSizes, unread: totals.sealed)
+      missing: verification.missingCount + (totals.isKeychainMissing ? 1 : 0),
+      unlisted: unlistedCount, withMatchingDigest: totals.withMatchingDigest, withoutDigest: totals.withoutDigest,
+      withValidPadding: totals.withValidPadding, otherSize: totals.otherSize, unread: totals.withoutKey)
     // The check of the keychain reports the fault.
-    findings.conclude(.files, detail(of: totals, withoutKeys: withoutKeys), fails: totals.isKeychainMissing)
+    verification.conclude(.files, detail(of: totals), failsForOtherCheck: totals.isKeychainMissing)
   }
 
   /// Checks that a file is stored.
   ///
-  /// - Parameter keychainIsApart: Whether the keychain file has its own check, which requires keys.
+  /// - Parameter isKeychainCheckedSeparately: Whether the keychain file has its own check, which requires keys.
   private mutating func checkPresence(
-    of file: ListedFile, in stored: StoredPayloads, keychainIsApart: Bool, _ totals: inout FileCheckTotals
+    of file: ListedFile, in stored: StoredPayloads, isKeychainCheckedSeparately: Bool, _ totals: inout FileCheckTotals
   ) {
     totals.listed += 1
     if stored.byteCount(of: file.fileIdentifier) != nil {
@@ -87,22 +88,23 @@ extension BackupVerifier {
     if stored.isIrregular(file.fileIdentifier) {
       return add(KeyhaulError(.hostile, "a link, a pipe or a folder is in its place"), of: file, &totals)
     }
-    let isKeychain = keychainIsApart && file.fileIdentifier == KeychainPayload.fileIdentifier
+    let isSeparateKeychain = isKeychainCheckedSeparately && file.fileIdentifier == KeychainPayload.fileIdentifier
     do throws(KeyhaulError) {
       if try file.record()?.needsPayload == false {
         totals.present += 1
         totals.unstored += 1
-      } else if isKeychain {
+      } else if isSeparateKeychain {
         totals.isKeychainMissing = true
       } else {
-        findings.add(.init(.files, .payloadMissing, file: Self.name(of: file), "it is listed but not stored"))
+        verification.add(.init(.files, .payloadMissing, file: Self.name(of: file), "it is listed but not stored"))
       }
     } catch {
-      if !isKeychain { add(error, of: file, &totals) }
+      if !isSeparateKeychain { add(error, of: file, &totals) }
     }
   }
 
-  /// Checks the record and the key of a stored payload that cannot be read again, and that it is listed only once.
+  /// Checks the record and the key of a stored payload that cannot be read again. Also checks that it is listed only
+  /// once.
   ///
   /// - Parameter isListed: Whether the payload was already listed.
   private mutating func checkRecord(
@@ -127,50 +129,50 @@ extension BackupVerifier {
   mutating func add(_ error: KeyhaulError, of file: ListedFile, _ totals: inout FileCheckTotals) {
     let kind: BackupVerification.Fault.Kind
     switch error.code {
-    // The payload has disappeared since.
+    // The payload was removed after the files were listed.
     case .payloadMissing: kind = .payloadMissing
     case .keyUnavailable:
-      totals.sealed += 1
+      totals.withoutKey += 1
       return
     case .unreadable, .hostile: kind = .payloadUnreadable
     case .truncated: kind = .payloadCut
     default: kind = .recordMalformed
     }
-    findings.note(error)
+    verification.note(error)
     totals.faults.add(
       .init(
         .files, kind, file: Self.name(of: file),
         kind == .payloadMissing ? "it is listed but not stored" : error.reason))
   }
 
-  private func detail(of totals: FileCheckTotals, withoutKeys: Bool) -> String {
-    let missing = findings.missingCount
+  private func detail(of totals: FileCheckTotals) -> String {
     var parts = ["\(HumanReadable.grouped(totals.present)) of \(HumanReadable.grouped(totals.listed)) present"]
     if totals.unstored > 0 { parts.append("\(HumanReadable.grouped(totals.unstored)) of them empty and not stored") }
     if totals.isKeychainMissing { parts.append("the keychain's is not") }
-    if totals.digests > 0 {
-      parts.append(totals.digests == 1 ? "1 digest matches" : "\(HumanReadable.grouped(totals.digests)) digests match")
+    if totals.withMatchingDigest > 0 {
+      let count = HumanReadable.grouped(totals.withMatchingDigest)
+      parts.append(totals.withMatchingDigest == 1 ? "1 digest matches" : "\(count) digests match")
     }
-    if totals.undigested > 0 { parts.append("\(HumanReadable.grouped(totals.undigested)) without a digest") }
-    if totals.paddings > 0 {
-      let words = totals.paddings == 1 ? "1 padding valid" : "\(HumanReadable.grouped(totals.paddings)) paddings valid"
-      parts.append(totals.isKeychainRead ? "\(words) apart from the keychain's" : words)
+    if totals.withoutDigest > 0 { parts.append("\(HumanReadable.grouped(totals.withoutDigest)) without a digest") }
+    if totals.withValidPadding > 0 {
+      let count = HumanReadable.grouped(totals.withValidPadding)
+      let text = totals.withValidPadding == 1 ? "1 padding valid" : "\(count) paddings valid"
+      parts.append(totals.isKeychainRead ? "\(text) apart from the keychain's" : text)
     }
-    if totals.otherSizes > 0 {
-      parts.append(
-        "\(HumanReadable.grouped(totals.otherSizes)) with a size that differs from the record")
+    if totals.otherSize > 0 {
+      parts.append("\(HumanReadable.grouped(totals.otherSize)) with a size that differs from the record")
     }
-    if totals.sealed > 0 {
-      parts.append("\(HumanReadable.grouped(totals.sealed)) encrypted with a key that needs the device")
+    if totals.withoutKey > 0 {
+      parts.append("\(HumanReadable.grouped(totals.withoutKey)) encrypted with a key that needs the device")
     }
-    let damaged = findings.faultCount[.files, default: 0] - missing
-    if damaged > 0 { parts.append("\(HumanReadable.grouped(damaged)) damaged") }
+    let damagedCount = verification.faultCount[.files, default: 0] - verification.missingCount
+    if damagedCount > 0 { parts.append("\(HumanReadable.grouped(damagedCount)) damaged") }
     return parts.joined(separator: ", ")
   }
 
   private mutating func noteUnlisted(_ count: Int) {
     guard count > 0 else { return }
-    findings.notes.append(
+    verification.notes.append(
       "\(HumanReadable.count(count, "stored file")) \(count == 1 ? "is" : "are") not in the manifest")
   }
 
@@ -188,16 +190,17 @@ extension BackupVerifier {
   mutating func checkStoredSizes() throws(KeyhaulError) {
     let stored = try archive.storedFiles()
     for identifier in stored.fileIdentifiers(whereByteCount: { $0 == 0 || !$0.isMultiple(of: 16) }) {
-      findings.add(
+      verification.add(
         .init(
           .files, .payloadCut, file: identifier,
           byteCount: stored.byteCount(of: identifier).flatMap(Int.init(exactly:)),
           "its size is not valid for an encrypted file"))
     }
-    let faults = findings.faultCount[.files, default: 0]
-    let sum = "\(HumanReadable.count(stored.count, "file")) stored"
-    findings.conclude(
-      .files, faults == 0 ? "\(sum), each of whole blocks" : "\(sum), \(HumanReadable.grouped(faults)) cut short")
+    let faultCount = verification.faultCount[.files, default: 0]
+    let total = "\(HumanReadable.count(stored.count, "file")) stored"
+    verification.conclude(
+      .files,
+      faultCount == 0 ? "\(total), each of whole blocks" : "\(total), \(HumanReadable.grouped(faultCount)) cut short")
   }
 }
 
@@ -207,12 +210,12 @@ extension BackupVerifier {
     sealVerifier = try SealVerifier(archive)
   }
 
-  /// Reads the payloads that no other check has read: all of them, if the list of files cannot be decrypted.
+  /// Reads all payloads for the seal, if no other check has read them because the list of files cannot be decrypted.
   ///
   /// - Throws: `.interrupted` if `progress` returns `false`.
   mutating func checkSealedPayloads(progress: BackupVerification.Progress) throws(KeyhaulError) {
     guard let sealVerifier, archive.canReadPayloads else { return }
-    let verifier = try PayloadVerifier(archive, isSealed: true, keys: nil)
+    let verifier = try PayloadVerifier(archive, measuresForSeal: true, keys: nil)
     let stored = try archive.storedFiles()
     var readByteCount: Int64 = 0
     try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
@@ -227,51 +230,52 @@ extension BackupVerifier {
   mutating func checkSeal(
     with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
-    guard let seal = archive.seal else { return findings.skip(.seal, reason: unsealedText) }
-    if !arePayloadsSealChecked { try readPayloads(progress) }
+    guard let seal = archive.seal else { return verification.skip(.seal, reason: unsealedText) }
+    if !arePayloadsSealChecked { try readSealedPayloads(progress) }
     // A changed seal is reported first, because it proves nothing about the files.
     let reason = try authenticate(with: keys)
-    for fault in seal.violations { addViolation(fault) }
+    for violation in seal.violations { add(violation) }
     if arePayloadsSealChecked, let sealVerifier {
       sealVerifier.finish()
-      for fault in sealVerifier.violations { addViolation(fault) }
+      for violation in sealVerifier.violations { add(violation) }
     }
-    let rightCount = sealVerifier?.rightCount ?? 0
-    let right = "\(HumanReadable.count(rightCount, "file")) \(rightCount == 1 ? "matches" : "match") the seal"
-    guard findings.faultCount[.seal] == nil else {
-      return findings.conclude(.seal, sealVerifier == nil ? "the seal cannot be read" : right)
+    let matchingCount = sealVerifier?.matchingCount ?? 0
+    let matches = "\(HumanReadable.count(matchingCount, "file")) \(matchingCount == 1 ? "matches" : "match") the seal"
+    guard verification.faultCount[.seal] == nil else {
+      return verification.conclude(.seal, sealVerifier == nil ? "the seal cannot be read" : matches)
     }
     guard archive.canReadPayloads else {
-      return findings.skip(
+      return verification.skip(
         .seal, reason: "a stream can be read only once: verify a file or folder to check every payload")
     }
-    findings.isEachFileSealed = arePayloadsSealChecked
+    verification.isEachFileSealed = arePayloadsSealChecked
     if let reason {
-      findings.skip(.seal, reason: "\(right); \(reason)")
+      verification.skip(.seal, reason: "\(matches); \(reason)")
     } else {
-      findings.conclude(
+      verification.conclude(
         .seal,
         seal.isKeyed
-          ? "\(right), which was made with the backup's password"
-          : "\(right), which was made without a password: it detects accidents, but not attacks")
+          ? "\(matches), which was made with the backup's password"
+          : "\(matches), which was made without a password: it detects accidents, but not attacks")
     }
   }
 
-  private mutating func readPayloads(_ progress: BackupVerification.Progress) throws(KeyhaulError) {
+  /// Reads the payloads for the seal. An error becomes a fault, unless `progress` stopped the read.
+  private mutating func readSealedPayloads(_ progress: BackupVerification.Progress) throws(KeyhaulError) {
     do throws(KeyhaulError) {
       try checkSealedPayloads(progress: progress)
     } catch {
       if error == Self.cancelled {
         throw KeyhaulError(DataProtectionError(.cancelled, "it was stopped before the last file"))
       }
-      findings.add(.init(.seal, .sealBroken, file: "Keyhaul.seal", error.reason), because: error)
+      verification.add(.init(.seal, .sealBroken, file: "Keyhaul.seal", error.reason), because: error)
     }
   }
 
   /// Checks the code of a keyed seal.
   ///
-  /// If the code cannot be checked although keys are available, the seal counts as broken, because no seal is written
-  /// like that.
+  /// If the code cannot be checked although keys are available, the seal counts as broken, because Keyhaul writes no
+  /// such seal.
   ///
   /// - Returns: The reason why a keyed seal is not authenticated, or `nil` if its code was checked or it is unkeyed.
   private mutating func authenticate(with keys: ClassKeys?) throws(KeyhaulError) -> String? {
@@ -280,14 +284,14 @@ extension BackupVerifier {
     case .none: return "the password is needed to check whether the seal is genuine"
     case .some(let keys):
       do throws(KeyhaulError) {
-        if let fault = try archive.sealViolation(with: keys) {
-          findings.found.append(.sealBroken(fault))
-          addViolation(fault)
+        if let violation = try archive.sealViolation(with: keys) {
+          verification.findings.append(.sealBroken(violation))
+          add(violation)
         }
         return nil
       } catch {
         guard error.category != .failed else { throw error }
-        findings.add(
+        verification.add(
           .init(
             .seal, .sealBroken, file: "Keyhaul.seal",
             "its authentication code cannot be checked: \(error.reason)"), because: error)
@@ -296,57 +300,61 @@ extension BackupVerifier {
     }
   }
 
-  private mutating func addViolation(_ fault: SealViolation) {
-    findings.add(.init(.seal, .sealBroken, file: fault.file, fault.reason))
-    if fault.isNotFound { findings.sealedMissingCount += 1 }
+  private mutating func add(_ violation: SealViolation) {
+    verification.add(.init(.seal, .sealBroken, file: violation.file, violation.reason))
+    if violation.isFileMissing { verification.sealedMissingCount += 1 }
   }
 
   private var unsealedText: String {
-    let count = findings.files?.unproven ?? 0
+    let count = verification.files?.unproven ?? 0
     guard count > 0 else { return "there is none" }
     return "there is none, so changes in \(HumanReadable.count(count, "file")) could not be detected"
   }
 }
 
-/// The counts of the passes over the list and the payloads.
+/// The counts of files from the passes over the list and the payloads.
 struct FileCheckTotals {
   var listed = 0
   /// The number of files that are stored, or empty without a payload.
   var present = 0
+  /// The number of files with a payload.
   var stored = 0
   /// The number of empty files without a payload.
   var unstored = 0
   /// Whether the keychain file, which has its own check, is listed but not stored.
   var isKeychainMissing = false
-  var digests = 0
+  /// The number of files that match their recorded digest.
+  var withMatchingDigest = 0
   /// The number of files without a recorded digest, in which changes cannot be detected.
-  var undigested = 0
+  var withoutDigest = 0
   /// The number of encrypted files with valid padding, without the keychain file.
-  var paddings = 0
+  var withValidPadding = 0
   /// Whether the keychain file, whose padding has its own check, was read.
   var isKeychainRead = false
-  var otherSizes = 0
-  /// The first files with another size, with both sizes.
+  /// The number of files whose size differs from the recorded one.
+  var otherSize = 0
+  /// Notes about the first files whose size differs, with both sizes.
   var otherSizeNotes: [String] = []
   /// The number of files whose class key requires an unavailable device key.
-  var sealed = 0
+  var withoutKey = 0
   var readByteCount: Int64 = 0
-  /// The faults of payloads in any order.
+  /// The faults of payloads.
   var faults = SortedFaults(limit: BackupVerification.maximumFaultCount)
 
   mutating func addOtherSize(of name: String, recorded: Int64, found: Int64) {
-    otherSizes += 1
+    otherSize += 1
     guard otherSizeNotes.count < BackupVerification.maximumFaultCount else { return }
     otherSizeNotes.append(
       "\(name) has \(HumanReadable.grouped(found)) bytes, but the manifest records \(HumanReadable.grouped(recorded))")
   }
 }
 
-/// The first faults by file name, independent of their order, so that a directory and a container file with the same
-/// backup have equal reports.
+/// The first faults by file name. They do not depend on the order of additions, so that a directory and a container
+/// file with the same backup have equal reports.
 struct SortedFaults {
   private let limit: Int
-  private var kept: [BackupVerification.Fault] = []
+  private var faults: [BackupVerification.Fault] = []
+  /// The number of added faults, including those above the limit.
   private(set) var count = 0
 
   /// Creates an empty list.
@@ -356,14 +364,14 @@ struct SortedFaults {
 
   mutating func add(_ fault: BackupVerification.Fault) {
     count += 1
-    kept.append(fault)
-    // Sorted after as many additions as the limit, so that at most twice as many are kept.
-    if kept.count > 2 * limit { kept = first }
+    faults.append(fault)
+    // At most twice the limit is kept, so that the faults are not sorted after each addition.
+    if faults.count > 2 * limit { faults = first }
   }
 
   /// The sorted faults, up to the limit.
   var first: [BackupVerification.Fault] {
     Array(
-      kept.sorted { ($0.file ?? "", $0.kind.rawValue) < ($1.file ?? "", $1.kind.rawValue) }.prefix(limit))
+      faults.sorted { ($0.file ?? "", $0.kind.rawValue) < ($1.file ?? "", $1.kind.rawValue) }.prefix(limit))
   }
 }

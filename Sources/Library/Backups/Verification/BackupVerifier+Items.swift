@@ -13,82 +13,86 @@ extension BackupVerifier {
     in list: FileList?, with keys: ClassKeys
   ) throws(KeyhaulError) -> KeychainIndex? {
     do throws(KeyhaulError) {
-      let opened = if let list { list } else { try archive.fileList(with: keys) }
-      let reading = try KeychainReading(of: archive, in: opened, with: keys)
+      let openList = if let list { list } else { try archive.fileList(with: keys) }
+      let reading = try KeychainReading(of: archive, in: openList, with: keys)
       for note in reading.notes { record(note) }
-      checkUUID(of: reading.keybagUUID)
-      findings.conclude(
+      checkKeybagUUID(reading.keybagUUID)
+      verification.conclude(
         .keychain,
         "\(HumanReadable.count(reading.index.count, "item")) in \(HumanReadable.count(reading.byteCount, "byte"))")
       return reading.index
     } catch {
       guard error.category != .failed else { throw error }
       if error.code == .noKeychain, !archive.hasKeychain {
-        findings.conclude(.keychain, "none in this backup")
+        verification.conclude(.keychain, "none in this backup")
         return nil
       }
       let isMissing = error.code == .payloadMissing
-      findings.hasFilesByDomain = isMissing && archive.hasFilesByDomain
-      findings.found.append(isMissing ? .keychainMissing(reason: error.reason) : .keychainDamaged(reason: error.reason))
+      verification.hasFilesByDomain = isMissing && archive.hasFilesByDomain
+      verification.findings.append(
+        isMissing ? .keychainMissing(reason: error.reason) : .keychainDamaged(reason: error.reason))
       let kind: BackupVerification.Fault.Kind = isMissing ? .payloadMissing : .keychainDamaged
       // A device may write an unknown version.
-      if error.code != .unsupported { findings.note(error) }
-      findings.add(.init(.keychain, kind, file: Self.keychainName, error.reason))
-      findings.conclude(.keychain, error.reason)
+      if error.code != .unsupported { verification.note(error) }
+      verification.add(.init(.keychain, kind, file: Self.keychainName, error.reason))
+      verification.conclude(.keychain, error.reason)
       return nil
     }
   }
 
   /// Checks an unencrypted keychain file: its format and keybag. Its digest is part of the check of files.
   ///
-  /// - Parameter reason: The reason why no further checks are made.
+  /// - Parameter reason: The reason to skip the check if the file is encrypted.
   /// - Throws: The errors of `checkKeychain`.
-  mutating func checkKeychainInClear(_ reason: String) throws(KeyhaulError) {
-    guard !archive.areFilesEncrypted, !archive.isListEncrypted else { return findings.skip(.keychain, reason: reason) }
+  mutating func checkPlaintextKeychain(orSkipBecause reason: String) throws(KeyhaulError) {
+    guard !archive.areFilesEncrypted, !archive.isListEncrypted else {
+      return verification.skip(.keychain, reason: reason)
+    }
     do throws(KeyhaulError) {
       let payload = try archive.keychainFile()
       for note in payload.notes where note != .digestDiffers { record(note) }
-      checkUUID(of: payload.file.keybagUUID)
-      findings.conclude(
+      checkKeybagUUID(payload.file.keybagUUID)
+      verification.conclude(
         .keychain,
         "\(HumanReadable.count(payload.file.entries.count, "item")) in \(HumanReadable.count(payload.bytes.count, "byte")), none "
           + "of them checked")
     } catch {
       guard error.category != .failed else { throw error }
       // A missing file or an unreadable list is a fault of other checks.
-      guard error.category == .damaged, error.code != .payloadMissing, findings.faultCount[.database] == nil else {
-        return findings.skip(
+      guard error.category == .damaged, error.code != .payloadMissing, verification.faultCount[.database] == nil else {
+        return verification.skip(
           .keychain,
           reason: error.code == .noKeychain ? "there is none in this backup" : "the keychain file cannot be read")
       }
-      findings.found.append(.keychainDamaged(reason: error.reason))
-      findings.note(error)
-      findings.add(.init(.keychain, .keychainDamaged, file: Self.keychainName, error.reason))
-      findings.conclude(.keychain, error.reason)
+      verification.findings.append(.keychainDamaged(reason: error.reason))
+      verification.note(error)
+      verification.add(.init(.keychain, .keychainDamaged, file: Self.keychainName, error.reason))
+      verification.conclude(.keychain, error.reason)
     }
   }
 
   private mutating func record(_ anomaly: BackupAnomaly) {
     switch anomaly {
     case .digestDiffers:
-      findings.add(.init(.keychain, .digestMismatch, file: Self.keychainName, anomaly.description))
+      verification.add(.init(.keychain, .digestMismatch, file: Self.keychainName, anomaly.description))
     // The structure check reports these faults.
     case .unfinished, .propertyListUnreadable: return
-    case .finding(let finding): record(finding, in: finding.place == Self.keychainName ? .keychain : .database)
-    default: if !findings.notes.contains(anomaly.description) { findings.notes.append(anomaly.description) }
+    case .finding(let finding): record(finding, in: finding.file == Self.keychainName ? .keychain : .database)
+    default: if !verification.notes.contains(anomaly.description) { verification.notes.append(anomaly.description) }
     }
   }
 
   static var keychainName: String { "\(KeychainPayload.domain)/\(KeychainPayload.relativePath)" }
 
-  private mutating func checkUUID(of named: String?) {
-    guard let named, let own = archive.keybag.uuidText, named != own else { return }
-    findings.found.append(.keybagMismatch(file: named, keybag: own))
-    findings.add(
+  /// Checks that the keychain file names the backup's keybag.
+  private mutating func checkKeybagUUID(_ named: String?) {
+    guard let named, let actual = archive.keybag.uuidText, named != actual else { return }
+    verification.findings.append(.keybagMismatch(file: named, keybag: actual))
+    verification.add(
       .init(
         .keychain, .keybagMismatch, file: Self.keychainName,
-        "it names keybag \(named), but Manifest.plist contains \(own): "
-          + KeyhaulError.meaning(ofName: named, for: own)))
+        "it names keybag \(named), but Manifest.plist contains \(actual): "
+          + KeyhaulError.meaning(ofName: named, for: actual)))
   }
 
   /// Checks all items.
@@ -96,23 +100,25 @@ extension BackupVerifier {
     of file: KeychainIndex?, with keys: ClassKeys
   ) throws(KeyhaulError) {
     guard let file else {
-      if findings.faultCount[.keychain] != nil { findings.skip(.items, reason: "the keychain file cannot be read") }
+      if verification.faultCount[.keychain] != nil {
+        verification.skip(.items, reason: "the keychain file cannot be read")
+      }
       return
     }
     var hardware = DeviceKeyEvidence()
-    var closed: [BackupItem] = []
-    var refused: [BackupVerification.Fault] = []
+    var undecrypted: [BackupItem] = []
+    var refusals: [BackupVerification.Fault] = []
     try BackupItem.openPortions(of: file, with: keys) { items in
       hardware.add(items)
-      closed += items.filter { $0.item == nil }
-      refused += items.compactMap(Self.refusal)
+      undecrypted += items.filter { $0.item == nil }
+      refusals += items.compactMap(Self.refusal)
     }
     var counts = BackupVerification.ItemCounts()
-    counts.readable = file.count - closed.count - refused.count
-    counts.damaged = refused.count
-    var first = refused.first
-    for fault in refused { findings.add(fault) }
-    for item in closed {
+    counts.readable = file.count - undecrypted.count - refusals.count
+    counts.damaged = refusals.count
+    var firstFault = refusals.first
+    for fault in refusals { verification.add(fault) }
+    for item in undecrypted {
       guard let reason = item.reason(hardware: hardware, backupHasPassword: archive.isEncrypted) else { continue }
       guard reason.isDamage else {
         counts.deviceBound += 1
@@ -120,25 +126,26 @@ extension BackupVerifier {
       }
       counts.damaged += 1
       let fault = Self.fault(of: item, reason)
-      first = first ?? fault
-      findings.add(fault)
+      firstFault = firstFault ?? fault
+      verification.add(fault)
     }
-    findings.items = counts
-    findings.hardware = hardware
-    findings.conclude(.items, detail(of: counts, refusedCount: refused.count, first: first))
+    verification.items = counts
+    verification.hardware = hardware
+    verification.conclude(.items, detail(of: counts, refusedCount: refusals.count, firstFault: firstFault))
   }
 
-  /// Returns the fault of a decrypted item that devices refuse, or `nil` if there is none. A plan has the same reason.
-  private static func refusal(of archived: BackupItem) -> BackupVerification.Fault? {
+  /// Returns the fault of a decrypted item that devices refuse, or `nil` if devices accept it. A plan has the same
+  /// reason.
+  private static func refusal(of backupItem: BackupItem) -> BackupVerification.Fault? {
     // A secret without a name, as in iOS 4, is not damaged.
-    guard let item = archived.item, !archived.isSecretOnly else { return nil }
+    guard let item = backupItem.item, !backupItem.isSecretOnly else { return nil }
     do throws(KeychainRuleError) {
-      _ = try IncomingItem(item, persistentReference: archived.persistentReference)
+      _ = try IncomingItem(item, persistentReference: backupItem.persistentReference)
       return nil
     } catch {
       return .init(
-        .items, .itemDamaged, file: keychainName, offset: archived.blob?.offset, byteCount: archived.blob?.byteCount,
-        item: archived.index, "\(Reason.malformed.rawValue): \(error.reason)")
+        .items, .itemDamaged, file: keychainName, offset: backupItem.blob?.offset,
+        byteCount: backupItem.blob?.byteCount, item: backupItem.index, "\(Reason.malformed.rawValue): \(error.reason)")
     }
   }
 
@@ -151,13 +158,13 @@ extension BackupVerifier {
   /// Returns a text such as "12 of 16 can be decrypted, 3 need a device's hardware key, 1 cannot be decrypted: item 15,
   /// tag-mismatch (…)".
   private func detail(
-    of counts: BackupVerification.ItemCounts, refusedCount: Int, first: BackupVerification.Fault?
+    of counts: BackupVerification.ItemCounts, refusedCount: Int, firstFault: BackupVerification.Fault?
   ) -> String {
     var parts = ["\(HumanReadable.grouped(counts.readable)) of \(HumanReadable.grouped(counts.total)) can be decrypted"]
     if counts.deviceBound > 0 {
       let (count, needs) = (HumanReadable.grouped(counts.deviceBound), counts.deviceBound == 1 ? "needs" : "need")
       parts.append(
-        findings.hardware.isDivided
+        verification.hardware.isDivided
           ? "\(count) \(needs) another device's hardware key or \(counts.deviceBound == 1 ? "is" : "are") damaged; "
             + "Keyhaul cannot tell which"
           : "\(count) \(needs) a device's hardware key")
@@ -171,21 +178,21 @@ extension BackupVerifier {
         isOne ? "more can be decrypted, but no device accepts it" : "more can be decrypted, but no device accepts them"
       default: "cannot be decrypted, or no device accepts them"
       }
-    var last = "\(HumanReadable.grouped(counts.damaged)) \(fact)"
-    if isOne, let first { last += ": \(first.placeText)" }
-    return (parts + [last]).joined(separator: ", ")
+    var damageText = "\(HumanReadable.grouped(counts.damaged)) \(fact)"
+    if isOne, let firstFault { damageText += ": \(firstFault.reasonWithLocation)" }
+    return (parts + [damageText]).joined(separator: ", ")
   }
 }
 
 extension BackupVerification.Fault {
   /// The location and the fault: "item 15, tag-mismatch (blob of 312 bytes at byte 7,994 of the keychain file)", or the
   /// file with the reason.
-  package var placeText: String {
+  package var reasonWithLocation: String {
     guard let item else {
-      let place = offset.map { " at byte \(HumanReadable.grouped($0))" } ?? ""
+      let location = offset.map { " at byte \(HumanReadable.grouped($0))" } ?? ""
       // An error of reading may already contain the file.
       guard let file, !reason.hasPrefix("\(file): ") else { return reason }
-      return "\(file)\(place): \(reason)"
+      return "\(file)\(location): \(reason)"
     }
     guard let offset, let byteCount else { return "item \(item), \(reason)" }
     return

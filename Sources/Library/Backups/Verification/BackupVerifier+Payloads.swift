@@ -4,8 +4,8 @@ package import KeychainFormats
 import Synchronization
 
 extension BackupVerifier {
-  /// The number of payloads for each job, or their total size.
-  private static let portion = (count: 64, byteCount: Int64(4 << 20))
+  /// The maximum number of payloads in a batch, and the total size at which a batch ends.
+  private static let batchLimit = (count: 64, byteCount: Int64(4 << 20))
 
   /// Reads all payloads and compares them with their records and the seal. Separate files are read concurrently, with
   /// the same results.
@@ -13,8 +13,8 @@ extension BackupVerifier {
     _ stored: StoredPayloads, as files: PayloadFiles, with keys: ClassKeys?, _ totals: inout FileCheckTotals,
     progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
-    let verifier = try PayloadVerifier(archive, isSealed: sealVerifier != nil, keys: keys)
-    if archive.hasPayloadsApart, jobs > 1, stored.count > 1 {
+    let verifier = try PayloadVerifier(archive, measuresForSeal: sealVerifier != nil, keys: keys)
+    if archive.hasSeparatePayloadFiles, jobs > 1, stored.count > 1 {
       try verifyConcurrently(stored, as: files, verifier, withKeys: keys != nil, &totals, progress)
     } else {
       try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
@@ -31,16 +31,18 @@ extension BackupVerifier {
     _ totals: inout FileCheckTotals, _ progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
     let archive = archive
-    var rest = stored.fileIdentifiers()[...]
+    var remaining = stored.fileIdentifiers()[...]
     var readByteCount = totals.readByteCount
     let isDone = try ParallelMap.run(
       jobs: jobs,
       next: { () throws(KeyhaulError) -> [(identifier: String, files: [ListedFile])]? in
         var payloads: [(identifier: String, files: [ListedFile])] = []
         var byteCount: Int64 = 0
-        while payloads.count < Self.portion.count, byteCount < Self.portion.byteCount, let next = rest.popFirst() {
-          payloads.append((next, try files.files(of: next)))
-          byteCount += stored.byteCount(of: next) ?? 0
+        while payloads.count < Self.batchLimit.count, byteCount < Self.batchLimit.byteCount,
+          let identifier = remaining.popFirst()
+        {
+          payloads.append((identifier, try files.files(of: identifier)))
+          byteCount += stored.byteCount(of: identifier) ?? 0
         }
         return payloads.isEmpty ? nil : payloads
       },
@@ -50,31 +52,30 @@ extension BackupVerifier {
         return false
       },
       work: { (payloads) throws(KeyhaulError) -> [PayloadVerifier.PayloadCheck] in
-        var examined: [PayloadVerifier.PayloadCheck] = []
-        for payload in payloads {
-          let place = try archive.payload(named: payload.identifier)
-          examined.append(try verifier.verify(place, as: payload.files))
+        var checks: [PayloadVerifier.PayloadCheck] = []
+        for (identifier, listedFiles) in payloads {
+          checks.append(try verifier.verify(try archive.payload(named: identifier), as: listedFiles))
         }
-        return examined
+        return checks
       },
-      deliver: { (examined) throws(KeyhaulError) in
-        for payload in examined { record(payload, withKeys: hasKeys, &totals) }
+      deliver: { (checks) throws(KeyhaulError) in
+        for check in checks { record(check, withKeys: hasKeys, &totals) }
         readByteCount = totals.readByteCount
       })
     guard isDone else { throw Self.cancelled }
   }
 
   private mutating func record(
-    _ examined: PayloadVerifier.PayloadCheck, withKeys hasKeys: Bool, _ totals: inout FileCheckTotals
+    _ check: PayloadVerifier.PayloadCheck, withKeys hasKeys: Bool, _ totals: inout FileCheckTotals
   ) {
     // A payload is read once, even if it is listed several times.
-    for file in examined.files.dropFirst() {
+    for file in check.files.dropFirst() {
       totals.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
     }
-    if let file = examined.files.first, let reading = examined.reading {
+    if let file = check.files.first, let reading = check.reading {
       record(reading, of: file, withKeys: hasKeys, &totals)
     }
-    if let entry = examined.sealEntry { sealVerifier?.compare(entry) }
+    if let entry = check.sealEntry { sealVerifier?.compare(entry) }
   }
 
   private mutating func record(
@@ -83,49 +84,48 @@ extension BackupVerifier {
   ) {
     let name = Self.name(of: file)
     let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
-    let read: PayloadReader.Reading
+    let (record, scan): (FileRecord?, PayloadScan)
     switch result {
-    case .success(let reading): read = reading
+    case .success(let reading): (record, scan) = (reading.record, reading.payload)
     case .failure(let error):
       if !isKeychain || !hasKeys { add(error, of: file, &totals) }
       return
     }
-    let (record, reading) = (read.record, read.payload)
-    totals.readByteCount += reading.storedByteCount
+    totals.readByteCount += scan.storedByteCount
     if isKeychain { totals.isKeychainRead = true }
-    switch reading.matches(record?.digest) {
-    case true?: totals.digests += 1
+    switch scan.matches(record?.digest) {
+    case true?: totals.withMatchingDigest += 1
     // An empty file cannot be changed.
-    case nil: if reading.storedByteCount > 0 || record?.size != 0 { totals.undigested += 1 }
+    case nil: if scan.storedByteCount > 0 || record?.size != 0 { totals.withoutDigest += 1 }
     case false?:
       // With keys, the keychain check reports it.
       if isKeychain, hasKeys { return }
       totals.faults.add(
         .init(
-          .files, .digestMismatch, file: name, byteCount: Int(exactly: reading.storedByteCount),
+          .files, .digestMismatch, file: name, byteCount: Int(exactly: scan.storedByteCount),
           "its bytes do not match the digest in the manifest"))
       return
     }
     guard hasKeys || !archive.areFilesEncrypted, !isKeychain else { return }
-    guard reading.hasValidPadding else {
+    guard scan.hasValidPadding else {
       totals.faults.add(
         .init(
-          .files, .paddingInvalid, file: name, offset: Int(exactly: max(0, reading.storedByteCount - 16)),
+          .files, .paddingInvalid, file: name, offset: Int(exactly: max(0, scan.storedByteCount - 16)),
           "it does not end with valid padding"))
       return
     }
-    if hasKeys, archive.areFilesEncrypted { totals.paddings += 1 }
-    if let size = record?.size, size != reading.plainByteCount {
-      totals.addOtherSize(of: name, recorded: size, found: reading.plainByteCount)
+    if hasKeys, archive.areFilesEncrypted { totals.withValidPadding += 1 }
+    if let size = record?.size, size != scan.plainByteCount {
+      totals.addOtherSize(of: name, recorded: size, found: scan.plainByteCount)
     }
   }
 }
 
-/// A reader that examines payloads of listed files concurrently.
+/// Reads payloads and compares them with the records of their files. Several can be read at once.
 final class PayloadVerifier: Sendable {
   private let archive: BackupArchive
   /// Whether each payload is also measured for a seal.
-  private let isSealed: Bool
+  private let measuresForSeal: Bool
   /// The class keys, or `nil` to check only the stored bytes.
   private let keys: ClassKeys?
   private let isStopRequested = Atomic(false)
@@ -142,11 +142,11 @@ final class PayloadVerifier: Sendable {
   }
 
   init(
-    _ archive: BackupArchive, isSealed: Bool, keys: ClassKeys?
+    _ archive: BackupArchive, measuresForSeal: Bool, keys: ClassKeys?
   ) throws(KeyhaulError) {
     self.archive = archive
     reader = PayloadReader(archive)
-    self.isSealed = isSealed
+    self.measuresForSeal = measuresForSeal
     self.keys = keys?.sharing()
   }
 
@@ -158,7 +158,7 @@ final class PayloadVerifier: Sendable {
   /// - Throws: An error if the cryptography of the seal fails, or the system has no descriptor or memory left. Faults
   ///   of the payload are in the result.
   func verify(_ payload: StoredPayload, as files: [ListedFile]) throws(KeyhaulError) -> PayloadCheck {
-    let hasher = isSealed ? try PayloadHasher() : nil
+    let hasher = measuresForSeal ? try PayloadHasher() : nil
     var reading: Result<PayloadReader.Reading, KeyhaulError>?
     if let file = files.first {
       do throws(KeyhaulError) {
@@ -187,8 +187,8 @@ final class PayloadVerifier: Sendable {
 /// A reader of payloads as listed files, concurrently if they are separate files.
 ///
 /// The digest in a record is that of the stored bytes in most lists of encrypted backups, and of the plaintext in
-/// others. If the first does not match, files that can be read again are read for the second. After this succeeds once,
-/// both digests are computed.
+/// others. If the digest of the stored bytes does not match, a file that can be read again is read for that of the
+/// plaintext. After this succeeds once, both digests are computed in the first read.
 package final class PayloadReader: Sendable {
   private let archive: BackupArchive
   private let hasPlainDigests = Atomic(false)
@@ -200,12 +200,12 @@ package final class PayloadReader: Sendable {
     /// The result of reading its bytes.
     package let payload: PayloadScan
     /// Whether the payload matches the seal, or `nil` if there is none or it was not compared.
-    package var isSealed: Bool?
+    package var matchesSeal: Bool?
 
     /// Whether the file is unchanged, according to the digest in the list and the seal, or `nil` if there is neither.
-    package var isRight: Bool? {
-      let fits = payload.matches(record?.digest)
-      return fits == false || isSealed == false ? false : fits ?? isSealed
+    package var isUnchanged: Bool? {
+      let matchesDigest = payload.matches(record?.digest)
+      return matchesDigest == false || matchesSeal == false ? false : matchesDigest ?? matchesSeal
     }
   }
 
@@ -237,15 +237,18 @@ package final class PayloadReader: Sendable {
     _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void,
     with makeScanner: () throws(KeyhaulError) -> PayloadScanner
   ) throws(KeyhaulError) -> Reading {
-    let (digests, first, hasher) = (digests, try makeScanner(), try archive.payloadHasher())
-    let reading = Reading(
-      record: first.record, payload: try first.run(payload.observed(by: hasher), digests: digests, portion))
-    let isSealed = try hasher.flatMap { (hasher) throws(KeyhaulError) in try archive.matchesSeal(payload, by: hasher) }
-    var last = try recheckingPlaintext(reading, of: file, digests, with: makeScanner) { () throws(KeyhaulError) in
+    let (digests, scanner, hasher) = (digests, try makeScanner(), try archive.payloadHasher())
+    let firstReading = Reading(
+      record: scanner.record, payload: try scanner.run(payload.observed(by: hasher), digests: digests, portion))
+    let matchesSeal = try hasher.flatMap { (hasher) throws(KeyhaulError) in
+      try archive.matchesSeal(payload, by: hasher)
+    }
+    var reading = try recheckingPlaintext(firstReading, of: file, digests, with: makeScanner) {
+      () throws(KeyhaulError) in
       try portion(UnsafeRawBufferPointer(start: nil, count: 0))
     }
-    last.isSealed = isSealed
-    return last
+    reading.matchesSeal = matchesSeal
+    return reading
   }
 
   /// Reads the payload only for its digest, size, and padding.
@@ -273,40 +276,41 @@ package final class PayloadReader: Sendable {
     _ payload: StoredPayload, as file: ListedFile, _ whileReading: () throws(KeyhaulError) -> Void,
     with makeScanner: () throws(KeyhaulError) -> PayloadScanner
   ) throws(KeyhaulError) -> Reading {
-    let (digests, first) = (digests, try makeScanner())
+    let (digests, scanner) = (digests, try makeScanner())
     let reading = Reading(
-      record: first.record, payload: try first.measure(payload, digests: digests, whileReading: whileReading))
+      record: scanner.record, payload: try scanner.measure(payload, digests: digests, whileReading: whileReading))
     return try recheckingPlaintext(reading, of: file, digests, with: makeScanner, whileReading: whileReading)
   }
 
   /// The digests of the first read.
   private var digests: PayloadScanner.Digests {
     guard archive.areFilesEncrypted else { return .stored }
-    return archive.hasPayloadsApart && !hasPlainDigests.load(ordering: .relaxed) ? .stored : .all
+    return archive.hasSeparatePayloadFiles && !hasPlainDigests.load(ordering: .relaxed) ? .stored : .all
   }
 
+  /// Reads the payload again if its stored bytes do not match the digest, which may be that of the plaintext.
   private func recheckingPlaintext(
     _ reading: Reading, of file: ListedFile, _ digests: PayloadScanner.Digests,
     with makeScanner: () throws(KeyhaulError) -> PayloadScanner, whileReading: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
     guard digests == .stored, reading.payload.matches(reading.record?.digest) == false else { return reading }
-    let second = try makeScanner()
+    let scanner = try makeScanner()
     // Without decryption, there is only one digest.
-    guard second.decrypts else { return reading }
-    let again: PayloadScan
+    guard scanner.decrypts else { return reading }
+    let secondScan: PayloadScan
     do throws(KeyhaulError) {
-      again = try second.measure(try archive.payload(of: file), digests: .all, whileReading: whileReading)
+      secondScan = try scanner.measure(try archive.payload(of: file), digests: .all, whileReading: whileReading)
     } catch {
       // The first result stays valid if the second read fails.
       if error.code == .interrupted || error.isResourceShortage { throw error }
       return reading
     }
     // The second result counts only if the bytes are the same.
-    guard again.storedSHA1 == reading.payload.storedSHA1, again.matches(reading.record?.digest) == true else {
+    guard secondScan.storedSHA1 == reading.payload.storedSHA1, secondScan.matches(reading.record?.digest) == true else {
       return reading
     }
     hasPlainDigests.store(true, ordering: .relaxed)
-    return Reading(record: reading.record, payload: again)
+    return Reading(record: reading.record, payload: secondScan)
   }
 
   private func scanner(
@@ -319,7 +323,7 @@ package final class PayloadReader: Sendable {
   }
 }
 
-/// The listed files of payloads in any order. Not thread-safe.
+/// Finds the listed files of a payload, for payloads in any order. Not thread-safe.
 final class PayloadFiles {
   private let list: FileList
   private let index: FileIndex
@@ -335,6 +339,7 @@ final class PayloadFiles {
     self.index = index
   }
 
+  /// Returns the files with a payload's identifier, in the list's order.
   func files(of identifier: String) throws(KeyhaulError) -> [ListedFile] {
     do throws(KeyhaulError) {
       let reader = if let reader { reader } else { try list.reader() }

@@ -5,7 +5,8 @@ import KeychainFormats
 /// Runs the checks of a `BackupVerification`.
 struct BackupVerifier {
   let archive: BackupArchive
-  var findings: BackupVerification
+  /// The result so far.
+  var verification: BackupVerification
   /// The check of the seal, or `nil` if the backup has no readable one.
   var sealVerifier: SealVerifier?
   var arePayloadsSealChecked = false
@@ -14,56 +15,56 @@ struct BackupVerifier {
 
   static let cancelled = KeyhaulError(.interrupted, "it was stopped")
 
-  /// Checks the property lists that were read when the backup was opened. A faulty manifest is detected before.
+  /// Checks the property lists that were read when the backup was opened. A faulty manifest was detected then.
   mutating func checkStructure() {
-    var names = archive.isManifestMissing ? [] : ["Manifest.plist"]
-    if archive.status != nil { names.append("Status.plist") }
+    var readableNames = archive.isManifestMissing ? [] : ["Manifest.plist"]
+    if archive.status != nil { readableNames.append("Status.plist") }
     for note in archive.notes {
       switch note {
       case .unfinished(let state):
-        findings.add(.init(.structure, .unfinished, file: "Status.plist", BackupAnomaly.unfinishedFact(state)))
+        verification.add(.init(.structure, .unfinished, file: "Status.plist", BackupAnomaly.unfinishedFact(state)))
       // Reported as faults below.
       case .propertyListUnreadable: continue
       case .encryptionClaimed:
-        findings.add(.init(.structure, .falseClaim, file: "Manifest.plist", note.description))
+        verification.add(.init(.structure, .falseClaim, file: "Manifest.plist", note.description))
       case .statusMissing:
-        findings.statesSnapshotState = false
-        findings.notes.append(note.description)
+        verification.statesSnapshotState = false
+        verification.notes.append(note.description)
       case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .listJournalRead, .sizeDiffers,
         .digestDiffers:
-        findings.notes.append(note.description)
+        verification.notes.append(note.description)
       case .finding(let finding): record(finding, in: .structure)
       }
     }
-    findings.found += archive.findings.filter { !findings.found.contains($0) }
+    verification.findings += archive.findings.filter { !verification.findings.contains($0) }
     for propertyList in archive.unreadablePropertyLists {
-      findings.add(
+      verification.add(
         .init(.structure, .structureDamaged, file: propertyList.name, propertyList.reason), because: propertyList.error)
     }
-    let readable = names.isEmpty ? "" : "\(names.joined(separator: " and ")) readable, "
-    findings.conclude(.structure, "\(readable)\(archive.layout.listName) present")
+    let readable = readableNames.isEmpty ? "" : "\(readableNames.joined(separator: " and ")) readable, "
+    verification.conclude(.structure, "\(readable)\(archive.layout.listName) present")
   }
 
   /// Adds a finding as a fault of its check, or as a note if nothing is lost and a restore is possible.
   mutating func record(_ finding: BackupFinding, in check: BackupVerification.CheckID) {
-    guard !findings.found.contains(finding) else { return }
-    findings.found.append(finding)
+    guard !verification.findings.contains(finding) else { return }
+    verification.findings.append(finding)
     switch finding.kind {
     // This does not mean that anything is missing.
     case .stateMissing:
-      findings.statesSnapshotState = false
-      findings.notes.append(finding.description)
+      verification.statesSnapshotState = false
+      verification.notes.append(finding.description)
     // Reported by the checks of the keybag, the keychain, and the seal.
     case .keybagUnusable, .classKeysDamaged, .keybagMismatch, .keychainMissing, .keychainDamaged, .sealBroken: break
     case .keychainInXML, .keychainKeysUnknown, .decryptedCopy, .listNamesNotUTF8, .payloadsRenamed:
-      findings.notes.append(finding.description)
-    case .falseClaim: findings.add(.init(check, .falseClaim, file: finding.place, finding.fact))
-    case .passwordDenied: findings.add(.init(check, .passwordDenied, file: finding.place, finding.fact))
-    case .wrapsUnusual: findings.add(.init(.keybag, .wrapsUnusual, file: finding.place, finding.fact))
+      verification.notes.append(finding.description)
+    case .falseClaim: verification.add(.init(check, .falseClaim, file: finding.file, finding.fact))
+    case .passwordDenied: verification.add(.init(check, .passwordDenied, file: finding.file, finding.fact))
+    case .wrapsUnusual: verification.add(.init(.keybag, .wrapsUnusual, file: finding.file, finding.fact))
     case .manifestUnreadable, .manifestMissing, .versionMissing, .propertyListUnreadable:
-      findings.add(.init(check, .structureDamaged, file: finding.place, finding.fact))
+      verification.add(.init(check, .structureDamaged, file: finding.file, finding.fact))
     case .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:
-      findings.add(.init(check, .databaseDamaged, file: finding.place, finding.fact))
+      verification.add(.init(check, .databaseDamaged, file: finding.file, finding.fact))
     }
   }
 
@@ -71,19 +72,19 @@ struct BackupVerifier {
 
   /// Runs the checks that require keys, if keys are available.
   mutating func check(
-    with unlocked: ClassKeys?, progress: BackupVerification.Progress
+    with classKeys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
-    switch unlocked {
+    switch classKeys {
     case .none: return
     case .some(let keys):
       let archive = archive
       let list = try openList { () throws(KeyhaulError) in try archive.fileList(with: keys) }
-      let listing = try checkFiles(ifOpen: list, with: unlocked, progress: progress)
+      let listing = try checkFiles(ifOpen: list, with: classKeys, progress: progress)
       checkKeybag(with: keys)
       checkDatabase(list, listing)
-      let file = try checkKeychain(in: list, with: keys)
-      try checkItems(of: file, with: keys)
-      try checkSeal(with: unlocked, progress: progress)
+      let keychain = try checkKeychain(in: list, with: keys)
+      try checkItems(of: keychain, with: keys)
+      try checkSeal(with: classKeys, progress: progress)
     }
   }
 
@@ -97,8 +98,8 @@ struct BackupVerifier {
       return try open()
     } catch {
       guard error.category != .failed else { throw error }
-      findings.found.append(.listUnreadable(name: archive.layout.listName, reason: error.reason))
-      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
+      verification.findings.append(.listUnreadable(name: archive.layout.listName, reason: error.reason))
+      verification.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
       return nil
     }
   }
@@ -107,7 +108,7 @@ struct BackupVerifier {
     ifOpen list: FileList?, with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) -> FileList.Listing? {
     if let list { return try checkFiles(of: list, with: keys, progress: progress) }
-    findings.skip(.files, reason: "the manifest cannot be read")
+    verification.skip(.files, reason: "the manifest cannot be read")
     return nil
   }
 
@@ -115,41 +116,45 @@ struct BackupVerifier {
     if let fault = archive.manifest.keybagFault {
       addKeybagFault(fault)
     } else if let damage = keys.damageReport {
-      findings.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", damage))
+      verification.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", damage))
     } else {
-      checkRecords()
+      checkKeybagFields()
     }
     checkHardwareLayers()
-    findings.conclude(.keybag, keys.summary)
+    verification.conclude(.keybag, keys.summary)
   }
 
   /// Checks the flags of wrapped class keys, which requires no key.
   private mutating func checkHardwareLayers() {
     guard let unbound = archive.unboundClassKeys else { return }
-    if unbound.isRefused { findings.isHostile = true }
-    findings.add(
+    if unbound.isRefused { verification.isHostile = true }
+    verification.add(
       .init(.keybag, .hardwareLayerMissing, file: "Manifest.plist", "\(unbound.fact): \(unbound.meaning)"))
   }
 
   /// Checks the list of files. If it could not be read completely, its fault was already reported.
   private mutating func checkDatabase(_ list: FileList?, _ listing: FileList.Listing?) {
     guard let list, let listing else {
-      findings.conclude(.database, "\(archive.layout.listName) cannot be read")
+      verification.conclude(.database, "\(archive.layout.listName) cannot be read")
       return
     }
     for note in list.notes {
-      if let finding = note.finding { record(finding, in: .database) } else { findings.notes.append(note.description) }
+      if let finding = note.finding {
+        record(finding, in: .database)
+      } else {
+        verification.notes.append(note.description)
+      }
     }
     if listing.unreadableRowCount > 0 {
-      findings.isHostile = true
-      findings.add(
+      verification.isHostile = true
+      verification.add(
         .init(
           .database, .recordMalformed, file: archive.layout.listName,
           "\(HumanReadable.count(listing.unreadableRowCount, "row")) whose path leaves its domain or whose identifier is not the hash of domain and path"
         ))
     }
     let journals = archive.notes.filter { if case .listJournalRead = $0 { true } else { false } }
-    findings.conclude(
+    verification.conclude(
       .database, ([archive.layout.checkName] + journals.map(\.description)).joined(separator: "; "))
   }
 
@@ -163,52 +168,57 @@ struct BackupVerifier {
   ) throws(KeyhaulError) {
     let reason = keybagFault == nil ? "needs the password" : "needs the keybag's keys"
     let archive = archive
-    let list = isListInClear ? try openList { () throws(KeyhaulError) in try archive.fileList() } : nil
+    let list = isListPlaintext ? try openList { () throws(KeyhaulError) in try archive.fileList() } : nil
     var listing: FileList.Listing?
     if list == nil, archive.isEncrypted {
       try checkStoredSizes()
     } else {
       listing = try checkFiles(ifOpen: list, with: nil, progress: progress)
     }
-    checkKeybagRecords(keybagFault)
-    if isListInClear { checkDatabase(list, listing) } else { checkSealedList(reason) }
-    try checkKeychainInClear(reason)
-    findings.skip(.items, reason: reason)
+    checkKeybagWithoutKeys(keybagFault)
+    if isListPlaintext { checkDatabase(list, listing) } else { checkEncryptedListSize(orSkipBecause: reason) }
+    try checkPlaintextKeychain(orSkipBecause: reason)
+    verification.skip(.items, reason: reason)
     try checkSeal(with: nil, progress: progress)
   }
 
   /// Whether the list is unencrypted. Lists of old backups always are, with digests of the stored bytes.
-  private var isListInClear: Bool { !archive.isListEncrypted }
+  private var isListPlaintext: Bool { !archive.isListEncrypted }
 
   /// Checks the size of an encrypted list of files, which must be a multiple of the block size.
-  private mutating func checkSealedList(_ reason: String) {
+  private mutating func checkEncryptedListSize(orSkipBecause reason: String) {
     if let count = archive.listByteCount, count == 0 || !count.isMultiple(of: 16) {
       let fact =
         "an encrypted file consists of blocks of 16 bytes, but this one has \(HumanReadable.count(count, "byte"))"
-      findings.add(
+      verification.add(
         .init(.database, .databaseDamaged, file: archive.layout.listName, byteCount: count, fact))
-      findings.conclude(.database, "\(archive.layout.listName) cannot be read")
+      verification.conclude(.database, "\(archive.layout.listName) cannot be read")
     } else {
-      findings.skip(.database, reason: reason)
+      verification.skip(.database, reason: reason)
     }
   }
 
   private mutating func addKeybagFault(_ fault: String) {
     let finding = BackupFinding.keybagUnusable(reason: fault)
     // A missing manifest was already reported.
-    if !findings.found.contains(where: { $0 == finding || $0 == .manifestMissing }) { findings.found.append(finding) }
-    findings.add(.init(.keybag, .keybagDamaged, file: finding.place, fault))
+    if !verification.findings.contains(where: { $0 == finding || $0 == .manifestMissing }) {
+      verification.findings.append(finding)
+    }
+    verification.add(.init(.keybag, .keybagDamaged, file: finding.file, fault))
   }
 
-  private mutating func checkKeybagRecords(_ fault: String?) {
+  /// Checks the keybag.
+  ///
+  /// - Parameter fault: The reason why a given password could not be tried.
+  private mutating func checkKeybagWithoutKeys(_ fault: String?) {
     if let fault = fault ?? archive.manifest.keybagFault {
       addKeybagFault(fault)
-      findings.conclude(.keybag, fault)
+      verification.conclude(.keybag, fault)
       return
     }
     checkHardwareLayers()
-    let fault = checkRecords()
-    findings.conclude(
+    let fault = checkKeybagFields()
+    verification.conclude(
       .keybag, fault ?? "\(HumanReadable.count(archive.keybag.classKeys.count, "class key")), none of them checked")
   }
 
@@ -216,12 +226,12 @@ struct BackupVerifier {
   ///
   /// - Returns: The fault, or `nil` if there is none.
   @discardableResult
-  private mutating func checkRecords() -> String? {
+  private mutating func checkKeybagFields() -> String? {
     do throws(FormatError) {
       try archive.keybag.validate()
       return nil
     } catch {
-      findings.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", offset: error.offset, error.reason))
+      verification.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", offset: error.offset, error.reason))
       return error.reason
     }
   }
@@ -246,7 +256,7 @@ extension BackupLayout {
 }
 
 extension BackupVerification {
-  /// Receives the number of read and of all stored bytes. Returns `false` to stop.
+  /// Receives the number of bytes that were read, and of all stored bytes. Returns `false` to stop.
   public typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 
   /// Verifies a backup: all files, class keys, and items that the keys can decrypt.
@@ -258,8 +268,8 @@ extension BackupVerification {
   ///   - keys: The class keys of a `BackupKey`, or `nil` to run the checks without keys, which for a backup without a
   ///     password are all but those of items. With the source device's key, device-bound items are checked as well.
   ///   - keybagFault: The reason why a damaged keybag could not be unlocked with the password.
-  ///   - jobs: The number of payloads that are read concurrently, by default that of cores. The result does not depend
-  ///     on it.
+  ///   - jobs: The number of payloads that are read concurrently, by default one for each core. The result does not
+  ///     depend on it.
   ///   - progress: Receives the progress of reading payloads. If it returns `false`, the verification ends with
   ///     `.interrupted`.
   /// - Throws: An error if payloads cannot be listed, the cryptography fails, or `progress` returns `false`.
@@ -273,15 +283,15 @@ extension BackupVerification {
       case .some: false
       }
     self.init(isQuick: isQuick)
-    var verifier = BackupVerifier(archive: archive, findings: self, jobs: jobs ?? ParallelMap.standardJobCount)
+    var verifier = BackupVerifier(archive: archive, verification: self, jobs: jobs ?? ParallelMap.standardJobCount)
     verifier.checkStructure()
-    verifier.findings.hasSeal = archive.seal != nil
+    verifier.verification.hasSeal = archive.seal != nil
     try verifier.beginSeal()
     switch keys {
     case .none: try verifier.checkWithoutKeys(keybagFault: keybagFault, progress: progress)
     case .some: try verifier.check(with: keys, progress: progress)
     }
-    self = verifier.findings
+    self = verifier.verification
   }
 
   /// Creates the result for a backup that is too damaged to be opened.

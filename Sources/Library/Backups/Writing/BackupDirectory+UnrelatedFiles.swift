@@ -25,11 +25,11 @@ extension BackupDirectory {
 }
 
 extension FileSystem {
-  /// Returns the foreign files of an open directory, as `BackupDirectory.unrelatedFiles`.
+  /// Returns the unrelated files of an open directory, as `BackupDirectory.unrelatedFiles`.
   func unrelatedFiles(
     in directory: borrowing OwnedFileDescriptor, atMost limit: Int
   ) throws(Errno) -> [String] {
-    var foreign: [String] = []
+    var unrelated: [String] = []
     for entry in try names(in: directory) {
       let name = entry.text
       let isDirectory = try status(of: entry, in: directory)?.kind == .directory
@@ -37,19 +37,19 @@ extension FileSystem {
         let payloads = try openDirectory(entry, in: directory)
         for payload in try names(in: payloads) {
           let path = "\(name)/\(payload.text)"
-          let isOwn = BackupPath.isOwn(path.split(separator: "/")) || Self.isSystemClutter(payload.text)
+          let isIgnored = BackupPath.isBackupFile(path.split(separator: "/")) || Self.isSystemClutter(payload.text)
           let isDirectory = try status(of: payload, in: payloads)?.kind == .directory
-          if isDirectory || !isOwn { foreign.append(path) }
+          if isDirectory || !isIgnored { unrelated.append(path) }
         }
-      } else if isDirectory || !(BackupPath.isOwn([name[...]]) || Self.isSystemClutter(name)) {
-        foreign.append(name)
+      } else if isDirectory || !(BackupPath.isBackupFile([name[...]]) || Self.isSystemClutter(name)) {
+        unrelated.append(name)
       }
     }
-    return Array(foreign.sorted().prefix(limit))
+    return Array(unrelated.sorted().prefix(limit))
   }
 
-  /// Returns whether a file is one that Finder or Explorer writes to directories, SQLite's index of a log, or a
-  /// temporary manifest.
+  /// Returns whether Finder or Explorer writes a file of this name to directories, or it is SQLite's index of a log or
+  /// a temporary manifest.
   package static func isSystemClutter(_ name: String) -> Bool {
     [".DS_Store", "Manifest.db-shm", "Thumbs.db", "desktop.ini"].contains(name) || name.hasPrefix("._")
       || DestinationPath.isTemporaryPart(name)
@@ -78,30 +78,30 @@ package struct BackupLeftover: Sendable, Hashable {
   /// The maximum size of a container file that is opened.
   static let maximumOpenedByteCount: Int64 = 16 << 20
 
-  /// Returns the leftovers next to a backup, sorted by name: those of this user, and of no running process. Unreadable
-  /// entries are skipped.
+  /// Returns this user's leftovers next to a backup, sorted by name. Files of running processes and unreadable entries
+  /// are skipped.
   ///
   /// - Parameter path: The path of the backup without links.
   package static func all(beside path: String) -> [BackupLeftover] { all(beside: path, system: .real) }
 
   static func all(beside path: String, system: FileSystem) -> [BackupLeftover] {
-    guard let place = DestinationPath(path) else { return [] }
-    var found: [BackupLeftover] = []
+    guard let destination = DestinationPath(path) else { return [] }
+    var leftovers: [BackupLeftover] = []
     do throws(Errno) {
-      let parent = try system.openDirectory(place.parent)
-      try system.forEachLeftover(of: place, in: parent) { leftover, _ in
-        let path = place.parent == "/" ? "/\(leftover.name)" : "\(place.parent)/\(leftover.name)"
-        found.append(
+      let parent = try system.openDirectory(destination.parent)
+      try system.forEachLeftover(of: destination, in: parent) { leftover, _ in
+        let path = destination.parent == "/" ? "/\(leftover.name)" : "\(destination.parent)/\(leftover.name)"
+        leftovers.append(
           BackupLeftover(
             path: path,
             content: leftover.status.kind == .directory
               ? content(ofDirectory: path, system) : content(ofFile: path, leftover.status, system),
-            isRemovedByNextWrite: place.isTemporarySibling(leftover.name)))
+            isRemovedByNextWrite: destination.isTemporarySibling(leftover.name)))
       }
     } catch {
       return []
     }
-    return found.sorted { $0.path < $1.path }
+    return leftovers.sorted { $0.path < $1.path }
   }
 
   private static func content(ofDirectory path: String, _ system: FileSystem) -> Content {

@@ -20,6 +20,7 @@ package struct BackupInstaller: Sendable {
     package let leftover: String?
   }
 
+  /// Writes a backup to its destination.
   package func place(
     _ backup: OutgoingBackup, at destination: BackupDestination, replace: Bool
   ) throws(KeyhaulError) -> InstalledBackup {
@@ -49,7 +50,7 @@ package struct BackupInstaller: Sendable {
     do throws(KeyhaulError) {
       switch destination {
       case .directory(let path):
-        try requireDirectory(at: path, calling: BackupDirectory.name(for: identifier), replace: replace)
+        try requireDirectory(at: path, named: BackupDirectory.name(for: identifier), replace: replace)
       case .file(let path, _): try requireFile(at: path, replace: replace)
       case .stream: break
       }
@@ -69,18 +70,18 @@ package struct BackupInstaller: Sendable {
     return sink.byteCount
   }
 
-  /// Adds the path to an error of writing.
+  /// Adds the path to an error of writing. Returns other errors unchanged.
   ///
   /// - Parameter byteCount: The required free space in bytes, or `nil` if it is unknown.
-  package func explain(_ failure: KeyhaulError, path: String, needs byteCount: Int64?) -> KeyhaulError {
-    guard failure.code == .writing else { return failure }
-    let (path, errno) = (quotedPath(path), failure.errno)
+  package func explain(_ error: KeyhaulError, path: String, needs byteCount: Int64?) -> KeyhaulError {
+    guard error.code == .writing else { return error }
+    let (path, errno) = (quotedPath(path), error.errno)
     let needed = byteCount.map { " (needs \(HumanReadable.grouped($0)) bytes)" } ?? ""
     return switch errno {
     case .noSpace: KeyhaulError(.noSpace, "no space left on \(path)\(needed)", errno: errno)
     case .diskQuotaExceeded: KeyhaulError(.noSpace, "the quota is used up on \(path)\(needed)", errno: errno)
-    case .noSuchFileOrDirectory: KeyhaulError(.notFound, "\(path): \(failure.reason)", errno: errno)
-    default: KeyhaulError(.unwritable, "\(path): \(failure.reason)", errno: errno)
+    case .noSuchFileOrDirectory: KeyhaulError(.notFound, "\(path): \(error.reason)", errno: errno)
+    default: KeyhaulError(.unwritable, "\(path): \(error.reason)", errno: errno)
     }
   }
 
@@ -116,22 +117,23 @@ extension BackupInstaller {
     _ backup: OutgoingBackup, at path: String, replace: Bool, keeping access: PreservedAccess = .none
   ) throws(KeyhaulError) -> InstalledBackup {
     do throws(KeyhaulError) {
-      let target = try resolve(path, calling: backup.directoryName)
-      let parent = try opening(target.place.parent)
-      try require(target.contents, of: target.place, replace: replace, in: parent)
-      sweepDirectories(of: target.place, in: parent)
-      let temporary = target.place.sibling("tmp")
+      let target = try resolve(path, named: backup.directoryName)
+      let parent = try openDirectory(target.destination.parent)
+      try require(target.contents, of: target.destination, replace: replace, in: parent)
+      removeLeftovers(of: target.destination, in: parent)
+      let temporary = target.destination.sibling("tmp")
       do throws(KeyhaulError) {
-        // Kept until the directory is renamed, because a claim ends with its descriptor.
-        let replaced = access == .none ? nil : try replacedFiles(of: target.place, target.contents, in: parent)
+        let replaced =
+          access == .none ? nil : try replacedDirectory(of: target.destination, target.contents, in: parent)
         let sink = try fill(temporary, in: parent, with: backup, replaced.map { ReplacedFiles($0, access) })
-        try backup.check("\(target.place.parent)/\(temporary)")
-        if access != .all { try keepPermissions(of: target.place, target.contents, in: parent, for: sink) }
-        let leftover = try install(temporary, as: target.place, in: parent, over: target.contents)
+        try backup.check("\(target.destination.parent)/\(temporary)")
+        if access != .all { try keepPermissions(of: target.destination, target.contents, in: parent, for: sink) }
+        let leftover = try install(temporary, as: target.destination, in: parent, over: target.contents)
+        // The sink claims the directory until it is renamed, because a claim ends with its descriptor.
         withExtendedLifetime(sink) {}
         return InstalledBackup(
-          path: target.path, byteCount: backup.byteCount, isDurable: keepsNames(of: parent),
-          leftover: leftover.map { "\(target.place.parent)/\($0)" })
+          path: target.path, byteCount: backup.byteCount, isDurable: syncEntries(of: parent),
+          leftover: leftover.map { "\(target.destination.parent)/\($0)" })
       } catch {
         system.discardTree(temporary, in: parent)
         throw error
@@ -142,47 +144,48 @@ extension BackupInstaller {
   }
 
   /// Checks whether `placeDirectory` would accept a destination, without writing.
-  func requireDirectory(at path: String, calling directoryName: String?, replace: Bool) throws(KeyhaulError) {
-    let target = try resolve(path, calling: directoryName)
+  func requireDirectory(at path: String, named directoryName: String?, replace: Bool) throws(KeyhaulError) {
+    let target = try resolve(path, named: directoryName)
     try require(
-      target.contents, of: target.place, replace: replace, in: try opening(target.place.parent))
+      target.contents, of: target.destination, replace: replace, in: try openDirectory(target.destination.parent))
   }
 
   /// Checks whether an entry can be replaced.
   private func require(
-    _ contents: DestinationContents, of place: DestinationPath, replace: Bool, in parent: borrowing OwnedFileDescriptor
+    _ contents: DestinationContents, of destination: DestinationPath, replace: Bool,
+    in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
     switch contents {
-    case .backup where !replace: throw KeyhaulError(.occupied, "\(quoted(place.name)) already contains a backup")
-    case .backup: try requireNothingElse(in: place, parent)
-    case .otherDirectory: throw KeyhaulError(.occupied, "\(quoted(place.name)) contains other files")
-    case .file: throw KeyhaulError(.occupied, "\(quoted(place.name)) is not a folder")
+    case .backup where !replace: throw KeyhaulError(.occupied, "\(quoted(destination.name)) already contains a backup")
+    case .backup: try requireNoUnrelatedFiles(in: destination, parent)
+    case .otherDirectory: throw KeyhaulError(.occupied, "\(quoted(destination.name)) contains other files")
+    case .file: throw KeyhaulError(.occupied, "\(quoted(destination.name)) is not a folder")
     case .nothing, .emptyDirectory: break
     }
   }
 
-  /// Returns the directory itself, or the one for this device in it if it has other content.
+  /// Returns the directory for a backup: the given one, or a directory for the device in it if it has other content.
   private func resolve(
-    _ path: String, calling directoryName: String?
-  ) throws(KeyhaulError) -> (place: DestinationPath, path: String, contents: DestinationContents) {
-    if let place = DestinationPath(path) {
-      let contents = try contents(of: place)
-      if contents != .otherDirectory { return (place, path, contents) }
+    _ path: String, named directoryName: String?
+  ) throws(KeyhaulError) -> (destination: DestinationPath, path: String, contents: DestinationContents) {
+    if let destination = DestinationPath(path) {
+      let contents = try contents(of: destination)
+      if contents != .otherDirectory { return (destination, path, contents) }
     }
     guard let directoryName else { throw KeyhaulError(.occupied, "\(quoted(path)) contains other files") }
-    let inner = (path.hasSuffix("/") ? path : path + "/") + directoryName
-    guard let place = DestinationPath(inner), place.name == directoryName else {
+    let innerPath = (path.hasSuffix("/") ? path : path + "/") + directoryName
+    guard let destination = DestinationPath(innerPath), destination.name == directoryName else {
       throw KeyhaulError(.occupied, "\(quoted(directoryName)) is not a valid folder name")
     }
-    return (place, inner, try contents(of: place))
+    return (destination, innerPath, try contents(of: destination))
   }
 
-  private func contents(of place: DestinationPath) throws(KeyhaulError) -> DestinationContents {
-    let parent = try opening(place.parent)
+  private func contents(of destination: DestinationPath) throws(KeyhaulError) -> DestinationContents {
+    let parent = try openDirectory(destination.parent)
     do throws(Errno) {
-      guard let status = try system.status(of: place.name.systemName, in: parent) else { return .nothing }
+      guard let status = try system.status(of: destination.name.systemName, in: parent) else { return .nothing }
       guard status.kind == .directory else { return .file }
-      let directory = try system.openDirectory(place.name.systemName, in: parent)
+      let directory = try system.openDirectory(destination.name.systemName, in: parent)
       if try system.status(of: MetadataFile.manifest.path.systemName, in: directory) != nil { return .backup }
       return try system.names(in: directory).isEmpty ? .emptyDirectory : .otherDirectory
     } catch {
@@ -191,35 +194,35 @@ extension BackupInstaller {
   }
 
   /// Checks that the replaced backup's directory has no other files, which would be lost.
-  private func requireNothingElse(
-    in place: DestinationPath, _ parent: borrowing OwnedFileDescriptor
+  private func requireNoUnrelatedFiles(
+    in destination: DestinationPath, _ parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
-    let foreign = try systemCall { () throws(Errno) in
-      try system.unrelatedFiles(in: try system.openDirectory(place.name.systemName, in: parent), atMost: 1)
+    let unrelated = try systemCall { () throws(Errno) in
+      try system.unrelatedFiles(in: try system.openDirectory(destination.name.systemName, in: parent), atMost: 1)
     }
-    guard let first = foreign.first else { return }
-    throw KeyhaulError(.occupied, "\(quoted(place.name)) holds \(quoted(first)), which is not part of a backup")
+    guard let first = unrelated.first else { return }
+    throw KeyhaulError(.occupied, "\(quoted(destination.name)) holds \(quoted(first)), which is not part of a backup")
   }
 
   /// Keeps the permissions of a user's directory that is replaced.
   private func keepPermissions(
-    of place: DestinationPath, _ contents: DestinationContents, in parent: borrowing OwnedFileDescriptor,
+    of destination: DestinationPath, _ contents: DestinationContents, in parent: borrowing OwnedFileDescriptor,
     for sink: DirectorySink
   ) throws(KeyhaulError) {
     guard contents == .emptyDirectory || contents == .backup else { return }
     try systemCall { () throws(Errno) in
-      guard let status = try system.status(of: place.name.systemName, in: parent) else { return }
+      guard let status = try system.status(of: destination.name.systemName, in: parent) else { return }
       try sink.setPermissions(status.permissions)
     }
   }
 
   /// Returns the directory of the replaced backup, or `nil` if there is none.
-  private func replacedFiles(
-    of place: DestinationPath, _ contents: DestinationContents, in parent: borrowing OwnedFileDescriptor
+  private func replacedDirectory(
+    of destination: DestinationPath, _ contents: DestinationContents, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> DirectoryHandle? {
     guard contents == .backup else { return nil }
     return DirectoryHandle(
-      try systemCall { () throws(Errno) in try system.openDirectory(place.name.systemName, in: parent) })
+      try systemCall { () throws(Errno) in try system.openDirectory(destination.name.systemName, in: parent) })
   }
 
   private func fill(
@@ -240,44 +243,44 @@ extension BackupInstaller {
   ///
   /// - Returns: The name of a replaced backup that could not be removed.
   private func install(
-    _ temporary: String, as place: DestinationPath, in parent: borrowing OwnedFileDescriptor,
+    _ temporary: String, as destination: DestinationPath, in parent: borrowing OwnedFileDescriptor,
     over contents: DestinationContents
   ) throws(KeyhaulError) -> String? {
     guard contents == .backup else {
       // Renaming a directory to an empty one replaces it in one step.
       do throws(Errno) {
-        try system.rename(temporary, to: place.name, in: parent)
+        try system.rename(temporary, to: destination.name, in: parent)
       } catch {
         guard [.directoryNotEmpty, .fileExists, .notDirectory].contains(error) else { throw .writing(error) }
-        throw KeyhaulError(.occupied, "another process has created \(quoted(place.name)) in the meantime")
+        throw KeyhaulError(.occupied, "another process has created \(quoted(destination.name)) in the meantime")
       }
       return nil
     }
     do throws(Errno) {
-      try system.exchange(temporary, place.name, in: parent)
+      try system.exchange(temporary, destination.name, in: parent)
       return discard(replaced: temporary, in: parent) ? nil : temporary
     } catch {
-      return try installInTwoSteps(temporary, as: place, in: parent)
+      return try installInTwoSteps(temporary, as: destination, in: parent)
     }
   }
 
   /// Replaces a directory in two steps, for file systems that cannot exchange names. The old one is restored if the
   /// second step fails.
   private func installInTwoSteps(
-    _ temporary: String, as place: DestinationPath, in parent: borrowing OwnedFileDescriptor
+    _ temporary: String, as destination: DestinationPath, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> String? {
-    let old = place.sibling("old")
+    let old = destination.sibling("old")
     do throws(Errno) {
-      try system.rename(place.name, to: old, in: parent)
+      try system.rename(destination.name, to: old, in: parent)
     } catch {
       throw .writing(error)
     }
     do throws(Errno) {
-      try system.rename(temporary, to: place.name, in: parent)
+      try system.rename(temporary, to: destination.name, in: parent)
     } catch {
       let cause = error
       do throws(Errno) {
-        try system.rename(old, to: place.name, in: parent)
+        try system.rename(old, to: destination.name, in: parent)
       } catch {
         throw .writing("\(cause.reason); the old backup is now at \(quoted(old)) in the same folder")
       }
@@ -288,14 +291,14 @@ extension BackupInstaller {
 
   /// Removes a replaced backup, unless other files were added to it in the meantime. Returns whether it is removed.
   private func discard(replaced name: String, in parent: borrowing OwnedFileDescriptor) -> Bool {
-    let foreign = try? system.unrelatedFiles(
+    let unrelated = try? system.unrelatedFiles(
       in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
     // The directory was checked before. If this fails now, the backup is still removed.
-    guard foreign?.isEmpty != false else { return false }
+    guard unrelated?.isEmpty != false else { return false }
     do throws(Errno) {
       try removePayloadsFirst(of: name, in: parent)
     } catch {
-      // The rest is removed below, or reported by its name.
+      // The remaining files are removed below, or the backup is reported as a leftover.
     }
     return system.discardTree(name, in: parent)
   }
@@ -334,15 +337,15 @@ extension BackupInstaller {
     check: (String) throws(KeyhaulError) -> Void = { _ in },
     fill: (FileDescriptor) throws(KeyhaulError) -> Int64
   ) throws(KeyhaulError) -> InstalledBackup {
-    guard let place = DestinationPath(path) else {
+    guard let destination = DestinationPath(path) else {
       throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name")
     }
-    var replacement = FileReplacement(place, system)
+    var replacement = FileReplacement(destination, system)
     replacement.target = replace ? .file : .nothing
     replacement.preservedAccess = access
     do throws(KeyhaulError) {
       let written = try replacement.write(
-        explaining: { explain($0, at: place) },
+        explaining: { explain($0, at: destination) },
         check: { (path) throws(KeyhaulError) in try check(path) },
         fill: fill)
       return InstalledBackup(
@@ -362,31 +365,31 @@ extension BackupInstaller {
 
   /// Checks in advance whether a file can be placed.
   func requireFile(at path: String, replace: Bool) throws(KeyhaulError) {
-    guard let place = DestinationPath(path) else {
+    guard let destination = DestinationPath(path) else {
       throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name")
     }
-    let parent = try opening(place.parent)
-    let status = try systemCall { () throws(Errno) in try system.status(of: place.name.systemName, in: parent) }
+    let parent = try openDirectory(destination.parent)
+    let status = try systemCall { () throws(Errno) in try system.status(of: destination.name.systemName, in: parent) }
     guard let kind = status?.kind, kind != .file || !replace else { return }
-    throw explain(.occupied(kind), at: place)
+    throw explain(.occupied(kind), at: destination)
   }
 
-  private func explain(_ refusal: FileReplacement.Refusal, at place: DestinationPath) -> KeyhaulError {
+  private func explain(_ refusal: FileReplacement.Refusal, at destination: DestinationPath) -> KeyhaulError {
     switch refusal {
     case .system(let reason): .writing(reason)
-    case .occupied(.file): KeyhaulError(.occupied, "\(quoted(place.name)) already exists")
-    case .occupied(.directory): KeyhaulError(.occupied, "\(quoted(place.name)) is a folder")
+    case .occupied(.file): KeyhaulError(.occupied, "\(quoted(destination.name)) already exists")
+    case .occupied(.directory): KeyhaulError(.occupied, "\(quoted(destination.name)) is a folder")
     case .occupied(.link), .occupied(.pipe), .occupied(.other):
-      KeyhaulError(.occupied, "\(quoted(place.name)) is a link or a device, not a file")
+      KeyhaulError(.occupied, "\(quoted(destination.name)) is a link or a device, not a file")
     }
   }
 
-  package func opening(_ parent: String) throws(KeyhaulError) -> OwnedFileDescriptor {
-    try systemCall { () throws(Errno) in try system.openDirectory(parent) }
+  private func openDirectory(_ path: String) throws(KeyhaulError) -> OwnedFileDescriptor {
+    try systemCall { () throws(Errno) in try system.openDirectory(path) }
   }
 
-  /// Syncs a directory's entries. Returns whether this succeeded. The new backup is already in place.
-  package func keepsNames(of parent: borrowing OwnedFileDescriptor) -> Bool {
+  /// Syncs a directory's entries, with the new backup already in place. Returns whether this succeeded.
+  package func syncEntries(of parent: borrowing OwnedFileDescriptor) -> Bool {
     do throws(Errno) {
       try system.syncDirectory(parent)
       return true
@@ -395,6 +398,7 @@ extension BackupInstaller {
     }
   }
 
+  /// Runs a system call and converts its error to one of writing.
   package func systemCall<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(KeyhaulError) -> Result {
     try converting({ KeyhaulError.writing($0) }, body)
   }
@@ -402,14 +406,16 @@ extension BackupInstaller {
   /// Removes temporary directories of interrupted runs next to a backup's directory. For operations that write only a
   /// file in it.
   package func removeLeftovers(besideDirectory path: String) {
-    guard let place = DestinationPath(path), let parent = try? system.openDirectory(place.parent) else { return }
-    sweepDirectories(of: place, in: parent)
+    guard let destination = DestinationPath(path), let parent = try? system.openDirectory(destination.parent) else {
+      return
+    }
+    removeLeftovers(of: destination, in: parent)
   }
 
   /// Removes temporary directories of interrupted runs, unless they contain files that are not part of a backup, which
   /// a user may have added.
-  package func sweepDirectories(of place: DestinationPath, in parent: borrowing OwnedFileDescriptor) {
-    system.removeLeftovers(of: place, .directory, in: parent) { name, parent in
+  package func removeLeftovers(of destination: DestinationPath, in parent: borrowing OwnedFileDescriptor) {
+    system.removeLeftovers(of: destination, .directory, in: parent) { name, parent in
       do throws(Errno) {
         return try !system.unrelatedFiles(in: try system.openDirectory(name, in: parent), atMost: 1).isEmpty
       } catch {

@@ -6,12 +6,12 @@ package import KeychainFormats
 ///
 /// Equal contents, keys, random sources, and formats result in equal bytes.
 package struct BackupWriter: Sendable {
-  private let placement: BackupInstaller
+  private let installer: BackupInstaller
 
   /// Creates a writer to the real file system.
   package init() { self.init(system: .real) }
 
-  package init(system: FileSystem) { placement = BackupInstaller(system: system) }
+  package init(system: FileSystem) { installer = BackupInstaller(system: system) }
 
   /// Writes a backup, completely or not at all.
   ///
@@ -28,10 +28,11 @@ package struct BackupWriter: Sendable {
     _ contents: BackupContents, keys: ClassKeys, random: some RandomSource = SystemRandomSource(),
     to destination: BackupDestination, replace: Bool = false
   ) throws(KeyhaulError) -> WrittenBackup {
-    let backup = try BackupAssembly(contents: contents, system: placement.system).assemble(keys: keys, random: random)
-    let placed = try placement.place(backup.outgoing, at: destination, replace: replace)
+    let backup = try BackupAssembly(contents: contents, system: installer.system).assemble(keys: keys, random: random)
+    let installed = try installer.place(backup.outgoing, at: destination, replace: replace)
     return WrittenBackup(
-      path: placed.path, byteCount: placed.byteCount, isDurable: placed.isDurable, leftover: placed.leftover)
+      path: installed.path, byteCount: installed.byteCount, isDurable: installed.isDurable,
+      leftover: installed.leftover)
   }
 }
 
@@ -65,10 +66,11 @@ struct BackupAssembly {
     guard let time = Int64(exactly: contents.date.secondsSince1970.rounded(.down)), time >= 0 else {
       throw KeyhaulError(.unwritable, "the date cannot be stored as a file date")
     }
-    let keychain = try protect(
-      leastByteCount: contents.keychain.leastByteCount, keys: keys, random: random, contents.keychain.forEachPortion)
+    let keychain = try store(
+      minimumByteCount: contents.keychain.minimumByteCount, keys: keys, random: random, contents.keychain.forEachPortion
+    )
     let list = try manifestDatabase(for: keychain, time: time)
-    let database = try protect(leastByteCount: list.count, keys: keys, random: random) {
+    let database = try store(minimumByteCount: list.count, keys: keys, random: random) {
       (body) throws(KeyhaulError) in try list.withRawBytes(body)
     }
     let identifiers = try explained("the identifiers") { () throws(DataProtectionError) in try random.bytes(32) }
@@ -104,30 +106,30 @@ struct BackupAssembly {
     return try SealBuilder(manifestKey: key.copy()).seal(of: entries)
   }
 
-  /// A stored file with its wrapped key, if it is encrypted.
-  private struct Protected {
+  /// A stored file, and its wrapped key if it is encrypted.
+  private struct StoredContent {
     let stored: SpooledData
     let plainByteCount: Int
     let key: ClassWrappedKey?
   }
 
-  /// Encrypts a file if the backup has a password.
+  /// Stores a file, encrypted if the backup has a password.
   ///
   /// - Parameters:
-  ///   - expected: The minimum size.
+  ///   - minimumByteCount: The minimum size of the plaintext.
   ///   - forEachPortion: Passes the bytes in order.
-  private func protect(
-    leastByteCount expected: Int, keys: ClassKeys, random: some RandomSource,
+  private func store(
+    minimumByteCount: Int, keys: ClassKeys, random: some RandomSource,
     _ forEachPortion: ((UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> Void
-  ) throws(KeyhaulError) -> Protected {
-    var collector = try SpooledDataBuilder(.temporaryFile, system: system, expecting: Int64(expected))
+  ) throws(KeyhaulError) -> StoredContent {
+    var builder = try SpooledDataBuilder(.temporaryFile, system: system, expecting: Int64(minimumByteCount))
     var plainByteCount = 0
     guard contents.isEncrypted else {
       try forEachPortion { (portion) throws(KeyhaulError) in
         plainByteCount += portion.count
-        try collector.append(portion)
+        try builder.append(portion)
       }
-      return Protected(stored: try collector.finish(), plainByteCount: plainByteCount, key: nil)
+      return StoredContent(stored: try builder.finish(), plainByteCount: plainByteCount, key: nil)
     }
     let key = try explained("the key of a file") { () throws(DataProtectionError) in
       try Secret(count: 32, from: random)
@@ -139,12 +141,12 @@ struct BackupAssembly {
     try forEachPortion { (portion) throws(KeyhaulError) in
       plainByteCount += portion.count
       let bytes = try explained("a file") { () throws(DataProtectionError) in try encryptor.update(portion) }
-      try bytes.withRawBytes { (bytes) throws(KeyhaulError) in try collector.append(bytes) }
+      try bytes.withRawBytes { (bytes) throws(KeyhaulError) in try builder.append(bytes) }
     }
     let end = try explained("a file") { () throws(DataProtectionError) in try encryptor.finish() }
-    try end.withRawBytes { (bytes) throws(KeyhaulError) in try collector.append(bytes) }
-    return Protected(
-      stored: try collector.finish(), plainByteCount: plainByteCount,
+    try end.withRawBytes { (bytes) throws(KeyhaulError) in try builder.append(bytes) }
+    return StoredContent(
+      stored: try builder.finish(), plainByteCount: plainByteCount,
       key: try explained("the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
   }
 
@@ -158,7 +160,7 @@ struct BackupAssembly {
   }
 
   /// Creates a list with the keychain's directory and file, owned by root as on a device.
-  private func manifestDatabase(for keychain: Protected, time: Int64) throws(KeyhaulError) -> [UInt8] {
+  private func manifestDatabase(for keychain: StoredContent, time: Int64) throws(KeyhaulError) -> [UInt8] {
     let identifier = try explained("the manifest database") { () throws(DataProtectionError) in
       try ListedFile.fileIdentifier(domain: KeychainPayload.domain, relativePath: "")
     }

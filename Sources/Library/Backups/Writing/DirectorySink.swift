@@ -11,30 +11,30 @@ struct ReplacedFiles {
     self.access = access
   }
 
-  /// Keeps the access of a file.
+  /// Gives a new file the owner and permissions of the file that it replaces.
   ///
-  /// - Parameter path: The path of the new file in its backup. A file that the replaced backup did not contain has the
-  ///   access of its manifest.
+  /// - Parameter path: The path of the new file in its backup. If the replaced backup has no such file, the access of
+  ///   its manifest is used.
   func preserveAccess(for file: borrowing OwnedFileDescriptor, at path: String, _ system: FileSystem) throws(Errno) {
-    var former = try system.status(of: path.systemName, in: directory.descriptor)
-    if former == nil {
-      former = try system.status(of: MetadataFile.manifest.path.systemName, in: directory.descriptor)
+    var oldStatus = try system.status(of: path.systemName, in: directory.descriptor)
+    if oldStatus == nil {
+      oldStatus = try system.status(of: MetadataFile.manifest.path.systemName, in: directory.descriptor)
     }
-    guard let status = former, status.kind == .file else { return }
-    try system.preserveAccess(of: status, for: file, access)
+    guard let oldStatus, oldStatus.kind == .file else { return }
+    try system.preserveAccess(of: oldStatus, for: file, access)
   }
 
-  /// Keeps the access of a directory.
+  /// Gives a new directory the owner and permissions of the directory that it replaces.
   ///
   /// - Parameter name: The name of the new directory in its backup, or `nil` if it is the backup's own directory.
   func preserveAccess(forDirectory file: borrowing OwnedFileDescriptor, named name: String?, _ system: FileSystem)
     throws(Errno)
   {
-    var former: FileStatus?
-    if let name { former = try system.status(of: name.systemName, in: directory.descriptor) }
-    if former == nil { former = try system.status(of: directory.descriptor.raw) }
-    guard let status = former, status.kind == .directory else { return }
-    try system.preserveAccess(of: status, for: file, access)
+    var oldStatus: FileStatus?
+    if let name { oldStatus = try system.status(of: name.systemName, in: directory.descriptor) }
+    if oldStatus == nil { oldStatus = try system.status(of: directory.descriptor.raw) }
+    guard let oldStatus, oldStatus.kind == .directory else { return }
+    try system.preserveAccess(of: oldStatus, for: file, access)
   }
 }
 
@@ -86,24 +86,24 @@ final class DirectorySink: StoredFileSink {
     return try system.openDirectory(name.systemName, in: directory)
   }
 
-  /// Creates a hard link to a file. If the file system does not support this, or the file has another owner, it is
-  /// copied instead.
-  func take(_ path: String, from other: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool {
-    let taken: FileStatus?
+  /// Creates a hard link to a file. If the file system does not support this, or the file has another owner, the caller
+  /// copies it.
+  func link(_ path: String, from other: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool {
+    let linkStatus: FileStatus?
     do throws(Errno) {
       let names = path.split(separator: "/").map(String.init)
       if names.count == 2 {
         let inner = try innerDirectory(names[0])
         guard try link(path, from: other, as: names[1], in: inner) else { return false }
-        taken = try system.status(of: names[1].systemName, in: inner)
+        linkStatus = try system.status(of: names[1].systemName, in: inner)
       } else {
         guard try link(path, from: other, as: path, in: directory) else { return false }
-        taken = try system.status(of: path.systemName, in: directory)
+        linkStatus = try system.status(of: path.systemName, in: directory)
       }
     } catch {
       throw .writing(error)
     }
-    guard let taken, taken.isSame(as: status) else {
+    guard let linkStatus, linkStatus.isSame(as: status) else {
       throw KeyhaulError(.changed, "\(quoted(path)) changed while it was being copied")
     }
     return true

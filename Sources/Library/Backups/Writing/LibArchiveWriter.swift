@@ -58,7 +58,8 @@ final class LibArchiveWriter {
       try check(archive_write_set_format_zip(handle))
       if !compresses { try check(archive_write_zip_set_compression_store(handle)) }
     }
-    // By default, libarchive pads the compressed stream with zeros, which Zstandard readers reject.
+    // By default, libarchive pads the compressed stream with zeros, which Zstandard readers reject. A last block of one
+    // byte prevents this.
     try check(archive_write_set_bytes_per_block(handle, Self.blockByteCount(format, compresses)))
     try check(archive_write_set_bytes_in_last_block(handle, 1))
     try check(
@@ -97,7 +98,7 @@ final class LibArchiveWriter {
     let time = min(max(modificationTime, times.lowerBound), times.upperBound)
     archive_entry_set_mtime(entry, time_t(time), 0)
     let result = (isText ? NameEncoding.utf8 : .bytes).run { archive_write_header(handle, entry) }
-    // A warning about a tar entry whose name is not text. It is written anyway, marked as bytes (`hdrcharset`).
+    // libarchive warns about a tar entry whose name is not text, but writes it, marked as bytes (`hdrcharset`).
     if result != ARCHIVE_WARN || name.bytes.allSatisfy({ $0 < 0x80 }) { try check(result) }
     missingByteCount = byteCount
   }
@@ -112,17 +113,17 @@ final class LibArchiveWriter {
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
-    var rest = bytes
-    while !rest.isEmpty {
-      let written = archive_write_data(handle, rest.baseAddress, rest.count)
+    var remaining = bytes
+    while !remaining.isEmpty {
+      let written = archive_write_data(handle, remaining.baseAddress, remaining.count)
       guard written > 0 else { throw failure() }
       missingByteCount -= Int64(written)
-      rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+      remaining = UnsafeRawBufferPointer(rebasing: remaining[written...])
     }
   }
 
   func end() throws(KeyhaulError) {
-    // libarchive would add zeros.
+    // libarchive would fill the entry with zeros.
     guard missingByteCount == 0 else { throw .writing("an entry's length differs from its declared length") }
     try check(archive_write_finish_entry(handle))
   }

@@ -9,18 +9,18 @@ package protocol StoredFileSink: AnyObject {
   func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(KeyhaulError)
   func write(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError)
   func end() throws(KeyhaulError)
-  /// Adds a file of another directory without copying its bytes.
+  /// Adds a file of another directory as a hard link.
   ///
   /// - Parameters:
   ///   - path: The path relative to both backups' directories.
   ///   - directory: The other backup's directory.
   ///   - status: The status of the expected file.
   /// - Returns: `false` if the file's bytes must be copied.
-  func take(_ path: String, from directory: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool
+  func link(_ path: String, from directory: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool
 }
 
 extension StoredFileSink {
-  package func take(
+  package func link(
     _ path: String, from directory: DirectoryHandle, _ status: FileStatus
   ) throws(KeyhaulError) -> Bool { false }
 

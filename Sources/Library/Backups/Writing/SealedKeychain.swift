@@ -1,13 +1,14 @@
 package import Basics
 package import KeychainFormats
 
-/// The encrypted keychain of a new backup: a file, or items on disk.
+/// The encrypted keychain of a new backup: a complete file, or items that are written as a file later.
 package struct SealedKeychain: Sendable {
   private let form: Form
 
   private enum Form {
+    /// The complete file.
     case file([UInt8])
-    /// Items at positions of stored bytes.
+    /// Items at positions in stored bytes.
     case items(KeychainFileWriter, SpooledData)
   }
 
@@ -32,13 +33,13 @@ package struct SealedKeychain: Sendable {
   package func bytes() throws(KeyhaulError) -> [UInt8] {
     if case .file(let bytes) = form { return bytes }
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(leastByteCount)
+    bytes.reserveCapacity(minimumByteCount)
     try forEachPortion { bytes.append(contentsOf: $0) }
     return bytes
   }
 
   /// The minimum size of the file.
-  var leastByteCount: Int {
+  var minimumByteCount: Int {
     switch form {
     case .file(let bytes): bytes.count
     case .items(_, let stored): stored.byteCount
@@ -55,7 +56,7 @@ package struct SealedKeychain: Sendable {
     case .file(let bytes): try bytes.withRawBytes(body)
     case .items(let writer, let stored):
       var reader = EntryReader(stored: stored)
-      try writer.write(reading: { (place) throws(KeyhaulError) in try reader.entry(at: place) }, to: body)
+      try writer.write(reading: { (entry) throws(KeyhaulError) in try reader.read(entry) }, to: body)
     }
   }
 
@@ -68,8 +69,9 @@ package struct SealedKeychain: Sendable {
 
     init(stored: SpooledData) { self.stored = stored }
 
-    mutating func entry(at place: KeychainBackupFile.Entry) throws(KeyhaulError) -> KeychainBackupFile.Entry {
-      let ranges = place.ranges
+    /// Returns an entry with its bytes.
+    mutating func read(_ entry: KeychainBackupFile.Entry) throws(KeyhaulError) -> KeychainBackupFile.Entry {
+      let ranges = entry.ranges
       if let first = ranges.first, let last = ranges.last,
         first.lowerBound < start || last.upperBound > start + window.count
       {
@@ -79,7 +81,7 @@ package struct SealedKeychain: Sendable {
           try stored.read(at: start, into: buffer)
         }
       }
-      return KeychainBackupFile.Entry(place, in: window, beginningAt: start)
+      return KeychainBackupFile.Entry(entry, in: window, beginningAt: start)
     }
   }
 }
@@ -89,9 +91,9 @@ package struct SealedKeychain: Sendable {
 package final class SealedItemSpool {
   private static let portionByteCount = 1 << 18
 
-  private var collector: SpooledDataBuilder?
+  private var builder: SpooledDataBuilder?
   private var entries: [KeychainBackupFile.Entry] = []
-  /// Bytes that were not passed to the collector.
+  /// Bytes that were not passed to the builder yet.
   private var pending: [UInt8] = []
   private var byteCount = 0
   private let maximumByteCount: Int
@@ -99,7 +101,7 @@ package final class SealedItemSpool {
   package init(
     system: FileSystem, maximumByteCount: Int = KeychainBackupFile.Entry.maximumSourceByteCount
   ) throws(KeyhaulError) {
-    collector = try SpooledDataBuilder(.temporaryFile, system: system)
+    builder = try SpooledDataBuilder(.temporaryFile, system: system)
     self.maximumByteCount = maximumByteCount
   }
 
@@ -111,7 +113,8 @@ package final class SealedItemSpool {
     _ kind: ItemKind, blob: [UInt8], persistentReference: [UInt8]?
   ) throws(KeyhaulError) {
     let start = byteCount
-    let end = start + blob.count + (persistentReference?.count ?? 0)
+    let blobEnd = start + blob.count
+    let end = blobEnd + (persistentReference?.count ?? 0)
     guard end <= maximumByteCount else {
       throw KeyhaulError(
         .unwritable, "the keychain's items have more than \(HumanReadable.grouped(Int64(maximumByteCount))) bytes")
@@ -119,16 +122,15 @@ package final class SealedItemSpool {
     pending += blob
     if let persistentReference { pending += persistentReference }
     byteCount = end
-    let boundary = start + blob.count
     entries.append(
       .init(
-        kind: kind, in: [], blob: start..<boundary,
-        persistentReference: persistentReference.map { _ in boundary..<end }))
+        kind: kind, in: [], blob: start..<blobEnd,
+        persistentReference: persistentReference.map { _ in blobEnd..<end }))
     if pending.count >= Self.portionByteCount { try flush() }
   }
 
   private func flush() throws(KeyhaulError) {
-    try pending.withRawBytes { (bytes) throws(KeyhaulError) in try collector?.append(bytes) }
+    try pending.withRawBytes { (bytes) throws(KeyhaulError) in try builder?.append(bytes) }
     pending.removeAll(keepingCapacity: true)
   }
 
@@ -138,10 +140,10 @@ package final class SealedItemSpool {
   /// - Throws: The errors of `append`, or `.unwritable` if a file cannot contain that many items.
   package func finish(keybagUUID: String?) throws(KeyhaulError) -> SealedKeychain {
     try flush()
-    guard let collector = collector.take() else {
+    guard let builder = builder.take() else {
       throw KeyhaulError(.unwritable, "the items were already used")
     }
-    let stored = try collector.finish()
+    let stored = try builder.finish()
     do throws(FormatError) {
       let writer = try KeychainFileWriter(KeychainBackupFile(keybagUUID: keybagUUID, entries: entries))
       return SealedKeychain(writer, reading: stored)

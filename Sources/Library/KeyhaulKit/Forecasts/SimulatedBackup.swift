@@ -86,10 +86,10 @@ public final class SimulatedBackup: Sendable {
   convenience init(
     of source: String, hasPassword: Bool, deviceKey: DeviceKey, keepsPositions: Bool = false,
     isPlannedOnce: Bool = false,
-    _ export: (ClassKeys, SystemRandomSource) throws(KeyhaulError) -> BackupExporter.Export
+    _ makeExport: (ClassKeys, SystemRandomSource) throws(KeyhaulError) -> BackupExporter.Export
   ) throws(KeyhaulError) {
     try self.init(hasPassword: hasPassword, deviceKey: deviceKey) { (keys, random) throws(KeyhaulError) in
-      let export = try export(keys, random)
+      let export = try makeExport(keys, random)
       if let error = export.libraryError { throw error }
       return Contents(
         source: source, keepsPositions: keepsPositions, report: export.report, items: export.items,
@@ -183,7 +183,7 @@ public final class SimulatedBackup: Sendable {
       guard let probe = item.keyClass.flatMap({ openedProbes[$0] }) else {
         throw KeyhaulError(DataProtectionError(.malformed, "no item of the same class could be tried"))
       }
-      items.append(item.tried(like: probe, at: keepsPositions ? Int(exported[item.index].rowID) : item.index))
+      items.append(item.withResult(of: probe, at: keepsPositions ? Int(exported[item.index].rowID) : item.index))
     }
     return items
   }

@@ -89,6 +89,7 @@ package struct CasePage: HTMLPage {
         page.element("h3", "What the backup says about itself")
         Self.table(backup.claims.map { (Self.titles[$0.name] ?? $0.name, $0.value) }, to: &page)
       }
+      writeChecks(of: backup, to: &page)
       writeFindings(of: backup, to: &page)
     }
   }
@@ -112,7 +113,7 @@ package struct CasePage: HTMLPage {
     return "\(state); code \(code)"
   }
 
-  private func writeFindings(of backup: CaseReport.ExaminedBackup, to page: inout HTMLWriter) {
+  private func writeChecks(of backup: CaseReport.ExaminedBackup, to page: inout HTMLWriter) {
     let document = backup.document
     let checks = (document?["checks"]?.arrayValue ?? []).map { check in
       (check["ok"]?.booleanValue == true ? "ok" : "FAIL", Self.text(check["id"]), Self.text(check["detail"]))
@@ -120,40 +121,43 @@ package struct CasePage: HTMLPage {
     let unchecked = (document?["unchecked"]?.arrayValue ?? []).map { check in
       ("not checked", Self.text(check["id"]), Self.text(check["detail"]))
     }
-    if !(checks + unchecked).isEmpty {
-      page.element("h3", "Checks")
-      page.element("table", ["class": "plain"]) { page in
-        page.element("tbody") { page in
-          for (state, name, detail) in checks + unchecked {
-            page.element("tr") { page in
-              page.element("th", ["scope": "row"], name)
-              page.element("td", state)
-              page.element("td", HTMLWriter.shortened(detail, to: Self.maximumSentenceLength))
-            }
+    guard !(checks + unchecked).isEmpty else { return }
+    page.element("h3", "Checks")
+    page.element("table", ["class": "plain"]) { page in
+      page.element("tbody") { page in
+        for (state, name, detail) in checks + unchecked {
+          page.element("tr") { page in
+            page.element("th", ["scope": "row"], name)
+            page.element("td", state)
+            page.element("td", HTMLWriter.shortened(detail, to: Self.maximumSentenceLength))
           }
         }
       }
     }
+  }
+
+  private func writeFindings(of backup: CaseReport.ExaminedBackup, to page: inout HTMLWriter) {
+    let document = backup.document
     let faults = (document?["faults"]?.arrayValue ?? []) + (document?["findings"]?.arrayValue ?? [])
     // A fault may also be a finding, with another id.
-    var seen: Set<String> = []
-    let shown =
+    var sentences: Set<String> = []
+    let lines =
       faults.compactMap { fault in
         let sentence = VerificationDocument.sentence(of: fault)
-        return seen.insert(sentence).inserted ? "\(Self.text(fault["id"])): \(sentence)" : nil
-      } + backup.warnings.filter { seen.insert($0).inserted }
+        return sentences.insert(sentence).inserted ? "\(Self.text(fault["id"])): \(sentence)" : nil
+      } + backup.warnings.filter { sentences.insert($0).inserted }
     page.element("h3", "Findings")
-    guard !shown.isEmpty else {
+    guard !lines.isEmpty else {
       page.element("p", document == nil ? "Not known: the backup could not be examined." : "None.")
       return
     }
     page.element("ul") { page in
-      for line in shown.prefix(Self.maximumFindingCount) {
+      for line in lines.prefix(Self.maximumFindingCount) {
         page.element("li", HTMLWriter.shortened(line, to: Self.maximumSentenceLength))
       }
     }
-    let rest = shown.count - Self.maximumFindingCount
-    if rest > 0 { page.element("p", "\(HumanReadable.grouped(rest)) more are in the JSON report.") }
+    let omittedCount = lines.count - Self.maximumFindingCount
+    if omittedCount > 0 { page.element("p", "\(HumanReadable.grouped(omittedCount)) more are in the JSON report.") }
   }
 
   private static func text(_ value: JSONValue?) -> String { value?.stringValue ?? "" }

@@ -37,7 +37,7 @@ package struct CaseReport: Sendable {
   package struct ExaminedBackup: Sendable {
     /// The path that the examiner typed, or the path of the backup in a folder.
     package let path: String
-    /// The result of the command for this backup alone.
+    /// The result of the command for only this backup.
     package let result: BackupResult
     /// The headline of the page about this result in `explain`.
     package let headline: String
@@ -141,20 +141,23 @@ extension CaseReport {
 
   /// A sentence that states whether any of the backups changed during the examination.
   package var writingSentence: String {
-    let changed = backups.count { $0.files.changedCount > 0 }
+    let changedCount = backups.count { $0.files.changedCount > 0 }
     let uncomparedCount = backups.count { $0.files.changedCount == 0 && $0.files.gap != nil }
-    let compared = "\(backups.count - changed - uncomparedCount) of \(HumanReadable.count(backups.count, "backup"))"
-    if changed == 0, uncomparedCount == 0 { return "No change was found in the files of any of the examined backups." }
+    let unchanged =
+      "\(backups.count - changedCount - uncomparedCount) of \(HumanReadable.count(backups.count, "backup"))"
+    if changedCount == 0, uncomparedCount == 0 {
+      return "No change was found in the files of any of the examined backups."
+    }
     return
-      "No change was found in the files of \(compared). Files changed in \(changed); \(uncomparedCount) could not be compared "
+      "No change was found in the files of \(unchanged). Files changed in \(changedCount); \(uncomparedCount) could not be compared "
       + "completely."
   }
 
   /// The counts of the results: "12 backups examined: 9 unproven, 1 incomplete and 2 damaged."
   package var verdict: String {
-    let counts = BackupResult.allCases.compactMap { word -> String? in
-      let count = backups.count { $0.result == word }
-      return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(word.rawValue)"
+    let counts = BackupResult.allCases.compactMap { result -> String? in
+      let count = backups.count { $0.result == result }
+      return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(result.rawValue)"
     }
     return "\(HumanReadable.count(backups.count, "backup")) examined: \(HumanReadable.list(counts))."
   }

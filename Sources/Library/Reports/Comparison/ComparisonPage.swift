@@ -192,30 +192,32 @@ extension PageTable {
 
 extension PageTable.Row {
   fileprivate init(_ item: MigrationComparison.Item, _ page: ComparisonPage) {
-    func arrives(_ hasPassword: Bool, _ onSameDevice: Bool) -> Bool {
+    func arrives(hasPassword: Bool, onSameDevice: Bool) -> Bool {
       item[RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)] == .arrives
     }
     let reason = item[page.best].reason
     let (style, symbol, result): (PageTable.Style, String, String) =
       if reason?.isDamage == true {
         (.lost, "!", "cannot be read")
-      } else if arrives(false, false) {
+      } else if arrives(hasPassword: false, onSameDevice: false) {
         (.moves, "+", "any device")
-      } else if arrives(true, false) {
+      } else if arrives(hasPassword: true, onSameDevice: false) {
         (.moves, "+", "any device, with a password")
-      } else if arrives(true, true) || arrives(false, true) {
+      } else if arrives(hasPassword: true, onSameDevice: true)
+        || arrives(hasPassword: false, onSameDevice: true)
+      {
         (.stays, "<", "\(HTMLWriter.shortened(page.phone)) only")
       } else {
         (.stays, "<", "no device")
       }
     let app = page.apps.app(of: item.identity)
+    let details = [
+      reason?.explanation.headline, item.warningOnOtherDevice?.explanation.headline, Self.otherTransfers(item),
+    ].compactMap(\.self)
     self.init(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
       app: app.kind == .unknown ? "" : app.displayName, protection: item.protection, result: result,
-      detail: [reason?.explanation.headline, item.warningAway?.explanation.headline, Self.otherTransfers(item)]
-        .compactMap(
-          \.self
-        ).joined(separator: "; "))
+      detail: details.joined(separator: "; "))
   }
 
   /// Returns whether the methods without a backup move an item: "direct transfer: yes, iCloud Keychain: no".
@@ -229,50 +231,7 @@ extension PageTable.Row {
 extension MigrationComparison.Item {
   /// The warning that an item may be unusable on another device; `nil` if there is no warning, or if no backup moves
   /// the item there.
-  fileprivate var warningAway: ArrivalWarning? {
+  fileprivate var warningOnOtherDevice: ArrivalWarning? {
     RestoreScenario.allCases.lazy.filter { !$0.onSameDevice }.compactMap { self.warning(in: $0) }.first
-  }
-}
-
-/// A table of the number of items that each transfer method moves to another device.
-struct TransferMethodTable {
-  private let comparison: MigrationComparison
-
-  init(_ comparison: MigrationComparison) { self.comparison = comparison }
-
-  func write(to markup: inout HTMLWriter) {
-    let verdicts = TransferAssessment.Verdict.allCases
-    markup.newLine()
-    markup.element("section") { markup in
-      markup.element("h2", "Ways to transfer items to another device")
-      markup.element("table", ["class": "plain"]) { markup in
-        markup.element("thead") { markup in
-          markup.element("tr") { markup in
-            markup.element("th", ["scope": "col"], "Way")
-            for verdict in verdicts { markup.element("th", ["scope": "col"], Self.title(verdict)) }
-          }
-        }
-        markup.element("tbody") { markup in
-          for method in TransferMethod.allCases {
-            markup.element("tr") { markup in
-              markup.element(
-                "th", ["scope": "row"], method.displayName.prefix(1).uppercased() + method.displayName.dropFirst())
-              for verdict in verdicts {
-                markup.element("td", HumanReadable.grouped(comparison[method][verdict, default: 0]))
-              }
-            }
-          }
-        }
-      }
-      markup.element("p", ["class": "muted"], TransferMethod.explanation.rule + " " + TransferMethod.explanation.effect)
-    }
-  }
-
-  private static func title(_ verdict: TransferAssessment.Verdict) -> String {
-    switch verdict {
-    case .yes: "Arrive"
-    case .no: "Stay behind"
-    case .notKnown: "Not known"
-    }
   }
 }

@@ -46,9 +46,9 @@ public struct DifferencePage: HTMLPage {
       }
       page.element("p", ["class": "verdict"], verdict)
       page.element("p", ["class": "facts"]) { page in
-        describe(first, as: "From ", to: &page)
+        describe(first, after: "From ", to: &page)
         page.text(" ")
-        describe(second, as: "To ", to: &page)
+        describe(second, after: "To ", to: &page)
         page.text(" Keyhaul matches items by kind, names and access group.")
         if let identicalCount = difference.undecrypted.identicalItemsSentence { page.text(" \(identicalCount)") }
       }
@@ -58,8 +58,8 @@ public struct DifferencePage: HTMLPage {
     }
   }
 
-  private func describe(_ side: Side, as word: String, to page: inout HTMLWriter) {
-    page.text(word + (side.kind == .device ? "the device " : ""))
+  private func describe(_ side: Side, after preposition: String, to page: inout HTMLWriter) {
+    page.text(preposition + (side.kind == .device ? "the device " : ""))
     page.element("strong") { $0.name(side.name) }
     if side.kind == .archive, let device = side.deviceName {
       page.text(", made by ")
@@ -99,17 +99,14 @@ public struct DifferencePage: HTMLPage {
     }
     let rows =
       difference.possiblyInSecond.map {
-        row(
-          $0, .stays, "?",
-          "only in \(HTMLWriter.shortened(first.name)), or "
-            + "\(encryptedRemark(in: second))")
+        row($0, .stays, "?", "only in \(HTMLWriter.shortened(first.name)), or \(encryptedRemark(in: second))")
       }
       + difference.possiblyInFirst.map { row($0, .stays, "?", "new, or \(encryptedRemark(in: first))") }
-    var doubtful = table("May be encrypted on the other side", rows)
-    doubtful.note =
+    var table = table("May be encrypted on the other side", rows)
+    table.note =
       "Each of these items can be decrypted on only one side, but may match an encrypted item of its kind on the "
       + "other. Because this is not known, these items count neither as missing on one side nor as the same."
-    return doubtful
+    return table
   }
 
   private func table(_ title: String, _ rows: [PageTable.Row]) -> PageTable {
@@ -121,7 +118,7 @@ public struct DifferencePage: HTMLPage {
   /// Returns the row of an item. If another row would look the same, the result states how the items differ: "new: port
   /// 8443, not synced".
   private func row(
-    _ side: KeychainDifference.Side, _ style: PageTable.Style, _ symbol: String, _ text: String
+    _ side: KeychainDifference.UnmatchedItem, _ style: PageTable.Style, _ symbol: String, _ text: String
   ) -> PageTable.Row {
     let disambiguators = side.disambiguators.map { HTMLWriter.shortened($0, to: Self.maximumRemarkLength) }
     return PageTable.Row(
@@ -161,10 +158,10 @@ public struct DifferencePage: HTMLPage {
           page.element("b", HumanReadable.count(undecrypted.total, "item"))
         }
         page.element("h3", "They are encrypted on one side or on both")
-        let places = [
+        let counts = [
           (undecrypted.inBoth, "in both"),
-          (undecrypted.decryptedOnlyInFirst, Self.opening(undecrypted.decryptedOnlyInFirst, in: first)),
-          (undecrypted.decryptedOnlyInSecond, Self.opening(undecrypted.decryptedOnlyInSecond, in: second)),
+          (undecrypted.decryptedOnlyInFirst, Self.decryptedClause(first)),
+          (undecrypted.decryptedOnlyInSecond, Self.decryptedClause(second)),
           (undecrypted.onlyInFirst, "only in \(HTMLWriter.shortened(first.name))"),
           (undecrypted.onlyInSecond, "only in \(HTMLWriter.shortened(second.name))"),
         ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
@@ -174,7 +171,7 @@ public struct DifferencePage: HTMLPage {
             ? "" : " \(HumanReadable.grouped(undecrypted.damaged)) of them cannot be read because of damage.")
         page.element(
           "p",
-          "\(HumanReadable.list(places)). It is not known whether their contents differ, so they count neither as equal nor "
+          "\(HumanReadable.list(counts)). It is not known whether their contents differ, so they count neither as equal nor "
             + "as changed.\(damage)")
         guard undecrypted.occurrenceCount > undecrypted.damaged else { return }
         page.element("p", ["class": "do"]) { page in
@@ -188,7 +185,7 @@ public struct DifferencePage: HTMLPage {
   }
 
   /// Returns the text after a count: "of them can be decrypted in family.backup".
-  private static func opening(_ count: Int, in side: Side) -> String {
+  private static func decryptedClause(_ side: Side) -> String {
     "of them can be decrypted in \(HTMLWriter.shortened(side.name))"
   }
 
@@ -279,17 +276,17 @@ extension DifferencePage {
       (difference.removed.count, "is missing", "are missing"),
     ].filter { $0.0 > 0 }
     let same = difference.sameCount
-    guard let first = parts.first else { return verdictWithoutNames + doubt + "." }
+    guard let first = parts.first else { return verdictWithoutDifferences + doubtClause + "." }
     let clauses = parts.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
     // Only the first number has the noun "item".
-    let head = "\(HumanReadable.count(first.0, "item")) \(first.0 == 1 ? first.1 : first.2)"
-    let rest =
+    let firstClause = "\(HumanReadable.count(first.0, "item")) \(first.0 == 1 ? first.1 : first.2)"
+    let sameClause =
       same == 0 ? "nothing is the same" : same == 1 ? "1 is the same" : "\(HumanReadable.grouped(same)) are the same"
-    return ([head] + clauses.dropFirst()).joined(separator: ", ") + "; " + rest + doubt + "."
+    return ([firstClause] + clauses.dropFirst()).joined(separator: ", ") + "; " + sameClause + doubtClause + "."
   }
 
   /// The verdict if no item is known to be new, changed or missing.
-  private var verdictWithoutNames: String {
+  private var verdictWithoutDifferences: String {
     let same = difference.sameCount
     if minimumUnnamedCount > 0 {
       return
@@ -306,7 +303,7 @@ extension DifferencePage {
   }
 
   /// The last part of the verdict: "; 2 may be encrypted on the other side". Empty if there are no such items.
-  private var doubt: String {
+  private var doubtClause: String {
     possiblyIncludedCount == 0
       ? "" : "; \(HumanReadable.grouped(possiblyIncludedCount)) may be encrypted on the other side"
   }
@@ -326,8 +323,9 @@ extension StepList {
   init(_ page: DifferencePage) {
     let steps = DifferenceSteps(first: page.first, second: page.second, difference: page.difference)
     self.init(
-      steps: [steps.newBackup, steps.opening(page.possiblyIncludedCount), steps.verifying, steps.planning].compactMap(
-        \.self))
+      steps: [steps.newBackup, steps.decrypting(page.possiblyIncludedCount), steps.verifying, steps.planning]
+        .compactMap(
+          \.self))
   }
 }
 
@@ -344,7 +342,7 @@ private struct DifferenceSteps {
       commands: [SuggestedCommands.backup(of: second.commandArgument, to: "new.backup")])
   }
 
-  func opening(_ possiblyIncludedCount: Int) -> StepList.Step? {
+  func decrypting(_ possiblyIncludedCount: Int) -> StepList.Step? {
     guard possiblyIncludedCount > 0, difference.undecrypted.occurrenceCount > difference.undecrypted.damaged else {
       return nil
     }

@@ -107,32 +107,34 @@ package struct DatabaseVerification {
 
   private static func items(_ rows: [KeychainDatabase.DecryptedRow], of database: KeychainDatabase) -> Check {
     let damaged = rows.filter { row in
-      switch row.opened.verdict {
-      // If the key for a class key does not match, it may be the wrong key. If the class key is missing, the item is lost.
-      case .tagMismatch: row.opened.fault?.place != .metadataClassKey
-      case .noClassKey: database.lacksKey(of: row.opened)
+      switch row.result.verdict {
+      // If the key for a class key does not match, it may be the wrong key. If the class key is missing, the item is
+      // lost.
+      case .tagMismatch: row.result.fault?.step != .metadataClassKey
+      case .noClassKey: database.lacksKey(of: row.result)
       case .malformed, .tamper: true
       case .open, .unsupportedVersion, .accessControl: false
       }
     }
     let withoutKey = rows.filter { row in
-      [.noClassKey, .unsupportedVersion, .tagMismatch].contains(row.opened.verdict)
+      [.noClassKey, .unsupportedVersion, .tagMismatch].contains(row.result.verdict)
         && !damaged.contains { $0.row.kind == row.row.kind && $0.row.number == row.row.number }
     }
-    let bound = rows.count { $0.opened.verdict == .accessControl }
+    let deviceBoundCount = rows.count { $0.result.verdict == .accessControl }
     let parts = [
-      "\(HumanReadable.grouped(rows.count { $0.opened.verdict == .open })) of \(HumanReadable.grouped(rows.count)) can be "
+      "\(HumanReadable.grouped(rows.count { $0.result.verdict == .open })) of \(HumanReadable.grouped(rows.count)) can be "
         + "decrypted",
       damaged.isEmpty ? nil : "\(HumanReadable.grouped(damaged.count)) \(damaged.count == 1 ? "is" : "are") damaged",
       withoutKey.isEmpty
         ? nil : "\(HumanReadable.grouped(withoutKey.count)) \(withoutKey.count == 1 ? "has" : "have") no key here",
-      bound == 0 ? nil : "\(HumanReadable.grouped(bound)) can be decrypted only on their device",
+      deviceBoundCount == 0
+        ? nil : "\(HumanReadable.grouped(deviceBoundCount)) can be decrypted only on their device",
     ].compactMap(\.self)
     return Check(
       id: .items, outcome: damaged.isEmpty ? (withoutKey.isEmpty ? .passed : .unchecked) : .failed,
       detail: parts.joined(separator: ", "),
       faults: (damaged + withoutKey).map { row in
-        (row.row, row.opened.fault.map { "\($0.verdict.rawValue) (\($0.place.rawValue)): \($0.reason)" } ?? "")
+        (row.row, row.result.fault.map { "\($0.verdict.rawValue) (\($0.step.rawValue)): \($0.reason)" } ?? "")
       })
   }
 
@@ -140,16 +142,16 @@ package struct DatabaseVerification {
     guard rows.isEmpty || rows.contains(where: \.row.hasDigestColumn) else {
       return Check(id: .digests, outcome: .passed, detail: "none: its schema has no sha1 column")
     }
-    let known = rows.filter { $0.hasMatchingDigest != nil }
-    guard !known.isEmpty || rows.isEmpty else {
+    let comparable = rows.filter { $0.hasMatchingDigest != nil }
+    guard !comparable.isEmpty || rows.isEmpty else {
       return Check(id: .digests, outcome: .unchecked, detail: "not checked: no secret can be decrypted")
     }
-    let mismatched = known.filter { row in
-      row.hasMatchingDigest == false || row.opened.findings.contains(.digestDiffers)
+    let mismatched = comparable.filter { row in
+      row.hasMatchingDigest == false || row.result.findings.contains(.digestDiffers)
     }
     return Check(
       id: .digests, outcome: mismatched.isEmpty ? .passed : .failed,
-      detail: ratio(known.count - mismatched.count, of: known.count) + " match the contents of their items",
+      detail: ratio(comparable.count - mismatched.count, of: comparable.count) + " match the contents of their items",
       faults: mismatched.map { row in
         (
           row.row,
@@ -160,22 +162,22 @@ package struct DatabaseVerification {
   }
 
   private static func columns(_ rows: [KeychainDatabase.DecryptedRow]) -> Check {
-    let known = rows.filter { $0.opened.item != nil }
-    guard !known.isEmpty || rows.isEmpty else {
+    let comparable = rows.filter { $0.result.item != nil }
+    guard !comparable.isEmpty || rows.isEmpty else {
       return Check(id: .columns, outcome: .unchecked, detail: "not checked: no row can be decrypted")
     }
-    let mismatched = known.filter { !$0.differingColumns.isEmpty }
+    let mismatched = comparable.filter { !$0.differingColumns.isEmpty }
     return Check(
       id: .columns, outcome: mismatched.isEmpty ? .passed : .failed,
-      detail: ratio(known.count - mismatched.count, of: known.count) + " rows match their items",
+      detail: ratio(comparable.count - mismatched.count, of: comparable.count) + " rows match their items",
       faults: mismatched.map { row in
         (row.row, "differ from the item: " + row.differingColumns.map(\.rawValue).joined(separator: ", "))
       })
   }
 
   /// Returns a count and a total: "12 of 13".
-  private static func ratio(_ count: Int, of all: Int) -> String {
-    "\(HumanReadable.grouped(count)) of \(HumanReadable.grouped(all))"
+  private static func ratio(_ count: Int, of total: Int) -> String {
+    "\(HumanReadable.grouped(count)) of \(HumanReadable.grouped(total))"
   }
 
   // MARK: Text
@@ -209,9 +211,9 @@ package struct DatabaseVerification {
           + UntrustedText.escaped(fault.detail, keepingEscapes: true)
         lines += WordWrap.labeled(space, style.adapted(text), columns: style.width).map { Line(text: $0) }
       }
-      let rest = check.faults.count - shown.count
-      if rest > 0 {
-        lines.append(Line(text: "\(space)\(style.ellipsis) \(HumanReadable.grouped(rest)) more (-v lists all)"))
+      let hiddenCount = check.faults.count - shown.count
+      if hiddenCount > 0 {
+        lines.append(Line(text: "\(space)\(style.ellipsis) \(HumanReadable.grouped(hiddenCount)) more (-v lists all)"))
       }
     }
     return lines
@@ -227,10 +229,10 @@ package struct DatabaseVerification {
 
   private var conclusion: String {
     if isDamaged { return "\(name) is damaged: \(loss)." }
-    let rest = "; nothing in a database shows who wrote it, or which rows were removed."
+    let limits = "; nothing in a database shows who wrote it, or which rows were removed."
     return isPartial
-      ? "No visible error in \(name)" + rest
-      : "No error in \(name): its contents are consistent" + rest
+      ? "No visible error in \(name)" + limits
+      : "No error in \(name): its contents are consistent" + limits
   }
 
   // MARK: JSON
@@ -255,7 +257,7 @@ package struct DatabaseVerification {
             ]
           }
         }),
-      "rows": .count(rows.count), "open": .count(rows.count { $0.opened.verdict == .open }),
+      "rows": .count(rows.count), "open": .count(rows.count { $0.result.verdict == .open }),
       "damaged": .boolean(isDamaged), "whole": .boolean(!isDamaged && !isPartial),
     ]
   }

@@ -93,15 +93,16 @@ package struct DumpDisclaimer {
   /// unknown tables (a, b)."; `nil` if every entry is an item.
   package var skippedSentence: String? {
     guard dump.skippedCount > 0 else { return nil }
-    let parts = KeychainDump.SkippedEntry.allCases.compactMap { why -> String? in
-      guard let count = dump.skipped[why] else { return nil }
-      let names = why == .unknownTable && !dump.unknownTables.isEmpty ? " (\(tableNames))" : ""
-      return HumanReadable.count(count, why.noun, plural: why.plural) + names
+    let parts = KeychainDump.SkippedEntry.allCases.compactMap { reason -> String? in
+      guard let count = dump.skipped[reason] else { return nil }
+      let names = reason == .unknownTable && !dump.unknownTables.isEmpty ? " (\(tableNames))" : ""
+      return HumanReadable.count(count, reason.noun, plural: reason.plural) + names
     }
-    let (are, were) = (dump.items.count == 1 ? "is an item" : "are items", dump.skippedCount == 1 ? "was" : "were")
+    let predicate = dump.items.count == 1 ? "is an item" : "are items"
+    let verb = dump.skippedCount == 1 ? "was" : "were"
     return
-      "Of \(HumanReadable.count(dump.entryCount, "entry", plural: "entries")), \(HumanReadable.grouped(dump.items.count)) \(are); "
-      + "the rest \(were) skipped: \(HumanReadable.list(parts))."
+      "Of \(HumanReadable.count(dump.entryCount, "entry", plural: "entries")), \(HumanReadable.grouped(dump.items.count)) \(predicate); "
+      + "the rest \(verb) skipped: \(HumanReadable.list(parts))."
   }
 
   private var tableNames: String {
@@ -113,7 +114,7 @@ package struct DumpDisclaimer {
     let (items, counts) = (dump.items, counts)
     let inferred = items.count { $0.tableSource == .inferred }
     let unusable = items.count { !$0.unusableAttributes.isEmpty }
-    let nameless = items.count { $0.item != nil && $0.protection == nil }
+    let withoutClass = items.count { $0.item != nil && $0.protection == nil }
     let rendered = items.count(where: \.isSecretRendered)
     func line(_ count: Int, _ one: String, _ several: String) -> String? {
       count == 0 ? nil : "\(HumanReadable.count(count, "item")) \(count == 1 ? one : several)."
@@ -122,8 +123,7 @@ package struct DumpDisclaimer {
       + [
         line(
           inferred, "names no table; Keyhaul inferred it from the attributes",
-          "name no table; Keyhaul inferred it "
-            + "from the attributes"),
+          "name no table; Keyhaul inferred it from the attributes"),
         line(
           items.count { $0.item?.isTombstone == true }, "is a tombstone", "are tombstones"),
         line(counts.absent, "has no secret in the \(noun)", "have no secret in the \(noun)"),
@@ -134,7 +134,7 @@ package struct DumpDisclaimer {
         line(
           items.count(where: \.hasMismatchedDigest), "has a digest (sha1) that does not match: the item was changed",
           "have digests (sha1) that do not match: the items were changed"),
-        line(nameless, "has no known protection class", "have no known protection class"),
+        line(withoutClass, "has no known protection class", "have no known protection class"),
         line(
           unusable, "has attributes with invalid values; those were left out",
           "have attributes with invalid values; those were left out"),
@@ -159,12 +159,12 @@ package struct DumpDisclaimer {
   /// The unreadable items by class and reason: "1 of class dku without the secret and the attributes (no-class-key) and 2
   /// of class ak without the secret (tag-mismatch)". If the dump was never encrypted, by fault.
   private var undecryptedList: String {
-    func parts(_ hasAttributes: Bool) -> String {
+    func missingParts(hasAttributes: Bool) -> String {
       hasAttributes ? "without the secret" : "without the secret and the attributes"
     }
     guard dump.format.hasEncryptedItems else {
       let faults = dump.items.compactMap { item in
-        item.fault.map { "\(parts(item.item != nil)) (\($0.detail))" }
+        item.fault.map { "\(missingParts(hasAttributes: item.item != nil)) (\($0.detail))" }
       }
       let counts = Dictionary(faults.map { ($0, 1) }, uniquingKeysWith: +)
       return HumanReadable.list(
@@ -173,7 +173,8 @@ package struct DumpDisclaimer {
     return HumanReadable.list(
       dump.undecryptedCounts.map { count in
         let name = count.protection.map { "class \($0.rawValue)" } ?? "no known class"
-        return "\(HumanReadable.grouped(count.itemCount)) of \(name) \(parts(count.hasAttributes)) "
+        return
+          "\(HumanReadable.grouped(count.itemCount)) of \(name) \(missingParts(hasAttributes: count.hasAttributes)) "
           + "(\(count.reason.rawValue))"
       })
   }
@@ -188,7 +189,7 @@ package struct DumpDisclaimer {
   /// Unknown and assumed properties of a move of these items, one sentence each.
   package var unknown: [String] {
     let tombstones = dump.items.count { $0.item?.isTombstone == true }
-    let marks =
+    let tombstoneSentence =
       tombstones == 0
       ? nil
       : "\(HumanReadable.count(tombstones, "tombstone")) of deleted items \(tombstones == 1 ? "is" : "are") not counted, "
@@ -207,7 +208,7 @@ package struct DumpDisclaimer {
         ? nil
         : "Keyhaul knows whether an item belongs to an App Clip or requires authentication only if the dump "
           + "says so.",
-      "Keyhaul cannot show items that the \(noun) omits.", undecryptedSentence, marks,
+      "Keyhaul cannot show items that the \(noun) omits.", undecryptedSentence, tombstoneSentence,
     ].compactMap(\.self)
   }
 
@@ -226,8 +227,8 @@ package struct DumpDisclaimer {
       "form": .string(dump.format.rawValue), "sentence": .string(sentence), "entries": .count(dump.entryCount),
       "items": .count(dump.items.count),
       "skipped": .object(
-        KeychainDump.SkippedEntry.allCases.compactMap { why in
-          dump.skipped[why].map { (why.rawValue, .count($0)) }
+        KeychainDump.SkippedEntry.allCases.compactMap { reason in
+          dump.skipped[reason].map { (reason.rawValue, .count($0)) }
         }),
       "unknown_tables": .array(dump.unknownTables.map { .string($0) }),
       "secrets": [

@@ -31,9 +31,9 @@ package struct BackupDetails {
       + (device.identifier.map { "UDID \($0)" } ?? "no UDID recorded")
   }
 
-  // MARK: How it was made
+  // MARK: The origin
 
-  /// Returns how the backup was made: "full · passcode set · finished 2026-11-20 18:04 CET · by iTunes 12.13".
+  /// Returns the origin of the backup: "full · passcode set · finished 2026-11-20 18:04 CET · by iTunes 12.13".
   ///
   /// - Parameter format: Formats a date, with its time zone.
   package func origin(formatting format: (KeychainDate) -> String) -> String {
@@ -97,8 +97,8 @@ package struct BackupDetails {
       : isRange ? "classes \(first) to \(last)" : "classes \(HumanReadable.list(numbers.map { String($0) }))"
     var wraps: [(text: String, count: Int)] = []
     for record in records {
-      if let place = wraps.firstIndex(where: { $0.text == record.wrapping }) {
-        wraps[place].count += 1
+      if let index = wraps.firstIndex(where: { $0.text == record.wrapping }) {
+        wraps[index].count += 1
       } else {
         wraps.append((record.wrapping, 1))
       }

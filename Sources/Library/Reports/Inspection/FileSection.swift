@@ -58,19 +58,19 @@ struct FileSection {
       }
     }
     guard nodes.count > Self.maximumBranchCount else { return }
-    let rest = nodes.dropFirst(Self.maximumBranchCount)
+    let omitted = nodes.dropFirst(Self.maximumBranchCount)
     page.element("div") { page in
-      page.text("\(HumanReadable.grouped(rest.count)) more")
-      amounts(DomainTree.Node(sumOf: rest), to: &page)
+      page.text("\(HumanReadable.grouped(omitted.count)) more")
+      sizes(of: DomainTree.Node(sumOf: omitted), to: &page)
     }
   }
 
   private func line(_ node: DomainTree.Node, to page: inout HTMLWriter) {
     if node.name.isEmpty { page.text("(no name)") } else { page.name(node.name) }
-    amounts(node, to: &page)
+    sizes(of: node, to: &page)
   }
 
-  private func amounts(_ node: DomainTree.Node, to page: inout HTMLWriter) {
+  private func sizes(of node: DomainTree.Node, to page: inout HTMLWriter) {
     page.text(" ")
     page.element("span") { page in
       if node.missingCount > 0 {

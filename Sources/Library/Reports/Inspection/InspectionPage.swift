@@ -142,22 +142,22 @@ public struct InspectionPage: HTMLPage {
         }
         let model = [backup.device.productType, backup.device.productVersion.map { "iOS \($0)" }].compactMap(\.self)
         if !model.isEmpty { page.text(" (\(HTMLWriter.shortened(model.joined(separator: ", "))))") }
-        let isFalse = backup.findings.contains { $0.kind == .falseClaim }
-        page.text(
-          isFalse
-            ? ", with unencrypted files, although Manifest.plist says that the backup is encrypted. "
-            : isDecryptedCopy
-              ? ", with unencrypted files and password-protected items. "
-              : backup.isEncrypted ? ", with a password. " : ", without a password. ")
-        page.text(
-          "\(HumanReadable.count(backup.storedFiles.count, "file")), \(HumanReadable.bytes(backup.storedFiles.byteCount))."
-        )
+        let files = HumanReadable.count(backup.storedFiles.count, "file")
+        page.text(", \(protectionText). \(files), \(HumanReadable.bytes(backup.storedFiles.byteCount)).")
       }
       for line in backup.about {
         page.element("p", ["class": "facts"], HTMLWriter.shortened(line, to: Self.maximumAboutLength))
       }
       if backup.hasKeychain { page.element("p", ["class": "facts"], BackupBlindSpots.line) }
     }
+  }
+
+  private var protectionText: String {
+    if backup.findings.contains(where: { $0.kind == .falseClaim }) {
+      return "with unencrypted files, although Manifest.plist says that the backup is encrypted"
+    }
+    if isDecryptedCopy { return "with unencrypted files and password-protected items" }
+    return backup.isEncrypted ? "with a password" : "without a password"
   }
 
   /// The maximum number of Unicode scalars in a line about the device.
@@ -284,9 +284,9 @@ extension InspectionPage {
     case (0, _):
       return "This keychain can be restored only to \(sourceName): all items that can be decrypted are this-device-only"
     case (_, 0): return "With the password, this keychain can move to any device"
-    case (_, let bound):
+    case (_, let sameDeviceCount):
       return
-        "With the password, this keychain can move to any device; \(HumanReadable.grouped(bound)) of \(total) items "
+        "With the password, this keychain can move to any device; \(HumanReadable.grouped(sameDeviceCount)) of \(total) items "
         + "can be restored only to \(sourceName)"
     }
   }
@@ -315,9 +315,8 @@ extension Keybag.ClassKey {
   /// The keys that the key is wrapped with, such as "password and device".
   package var wrapping: String {
     guard let wrap else { return "?" }
-    let names = [wrap.contains(.password) ? "password" : nil, wrap.contains(.device) ? "device" : nil]
-    let known = names.compactMap(\.self)
-    return known.isEmpty ? "nothing" : known.joined(separator: " and ")
+    let keys = [wrap.contains(.password) ? "password" : nil, wrap.contains(.device) ? "device" : nil].compactMap(\.self)
+    return keys.isEmpty ? "nothing" : keys.joined(separator: " and ")
   }
 
   package var algorithm: String { keyType == .curve25519 ? "Curve25519" : "AES" }

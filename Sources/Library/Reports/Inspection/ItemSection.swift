@@ -79,8 +79,7 @@ struct ItemSection {
   private var table: PageTable {
     PageTable(
       title: counts.total == 1 ? "The item" : "All \(HumanReadable.grouped(counts.total)) items",
-      resultTitle: "Can be "
-        + "restored to",
+      resultTitle: "Can be restored to",
       rows: (backup.items ?? []).map(row),
       filters: [
         (.moves, "any device"), (.stays, "\(HTMLWriter.shortened(page.sourceName, to: 24)) only"), (.lost, "damaged"),
@@ -100,5 +99,39 @@ struct ItemSection {
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
       app: app.kind == .unknown ? "" : app.displayName, protection: item.protection, result: result,
       detail: item.reason?.rawValue)
+  }
+}
+
+/// The section about items that cannot be decrypted, counted by reason, kind and class; nothing if there are none.
+struct EncryptedItemsSection {
+  private let groups: [UndecryptedItems.Group]
+
+  init(_ groups: [UndecryptedItems.Group]) { self.groups = groups }
+
+  func write(to page: inout HTMLWriter) {
+    guard !groups.isEmpty else { return }
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2", "Encrypted items")
+      page.element("table", ["class": "plain"]) { page in
+        page.element("thead") { page in
+          page.element("tr") { page in
+            for title in ["Why", "Kind", "Protection", "Items"] { page.element("th", ["scope": "col"], title) }
+          }
+        }
+        page.element("tbody") { page in
+          for group in groups {
+            page.element("tr") { page in
+              page.element("th", ["scope": "row"], group.reason.rawValue)
+              for text in [
+                ItemText.kind(group.kind), ItemText.protection(group.protection), HumanReadable.grouped(group.count),
+              ] {
+                page.element("td", text)
+              }
+            }
+          }
+        }
+      }
+    }
   }
 }

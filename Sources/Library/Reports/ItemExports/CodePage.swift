@@ -126,12 +126,12 @@ struct CodePage {
   /// Returns the one-time passwords of each QR code: up to ten, or fewer if their names are long.
   func batches() -> [ArraySlice<PendingPassword>] {
     var batches: [ArraySlice<PendingPassword>] = []
-    var rest = pending[...]
-    while !rest.isEmpty {
-      var batch = rest.prefix(MigrationMessage.maximumBatchSize)
+    var remaining = pending[...]
+    while !remaining.isEmpty {
+      var batch = remaining.prefix(MigrationMessage.maximumBatchSize)
       while batch.count > 1, !MigrationMessage.fitsInCode(batch.map(\.message)) { batch = batch.dropLast() }
       batches.append(batch)
-      rest = rest.dropFirst(batch.count)
+      remaining = remaining.dropFirst(batch.count)
     }
     return batches
   }
@@ -198,9 +198,9 @@ struct MigrationMessage: Sendable {
   init?(_ parameters: OneTimePassword.Parameters) {
     guard let digits: UInt64 = [6: 1, 8: 2][parameters.digitCount] else { return nil }
     var fields = SensitiveBuffer()
-    Self.append(1, Base32.bytes(of: parameters.secret), to: &fields)
-    Self.append(2, SensitiveBytes(copying: Array(parameters.account.utf8)), to: &fields)
-    Self.append(3, SensitiveBytes(copying: Array(parameters.issuer.utf8)), to: &fields)
+    Self.append(field: 1, Base32.bytes(of: parameters.secret), to: &fields)
+    Self.append(field: 2, SensitiveBytes(copying: Array(parameters.account.utf8)), to: &fields)
+    Self.append(field: 3, SensitiveBytes(copying: Array(parameters.issuer.utf8)), to: &fields)
     let algorithm: UInt64 =
       switch parameters.algorithm {
       case .sha1: 1
@@ -208,20 +208,20 @@ struct MigrationMessage: Sendable {
       case .sha512: 3
       case .md5: 4
       }
-    Self.append(4, algorithm, to: &fields)
-    Self.append(5, digits, to: &fields)
+    Self.append(field: 4, algorithm, to: &fields)
+    Self.append(field: 5, digits, to: &fields)
     switch parameters.factor {
     case .time(let period):
       guard period == 30 else { return nil }
-      Self.append(6, 2, to: &fields)
+      Self.append(field: 6, 2, to: &fields)
     case .counter(let counter):
-      Self.append(6, 1, to: &fields)
-      Self.append(7, counter, to: &fields)
+      Self.append(field: 6, 1, to: &fields)
+      Self.append(field: 7, counter, to: &fields)
     }
     bytes = fields.bytes()
   }
 
-  /// Whether the address of these one-time passwords fits in a QR code, at any position.
+  /// Returns whether the address of these one-time passwords fits in a QR code, at any position.
   static func fitsInCode(_ passwords: [MigrationMessage]) -> Bool {
     address(of: passwords, index: 1 << 20, of: 1 << 20).count <= QRCode.capacity
   }
@@ -234,10 +234,10 @@ struct MigrationMessage: Sendable {
   ///   - count: The total number of addresses.
   static func address(of passwords: [MigrationMessage], index: Int, of count: Int) -> SensitiveBytes {
     var message = SensitiveBuffer()
-    for password in passwords { append(1, password.bytes, to: &message) }
-    append(2, 1, to: &message)
-    append(3, UInt64(count), to: &message)
-    append(4, UInt64(index), to: &message)
+    for password in passwords { append(field: 1, password.bytes, to: &message) }
+    append(field: 2, 1, to: &message)
+    append(field: 3, UInt64(count), to: &message)
+    append(field: 4, UInt64(index), to: &message)
     var address = SensitiveBuffer()
     address.append("otpauth-migration://offline?data=")
     var digits = SensitiveBuffer()
@@ -255,23 +255,23 @@ struct MigrationMessage: Sendable {
     return address.bytes()
   }
 
-  private static func append(_ field: UInt8, _ value: UInt64, to message: inout SensitiveBuffer) {
+  private static func append(field: UInt8, _ value: UInt64, to message: inout SensitiveBuffer) {
     message.append(field << 3)
     append(varint: value, to: &message)
   }
 
-  private static func append(_ field: UInt8, _ bytes: SensitiveBytes, to message: inout SensitiveBuffer) {
+  private static func append(field: UInt8, _ bytes: SensitiveBytes, to message: inout SensitiveBuffer) {
     message.append(field << 3 | 2)
     append(varint: UInt64(bytes.count), to: &message)
     bytes.withBytes { message.append($0) }
   }
 
   private static func append(varint value: UInt64, to message: inout SensitiveBuffer) {
-    var rest = value
-    while rest >= 0x80 {
-      message.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-      rest >>= 7
+    var remaining = value
+    while remaining >= 0x80 {
+      message.append(UInt8(truncatingIfNeeded: remaining) | 0x80)
+      remaining >>= 7
     }
-    message.append(UInt8(rest))
+    message.append(UInt8(remaining))
   }
 }

@@ -18,7 +18,7 @@ public struct ExportFormat: Sendable {
   public let secretNoun: String
   /// Whether an export without secrets would be useless.
   public let needsSecrets: Bool
-  /// Whether the format contains every item of its kinds, or only some of them, such as Wi-Fi networks.
+  /// Whether the format contains every item of its kinds. `false` if it contains only some, such as Wi-Fi networks.
   public let containsWholeKinds: Bool
   /// Whether the format has entries for one-time passwords, including those in files of authenticator apps.
   public let containsOneTimePasswords: Bool

@@ -1,32 +1,32 @@
 public import KeyhaulKit
 
-/// Writes an export item by item, without keeping the items or the whole text in memory.
+/// Writes an export item by item, without keeping the items or the complete text in memory.
 public struct ItemExportWriter: ~Copyable {
   /// The number of bytes that are collected before they are written.
   private static let portionByteCount = 32_768
 
   private let format: ExportFormat
   /// The time of the export.
-  let made: KeychainDate
+  let date: KeychainDate
   /// The counts of the items so far.
   public internal(set) var counts = ItemExportCounts()
   /// The text that is not written yet.
   var text = SensitiveBuffer()
-  /// The state of `credentialExchange`.
+  /// The state of the format `credentialExchange`.
   var exchange: CredentialExchange?
-  /// The state of `codes` and `migration`.
+  /// The state of the formats `codes` and `migration`.
   var page: CodePage?
   /// The digests of the one-time passwords so far, to find duplicates.
-  private var codes: Set<[UInt8]> = []
+  private var passwordDigests: Set<[UInt8]> = []
 
   /// Creates a writer. The start of the text is written together with the first items.
   ///
   /// - Parameters:
   ///   - format: The format; not `.document`.
-  ///   - made: The time of the export, for formats that state it.
-  public init(_ format: ExportFormat, made: KeychainDate) {
+  ///   - date: The time of the export, for formats that state it.
+  public init(_ format: ExportFormat, date: KeychainDate) {
     self.format = format
-    self.made = made
+    self.date = date
     format.begin(&self)
   }
 
@@ -74,7 +74,7 @@ public struct ItemExportWriter: ~Copyable {
   /// Records a one-time password, and returns whether it is not a duplicate of an earlier one.
   private mutating func isNew(_ password: OneTimePassword) -> Bool {
     guard let digest = password.digest else { return true }
-    return codes.insert(digest).inserted
+    return passwordDigests.insert(digest).inserted
   }
 
   private mutating func flush<Failure: Error>(
@@ -85,7 +85,7 @@ public struct ItemExportWriter: ~Copyable {
     text.removeAll()
   }
 
-  /// Ends the export, and writes the rest of the text.
+  /// Ends the export, and writes the remaining text.
   ///
   /// - Parameter output: Writes the text, as in `append(_:to:)`.
   /// - Returns: The counts of exported and omitted items.

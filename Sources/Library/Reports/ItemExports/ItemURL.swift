@@ -26,11 +26,11 @@ enum ItemURL {
     return text + (path.hasPrefix("/") ? "" : "/") + percentEncoded(path)
   }
 
-  /// Whether a text begins with a URL scheme, such as `https://` (RFC 3986, 3.1).
+  /// Returns whether a text begins with a URL scheme, such as `https://` (RFC 3986, 3.1).
   private static func hasScheme(_ text: String) -> Bool { text.contains(/^[A-Za-z][A-Za-z0-9+.\-]*:\/\//) }
 
-  /// Whether a text is an IPv6 address: eight groups of hexadecimal digits, or fewer with one `::`. The last two groups may
-  /// be an IPv4 address, and a zone may follow (RFC 4291, 2.2; RFC 4007, 11).
+  /// Returns whether a text is an IPv6 address: eight groups of hexadecimal digits, or fewer with one `::`. The last two
+  /// groups may be an IPv4 address, and a zone may follow (RFC 4291, 2.2; RFC 4007, 11).
   private static func isIPv6(_ text: String) -> Bool {
     let address = text.prefix { $0 != "%" }
     let halves = address.split(separator: "::", omittingEmptySubsequences: false)
@@ -47,11 +47,11 @@ enum ItemURL {
   /// Returns a path with percent encoding for characters that a URL may not contain (RFC 3986, 3.3 and 3.4). Existing
   /// percent encoding stays.
   private static func percentEncoded(_ path: String) -> String {
-    let plain = Set("-._~!$&'()*+,;=:@/?%#".utf8)
+    let allowed = Set("-._~!$&'()*+,;=:@/?%#".utf8)
     return path.utf8.reduce(into: "") { text, byte in
       switch byte {
       case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: text.unicodeScalars.append(Unicode.Scalar(byte))
-      case _ where plain.contains(byte): text.unicodeScalars.append(Unicode.Scalar(byte))
+      case _ where allowed.contains(byte): text.unicodeScalars.append(Unicode.Scalar(byte))
       default:
         text += (byte < 0x10 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
       }

@@ -2,7 +2,7 @@ import KeyhaulKit
 
 /// An account of an authenticator app, as an item stores it: an `otpauth` address with its secret.
 ///
-/// There are three formats. Many apps store the whole address in the item's secret. Authenticator, and the published
+/// There are three formats. Many apps store the complete address in the item's secret. Authenticator, and the published
 /// version of Google Authenticator, store the address in the item's generic attribute, and only the bytes of the secret in
 /// its secret. Tofu stores the parts of the address in a keyed archive. Sources: Google Authenticator, "Key Uri Format"
 /// (https://github.com/google/google-authenticator/wiki/Key-Uri-Format); mattrubin/OneTimePassword, `Keychain.swift`;
@@ -70,12 +70,12 @@ struct OneTimePassword: Sendable {
       self = archived
       return
     }
-    let found: OneTimePassword? = Array(item.text(of: .generic).utf8).withUnsafeBytes { bytes in
+    let password: OneTimePassword? = Array(item.text(of: .generic).utf8).withUnsafeBytes { bytes in
       guard OTPAuthURIReader.isAddress(bytes), !OTPAuthURIReader.containsSecret(bytes) else { return nil }
       return Self(bytes, rawSecret: secret)
     }
-    guard let found else { return nil }
-    self = found
+    guard let password else { return nil }
+    self = password
   }
 
   /// Reads Tofu's format: a byte for the version (1 or 2), and a keyed archive.
@@ -123,11 +123,11 @@ extension OneTimePassword {
     case .failure: address.withBytes { text.append($0) }
     case .success(let parameters):
       parameters.secret.withBytes { text.append($0) }
-      let rest = [
+      let otherParts = [
         parameters.issuer, parameters.account, parameters.algorithm.rawValue, "\(parameters.digitCount)",
         "\(parameters.factor)",
       ]
-      for part in rest { text.append("\0" + part) }
+      for part in otherParts { text.append("\0" + part) }
     }
     return text.withBytes { bytes in try? Digest.sha256(bytes) }
   }
@@ -143,13 +143,13 @@ private struct OTPAuthURIReader: ~Copyable {
 
   init() {}
 
-  /// Whether bytes are an address: UTF-8, on one line.
+  /// Returns whether bytes are an address: UTF-8, on one line.
   static func isAddress(_ bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.count > scheme.count && bytes.starts(with: scheme) && !bytes.contains { $0 < 0x20 || $0 == 0x7F }
       && UTF8Text.isValid(bytes)
   }
 
-  /// Whether an address has a parameter named `secret`.
+  /// Returns whether an address has a parameter named `secret`.
   static func containsSecret(_ bytes: UnsafeRawBufferPointer) -> Bool {
     queryParts(of: bytes).contains { part in name(of: part, in: bytes)?.name == "secret" }
   }
@@ -169,31 +169,31 @@ private struct OTPAuthURIReader: ~Copyable {
   mutating func read(_ bytes: UnsafeRawBufferPointer) -> OneTimePassword.Problem? {
     let query = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
     append(bytes[..<query])
-    let head = bytes[Self.scheme.count..<query]
-    let slash = head.firstIndex(of: UInt8(ascii: "/")) ?? head.endIndex
+    let path = bytes[Self.scheme.count..<query]
+    let slash = path.firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
     var problem: OneTimePassword.Problem?
-    switch String(decoding: head[..<slash], as: UTF8.self).lowercased() {
+    switch String(decoding: path[..<slash], as: UTF8.self).lowercased() {
     case "totp": break
     case "hotp": parameters.factor = .counter(0)
     default: problem = .unknownType
     }
-    readLabel(head[slash...].dropFirst())
+    readLabel(path[slash...].dropFirst())
 
-    var seen: Set<String> = []
+    var names: Set<String> = []
     for (index, part) in Self.queryParts(of: bytes).enumerated() {
       text.append(index == 0 ? "?" : "&")
       guard let (name, value) = Self.name(of: part, in: bytes) else {
         append(bytes[part])
         continue
       }
-      if !seen.insert(name).inserted { problem = problem ?? .repeatedParameter }
+      if !names.insert(name).inserted { problem = problem ?? .repeatedParameter }
       if name == "secret", let digits = Base32.digits(in: bytes[value]), !digits.isEmpty {
         append(bytes[part.lowerBound..<value.lowerBound])
         digits.withBytes { text.append($0) }
         parameters.secret = digits
       } else {
         append(bytes[part])
-        problem = problem ?? read(name, bytes[value])
+        problem = problem ?? readParameter(name, bytes[value])
       }
     }
     if hasRawSecret {
@@ -214,7 +214,9 @@ private struct OTPAuthURIReader: ~Copyable {
     }
   }
 
-  private mutating func read(_ name: String, _ bytes: Slice<UnsafeRawBufferPointer>) -> OneTimePassword.Problem? {
+  private mutating func readParameter(_ name: String, _ bytes: Slice<UnsafeRawBufferPointer>) -> OneTimePassword
+    .Problem?
+  {
     // A secret must not be copied to a string, which is not overwritten.
     guard name != "secret" else { return bytes.isEmpty ? .noSecret : .notBase32 }
     let value = Percent.decoded(bytes)
@@ -222,9 +224,9 @@ private struct OTPAuthURIReader: ~Copyable {
     case "issuer":
       if !value.isEmpty { parameters.issuer = value.trimmingSpaces() }
     case "algorithm":
-      let word = value.uppercased().filter { $0 != "-" }
-      let base = word.hasPrefix("HMAC") ? String(word.dropFirst(4)) : word
-      guard let algorithm = OneTimePassword.Algorithm(rawValue: base) else { return .unknownAlgorithm }
+      let name = value.uppercased().filter { $0 != "-" }
+      let digestName = name.hasPrefix("HMAC") ? String(name.dropFirst(4)) : name
+      guard let algorithm = OneTimePassword.Algorithm(rawValue: digestName) else { return .unknownAlgorithm }
       parameters.algorithm = algorithm
     case "digits":
       guard let count = UInt8(value), (1...10).contains(count) else { return .digitCount }
@@ -308,7 +310,7 @@ enum Base32 {
     return digits.bytes()
   }
 
-  /// Returns the bytes of Base32 digits. Like authenticator apps, it ignores the bits after the last whole byte.
+  /// Returns the bytes of Base32 digits. Like authenticator apps, it ignores the bits after the last complete byte.
   static func bytes(of digits: SensitiveBytes) -> SensitiveBytes {
     var bytes = SensitiveBuffer()
     var (bits, count) = (UInt32(0), 0)

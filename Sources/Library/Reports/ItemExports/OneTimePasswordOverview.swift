@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The numbers of one-time passwords in a backup, by app, and of those that a restore moves to a new phone.
+/// The numbers of one-time passwords in a backup by app, in total and of those that a restore moves to a new phone.
 package struct OneTimePasswordOverview: Sendable {
   /// An app, and the number of its one-time passwords.
   package struct App: Sendable, Hashable {
@@ -77,13 +77,13 @@ extension OneTimePasswordOverview {
       names: names)
   }
 
-  /// Returns whether all codes of an installed app that are known can be saved, so that no other step is needed for them.
+  /// Returns whether all known codes of an installed app can be saved, so that they need no other step.
   func coversAllCodes(of app: InstalledApp) -> Bool {
     !lacksCodes(of: app)
       && (identifiers.contains(app.identifier) || names.contains(app.name) || names.contains(app.identifier))
   }
 
-  /// Returns whether codes of an app are missing, which has an entry of its own.
+  /// Returns whether codes of an app are missing, so that the app has an entry of its own.
   func lacksCodes(of app: InstalledApp) -> Bool { missing.contains { $0.app.identifier == app.identifier } }
 
   /// Returns a checklist entry with the number of one-time passwords: "Save 5 one-time passwords of Tofu (3) and
@@ -97,8 +97,8 @@ extension OneTimePasswordOverview {
       let name = UntrustedText.shortened(app.name, columns: 40)
       return apps.count == 1 ? name : "\(name) (\(HumanReadable.grouped(app.count)))"
     }
-    let rest = apps.count - shown.count
-    let names = HumanReadable.list(rest > 0 ? shown + ["\(HumanReadable.grouped(rest)) more apps"] : shown)
+    let moreCount = apps.count - shown.count
+    let names = HumanReadable.list(moreCount > 0 ? shown + ["\(HumanReadable.grouped(moreCount)) more apps"] : shown)
     let moving =
       switch movingCount {
       case count: count == 1 ? "it also moves" : "all also move"

@@ -57,11 +57,11 @@ enum PasswordEntry {
     return account.isEmpty ? item.text(of: .account) : account
   }
 
-  /// Whether a text is a telephone number, such as "+49 170 1234567". A spreadsheet evaluates it to a number, which does no
-  /// harm.
+  /// Returns whether a text is a telephone number, such as "+49 170 1234567". A spreadsheet evaluates it to a number,
+  /// which does no harm.
   static func isTelephoneNumber(_ text: String) -> Bool {
-    let rest = text.utf8.dropFirst()
-    return text.utf8.first == UInt8(ascii: "+") && !rest.isEmpty
-      && rest.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x20 }
+    let digits = text.utf8.dropFirst()
+    return text.utf8.first == UInt8(ascii: "+") && !digits.isEmpty
+      && digits.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x20 }
   }
 }

@@ -20,7 +20,7 @@ struct QRCode {
   init(_ bytes: SensitiveBytes) throws(QRCodeError) {
     let maximumWidth = Int(KEYHAUL_QR_LARGEST_WIDTH)
     var result = keyhaul_qr_too_long
-    let all = SensitiveBytes(count: maximumWidth * maximumWidth) { modules in
+    let modules = SensitiveBytes(count: maximumWidth * maximumWidth) { modules in
       guard let count = Int32(exactly: bytes.count), let start = modules.bindMemory(to: UInt8.self).baseAddress else {
         return
       }
@@ -36,7 +36,7 @@ struct QRCode {
     default: throw .tooLong
     }
     width = result
-    modules = all
+    self.modules = modules
   }
 
   /// Appends the code as an SVG image with a quiet zone of four modules. Adjacent dark modules of a row are one rectangle.

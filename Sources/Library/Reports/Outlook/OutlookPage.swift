@@ -31,13 +31,13 @@ public struct OutlookPage: HTMLPage {
         if !summary.restoreOutlook.planForNewDevice.decisions.isEmpty { SankeyTabs(summary).write(to: &page) }
         FindingSection(summary.findings).write(to: &page)
         summary.checklist(showsAll: true).write(to: &page)
-        losses(&page)
+        writeLosses(to: &page)
         page.newLine()
         page.element("section") { page in
           page.element("h2", "A new device, or the same one")
           if let hypothesis = summary.hypothesis { page.element("p", hypothesis) }
           RestoreTable(summary).write(to: &page)
-          basis(&page)
+          writeBasis(to: &page)
         }
         PageTable(self).write(to: &page)
       },
@@ -63,7 +63,7 @@ public struct OutlookPage: HTMLPage {
         let password = summary.source.encrypted ? "with a password" : "without a password"
         page.text(", \(summary.protection ?? password). ")
         if let condition = summary.condition { page.escapedText("\(condition) ") }
-        if let remainder = summary.remainder { page.text("\(remainder) ") }
+        if let sentence = summary.itemsSentence { page.text("\(sentence) ") }
         page.text("Nothing has been changed.")
       }
     }
@@ -92,7 +92,7 @@ public struct OutlookPage: HTMLPage {
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }
 
-  private func basis(_ page: inout HTMLWriter) {
+  private func writeBasis(to page: inout HTMLWriter) {
     page.element("p", ["class": "more"], "\(summary.details) \(summary.basis)")
     page.element(
       "p", ["class": "more"], "Both devices are assumed to be empty, unlocked and protected by a passcode.")
@@ -101,7 +101,7 @@ public struct OutlookPage: HTMLPage {
     }
   }
 
-  private func losses(_ page: inout HTMLWriter) {
+  private func writeLosses(to page: inout HTMLWriter) {
     let groups = summary.losses + summary.warningGroups
     guard !groups.isEmpty else { return }
     page.newLine()
@@ -111,7 +111,7 @@ public struct OutlookPage: HTMLPage {
         if let reason = group.reason {
           ReasonCard(
             reason: reason, style: group.style, items: group.items.map { .init($0.index, $0.identity) },
-            place: group.title
+            outcome: group.title
           ).write(to: &page)
         } else {
           writeGroup(group, to: &page)
@@ -185,12 +185,13 @@ extension PageTable.Row {
       case .sameDevice: (.stays, "<", "\(sourceDevice) only" + (item.isExpected ? ", by its class" : ""))
       case .neither: (.stays, "x", "neither")
       }
-    let since = item.outlook == .neither && item.reason == nil ? "it is not in this backup" : nil
+    let absence = item.outlook == .neither && item.reason == nil ? "it is not in this backup" : nil
     self.init(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
       app: summary.isRedacted || app.kind == .unknown ? "" : app.displayName, protection: item.protection,
       result: result,
-      detail: (item.warning ?? item.warningOnReturn)?.explanation.headline ?? item.reason?.explanation.headline ?? since
+      detail: (item.warning ?? item.warningOnReturn)?.explanation.headline ?? item.reason?.explanation.headline
+        ?? absence
     )
   }
 }
@@ -222,7 +223,8 @@ extension RestoreTable {
 }
 
 extension RestoreTable.Cell {
-  /// Creates the cell of one restore's counts. If the items that never enter a backup are unknown, the cell states this.
+  /// Creates the cell of one restore's counts. If the number of items that never enter a backup is unknown, the cell
+  /// states this.
   fileprivate init(_ counts: RestoreOutlook.Counts) {
     self.init(
       count: counts.returningCount, unit: "of \(HumanReadable.count(counts.total, "item"))",

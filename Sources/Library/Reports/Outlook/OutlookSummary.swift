@@ -51,13 +51,13 @@ public struct OutlookSummary: Sendable {
       productType.map { $0.hasPrefix("iPad") ? "iPad" : $0.hasPrefix("iPod") ? "iPod touch" : "iPhone" } ?? "iPhone"
     placeholders = CommandPlaceholders(source, isRedacted: isRedacted, source: sourceArgument, target: nil)
     isStream = sourceArgument == nil
-    var shown = source
+    var reportedSource = source
     if isRedacted {
-      shown.name = source.kind.rawValue
-      shown.device = nil
-      shown.deviceName = nil
+      reportedSource.name = source.kind.rawValue
+      reportedSource.device = nil
+      reportedSource.deviceName = nil
     }
-    self.source = shown
+    self.source = reportedSource
   }
 
   var sourceIsBackup: Bool { restoreOutlook.sourceIsBackup }
@@ -98,21 +98,21 @@ extension OutlookSummary {
   /// arrive on both devices is in one group.
   var losses: [Group] {
     let items = restoreOutlook.items.filter { $0.outlook != .both }
-    func group(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isOnDeviceAlone: Bool = false) -> Group? {
+    func group(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isOnlyOnDevice: Bool = false) -> Group? {
       let members = items.filter {
-        $0.outlook == itemOutlook && $0.reason == reason && ($0.index == nil) == isOnDeviceAlone
+        $0.outlook == itemOutlook && $0.reason == reason && ($0.index == nil) == isOnlyOnDevice
       }
       guard !members.isEmpty else { return nil }
       let style: Tiles.Style = reason.isDamage ? .lost : .stays
       return Group(
-        title: title(itemOutlook, reason, isOnDeviceAlone: isOnDeviceAlone), reason: reason, style: style,
+        title: title(itemOutlook, reason, isOnlyOnDevice: isOnlyOnDevice), reason: reason, style: style,
         symbol: reason.isDamage ? "!" : itemOutlook == .neither ? "x" : "<", items: members)
     }
     let rules = Reason.allCases.filter { !$0.isDamage }
     let damage = Reason.allCases.filter(\.isDamage)
-    return rules.compactMap { group(.neither, $0, isOnDeviceAlone: true) } + [addedLater(items)].compactMap(\.self)
+    return rules.compactMap { group(.neither, $0, isOnlyOnDevice: true) } + [addedLater(items)].compactMap(\.self)
       + rules.compactMap { group(.neither, $0) } + rules.compactMap { group(.sameDevice, $0) }
-      + damage.flatMap { [group(.neither, $0), group(.sameDevice, $0), group(.neither, $0, isOnDeviceAlone: true)] }
+      + damage.flatMap { [group(.neither, $0), group(.sameDevice, $0), group(.neither, $0, isOnlyOnDevice: true)] }
       .compactMap(\.self)
   }
 
@@ -150,15 +150,14 @@ extension OutlookSummary {
       advice: "Make a new backup.")
   }
 
-  private func title(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isOnDeviceAlone: Bool) -> String {
-    if reason.isDamage { return isOnDeviceAlone ? "Cannot be read on \(phone)" : "Cannot be read" }
+  private func title(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isOnlyOnDevice: Bool) -> String {
+    if reason.isDamage { return isOnlyOnDevice ? "Cannot be read on \(phone)" : "Cannot be read" }
     switch itemOutlook {
     case .neither where !BackupBlindSpots.reasons.contains(reason): return "Lost either way"
     case .neither:
       return reason == .systemBound
         ? "Not restored, and not needed: never in a backup"
-        : "Lost either "
-          + "way: never in a backup"
+        : "Lost either way: never in a backup"
     case .sameDevice: return "Lost on \(newPhone); kept if restored to \(phone)"
     case .both: return "Kept either way"
     }
@@ -168,30 +167,31 @@ extension OutlookSummary {
   ///
   /// - Parameter showsAll: Whether every app has its own entry.
   func checklist(showsAll: Bool) -> Checklist {
-    let best = RestoreScenario(hasPassword: true, onSameDevice: false)
-    let without = RestoreScenario(hasPassword: restoreOutlook.hasPassword, onSameDevice: false)
-    let gained = restoreOutlook.comparison[best].arrives - restoreOutlook.comparison[without].arrives
+    let withPassword = RestoreScenario(hasPassword: true, onSameDevice: false)
+    let current = RestoreScenario(hasPassword: restoreOutlook.hasPassword, onSameDevice: false)
+    let comparison = restoreOutlook.comparison
+    let gainedByPassword = comparison[withPassword].arrives - comparison[current].arrives
     let newBackup = isVirtual ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil
     let backup: WipeChecklist.BackupState
     if sourceIsBackup, !backupCondition.isUsable {
       backup = .unusable(
         backupCondition, hasPassword: restoreOutlook.hasPassword, argument: placeholders.source, command: newBackup)
-    } else if !sourceIsBackup || (!restoreOutlook.hasPassword && gained > 0) {
+    } else if !sourceIsBackup || (!restoreOutlook.hasPassword && gainedByPassword > 0) {
       backup = .missing(command: newBackup)
     } else if sourceDeviceItems?.addedSince.isEmpty == false, let newBackup {
       backup = .outdated(command: newBackup)
     } else {
       backup = .good(argument: placeholders.source)
     }
-    let known = restoreOutlook.comparison.items.compactMap { item in
-      item[best].reason.map { WipeChecklist.Loss(index: item.index, identity: item.identity, reason: $0) }
+    let backupLosses = comparison.items.compactMap { item in
+      item[withPassword].reason.map { WipeChecklist.Loss(index: item.index, identity: item.identity, reason: $0) }
     }
-    let alone = WipeChecklist.losses(of: sourceDeviceItems, after: restoreOutlook.comparison.items.count)
+    let deviceLosses = WipeChecklist.losses(of: sourceDeviceItems, after: comparison.items.count)
     return WipeChecklist(
       phone: phone, target: "the new \(model)", isSameDevice: nil, backup: backup,
-      gainedByPassword: sourceIsBackup && !restoreOutlook.hasPassword ? max(0, gained) : 0,
+      gainedByPassword: sourceIsBackup && !restoreOutlook.hasPassword ? max(0, gainedByPassword) : 0,
       sourceIsBackup: sourceIsBackup,
-      losses: known + alone, apps: apps, showsAll: showsAll, codes: codeEntries(showsAll: showsAll),
+      losses: backupLosses + deviceLosses, apps: apps, showsAll: showsAll, codes: codeEntries(showsAll: showsAll),
       appsWithCodeEntry: appsWithCodeEntry(showsAll: showsAll)
     ).checklist
   }
@@ -210,9 +210,9 @@ extension OutlookSummary {
     }
     // The entry about installed authenticators already covers these apps.
     let listed = apps.installed.filter { $0.kind == .authenticator }.map(\.identifier)
-    let rest = codes.missing.filter { !listed.contains($0.app.identifier) }
-    if !rest.isEmpty {
-      entries.append(.init(name: HumanReadable.list(rest.map(\.app.name)), text: "Export the codes in the app."))
+    let unlisted = codes.missing.filter { !listed.contains($0.app.identifier) }
+    if !unlisted.isEmpty {
+      entries.append(.init(name: HumanReadable.list(unlisted.map(\.app.name)), text: "Export the codes in the app."))
     }
     return entries
   }
@@ -244,13 +244,13 @@ extension OutlookSummary {
     guard total > 0 else {
       return sourceIsBackup ? "The backup has no keychain items." : "There are no keychain items."
     }
-    let all = HumanReadable.grouped(total)
+    let totalText = HumanReadable.grouped(total)
     let staying = counts.lost - unreadable
     func shortenedVerdict(_ start: String, _ names: (String) -> String) -> String {
       let candidates = phoneName.map { [$0, "the old \(model)"] } ?? []
       return candidates.map { start + names($0) }.first(where: BackupCondition.isShort) ?? start + names("")
     }
-    func rest(_ name: String) -> String {
+    func stayingClause(_ name: String) -> String {
       let verb = staying == 1 ? "stays" : "stay"
       return name.isEmpty
         ? "\(HumanReadable.grouped(staying)) \(verb) behind" : "\(HumanReadable.grouped(staying)) \(verb) with \(name)"
@@ -258,17 +258,18 @@ extension OutlookSummary {
     switch (moving, staying, unreadable) {
     case (total, _, _):
       return total == 1
-        ? "The only keychain item reaches \(newPhone)." : "All \(all) keychain items reach \(newPhone)."
+        ? "The only keychain item reaches \(newPhone)." : "All \(totalText) keychain items reach \(newPhone)."
     case (0, _, 0) where isBlockedByMissingPassword:
-      let subject = total == 1 ? "The only keychain item does not reach" : "None of the \(all) keychain items reaches"
+      let subject =
+        total == 1 ? "The only keychain item does not reach" : "None of the \(totalText) keychain items reaches"
       return "\(subject) \(newPhone)\(sourceIsBackup ? ": the backup has no password." : " without a backup password.")"
     default:
       let start =
         "\(HumanReadable.grouped(moving)) of \(HumanReadable.count(total, "keychain item")) "
         + "\(moving == 1 ? "reaches" : "reach") \(newPhone); "
-      guard unreadable > 0 else { return shortenedVerdict(start) { rest($0) + "." } }
-      let lost = "\(HumanReadable.grouped(unreadable)) unreadable."
-      return staying == 0 ? start + lost : start + rest("") + ", " + lost
+      guard unreadable > 0 else { return shortenedVerdict(start) { stayingClause($0) + "." } }
+      let unreadableClause = "\(HumanReadable.grouped(unreadable)) unreadable."
+      return staying == 0 ? start + unreadableClause : start + stayingClause("") + ", " + unreadableClause
     }
   }
 
@@ -293,15 +294,15 @@ extension OutlookSummary {
     let device = isRedacted ? "the source device" : source.deviceName
     let by = device.map { " by \(HTMLWriter.shortened($0))" } ?? ""
     let password = protection ?? (source.encrypted ? "with a password" : "without a password")
-    let sentences = ["The backup was made\(date)\(by), \(password).", condition, remainder, counted]
+    let sentences = ["The backup was made\(date)\(by), \(password).", condition, itemsSentence, deviceItemsSentence]
     return sentences.compactMap(\.self).joined(separator: " ")
   }
 
   /// A sentence about the items of a backup that cannot be restored as it is; `nil` if it can be.
-  var remainder: String? {
+  var itemsSentence: String? {
     let new = counts(onSameDevice: false)
-    return backupCondition.remainder(
-      restoreOutlook.comparison.items.count, moving: new.returningCount, to: newPhone,
+    return backupCondition.itemsSentence(
+      count: restoreOutlook.comparison.items.count, moving: new.returningCount, to: newPhone,
       needsPassword: isBlockedByMissingPassword)
   }
 
@@ -309,7 +310,7 @@ extension OutlookSummary {
   var hypothesis: String? { backupCondition.isUsable ? nil : "If this backup could be restored as it is:" }
 
   /// A sentence about counted items that are on the virtual device only; `nil` if there are none.
-  private var counted: String? {
+  private var deviceItemsSentence: String? {
     guard backupCondition.isUsable, let sourceDeviceItems, !sourceDeviceItems.absent.isEmpty else { return nil }
     let count = sourceDeviceItems.absent.count
     return "\(HumanReadable.count(count, "more item")) \(count == 1 ? "is" : "are") only on "
@@ -339,7 +340,7 @@ extension OutlookSummary {
   /// Sentences about the items that are restored and lost on each device.
   var details: String {
     if sourceIsBackup, !backupCondition.isUsable {
-      return [verdict, remainder, sourceDeviceItems == nil ? Self.uncountedSentence : nil].compactMap(\.self)
+      return [verdict, itemsSentence, sourceDeviceItems == nil ? Self.uncountedSentence : nil].compactMap(\.self)
         .joined(separator: " ")
     }
     let new = counts(onSameDevice: false)
@@ -366,8 +367,7 @@ extension OutlookSummary {
 
   /// Returns the subject of sentences: "the 18 items in the backup".
   private func subject(_ counts: RestoreOutlook.Counts) -> String {
-    let one = counts.total == 1
-    let items = one ? "the only item" : "the \(HumanReadable.grouped(counts.total)) items"
+    let items = counts.total == 1 ? "the only item" : "the \(HumanReadable.grouped(counts.total)) items"
     guard sourceIsBackup else { return "\(items) on \(phone)" }
     guard let sourceDeviceItems, !sourceDeviceItems.absent.isEmpty else { return "\(items) in the backup" }
     return sourceDeviceItems.removedCount == 0
@@ -403,15 +403,15 @@ extension OutlookSummary {
   /// Returns the sentence about the erased device: "After an erase, 18 of them are restored to old-phone and 4 are not."
   private func returnSentence(_ counts: RestoreOutlook.Counts) -> String {
     let (arrives, lost) = (HumanReadable.grouped(counts.arrives), HumanReadable.grouped(counts.lost))
-    let are = counts.arrives == 1 ? "is" : "are"
+    let verb = counts.arrives == 1 ? "is" : "are"
     if counts.expected == 0 {
       switch counts.arrives {
       case 0: return "After an erase, none of them is restored to \(phone)."
       case counts.total:
         return "After an erase, \(counts.total == 1 ? "it is" : "all of them are") restored to \(phone)."
       case _:
-        let rest = counts.lost == 0 ? "" : " and \(lost) \(counts.lost == 1 ? "is" : "are") not"
-        return "After an erase, \(arrives) of them \(are) restored to \(phone)\(rest)."
+        let lossClause = counts.lost == 0 ? "" : " and \(lost) \(counts.lost == 1 ? "is" : "are") not"
+        return "After an erase, \(arrives) of them \(verb) restored to \(phone)\(lossClause)."
       }
     }
     let expected = HumanReadable.grouped(counts.expected)
@@ -419,9 +419,9 @@ extension OutlookSummary {
     let start =
       counts.arrives == 0
       ? "After an erase, \(expected) of them should be restored to \(phone)"
-      : "After an erase, \(arrives) of them \(are) restored to \(phone), and \(expected) more should be"
-    let rest = counts.lost == 0 ? "" : " \(lost) \(counts.lost == 1 ? "is" : "are") not restored."
-    return "\(start), judging by \(classes); this could not be checked.\(rest)"
+      : "After an erase, \(arrives) of them \(verb) restored to \(phone), and \(expected) more should be"
+    let lossSentence = counts.lost == 0 ? "" : " \(lost) \(counts.lost == 1 ? "is" : "are") not restored."
+    return "\(start), judging by \(classes); this could not be checked.\(lossSentence)"
   }
 
   /// Whether items stay behind because the backup has no password.
@@ -437,14 +437,14 @@ extension OutlookSummary {
 
   /// A sentence about a backup with the opposite choice of password, for a device.
   private var otherPasswordSentence: String {
-    func arrives(_ onSameDevice: Bool) -> String {
+    func returningCount(onSameDevice: Bool) -> String {
       let counts = restoreOutlook.counts(
         RestoreScenario(hasPassword: !restoreOutlook.hasPassword, onSameDevice: onSameDevice))
       return counts.returningCount == 0 ? "none" : HumanReadable.grouped(counts.returningCount)
     }
-    let (given, another) = restoreOutlook.hasPassword ? ("with a", "Without") : ("without a", "With")
-    return "This is for a backup \(given) password. \(another) one, \(arrives(false)) move to \(newPhone), and "
-      + "\(arrives(true)) are restored to \(phone)."
+    let (planned, other) = restoreOutlook.hasPassword ? ("with a", "Without") : ("without a", "With")
+    return "This is for a backup \(planned) password. \(other) one, \(returningCount(onSameDevice: false)) move to "
+      + "\(newPhone), and \(returningCount(onSameDevice: true)) are restored to \(phone)."
   }
 
   /// Sentences that state how Keyhaul determined the items that return to the same device.
@@ -452,19 +452,19 @@ extension OutlookSummary {
     guard sourceIsBackup else {
       return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s hardware key and with another device's."
     }
-    let needing = restoreOutlook.items.count { $0.reason == .deviceBound || $0.reason == .backupNotEncrypted }
-    let lost = restoreOutlook.items.count { $0.reason?.isLostInThisCopy == true }
-    guard needing > 0 else {
-      return lost == 0
+    let boundCount = restoreOutlook.items.count { $0.reason == .deviceBound || $0.reason == .backupNotEncrypted }
+    let lostCount = restoreOutlook.items.count { $0.reason?.isLostInThisCopy == true }
+    guard boundCount > 0 else {
+      return lostCount == 0
         ? "Keyhaul decrypted every item. None of them needs a device's hardware key."
-        : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lost)) cannot be read in this copy. None of the "
+        : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lostCount)) cannot be read in this copy. None of the "
           + "others needs a device's hardware key."
     }
     guard restoreOutlook.triedDeviceKey, let hardware else {
       return
         "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
-        + "\(HumanReadable.count(needing, "item")) by class, because the hardware key that decrypts "
-        + "\(needing == 1 ? "it" : "them") is not available."
+        + "\(HumanReadable.count(boundCount, "item")) by class, because the hardware key that decrypts "
+        + "\(boundCount == 1 ? "it" : "them") is not available."
     }
     return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(hardware)."
   }

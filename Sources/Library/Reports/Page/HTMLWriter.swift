@@ -66,10 +66,10 @@ struct HTMLWriter: Sendable {
   ///   - text: The text.
   ///   - keepingEscapes: Whether the text already contains escapes, which stay as they are.
   static func escaped(_ text: String, keepingEscapes: Bool = false) -> String {
-    let shown = UntrustedText.escaped(text, keepingEscapes: keepingEscapes)
-    guard shown.utf8.contains(where: { "<>&\"'".utf8.contains($0) }) else { return shown }
+    let visible = UntrustedText.escaped(text, keepingEscapes: keepingEscapes)
+    guard visible.utf8.contains(where: { "<>&\"'".utf8.contains($0) }) else { return visible }
     var result = ""
-    for scalar in shown.unicodeScalars {
+    for scalar in visible.unicodeScalars {
       switch scalar {
       case "<": result += "&lt;"
       case ">": result += "&gt;"

@@ -105,8 +105,8 @@ enum PageStyle {
 extension PageStyle {
   /// The rules for shared parts of pages: tiles, cards, tables, collapsed lists and steps.
   ///
-  /// Filters and the clipping of cells apply only to screens, and no rule uses `:has()`. With them, the time to print a
-  /// table grew with the square of its rows. In print, all rows are visible, and long words are broken.
+  /// Filters and the clipping of cells apply only to screens, and no rule uses `:has()`: they would make the time to print
+  /// a table grow with the square of its rows. In print, all rows are visible, and long words are broken.
   static let parts = """
     .tiles{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fit,minmax(7.5rem,1fr));margin-top:1.6rem}
     .tiles li{background:var(--card);border:1px solid var(--line);border-radius:.7rem;line-height:1.3;\
@@ -140,10 +140,10 @@ extension PageStyle {
     .items>input{opacity:0;position:absolute}
     .filter label{border:1px solid var(--line);border-radius:1rem;cursor:pointer;font-size:.9rem;padding:.15rem .75rem}
     .filter span{color:var(--soft);font-variant-numeric:tabular-nums}
-    \(chosen(":checked")){background:var(--ink);border-color:var(--ink);color:var(--paper)}
-    \(chosen(":checked", " span")){color:inherit}
-    \(chosen(":focus-visible")){outline:2px solid var(--moves);outline-offset:2px}
-    @media screen{\(hiding){display:none}}
+    \(selectedLabels(":checked")){background:var(--ink);border-color:var(--ink);color:var(--paper)}
+    \(selectedLabels(":checked", " span")){color:inherit}
+    \(selectedLabels(":focus-visible")){outline:2px solid var(--moves);outline-offset:2px}
+    @media screen{\(hiddenRows){display:none}}
     table{border-collapse:collapse;margin-top:1rem;width:100%}
     th{color:var(--soft);font-size:.85rem;font-weight:600}
     th,td{border-bottom:1px solid var(--line);min-width:0;padding:.5rem .75rem .5rem 0;text-align:left;vertical-align:top}
@@ -210,14 +210,14 @@ extension PageStyle {
   /// The CSS classes of rows that the filters select, by outcome and by kind (`PageTable`).
   private static let filters = ["m", "s", "u", "g", "i", "c", "k"]
 
-  /// Returns the selectors of filter labels whose button is in a state.
-  private static func chosen(_ state: String, _ part: String = "") -> String {
+  /// Returns the selectors of filter labels, or of a part of each, whose button is in a state.
+  private static func selectedLabels(_ state: String, _ part: String = "") -> String {
     (["all-outcome", "all-kind"] + filters).map { "#show-\($0)\(state)~.filter [for=show-\($0)]\(part)" }
       .joined(separator: ",")
   }
 
   /// The selectors of rows that the chosen filter hides.
-  private static var hiding: String {
+  private static var hiddenRows: String {
     filters.map { "#show-\($0):checked~.rows tbody tr:not(.\($0))" }.joined(separator: ",")
   }
 }

@@ -4,7 +4,7 @@ package import KeyhaulKit
 package enum BackupCondition: Sendable, Hashable {
   /// Nothing that is known prevents a restore.
   case usable
-  /// Nothing says whether the device finished the backup.
+  /// The backup does not state whether the device finished it.
   case unconfirmed
   /// The backup was changed after the device wrote it, and nothing in it is known to be lost.
   case changed
@@ -22,7 +22,7 @@ package enum BackupCondition: Sendable, Hashable {
     var signs: Set<BackupFinding.Kind?> = Set(
       findings.filter { !$0.isRestorable }.map { BackupFinding.Kind(rawValue: $0.id) })
     for damage in damage {
-      // A missing Status.plist and one without a state say the same.
+      // A missing Status.plist means the same as one without a state.
       switch damage {
       case .statusMissing: signs.insert(.stateMissing)
       case .finding(let finding): signs.insert(finding.kind)
@@ -69,7 +69,7 @@ package enum BackupCondition: Sendable, Hashable {
   ///   - target: The name of the new device.
   ///   - needsPassword: Whether items would move if the backup had a password.
   /// - Returns: `nil` if the backup can be restored.
-  package func remainder(_ count: Int, moving: Int, to target: String, needsPassword: Bool) -> String? {
+  package func itemsSentence(count: Int, moving: Int, to target: String, needsPassword: Bool) -> String? {
     guard !isUsable else { return nil }
     guard count > 0 else { return "No keychain item could be read in it." }
     let others = self == .decryptedCopy ? "" : "; others may be missing"

@@ -4,7 +4,7 @@ import KeyhaulKit
 struct Checklist {
   /// A step of the list.
   struct Entry {
-    /// The name of the app or other subject, from a backup; empty if `words` contains it.
+    /// The name of the app or other subject, from a backup; empty if the text contains it.
     var name = ""
     let text: String
     /// The affected items.
@@ -50,26 +50,26 @@ struct Checklist {
         }
       }
       if let note { page.element("p", ["class": "muted"], note) }
-      var box = 0
+      var boxNumber = 0
       for group in groups {
         page.element("h3", group.title)
         if let note = group.note { page.element("p", ["class": "muted"], note) }
         page.element("ul") { page in
           for entry in group.entries.prefix(Self.maximumEntryCount) {
-            box += 1
-            write(entry, box, to: &page)
+            boxNumber += 1
+            write(entry, boxNumber: boxNumber, to: &page)
           }
         }
         if group.entries.count > Self.maximumEntryCount {
-          let rest = group.entries.count - Self.maximumEntryCount
-          page.element("p", ["class": "more"], "\(HumanReadable.grouped(rest)) more are in the table below.")
+          let omittedCount = group.entries.count - Self.maximumEntryCount
+          page.element("p", ["class": "more"], "\(HumanReadable.grouped(omittedCount)) more are in the table below.")
         }
       }
     }
   }
 
-  private func write(_ entry: Entry, _ box: Int, to page: inout HTMLWriter) {
-    let id = "box-\(box)"
+  private func write(_ entry: Entry, boxNumber: Int, to page: inout HTMLWriter) {
+    let id = "box-\(boxNumber)"
     page.newLine()
     page.element("li") { page in
       page.voidElement("input", ["type": "checkbox", "id": id])
@@ -80,13 +80,13 @@ struct Checklist {
         }
         page.text(entry.text)
         if !entry.items.isEmpty {
-          let rest = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
+          let moreCount = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
           page.element("small") { page in
             for (index, item) in entry.items.prefix(Self.maximumNameCount).enumerated() {
               if index > 0 { page.text(", ") }
               item.write(to: &page)
             }
-            if rest > 0 { page.text(" and \(HumanReadable.grouped(rest)) more") }
+            if moreCount > 0 { page.text(" and \(HumanReadable.grouped(moreCount)) more") }
           }
         }
       }

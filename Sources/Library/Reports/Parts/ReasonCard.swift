@@ -17,12 +17,12 @@ struct ReasonCard {
   let explanation: Explanation
   let style: Tiles.Style
   let items: [Item]
-  /// The place where the items are lost, if the page has cards of several places.
-  var place: String?
+  /// The outcome for the items, such as "Lost either way", if the page has cards of several outcomes.
+  var outcome: String?
 
-  init(reason: Reason, style: Tiles.Style, items: [Item], place: String? = nil) {
+  init(reason: Reason, style: Tiles.Style, items: [Item], outcome: String? = nil) {
     self.init(explanation: reason.explanation, style: style, items: items)
-    self.place = place
+    self.outcome = outcome
   }
 
   init(explanation: Explanation, style: Tiles.Style, items: [Item]) {
@@ -38,7 +38,7 @@ struct ReasonCard {
     page.element("article", ["class": "card \(style.rawValue)"]) { page in
       page.element("p", ["class": "count"]) { page in
         page.element("b", HumanReadable.count(items.count, "item"))
-        if let place { page.text(place) }
+        if let outcome { page.text(outcome) }
         page.element("code", explanation.id)
       }
       page.element("h3", explanation.headline.prefix(1).uppercased() + explanation.headline.dropFirst())
@@ -76,97 +76,5 @@ struct ReasonCard {
       "p", ["class": "more"],
       "\(subject) encrypted too, so Keyhaul cannot say which apps "
         + "\(encrypted.count == 1 ? "it belongs" : "they belong") to.")
-  }
-}
-
-/// A list of item names next to each other.
-struct NameList {
-  private let names: [ItemLabel]
-
-  init(_ names: [ItemLabel]) { self.names = names }
-
-  func write(to page: inout HTMLWriter) {
-    guard !names.isEmpty else { return }
-    page.element("ul", ["class": "names"]) { page in
-      for item in names { page.element("li") { item.write(to: &$0) } }
-    }
-  }
-
-  /// Writes the first names, and the others in a collapsed list.
-  func write(collapsingAfter limit: Int, to page: inout HTMLWriter) {
-    NameList(Array(names.prefix(limit))).write(to: &page)
-    guard names.count > limit else { return }
-    page.element("details") { page in
-      page.element("summary", "\(HumanReadable.grouped(names.count - limit)) more")
-      NameList(Array(names.dropFirst(limit))).write(to: &page)
-    }
-  }
-}
-
-/// The name of an item on a page, with its account.
-struct ItemLabel: Sendable {
-  /// The first name of the item, or its position or kind if it has no name.
-  let name: String
-  /// The second name of the item, usually the account; `nil` if there is none.
-  let account: String?
-  /// Whether the name is encrypted.
-  let isEncrypted: Bool
-
-  init(_ identity: ItemDescriptor, index: Int?) {
-    let names = identity.names
-    isEncrypted = names.isEmpty && identity.accessGroup == nil
-    let place = index.map { "item \($0)" } ?? identity.kind.noun
-    name = names.first ?? (isEncrypted ? "encrypted \(place)" : "unnamed \(place)")
-    account = names.dropFirst().first
-  }
-
-  init(_ decision: MigrationPlan.Decision) { self.init(decision.identity, index: decision.index) }
-
-  /// Writes the name with the account, for a sentence or a list.
-  func write(to page: inout HTMLWriter) {
-    if isEncrypted { page.text(name) } else { page.name(name) }
-    if let account {
-      page.text(" · ")
-      page.name(account)
-    }
-  }
-}
-
-/// The names of the source, the target and the new backup in a page's commands.
-///
-/// Commands in a redacted document contain `ARCHIVE`, `DEVICE` and `TARGET` instead of names.
-struct CommandPlaceholders: Sendable {
-  /// The backup or the device that the page is about.
-  let source: String
-  /// The target of the restore.
-  let target: String
-  /// The device to back up.
-  let oldDevice: String
-  /// The path of the backup to create.
-  let newBackup: String
-
-  /// Creates the placeholders from a plan.
-  ///
-  /// - Parameters:
-  ///   - document: The document of the plan, which may be redacted.
-  ///   - sourceArgument: The source as a command-line argument; `nil` if it came from a stream.
-  ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
-  init(_ document: PlanDocument, source sourceArgument: String?, target targetArgument: String?) {
-    self.init(
-      document.source, isRedacted: document.redacted == true, source: sourceArgument, target: targetArgument)
-  }
-
-  /// Creates the placeholders from a source, for reports without a plan's document.
-  init(_ origin: PlanDocument.Source, isRedacted: Bool, source sourceArgument: String?, target targetArgument: String?)
-  {
-    let isDevice = origin.kind == .device
-    source = ShellQuoting.argument(isRedacted ? nil : sourceArgument, placeholder: origin.kind.rawValue.uppercased())
-    target = ShellQuoting.argument(isRedacted ? nil : targetArgument, placeholder: "TARGET")
-    oldDevice = isDevice ? source : ShellQuoting.device(named: isRedacted ? nil : origin.deviceName)
-    if isDevice, !isRedacted, let device = try? DeviceName(origin.name) {
-      newBackup = device.text + ".backup"
-    } else {
-      newBackup = "with-password.backup"
-    }
   }
 }

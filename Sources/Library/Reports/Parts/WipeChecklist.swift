@@ -14,7 +14,8 @@ struct WipeChecklist {
   enum BackupState {
     /// A usable backup exists. `argument` is the backup as an argument of commands.
     case good(argument: String)
-    /// A backup with a password has to be made. The command is `nil` if the phone is a real one, because Keyhaul cannot back it up.
+    /// A backup with a password has to be made. The command is `nil` if the phone is a real one, because Keyhaul cannot
+    /// back it up.
     case missing(command: String?)
     /// A usable backup exists, and a new one would contain more items.
     case outdated(command: String)
@@ -60,7 +61,7 @@ struct WipeChecklist {
         .init(
           title: isSameDevice == true ? "After the restore" : "On \(HTMLWriter.shortened(target))",
           entries: accountEntries),
-        .init(title: "Last of all", entries: last),
+        .init(title: "Last of all", entries: finalEntries),
       ])
   }
 
@@ -136,63 +137,74 @@ struct WipeChecklist {
   /// number of the others.
   private var appEntries: [Checklist.Entry] {
     let appLosses = appLosses
-    let named = appLosses.filter { !$0.name.isEmpty }
+    let appsWithLosses = Set(appLosses.map(\.name).filter { !$0.isEmpty })
+    return codes + lossEntries(appLosses) + installedAppEntries(without: appsWithLosses)
+  }
+
+  private func lossEntries(_ appLosses: [AppLoss]) -> [Checklist.Entry] {
+    let lossesOfNamedApps = appLosses.filter { !$0.name.isEmpty }
     // One more takes no more lines than the note that there is one more.
-    let shown = showsAll || named.count == Self.defaultNameLimit + 1 ? named[...] : named.prefix(Self.defaultNameLimit)
+    let showsEachApp = showsAll || lossesOfNamedApps.count == Self.defaultNameLimit + 1
+    let shown = showsEachApp ? lossesOfNamedApps[...] : lossesOfNamedApps.prefix(Self.defaultNameLimit)
     let installed = Dictionary(apps.installed.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-    func entry(_ appLoss: AppLoss) -> Checklist.Entry { self.entry(appLoss, installed[appLoss.name]) }
-    var entries = codes + shown.map(entry)
-    if shown.count < named.count {
-      let rest = named.count - shown.count
-      entries.append(
-        .init(text: "\(HumanReadable.grouped(rest)) more apps lose items (-v lists all)."))
+    func entry(_ appLoss: AppLoss) -> Checklist.Entry { self.entry(for: appLoss, of: installed[appLoss.name]) }
+    var entries = shown.map(entry)
+    if shown.count < lossesOfNamedApps.count {
+      let moreCount = lossesOfNamedApps.count - shown.count
+      entries.append(.init(text: "\(HumanReadable.grouped(moreCount)) more apps lose items (-v lists all)."))
     }
     // If only the password is missing, the verdict already counts these items.
     let isCounted = !showsAll && gainedByPassword > 0
-    entries += appLosses.filter { $0.name.isEmpty && !(isCounted && $0.isEncrypted) }.map(entry)
-    let listed = Set(named.map(\.name))
-    let others = apps.installed.filter { !listed.contains($0.name) && !appsWithCodeEntry.contains($0) }
+    return entries + appLosses.filter { $0.name.isEmpty && !(isCounted && $0.isEncrypted) }.map(entry)
+  }
+
+  /// Returns the entries about the installed apps that do not lose items.
+  private func installedAppEntries(without appsWithLosses: Set<String>) -> [Checklist.Entry] {
+    var entries: [Checklist.Entry] = []
+    let others = apps.installed.filter { !appsWithLosses.contains($0.name) && !appsWithCodeEntry.contains($0) }
     for kind in AppKind.allCases {
       let names = others.filter { $0.kind == kind }.map(\.name)
-      if let entry = self.entry(names, kind.action) { entries.append(entry) }
+      if let entry = self.entry(forApps: names, action: kind.action) { entries.append(entry) }
     }
-    let rest = others.count { $0.kind == nil }
+    let unclassified = others.filter { $0.kind == nil }
     // The plan of the new backup will list these apps.
     let isShortened = isUnusable && !showsAll
-    if rest > 0, !isShortened {
-      let noun = apps.installed.count == rest && codes.isEmpty ? "app" : "other app"
-      let names = others.filter { $0.kind == nil }.map { Self.short($0.name) }.joined(separator: ", ")
+    if !unclassified.isEmpty, !isShortened {
+      let noun = apps.installed.count == unclassified.count && codes.isEmpty ? "app" : "other app"
+      let names = unclassified.map { Self.shortName($0.name) }.joined(separator: ", ")
       entries.append(
         .init(
-          text: "\(HumanReadable.count(rest, noun)): Check that you can sign in"
+          text: "\(HumanReadable.count(unclassified.count, noun)): Check that you can sign in"
             + (showsAll ? ": \(names)." : " (-v lists all).")))
     }
-    if sourceIsBackup, apps.installed.isEmpty { entries.append(Self.unseen) }
+    if sourceIsBackup, apps.installed.isEmpty { entries.append(Self.unlistedApps) }
     return entries
   }
 
   /// Returns an entry for apps of a kind; `nil` if there are none.
-  private func entry(_ names: [String], _ action: String) -> Checklist.Entry? {
+  private func entry(forApps names: [String], action: String) -> Checklist.Entry? {
     guard !names.isEmpty else { return nil }
     let limit =
       showsAll
       ? Checklist.maximumEntryCount : Self.defaultNameLimit + (names.count == Self.defaultNameLimit + 1 ? 1 : 0)
-    let shown = names.prefix(limit).map(Self.short)
-    let rest = names.count - shown.count
+    let shown = names.prefix(limit).map(Self.shortName)
+    let moreCount = names.count - shown.count
     return Checklist.Entry(
-      name: HumanReadable.list(rest > 0 ? shown + ["\(HumanReadable.grouped(rest)) more"] : shown), text: action)
+      name: HumanReadable.list(moreCount > 0 ? shown + ["\(HumanReadable.grouped(moreCount)) more"] : shown),
+      text: action)
   }
 
   /// Returns the name of an app without the subtitle that many names in the App Store have, as in "Signal - Private
   /// Messenger".
-  private static func short(_ name: String) -> String {
+  private static func shortName(_ name: String) -> String {
     let start = String(name.unicodeScalars.prefix(200))
     let end = [" - ", " – ", " — ", ": ", " | "].compactMap { start.firstRange(of: $0)?.lowerBound }.min()
     let title = end.map { String(start[..<$0]) } ?? name
     return UntrustedText.shortened(title.isEmpty ? name : title, columns: nameWidth)
   }
 
-  private static let unseen = Checklist.Entry(
+  /// The entry for a backup that lists no apps.
+  private static let unlistedApps = Checklist.Entry(
     text:
       "Open the apps that matter to you: banking, one-time passwords, chats. Can you move each of them to another "
       + "phone?")
@@ -219,30 +231,38 @@ struct WipeChecklist {
 
   /// Returns the entry of an app that loses items.
   ///
-  /// - Parameter app: The installed app; `nil` if the backup does not list it.
-  private func entry(_ appLoss: AppLoss, _ app: InstalledApp?) -> Checklist.Entry {
+  /// - Parameters:
+  ///   - appLoss: The lost items.
+  ///   - app: The installed app; `nil` if the backup does not list it.
+  private func entry(for appLoss: AppLoss, of app: InstalledApp?) -> Checklist.Entry {
     let reasons = Set(appLoss.losses.map(\.reason))
     let named = appLoss.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isEncrypted }
     // The app's codes have an entry of their own.
     let kind = app.map(appsWithCodeEntry.contains) == true ? nil : app?.kind
-    var sentences = [Self.moving(reasons)]
-    if reasons.contains(.deviceBound) {
-      sentences.append(
-        isSameDevice == true
-          ? ""
-          : !appLoss.name.isEmpty
-            ? kind?.action ?? Self.signIn
-            : appLoss.isEncrypted && !showsAll
-              ? "sign in where an app asks." : "Sign in again where an app asks for it.")
+    var sentences: [String] = []
+    if appLoss.name.isEmpty {
+      sentences.append(unnamedItems(appLoss))
+    } else if !showsAll {
+      sentences.append(Self.stayingItems(appLoss))
     }
-    sentences.insert(appLoss.name.isEmpty ? unnamed(appLoss) : showsAll ? "" : Self.staying(appLoss), at: 0)
+    sentences.append(Self.actions(for: reasons))
+    if reasons.contains(.deviceBound), isSameDevice != true {
+      if !appLoss.name.isEmpty {
+        sentences.append(kind?.action ?? Self.signIn)
+      } else if appLoss.isEncrypted, !showsAll {
+        // The sentence continues the one about the items, which ends in a colon.
+        sentences.append("sign in where an app asks.")
+      } else {
+        sentences.append("Sign in again where an app asks for it.")
+      }
+    }
     return Checklist.Entry(
       name: appLoss.name, text: sentences.filter { !$0.isEmpty }.joined(separator: " "), items: showsAll ? named : [],
       unnamedCount: showsAll ? appLoss.losses.count - named.count : 0)
   }
 
   /// Returns the start of an entry for items whose app is unknown: "4 encrypted items stay (3 passwords, 1 key):"
-  private func unnamed(_ appLoss: AppLoss) -> String {
+  private func unnamedItems(_ appLoss: AppLoss) -> String {
     let count = appLoss.losses.count
     guard appLoss.isEncrypted else {
       return "\(HumanReadable.count(count, "item")) \(count == 1 ? "does" : "do") not name an app."
@@ -267,7 +287,7 @@ struct WipeChecklist {
   }
 
   /// Returns the number of an app's items that stay: "2 items stay."
-  private static func staying(_ appLoss: AppLoss) -> String {
+  private static func stayingItems(_ appLoss: AppLoss) -> String {
     "\(HumanReadable.count(appLoss.losses.count, "item")) \(appLoss.losses.count == 1 ? "stays" : "stay")."
   }
 
@@ -283,7 +303,8 @@ struct WipeChecklist {
     }
   }
 
-  private static func moving(_ reasons: Set<Reason>) -> String {
+  /// Returns the actions that items in no backup require; empty if there are none.
+  private static func actions(for reasons: Set<Reason>) -> String {
     var sentences: [String] = []
     if !reasons.isDisjoint(with: [.passcodeOnly, .needsAuthentication]) {
       sentences.append("Export or move the protected data in the app.")
@@ -337,7 +358,7 @@ struct WipeChecklist {
     return .init(text: isUnusable ? sentence : "\(sentence) \(Self.addingCards).")
   }
 
-  private var last: [Checklist.Entry] {
+  private var finalEntries: [Checklist.Entry] {
     let name = HTMLWriter.shortened(phone)
     let copy = "Keep a copy of the backup, and its password."
     let eraseSentence = "Erase \(name) only when every app that you need works on \(HTMLWriter.shortened(target))."

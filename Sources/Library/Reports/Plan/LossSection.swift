@@ -9,11 +9,11 @@ struct LossSection {
 
   func write(to markup: inout HTMLWriter) {
     section("What stays behind, and what to do", reasons { !$0.isDamage }, style: .stays, to: &markup)
-    let isLost = page.source.kind == .archive ? "What this copy has lost" : "What cannot be read"
-    section(isLost, reasons(where: \.isLostInThisCopy), style: .lost, to: &markup)
+    let lossTitle = page.source.kind == .archive ? "What this copy has lost" : "What cannot be read"
+    section(lossTitle, reasons(where: \.isLostInThisCopy), style: .lost, to: &markup)
     section("Cannot be restored", reasons { $0.isDamage && !$0.isLostInThisCopy }, style: .lost, to: &markup)
-    warned(&markup)
-    if !page.plan.removed.isEmpty { removal(&markup) }
+    writeWarnings(to: &markup)
+    if !page.plan.removed.isEmpty { writeRemovals(to: &markup) }
   }
 
   /// Returns the selected reasons that occur in the plan, the most frequent first.
@@ -36,7 +36,7 @@ struct LossSection {
   }
 
   /// Writes the items that arrive but may be unusable.
-  private func warned(_ markup: inout HTMLWriter) {
+  private func writeWarnings(to markup: inout HTMLWriter) {
     let warnings = ArrivalWarning.allCases.filter { page.counts.byWarning[$0] != nil }
     guard !warnings.isEmpty else { return }
     markup.newLine()
@@ -52,7 +52,8 @@ struct LossSection {
     }
   }
 
-  private func removal(_ markup: inout HTMLWriter) {
+  /// Writes the items that the restore removes.
+  private func writeRemovals(to markup: inout HTMLWriter) {
     let removed = page.plan.removed
     markup.newLine()
     markup.element("section") { markup in
@@ -74,12 +75,11 @@ struct LossSection {
         )
         markup.element("p", ["class": "do"]) { markup in
           markup.element("strong", "What to do. ")
-          let them = removed.count == 1 ? "it" : "them"
+          let pronoun = removed.count == 1 ? "it" : "them"
           guard page.isRestoreUseful else {
-            return markup.text(
-              "Do not restore: nothing would replace \(removed.count == 1 ? "it" : "them").")
+            return markup.text("Do not restore: nothing would replace \(pronoun).")
           }
-          markup.text("To keep \(them), plan with ")
+          markup.text("To keep \(pronoun), plan with ")
           markup.element("code", SuggestedCommands.keepingExisting)
           markup.text(".")
         }

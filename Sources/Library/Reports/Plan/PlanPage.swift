@@ -14,7 +14,7 @@ public struct PlanPage: HTMLPage {
   /// Whether the backup can be restored as it is.
   var condition = BackupCondition.usable
   /// A sentence about the items of a backup that cannot be restored as it is; `nil` if it can be.
-  var remainder: String?
+  var itemsSentence: String?
   /// The step that saves the one-time passwords; `nil` if there are none.
   var codes: StepList.Step?
 
@@ -186,7 +186,7 @@ extension PlanPage {
   /// The plan in one or two sentences, at the top of the page.
   var verdict: String {
     if let unusable = condition.verdict(shortest: [HTMLWriter.shortened(sourceDevice), "the source device"]) {
-      return [unusable, remainder].compactMap(\.self).joined(separator: " ")
+      return [unusable, itemsSentence].compactMap(\.self).joined(separator: " ")
     }
     return PlanVerdict(counts, sourceIsBackup: source.kind == .archive, isSameDevice: isSameDevice, target: target.name)
       .text

@@ -47,7 +47,7 @@ private struct PlanSteps {
     guard needsBackup else { return nil }
     // The user asked for a backup without a password, and a password would not move more items.
     let isPlain = gainedByPassword == 0 && !page.source.encrypted
-    let carries =
+    let gainSentence =
       switch gainedByPassword {
       case 0: ""
       case 1: " The item that is held back only by the missing password can then move."
@@ -58,22 +58,22 @@ private struct PlanSteps {
     guard isDevice || page.sourceDeviceItems != nil else {
       let steps = PublishedStep.passwordSteps.map(\.text).joined(separator: " ")
       return .init(
-        text: "\(instruction)\(carries) \(steps)", commands: [SuggestedCommands.explaining("backup-password")])
+        text: "\(instruction)\(gainSentence) \(steps)", commands: [SuggestedCommands.explaining("backup-password")])
     }
     return .init(
-      text: instruction + carries,
+      text: instruction + gainSentence,
       commands: [SuggestedCommands.backup(of: placeholders.oldDevice, to: backup, withoutPassword: isPlain)])
   }
 
   var otherCopy: StepList.Step? {
-    let lost = counts.byReason.reduce(0) { $0 + ($1.key.isLostInThisCopy ? $1.value : 0) }
-    guard lost > 0 || page.cannotBeRestored, !isDevice else { return nil }
+    let lostCount = counts.byReason.reduce(0) { $0 + ($1.key.isLostInThisCopy ? $1.value : 0) }
+    guard lostCount > 0 || page.cannotBeRestored, !isDevice else { return nil }
     if page.isDecryptedCopy {
       return .init(
         text: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.",
         commands: [SuggestedCommands.plan("BACKUP", onto: placeholders.target)])
     }
-    if lost == 0 {
+    if lostCount == 0 {
       return .init(
         text:
           "Make a new backup while \(HTMLWriter.shortened(page.sourceDevice)) still works, or look for another copy: "
@@ -82,7 +82,7 @@ private struct PlanSteps {
     }
     return .init(
       text:
-        "Look for another copy of the backup: \(HumanReadable.count(lost, "item")) cannot be read in this one. This "
+        "Look for another copy of the backup: \(HumanReadable.count(lostCount, "item")) cannot be read in this one. This "
         + "command shows whether a copy is intact:",
       commands: [SuggestedCommands.verify("COPY")])
   }
@@ -91,10 +91,10 @@ private struct PlanSteps {
   var merging: StepList.Step? {
     guard counts.removed > 0, page.plan.policy == .replace, page.isRestoreUseful else { return nil }
     // A backup whose items cannot be decrypted cannot be merged, so the new backup is needed.
-    let planned = isDevice && (gainedByPassword == 0 || page.source.encrypted) ? placeholders.source : backup
+    let source = isDevice && (gainedByPassword == 0 || page.source.encrypted) ? placeholders.source : backup
     return .init(
       text: "To keep the items on \(HTMLWriter.shortened(page.target.name)), plan a restore that merges:",
-      commands: [SuggestedCommands.plan(planned, onto: placeholders.target, SuggestedCommands.keepingExisting)])
+      commands: [SuggestedCommands.plan(source, onto: placeholders.target, SuggestedCommands.keepingExisting)])
   }
 
   var restoring: StepList.Step? {
@@ -123,53 +123,5 @@ private struct PlanSteps {
     return .init(
       text: "Keep \(HTMLWriter.shortened(page.sourceDevice)) until the apps that matter to you are signed in on "
         + "\(HTMLWriter.shortened(page.target.name)).")
-  }
-}
-
-/// The section with the apps that lose items, where the user has to sign in again. Apps with the most losses come first.
-struct SignInSection {
-  private let target: String
-  private let losses: AppsNeedingSignIn
-
-  /// The maximum number of apps outside of the collapsed list.
-  static let maximumListCount = 12
-
-  init(_ page: PlanPage) {
-    losses = AppsNeedingSignIn(page.plan.byApp(page.apps))
-    target = page.target.name
-  }
-
-  func write(to page: inout HTMLWriter) {
-    guard !losses.apps.isEmpty else { return }
-    page.newLine()
-    page.element("section") { page in
-      page.element("h2") { page in
-        page.text("Sign in again on ")
-        page.name(target)
-      }
-      list(losses.apps.prefix(Self.maximumListCount), to: &page)
-      if losses.apps.count > Self.maximumListCount {
-        page.element("details") { page in
-          page.element("summary", HumanReadable.count(losses.apps.count - Self.maximumListCount, "more app"))
-          list(losses.apps.dropFirst(Self.maximumListCount), to: &page)
-        }
-      }
-      let unnamedCount = losses.encryptedCount + losses.unnamedCount
-      if unnamedCount > 0 {
-        let predicate = unnamedCount == 1 ? "does not name an app" : "do not name an app"
-        page.element("p", ["class": "more"], "\(HumanReadable.count(unnamedCount, "more lost item")) \(predicate).")
-      }
-    }
-  }
-
-  private func list(_ apps: ArraySlice<AppSummary>, to page: inout HTMLWriter) {
-    page.element("ul", ["class": "names"]) { page in
-      for summary in apps {
-        page.element("li") { page in
-          page.name(summary.app.displayName)
-          page.element("span", ["class": "muted"], " " + HumanReadable.count(summary.losses.count, "item"))
-        }
-      }
-    }
   }
 }

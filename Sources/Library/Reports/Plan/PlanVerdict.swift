@@ -31,7 +31,7 @@ struct PlanVerdict {
   }
 
   /// " in the backup", because a backup may not contain all items of its device; empty if the source is a device.
-  private var place: String { sourceIsBackup ? " in the backup" : "" }
+  private var inBackup: String { sourceIsBackup ? " in the backup" : "" }
 
   private var arrival: String {
     let total = HumanReadable.grouped(counts.total)
@@ -43,18 +43,19 @@ struct PlanVerdict {
         : "Nothing can move to \(target) in a backup without a password"
     case (0, 1): return "The only item cannot move to \(target)"
     case (0, _): return "None of the \(total) items can move to \(target)"
-    case (1, 1): return "The only item\(place) \(isSameDevice ? "is restored" : "moves") to \(target)"
-    case (counts.total, _): return "All \(total) items\(place) \(isSameDevice ? "are restored" : "move") to \(target)"
+    case (1, 1): return "The only item\(inBackup) \(isSameDevice ? "is restored" : "moves") to \(target)"
+    case (counts.total, _):
+      return "All \(total) items\(inBackup) \(isSameDevice ? "are restored" : "move") to \(target)"
     default:
       let verb =
         counts.migrates == 1 ? (isSameDevice ? "is restored" : "moves") : isSameDevice ? "are restored" : "move"
-      let rest = [
+      let exceptions = [
         counts.staysBehind == 0
           ? nil : "\(HumanReadable.grouped(counts.staysBehind)) \(counts.staysBehind == 1 ? "stays" : "stay") behind",
         counts.unreadable == 0 ? nil : "\(HumanReadable.grouped(counts.unreadable)) cannot be read",
       ].compactMap(\.self)
       return "\(HumanReadable.grouped(counts.migrates)) of \(total) items \(verb) to \(target); "
-        + rest.joined(separator: ", ")
+        + exceptions.joined(separator: ", ")
     }
   }
 }

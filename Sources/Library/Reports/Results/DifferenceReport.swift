@@ -33,9 +33,10 @@ package struct DifferenceReport: Report {
     var lines = Self.lines(of: rows, style: style)
     let sentences =
       emptySentences
-      + [showsAll ? nil : leftOutSentence, difference.undecrypted.identicalItemsSentence, undecryptedSentence]
-      .compactMap(\.self)
-      + [openSecretSentence].compactMap(\.self) + doubtSentences
+      + [
+        showsAll ? nil : leftOutSentence, difference.undecrypted.identicalItemsSentence, undecryptedSentence,
+        uncomparedSecretSentence,
+      ].compactMap(\.self) + doubtSentences
       + (comparesWithBackup ? [BackupBlindSpots.line] : [])
     if showsAll { lines += leftOutLines(style) }
     for side in [first, second] { lines += side.disclaimer?.lines(style: style) ?? [] }
@@ -50,11 +51,12 @@ package struct DifferenceReport: Report {
     let remarks = rows.map { style.adapted(UntrustedText.escaped($0.remark)) }
     let remarkWidth = remarks.map(DisplayWidth.columns).max() ?? 0
     let names = rows.map { style.escapedName(ItemText.name($0.identity)) }
-    let widest = names.map(DisplayWidth.columns).max() ?? 0
-    let head = 2 + kindWidth + 2
-    let half = max(Table.minimumColumnWidth, style.width / 2)
-    let room = style.width - head - 2 - remarkWidth
-    let nameWidth = style.cutsText ? min(widest, max(room, half)) : widest
+    let maximumNameWidth = names.map(DisplayWidth.columns).max() ?? 0
+    let symbolAndKindWidth = 2 + kindWidth + 2
+    let availableWidth = style.width - symbolAndKindWidth - 2 - remarkWidth
+    // A long remark goes to its own line instead of leaving too little room for the name.
+    let reservedWidth = max(Table.minimumColumnWidth, style.width / 2)
+    let nameWidth = style.cutsText ? min(maximumNameWidth, max(availableWidth, reservedWidth)) : maximumNameWidth
     return rows.indices.flatMap { index in
       let (row, name, remark) = (rows[index], names[index], remarks[index])
       let cut = style.cut(name, columns: nameWidth)
@@ -72,10 +74,10 @@ package struct DifferenceReport: Report {
   /// Returns the row of an item. If another row would look the same, the remark states how the items differ: "new: port
   /// 8443, not synced".
   private static func row(
-    _ symbol: String, _ side: KeychainDifference.Side, _ word: String, _ color: Color
+    _ symbol: String, _ side: KeychainDifference.UnmatchedItem, _ state: String, _ color: Color
   ) -> Row {
     let disambiguators = side.disambiguators.map { UntrustedText.shortened($0, columns: maximumDistinctionLength) }
-    let remark = disambiguators.isEmpty ? word : "\(word): \(disambiguators.joined(separator: ", "))"
+    let remark = disambiguators.isEmpty ? state : "\(state): \(disambiguators.joined(separator: ", "))"
     return Row(symbol: symbol, identity: side.identity, remark: remark, color: color)
   }
 
@@ -108,31 +110,31 @@ package struct DifferenceReport: Report {
 
   /// The sentence about items that were compared without their secrets, because one side does not contain these; `nil` if
   /// there are none.
-  private var openSecretSentence: String? {
+  private var uncomparedSecretSentence: String? {
     let count = difference.uncomparedSecretCount
     guard count > 0 else { return nil }
-    let (was, its) = count == 1 ? ("was", "its secret") : ("were", "their secrets")
+    let (verb, secrets) = count == 1 ? ("was", "its secret") : ("were", "their secrets")
     return
-      "\(HumanReadable.count(count, "item")) on both sides \(was) compared without \(its), which one side does not show."
+      "\(HumanReadable.count(count, "item")) on both sides \(verb) compared without \(secrets), which one side does not show."
   }
 
   /// The sentences about items that may match encrypted items on the other side.
   private var doubtSentences: [String] {
     [
-      Self.doubt(of: difference.possiblyInSecond, in: first, and: second, word: "missing"),
-      Self.doubt(of: difference.possiblyInFirst, in: second, and: first, word: "new"),
+      Self.doubt(of: difference.possiblyInSecond, in: first, and: second, state: "missing"),
+      Self.doubt(of: difference.possiblyInFirst, in: second, and: first, state: "new"),
     ].compactMap(\.self)
   }
 
   /// Returns the sentence about items of a side that may match encrypted items of the other side; `nil` if there are none.
   private static func doubt(
-    of items: [KeychainDifference.Side], in side: ComparisonSide, and other: ComparisonSide, word: String
+    of items: [KeychainDifference.UnmatchedItem], in side: ComparisonSide, and other: ComparisonSide, state: String
   ) -> String? {
     guard !items.isEmpty else { return nil }
     let subject = items.count == 1 ? "it is" : "they are"
     return
       "\(HumanReadable.count(items.count, "item")) of \(side.name) may be among the encrypted items of \(other.name): "
-      + "it is not known whether \(subject) \(word)."
+      + "it is not known whether \(subject) \(state)."
   }
 
   /// The sentence about items that a rule excludes: "4 items of old-phone are never in a backup; -v lists them."
@@ -140,8 +142,8 @@ package struct DifferenceReport: Report {
     let sides = [first, second].filter { !$0.leftOut.isEmpty }
     guard let side = sides.first else { return nil }
     let count = side.leftOut.count
-    let (are, them) = count == 1 ? ("is", "it") : ("are", "them")
-    return "\(HumanReadable.count(count, "item")) of \(side.name) \(are) never in a backup; -v lists \(them)."
+    let (verb, pronoun) = count == 1 ? ("is", "it") : ("are", "them")
+    return "\(HumanReadable.count(count, "item")) of \(side.name) \(verb) never in a backup; -v lists \(pronoun)."
   }
 
   private var undecryptedSentence: String? {
@@ -161,25 +163,23 @@ package struct DifferenceReport: Report {
     if undecrypted.onlyInSecond > 0 {
       parts.append("\(HumanReadable.grouped(undecrypted.onlyInSecond)) in \(second.name)")
     }
-    let bound = undecrypted.occurrenceCount - undecrypted.damaged
+    let deviceBoundCount = undecrypted.occurrenceCount - undecrypted.damaged
     var reasons: [String] = []
-    if bound > 0 {
+    if deviceBoundCount > 0 {
       // If the items are encrypted on both sides, the side does not need to be named.
       let isOpenOnOneSide = undecrypted.decryptedOnlyInFirst + undecrypted.decryptedOnlyInSecond > 0
-      let place = isOpenOnOneSide ? "on the side where \(bound == 1 ? "it is" : "they are") encrypted, " : ""
+      let pronoun = deviceBoundCount == 1 ? "it is" : "they are"
       reasons.append(
-        place
-          + (bound == 1
-            ? "1 can be decrypted only on the source device"
-            : "\(HumanReadable.grouped(bound)) can be decrypted only on the source device"))
+        (isOpenOnOneSide ? "on the side where \(pronoun) encrypted, " : "")
+          + "\(HumanReadable.grouped(deviceBoundCount)) can be decrypted only on the source device")
     }
     if undecrypted.damaged > 0 {
       reasons.append("\(HumanReadable.grouped(undecrypted.damaged)) cannot be read in this copy")
     }
     let qualifier = undecrypted.possiblePairs > 0 ? "at least " : ""
     let pairs = undecrypted.possiblePairs > 0 ? "; it is not known which of them match" : ""
-    let head = "\(qualifier)\(HumanReadable.count(undecrypted.total, "encrypted item")) could not be compared"
-    return "\(head.prefix(1).uppercased())\(head.dropFirst()) (\(parts.joined(separator: ", "))\(pairs)): "
+    let subject = "\(qualifier)\(HumanReadable.count(undecrypted.total, "encrypted item")) could not be compared"
+    return "\(subject.prefix(1).uppercased())\(subject.dropFirst()) (\(parts.joined(separator: ", "))\(pairs)): "
       + "\(reasons.joined(separator: ", "))."
   }
 
@@ -202,7 +202,9 @@ package struct DifferenceReport: Report {
     return "\(subject): \(counts.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }.joined(separator: ", "))\(doubt)."
   }
 
-  package var json: JSONValue { DifferenceDocument(first, second, difference, showsUnseen: comparesWithBackup).json }
+  package var json: JSONValue {
+    DifferenceDocument(first, second, difference, listsBlindSpots: comparesWithBackup).json
+  }
 }
 
 extension DifferenceReport {

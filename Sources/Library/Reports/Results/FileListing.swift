@@ -20,8 +20,8 @@ struct FileListing: StreamedSection {
       do throws(KeyhaulError) { return try body() } catch { throw failure(error) }
     }
     let reader = try reading { () throws(KeyhaulError) in try list.reader() }
-    for place in index.inOrder {
-      let file = try reading { () throws(KeyhaulError) in try reader.file(at: place) }
+    for position in index.inOrder {
+      let file = try reading { () throws(KeyhaulError) in try reader.file(at: position) }
       guard let file, let domain = file.domain, let path = file.relativePath else { continue }
       try body(domain, path, file)
     }
@@ -34,12 +34,12 @@ struct FileListing: StreamedSection {
   func forEachLine<Failure: Error>(
     style: TextStyle, failure: (KeyhaulError) -> Failure, _ body: (String) throws(Failure) -> Void
   ) throws(Failure) {
-    var last: String?
+    var lastDomain: String?
     try forEachFile(failure: failure) { (domain, path, file) throws(Failure) in
-      if domain != last {
+      if domain != lastDomain {
         try body("")
         try body(style.painted(style.adapted(UntrustedText.escaped(domain)), .bold))
-        last = domain
+        lastDomain = domain
       }
       let size = stored.lacks(file) ? "missing" : HumanReadable.grouped(byteCount(of: file))
       try body(

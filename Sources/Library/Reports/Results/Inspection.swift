@@ -52,11 +52,9 @@ package struct Inspection: Report {
   /// - Throws: `.damaged` if the tree is requested and the manifest is damaged, or the error of reading the files.
   package init(
     _ archive: BackupArchive, named name: String, unlocked: UnlockedBackup?,
-    sourceDeviceItems: SourceDeviceItems? = nil,
-    decryptionObstacle: BackupFinding? = nil, part: Part?, wantsTree: Bool, showsAll: Bool,
-    unlockedIn measured: Duration? = nil,
-    isTimed: Bool = true,
-    hasMatchingPassword: Bool = false, clock: some Clock<Duration> = ContinuousClock()
+    sourceDeviceItems: SourceDeviceItems? = nil, decryptionObstacle: BackupFinding? = nil, part: Part?, wantsTree: Bool,
+    showsAll: Bool, unlockedIn measured: Duration? = nil, isTimed: Bool = true, hasMatchingPassword: Bool = false,
+    clock: some Clock<Duration> = ContinuousClock()
   ) throws(KeyhaulError) {
     self.name = name
     self.archive = archive
@@ -67,31 +65,31 @@ package struct Inspection: Report {
     let stored = try archive.storedFiles()
     files = stored
     var byDomain = FilesByDomain()
-    let (list, fault) = try Self.list(of: archive, unlocked, isNeeded: wantsTree)
-    if wantsTree, let list {
+    let (fileList, listFinding) = try Self.fileList(of: archive, unlocked, isNeeded: wantsTree)
+    if wantsTree, let fileList {
       let builder = DomainTree.Builder(stored: stored, depth: showsAll ? .max : 1)
       let namesFiles = part == .tree && showsAll
       var index = FilesByDirectory()
-      listing = try list.listing(against: stored, lending: .file) { (file, place) throws(KeyhaulError) in
+      listing = try fileList.listing(against: stored, only: .file) { (file, position) throws(KeyhaulError) in
         builder.add(file)
         byDomain.add(file, stored: stored)
-        if namesFiles { index.add(file, at: place) }
+        if namesFiles { index.add(file, at: position) }
       }
       tree = builder.tree
-      fileListing = namesFiles ? FileListing(list: list, index: index, stored: files) : nil
+      fileListing = namesFiles ? FileListing(list: fileList, index: index, stored: files) : nil
     } else {
-      listing = try list?.listing(against: stored, lending: .file) { (file, _) throws(KeyhaulError) in
+      listing = try fileList?.listing(against: stored, only: .file) { (file, _) throws(KeyhaulError) in
         byDomain.add(file, stored: stored)
       }
       tree = nil
       fileListing = nil
     }
-    var found = unlocked?.findings ?? archive.findings
-    found += ((list?.findings ?? []) + [stored.finding].compactMap(\.self)).filter { !found.contains($0) }
-    findings =
-      found
-      + [decryptionObstacle, decryptionObstacle == nil ? fault : nil].compactMap(\.self).filter { !found.contains($0) }
-    domains = list == nil ? nil : byDomain.largestFirst
+    var findings = unlocked?.findings ?? archive.findings
+    let moreFindings =
+      (fileList?.findings ?? []) + [stored.finding, decryptionObstacle ?? listFinding].compactMap(\.self)
+    for finding in moreFindings where !findings.contains(finding) { findings.append(finding) }
+    self.findings = findings
+    domains = fileList == nil ? nil : byDomain.largestFirst
     measuredUnlock = isTimed ? measured : nil
     unlockTime = !isTimed ? nil : try? archive.keybag.derivationParameters().estimatedDuration(by: clock)
   }
@@ -99,7 +97,7 @@ package struct Inspection: Report {
   /// Returns the manifest; `nil` if it is encrypted or cannot be read, with a finding if damage is the reason.
   ///
   /// - Throws: The error of reading the manifest, except damage if `isNeeded` is `false`.
-  private static func list(
+  private static func fileList(
     of archive: BackupArchive, _ unlocked: UnlockedBackup?, isNeeded: Bool
   ) throws(KeyhaulError) -> (FileList?, BackupFinding?) {
     // Old backups with a password have an unencrypted manifest.
@@ -240,10 +238,11 @@ extension Inspection {
       return contents.secretOnly > 0 ? nil : "No password: its \(total) can be restored only to \(sourceName)."
     }
     guard contents.thisDeviceOnly * 2 > contents.total else { return nil }
-    let (few, are) = (HumanReadable.grouped(contents.thisDeviceOnly), contents.thisDeviceOnly == 1 ? "is" : "are")
+    let count = HumanReadable.grouped(contents.thisDeviceOnly)
+    let verb = contents.thisDeviceOnly == 1 ? "is" : "are"
     return contents.thisDeviceOnly == contents.total
-      ? "All of its items (\(few)) \(are) this-device-only: only \(sourceName) can restore them."
-      : "Most of its items (\(few) of \(total)) \(are) this-device-only: only \(sourceName) can restore them."
+      ? "All of its items (\(count)) \(verb) this-device-only: only \(sourceName) can restore them."
+      : "Most of its items (\(count) of \(total)) \(verb) this-device-only: only \(sourceName) can restore them."
   }
 
   /// The items that cannot be decrypted, for each reason: "3 device-bound: 2 generic (when unlocked, this device), 1 key
@@ -275,7 +274,7 @@ extension Inspection {
 
   /// Returns the lines about items that are not in the backup; none if the backup has no keychain or is a remainder.
   private func blindSpotLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
-    guard archive.hasKeychain, !archive.isRemainder else { return [] }
+    guard archive.hasKeychain, !archive.isPartial else { return [] }
     return (sourceDeviceItems?.lines(style: style, showsAll: showsAll) ?? []) + BackupBlindSpots.lines(style: style)
   }
 
@@ -286,35 +285,16 @@ extension Inspection {
   private static let findingLabel = "found"
 
   private func overview(_ style: TextStyle, _ showsAll: Bool) -> [String] {
-    let state =
-      archive.isManifestUnreadable
-      ? "it is not known whether it has a password"
-      : archive.isManifestMissing
-        ? "no Manifest.plist, \(archive.areFilesEncrypted ? "encrypted" : "unencrypted") files"
-        : archive.areFilesEncrypted
-          ? "encrypted" : archive.isEncrypted ? "unencrypted files, password-protected items" : "no password"
     let size = "\(HumanReadable.count(files.count, "file")), \(HumanReadable.bytes(files.byteCount))"
-    let classes = archive.keybag.classKeys.count
     let escapedName = UntrustedText.escaped(name)
     let isNameWide = DisplayWidth.columns(of: escapedName) > Self.labelColumns
     let details = BackupDetails(archive)
     var rows: [(String, String)] = [
-      (isNameWide ? "" : escapedName, "\(origin) · \(state) · \(size)"), ("device", details.device),
+      (isNameWide ? "" : escapedName, "\(origin) · \(protectionText) · \(size)"), ("device", details.device),
       ("backup", details.origin(formatting: LocalTimeFormat.local)), ("files", filesText),
     ]
     rows += domainRows(showsAll, style)
-    rows += [
-      (
-        "keybag",
-        archive.isManifestUnreadable
-          ? "unreadable, like Manifest.plist"
-          : archive.isManifestMissing
-            ? "missing, like Manifest.plist"
-            : "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
-              + "\(HumanReadable.count(classes, "class key")) · \(details.classes) · \(iterationsText)"
-      ),
-      ("keychain", keychainText),
-    ]
+    rows += [("keybag", keybagText(details)), ("keychain", keychainText)]
     if let contents { rows.append(("items", itemsText(contents))) }
     rows += findings.map { (Self.findingLabel, $0.description) }
     if let undecryptedText { rows.append(("encrypted", undecryptedText)) }
@@ -332,14 +312,29 @@ extension Inspection {
       lines.append("\(HumanReadable.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
     }
     lines += blindSpotLines(style, showsAll)
-    if !isUnlocked, archive.hasKeychain, !archive.isRemainder, archive.isEncrypted, !isKeybagUnusable {
+    if !isUnlocked, archive.hasKeychain, !archive.isPartial, archive.isEncrypted, !isKeybagUnusable {
       lines.append(
         hasMatchingPassword
           ? "The password is right: it unwraps class keys of the keybag."
-          : "To list its items, add --password-file "
-            + "FILE.")
+          : "To list its items, add --password-file FILE.")
     }
     return lines
+  }
+
+  private var protectionText: String {
+    if archive.isManifestUnreadable { return "it is not known whether it has a password" }
+    if archive.isManifestMissing {
+      return "no Manifest.plist, \(archive.areFilesEncrypted ? "encrypted" : "unencrypted") files"
+    }
+    if archive.areFilesEncrypted { return "encrypted" }
+    return archive.isEncrypted ? "unencrypted files, password-protected items" : "no password"
+  }
+
+  private func keybagText(_ details: BackupDetails) -> String {
+    if archive.isManifestUnreadable { return "unreadable, like Manifest.plist" }
+    if archive.isManifestMissing { return "missing, like Manifest.plist" }
+    return "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
+      + "\(HumanReadable.count(archive.keybag.classKeys.count, "class key")) · \(details.classes) · \(iterationsText)"
   }
 
   /// The origin of the backup: "made 2026-11-20 18:04 by old-phone (iPhone15,2, iOS 18.1)".
@@ -387,7 +382,7 @@ extension Inspection {
 
   /// The sentences about the keychain: whether it is readable, and the devices that it can be restored to.
   private var keychainText: String {
-    if archive.isRemainder {
+    if archive.isPartial {
       return archive.hasKeychain
         ? "its file is stored; its contents are not known" : "its file is not stored"
     }
@@ -414,12 +409,14 @@ extension Inspection {
     guard archive.isEncrypted else {
       return "present. The backup has no password, so its items can be restored only to \(sourceName)."
     }
-    let seal = isUnlocked ? "present" : "present, encrypted"
+    let presence = isUnlocked ? "present" : "present, encrypted"
     if let unbound {
-      return "\(seal), but no device writes such a keychain: \(unbound.fact). As a result, \(unbound.meaning), like "
+      return
+        "\(presence), but no device writes such a keychain: \(unbound.fact). As a result, \(unbound.meaning), like "
         + "migratable items."
     }
-    return "\(seal). With the password, its items can move to any device; this-device-only items can be restored only "
+    return
+      "\(presence). With the password, its items can move to any device; this-device-only items can be restored only "
       + "to \(sourceName)."
   }
 
@@ -436,14 +433,17 @@ extension Inspection {
     let unprotectedClasses = ProtectionClass.allCases.filter { unbound?.contains($0) == true }
     let unprotectedCount = unprotectedClasses.reduce(0) { $0 + contents.countByProtection[$1, default: 0] }
     let portableCount = HumanReadable.grouped(contents.migratable + (archive.isEncrypted ? unprotectedCount : 0))
-    var availability =
-      isKeybagUnusable
-      ? "none can be restored from this copy"
-      : archive.isEncrypted
-        ? "\(portableCount) any device, \(HumanReadable.grouped(contents.thisDeviceOnly - unprotectedCount)) this device only"
-        : unbound == nil
-          ? "with a password, \(portableCount) could go to any device"
-          : "\(HumanReadable.grouped(unprotectedCount)) that anyone can decrypt"
+    var availability: String
+    if isKeybagUnusable {
+      availability = "none can be restored from this copy"
+    } else if archive.isEncrypted {
+      let boundCount = HumanReadable.grouped(contents.thisDeviceOnly - unprotectedCount)
+      availability = "\(portableCount) any device, \(boundCount) this device only"
+    } else if unbound == nil {
+      availability = "with a password, \(portableCount) could go to any device"
+    } else {
+      availability = "\(HumanReadable.grouped(unprotectedCount)) that anyone can decrypt"
+    }
     if contents.secretOnly > 0 { availability += ", \(HumanReadable.grouped(contents.secretOnly)) nowhere" }
     return "\(HumanReadable.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(availability)"
   }
@@ -452,7 +452,7 @@ extension Inspection {
 
   private func keybagLines(_ style: TextStyle) -> [String] {
     let keybag = archive.keybag
-    let head = [
+    let fields = [
       "uuid        \(keybag.uuidText ?? "none")", "version     \(keybag.version.map(String.init) ?? "none")",
       "type        \(keybag.type.map { String($0.rawValue) } ?? "none")", "iterations  \(iterationsText)", "",
     ]
@@ -464,7 +464,7 @@ extension Inspection {
         record.keyClass.map { String($0.rawValue) } ?? "?", record.purpose, record.wrapping, record.algorithm,
       ])
     }
-    return head + table.lines(style: style)
+    return fields + table.lines(style: style)
   }
 
   // MARK: The items
@@ -505,11 +505,11 @@ extension Inspection {
         row(space + Self.unindented(node.name), node)
         add(node.children, indent: indent + 2)
       }
-      let rest = children.dropFirst(shown.count)
-      if !rest.isEmpty {
+      let hidden = children.dropFirst(shown.count)
+      if !hidden.isEmpty {
         row(
-          "\(space)\(style.ellipsis) \(HumanReadable.grouped(rest.count)) more (-v shows all)",
-          DomainTree.Node(sumOf: rest))
+          "\(space)\(style.ellipsis) \(HumanReadable.grouped(hidden.count)) more (-v shows all)",
+          DomainTree.Node(sumOf: hidden))
       }
     }
     add(tree.root.children, indent: 0)

@@ -27,10 +27,12 @@ struct ItemExplanationText {
     if let transfers = explanation.transfers { lines += Self.lines(of: transfers, style) }
     for (label, text) in rows { add(label, text) }
     if let advice = explanation.action { add("Do", advice) }
-    for (place, warning) in warnings {
-      add("Warning", "\(place)\(warning.explanation.headline) (\(warning.rawValue))")
+    for (destination, warning) in warnings {
+      add("Warning", "\(destination)\(warning.explanation.headline) (\(warning.rawValue))")
     }
-    if let word = explanation.reason?.rawValue ?? warnings.first?.1.rawValue { add("More", "keyhaul explain \(word)") }
+    if let term = explanation.reason?.rawValue ?? warnings.first?.warning.rawValue {
+      add("More", "keyhaul explain \(term)")
+    }
     return lines
   }
 
@@ -70,7 +72,7 @@ struct ItemExplanationText {
   }
 
   /// The warnings about a decrypted item: on the target, or without a target, on another device and on the same one.
-  private var warnings: [(place: String, ArrivalWarning)] {
+  private var warnings: [(destination: String, warning: ArrivalWarning)] {
     if let onTarget = explanation.onTarget { return onTarget.warning.map { [("", $0)] } ?? [] }
     guard explanation.containsSecureEnclaveKey == true else { return [] }
     return [("to another device: ", .migratesButUnusable), ("to the same device: ", .useNotKnown)]
@@ -103,13 +105,13 @@ struct ItemExplanationText {
     guard let decision = explanation.decision, let reason = decision.outcome.reason else {
       return "it can be decrypted with the available keys"
     }
-    let why = decision.detail ?? reason.explanation.headline
+    let cause = decision.detail ?? reason.explanation.headline
     switch decision.outcome {
-    case .unreadable: return "it is damaged: \(why)"
+    case .unreadable: return "it is damaged: \(cause)"
     case .staysBehind, .migrates:
       // If the name is known, the source device was available.
       return explanation.identity.isEncrypted
-        ? "it cannot be decrypted with the available keys: \(why)"
+        ? "it cannot be decrypted with the available keys: \(cause)"
         : "\(source.sourceDevice)'s hardware key decrypts it"
     }
   }
@@ -127,11 +129,11 @@ struct ItemExplanationText {
   ///   - device: The name of the source device.
   ///   - rule: The rule that excludes the item from backups; `nil` if there is none.
   private func rows(forItemOn device: String, excludedBy rule: Reason?) -> [(String, String)] {
-    let place = "not in \(source.name), but on \(device)"
+    let location = "not in \(source.name), but on \(device)"
     guard let rule = rule?.explanation else {
-      return [("Backup", "\(place). No rule keeps it out of a backup, so it was added after this backup was made")]
+      return [("Backup", "\(location). No rule keeps it out of a backup, so it was added after this backup was made")]
     }
-    return [("Backup", "\(place), whose backups omit it: \(rule.headline)"), ("Rule", rule.rule)]
+    return [("Backup", "\(location), whose backups omit it: \(rule.headline)"), ("Rule", rule.rule)]
   }
 
   private func targetRows(_ fate: GlossaryTerm) -> [(String, String)] {

@@ -129,7 +129,7 @@ package struct PlanReport {
       let advice =
         source.condition == .decryptedCopy
         ? "" : " What is wrong with it: \(SuggestedCommands.verify(placeholders.source))"
-      return wrapped(unusable).map { style.painted($0, .bold) } + [""] + wrapped((remainder ?? "") + advice) + [""]
+      return wrapped(unusable).map { style.painted($0, .bold) } + [""] + wrapped((itemsSentence ?? "") + advice) + [""]
     }
     let verdict = PlanVerdict(
       plan.summary, sourceIsBackup: source.isArchive, isSameDevice: plan.isSameDevice == true, target: target.name)
@@ -137,10 +137,10 @@ package struct PlanReport {
   }
 
   /// A sentence about the items of a backup that cannot be restored as it is; `nil` if it can be.
-  private var remainder: String? {
+  private var itemsSentence: String? {
     let summary = plan.summary
-    return source.condition.remainder(
-      summary.total, moving: summary.migrates, to: HTMLWriter.shortened(target.name),
+    return source.condition.itemsSentence(
+      count: summary.total, moving: summary.migrates, to: HTMLWriter.shortened(target.name),
       needsPassword: source.lacksPassword && summary.byReason[.backupNotEncrypted] != nil)
   }
 
@@ -188,13 +188,13 @@ package struct PlanReport {
   private var sourceLine: String {
     let count = HumanReadable.count(plan.decisions.count, "item")
     guard source.isDevice || source.disclaimer != nil else {
-      let made = source.made.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
-      return "\(made)\(source.sourceDevice) · \(source.protection) · \(count)"
+      let origin = source.made.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
+      return "\(origin)\(source.sourceDevice) · \(source.protection) · \(count)"
     }
     let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
-    let made =
+    let simulation =
       source.isDevice ? "the virtual device as it is now, backed up" : "as if \(source.sourceDevice) were backed up"
-    return "\(made) \(password) · \(count)"
+    return "\(simulation) \(password) · \(count)"
   }
 
   private var relation: String {
@@ -209,15 +209,14 @@ package struct PlanReport {
 
   /// The warning that no item can move, because the backup has no password; `nil` otherwise.
   package var warning: (message: String, why: String, advice: String)? {
-    let stays = plan.summary.byReason[.backupNotEncrypted, default: 0]
-    guard stays > 0, plan.summary.migrates == 0 else { return nil }
+    let stayingCount = plan.summary.byReason[.backupNotEncrypted, default: 0]
+    guard stayingCount > 0, plan.summary.migrates == 0 else { return nil }
     return (
       "no item in \(source.name) can move to \(target.name)",
       "a backup without a password can be decrypted only on \(source.sourceDevice)",
       "make a new backup of \(source.sourceDevice) with a password: \(SuggestedCommands.explaining("backup-password"))"
     )
   }
-
 }
 
 extension MigrationPlan {
@@ -237,11 +236,9 @@ extension PlanReport {
   package func page(from sourceArgument: String?, to targetArgument: String?, program: String) -> PlanPage {
     var page = PlanPage(
       plan, as: document, apps: source.apps, sourceDeviceItems: source.sourceDeviceItems,
-      sourceArgument: sourceArgument,
-      targetArgument: targetArgument,
-      program: program)
+      sourceArgument: sourceArgument, targetArgument: targetArgument, program: program)
     page.condition = source.condition
-    page.remainder = remainder
+    page.itemsSentence = itemsSentence
     page.codes = codesEntry.map { StepList.Step(text: $0.text, commands: $0.commands) }
     return page
   }
@@ -260,7 +257,9 @@ package struct ExpectationReport: Report {
   }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    var lines = check.cases.flatMap { found in found.misses.map { messages.line(of: $0, in: found.scenario) } }
+    var lines = check.cases.flatMap { checkedCase in
+      checkedCase.misses.map { messages.line(of: $0, in: checkedCase.scenario) }
+    }
     if showsAll { lines += check.cases.filter(\.isMet).map(messages.line(ofMet:)) }
     return lines.map { style.adapted(UntrustedText.escaped($0)) } + report.source.blindSpotLines(style: style)
       + [messages.verdict]
@@ -380,6 +379,7 @@ package struct OutlookReport: Report {
   }
 
   package var json: JSONValue { OutlookDocument(summary).json }
+
   /// Returns the outlook as one HTML file.
   ///
   /// - Parameter program: The name and version that the page states.

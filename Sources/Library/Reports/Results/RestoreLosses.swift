@@ -13,8 +13,8 @@ package struct RestoreLosses {
     let text = report.text(showsAll: showsAll)
     func group(_ title: String, _ items: ReportItemTable, count: Int) -> [String] {
       guard count > 0 else { return [] }
-      let head = style.adapted(UntrustedText.escaped("\(title) (\(HumanReadable.grouped(count)))"))
-      return [head] + items.lines(style: style) + [""]
+      let heading = style.adapted(UntrustedText.escaped("\(title) (\(HumanReadable.grouped(count)))"))
+      return [heading] + items.lines(style: style) + [""]
     }
     func overwritten(_ title: String, _ decisions: [MigrationPlan.Decision]) -> [String] {
       group(title, ReportItemTable(decisions, showsAll: showsAll, row: text.row), count: decisions.count)

@@ -44,8 +44,8 @@ package struct VerificationReport {
         lines += Self.row(check.isOK ? "ok" : "FAIL", id, check.detail, style, check.isOK ? nil : .red)
         if !check.isOK { lines += faultLines(of: check, style: style, showsAll: showsAll) }
       }
-      if let left = verification.unchecked.first(where: { $0.id == id }) {
-        lines += Self.row("-", id, "not checked: \(left.reason)", style, .faint)
+      if let skipped = verification.unchecked.first(where: { $0.id == id }) {
+        lines += Self.row("-", id, "not checked: \(skipped.reason)", style, .faint)
       }
     }
     // Without counts of items, the line would not apply.
@@ -79,8 +79,8 @@ package struct VerificationReport {
   ) -> [Line] {
     let label = "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(id.rawValue, columns: 13)
     // Names in errors are already escaped.
-    let shown = UntrustedText.escaped(detail, keepingEscapes: true)
-    return WordWrap.labeled(label, style.adapted(shown), columns: style.width).enumerated().map {
+    let escaped = UntrustedText.escaped(detail, keepingEscapes: true)
+    return WordWrap.labeled(label, style.adapted(escaped), columns: style.width).enumerated().map {
       Line(text: $1, color: $0 == 0 ? color : nil)
     }
   }
@@ -91,21 +91,23 @@ package struct VerificationReport {
   ) -> [Line] {
     // Many faults of the seal have the same reason, so the location must be compared too.
     let faults = verification.faults.filter { fault in
-      fault.check == check.id && !check.detail.contains(fault.check == .seal ? fault.placeText : fault.reason)
+      fault.check == check.id && !check.detail.contains(fault.check == .seal ? fault.reasonWithLocation : fault.reason)
     }
     let shown = showsAll ? faults[...] : faults.prefix(Self.defaultFaultLimit)
     let space = String(repeating: " ", count: Self.indent)
     var lines = shown.flatMap { fault in
-      var named = fault
-      named.file = fault.file.map { UntrustedText.escaped($0) }
+      var escaped = fault
+      escaped.file = fault.file.map { UntrustedText.escaped($0) }
       return WordWrap.labeled(
-        space, style.adapted(UntrustedText.escaped(named.placeText, keepingEscapes: true)), columns: style.width)
+        space, style.adapted(UntrustedText.escaped(escaped.reasonWithLocation, keepingEscapes: true)),
+        columns: style.width)
     }
-    let all = verification.faultCount[check.id, default: 0]
-    let rest = all - shown.count - (verification.faults.count { $0.check == check.id } - faults.count)
-    if rest > 0, !shown.isEmpty {
-      let hint = showsAll ? "" : " (-v names \(all > BackupVerification.maximumFaultCount ? "more" : "all"))"
-      lines.append("\(space)\(style.ellipsis) \(HumanReadable.grouped(rest)) more\(hint)")
+    let total = verification.faultCount[check.id, default: 0]
+    let inDetailCount = verification.faults.count { $0.check == check.id } - faults.count
+    let hiddenCount = total - shown.count - inDetailCount
+    if hiddenCount > 0, !shown.isEmpty {
+      let hint = showsAll ? "" : " (-v names \(total > BackupVerification.maximumFaultCount ? "more" : "all"))"
+      lines.append("\(space)\(style.ellipsis) \(HumanReadable.grouped(hiddenCount)) more\(hint)")
     }
     return lines.map { Line(text: $0) }
   }
@@ -125,12 +127,13 @@ package struct VerificationReport {
       if verification.isHostile {
         return "\(name) contains something that no device writes: \(loss). Don't trust it. Nothing was written."
       }
-      let rest = verification.verifiedAllFiles ? "the rest is intact" : "no other fault was found\(undetectableChanges)"
+      let others =
+        verification.verifiedAllFiles ? "the rest is intact" : "no other fault was found\(undetectableChanges)"
       return verification.isOnlyIncomplete
-        ? "\(name) is not complete: \(loss); \(rest)." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
+        ? "\(name) is not complete: \(loss); \(others)." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
     case .unconfirmed:
       return "\(noFaultClause), as far as Keyhaul could check. It is not known whether the device finished the backup: "
-        + "there is no \(verification.found.contains(.stateMissing) ? "entry for it in Status.plist" : "Status.plist")."
+        + "there is no \(verification.findings.contains(.stateMissing) ? "entry for it in Status.plist" : "Status.plist")."
     case .foreign:
       guard skippedChecks.isEmpty else { return partialConclusion }
       let count = verification.items?.deviceBound ?? 0
@@ -149,13 +152,13 @@ package struct VerificationReport {
   /// The conclusion if checks were skipped. It names these checks, or the command that makes them.
   private var partialConclusion: String {
     guard !verification.isQuick else {
-      return "\(noFaultClause), as far as Keyhaul can check without the password; \(rest)."
+      return "\(noFaultClause), as far as Keyhaul can check without the password; \(remainingChecks)."
     }
     return
       "\(noFaultClause), as far as Keyhaul could check; not checked: \(HumanReadable.list(skippedChecks.map(\.id.rawValue)))."
   }
 
-  private var rest: String {
+  private var remainingChecks: String {
     isQuickRequested
       ? "\(SuggestedCommands.verifyingAll) checks the rest" : "verify checks the rest with the backup's password"
   }
@@ -170,7 +173,8 @@ package struct VerificationReport {
   /// seen)"; empty if files were not checked.
   private var undetectableChanges: String {
     guard let files = verification.files else { return "" }
-    let right = "\(HumanReadable.count(files.digestsRight, "digest")) \(files.digestsRight == 1 ? "is" : "are") right"
+    let right =
+      "\(HumanReadable.count(files.withMatchingDigest, "digest")) \(files.withMatchingDigest == 1 ? "is" : "are") right"
     let others =
       files.unread > 0
       ? "\(HumanReadable.count(files.unproven, "file")) could not be compared with a digest"
@@ -181,43 +185,65 @@ package struct VerificationReport {
   /// The clause about items that could not be checked: "1 item could not be checked, because it needs a device's hardware
   /// key (the backup names old-phone)"; `nil` if all were checked.
   private var boundItems: String? {
-    let bound = verification.items?.deviceBound ?? 0
-    guard bound > 0 else { return nil }
-    let pronoun = bound == 1 ? "it" : "they"
-    // The available hardware key decrypts only some classes. The device of the others is unknown.
-    let why =
+    let count = verification.items?.deviceBound ?? 0
+    guard count > 0 else { return nil }
+    let pronoun = count == 1 ? "it" : "they"
+    // If the hardware key decrypts only some classes, the device of the others is unknown.
+    let reason =
       verification.hardware.isDivided
       ? "\(pronoun) cannot be decrypted with the available hardware key"
-      : "\(pronoun) \(bound == 1 ? "needs" : "need") a device's hardware key (\(deviceClause))"
-    return "\(HumanReadable.count(bound, "item")) could not be checked, because \(why)"
+      : "\(pronoun) \(count == 1 ? "needs" : "need") a device's hardware key (\(deviceClause))"
+    return "\(HumanReadable.count(count, "item")) could not be checked, because \(reason)"
   }
 
   /// A clause that lists the damage: "1 item is lost in this copy and 2 files are missing".
   package var loss: String {
+    if verification.isUnopened { return "it cannot be opened" }
+    return HumanReadable.list(claimLosses + manifestLosses + keychainLosses + fileLosses)
+  }
+
+  /// The clauses about an unfinished backup, and about false statements in its property lists.
+  private var claimLosses: [String] {
+    var parts: [String] = []
+    if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("the device never finished it") }
+    let kinds = verification.faults.map(\.kind)
+    if kinds.contains(.falseClaim) { parts.append("it says that it is encrypted, but it is not") }
+    if kinds.contains(.passwordDenied) { parts.append("it says that it has no password, but it was made with one") }
+    return parts
+  }
+
+  /// The clauses about the property lists, the keybag and the manifest.
+  private var manifestLosses: [String] {
     var parts: [String] = []
     let count = verification.faultCount
-    if verification.isUnopened { return "it cannot be opened" }
-    if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("the device never finished it") }
-    let claims = verification.faults.map(\.kind)
-    if claims.contains(.falseClaim) { parts.append("it says that it is encrypted, but it is not") }
-    if claims.contains(.passwordDenied) { parts.append("it says that it has no password, but it was made with one") }
     let propertyLists = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
     // A manifest without a version was read, but may also have another fault.
     let lacksVersion =
-      verification.found.contains { $0.kind == .versionMissing }
-      && !verification.found.contains { $0.kind == .manifestUnreadable }
-    let lacksManifest = verification.found.contains(.manifestMissing)
-    let unread = propertyLists.compactMap(\.file).filter { !lacksVersion && !lacksManifest || $0 != "Manifest.plist" }
+      verification.findings.contains { $0.kind == .versionMissing }
+      && !verification.findings.contains { $0.kind == .manifestUnreadable }
+    let lacksManifest = verification.findings.contains(.manifestMissing)
+    let unreadable = propertyLists.compactMap(\.file).filter {
+      !lacksVersion && !lacksManifest || $0 != "Manifest.plist"
+    }
     if lacksManifest { parts.append("its Manifest.plist is missing") }
     if lacksVersion { parts.append("its Manifest.plist does not state its version") }
-    if !unread.isEmpty { parts.append("its \(HumanReadable.list(unread)) cannot be read") }
-    let unbound = verification.faults.count { $0.kind == .hardwareLayerMissing }
-    if unbound > 0 { parts.append("its keybag contains keychain keys that are not bound to a device") }
-    if !lacksManifest, count[.keybag, default: 0] > unbound { parts.append("its keybag differs from what was written") }
-    if verification.found.contains(where: { $0.kind == .listJournalUnread }) {
+    if !unreadable.isEmpty { parts.append("its \(HumanReadable.list(unreadable)) cannot be read") }
+    let unboundCount = verification.faults.count { $0.kind == .hardwareLayerMissing }
+    if unboundCount > 0 { parts.append("its keybag contains keychain keys that are not bound to a device") }
+    if !lacksManifest, count[.keybag, default: 0] > unboundCount {
+      parts.append("its keybag differs from what was written")
+    }
+    if verification.findings.contains(where: { $0.kind == .listJournalUnread }) {
       parts.append("a journal or log next to its manifest was not read, although it may change the manifest")
     }
     if count[.database] != nil { parts.append("its manifest differs from what was written") }
+    return parts
+  }
+
+  /// The clauses about the keychain and its items.
+  private var keychainLosses: [String] {
+    var parts: [String] = []
+    let count = verification.faultCount
     if verification.hasFilesByDomain {
       parts.append("its files are under their own names, in a layout that Keyhaul does not read")
     } else if verification.isKeychainLost {
@@ -233,14 +259,20 @@ package struct VerificationReport {
     if let lost = verification.items?.damaged, lost > 0 {
       parts.append("\(HumanReadable.count(lost, "item")) \(lost == 1 ? "is" : "are") lost in this copy")
     }
+    return parts
+  }
+
+  /// The clauses about the files and the seal.
+  private var fileLosses: [String] {
+    var parts: [String] = []
     let missing = verification.missingCount
-    let changed = count[.files, default: 0] - missing
+    let changed = verification.faultCount[.files, default: 0] - missing
     if changed > 0 { parts.append("\(HumanReadable.count(changed, "file")) \(changed == 1 ? "is" : "are") damaged") }
     if missing > 0, !verification.hasFilesByDomain {
       parts.append("\(HumanReadable.count(missing, "file")) \(missing == 1 ? "is" : "are") missing")
     }
     if let clause = verification.sealClause { parts.append(clause) }
-    return HumanReadable.list(parts)
+    return parts
   }
 
   /// A sentence about the intact parts of a damaged keychain.
@@ -249,14 +281,10 @@ package struct VerificationReport {
       !verification.isKeychainRefused,
       items.damaged > 0 || verification.faultCount[.keychain] != nil
     else { return "" }
-    let (subject, verb) =
+    let (subject, pronoun) =
       items.readable == 1
-      ? (
-        "The item that can be decrypted is", "it"
-      )
-      : (
-        "The \(HumanReadable.grouped(items.readable)) items that can be decrypted are", "them"
-      )
-    return " \(subject) unchanged: export saves \(verb)."
+      ? ("The item that can be decrypted is", "it")
+      : ("The \(HumanReadable.grouped(items.readable)) items that can be decrypted are", "them")
+    return " \(subject) unchanged: export saves \(pronoun)."
   }
 }

@@ -19,7 +19,7 @@ struct SankeyDiagram: Sendable {
     /// Decrypted items that do not name an app.
     case noApp
     /// Encrypted items, whose apps are not known.
-    case sealed
+    case encrypted
     case kind(ItemKind)
     case protection(ProtectionClass?)
     /// The target's own items.
@@ -106,16 +106,16 @@ struct SankeyDiagram: Sendable {
     _ decisions: [MigrationPlan.Decision], _ apps: AppDirectory
   ) -> (origins: [Origin], counts: [Origin: [Destination: Int]]) {
     // Many items have the same access group, so the lookup is cached.
-    var known: [String: Origin] = [:]
+    var originsByGroup: [String: Origin] = [:]
     var origins: [Origin] = []
     var counts: [Origin: [Destination: Int]] = [:]
     for decision in decisions {
       let origin: Origin
-      if let group = decision.identity.accessGroup, let app = known[group] {
-        origin = app
+      if let group = decision.identity.accessGroup, let known = originsByGroup[group] {
+        origin = known
       } else {
         origin = Origin(apps.app(of: decision.identity))
-        if let group = decision.identity.accessGroup { known[group] = origin }
+        if let group = decision.identity.accessGroup { originsByGroup[group] = origin }
       }
       if counts[origin] == nil { origins.append(origin) }
       counts[origin, default: [:]][Destination(decision), default: 0] += 1
@@ -126,20 +126,20 @@ struct SankeyDiagram: Sendable {
   /// Returns the origins in order: apps by number of items, then by name; the other apps together; then items without an
   /// app. The counts of the other apps are merged.
   private static func ordered(_ origins: [Origin], _ counts: inout [Origin: [Destination: Int]]) -> [Origin] {
-    let apps: [(rank: (Int, String, Int), origin: Origin)] = origins.enumerated().compactMap { place, origin in
+    let apps: [(rank: (Int, String, Int), origin: Origin)] = origins.enumerated().compactMap { position, origin in
       let total = counts[origin, default: [:]].values.reduce(0, +)
-      return origin.appName.map { (rank: (-total, $0, place), origin: origin) }
+      return origin.appName.map { (rank: (-total, $0, position), origin: origin) }
     }
     let ranked = apps.sorted { $0.rank < $1.rank }.map(\.origin)
     // A single other app takes as much space as "1 other app".
     let shown = ranked.count <= maximumAppCount + 1 ? ranked[...] : ranked.prefix(maximumAppCount)
-    let rest = ranked.dropFirst(shown.count)
-    var others: [Destination: Int] = [:]
-    for origin in rest {
-      others.merge(counts.removeValue(forKey: origin) ?? [:], uniquingKeysWith: +)
+    let others = ranked.dropFirst(shown.count)
+    var otherCounts: [Destination: Int] = [:]
+    for origin in others {
+      otherCounts.merge(counts.removeValue(forKey: origin) ?? [:], uniquingKeysWith: +)
     }
-    if !rest.isEmpty { counts[.otherApps(rest.count)] = others }
-    return shown + (rest.isEmpty ? [] : [.otherApps(rest.count)]) + [.system, .noApp, .sealed]
+    if !others.isEmpty { counts[.otherApps(others.count)] = otherCounts }
+    return shown + (others.isEmpty ? [] : [.otherApps(others.count)]) + [.system, .noApp, .encrypted]
   }
 }
 
@@ -160,7 +160,7 @@ extension SankeyDiagram.Origin {
     case .app, .identifier: self = .app(app)
     case .group: self = app.isAppleGroup ? .system : .app(app)
     case .unnamed: self = .noApp
-    case .unknown: self = .sealed
+    case .unknown: self = .encrypted
     }
   }
 
@@ -168,7 +168,7 @@ extension SankeyDiagram.Origin {
   var appName: String? {
     switch self {
     case .app(let app): app.displayName
-    case .system, .otherApps, .noApp, .sealed, .kind, .protection, .onTarget: nil
+    case .system, .otherApps, .noApp, .encrypted, .kind, .protection, .onTarget: nil
     }
   }
 
@@ -182,7 +182,7 @@ extension SankeyDiagram.Origin {
     case .system: [AppName.appleGroupDescription]
     case .otherApps(let count): ["\(HumanReadable.grouped(count)) other apps"]
     case .noApp: ["of no named app"]
-    case .sealed: ["app unknown", "(encrypted)"]
+    case .encrypted: ["app unknown", "(encrypted)"]
     case .kind(let kind): [kind.noun + "s"]
     case .protection(nil): ["class unknown"]
     case .protection(let protection?):

@@ -139,8 +139,8 @@ struct SankeyView {
     }
   }
 
-  /// Draws a band: an area of the size of the drawing, clipped with fractions of its width and height. So the band grows
-  /// with the column, but the pattern does not.
+  /// Draws a band: an area of the size of the drawing, clipped with fractions of its width and height. As a result,
+  /// the band grows with the column, but the pattern does not.
   private func draw(_ band: SankeyLayout.Band, _ index: Int, of height: Double, to page: inout HTMLWriter) {
     func part(_ y: Double) -> String { Self.part(y / height) }
     let (start, end) = (part(band.start), part(band.end))
@@ -298,7 +298,7 @@ extension PageStyle {
   /// The style rules of the diagram, for pages that have one.
   ///
   /// A label's line has the height that `SankeyLayout` calculates with. A column is as wide as its text, up to a limit;
-  /// if there is not enough room, words are cut and counts stay whole.
+  /// if there is not enough room, words are cut, but counts are not.
   static let sankey = """
     .views{border:0;margin-top:2rem;min-width:0;position:relative}
     .views>input{opacity:0;position:absolute}

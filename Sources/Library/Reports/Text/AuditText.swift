@@ -27,7 +27,7 @@ package struct AuditText {
         title: "Leave the device", items: audit.leaving,
         advice: "A backup with a password moves these to any device. Anyone who knows the password can "
           + "restore them."),
-    ] + (countsStaying ? [staying] : []) + (audit.unreadable.isEmpty ? [] : [lost])
+    ] + (countsStaying ? [staying] : []) + (audit.unreadable.isEmpty ? [] : [unreadable])
   }
 
   /// Whether to report the number of items that never leave the device. "0" would be wrong for a backup, which does not
@@ -40,7 +40,7 @@ package struct AuditText {
       advice: "Users lose these on a new device. Offer them a way to sign in again, or to export.")
   }
 
-  private var lost: Group {
+  private var unreadable: Group {
     Group(
       title: "Cannot be read here", items: audit.unreadable,
       advice: "This copy does not show whether these leave the device. Audit the device or another copy.")
@@ -63,18 +63,18 @@ package struct AuditText {
 
   /// Returns the lines of a group. Protection classes are subheadings, because a column would leave less room for names.
   private func lines(of group: Group, _ style: TextStyle, _ showsAll: Bool) -> [String] {
-    let head = "\(group.title) (\(HumanReadable.grouped(group.items.count)))"
-    guard !group.items.isEmpty else { return [head, ""] }
+    let heading = "\(group.title) (\(HumanReadable.grouped(group.items.count)))"
+    guard !group.items.isEmpty else { return [heading, ""] }
     let classes = ProtectionClass.allCases.map(Optional.some) + [nil]
     let ordered = classes.flatMap { protection in group.items.filter { $0.protection == protection } }
     let shown = showsAll ? ordered[...] : ordered.prefix(ReportItemTable.defaultItemLimit)
     let rows = table(of: shown).lines(style: style.narrowed(by: 4)).map { "    " + $0 }
-    var lines = [style.painted(head, .bold)] + rows.prefix(1)
-    var last: ProtectionClass??
+    var lines = [style.painted(heading, .bold)] + rows.prefix(1)
+    var lastClass: ProtectionClass??
     for (item, row) in zip(shown, rows.dropFirst()) {
-      if last != .some(item.protection) {
+      if lastClass != .some(item.protection) {
         lines.append("  " + (item.protection?.phrase ?? "of no known class"))
-        last = .some(item.protection)
+        lastClass = .some(item.protection)
       }
       lines.append(row)
     }

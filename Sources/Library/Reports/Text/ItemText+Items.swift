@@ -17,14 +17,14 @@ extension ItemText {
     _ items: Items
   ) -> [String] where Items.Element == KeychainItem?, Items.Index == Int {
     let decryptedIndexes = items.indices.filter { items[$0] != nil }
-    let found = KeychainDifference.disambiguators(
-      among: decryptedIndexes.lazy.map { place in
-        let item = items[place] ?? KeychainItem(kind: .genericPassword)
+    let differencesByItem = KeychainDifference.disambiguators(
+      among: decryptedIndexes.lazy.map { index in
+        let item = items[index] ?? KeychainItem(kind: .genericPassword)
         return (ItemDescriptor(item), item)
       })
     var result = [String](repeating: "", count: items.count)
-    for (position, differences) in zip(decryptedIndexes, found) {
-      result[position] = differences.joined(separator: ", ")
+    for (index, differences) in zip(decryptedIndexes, differencesByItem) {
+      result[index] = differences.joined(separator: ", ")
     }
     return result
   }
@@ -37,7 +37,7 @@ extension ItemText {
     if let tag = item[.applicationTag]?.dataValue.flatMap({ String(validating: $0, as: UTF8.self) }), !tag.isEmpty {
       return tag
     }
-    let parts = [material(of: item), half(of: item)].compactMap(\.self)
+    let parts = [material(of: item), role(of: item)].compactMap(\.self)
     return parts.isEmpty ? "key" : parts.joined(separator: ", ")
   }
 
@@ -53,7 +53,7 @@ extension ItemText {
   }
 
   /// Returns "public" or "private"; `nil` if the role of the key is unknown.
-  private static func half(of item: KeychainItem) -> String? {
+  private static func role(of item: KeychainItem) -> String? {
     switch number(.keyClass, of: item).flatMap(KeyMaterial.Role.init(rawValue:)) {
     case .publicKey: "public"
     case .privateKey: "private"

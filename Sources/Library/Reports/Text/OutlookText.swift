@@ -13,7 +13,7 @@ package struct OutlookText {
   }
 
   package func lines(style: TextStyle) -> [String] {
-    func wrapped(_ text: String) -> [String] { WordWrap.lines(of: shown(text, style), columns: style.width) }
+    func wrapped(_ text: String) -> [String] { WordWrap.lines(of: escaped(text, style), columns: style.width) }
     var lines = wrapped(summary.verdict).map { style.painted($0, .bold) } + [""]
     lines += wrapped([summary.meaning, summary.state].joined(separator: " ")) + [""]
     lines += summary.checklist(showsAll: showsAll).lines(style: style, isShort: !showsAll)
@@ -28,7 +28,7 @@ package struct OutlookText {
 
   /// Returns the counts on both devices, how they were determined, and every item with its reason.
   private func details(_ style: TextStyle) -> [String] {
-    func wrapped(_ text: String) -> [String] { WordWrap.lines(of: shown(text, style), columns: style.width) }
+    func wrapped(_ text: String) -> [String] { WordWrap.lines(of: escaped(text, style), columns: style.width) }
     var lines =
       wrapped(summary.details) + [""] + (summary.hypothesis.map(wrapped) ?? []) + table.lines(style: style) + [""]
       + wrapped(summary.basis)
@@ -47,7 +47,7 @@ package struct OutlookText {
     return lines
   }
 
-  private func shown(_ text: String, _ style: TextStyle) -> String { style.adapted(UntrustedText.escaped(text)) }
+  private func escaped(_ text: String, _ style: TextStyle) -> String { style.adapted(UntrustedText.escaped(text)) }
 
   /// The table of counts on both devices. An unknown count is "not known" instead of 0.
   private var table: Table {
@@ -78,8 +78,8 @@ package struct OutlookText {
   }
 
   private func lines(of group: OutlookSummary.Group, _ style: TextStyle) -> [String] {
-    let head = style.adapted(UntrustedText.escaped("\(group.title) (\(HumanReadable.grouped(group.items.count)))"))
-    var lines = WordWrap.lines(of: head, columns: style.width)
+    let heading = style.adapted(UntrustedText.escaped("\(group.title) (\(HumanReadable.grouped(group.items.count)))"))
+    var lines = WordWrap.lines(of: heading, columns: style.width)
     for index in lines.indices { lines[index] = style.painted(lines[index], Self.color(of: group.style)) }
     let fact = group.reason.map { "\($0.rawValue): \($0.explanation.headline)" } ?? group.fact
     if let fact {
@@ -97,11 +97,12 @@ package struct OutlookText {
   }
 
   private func row(_ item: RestoreOutlook.Item, _ symbol: String) -> ReportItemTable.Row {
-    let place = item.index.map { "(encrypted, item \($0))" } ?? ItemText.name(item.identity)
+    let encryptedName = item.index.map { "(encrypted, item \($0))" } ?? ItemText.name(item.identity)
     return ReportItemTable.Row(
-      symbol: symbol, kind: item.identity.kind, name: item.identity.isEncrypted ? place : ItemText.name(item.identity),
+      symbol: symbol, kind: item.identity.kind,
+      name: item.identity.isEncrypted ? encryptedName : ItemText.name(item.identity),
       protection: ItemText.protection(item.protection), remark: item.isExpected ? "expected by its class" : "",
-      accessGroup: item.identity.accessGroup, place: item.index)
+      accessGroup: item.identity.accessGroup, index: item.index)
   }
 
   private static func color(of style: Tiles.Style) -> Color? {

@@ -21,17 +21,17 @@ package struct PlanText {
 
   package func lines(style: TextStyle) -> [String] {
     var lines = removedLines(style)
-    lines += migratingLines(decisions(nil), style)
+    lines += migratingLines(decisions(with: nil), style)
     for warning in ArrivalWarning.allCases { lines += warnedLines(warning, style) }
-    lines += Reason.allCases.filter { !$0.isDamage }.flatMap { stayingLines(decisions($0), $0, style) }
+    lines += Reason.allCases.filter { !$0.isDamage }.flatMap { stayingLines(decisions(with: $0), $0, style) }
     let encrypted = plan.decisions.filter(Self.isEncrypted)
     if !encrypted.isEmpty {
       let kinds = Set(
         encrypted.map { ReportItemTable.EncryptedGroup(kind: $0.identity.kind, protection: $0.protection) })
       let hint = showsAll || kinds.count == encrypted.count ? "" : " -v shows each in its own row."
       lines += WordWrap.lines(
-        of: "An encrypted item's name is encrypted too; its number is its position in the "
-          + "backup.\(hint)", columns: style.width)
+        of: "An encrypted item's name is encrypted too; its number is its position in the backup.\(hint)",
+        columns: style.width)
       lines.append("")
     }
     lines += damageLines(style: style)
@@ -50,11 +50,11 @@ package struct PlanText {
 
   /// Returns the lines about unreadable items, by reason.
   package func damageLines(style: TextStyle) -> [String] {
-    Reason.allCases.filter(\.isDamage).flatMap { unreadableLines(decisions($0), $0, style) }
+    Reason.allCases.filter(\.isDamage).flatMap { unreadableLines(decisions(with: $0), $0, style) }
   }
 
   /// Returns the decisions with a reason, or without one. Only one group is in memory at a time.
-  private func decisions(_ reason: Reason?) -> [MigrationPlan.Decision] {
+  private func decisions(with reason: Reason?) -> [MigrationPlan.Decision] {
     plan.decisions.filter { $0.outcome.reason == reason }
   }
 
@@ -79,7 +79,7 @@ package struct PlanText {
     return lines.isEmpty ? [] : lines + [""]
   }
 
-  /// Whether an item stays behind with an encrypted name.
+  /// Returns whether an item stays behind with an encrypted name.
   package static func isEncrypted(_ decision: MigrationPlan.Decision) -> Bool {
     if case .staysBehind = decision.outcome { decision.identity.isEncrypted } else { false }
   }
@@ -94,11 +94,11 @@ package struct PlanText {
   /// "0 stay behind" is only for a device, because a backup does not contain all items that stay behind.
   package var summaryLine: String {
     let summary = plan.summary
-    let kept = summary.byChange[.keepsExisting, default: 0]
+    let keptCount = summary.byChange[.keepsExisting, default: 0]
     let changes = [
       (summary.byChange[.new, default: 0], "new"), (summary.byChange[.replaces, default: 0], "replaced"),
       (summary.byChange[.identical, default: 0], "already there"),
-      (kept, kept == 1 ? "existing item kept" : "existing items kept"),
+      (keptCount, keptCount == 1 ? "existing item kept" : "existing items kept"),
     ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
     let detail = changes.isEmpty ? "" : " (\(changes.joined(separator: ", ")))"
     let removed =
@@ -119,10 +119,10 @@ package struct PlanText {
       plan.onlyRemoves
       ? "No item replaces them, so restore refuses to remove them."
       : "iOS removes the items on the device before it restores. To keep them, add \(SuggestedCommands.keepingExisting)."
-    let only = source.onlyCopies(removedBy: plan)
-    if only > 0 {
+    let onlyCopyCount = source.onlyCopies(removedBy: plan)
+    if onlyCopyCount > 0 {
       advice +=
-        " \(only == 1 ? "1 of them" : "Up to \(HumanReadable.grouped(only)) of them") may be the only intact copy of an item "
+        " \(onlyCopyCount == 1 ? "1 of them" : "Up to \(HumanReadable.grouped(onlyCopyCount)) of them") may be the only intact copy of an item "
         + "that is lost in \(source.name)."
     }
     if encrypted > 0, isTargetLocked {
@@ -143,8 +143,8 @@ package struct PlanText {
   /// Returns the known facts about an item of the target that cannot be decrypted: its access group.
   private func removedName(_ identity: ItemDescriptor) -> String {
     guard identity.isEncrypted else { return ItemText.name(identity) }
-    let fact = isTargetLocked ? "locked" : "cannot be decrypted"
-    return identity.accessGroup.map { "(\(fact), of \($0))" } ?? "(\(fact))"
+    let state = isTargetLocked ? "locked" : "cannot be decrypted"
+    return identity.accessGroup.map { "(\(state), of \($0))" } ?? "(\(state))"
   }
 
   /// "will", or "could" for a backup that cannot be restored as it is.
@@ -240,7 +240,7 @@ package struct PlanText {
     return ReportItemTable.Row(
       symbol: Self.symbol(of: decision.outcome), kind: decision.identity.kind, name: name,
       protection: ItemText.protection(decision.protection), remark: remark,
-      accessGroup: decision.identity.accessGroup, place: decision.index)
+      accessGroup: decision.identity.accessGroup, index: decision.index)
   }
 
   static func symbol(of outcome: MigrationPlan.Outcome) -> String {
@@ -258,10 +258,10 @@ package struct PlanText {
     _ title: String, because reason: String? = nil, _ items: ReportItemTable, _ style: TextStyle, color: Color,
     advice: String?
   ) -> [String] {
-    let head = style.adapted(UntrustedText.escaped(title))
-    var lines = [head]
+    let heading = style.adapted(UntrustedText.escaped(title))
+    var lines = [heading]
     if let reason {
-      lines = WordWrap.labeled(head + "  ", style.adapted(UntrustedText.escaped(reason)), columns: style.width)
+      lines = WordWrap.labeled(heading + "  ", style.adapted(UntrustedText.escaped(reason)), columns: style.width)
     }
     if let first = lines.first { lines[0] = style.painted(first, color) }
     lines += items.lines(style: style)

@@ -11,14 +11,14 @@ package struct ReportItemTable {
     /// The access group, to distinguish rows that look the same. Untrusted.
     let accessGroup: String?
     /// The position in the backup, to distinguish rows that still look the same; `nil` if the item is not in a backup.
-    let place: Int?
+    let index: Int?
 
     package init(
       symbol: String, kind: ItemKind, name: String, protection: String, remark: String = "", accessGroup: String? = nil,
-      place: Int? = nil
+      index: Int? = nil
     ) {
       self.accessGroup = accessGroup
-      self.place = place
+      self.index = index
       self.symbol = symbol
       self.kind = kind
       self.name = name
@@ -63,14 +63,14 @@ package struct ReportItemTable {
     }
     var counts: [EncryptedGroup: Int] = [:]
     for group in items.lazy.compactMap(group) { counts[group, default: 0] += 1 }
-    var seen: Set<EncryptedGroup> = []
-    var first: [Item] = []
-    for item in items where first.count < Self.defaultItemLimit && group(item).map({ seen.insert($0).inserted }) ?? true
-    {
-      first.append(item)
+    var listedGroups: Set<EncryptedGroup> = []
+    var listedItems: [Item] = []
+    for item in items where listedItems.count < Self.defaultItemLimit {
+      if let group = group(item), !listedGroups.insert(group).inserted { continue }
+      listedItems.append(item)
     }
     var shownCount = 0
-    let rows = first.map { item in
+    let rows = listedItems.map { item in
       var row = row(item)
       let count = group(item).flatMap { counts[$0] } ?? 1
       if count > 1 { (row.name, row.remark) = ("(\(HumanReadable.grouped(count)) encrypted)", "") }
@@ -85,32 +85,38 @@ package struct ReportItemTable {
   private static func disambiguated(_ rows: [Row]) -> [Row] {
     var rows = rows
     addRemarks(to: &rows) { row in row.accessGroup.map { "access group \($0)" } ?? "no access group" }
-    addRemarks(to: &rows) { row in row.place.map { "item \($0)" } }
+    addRemarks(to: &rows) { row in row.index.map { "item \($0)" } }
     return rows
   }
 
+  /// Adds remarks to rows that look the same, unless their remarks would also be the same.
   private static func addRemarks(to rows: inout [Row], from remark: (Row) -> String?) {
-    let groups = Dictionary(grouping: rows.indices) { place in
-      [ItemText.kind(rows[place].kind), rows[place].name, rows[place].protection, rows[place].remark]
-    }
-    for places in groups.values where places.count > 1 && Set(places.map { remark(rows[$0]) }).count > 1 {
-      for place in places {
-        guard let text = remark(rows[place]) else { continue }
-        rows[place].remark = rows[place].remark.isEmpty ? text : "\(rows[place].remark), \(text)"
+    let equalRows = Dictionary(grouping: rows.indices) { position in
+      let row = rows[position]
+      return [ItemText.kind(row.kind), row.name, row.protection, row.remark]
+    }.values.filter { $0.count > 1 }
+    for positions in equalRows where Set(positions.map { remark(rows[$0]) }).count > 1 {
+      for position in positions {
+        guard let text = remark(rows[position]) else { continue }
+        rows[position].remark = rows[position].remark.isEmpty ? text : "\(rows[position].remark), \(text)"
       }
     }
   }
+
+  /// The width of the longest kind, "certificate".
+  private static let kindWidth = 11
 
   package func lines(style: TextStyle) -> [String] {
     let names = shown.map { style.escapedName($0.name) }
     let protectionWidth = shown.map { DisplayWidth.columns(of: $0.protection) }.max() ?? 0
     let widest = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0
-    let fixed = 4 + 11 + 2 + 2 + protectionWidth
-    let nameWidth = style.cutsText ? max(Table.minimumColumnWidth, min(widest, style.width - fixed)) : widest
+    let otherColumnsWidth = 4 + Self.kindWidth + 2 + 2 + protectionWidth
+    let nameWidth =
+      style.cutsText ? max(Table.minimumColumnWidth, min(widest, style.width - otherColumnsWidth)) : widest
     var lines: [String] = []
     for (row, name) in zip(shown, names) {
       let cut = style.cut(name, columns: nameWidth)
-      var line = "  \(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.kind), columns: 11) + "  "
+      var line = "  \(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.kind), columns: Self.kindWidth) + "  "
       line += DisplayWidth.padded(cut, columns: nameWidth) + "  "
       line += DisplayWidth.padded(style.adapted(row.protection), columns: protectionWidth)
       let remark = style.adapted(UntrustedText.escaped(row.remark))

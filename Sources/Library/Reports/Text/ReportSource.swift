@@ -27,7 +27,7 @@ package struct ReportSource {
 
   /// The kinds of the backup's unreadable items, one for each item.
   package var lostKinds: [ItemKind] = []
-  /// Whether the backup may have lost items that nothing names.
+  /// Whether the backup may have lost items without a trace.
   package var mayLackItems = false
 
   /// Returns the number of removed items that may be the only good copies of items that the backup has lost.
@@ -39,18 +39,18 @@ package struct ReportSource {
   package var protection: String { nonstandardProtection ?? (isEncrypted ? "encrypted" : "no password") }
 
   /// The protection, if neither "encrypted" nor "no password" is correct; otherwise `nil`.
-  package var nonstandardProtection: String? { shownFindings.nonstandardProtection }
+  package var nonstandardProtection: String? { reportedFindings.nonstandardProtection }
 
-  /// Whether the backup has no password, and nothing in it says otherwise.
+  /// Whether the backup has no password, and nothing in it contradicts this.
   var lacksPassword: Bool { nonstandardProtection == nil && !isEncrypted }
 
   /// The anomaly that prevents every restore of a backup, as a clause; `nil` if there is none.
-  package var obstacle: String? { shownFindings.obstacle }
+  package var obstacle: String? { reportedFindings.obstacle }
 
   /// The findings as in documents, without details if the source is redacted.
-  package var shownFindings: [PlanDocument.Finding] {
-    let shown = findings.map(PlanDocument.Finding.init)
-    return isRedacted ? shown.map(\.redacted) : shown
+  package var reportedFindings: [PlanDocument.Finding] {
+    let reported = findings.map(PlanDocument.Finding.init)
+    return isRedacted ? reported.map(\.redacted) : reported
   }
 
   /// Whether the manifest states that there is a password, but the files are unencrypted.
@@ -157,4 +157,9 @@ extension [PlanDocument.Finding] {
       return "it cannot be restored as it is (\(fact))"
     }
   }
+}
+
+extension BackupBlindSpots {
+  /// Returns the line about items that no backup contains, wrapped.
+  package static func lines(style: TextStyle) -> [String] { WordWrap.lines(of: line, columns: style.width) }
 }

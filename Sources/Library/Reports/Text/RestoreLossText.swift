@@ -23,7 +23,7 @@ package struct RestoreLossText {
   package var isEmpty: Bool { removedCount == 0 && overwriting.isEmpty }
 
   /// Whether the restore adds or overwrites an item.
-  package var bringsSomething: Bool { newCount > 0 || !overwriting.isEmpty }
+  package var addsOrOverwrites: Bool { newCount > 0 || !overwriting.isEmpty }
 
   /// The question before a restore: "Remove 2 items from new-phone, overwrite 3 there (1 is newer than the backup's) and add
   /// 12, skipping 1 that cannot be read?"
@@ -123,31 +123,34 @@ package struct RestoreSummaryText {
 
   /// The last line of a restore: "Restored 12 items to new-phone in one step; 3 stayed behind, 1 could not be read."
   package var sentence: String {
-    let did = "Restored \(HumanReadable.count(restored, "item")) to \(device) in one step"
-    var (head, rest) = (changesNothing ? "Nothing was restored to \(device)" : did, [String]())
+    let result = "Restored \(HumanReadable.count(restored, "item")) to \(device) in one step"
+    var mainClause = changesNothing ? "Nothing was restored to \(device)" : result
+    var otherClauses: [String] = []
     if changesNothing, summary.migrates > 0 {
       let subject =
         identicalCount == 1 && summary.migrates == 1
         ? "the item is"
         : keptCount == 0 ? "all \(HumanReadable.grouped(identicalCount)) items are" : plural(identicalCount, "item")
-      head = identicalCount == 0 ? "Nothing to do" : "Nothing to do: \(subject) already on \(device)"
+      mainClause = identicalCount == 0 ? "Nothing to do" : "Nothing to do: \(subject) already on \(device)"
     } else if identicalCount > 0, identicalCount == summary.migrates, summary.removed == 0 {
       let subject = identicalCount == 1 ? "the item was" : "all \(HumanReadable.grouped(identicalCount)) items were"
-      head = "Nothing to restore: \(subject) already on \(device)"
+      mainClause = "Nothing to restore: \(subject) already on \(device)"
     } else if identicalCount > 0 {
-      rest.append("\(HumanReadable.grouped(identicalCount)) \(identicalCount == 1 ? "was" : "were") already there")
+      otherClauses.append(
+        "\(HumanReadable.grouped(identicalCount)) \(identicalCount == 1 ? "was" : "were") already there")
     }
     if keptCount > 0 {
-      rest.append("\(HumanReadable.count(keptCount, "existing item")) kept")
+      otherClauses.append("\(HumanReadable.count(keptCount, "existing item")) kept")
     }
-    if summary.staysBehind > 0 { rest.append("\(HumanReadable.grouped(summary.staysBehind)) stayed behind") }
-    if summary.unreadable > 0 { rest.append("\(HumanReadable.grouped(summary.unreadable)) could not be read") }
+    if summary.staysBehind > 0 { otherClauses.append("\(HumanReadable.grouped(summary.staysBehind)) stayed behind") }
+    if summary.unreadable > 0 { otherClauses.append("\(HumanReadable.grouped(summary.unreadable)) could not be read") }
     if overwrittenNewer > 0 {
       let verb = overwrittenNewer == 1 ? "was" : "were"
-      rest.append("\(HumanReadable.grouped(overwrittenNewer)) that \(verb) newer on \(device) \(verb) overwritten")
+      otherClauses.append(
+        "\(HumanReadable.grouped(overwrittenNewer)) that \(verb) newer on \(device) \(verb) overwritten")
     }
-    if summary.removed > 0 { rest.append("\(HumanReadable.grouped(summary.removed)) removed") }
-    return rest.isEmpty ? head + "." : "\(head); \(rest.joined(separator: ", "))."
+    if summary.removed > 0 { otherClauses.append("\(HumanReadable.grouped(summary.removed)) removed") }
+    return otherClauses.isEmpty ? mainClause + "." : "\(mainClause); \(otherClauses.joined(separator: ", "))."
   }
 
   private func plural(_ count: Int, _ noun: String) -> String {

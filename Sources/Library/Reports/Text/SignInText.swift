@@ -25,8 +25,8 @@ package struct SignInText {
       UntrustedText.escaped($0.app.displayName, columns: max(Table.minimumColumnWidth, style.width / 2 - 8))
     }
     let nameWidth = names.map { DisplayWidth.columns(of: style.adapted($0)) }.max() ?? 0
-    let digits = shown.map { HumanReadable.grouped($0.losses.count).count }.max() ?? 0
-    let noun = shown.contains { $0.losses.count > 1 } ? 5 : 4
+    let countWidth = shown.map { HumanReadable.grouped($0.losses.count).count }.max() ?? 0
+    let nounWidth = shown.contains { $0.losses.count > 1 } ? "items".count : "item".count
     let title = "Sign in again on \(targetName), or move by hand (\(HumanReadable.grouped(apps.count)))"
     var lines = WordWrap.lines(of: style.adapted(UntrustedText.escaped(title)), columns: style.width)
     for index in lines.indices { lines[index] = style.painted(lines[index], .yellow) }
@@ -34,9 +34,9 @@ package struct SignInText {
       let count = summary.losses.count
       let label =
         "  " + DisplayWidth.padded(style.adapted(name), columns: nameWidth) + "  "
-        + DisplayWidth.padded(HumanReadable.grouped(count), columns: digits, rightAligned: true) + " "
-        + DisplayWidth.padded(count == 1 ? "item" : "items", columns: noun) + "  "
-      let itemNames = summary.losses.prefix(Self.maximumItemNameCount).map { Self.short($0.identity) }
+        + DisplayWidth.padded(HumanReadable.grouped(count), columns: countWidth, rightAligned: true) + " "
+        + DisplayWidth.padded(count == 1 ? "item" : "items", columns: nounWidth) + "  "
+      let itemNames = summary.losses.prefix(Self.maximumItemNameCount).map { Self.shortName($0.identity) }
       let more = count > itemNames.count ? ", \(style.ellipsis)" : ""
       let text = style.adapted(UntrustedText.escaped(itemNames.joined(separator: ", "))) + more
       lines += WordWrap.labeled(label, text, columns: style.width)
@@ -57,7 +57,7 @@ package struct SignInText {
   }
 
   /// Returns the name of an item in the list of its app: its account, or its other names.
-  private static func short(_ identity: ItemDescriptor) -> String {
+  private static func shortName(_ identity: ItemDescriptor) -> String {
     let account = identity.account ?? ""
     return UntrustedText.shortened(account.isEmpty ? ItemText.name(identity) : account, columns: 24)
   }

@@ -9,7 +9,7 @@ import Testing
 
 /// A backup directory with any files and items, whose stored bytes can be changed.
 ///
-/// The list is created with this project's builder, because only the verification is tested.
+/// The manifest database is created with this project's builder, because only the verification is tested.
 final class EditableBackup {
   static let password = "correct horse"
   static let date = KeychainDate(secondsSince1970: 1_795_197_850)
@@ -18,7 +18,7 @@ final class EditableBackup {
     var domain = "HomeDomain"
     var path: String
     var bytes: [UInt8]
-    /// The digest in the list, if it differs from the actual one.
+    /// The kind of digest in the manifest.
     var digest: Digest = .ofStored
     var size: Int64?
     var isStored = true
@@ -27,7 +27,7 @@ final class EditableBackup {
 
     var keyClass = KeyClass.fileUntilFirstUserAuthentication
 
-    enum Digest { case ofStored, ofPlain, ofSomethingElse, none }
+    enum Digest { case ofStored, ofPlaintext, wrong, none }
 
     init(_ path: String, _ bytes: [UInt8], domain: String = "HomeDomain") {
       self.path = path
@@ -59,12 +59,12 @@ final class EditableBackup {
     let random = SeededRandomSource(seed: seed)
     hardware = try HardwareUID(from: random)
     let password: Secret? = hasPassword ? Secret(utf8: Self.password) : nil
-    let made = try BackupKeybag.make(
+    let newKeybag = try BackupKeybag.make(
       password: password, deviceKey: try hardware.deviceKey(), rounds: 1, random: random)
-    keybag = made.keybag
-    let keys = made.classKeys
+    keybag = newKeybag.keybag
+    let keys = newKeybag.classKeys
 
-    var listed = files
+    var allFiles = files
     if hasKeychain {
       let entries = try items.map { item in
         KeychainBackupFile.Entry(
@@ -78,11 +78,11 @@ final class EditableBackup {
       var keychain = File(KeychainPayload.relativePath, bytes, domain: KeychainPayload.domain)
       keychain.digest = keychainDigest
       keychain.keyClass = keychainKeyClass
-      listed.append(keychain)
+      allFiles.append(keychain)
     }
     var rows: [(File, ListedRow)] = []
-    for file in listed { rows.append((file, try store(file, keys: keys, random: random))) }
-    try writeList(rows, keys: keys, random: random)
+    for file in allFiles { rows.append((file, try store(file, keys: keys, random: random))) }
+    try writeFileList(rows, keys: keys, random: random)
     try write(
       try BackupStatus(uuid: nil, date: Self.date).serialized(), to: "Status.plist")
   }
@@ -99,29 +99,29 @@ final class EditableBackup {
   ) throws -> ListedRow {
     let identifier = try file.identifier ?? ListedFile.fileIdentifier(domain: file.domain, relativePath: file.path)
     var stored = file.bytes
-    var field: [UInt8]?
+    var wrappedKey: [UInt8]?
     if hasPassword {
       let key = try Secret(count: 32, from: random)
-      field = try keys.wrapFileKey(key, keyClass: file.keyClass, random: random)
+      wrappedKey = try keys.wrapFileKey(key, keyClass: file.keyClass, random: random)
       stored = try FileCipher.encrypt(file.bytes, key: key)
     }
     let digest: [UInt8]? =
       switch file.digest {
       case .ofStored: try Digest.sha1(stored)
-      case .ofPlain: try Digest.sha1(file.bytes)
-      case .ofSomethingElse: try Digest.sha1([0])
+      case .ofPlaintext: try Digest.sha1(file.bytes)
+      case .wrong: try Digest.sha1([0])
       case .none: nil
       }
-    let place = layout.storedPath(of: identifier)
-    storedPaths["\(file.domain)/\(file.path)"] = place
-    if file.isStored { try write(stored, to: place) }
+    let location = layout.storedPath(of: identifier)
+    storedPaths["\(file.domain)/\(file.path)"] = location
+    if file.isStored { try write(stored, to: location) }
     let record = FileRecord(
-      relativePath: file.path, digest: digest, encryptionKey: try field.map { try ClassWrappedKey(parsing: $0) },
+      relativePath: file.path, digest: digest, encryptionKey: try wrappedKey.map { try ClassWrappedKey(parsing: $0) },
       mode: 0o100644, size: file.size ?? Int64(file.bytes.count), protectionClass: .fileUntilFirstUserAuthentication)
-    return ListedRow(identifier: identifier, record: record, key: field, digest: digest)
+    return ListedRow(identifier: identifier, record: record, key: wrappedKey, digest: digest)
   }
 
-  private func writeList(
+  private func writeFileList(
     _ rows: [(File, ListedRow)], keys: ClassKeys, random: SeededRandomSource
   ) throws {
     var manifestKey: [UInt8]?
@@ -164,20 +164,22 @@ final class EditableBackup {
 
   /// Returns the stored path of a file by its domain and path, such as `HomeDomain/a.txt`. A name without a slash is
   /// that of a metadata file.
-  private func place(_ name: String) -> String { "backup/" + (storedPaths[name] ?? name) }
+  private func relativePath(of name: String) -> String { "backup/" + (storedPaths[name] ?? name) }
 
   /// Returns the stored path of a file in the backup's directory.
   func storedPath(_ name: String) throws -> String { try #require(storedPaths[name]) }
 
-  func read(_ name: String) throws -> [UInt8] { try directory.read(place(name)) }
+  func read(_ name: String) throws -> [UInt8] { try directory.read(relativePath(of: name)) }
 
   func change(_ name: String, _ edit: (inout [UInt8]) -> Void) throws {
     var bytes = try read(name)
     edit(&bytes)
-    try directory.write(bytes, to: place(name))
+    try directory.write(bytes, to: relativePath(of: name))
   }
 
-  func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: directory.path(place(name))) }
+  func remove(_ name: String) throws {
+    try FileManager.default.removeItem(atPath: directory.path(relativePath(of: name)))
+  }
 
   /// Changes a byte of the first record with a tag in the keybag.
   func changeKeybag(_ tag: String) throws {
@@ -203,8 +205,8 @@ enum MBDBFixture {
       }
       bytes += [UInt8(value.count >> 8), UInt8(value.count & 0xFF)] + value
     }
-    func number(_ value: UInt64, _ count: Int) {
-      for index in (0..<count).reversed() { bytes.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(index)))) }
+    func addInteger(_ value: UInt64, _ byteCount: Int) {
+      for index in (0..<byteCount).reversed() { bytes.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(index)))) }
     }
     for row in rows {
       add(Array(row.domain.utf8))
@@ -212,12 +214,12 @@ enum MBDBFixture {
       add(nil)
       add(row.digest)
       add(row.key)
-      number(UInt64(row.record.mode), 2)
-      number(7, 8)
-      number(501, 4)
-      number(501, 4)
-      for _ in 0..<3 { number(1_450_000_000, 4) }
-      number(UInt64(row.record.size), 8)
+      addInteger(UInt64(row.record.mode), 2)
+      addInteger(7, 8)
+      addInteger(501, 4)
+      addInteger(501, 4)
+      for _ in 0..<3 { addInteger(1_450_000_000, 4) }
+      addInteger(UInt64(row.record.size), 8)
       bytes += [UInt8(row.record.protectionClass.rawValue), 0]
     }
     return bytes

@@ -25,26 +25,28 @@ struct SearchableItems {
     }
   }
 
-  init(_ found: ResolvedDump) {
-    name = found.typed
+  init(_ dump: ResolvedDump) {
+    name = dump.typed
     sourceKind = "dump"
     omitsProtectedSecrets = false
-    entries = found.dump.items.compactMap { dumped in
-      let row = found.database.map { $0.rows[dumped.entry].row.number }
-      let entry = KeychainEntry(dumped, of: found.dump, row: row)
+    entries = dump.dump.items.compactMap { dumpItem in
+      let row = dump.database.map { $0.rows[dumpItem.entry].row.number }
+      let entry = KeychainEntry(dumpItem, of: dump.dump, row: row)
       if let item = entry.item {
-        return item.isTombstone ? nil : KeychainEntry(item, at: entry.place, index: entry.index)
+        return item.isTombstone ? nil : KeychainEntry(item, at: entry.rowReference, index: entry.index)
       }
       // An item without its secret cannot be changed.
       return KeychainEntry(
-        .closed(entry.identity, nil), at: entry.place, index: entry.index, entry.protection,
+        .undecryptable(entry.identity, nil), at: entry.rowReference, index: entry.index, entry.protection,
         detail: "its secret cannot be decrypted")
     }
   }
 
   /// Returns the matching items. For items that cannot be decrypted, compares the known attributes.
   func matching(_ selection: ItemSelection) -> [KeychainEntry] {
-    entries.filter { row in row.item.map(selection.matches) ?? selection.matches(row.identity, row.protection) }
+    entries.filter { row in
+      row.item.map(selection.matches) ?? selection.matches(row.identity, protection: row.protection)
+    }
   }
 
   /// The items that cannot be decrypted with the keys of this source.
@@ -58,8 +60,8 @@ struct SearchableItems {
   /// - Returns: Whether a damaged item is among them, so that the result may be incomplete.
   @discardableResult
   func reportUndecryptable(excluding rows: [KeychainEntry], for selection: ItemSelection, in session: Session) -> Bool {
-    let shown = Set(rows.map(\.place))
-    let candidates = undecryptable.filter { !shown.contains($0.place) && selection.couldMatch($0.identity) }
+    let shown = Set(rows.map(\.rowReference))
+    let candidates = undecryptable.filter { !shown.contains($0.rowReference) && selection.couldMatch($0.identity) }
     guard !candidates.isEmpty else { return false }
     let count = HumanReadable.count(candidates.count, "item")
     // For one of many backups, only warnings are kept.

@@ -2,7 +2,7 @@ import Basics
 import KeychainFormats
 
 /// The names of a backup's files in a folder: `domain/path`, with safe components that are unique on every file system.
-/// Equal files in equal order have equal names.
+/// Files that are added again in the same order get the same names.
 ///
 /// Directories are added first. A file or link with the same name gets a different one.
 struct ExtractionPaths {
@@ -20,19 +20,19 @@ struct ExtractionPaths {
   static let maximumDirectoryCount = 1_000_000
 
   private(set) var directories = [Directory(parent: 0, name: "")]
-  private var numbers: [Original: Int] = [:]
-  private var usedNames: Set<Sibling>
+  private var indices: [DirectoryKey: Int] = [:]
+  private var usedNames: Set<UsedName>
   /// The last directory, because rows of a directory are usually adjacent.
-  private var last: (domain: [UInt8], path: ArraySlice<UInt8>, number: Int)?
+  private var last: (domain: [UInt8], path: ArraySlice<UInt8>, index: Int)?
 
   /// A directory by its name in the backup.
-  private struct Original: Hashable {
+  private struct DirectoryKey: Hashable {
     let parent: Int
     let bytes: [UInt8]
   }
 
   /// A used name in a directory, as two hashes of its folded form to save memory with millions of names.
-  private struct Sibling: Hashable {
+  private struct UsedName: Hashable {
     let first: Int
     let second: Int
 
@@ -50,8 +50,9 @@ struct ExtractionPaths {
   /// Creates an empty tree.
   ///
   /// - Parameter reserved: Names in the folder that must not be used.
-  init(reserved: [String]) { usedNames = Set(reserved.map { Sibling($0, in: 0) }) }
+  init(reserved: [String]) { usedNames = Set(reserved.map { UsedName($0, in: 0) }) }
 
+  /// Returns whether the domain or the path of a file is longer than any on a device.
   static func isTooLong(_ file: ListedFile) -> Bool {
     (file.undecodedPath?.count ?? file.relativePath?.utf8.count ?? 0) > maximumPathByteCount
       || (file.undecodedDomain?.count ?? file.domain?.utf8.count ?? 0) > maximumPathByteCount
@@ -72,57 +73,59 @@ struct ExtractionPaths {
     _ domain: [UInt8], _ path: ArraySlice<UInt8>?
   ) throws(KeyhaulError) -> Int {
     if let last, last.domain == domain, let path, last.path == path {
-      return last.number
+      return last.index
     }
-    var number = try addDirectory(domain[...], in: 0)
-    guard let path else { return number }
+    var index = try addDirectory(domain[...], in: 0)
+    guard let path else { return index }
     for part in path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-      number = try addDirectory(part, in: number)
+      index = try addDirectory(part, in: index)
     }
-    last = (domain, path, number)
-    return number
+    last = (domain, path, index)
+    return index
   }
 
   private mutating func addDirectory(_ part: ArraySlice<UInt8>, in parent: Int) throws(KeyhaulError) -> Int {
-    let original = Original(parent: parent, bytes: Array(part))
-    if let number = numbers[original] { return number }
+    let key = DirectoryKey(parent: parent, bytes: Array(part))
+    if let index = indices[key] { return index }
     guard directories.count < Self.maximumDirectoryCount else {
       throw KeyhaulError(
         .overLimit, "its files are in more than \(HumanReadable.grouped(Int64(Self.maximumDirectoryCount))) folders")
     }
-    let name = try free(try SafeName.name(of: part), in: parent, distinguishedBy: Array("\(parent)/".utf8) + part)
+    let name = try uniqueName(try SafeName.name(of: part), in: parent, distinguishedBy: Array("\(parent)/".utf8) + part)
     directories.append(Directory(parent: parent, name: name))
-    numbers[original] = directories.count - 1
+    indices[key] = directories.count - 1
     return directories.count - 1
   }
 
+  /// Sets the directory's row in the list.
   mutating func set(_ location: FileLocation, of directory: Int) { directories[directory].location = location }
 
   /// Returns the name of a file or link in its directory.
   mutating func name(
     of part: ArraySlice<UInt8>, in directory: Int, identifier: String
   ) throws(KeyhaulError) -> String {
-    try free(try SafeName.name(of: part), in: directory, distinguishedBy: Array(identifier.utf8))
+    try uniqueName(try SafeName.name(of: part), in: directory, distinguishedBy: Array(identifier.utf8))
   }
 
-  private mutating func free(
+  /// Returns the name if it is unused in the directory, otherwise the name with hash digits. Marks it as used.
+  private mutating func uniqueName(
     _ name: String, in parent: Int, distinguishedBy original: [UInt8]
   ) throws(KeyhaulError) -> String {
-    if usedNames.insert(Sibling(name, in: parent)).inserted { return name }
+    if usedNames.insert(UsedName(name, in: parent)).inserted { return name }
     for count in [8, 16, 40] {
-      let other = try SafeName.distinguished(name, by: original, digits: count)
-      if usedNames.insert(Sibling(other, in: parent)).inserted { return other }
+      let distinguishedName = try SafeName.distinguished(name, by: original, digits: count)
+      if usedNames.insert(UsedName(distinguishedName, in: parent)).inserted { return distinguishedName }
     }
     throw KeyhaulError(.hostile, "\(UntrustedText.quoted(name)) and names derived from it are listed repeatedly")
   }
 
   /// Returns the names on the path to a directory, starting at the folder.
-  static func names(of number: Int, in directories: [Directory]) -> [String] {
+  static func names(of index: Int, in directories: [Directory]) -> [String] {
     var names: [String] = []
-    var number = number
-    while number != 0 {
-      names.append(directories[number].name)
-      number = directories[number].parent
+    var index = index
+    while index != 0 {
+      names.append(directories[index].name)
+      index = directories[index].parent
     }
     return names.reversed()
   }

@@ -21,7 +21,7 @@ enum SafeName {
   static func name(of part: some Collection<UInt8>) throws(KeyhaulError) -> String {
     let text = DecodedName(part).text
     switch text {
-    // An empty component.
+    // Two adjacent slashes have an empty component between them.
     case "": return "%2F"
     case ".": return "%2E"
     case "..": return "%2E%2E"
@@ -47,7 +47,8 @@ enum SafeName {
     return "\(kept)~\(String(hexadecimal: digest).prefix(count))"
   }
 
-  /// Returns the form of a name in which names are equal on file systems that ignore case and Unicode normalization.
+  /// Returns a form of a name that is equal for names which a file system that ignores case and Unicode form considers
+  /// equal.
   ///
   /// Swift compares canonical forms. Upper-casing first maps ß to SS, as these file systems do.
   static func folded(_ name: String) -> String { name.uppercased().lowercased() }

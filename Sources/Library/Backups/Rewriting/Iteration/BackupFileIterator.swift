@@ -16,7 +16,7 @@ struct BackupFileIterator {
     /// The full name of an entry, or the usual name of a payload with an unusual one.
     let name: EntryName
     /// Whether the file is part of the backup.
-    let isOwn: Bool
+    let isPartOfBackup: Bool
     let byteCount: Int64
     let modificationTime: Int64
     /// The maximum size when reading a backup.
@@ -31,10 +31,10 @@ struct BackupFileIterator {
     }
 
     /// Whether the file has the name of a payload of the other layout, which an updated device may leave.
-    var isLeftover: Bool { isOwn && payload == nil && BackupPath.payload(at: path) != nil }
+    var isLeftover: Bool { isPartOfBackup && payload == nil && BackupPath.payload(at: path) != nil }
 
     /// Whether the file is a log or journal of the list of files.
-    var isJournal: Bool { isOwn && MetadataFile.journals.contains { $0.path == path } }
+    var isJournal: Bool { isPartOfBackup && MetadataFile.journals.contains { $0.path == path } }
 
     func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
       switch source {
@@ -67,7 +67,7 @@ struct BackupFileIterator {
     /// Copies the file unchanged under its name, with a hard link if possible.
     func copyOrLink(to sink: any StoredFileSink, _ copyProgress: CopyProgress) throws(KeyhaulError) {
       if case .directory(let files, let file) = source, file.storedPath == path,
-        try sink.take(path, from: files.handle, file.status)
+        try sink.link(path, from: files.handle, file.status)
       {
         return try copyProgress.add(Int(clamping: byteCount))
       }
@@ -115,13 +115,13 @@ struct BackupFileIterator {
   @discardableResult
   func forEachFile(_ body: (File) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> [String] {
     var stored: StoredPayloads?
-    // Returns the usual path of a file of the backup; `nil` if the file is unrelated.
+    // Returns the usual path of a file of the backup, or `nil` if the file is unrelated.
     func usualPath(of path: String) throws(KeyhaulError) -> String? {
       let layout = archive.layout
       guard let identifier = BackupPath.payload(at: path), layout.storedPath(of: identifier) != path else {
         return path
       }
-      // The stored files are listed only when the first payload with an unusual path is met.
+      // The stored files are listed only for the first payload with an unusual path.
       if stored == nil { stored = try archive.storedFiles() }
       if stored?.otherPath(of: identifier) == path { return layout.storedPath(of: identifier) }
       // A payload at the other layout's path may belong to the old file list that an updated device left behind. That
@@ -135,7 +135,8 @@ struct BackupFileIterator {
       return try files.forEachFile(usualPath: usualPath(of:)) { (file) throws(KeyhaulError) in
         try body(
           File(
-            path: file.path, name: EntryName(file.path), isOwn: true, byteCount: file.byteCount, modificationTime: 0,
+            path: file.path, name: EntryName(file.path), isPartOfBackup: true, byteCount: file.byteCount,
+            modificationTime: 0,
             byteLimit: byteLimit(of: file.path), payload: payload(at: file.path), source: .directory(files, file)))
       }
     case .container(let container):
@@ -148,7 +149,7 @@ struct BackupFileIterator {
           if let inner, let path, path != inner { name = name.dropLast(inner.utf8.count) + path }
           try body(
             File(
-              path: path ?? file.name.shown, name: name, isOwn: path != nil, byteCount: file.byteCount,
+              path: path ?? file.name.shown, name: name, isPartOfBackup: path != nil, byteCount: file.byteCount,
               modificationTime: file.modificationTime, byteLimit: path.map(byteLimit) ?? limits.entryByteCount,
               payload: path.flatMap(payload), source: .container(files, file)))
         }
@@ -176,7 +177,8 @@ struct BackupFileIterator {
     }
   }
 
-  /// Returns the names of unrelated files in a directory, except those of the operating system. They would be lost with it.
+  /// Returns the names of unrelated files in a directory, except those of the operating system. They would be lost with
+  /// it.
   func unrelatedNames() throws(KeyhaulError) -> [String] {
     guard isDirectory else { return [] }
     return try forEachFile { _ in }.filter { !FileSystem.isSystemClutter($0) }
@@ -238,11 +240,11 @@ struct DirectoryIterator {
     var unrelated: [String] = []
     var directories: [String] = []
     var payloads: [(name: String, path: String)] = []
-    let found = Set(try names(in: handle.descriptor, of: "", unrelated: &unrelated))
-    for name in BackupPath.parts where found.contains(name) {
+    let entries = Set(try names(in: handle.descriptor, of: "", unrelated: &unrelated))
+    for name in BackupPath.metadataFileNames where entries.contains(name) {
       try withFile(name, in: handle.descriptor, at: name, as: name, body)
     }
-    for name in found.subtracting(BackupPath.parts).sorted() {
+    for name in entries.subtracting(BackupPath.metadataFileNames).sorted() {
       if BackupPath.payload(at: name) != nil {
         if let path = try usualPath(name) { payloads.append((name, path)) } else { unrelated.append(name) }
       } else if BackupPath.isPayloadDirectory(name), try isDirectory(name) {
@@ -296,15 +298,16 @@ struct DirectoryIterator {
 
   /// Returns up to a number of bytes at the end of a file.
   func lastBytes(_ count: Int, of file: File) throws(KeyhaulError) -> [UInt8] {
-    let wanted = Int(min(Int64(count), file.byteCount))
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: wanted, alignment: 16)
+    let byteCount = Int(min(Int64(count), file.byteCount))
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 16)
     defer { buffer.deallocate() }
     let raw = file.content.descriptor.raw
     var done = 0
-    while done < wanted {
-      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
-      let offset = file.byteCount - Int64(wanted - done)
-      let read = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, at: offset, into: rest) }
+    while done < byteCount {
+      let remaining = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+      let offset = file.byteCount - Int64(byteCount - done)
+      let read = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, at: offset, into: remaining)
+      }
       guard read > 0 else {
         throw KeyhaulError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read")
       }

@@ -35,16 +35,16 @@ package struct BackupDocument {
       "format": "backup-result/1", "device": .string(device), "archive": .text(written?.path ?? archive),
       "encrypted": .boolean(isEncrypted), "bytes": written.map { .integer($0.byteCount) } ?? .null,
       "items": .count(report.exportedCount), "total": .count(report.total),
-      "left_out": .array(report.missing.map(Self.leftOut)), "deleted": .array(report.tombstones.map(Self.leftOut)),
+      "left_out": .array(report.missing.map(Self.json)), "deleted": .array(report.tombstones.map(Self.json)),
       "published_hardware_key": .boolean(isKeyPublished),
     ]
   }
 
-  private static func leftOut(_ left: MigrationPlan.Decision) -> JSONValue {
+  private static func json(_ decision: MigrationPlan.Decision) -> JSONValue {
     .object(
-      JSONValue.identity(left.identity) + [
-        ("protection", .text(left.protection?.rawValue)), ("reason", .text(left.outcome.reason?.rawValue)),
-      ] + (left.detail.map { [("detail", .string($0))] } ?? []))
+      JSONValue.identity(decision.identity) + [
+        ("protection", .text(decision.protection?.rawValue)), ("reason", .text(decision.outcome.reason?.rawValue)),
+      ] + (decision.detail.map { [("detail", .string($0))] } ?? []))
   }
 }
 

@@ -5,18 +5,18 @@ package struct DifferenceDocument {
   let first: ComparisonSide
   let second: ComparisonSide
   let difference: KeychainDifference
-  let showsUnseen: Bool
+  let listsBlindSpots: Bool
 
   /// Creates the document of a difference.
   ///
-  /// - Parameter showsUnseen: Whether to list the reasons why items are in no backup, as reports about a backup do.
+  /// - Parameter listsBlindSpots: Whether to list the reasons why items are in no backup, as reports about a backup do.
   package init(
-    _ first: ComparisonSide, _ second: ComparisonSide, _ difference: KeychainDifference, showsUnseen: Bool
+    _ first: ComparisonSide, _ second: ComparisonSide, _ difference: KeychainDifference, listsBlindSpots: Bool
   ) {
     self.first = first
     self.second = second
     self.difference = difference
-    self.showsUnseen = showsUnseen
+    self.listsBlindSpots = listsBlindSpots
   }
 
   package var json: JSONValue {
@@ -41,7 +41,7 @@ package struct DifferenceDocument {
         .object(JSONValue.identity(item.identity) + [("reason", .text(item.outcome.reason?.rawValue))])
       },
     ]
-    return document.adding(showsUnseen ? [BackupBlindSpots.field] : [])
+    return document.adding(listsBlindSpots ? [BackupBlindSpots.field] : [])
   }
 
   private static func json(_ side: ComparisonSide) -> JSONValue {
@@ -52,7 +52,7 @@ package struct DifferenceDocument {
     return json.adding(side.disclaimer.map { [$0.field] } ?? [])
   }
 
-  private static func json(_ side: KeychainDifference.Side) -> JSONValue {
+  private static func json(_ side: KeychainDifference.UnmatchedItem) -> JSONValue {
     .object(
       [("index", .count(side.index))] + JSONValue.identity(side.identity) + [
         ("protection", .text(side.protection?.rawValue)), ("modified", .text(side.modified.map(Timestamp.text))),

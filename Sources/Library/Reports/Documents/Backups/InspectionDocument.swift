@@ -12,7 +12,7 @@ package struct InspectionDocument {
   let listsItems: Bool
   let showsTree: Bool
   let sourceDeviceItems: SourceDeviceItems?
-  let found: [BackupFinding]
+  let findings: [BackupFinding]
 
   /// The counts of the keychain's items; `nil` if there is no keychain to count.
   private var contents: BackupItemCounts? {
@@ -39,7 +39,7 @@ package struct InspectionDocument {
     domains: [FilesByDomain.Domain]?, tree: DomainTree?, unlockTime: (estimated: Duration?, measured: Duration?),
     listsItems: Bool, showsTree: Bool, sourceDeviceItems: SourceDeviceItems?, findings: [BackupFinding]
   ) {
-    found = findings
+    self.findings = findings
     self.domains = domains
     self.sourceDeviceItems = sourceDeviceItems
     self.archive = archive
@@ -76,7 +76,7 @@ package struct InspectionDocument {
       ("domains", listing.map { .count($0.rowCountByDomain.count) } ?? .null),
       ("by_domain", domains.map { .array($0.map(Self.json)) } ?? .null),
       ("missing", listing.map { .count($0.missingCount) } ?? .null), ("keybag", keybagJSON), ("keychain", keychainJSON),
-      ("findings", .array(findings)),
+      ("findings", .array(findingsJSON)),
       BackupBlindSpots.field,
     ]
     if let sourceDeviceItems { fields.append(("not_in_backup", PlanDocument.NotInBackup(sourceDeviceItems).json)) }
@@ -86,10 +86,9 @@ package struct InspectionDocument {
   }
 
   /// The anomalies, including class keys that are not bound to the device.
-  private var findings: [JSONValue] {
-    let others = found.map(\.json)
-    guard let unbound = archive.unboundClassKeys else { return others }
-    return others + [
+  private var findingsJSON: [JSONValue] {
+    guard let unbound = archive.unboundClassKeys else { return findings.map(\.json) }
+    return findings.map(\.json) + [
       [
         "id": .string(BackupVerification.Fault.Kind.hardwareLayerMissing.rawValue),
         "detail": .string("\(unbound.fact): \(unbound.meaning)"),

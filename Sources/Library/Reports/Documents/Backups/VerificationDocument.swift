@@ -29,7 +29,7 @@ package struct VerificationDocument {
         verification.unchecked.map { ["id": .string($0.id.rawValue), "detail": .string($0.reason)] }),
       "faults": .array(verification.faults.map(Self.json)),
       "fault_count": .count(verification.faultCount.values.reduce(0, +)),
-      "findings": .array(verification.found.map(\.json)),
+      "findings": .array(verification.findings.map(\.json)),
       "notes": .array(verification.notes.map { .string($0) }),
       "files": verification.files.map(Self.json) ?? .null,
       "items": verification.items.map { items in
@@ -46,17 +46,17 @@ package struct VerificationDocument {
 
   /// Returns a fault or finding of a document as a sentence, with its file and the index of its item.
   package static func sentence(of fault: JSONValue) -> String {
-    let place = (fault["file"] ?? fault["place"])?.stringValue
+    let location = (fault["file"] ?? fault["place"])?.stringValue
     let item = fault["index"]?.integerValue.map { "item \($0)" }
-    return [place, item, fault["detail"]?.stringValue].compactMap(\.self).joined(separator: ": ")
+    return [location, item, fault["detail"]?.stringValue].compactMap(\.self).joined(separator: ": ")
   }
 
   private static func json(_ files: BackupVerification.FileCounts) -> JSONValue {
     [
       "listed": .count(files.listed), "present": .count(files.present), "empty_not_stored": .count(files.unstored),
       "missing": .count(files.missing),
-      "surplus": .count(files.surplus), "digests_right": .count(files.digestsRight),
-      "without_digest": .count(files.withoutDigest), "padding_right": .count(files.paddingRight),
+      "surplus": .count(files.unlisted), "digests_right": .count(files.withMatchingDigest),
+      "without_digest": .count(files.withoutDigest), "padding_right": .count(files.withValidPadding),
       "other_size": .count(files.otherSize),
       "unread": .count(files.unread),
     ]
@@ -88,15 +88,15 @@ package enum DeviceKeyVerdict: String, Sendable {
   /// Creates the verdict about a device key.
   ///
   /// - Parameters:
-  ///   - proof: The evidence from the items.
+  ///   - evidence: The evidence from the items.
   ///   - isForeign: Whether another key was used instead, because the given one decrypts none of the items.
-  package init(_ proof: DeviceKeyEvidence, isForeign: Bool) {
-    if isForeign || proof.isSameDevice == false {
+  package init(_ evidence: DeviceKeyEvidence, isForeign: Bool) {
+    if isForeign || evidence.isSameDevice == false {
       self = .foreign
-    } else if proof.isDivided {
+    } else if evidence.isDivided {
       self = .divided
     } else {
-      self = proof.proven.isEmpty ? .unproven : .proven
+      self = evidence.proven.isEmpty ? .unproven : .proven
     }
   }
 

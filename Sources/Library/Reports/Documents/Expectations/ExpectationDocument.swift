@@ -22,7 +22,9 @@ package struct ExpectationDocument {
             Self.fields(scenario) + [("checked", .count(cases.count)), ("met", .count(cases.count(where: \.isMet)))])
         }),
       "misses": .array(
-        check.cases.flatMap { found in found.misses.map { Self.json($0, index: found.index, in: found.scenario) } }),
+        check.cases.flatMap { checkedCase in
+          checkedCase.misses.map { Self.json($0, index: checkedCase.index, in: checkedCase.scenario) }
+        }),
     ]
     return document.adding(move.findingFields + move.source.blindSpotFields)
   }
@@ -54,10 +56,10 @@ package struct ExpectationDocument {
     fields += [
       ("protection", .text(item.protection?.rawValue)), ("outcome", .string(item.restoreOutcome.fate.rawValue)),
     ]
-    let more = [
+    let optionalFields = [
       ("change", item.change?.rawValue), ("reason", item.restoreOutcome.reason?.rawValue), ("detail", item.detail),
     ]
-    return .object(fields + more.compactMap { name, text in text.map { (name, .string($0)) } })
+    return .object(fields + optionalFields.compactMap { name, text in text.map { (name, .string($0)) } })
   }
 
   private static func fields(_ scenario: ExpectedScenario) -> [(String, JSONValue)] {

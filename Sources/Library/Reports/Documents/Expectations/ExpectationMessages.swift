@@ -18,16 +18,20 @@ package struct ExpectationMessages: Sendable {
   /// Whether the messages name the restore, because several restores were checked.
   private var isComparison: Bool { check.scenarios.count > 1 }
 
+  private func scenarioPrefix(_ scenario: ExpectedScenario) -> String {
+    isComparison ? "\(Self.description(of: scenario)): " : ""
+  }
+
   /// Returns the line of a miss: `missed: generic password "chat.example · push token": expected migrates, the plan says
   /// stays-behind (device-bound)`.
   package func line(of miss: PlanExpectation.Miss, in scenario: ExpectedScenario) -> String {
-    "missed: \(isComparison ? "\(Self.description(of: scenario)): " : "")\(sentence(of: miss))"
+    "missed: \(scenarioPrefix(scenario))\(sentence(of: miss))"
   }
 
   /// Returns the line of a met expectation: "met: service chat.example: migrates (1 item)".
-  package func line(ofMet found: ExpectationCheck.Case) -> String {
-    "met: \(isComparison ? "\(Self.description(of: found.scenario)): " : "")\(Self.name(found.expectation.matcher)): "
-      + "\(found.expectation.fate.rawValue) (\(HumanReadable.count(found.matchedCount, "item")))"
+  package func line(ofMet checkedCase: ExpectationCheck.Case) -> String {
+    "met: \(scenarioPrefix(checkedCase.scenario))\(Self.name(checkedCase.expectation.matcher)): "
+      + "\(checkedCase.expectation.fate.rawValue) (\(HumanReadable.count(checkedCase.matchedCount, "item")))"
   }
 
   /// The result in one line: "4 of 5 expectations met." It also states the number of unchecked expectations.
@@ -45,18 +49,20 @@ package struct ExpectationMessages: Sendable {
 
   /// Returns the text of `line(of:in:)` without the word "missed" and without the restore.
   func sentence(of miss: PlanExpectation.Miss) -> String {
-    let wanted = miss.expectation
-    var expected = "expected \(wanted.fate.rawValue)"
-    if let reason = wanted.reason { expected += " (\(reason.rawValue))" }
-    guard let item = miss.item else { return "\(Self.name(wanted.matcher)): \(expected), \(missing(miss))" }
-    let why = [item.restoreOutcome.reason?.rawValue ?? item.change?.rawValue, item.detail].compactMap(\.self)
-    let brackets = why.isEmpty ? "" : " (\(why.joined(separator: ": ")))"
+    let expectation = miss.expectation
+    var expected = "expected \(expectation.fate.rawValue)"
+    if let reason = expectation.reason { expected += " (\(reason.rawValue))" }
+    guard let item = miss.item else {
+      return "\(Self.name(expectation.matcher)): \(expected), \(reasonWithoutItem(miss))"
+    }
+    let reasons = [item.restoreOutcome.reason?.rawValue ?? item.change?.rawValue, item.detail].compactMap(\.self)
+    let brackets = reasons.isEmpty ? "" : " (\(reasons.joined(separator: ": ")))"
     return "\(Self.name(of: item)): \(expected), the \(isComparison ? "comparison" : "plan") says "
       + "\(item.restoreOutcome.fate.rawValue)\(brackets)"
   }
 
   /// Returns the reason why an expectation without a known item is missed.
-  private func missing(_ miss: PlanExpectation.Miss) -> String {
+  private func reasonWithoutItem(_ miss: PlanExpectation.Miss) -> String {
     let encrypted = miss.encryptedCount
     let remark =
       "\(HumanReadable.count(encrypted, "encrypted item")) in the plan \(encrypted == 1 ? "has" : "have") no name"

@@ -44,10 +44,10 @@ package struct ExpectationTestReport {
     let names = testNames(cases.map(\.index))
     page.element("testsuite", attributes(name, tests: cases.count, failures: cases.count { !$0.isMet })) { page in
       page.newLine()
-      for (found, test) in zip(cases, names) {
-        page.element("testcase", ["classname": name, "name": test]) { page in
-          guard !found.isMet else { return }
-          let sentences = found.misses.map(messages.sentence)
+      for (checkedCase, testName) in zip(cases, names) {
+        page.element("testcase", ["classname": name, "name": testName]) { page in
+          guard !checkedCase.isMet else { return }
+          let sentences = checkedCase.misses.map(messages.sentence)
           let more = sentences.count > 1 ? " (and \(HumanReadable.grouped(sentences.count - 1)) more)" : ""
           page.element("failure", ["message": (sentences.first ?? "") + more, "type": "missed"]) { page in
             // Line breaks in sentences are escaped, so each sentence is one line.
@@ -68,8 +68,8 @@ package struct ExpectationTestReport {
     let count = check.unchecked.count
     page.element("testsuite", attributes(name, tests: count, failures: 0, skipped: count)) { page in
       page.newLine()
-      for test in testNames(check.unchecked) {
-        page.element("testcase", ["classname": name, "name": test]) { page in
+      for testName in testNames(check.unchecked) {
+        page.element("testcase", ["classname": name, "name": testName]) { page in
           page.voidElement(
             "skipped", ["message": "it is for another restore; \(SuggestedCommands.comparing) checks all four restores"]
           )
@@ -91,13 +91,13 @@ package struct ExpectationTestReport {
   /// Returns the names of tests, such as "service chat.example, account anna: migrates". A repeated name ends in a
   /// number, because continuous integration distinguishes tests by name.
   private func testNames(_ indexes: [Int]) -> [String] {
-    var seen: [String: Int] = [:]
+    var counts: [String: Int] = [:]
     return indexes.map { index in
       let expectation = check.expectations[index]
       let reason = expectation.reason.map { " (\($0.rawValue))" } ?? ""
       let name = "\(ExpectationMessages.name(expectation.matcher)): \(expectation.fate.rawValue)\(reason)"
-      seen[name, default: 0] += 1
-      let number = seen[name, default: 1]
+      counts[name, default: 0] += 1
+      let number = counts[name, default: 1]
       return number == 1 ? name : "\(name) #\(number)"
     }
   }

@@ -18,19 +18,19 @@ package enum ItemCSV {
   ///   - omitsProtectedSecrets: Whether the secrets of items that require authentication are left out. A dump stores
   ///     these in plain text too.
   ///   - backup: The path of the items' backup, for the first column; `nil` to omit this column.
-  ///   - hasHead: Whether the table begins with the names of the columns.
+  ///   - hasHeader: Whether the table begins with the names of the columns.
   package static func table(
     of rows: [KeychainEntry], revealsSecrets: Bool, omitsProtectedSecrets: Bool = true, backup: String? = nil,
-    hasHead: Bool = true
+    hasHeader: Bool = true
   ) -> SensitiveBytes {
     var table = SensitiveBuffer()
-    let origin = backup.map { [$0] } ?? []
-    if hasHead {
+    let firstField = backup.map { [$0] } ?? []
+    if hasHeader {
       table.append(
         CSV.line((backup == nil ? [] : ["backup"]) + columns + (revealsSecrets ? secretColumns : [])))
     }
     for row in rows {
-      table.append(CSV.fields(origin + fields(of: row)))
+      table.append(CSV.fields(firstField + fields(of: row)))
       if revealsSecrets { appendSecret(of: row, omitsProtectedSecrets, to: &table) }
       table.append("\r\n")
     }
@@ -44,12 +44,12 @@ package enum ItemCSV {
     let names = [identity.service, identity.server, identity.account, identity.label, identity.accessGroup]
     return [row.kind.reportName] + names.map { $0 ?? "" }
       + [
-        row.protection?.rawValue ?? "", plain(item?[.protocolType]), plain(item?[.port]), plain(item?[.path]),
+        row.protection?.rawValue ?? "", text(item?[.protocolType]), text(item?[.port]), text(item?[.path]),
         row.isSynchronizable ? "1" : "0",
       ] + dates + [row.item == nil ? "0" : "1"]
   }
 
-  private static func plain(_ value: PropertyValue?) -> String {
+  private static func text(_ value: PropertyValue?) -> String {
     switch value {
     case .string(let text): text
     case .integer(let number): String(number)

@@ -27,8 +27,8 @@ package struct ItemDocument {
   ///
   /// - Parameters:
   ///   - entry: The item.
-  ///   - includesSecret: Whether to state if the secret is known, as in documents about a dump.
-  package func object(_ entry: KeychainEntry, includesSecret: Bool = false) -> JSONValue {
+  ///   - statesSecret: Whether to state if the secret is known, as in documents about a dump.
+  package func object(_ entry: KeychainEntry, statesSecret: Bool = false) -> JSONValue {
     var fields: [(String, JSONValue)] = entry.index.map { [("index", .count($0))] } ?? []
     fields += [
       ("kind", .string(entry.kind.reportName)), ("table", .string(entry.kind.rawValue)),
@@ -42,7 +42,7 @@ package struct ItemDocument {
     }
     fields.append(("readable", true))
     fields.append(("attributes", Self.attributes(of: item)))
-    if includesSecret { fields.append(("has_secret", .boolean(entry.hasSecret))) }
+    if statesSecret { fields.append(("has_secret", .boolean(entry.hasSecret))) }
     if revealsSecrets, !(omitsProtectedSecrets && item.requiresAuthentication), let secret = item.secret {
       fields.append(("secret", Self.secret(secret)))
     }
@@ -51,9 +51,9 @@ package struct ItemDocument {
 
   /// Returns the attributes of an item: first those of Apple's schema, in its order, then the others by name.
   private static func attributes(of item: KeychainItem) -> JSONValue {
-    let known = AttributeTable.definitions(of: item.kind).map(\.code).filter { item[$0] != nil }
-    let others = Set(item.attributes.keys).subtracting(known).sorted()
-    return .object((known + others).compactMap { code in item[code].map { (code.rawValue, value($0)) } })
+    let schemaCodes = AttributeTable.definitions(of: item.kind).map(\.code).filter { item[$0] != nil }
+    let otherCodes = Set(item.attributes.keys).subtracting(schemaCodes).sorted()
+    return .object((schemaCodes + otherCodes).compactMap { code in item[code].map { (code.rawValue, value($0)) } })
   }
 
   /// Returns a value in JSON: dates are in UTC with their complete fraction, data is in base64.

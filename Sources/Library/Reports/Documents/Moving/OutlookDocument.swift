@@ -31,11 +31,11 @@ package struct OutlookDocument {
     return .object(fields)
   }
 
-  /// The restores in the document. A backup has a password or not. For a device, both cases are included, the planned one
-  /// first.
+  /// The restores in the document. A backup either has a password or has none. For a device, both cases are included, the
+  /// planned one first.
   private var scenarios: [RestoreScenario] {
-    let given = summary.restoreOutlook.hasPassword
-    return (summary.sourceIsBackup ? [given] : [given, !given]).flatMap { hasPassword in
+    let planned = summary.restoreOutlook.hasPassword
+    return (summary.sourceIsBackup ? [planned] : [planned, !planned]).flatMap { hasPassword in
       [false, true].map { RestoreScenario(hasPassword: hasPassword, onSameDevice: $0) }
     }
   }

@@ -61,11 +61,11 @@ struct BackupKeybagTests {
     "A new keybag is unlocked with its password and device after a round trip",
     arguments: [nil, "secret", "\u{1F511} caf\u{E9}"])
   func opens(password: String?) throws {
-    let made = try make(password)
-    let read = try Keybag(parsing: made.keybag.serialized())
+    let unlocked = try make(password)
+    let read = try Keybag(parsing: unlocked.keybag.serialized())
     let keys = try read.unlock(password: password.map { Secret(utf8: $0) } ?? .empty, deviceKey: deviceKey())
     for number: UInt32 in 1...11 {
-      #expect(keys.revealed(number) == made.classKeys.revealed(number))
+      #expect(keys.revealed(number) == unlocked.classKeys.revealed(number))
       #expect(keys.revealed(number)?.count == 32)
     }
     #expect(keys.keybagUUID == read.uuid)
@@ -73,12 +73,12 @@ struct BackupKeybagTests {
 
   @Test("Another device's key silently unwraps other bytes for the this-device-only classes")
   func otherDevice() throws {
-    let made = try make("secret")
+    let unlocked = try make("secret")
     let other = try DeviceKey(Secret(copying: [UInt8](repeating: 8, count: 16)))
-    let keys = try made.keybag.unlock(password: Secret(utf8: "secret"), deviceKey: consume other)
+    let keys = try unlocked.keybag.unlock(password: Secret(utf8: "secret"), deviceKey: consume other)
     #expect(keys[9] == .availableThroughDevice)
-    #expect(keys.revealed(9) != made.classKeys.revealed(9))
-    #expect(keys.revealed(6) == made.classKeys.revealed(6))
+    #expect(keys.revealed(9) != unlocked.classKeys.revealed(9))
+    #expect(keys.revealed(6) == unlocked.classKeys.revealed(6))
   }
 
   @Test("An empty password, one of NUL bytes, and counts that readers reject are rejected")
@@ -94,13 +94,15 @@ struct BackupKeybagTests {
     _ = try make("x", rounds: 1)
     // Both ends of the range, without the derivation itself. The second derivation has 10,000 iterations of its own.
     #expect(BackupKeybag.maximumRounds == 19_990_000)
-    for rounds in [1, BackupKeybag.maximumRounds] { #expect(try BackupKeybag.checked(rounds) == UInt32(rounds)) }
+    for rounds in [1, BackupKeybag.maximumRounds] {
+      #expect(try BackupKeybag.validIterations(rounds) == UInt32(rounds))
+    }
     for rounds in [-1, 0, BackupKeybag.maximumRounds + 1] {
-      #expect(throws: DataProtectionError.self) { try BackupKeybag.checked(rounds) }
+      #expect(throws: DataProtectionError.self) { try BackupKeybag.validIterations(rounds) }
     }
   }
 
-  @Test("The same seed gives the same keybag, and the system's random source never does")
+  @Test("The same seed gives the same keybag, and the system's random source gives different ones")
   func reproducible() throws {
     func seeded() throws -> [UInt8] {
       try BackupKeybag.make(
@@ -115,18 +117,18 @@ struct BackupKeybagTests {
 
   @Test("Changing the password changes only salts and wraps, not the class keys")
   func rewrap() throws {
-    let made = try make("old")
+    let unlocked = try make("old")
     let changed = try BackupKeybag.rewrap(
-      made.keybag, from: Secret(utf8: "old"), to: Secret(utf8: "new"), random: random)
+      unlocked.keybag, from: Secret(utf8: "old"), to: Secret(utf8: "new"), random: random)
     let keys = try changed.unlock(password: Secret(utf8: "new"), deviceKey: deviceKey())
-    for number: UInt32 in 1...11 { #expect(keys.revealed(number) == made.classKeys.revealed(number)) }
+    for number: UInt32 in 1...11 { #expect(keys.revealed(number) == unlocked.classKeys.revealed(number)) }
     #expect(throws: DataProtectionError.self) { _ = try changed.unlock(password: Secret(utf8: "old"), deviceKey: nil) }
-    #expect(changed.salt != made.keybag.salt)
-    #expect(changed.dpsl != made.keybag.dpsl)
+    #expect(changed.salt != unlocked.keybag.salt)
+    #expect(changed.dpsl != unlocked.keybag.dpsl)
     #expect(changed.dpic == 1000)
-    #expect(changed.uuid == made.keybag.uuid)
-    #expect(changed.serialized().count == made.keybag.serialized().count)
-    for (before, after) in zip(made.keybag.classKeys, changed.classKeys) {
+    #expect(changed.uuid == unlocked.keybag.uuid)
+    #expect(changed.serialized().count == unlocked.keybag.serialized().count)
+    for (before, after) in zip(unlocked.keybag.classKeys, changed.classKeys) {
       #expect(before.wrappedKey != after.wrappedKey)
       var restored = after
       restored.wrappedKey = before.wrappedKey
@@ -136,12 +138,12 @@ struct BackupKeybagTests {
 
   @Test("Changing the password requires the old one, and that every class key can be unwrapped")
   func rewrapRefusals() throws {
-    let made = try make("old")
+    let unlocked = try make("old")
     let wrong = #expect(throws: DataProtectionError.self) {
-      _ = try BackupKeybag.rewrap(made.keybag, from: Secret(utf8: "older"), to: Secret(utf8: "new"), random: random)
+      _ = try BackupKeybag.rewrap(unlocked.keybag, from: Secret(utf8: "older"), to: Secret(utf8: "new"), random: random)
     }
     #expect(wrong?.code == .wrongPassword)
-    var damaged = made.keybag
+    var damaged = unlocked.keybag
     damaged.classKeys[3].wrappedKey = damaged.classKeys[3].wrappedKey?.flipping(bit: 3)
     let error = #expect(throws: DataProtectionError.self) {
       _ = try BackupKeybag.rewrap(damaged, from: Secret(utf8: "old"), to: Secret(utf8: "new"), random: random)
@@ -177,8 +179,8 @@ struct SystemKeybagTests {
   @Test("A keybag has twelve classes with a passcode and eleven without, with the right wraps")
   func shape() throws {
     for (passcode, count) in [("1234", 12), ("", 11)] {
-      let made = try make(passcode)
-      let keybag = made.keybag.keybag
+      let unlocked = try make(passcode)
+      let keybag = unlocked.keybag.keybag
       #expect(keybag.version == 4)
       #expect(keybag.type == .system)
       #expect(keybag.wrap == .device)
@@ -190,19 +192,19 @@ struct SystemKeybagTests {
         #expect(record.wrap == (isBoot ? .device : [.device, .password]))
         #expect(record.wrappedKey?.count == (isBoot ? 32 : 40))
       }
-      #expect(made.keybag.isPasscodeSet == !passcode.isEmpty)
+      #expect(unlocked.keybag.isPasscodeSet == !passcode.isEmpty)
     }
     #expect(SystemKeybag.standardRounds == 50_000)
   }
 
   @Test("After a start, only the classes that need no passcode are available, and the others are locked")
   func beforeFirstUnlock() throws {
-    let made = try make("1234")
-    let bag = try SystemKeybag(parsing: made.keybag.serialized())
+    let unlocked = try make("1234")
+    let bag = try SystemKeybag(parsing: unlocked.keybag.serialized())
     let keys = try bag.unlockBeforeFirstUnlock(hardware: hardware())
     for number in bootClasses {
       #expect(keys[number] == .availableThroughDevice)
-      #expect(keys.revealed(number) == made.classKeys.revealed(number))
+      #expect(keys.revealed(number) == unlocked.classKeys.revealed(number))
     }
     for number in passcodeClasses + [12] {
       #expect(keys[number] == .locked)
@@ -210,12 +212,12 @@ struct SystemKeybagTests {
     }
   }
 
-  @Test("The passcode unlocks all classes, and a wrong one none")
+  @Test("The passcode unlocks all classes, and a wrong passcode unlocks none")
   func unlock() throws {
-    let made = try make("1234")
-    let bag = try SystemKeybag(parsing: made.keybag.serialized())
+    let unlocked = try make("1234")
+    let bag = try SystemKeybag(parsing: unlocked.keybag.serialized())
     let keys = try bag.unlock(passcode: Secret(utf8: "1234"), hardware: hardware())
-    for number: UInt32 in 1...12 { #expect(keys.revealed(number) == made.classKeys.revealed(number)) }
+    for number: UInt32 in 1...12 { #expect(keys.revealed(number) == unlocked.classKeys.revealed(number)) }
     for wrong in ["", "12345", "4321"] {
       let error = #expect(throws: DataProtectionError.self) {
         _ = try bag.unlock(passcode: Secret(utf8: wrong), hardware: hardware())
@@ -228,8 +230,8 @@ struct SystemKeybagTests {
 
   @Test("A keybag without a passcode is unlocked with the empty one")
   func noPasscode() throws {
-    let made = try make("")
-    let keys = try made.keybag.unlock(passcode: .empty, hardware: hardware())
+    let unlocked = try make("")
+    let keys = try unlocked.keybag.unlock(passcode: .empty, hardware: hardware())
     #expect(keys[6] == .availableThroughDevice)
     #expect(keys[12] == .absent)
   }
@@ -276,47 +278,47 @@ struct SystemKeybagTests {
 
   @Test("Changing the passcode keeps every class key, and the old passcode no longer works")
   func change() throws {
-    let made = try make("1234")
-    let changed = try made.keybag.changingPasscode(
+    let unlocked = try make("1234")
+    let changed = try unlocked.keybag.changingPasscode(
       from: Secret(utf8: "1234"), to: Secret(utf8: "9876"), hardware: hardware(), random: random)
     for number: UInt32 in 1...12 {
-      #expect(changed.classKeys.revealed(number) == made.classKeys.revealed(number))
+      #expect(changed.classKeys.revealed(number) == unlocked.classKeys.revealed(number))
     }
-    #expect(changed.keybag.keybag.salt != made.keybag.keybag.salt)
+    #expect(changed.keybag.keybag.salt != unlocked.keybag.keybag.salt)
     #expect(throws: DataProtectionError.self) {
       _ = try changed.keybag.unlock(passcode: Secret(utf8: "1234"), hardware: hardware())
     }
     let keys = try changed.keybag.unlock(passcode: Secret(utf8: "9876"), hardware: hardware())
-    #expect(keys.revealed(12) == made.classKeys.revealed(12))
+    #expect(keys.revealed(12) == unlocked.classKeys.revealed(12))
   }
 
   @Test("Removing the passcode destroys class 12, and setting one again creates a new key")
   func removeAndSet() throws {
     let first = try make("1234")
-    let without = try first.keybag.changingPasscode(
+    let withoutPasscode = try first.keybag.changingPasscode(
       from: Secret(utf8: "1234"), to: .empty, hardware: hardware(), random: random)
-    #expect(!without.keybag.isPasscodeSet)
-    #expect(without.classKeys[12] == .absent)
-    #expect(without.classKeys.revealed(9) == first.classKeys.revealed(9))
-    let again = try without.keybag.changingPasscode(
+    #expect(!withoutPasscode.keybag.isPasscodeSet)
+    #expect(withoutPasscode.classKeys[12] == .absent)
+    #expect(withoutPasscode.classKeys.revealed(9) == first.classKeys.revealed(9))
+    let withNewPasscode = try withoutPasscode.keybag.changingPasscode(
       from: .empty, to: Secret(utf8: "1234"), hardware: hardware(), random: random)
-    #expect(again.keybag.isPasscodeSet)
-    #expect(again.classKeys[12] == .availableThroughDevice)
-    #expect(again.classKeys.revealed(12) != first.classKeys.revealed(12))
-    #expect(again.classKeys.revealed(9) == first.classKeys.revealed(9))
+    #expect(withNewPasscode.keybag.isPasscodeSet)
+    #expect(withNewPasscode.classKeys[12] == .availableThroughDevice)
+    #expect(withNewPasscode.classKeys.revealed(12) != first.classKeys.revealed(12))
+    #expect(withNewPasscode.classKeys.revealed(9) == first.classKeys.revealed(9))
   }
 
   @Test("Changing the passcode requires the old one, and a passcode of NUL bytes is rejected")
   func refusals() throws {
-    let made = try make("1234")
+    let unlocked = try make("1234")
     let error = #expect(throws: DataProtectionError.self) {
-      _ = try made.keybag.changingPasscode(
+      _ = try unlocked.keybag.changingPasscode(
         from: Secret(utf8: "0000"), to: Secret(utf8: "9876"), hardware: hardware(), random: random)
     }
     #expect(error?.code == .wrongPasscode)
     #expect(throws: DataProtectionError.self) { _ = try make("\0") }
     #expect(throws: DataProtectionError.self) {
-      _ = try made.keybag.changingPasscode(
+      _ = try unlocked.keybag.changingPasscode(
         from: Secret(utf8: "1234"), to: Secret(utf8: "\0\0"), hardware: hardware(), random: random)
     }
   }
@@ -329,14 +331,14 @@ struct ClassKeyMemoryTests {
   @Test("A round trip preserves keys, availability and the keybag's UUID")
   func roundTrip() throws {
     let keys = try keys()
-    let back = try ClassKeys(importing: keys.exported())
+    let imported = try ClassKeys(importing: keys.exported())
     for number: UInt32 in 0...12 {
-      #expect(back.revealed(number) == keys.revealed(number))
-      #expect(back[number] == keys[number])
+      #expect(imported.revealed(number) == keys.revealed(number))
+      #expect(imported[number] == keys[number])
     }
-    let counts = [back.wrappedCount, back.unwrappedCount]
+    let counts = [imported.wrappedCount, imported.unwrappedCount]
     #expect(counts == [11, 11])
-    let uuids = [back.keybagUUID, keys.keybagUUID]
+    let uuids = [imported.keybagUUID, keys.keybagUUID]
     #expect(uuids[0] == uuids[1])
   }
 
@@ -344,20 +346,20 @@ struct ClassKeyMemoryTests {
   func drop() throws {
     var keys = try keys()
     let revealed = [keys.revealed(6), keys.revealed(7)]
-    let dropped = try #require(revealed[0])
-    let kept = try #require(revealed[1])
+    let droppedKey = try #require(revealed[0])
+    let remainingKey = try #require(revealed[1])
     keys = keys.dropping([.whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
     #expect(keys[6] == .locked)
     #expect(keys[9] == .locked)
     #expect(keys[7] == .available)
     #expect(keys[12] == .absent)
     let memory = try keys.exported().revealed
-    #expect(!memory.contains(dropped))
-    #expect(memory.contains(kept))
-    let back = try ClassKeys(importing: Secret(copying: memory))
-    #expect(back[6] == .locked)
-    #expect(back.revealed(6) == nil)
-    #expect(back.revealed(7) == kept)
+    #expect(!memory.contains(droppedKey))
+    #expect(memory.contains(remainingKey))
+    let imported = try ClassKeys(importing: Secret(copying: memory))
+    #expect(imported[6] == .locked)
+    #expect(imported.revealed(6) == nil)
+    #expect(imported.revealed(7) == remainingKey)
   }
 
   @Test("A Curve25519 class keeps its public key in a round trip")
@@ -369,8 +371,8 @@ struct ClassKeyMemoryTests {
     let keys = ClassKeys(
       keybagUUID: [UInt8](repeating: 0, count: 16), entries: [.fileCompleteUnlessOpen: entry], wrappedCount: 1,
       unwrappedCount: 1)
-    let back = try ClassKeys(importing: keys.exported())
-    let publicKey = back.entries[.fileCompleteUnlessOpen]?.publicKey
+    let imported = try ClassKeys(importing: keys.exported())
+    let publicKey = imported.entries[.fileCompleteUnlessOpen]?.publicKey
     #expect(try publicKey == vector["class_public"].bytes)
   }
 

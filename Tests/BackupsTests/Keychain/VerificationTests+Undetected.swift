@@ -7,9 +7,9 @@ import Testing
 extension VerificationTests {
   @Test("A decrypted item that devices refuse is reported, as in a plan")
   func refusedItem() throws {
-    var nobodys = KeychainItem.password("nobody's")
-    nobodys[.accessGroup] = nil
-    let verification = try verify(EditableBackup(items: [.password("anna"), nobodys]))
+    var groupless = KeychainItem.password("no group")
+    groupless[.accessGroup] = nil
+    let verification = try verify(EditableBackup(items: [.password("anna"), groupless]))
     let items = verification.items
     #expect(items?.readable == 1 && items?.damaged == 1 && items?.deviceBound == 0)
     #expect(verification.faults.map(\.kind) == [.itemDamaged])
@@ -24,7 +24,7 @@ extension VerificationTests {
   @Test(
     "A backup with a changed file without a digest is never verified as whole", arguments: [true, false],
     BackupLayout.allCases)
-  func unseenChange(hasPassword: Bool, layout: BackupLayout) throws {
+  func undetectedChange(hasPassword: Bool, layout: BackupLayout) throws {
     let backup = try backup(hasPassword: hasPassword, layout: layout)
     try backup.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }
     for hardware in [Hardware.none, .own] {

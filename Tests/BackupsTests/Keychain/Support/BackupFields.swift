@@ -4,12 +4,12 @@ import KeychainFormats
 
 @testable import Backups
 
-/// The facts in a backup, to describe a changed bit.
+/// The named fields of a backup's files, to describe the effect of a changed bit.
 ///
-/// A fact has the name of its file and a name in it: "Manifest.plist Date", "keybag class WRAP", "Manifest.db
-/// permissions".
-struct BackupFacts {
-  private var facts: [String: [String]] = [:]
+/// The name of a field consists of its file and its name in it: "Manifest.plist Date", "keybag class WRAP",
+/// "Manifest.db permissions".
+struct BackupFields {
+  private var fields: [String: [String]] = [:]
 
   init(of backup: EditableBackup, undigested: String) throws {
     let archive = try backup.open()
@@ -21,20 +21,22 @@ struct BackupFacts {
     try archive.fileList(with: keys).forEachFile { file throws(KeyhaulError) in
       try add(file)
     }
-    facts["content of a file without a digest"] = [String(hexadecimal: try backup.read(undigested))]
+    fields["content of a file without a digest"] = [String(hexadecimal: try backup.read(undigested))]
   }
 
-  /// Returns the names of another backup's facts that are missing or different in this one.
-  func lost(of before: BackupFacts) -> Set<String> { Set(before.facts.keys.filter { facts[$0] != before.facts[$0] }) }
+  /// Returns the names of a previous backup's fields that are missing or different in this one.
+  func changed(since before: BackupFields) -> Set<String> {
+    Set(before.fields.keys.filter { fields[$0] != before.fields[$0] })
+  }
 
-  /// The facts whose changes are not detected without a seal. Source: `docs/Format.md`, "What a flipped bit means".
-  static let unseen: Set<String> = Set(unseenByFile.flatMap { file, facts in facts.map { "\(file) \($0)" } })
-  /// The beginnings of the page's rows for these facts.
+  /// The fields whose changes are not detected without a seal. Source: `docs/Format.md`, "What a flipped bit means".
+  static let undetected: Set<String> = Set(undetectedByFile.flatMap { file, fields in fields.map { "\(file) \($0)" } })
+  /// The beginnings of the page's rows for these fields.
   static let rows = [
     "Manifest.plist": "`Manifest.plist`", "Status.plist": "`Status.plist`", "keybag header": "`VERS",
     "keybag class": "a class's", "Manifest.db": "`Manifest.db`", "content": "a file without a digest",
   ]
-  static let unseenByFile = [
+  static let undetectedByFile = [
     "Manifest.plist": [
       "Date", "Version", "IsEncrypted", "WasPasscodeSet", "Lockdown UniqueDeviceID", "Lockdown DeviceName",
       "Lockdown ProductType", "Lockdown ProductVersion",
@@ -51,7 +53,7 @@ struct BackupFacts {
   private mutating func add(_ value: PropertyValue, as name: String) {
     guard let dictionary = value.dictionaryValue else {
       // The first value of a duplicate key counts, as in `PropertyDictionary`.
-      if facts[name] == nil { facts[name] = ["\(value)"] }
+      if fields[name] == nil { fields[name] = ["\(value)"] }
       return
     }
     for entry in dictionary.entries where entry.key != .string("BackupKeyBag") {
@@ -60,9 +62,9 @@ struct BackupFacts {
   }
 
   private mutating func add(_ keybag: Keybag) {
-    func add(_ records: [Keybag.Record], _ place: String) {
+    func add(_ records: [Keybag.Record], _ section: String) {
       for record in records {
-        facts["keybag \(place) \(record.tag)", default: []].append(String(hexadecimal: record.value))
+        fields["keybag \(section) \(record.tag)", default: []].append(String(hexadecimal: record.value))
       }
     }
     add(keybag.header, "header")
@@ -71,7 +73,7 @@ struct BackupFacts {
 
   private mutating func add(_ file: ListedFile) throws(KeyhaulError) {
     func add(_ name: String, _ value: Any?) {
-      facts["Manifest.db \(name)", default: []].append(value.map { "\($0)" } ?? "none")
+      fields["Manifest.db \(name)", default: []].append(value.map { "\($0)" } ?? "none")
     }
     add("identifier", file.fileIdentifier)
     add("domain", file.domain)
