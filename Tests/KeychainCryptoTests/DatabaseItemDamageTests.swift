@@ -94,7 +94,7 @@ struct DatabaseItemDamageTests {
       .whenUnlocked: SensitiveBytes(copying: Array(repeating: 7, count: 40))
     ])
     let fault = try #require(try other.open(row: blob, kind: .genericPassword).fault)
-    #expect(fault.place == .metadataClassKey)
+    #expect(fault.step == .metadataClassKey)
     #expect(fault.reason == "the key is wrapped by a device, and the key of class 6 is missing")
   }
 }
@@ -147,7 +147,7 @@ struct DatabaseItemSealingTests {
 
     #expect(without.verdict == .noClassKey && without.item != nil)
     #expect(with.isOpen && isSame(with.item, vector.item))
-    #expect(short.fault?.place == .secretKey && short.verdict == .malformed)
+    #expect(short.fault?.step == .secretKey && short.verdict == .malformed)
   }
 
   @Test("Only the last byte determines the length of the padding, as in Apple's reader")

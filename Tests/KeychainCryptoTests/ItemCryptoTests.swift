@@ -72,7 +72,7 @@ struct ItemOpeningTests {
     #expect(try X25519.publicKey(of: privateKey) == publicKey)
     let shared = try X25519.sharedSecret(privateKey, with: ephemeral)
     #expect(try shared.revealed == vector["shared_hex"].bytes)
-    let kek = try Curve25519Wrap.wrappingKey(shared, ephemeral, publicKey)
+    let kek = try Curve25519Wrap.wrappingKey(shared, ephemeralPublicKey: ephemeral, publicKey: publicKey)
     #expect(try kek.revealed == vector["kek_hex"].bytes)
 
     let entry = ClassKeys.Entry(availability: .available, key: .init(privateKey.copy()), publicKey: publicKey)
@@ -97,7 +97,8 @@ struct ItemOpeningTests {
     let publicKey = try vector["class_public"].bytes
     let shared = try X25519.sharedSecret(privateKey, with: Array(wrapped.prefix(32)))
     #expect(try shared.revealed == vector["expect_shared"].bytes)
-    let kek = try Curve25519Wrap.wrappingKey(shared, Array(wrapped.prefix(32)), publicKey)
+    let kek = try Curve25519Wrap.wrappingKey(
+      shared, ephemeralPublicKey: Array(wrapped.prefix(32)), publicKey: publicKey)
     #expect(try kek.revealed == vector["expect_kek"].bytes)
     let key = try Curve25519Wrap.unwrap(wrapped, privateKey: privateKey, publicKey: publicKey)?.revealed
     #expect(try key == vector["expect_file_key"].bytes)

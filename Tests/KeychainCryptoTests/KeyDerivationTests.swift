@@ -181,7 +181,7 @@ struct BackupPasswordTests {
     var parameters = PasswordDerivation.Parameters(
       salt: try entry["SALT"].bytes, iterations: UInt32(try entry["ITER"].integer))
     if try entry["two_rounds"].boolean {
-      parameters.first = .init(salt: try entry["DPSL"].bytes, iterations: UInt32(try entry["DPIC"].integer))
+      parameters.sha256Step = .init(salt: try entry["DPSL"].bytes, iterations: UInt32(try entry["DPIC"].integer))
     }
     return parameters
   }
@@ -231,7 +231,8 @@ struct BackupPasswordTests {
   func huge() throws {
     let password = [UInt8](repeating: 0x61, count: 1_000_000)
     let salt = [UInt8](repeating: 0x62, count: 1_000_000)
-    let parameters = PasswordDerivation.Parameters(salt: salt, iterations: 2, first: .init(salt: salt, iterations: 2))
+    let parameters = PasswordDerivation.Parameters(
+      salt: salt, iterations: 2, sha256Step: .init(salt: salt, iterations: 2))
     let key = try PasswordDerivation.passcodeKey(password: Secret(copying: password), parameters: parameters)
     let inner = OpenSSLOracle.pbkdf2(EVP_sha256(), password, salt, 2, 32)
     #expect(key.revealed == OpenSSLOracle.pbkdf2(EVP_sha1(), inner, salt, 2, 32))

@@ -24,7 +24,7 @@ struct KeybagHardwareTests {
   }
 
   private func numbers(_ bag: Keybag, hasPassword: Bool) -> [UInt32] {
-    BackupKeybag.classesWithoutHardware(of: bag, hasPassword: hasPassword).map(\.rawValue)
+    BackupKeybag.classesWithoutDeviceWrap(in: bag, hasPassword: hasPassword).map(\.rawValue)
   }
 
   @Test("A device's keybag has all device wraps, but one with a password lacks those of a keybag without")

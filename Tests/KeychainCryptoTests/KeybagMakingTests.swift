@@ -94,9 +94,11 @@ struct BackupKeybagTests {
     _ = try make("x", rounds: 1)
     // Both ends of the range, without the derivation itself. The second derivation has 10,000 iterations of its own.
     #expect(BackupKeybag.maximumRounds == 19_990_000)
-    for rounds in [1, BackupKeybag.maximumRounds] { #expect(try BackupKeybag.checked(rounds) == UInt32(rounds)) }
+    for rounds in [1, BackupKeybag.maximumRounds] {
+      #expect(try BackupKeybag.validIterations(rounds) == UInt32(rounds))
+    }
     for rounds in [-1, 0, BackupKeybag.maximumRounds + 1] {
-      #expect(throws: DataProtectionError.self) { try BackupKeybag.checked(rounds) }
+      #expect(throws: DataProtectionError.self) { try BackupKeybag.validIterations(rounds) }
     }
   }
 

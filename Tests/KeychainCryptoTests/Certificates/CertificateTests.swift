@@ -183,12 +183,12 @@ struct CertificateTests {
       var outer = ASN1Cursor(bytes)
       var members = try outer.next(.sequence, "").cursor
       var body = try members.next(.sequence, "").cursor
-      var parts: [UInt8] = Array(try body.next("").whole)
+      var parts: [UInt8] = Array(try body.next("").encoding)
       _ = try body.next(.integer, "")
       parts += ASN1Encoding.element(.integer, [UInt8](repeating: 0x11, count: serialByteCount))
-      while !body.isAtEnd { parts += Array(try body.next("").whole) }
+      while !body.isAtEnd { parts += Array(try body.next("").encoding) }
       var all = ASN1Encoding.element(.sequence, parts)
-      while !members.isAtEnd { all += Array(try members.next("").whole) }
+      while !members.isAtEnd { all += Array(try members.next("").encoding) }
       return ASN1Encoding.element(.sequence, all)
     }
   }

@@ -29,20 +29,20 @@ struct FaultyRowTests {
         classKeys: Dictionary(
           uniqueKeysWithValues: classKeys.map { (try keyClass($0), SensitiveBytes(copying: try $1.bytes)) }))
       let decrypted = try #require(database.decrypted(with: keys).first)
-      #expect(decrypted.row.sealed == blob, "\(name)")
+      #expect(decrypted.row.encryptedItem == blob, "\(name)")
       guard !Self.unsupportedItems.contains(name) else {
-        #expect(decrypted.opened.verdict == .unsupportedVersion && decrypted.opened.item == nil, "\(name)")
+        #expect(decrypted.result.verdict == .unsupportedVersion && decrypted.result.item == nil, "\(name)")
         continue
       }
       // Only the last byte of the padding is correct. Apple decrypts such an item.
       if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
-        #expect(decrypted.opened.isOpen && decrypted.opened.verdict == .open, "\(name)")
+        #expect(decrypted.result.isOpen && decrypted.result.verdict == .open, "\(name)")
         continue
       }
-      #expect(decrypted.opened.verdict.rawValue == (try fault["verdict"].string), "\(name)")
+      #expect(decrypted.result.verdict.rawValue == (try fault["verdict"].string), "\(name)")
       let decryptableParts = try fault["opens"].elements.map { try $0.string }
-      #expect((decrypted.opened.item != nil) == decryptableParts.contains("attributes"), "\(name)")
-      #expect(decrypted.opened.isOpen == decryptableParts.contains("secret"), "\(name)")
+      #expect((decrypted.result.item != nil) == decryptableParts.contains("attributes"), "\(name)")
+      #expect(decrypted.result.isOpen == decryptableParts.contains("secret"), "\(name)")
     }
   }
 

@@ -125,7 +125,7 @@ struct KeychainDatabaseTests {
         """)
     let database = try KeychainDatabase(file: changed)
     #expect(database.rows.count == 12)
-    let verdicts = try database.decrypted(with: database.keys()).map(\.opened.verdict)
+    let verdicts = try database.decrypted(with: database.keys()).map(\.result.verdict)
     #expect(verdicts.prefix(3) == [.unsupportedVersion, .malformed, .noClassKey])
     #expect(verdicts.filter { $0 == .open }.count == 8)
   }
@@ -137,12 +137,12 @@ struct KeychainDatabaseTests {
       let (table, number) = (try vector["table"].string, try vector["rowid"].integer)
       let found = try #require(opened.first { $0.row.kind.rawValue == table && $0.row.number == number })
       let location = Comment(rawValue: "\(table):\(number)")
-      #expect(found.opened.verdict.rawValue == (try vector["verdict"].string), location)
-      #expect(found.opened.findings.isEmpty, location)
+      #expect(found.result.verdict.rawValue == (try vector["verdict"].string), location)
+      #expect(found.result.findings.isEmpty, location)
       #expect(found.hasMatchingDigest == true, location)
       #expect(try found.row.version.map(Int.init) == vector["version"].integer, location)
       #expect(try found.row.digest == vector["sha1"].bytes, location)
-      let item = try #require(found.opened.item, location)
+      let item = try #require(found.result.item, location)
       let attributes = try vector["attributes"].members.mapValues { try $0.property }
       #expect(Dictionary(uniqueKeysWithValues: item.attributes.map { ($0.rawValue, $1) }) == attributes, location)
       let secrets = try vector["secret"].members.mapValues { try $0["hex"].bytes }

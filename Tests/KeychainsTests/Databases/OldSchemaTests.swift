@@ -106,8 +106,8 @@ struct OldSchemaTests {
     let rows = try database.decrypted(with: Self.keys(of: database))
     let first = try #require(rows.first)
     let expected = try OldDatabaseFile.realItem().vector["expect_attributes"]
-    #expect(first.opened.verdict == .open)
-    #expect(try first.opened.item?.secret?.withBytes { Array($0) } == Array(expected["v_Data_ascii"].string.utf8))
+    #expect(first.result.verdict == .open)
+    #expect(try first.result.item?.secret?.withBytes { Array($0) } == Array(expected["v_Data_ascii"].string.utf8))
     #expect(rows.allSatisfy { $0.hasMatchingDigest == nil })
     let dump = KeychainDump(database, opened: rows, hasGivenKeys: true)
     #expect(dump.items.allSatisfy { !$0.hasMismatchedDigest } && dump.database?.schema == "5.0")

@@ -85,7 +85,7 @@ struct RollbackJournalTests {
     #expect(database.journalStatus == .rolledBack && database.isIntact)
     let original = try KeychainDatabase(file: unfinished.before)
     #expect(database.rows.count == 12)
-    #expect(database.rows.map(\.sealed) == original.rows.map(\.sealed))
+    #expect(database.rows.map(\.encryptedItem) == original.rows.map(\.encryptedItem))
     #expect(database.rows.map(\.number) == original.rows.map(\.number))
     let recovered = try UnfinishedChange.rows(Self.allRowsSQL, of: database.image)
     #expect(try recovered == unfinished.rowsAfterRecovery(Self.allRowsSQL))

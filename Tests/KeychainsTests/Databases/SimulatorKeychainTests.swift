@@ -48,7 +48,7 @@ struct SimulatorKeychainTests {
   }
 
   private static func stored(_ row: KeychainDatabase.DecryptedRow) -> [[UInt8]] {
-    [Array(row.row.kind.rawValue.utf8), Array("\(row.row.number)".utf8), row.row.sealed, row.row.digest ?? []]
+    [Array(row.row.kind.rawValue.utf8), Array("\(row.row.number)".utf8), row.row.encryptedItem, row.row.digest ?? []]
   }
 
   @Test("An inserted item is encrypted like the others, and every other row stays the same")
@@ -61,13 +61,13 @@ struct SimulatorKeychainTests {
     let rows = try folder.rows()
     #expect(rows.count == before.count + 1)
     #expect(
-      rows.allSatisfy { $0.opened.verdict == .open && $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
+      rows.allSatisfy { $0.result.verdict == .open && $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
     #expect(rows.map(Self.stored).filter(before.contains).count == before.count)
-    #expect(rows.compactMap(\.opened.fault?.reason) == [])
-    let new = try #require(rows.first { $0.opened.item?[.account] == .string("anna") })
-    #expect(new.row.version == 8 && new.opened.keyClass?.rawValue == 7)
-    #expect(new.opened.item?.secret?.withBytes { Array($0) } == Array("tr0ub4dor".utf8))
-    #expect(new.opened.item?[.persistentReference]?.dataValue?.count == 16)
+    #expect(rows.compactMap(\.result.fault?.reason) == [])
+    let new = try #require(rows.first { $0.result.item?[.account] == .string("anna") })
+    #expect(new.row.version == 8 && new.result.keyClass?.rawValue == 7)
+    #expect(new.result.item?.secret?.withBytes { Array($0) } == Array("tr0ub4dor".utf8))
+    #expect(new.result.item?[.persistentReference]?.dataValue?.count == 16)
   }
 
   @Test("An item with the same primary key is replaced only on request, and keeps its row and persistent reference")
@@ -78,17 +78,17 @@ struct SimulatorKeychainTests {
       #expect(try keychain.insert(Self.item("anna", secret: "one"), replacingExisting: true) == .added)
       try keychain.commit(changing: [])
     }
-    let first = try #require(try folder.rows().first { $0.opened.item?[.account] == .string("anna") })
+    let first = try #require(try folder.rows().first { $0.result.item?[.account] == .string("anna") })
     do {
       let keychain = try SimulatorKeychain(path: folder.path)
       #expect(try keychain.insert(Self.item("anna", secret: "two"), replacingExisting: false) == .kept)
       #expect(try keychain.insert(Self.item("anna", secret: "three"), replacingExisting: true) == .replaced)
       try keychain.commit(changing: [])
     }
-    let found = try folder.rows().filter { $0.opened.item?[.account] == .string("anna") }
+    let found = try folder.rows().filter { $0.result.item?[.account] == .string("anna") }
     #expect(found.map(\.row.number) == [first.row.number])
-    #expect(found.first?.opened.item?.secret?.withBytes { Array($0) } == Array("three".utf8))
-    #expect(found.first?.opened.item?[.persistentReference] == first.opened.item?[.persistentReference])
+    #expect(found.first?.result.item?.secret?.withBytes { Array($0) } == Array("three".utf8))
+    #expect(found.first?.result.item?[.persistentReference] == first.result.item?[.persistentReference])
   }
 
   @Test("Removing an access group deletes its rows and no others")
@@ -99,7 +99,7 @@ struct SimulatorKeychainTests {
     let keychain = try SimulatorKeychain(path: folder.path)
     let count = try keychain.removeItems(ofGroups: [group, group])
     try keychain.commit(changing: [])
-    let remaining = before.filter { $0.opened.item?.accessGroup != group }
+    let remaining = before.filter { $0.result.item?.accessGroup != group }
     #expect(count == before.count - remaining.count && count > 0 && !remaining.isEmpty)
     #expect(try folder.rows().map(Self.stored) == remaining.map(Self.stored))
   }
@@ -125,7 +125,7 @@ struct SimulatorKeychainTests {
     try keychain.commit(changing: [])
     let database = try KeychainDatabase(file: folder.directory.read("keychain-2-debug.db"))
     #expect(database.wrappedMetadataKeys.map(\.key.rawValue) == [7])
-    #expect(try folder.rows().filter { $0.opened.isOpen }.count >= 2)
+    #expect(try folder.rows().filter { $0.result.isOpen }.count >= 2)
   }
 
   @Test("The App Clip flag is stored in its column, with 0 for other items, and is not an attribute")
@@ -139,7 +139,7 @@ struct SimulatorKeychainTests {
     try keychain.commit(changing: [])
     let rows = try folder.rows()
     func flag(_ account: String) -> ColumnValue? {
-      rows.first { $0.opened.item?[.account] == .string(account) }?.row.columns[.appClip]
+      rows.first { $0.result.item?[.account] == .string(account) }?.row.columns[.appClip]
     }
     #expect(flag("clip") == .integer(1) && flag("app") == .integer(0))
     #expect(rows.allSatisfy { $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })

@@ -17,7 +17,7 @@ struct QueryPlanTests {
       for object in KeychainSchema.objects { try database.execute(sql: object.sql) }
       let parameterCount = condition.clause.count { $0 == "?" }
       return try Row.fetchAll(
-        database, sql: "EXPLAIN QUERY PLAN " + KeychainTable.of(kind).selectSQL + condition.clause,
+        database, sql: "EXPLAIN QUERY PLAN " + KeychainTable.table(of: kind).selectSQL + condition.clause,
         arguments: StatementArguments([(any DatabaseValueConvertible)?](repeating: nil, count: parameterCount))
       ).compactMap { $0["detail"] as String? }
     }

@@ -13,7 +13,7 @@ extension SecKey {
     }
     let item = item
     let number = try client.call { (session) throws(SecItemError) in
-      try session.enclaveNumber(of: item, for: operation == .sign ? .sign : .computeKey)
+      try session.enclavePrivateKey(of: item, for: operation == .sign ? .sign : .computeKey)
     }
     let pair = SensitiveBytes(count: shown.count + number.count) { (target: UnsafeMutableRawBufferPointer) in
       target.copyBytes(from: shown)

@@ -195,7 +195,7 @@ extension SecKey {
       throw SecItemError(.notAvailable, "there is no device to make the key on")
     }
     let object = try client.call { (session) throws(SecItemError) in
-      try session.enclaveObject(of: number, protection: protection)
+      try session.enclaveObjectID(of: number, protection: protection)
     }
     var item = KeychainItem(made)
     item[.tokenID] = .string(kSecAttrTokenIDSecureEnclave as String)

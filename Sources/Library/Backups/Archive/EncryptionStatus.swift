@@ -105,7 +105,7 @@ struct ManifestContradictions {
   /// items it affects.
   private static func unusualWraps(of keybag: Keybag) -> String? {
     let bound = BackupKeybag.classesWithUnexpectedDeviceWrap(in: keybag)
-    let bare = BackupKeybag.classesWithoutPassword(of: keybag)
+    let bare = BackupKeybag.classesWithoutPasswordWrap(in: keybag)
     var facts: [String] = []
     if !bound.isEmpty {
       facts.append(

@@ -137,7 +137,7 @@ package struct PayloadScanner {
       try whileReading()
       try add(bytes, to: stored)
       storedCount += Int64(bytes.count)
-      ending.pass(bytes)
+      ending.update(bytes)
     }
     let end = try explained(part) { () throws(DataProtectionError) in try ending.finish() }
     return PayloadScan(

@@ -11,7 +11,7 @@ package struct UnboundClassKeys: Sendable, Hashable {
 
   /// Finds the class keys without a device layer, or returns `nil` if there are none.
   package init?(of keybag: Keybag, backupHasPassword: Bool) {
-    classes = BackupKeybag.classesWithoutHardware(of: keybag, hasPassword: backupHasPassword)
+    classes = BackupKeybag.classesWithoutDeviceWrap(in: keybag, hasPassword: backupHasPassword)
     guard !classes.isEmpty else { return nil }
     self.backupHasPassword = backupHasPassword
   }

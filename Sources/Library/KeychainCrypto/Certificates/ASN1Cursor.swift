@@ -9,7 +9,7 @@ struct ASN1Cursor {
   struct Element {
     let tag: Tag
     /// The element with its tag and length.
-    let whole: UnsafeRawBufferPointer
+    let encoding: UnsafeRawBufferPointer
     let contents: UnsafeRawBufferPointer
 
     var cursor: ASN1Cursor { ASN1Cursor(contents) }
@@ -28,90 +28,93 @@ struct ASN1Cursor {
     static let sequence = Tag(rawValue: 0x30)
     static let set = Tag(rawValue: 0x31)
 
-    /// Returns `[number]`, constructed, like explicit tags.
+    /// Returns the context-specific tag `[number]`, constructed, as in explicit tagging.
     static func explicit(_ number: UInt8) -> Tag { Tag(rawValue: 0xA0 | number) }
-    /// Returns `[number]`, primitive, like implicit tags of strings.
+    /// Returns the context-specific tag `[number]`, primitive, as in the implicit tagging of a string.
     static func implicit(_ number: UInt8) -> Tag { Tag(rawValue: 0x80 | number) }
   }
 
-  private var rest: UnsafeRawBufferPointer
+  private var remaining: UnsafeRawBufferPointer
 
-  init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
+  init(_ bytes: UnsafeRawBufferPointer) { remaining = bytes }
 
-  var isAtEnd: Bool { rest.isEmpty }
+  var isAtEnd: Bool { remaining.isEmpty }
 
   /// The tag of the next element, which is not skipped, or `nil` at the end.
-  var nextTag: Tag? { rest.first.map(Tag.init(rawValue:)) }
+  var nextTag: Tag? { remaining.first.map(Tag.init(rawValue:)) }
 
-  /// Reads an element.
-  mutating func next(_ what: @autoclosure () -> String) throws(CertificateError) -> Element {
-    guard rest.count >= 2 else { throw CertificateError(.malformed, "it ends before \(what())") }
-    let tag = Tag(rawValue: rest[0])
+  /// Reads the next element.
+  ///
+  /// - Parameter name: The name of the element in error messages.
+  mutating func next(_ name: @autoclosure () -> String) throws(CertificateError) -> Element {
+    guard remaining.count >= 2 else { throw CertificateError(.malformed, "it ends before \(name())") }
+    let tag = Tag(rawValue: remaining[0])
     guard tag.rawValue & 0x1F != 0x1F else {
-      throw CertificateError(.malformed, "\(what()) has a tag of several bytes")
+      throw CertificateError(.malformed, "\(name()) has a tag of several bytes")
     }
     var headerCount = 2
-    var count = Int(rest[1])
+    var count = Int(remaining[1])
     if count >= 0x80 {
       let digitCount = count & 0x7F
-      guard (1...4).contains(digitCount), rest.count >= 2 + digitCount else {
-        throw CertificateError(.malformed, "\(what()) has an impossible length")
+      guard (1...4).contains(digitCount), remaining.count >= 2 + digitCount else {
+        throw CertificateError(.malformed, "\(name()) has an impossible length")
       }
       headerCount += digitCount
-      count = rest[2..<headerCount].reduce(0) { $0 << 8 | Int($1) }
-      guard count >= 0x80, rest[2] != 0 else {
-        throw CertificateError(.malformed, "\(what()) has a length that is not in its shortest form")
+      count = remaining[2..<headerCount].reduce(0) { $0 << 8 | Int($1) }
+      guard count >= 0x80, remaining[2] != 0 else {
+        throw CertificateError(.malformed, "\(name()) has a length that is not in its shortest form")
       }
     }
-    guard count <= rest.count - headerCount else { throw CertificateError(.malformed, "\(what()) is cut short") }
+    guard count <= remaining.count - headerCount else { throw CertificateError(.malformed, "\(name()) is cut short") }
     let end = headerCount + count
-    defer { rest = UnsafeRawBufferPointer(rebasing: rest[end...]) }
+    defer { remaining = UnsafeRawBufferPointer(rebasing: remaining[end...]) }
     return Element(
-      tag: tag, whole: UnsafeRawBufferPointer(rebasing: rest[..<end]),
-      contents: UnsafeRawBufferPointer(rebasing: rest[headerCount..<end]))
+      tag: tag, encoding: UnsafeRawBufferPointer(rebasing: remaining[..<end]),
+      contents: UnsafeRawBufferPointer(rebasing: remaining[headerCount..<end]))
   }
 
-  /// Reads an element that must have the given tag.
-  mutating func next(_ tag: Tag, _ what: @autoclosure () -> String) throws(CertificateError) -> Element {
-    let element = try next(what())
-    guard element.tag == tag else { throw CertificateError(.malformed, "\(what()) has another type") }
+  /// Reads the next element, which must have the given tag.
+  mutating func next(_ tag: Tag, _ name: @autoclosure () -> String) throws(CertificateError) -> Element {
+    let element = try next(name())
+    guard element.tag == tag else { throw CertificateError(.malformed, "\(name()) has another type") }
     return element
   }
 
   /// Reads the next element if it has the given tag; otherwise returns `nil` and skips nothing.
-  mutating func nextIfPresent(_ tag: Tag, _ what: @autoclosure () -> String) throws(CertificateError) -> Element? {
-    nextTag == tag ? try next(what()) : nil
+  mutating func nextIfPresent(_ tag: Tag, _ name: @autoclosure () -> String) throws(CertificateError) -> Element? {
+    nextTag == tag ? try next(name()) : nil
   }
 
   /// Reads a nonnegative integer and returns its bytes, the most significant first, without a leading zero; none for 0.
-  mutating func nextUnsigned(_ what: @autoclosure () -> String) throws(CertificateError) -> UnsafeRawBufferPointer {
-    let contents = try next(.integer, what()).contents
+  mutating func nextUnsigned(_ name: @autoclosure () -> String) throws(CertificateError) -> UnsafeRawBufferPointer {
+    let contents = try next(.integer, name()).contents
     guard let first = contents.first, first < 0x80 else {
-      throw CertificateError(.malformed, "\(what()) is negative or empty")
+      throw CertificateError(.malformed, "\(name()) is negative or empty")
     }
     guard first == 0 else { return contents }
     guard contents.count == 1 || contents[1] >= 0x80 else {
-      throw CertificateError(.malformed, "\(what()) is not in its shortest form")
+      throw CertificateError(.malformed, "\(name()) is not in its shortest form")
     }
     return UnsafeRawBufferPointer(rebasing: contents[1...])
   }
 
-  /// Reads a bit string of whole bytes and returns its contents.
-  mutating func nextBitString(_ what: @autoclosure () -> String) throws(CertificateError) -> UnsafeRawBufferPointer {
-    try Self.wholeBytes(of: next(.bitString, what()), what())
+  /// Reads a bit string of complete bytes and returns its contents.
+  mutating func nextBitString(_ name: @autoclosure () -> String) throws(CertificateError) -> UnsafeRawBufferPointer {
+    try Self.wholeBytes(of: next(.bitString, name()), name())
   }
 
+  /// Returns the contents of a bit string, whose number of bits must be a multiple of 8.
   static func wholeBytes(
-    of element: Element, _ what: @autoclosure () -> String
+    of element: Element, _ name: @autoclosure () -> String
   ) throws(CertificateError) -> UnsafeRawBufferPointer {
     guard element.contents.first == 0 else {
-      throw CertificateError(.malformed, "\(what()) is not made of whole bytes")
+      throw CertificateError(.malformed, "\(name()) is not made of whole bytes")
     }
     return UnsafeRawBufferPointer(rebasing: element.contents[1...])
   }
 
-  func checkEnd(_ what: @autoclosure () -> String) throws(CertificateError) {
-    guard isAtEnd else { throw CertificateError(.malformed, "\(rest.count) bytes follow \(what())") }
+  func checkEnd(_ name: @autoclosure () -> String) throws(CertificateError) {
+    guard isAtEnd else { throw CertificateError(.malformed, "\(remaining.count) bytes follow \(name())") }
   }
 }
 

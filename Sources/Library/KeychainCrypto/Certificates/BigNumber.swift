@@ -1,7 +1,7 @@
 import Basics
 internal import COpenSSL
 
-/// A nonnegative integer of OpenSSL. It may be part of a private key, so it is overwritten when it is destroyed.
+/// A nonnegative OpenSSL integer. It may be part of a private key, so it is overwritten when it is destroyed.
 struct BigNumber: ~Copyable {
   fileprivate let handle: OpaquePointer
 
@@ -10,7 +10,7 @@ struct BigNumber: ~Copyable {
     self.handle = handle
   }
 
-  /// Creates a number from bytes, the most significant first. The caller limits their number.
+  /// Creates a number from bytes, the most significant first. The caller limits the number of bytes.
   init(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) {
     guard let count = Int32(exactly: bytes.count) else { throw .openSSL("a number of \(bytes.count) bytes") }
     try self.init(adopting: BN_bin2bn(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), count, nil))

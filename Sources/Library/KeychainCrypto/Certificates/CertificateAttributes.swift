@@ -8,7 +8,8 @@ package struct CertificateAttributes: Sendable, Hashable {
   /// The version, 1 to 3, for `kSecAttrCertificateType`.
   package let version: Int
   /// The contents of the subject's Name without its outer tag and length, with each PrintableString in upper case and
-  /// with single blanks, like the contents of `SecCertificateCopyNormalizedSubjectSequence`. Empty if the subject is.
+  /// with single blanks, like the contents of `SecCertificateCopyNormalizedSubjectSequence`. Empty for an empty
+  /// subject.
   package let subject: [UInt8]
   /// The contents of the issuer's Name, normalized in the same way.
   package let issuer: [UInt8]
@@ -122,9 +123,9 @@ package struct CertificateAttributes: Sendable, Hashable {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the certificate").cursor
     try outer.checkEnd("the certificate")
-    let first = try members.next("the first part").tag
-    let second = try members.next("the second part").tag
-    guard first == .sequence, second == .sequence else {
+    let firstTag = try members.next("the first part").tag
+    let secondTag = try members.next("the second part").tag
+    guard firstTag == .sequence, secondTag == .sequence else {
       throw CertificateError(.unexpectedKind, "it does not have the structure of a certificate")
     }
   }
@@ -160,20 +161,20 @@ extension CertificateAttributes {
   /// The e-mail addresses in the subject and the alternative names, without duplicates. Untrusted text; empty if they
   /// cannot be read.
   package var emailAddresses: [String] {
-    let found = try? der.withRawBytes { (bytes) throws(CertificateError) in
+    let addresses = try? der.withRawBytes { (bytes) throws(CertificateError) in
       try X509Certificate(der: bytes).emailAddresses
     }
-    return found ?? []
+    return addresses ?? []
   }
 
   /// The last common name of the subject, or `nil` if there is none. Untrusted text.
   package var commonName: String? {
-    let found = try? der.withRawBytes { (bytes) throws(CertificateError) in
+    let name = try? der.withRawBytes { (bytes) throws(CertificateError) in
       try X509Certificate(der: bytes).subject().withRawBytes { (name) throws(CertificateError) in
         try DistinguishedName(name).commonName
       }
     }
-    return found ?? nil
+    return name ?? nil
   }
 }
 
@@ -217,11 +218,11 @@ extension CertificateAttributes {
 
   private static func time(_ cursor: inout ASN1Cursor) throws(CertificateError) -> KeychainDate {
     let element = try cursor.next("a time")
-    let isWithoutSeconds = element.tag == .utcTime && element.contents.count == "YYMMDDhhmmZ".utf8.count
+    let lacksSeconds = element.tag == .utcTime && element.contents.count == "YYMMDDhhmmZ".utf8.count
     let date =
-      isWithoutSeconds
+      lacksSeconds
       ? (try? DERPropertyList.decode(withSeconds(element.contents)))?.dateValue
-      : (try? DERPropertyList.decode(element.whole))?.dateValue
+      : (try? DERPropertyList.decode(element.encoding))?.dateValue
     guard let date else { throw CertificateError(.malformed, "one of its validity dates is not a valid date") }
     return date
   }

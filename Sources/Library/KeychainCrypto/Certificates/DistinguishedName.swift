@@ -28,7 +28,7 @@ struct DistinguishedName {
         let type = try pair.next(.objectIdentifier, "the type of an attribute")
         let value = try pair.next("the value of an attribute")
         try pair.checkEnd("an attribute of a name")
-        members += ASN1Encoding.element(.sequence, Array(type.whole) + Self.normalized(value))
+        members += ASN1Encoding.element(.sequence, Array(type.encoding) + Self.normalized(value))
         if let text = Self.text(of: value) { texts.append((Attribute(type.contents), text)) }
       }
       contents += ASN1Encoding.element(.set, members)
@@ -36,7 +36,7 @@ struct DistinguishedName {
     normalizedContents = contents
     commonName = texts.last { $0.attribute == .commonName }?.text
     summary =
-      Self.preferred.lazy.compactMap { kind in texts.last { $0.attribute == kind }?.text }.first
+      Self.summaryOrder.lazy.compactMap { attribute in texts.last { $0.attribute == attribute }?.text }.first
       ?? texts.first?.text
   }
 
@@ -59,20 +59,25 @@ struct DistinguishedName {
     }
   }
 
-  private static let preferred: [Attribute] = [.commonName, .organizationalUnit, .organization]
+  /// The attributes for `summary`, the best first.
+  private static let summaryOrder: [Attribute] = [.commonName, .organizationalUnit, .organization]
 
   private static func normalized(_ value: ASN1Cursor.Element) -> [UInt8] {
-    guard value.tag == .printableString else { return Array(value.whole) }
+    guard value.tag == .printableString else { return Array(value.encoding) }
     let words = value.contents.split { $0 == 0x20 || $0 == 0x09 }
     let text = words.joined(separator: [0x20]).map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }
     return ASN1Encoding.element(.printableString, text)
   }
 
-  /// Returns the text of a string type that needs no conversion, or `nil`. Teletex strings are treated as ASCII.
+  /// UTF8String, NumericString, PrintableString, TeletexString, IA5String and VisibleString (ITU-T X.680, 8.4).
+  private static let asciiOrUTF8Tags: Set<UInt8> = [0x0C, 0x12, 0x13, 0x14, 0x16, 0x1A]
+  private static let bmpStringTag: UInt8 = 0x1E
+
+  /// Returns the text of a string, or `nil` if the value has another type or invalid bytes. Teletex strings are treated
+  /// as ASCII.
   private static func text(of value: ASN1Cursor.Element) -> String? {
-    let types: [UInt8] = [0x0C, 0x12, 0x13, 0x14, 0x16, 0x1A]
-    if value.tag.rawValue == 0x1E { return bigEndianText(of: value.contents) }
-    guard types.contains(value.tag.rawValue), !value.contents.isEmpty else { return nil }
+    if value.tag.rawValue == bmpStringTag { return bigEndianText(of: value.contents) }
+    guard asciiOrUTF8Tags.contains(value.tag.rawValue), !value.contents.isEmpty else { return nil }
     return String(validating: value.contents, as: UTF8.self)
   }
 

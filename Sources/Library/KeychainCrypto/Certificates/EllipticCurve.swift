@@ -14,7 +14,7 @@ package enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
   /// The size in bits, as in `kSecAttrKeySizeInBits`.
   package var sizeInBits: Int { rawValue }
 
-  /// The size of a coordinate or a private number, in bytes.
+  /// The size of a coordinate or a private scalar, in bytes.
   var coordinateSize: Int { (rawValue + 7) / 8 }
 
   /// The size of 04‖X‖Y, in bytes.
@@ -29,7 +29,8 @@ package enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
     }
   }
 
-  private var number: Int32 {
+  /// OpenSSL's identifier of the curve.
+  private var nid: Int32 {
     switch self {
     case .p256: NID_X9_62_prime256v1
     case .p384: NID_secp384r1
@@ -65,13 +66,13 @@ package enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
     return try point.uncompressed(self, group)
   }
 
-  /// Returns the public key of a private number.
+  /// Returns the public key of a private scalar.
   ///
-  /// - Throws: `.malformed` if the number is 0 or not less than the curve's order.
-  func publicKey(of number: UnsafeRawBufferPointer) throws(CertificateError) -> [UInt8] {
+  /// - Throws: `.malformed` if the scalar is 0 or not less than the curve's order.
+  func publicKey(of scalar: UnsafeRawBufferPointer) throws(CertificateError) -> [UInt8] {
     let group = try Group(self)
     let point = try Point(group)
-    let factor = try BigNumber(number)
+    let factor = try BigNumber(scalar)
     let isInRange = factor.withHandle { BN_cmp($0, EC_GROUP_get0_order(group.handle)) < 0 }
     guard isInRange, !factor.isZero else {
       throw CertificateError(.malformed, "its private number is not below the order of P-\(rawValue)")
@@ -85,7 +86,7 @@ package enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
     let handle: OpaquePointer
 
     init(_ curve: EllipticCurve) throws(CertificateError) {
-      guard let handle = EC_GROUP_new_by_curve_name(curve.number) else { throw .openSSL("EC_GROUP_new_by_curve_name") }
+      guard let handle = EC_GROUP_new_by_curve_name(curve.nid) else { throw .openSSL("EC_GROUP_new_by_curve_name") }
       self.handle = handle
     }
 

@@ -13,18 +13,18 @@ extension KeyMaterial {
     guard bytes.count <= Self.maximumByteCount else {
       throw CertificateError(.overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
-    if bytes.first == 0x04, let raw = try Self.point(bytes) {
+    if bytes.first == 0x04, let raw = try Self.curveKey(bytes) {
       self = raw
     } else if bytes.first == ASN1Cursor.Tag.sequence.rawValue {
-      self = try Self.structure(bytes)
+      self = try Self.derKey(bytes)
     } else if let text = try PEM(bytes) {
-      self = try Self.onlyKey(of: text)
+      self = try Self.onlyKey(in: text)
     } else {
       throw CertificateError(.malformed, "it is not PEM, DER or a curve point")
     }
   }
 
-  /// Reads a key from bytes that are wiped by their last owner: PEM, DER, or as a keychain stores it.
+  /// Reads a key in PEM, in DER or as a keychain stores it, from bytes that are wiped by their last owner.
   ///
   /// - Throws: `.malformed`, `.encrypted`, `.unexpectedKind`, `.unsupported`, `.overLimit` or `.mismatch`.
   package init(parsing bytes: SensitiveBytes) throws(CertificateError) {
@@ -52,7 +52,7 @@ extension KeyMaterial {
       guard let curve = EllipticCurve.allCases.first(where: { $0.pointSize + $0.coordinateSize == bytes.count }) else {
         throw Self.unknownSize(bytes.count)
       }
-      self = try Self.pair(curve, bytes)
+      self = try Self.privateKey(on: curve, bytes)
     }
   }
 
@@ -62,12 +62,13 @@ extension KeyMaterial {
 
   // MARK: 04‖X‖Y(‖K)
 
-  private static func point(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial? {
+  /// Reads a key on the curve that its size and its point match, or returns `nil` if no curve has keys of this size.
+  private static func curveKey(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial? {
     var fault: CertificateError?
     for curve in EllipticCurve.allCases {
       do throws(CertificateError) {
         if bytes.count == curve.pointSize { return try KeyMaterial(curve, point: bytes) }
-        if bytes.count == curve.pointSize + curve.coordinateSize { return try pair(curve, bytes) }
+        if bytes.count == curve.pointSize + curve.coordinateSize { return try privateKey(on: curve, bytes) }
       } catch {
         // A mismatch is more specific than the error that the bytes are not a point on another curve.
         if fault?.code != .mismatch { fault = error }
@@ -80,19 +81,19 @@ extension KeyMaterial {
   /// Creates a private key.
   ///
   /// - Parameter bytes: 04‖X‖Y‖K, with the sizes of the curve.
-  private static func pair(
-    _ curve: EllipticCurve, _ bytes: UnsafeRawBufferPointer
+  private static func privateKey(
+    on curve: EllipticCurve, _ bytes: UnsafeRawBufferPointer
   ) throws(CertificateError) -> KeyMaterial {
     let point = UnsafeRawBufferPointer(rebasing: bytes[..<curve.pointSize])
-    let number = UnsafeRawBufferPointer(rebasing: bytes[curve.pointSize...])
-    return try KeyMaterial(curve, number: number, points: [point])
+    let scalar = UnsafeRawBufferPointer(rebasing: bytes[curve.pointSize...])
+    return try KeyMaterial(curve, scalar: scalar, points: [point])
   }
 
   // MARK: PEM
 
-  private static func onlyKey(of text: PEM) throws(CertificateError) -> KeyMaterial {
-    let others: Set = ["EC PARAMETERS", "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"]
-    let blocks = text.blocks.filter { !others.contains($0.label) }
+  private static func onlyKey(in text: PEM) throws(CertificateError) -> KeyMaterial {
+    let otherLabels: Set = ["EC PARAMETERS", "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"]
+    let blocks = text.blocks.filter { !otherLabels.contains($0.label) }
     guard let block = blocks.first else {
       throw CertificateError(.unexpectedKind, "it contains \"\(text.blocks[0].label)\" in PEM, not a key")
     }
@@ -117,7 +118,7 @@ extension KeyMaterial {
   // MARK: DER
 
   /// Reads a DER key, whose structure the types of its first members identify.
-  private static func structure(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
+  private static func derKey(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the key").cursor
     try outer.checkEnd("the key")
@@ -162,25 +163,30 @@ extension KeyMaterial {
     let algorithm = try AlgorithmIdentifier(&members)
     let inner = try members.next(.octetString, "the private key").contents
     _ = try members.nextIfPresent(.explicit(0), "the attributes")
-    let publicKey = try members.nextIfPresent(.implicit(1), "the public key")
+    let publicKeyElement = try members.nextIfPresent(.implicit(1), "the public key")
     try members.checkEnd("the private key")
-    let given = try publicKey.map { (element) throws(CertificateError) in
+    let publicKey = try publicKeyElement.map { (element) throws(CertificateError) in
       try ASN1Cursor.wholeBytes(of: element, "the public key")
     }
     switch algorithm {
     case .rsa:
       let key = try KeyMaterial(RSAKey(privateKey: inner))
-      if let given, !given.elementsEqual(key.publicKey) {
+      if let publicKey, !publicKey.elementsEqual(key.publicKey) {
         throw CertificateError(.mismatch, "the public key does not match the private key")
       }
       return key
-    case .ellipticCurve(let curve): return try namedCurveKey(inner, on: curve, given.map { [$0] } ?? [])
+    case .ellipticCurve(let curve): return try namedCurveKey(inner, on: curve, points: publicKey.map { [$0] } ?? [])
     }
   }
 
   /// Reads an ECPrivateKey of SEC 1 (RFC 5915).
+  ///
+  /// - Parameters:
+  ///   - bytes: The DER of the structure.
+  ///   - outerCurve: The curve that a surrounding structure names, or `nil` if there is none.
+  ///   - points: The public keys in a surrounding structure, which must match the private key.
   private static func namedCurveKey(
-    _ bytes: UnsafeRawBufferPointer, on outerCurve: EllipticCurve? = nil, _ points: [UnsafeRawBufferPointer] = []
+    _ bytes: UnsafeRawBufferPointer, on outerCurve: EllipticCurve? = nil, points: [UnsafeRawBufferPointer] = []
   ) throws(CertificateError) -> KeyMaterial {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the private key").cursor
@@ -188,9 +194,9 @@ extension KeyMaterial {
     guard try members.nextUnsigned("the version").elementsEqual([1]) else {
       throw CertificateError(.unsupported, "its SEC 1 version is not known")
     }
-    let number = try members.next(.octetString, "the private number").contents
+    let scalar = try members.next(.octetString, "the private number").contents
     let parameters = try members.nextIfPresent(.explicit(0), "the curve")
-    let publicKey = try members.nextIfPresent(.explicit(1), "the public key")
+    let publicKeyElement = try members.nextIfPresent(.explicit(1), "the public key")
     try members.checkEnd("the private key")
     let namedCurve = try parameters.map { (element) throws(CertificateError) in
       var cursor = element.cursor
@@ -202,13 +208,13 @@ extension KeyMaterial {
       throw CertificateError(.malformed, "the key does not name its curve")
     }
     guard namedCurve ?? curve == curve else { throw CertificateError(.mismatch, "the key names two curves") }
-    let given = try publicKey.map { (element) throws(CertificateError) in
+    let publicKey = try publicKeyElement.map { (element) throws(CertificateError) in
       var cursor = element.cursor
       let point = try cursor.nextBitString("the public key")
       try cursor.checkEnd("the public key")
       return point
     }
-    return try KeyMaterial(curve, number: number, points: points + (given.map { [$0] } ?? []))
+    return try KeyMaterial(curve, scalar: scalar, points: points + (publicKey.map { [$0] } ?? []))
   }
 
   /// The two algorithms that keychains support (RFC 3279, 2.3.1; RFC 5480, 2.1.1).
@@ -285,18 +291,19 @@ extension KeyMaterial {
   /// 5915) that is built from 04‖X‖Y‖K.
   var privateKeyStructure: SensitiveBytes {
     guard case .ellipticCurve(let curve) = algorithm else { return externalRepresentation }
-    let before = ASN1Encoding.element(.integer, [1])
-    let after =
+    let version = ASN1Encoding.element(.integer, [1])
+    let curveAndPublicKey =
       ASN1Encoding.element(.explicit(0), ASN1Encoding.element(.objectIdentifier, curve.identifier))
       + ASN1Encoding.element(.explicit(1), ASN1Encoding.element(.bitString, [0] + publicKey))
     let size = curve.coordinateSize
     // A coordinate has at most 66 bytes, so its length takes one byte.
-    let number = ASN1Encoding.header(.octetString, size)
-    let header = ASN1Encoding.header(.sequence, before.count + number.count + size + after.count)
+    let scalarHeader = ASN1Encoding.header(.octetString, size)
+    let header = ASN1Encoding.header(
+      .sequence, version.count + scalarHeader.count + size + curveAndPublicKey.count)
     var buffer = SensitiveBuffer()
-    for part in [header, before, number] { part.withRawBytes { buffer.append($0) } }
+    for part in [header, version, scalarHeader] { part.withRawBytes { buffer.append($0) } }
     externalRepresentation.withBytes { buffer.append(UnsafeRawBufferPointer(rebasing: $0.suffix(size))) }
-    after.withRawBytes { buffer.append($0) }
+    curveAndPublicKey.withRawBytes { buffer.append($0) }
     return buffer.bytes()
   }
 }
@@ -306,11 +313,11 @@ extension CertificateAttributes {
   package var pem: SensitiveBytes { der.withRawBytes { PEM.encode("CERTIFICATE", $0) } }
 }
 
-/// A key of OpenSSL, wiped when it is destroyed.
+/// An OpenSSL key. OpenSSL wipes it when it is freed.
 struct KeyHandle: ~Copyable {
   let handle: OpaquePointer
 
-  /// Creates OpenSSL's form of a key.
+  /// Converts a key for OpenSSL.
   ///
   /// - Throws: `.failed` if OpenSSL rejects the key.
   init(_ key: KeyMaterial) throws(CertificateError) {
@@ -340,7 +347,7 @@ struct KeyHandle: ~Copyable {
 }
 
 extension PEM {
-  /// The digits in a line (RFC 7468, section 2).
+  /// The number of base64 digits in a line (RFC 7468, section 2).
   private static let lineLength = 64
 
   static func encode(_ label: String, _ contents: UnsafeRawBufferPointer) -> SensitiveBytes {
@@ -386,7 +393,7 @@ struct PEM {
   /// - Returns: `nil` if the text contains no block.
   init?(_ text: UnsafeRawBufferPointer) throws(CertificateError) {
     var blocks: [Block] = []
-    var lines = Lines(rest: text)
+    var lines = Lines(remaining: text)
     while let line = lines.next() {
       guard let label = Self.label(of: line, after: Self.begin) else { continue }
       guard blocks.count < Self.maximumBlockCount else {
@@ -427,14 +434,14 @@ struct PEM {
   }
 
   private struct Lines {
-    var rest: UnsafeRawBufferPointer
+    var remaining: UnsafeRawBufferPointer
 
     /// Returns the next line without its end (LF or CRLF) and without outer blanks, or `nil` at the end.
     mutating func next() -> UnsafeRawBufferPointer? {
-      guard !rest.isEmpty else { return nil }
-      let end = rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex
-      var line = rest[..<end]
-      rest = UnsafeRawBufferPointer(rebasing: rest[min(end + 1, rest.endIndex)...])
+      guard !remaining.isEmpty else { return nil }
+      let end = remaining.firstIndex(of: UInt8(ascii: "\n")) ?? remaining.endIndex
+      var line = remaining[..<end]
+      remaining = UnsafeRawBufferPointer(rebasing: remaining[min(end + 1, remaining.endIndex)...])
       while let last = line.last, Self.isBlank(last) { line.removeLast() }
       while let first = line.first, Self.isBlank(first) { line.removeFirst() }
       return UnsafeRawBufferPointer(rebasing: line)
@@ -455,10 +462,10 @@ private enum Base64 {
     }
     guard padding <= 2 else { throw damaged }
     return try SensitiveBytes(count: digitCount / 4 * 3 - padding) { (target) throws(CertificateError) in
-      var (bits, bitCount, offset, read): (UInt32, Int, Int, Int) = (0, 0, 0, 0)
-      for byte in lines.lazy.joined() where read < digitCount - padding {
+      var (bits, bitCount, offset, digitIndex): (UInt32, Int, Int, Int) = (0, 0, 0, 0)
+      for byte in lines.lazy.joined() where digitIndex < digitCount - padding {
         guard let digit = value(of: byte) else { throw damaged }
-        read += 1
+        digitIndex += 1
         bits = (bits << 6 | UInt32(digit)) & 0xFFFF
         bitCount += 6
         guard bitCount >= 8 else { continue }

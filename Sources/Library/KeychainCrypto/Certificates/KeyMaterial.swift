@@ -43,7 +43,7 @@ package struct KeyMaterial: Sendable {
   package let algorithm: Algorithm
   /// Whether this is the public or the private key of the pair.
   package let role: Role
-  /// The bytes that the keychain stores; secret for a private key.
+  /// The bytes that the keychain stores. They are secret for a private key.
   package let externalRepresentation: SensitiveBytes
   /// The DER of an RSAPublicKey, or 04‖X‖Y.
   package let publicKey: [UInt8]
@@ -90,17 +90,17 @@ package struct KeyMaterial: Sendable {
   ///
   /// - Parameters:
   ///   - curve: The curve.
-  ///   - number: The private number, at most as long as a coordinate.
-  ///   - points: Encodings of the public key from the same file; all must match the number.
+  ///   - scalar: The private scalar, at most as long as a coordinate.
+  ///   - points: Encodings of the public key from the same file; all must match the scalar.
   init(
-    _ curve: EllipticCurve, number: UnsafeRawBufferPointer, points: [UnsafeRawBufferPointer]
+    _ curve: EllipticCurve, scalar: UnsafeRawBufferPointer, points: [UnsafeRawBufferPointer]
   ) throws(CertificateError) {
     let size = curve.coordinateSize
-    guard number.count <= size else {
+    guard scalar.count <= size else {
       throw CertificateError(
-        .malformed, "the private number has \(number.count) bytes; P-\(curve.rawValue) uses \(size)")
+        .malformed, "the private number has \(scalar.count) bytes; P-\(curve.rawValue) uses \(size)")
     }
-    let publicKey = try curve.publicKey(of: number)
+    let publicKey = try curve.publicKey(of: scalar)
     for point in points {
       guard try curve.point(point) == publicKey else {
         throw CertificateError(.mismatch, "the public key does not match the private number")
@@ -108,7 +108,7 @@ package struct KeyMaterial: Sendable {
     }
     let representation = SensitiveBytes(count: publicKey.count + size) { target in
       target.copyBytes(from: publicKey)
-      UnsafeMutableRawBufferPointer(rebasing: target[(target.count - number.count)...]).copyMemory(from: number)
+      UnsafeMutableRawBufferPointer(rebasing: target[(target.count - scalar.count)...]).copyMemory(from: scalar)
     }
     try self.init(
       .ellipticCurve(curve), .privateKey, publicKey: publicKey, sizeInBits: curve.sizeInBits,
@@ -139,11 +139,11 @@ extension KeyMaterial {
   ) throws(CertificateError) -> KeyMaterial {
     let size = curve.coordinateSize
     let mask = UInt8(truncatingIfNeeded: 0xFF >> (8 * size - curve.sizeInBits))
-    // A random number of the curve's size reaches the order at most once in four thousand million times.
+    // A random number of the curve's size is below the order, except at most once in 2^32 draws.
     for _ in 0..<16 {
-      let number: SensitiveBytes
+      let scalar: SensitiveBytes
       do throws(DataProtectionError) {
-        number = try SensitiveBytes(count: size) { (buffer) throws(DataProtectionError) in
+        scalar = try SensitiveBytes(count: size) { (buffer) throws(DataProtectionError) in
           try random.fill(buffer)
           buffer[0] &= mask
         }
@@ -151,8 +151,8 @@ extension KeyMaterial {
         throw CertificateError(error)
       }
       do throws(CertificateError) {
-        return try number.withBytes { (bytes) throws(CertificateError) in
-          try KeyMaterial(curve, number: bytes, points: [])
+        return try scalar.withBytes { (bytes) throws(CertificateError) in
+          try KeyMaterial(curve, scalar: bytes, points: [])
         }
       } catch {
         guard error.code == .malformed else { throw error }

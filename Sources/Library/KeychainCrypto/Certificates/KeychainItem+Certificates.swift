@@ -2,8 +2,8 @@ import Basics
 package import KeychainFormats
 
 extension KeychainItem {
-  /// Creates an item like that of an added `SecCertificate`: the certificate's attributes, its bytes as the secret, and
-  /// the subject's summary as the label. The caller sets the access group, protection and dates.
+  /// Creates the item that results from adding a `SecCertificate`: the certificate's attributes, its bytes as the
+  /// secret, and the subject's summary as the label. The caller sets the access group, protection and dates.
   ///
   /// Source: Apple `SecCertificate.c` (`SecCertificateCopyAttributeDictionary`), `SecItem.m` (the label).
   package init(_ certificate: CertificateAttributes) {
@@ -19,8 +19,8 @@ extension KeychainItem {
     secret = SensitiveBytes(copying: certificate.der)
   }
 
-  /// Creates an item like that of an added `SecKey`: the attributes and uses of the key, and its bytes as the secret.
-  /// The caller sets the label, application tag, access group, protection and dates.
+  /// Creates the item that results from adding a `SecKey`: the attributes and uses of the key, and its bytes as the
+  /// secret. The caller sets the label, application tag, access group, protection and dates.
   ///
   /// Unlike Apple's items, public keys are not marked as private, because the join for identities would match them.
   /// Source: Apple `SecKey.m` (`SecKeyCopyAttributeDictionaryWithLocalKey`).

@@ -9,9 +9,9 @@ struct RSAKey {
   /// The DER of the RSAPrivateKey, or `nil` if this is a public key.
   let privateKey: SensitiveBytes?
 
-  /// The smallest modulus, in bits. Other readers also reject smaller keys; larger keys than the maximum take seconds
-  /// to use.
+  /// The smallest modulus, in bits. Other readers also reject smaller keys.
   static let minimumModulusBitCount = 512
+  /// The largest modulus, in bits. Larger keys take seconds to use.
   static let maximumModulusBitCount = 16_384
 
   /// Reads a public key.
@@ -37,16 +37,16 @@ struct RSAKey {
     let (modulus, exponent, size) = try Self.publicNumbers(&numbers)
     try Self.checkPrivateNumbers(&numbers, modulus: modulus.contents, exponent: exponent.contents)
     sizeInBits = size
-    publicKey = ASN1Encoding.element(.sequence, Array(modulus.whole) + Array(exponent.whole))
+    publicKey = ASN1Encoding.element(.sequence, Array(modulus.encoding) + Array(exponent.encoding))
     privateKey = SensitiveBytes(copying: bytes)
   }
 
   private static func numbers(
-    in bytes: UnsafeRawBufferPointer, _ what: String
+    in bytes: UnsafeRawBufferPointer, _ name: String
   ) throws(CertificateError) -> ASN1Cursor {
     var outer = ASN1Cursor(bytes)
-    let sequence = try outer.next(.sequence, what)
-    try outer.checkEnd(what)
+    let sequence = try outer.next(.sequence, name)
+    try outer.checkEnd(name)
     return sequence.cursor
   }
 
@@ -55,11 +55,11 @@ struct RSAKey {
   /// Reads the modulus and the exponent: sizes within limits, both odd, the exponent at least 3 and less than the
   /// modulus.
   private static func publicNumbers(_ numbers: inout ASN1Cursor) throws(CertificateError) -> PublicNumbers {
-    var again = numbers
+    var digits = numbers
     let modulus = try numbers.next(.integer, "the modulus")
     let exponent = try numbers.next(.integer, "the exponent")
-    let modulusDigits = try again.nextUnsigned("the modulus")
-    let exponentDigits = try again.nextUnsigned("the exponent")
+    let modulusDigits = try digits.nextUnsigned("the modulus")
+    let exponentDigits = try digits.nextUnsigned("the exponent")
     let sizeInBits = modulusDigits.count * 8
     guard (minimumModulusBitCount...maximumModulusBitCount).contains(sizeInBits) else {
       throw CertificateError(
@@ -82,8 +82,8 @@ struct RSAKey {
     let n = try BigNumber(modulus)
     let e = try BigNumber(exponent)
     // No number may be longer than the modulus, which limits the work.
-    func next(_ what: String) throws(CertificateError) -> BigNumber {
-      let digits = try numbers.nextUnsigned(what)
+    func next(_ name: String) throws(CertificateError) -> BigNumber {
+      let digits = try numbers.nextUnsigned(name)
       guard digits.count <= modulus.count else { throw mismatch }
       return try BigNumber(digits)
     }
@@ -95,11 +95,11 @@ struct RSAKey {
     let qInverse = try next("the coefficient")
     try numbers.checkEnd("the coefficient")
     guard p.isOdd, q.isOdd, !p.isOne, !q.isOne, try p.times(q).equals(n) else { throw mismatch }
-    let pLess = try p.minusOne()
-    let qLess = try q.minusOne()
+    let pMinusOne = try p.minusOne()
+    let qMinusOne = try q.minusOne()
     let product = try e.times(d)
-    guard d.isLess(than: n), try product.modulo(pLess).isOne, try product.modulo(qLess).isOne,
-      try d.modulo(pLess).equals(dp), try d.modulo(qLess).equals(dq), try qInverse.times(q).modulo(p).isOne
+    guard d.isLess(than: n), try product.modulo(pMinusOne).isOne, try product.modulo(qMinusOne).isOne,
+      try d.modulo(pMinusOne).equals(dp), try d.modulo(qMinusOne).equals(dq), try qInverse.times(q).modulo(p).isOne
     else { throw mismatch }
   }
 

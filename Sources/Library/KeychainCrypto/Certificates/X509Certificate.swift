@@ -1,14 +1,14 @@
 import Basics
 internal import COpenSSL
 
-/// A parsed certificate of OpenSSL.
+/// OpenSSL's object for a parsed certificate.
 struct X509Certificate: ~Copyable {
   let handle: OpaquePointer
 
-  /// Takes ownership of a certificate of OpenSSL.
+  /// Takes ownership of an OpenSSL certificate.
   ///
   /// - Parameter handle: The certificate, which is freed with this value.
-  init(taking handle: OpaquePointer) { self.handle = handle }
+  init(adopting handle: OpaquePointer) { self.handle = handle }
 
   /// Parses a certificate.
   ///
@@ -78,15 +78,15 @@ struct X509Certificate: ~Copyable {
 
   /// Returns the output of one of OpenSSL's encoders, which is called first for its length.
   private func encoded(
-    _ what: String, _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+    _ name: String, _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
   ) throws(CertificateError) -> [UInt8] {
-    guard let count = Int(exactly: write(nil)), count > 0 else { throw .openSSL("to write \(what)") }
+    guard let count = Int(exactly: write(nil)), count > 0 else { throw .openSSL("to write \(name)") }
     let written = [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
       buffer.initialize(repeating: 0)
       var position = buffer.baseAddress
       initializedCount = write(&position) == Int32(count) ? count : 0
     }
-    guard written.count == count else { throw .openSSL("to write \(what)") }
+    guard written.count == count else { throw .openSSL("to write \(name)") }
     return written
   }
 }

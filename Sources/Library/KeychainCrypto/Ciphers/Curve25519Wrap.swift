@@ -3,8 +3,9 @@ import KeychainFormats
 
 /// The wrap of a key for a Curve25519 class: an ephemeral public key (32 bytes), then the RFC 3394 wrap.
 ///
-/// Wrapping needs no secret, so a locked device can write. The wrapping key is the SHA-256 of the counter 1, the shared
-/// secret, the ephemeral public key and the class's public key (NIST SP 800-56A, concatenation KDF, one block).
+/// Wrapping needs no secret, so a locked device can store new items. The wrapping key is the SHA-256 of the counter 1,
+/// the shared secret, the ephemeral public key and the class's public key (NIST SP 800-56A, concatenation KDF, one
+/// block).
 /// Source: iphone-dataprotection, `crypto/curve25519.py`; Apple Platform Security, "Data Protection classes".
 enum Curve25519Wrap {
   /// The size of a wrapped key of 32 bytes.
@@ -16,7 +17,7 @@ enum Curve25519Wrap {
     let ephemeral = try Secret(count: X25519.size, from: random)
     let ephemeralPublic = try X25519.publicKey(of: ephemeral)
     let shared = try X25519.sharedSecret(ephemeral, with: publicKey)
-    let wrappingKey = try wrappingKey(shared, ephemeralPublic, publicKey)
+    let wrappingKey = try wrappingKey(shared, ephemeralPublicKey: ephemeralPublic, publicKey: publicKey)
     return ephemeralPublic + (try KeyWrap.wrap(key, with: wrappingKey))
   }
 
@@ -35,12 +36,12 @@ enum Curve25519Wrap {
       if error.code == .malformed { return nil }
       throw error
     }
-    let wrappingKey = try wrappingKey(shared, ephemeralPublic, publicKey)
+    let wrappingKey = try wrappingKey(shared, ephemeralPublicKey: ephemeralPublic, publicKey: publicKey)
     return try KeyWrap.unwrap(Array(wrapped.dropFirst(X25519.size)), with: wrappingKey)
   }
 
   static func wrappingKey(
-    _ shared: borrowing Secret, _ ephemeralPublic: [UInt8], _ publicKey: [UInt8]
+    _ shared: borrowing Secret, ephemeralPublicKey ephemeralPublic: [UInt8], publicKey: [UInt8]
   ) throws(DataProtectionError) -> Secret {
     let context = try DigestContext(.sha256)
     try bigEndianBytes(UInt32(1)).withRawBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }

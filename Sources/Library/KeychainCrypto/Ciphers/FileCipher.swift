@@ -18,7 +18,7 @@ package enum FileCipher {
     package var hasValidPadding: Bool
   }
 
-  /// Encrypts and pads a whole file.
+  /// Encrypts and pads a complete file.
   ///
   /// - Parameters:
   ///   - bytes: The plaintext, of any length.
@@ -30,7 +30,7 @@ package enum FileCipher {
     return result
   }
 
-  /// Decrypts a whole file and removes its padding.
+  /// Decrypts a complete file and removes its padding.
   ///
   /// - Throws: `.malformed` if the length is zero or not a multiple of 16.
   package static func decrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> Decrypted {
@@ -51,9 +51,9 @@ package enum FileCipher {
 
   /// Returns the encrypted size of a file with `count` bytes, or `nil` if it does not fit into 64 bits.
   package static func encryptedSize(of count: UInt64) -> UInt64? {
-    let (size, overflow) = (count / UInt64(blockSize)).addingReportingOverflow(1)
-    let (bytes, wraps) = size.multipliedReportingOverflow(by: UInt64(blockSize))
-    return overflow || wraps ? nil : bytes
+    let (blockCount, overflow) = (count / UInt64(blockSize)).addingReportingOverflow(1)
+    let (byteCount, multiplicationOverflow) = blockCount.multipliedReportingOverflow(by: UInt64(blockSize))
+    return overflow || multiplicationOverflow ? nil : byteCount
   }
 }
 
@@ -66,12 +66,12 @@ package final class FileEncryptor {
   /// - Parameter key: 32 bytes.
   package init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.encrypt, key: key) }
 
-  /// Returns the ciphertext of all whole blocks so far.
+  /// Returns the ciphertext of all complete blocks so far.
   package func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     try blocks.transform(bytes, holdingBackLastBlock: false)
   }
 
-  /// Returns the ciphertext of all whole blocks so far.
+  /// Returns the ciphertext of all complete blocks so far.
   package func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
   }
@@ -123,7 +123,7 @@ package final class FileDecryptor {
   }
 }
 
-/// Splits a stream into whole blocks for the cipher and keeps the rest.
+/// Splits a stream into complete blocks for the cipher and keeps the remaining bytes until the next call.
 private final class BlockStream {
   private let context: CipherContext
   private var pending: [UInt8] = []
@@ -165,7 +165,7 @@ private final class BlockStream {
     return UnsafeRawBufferPointer(output)
   }
 
-  /// Returns the number of bytes in whole blocks that are available with these bytes.
+  /// Returns the number of pending and new bytes that can be transformed now.
   private func readyByteCount(with bytes: UnsafeRawBufferPointer, _ holdsBackLastBlock: Bool) -> Int {
     let count = pending.count + bytes.count
     let ready = count / FileCipher.blockSize * FileCipher.blockSize
@@ -176,27 +176,28 @@ private final class BlockStream {
     _ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(DataProtectionError) {
     guard !output.isEmpty else { return pending.append(contentsOf: bytes) }
-    // The kept rest, at most one block, comes first.
-    let first = pending.isEmpty ? 0 : FileCipher.blockSize
-    let missing = max(0, first - pending.count)
-    let rest = missing..<(missing + output.count - first)
-    pending.append(contentsOf: bytes[..<missing])
+    // The pending bytes, at most one block, come first.
+    let firstByteCount = pending.isEmpty ? 0 : FileCipher.blockSize
+    let missingByteCount = max(0, firstByteCount - pending.count)
+    let remainingRange = missingByteCount..<(missingByteCount + output.count - firstByteCount)
+    pending.append(contentsOf: bytes[..<missingByteCount])
     try pending.withRawBytes { (block) throws(DataProtectionError) in
-      try context.update(block, into: UnsafeMutableRawBufferPointer(rebasing: output[..<first]))
+      try context.update(block, into: UnsafeMutableRawBufferPointer(rebasing: output[..<firstByteCount]))
     }
     try context.update(
-      UnsafeRawBufferPointer(rebasing: bytes[rest]), into: UnsafeMutableRawBufferPointer(rebasing: output[first...]))
+      UnsafeRawBufferPointer(rebasing: bytes[remainingRange]),
+      into: UnsafeMutableRawBufferPointer(rebasing: output[firstByteCount...]))
     pending.removeAll(keepingCapacity: true)
-    pending.append(contentsOf: bytes[rest.upperBound...])
+    pending.append(contentsOf: bytes[remainingRange.upperBound...])
   }
 }
 
-/// The end of a stored file, which alone shows whether the file is padded: a block can be decrypted with only the one
-/// before it.
+/// The last blocks of an encrypted file, which are enough to check its padding. In CBC, a block can be decrypted with
+/// only the one before it.
 package struct FileEnding: ~Copyable {
   private static let retainedByteCount = 2 * FileCipher.blockSize
   private let decryptor: FileDecryptor
-  private var end: [UInt8] = []
+  private var lastBytes: [UInt8] = []
   private var byteCount: Int64 = 0
 
   /// Creates the state at the start of a file.
@@ -204,23 +205,26 @@ package struct FileEnding: ~Copyable {
   /// - Parameter decryptor: A new decryptor with the file's key.
   package init(of decryptor: FileDecryptor) {
     self.decryptor = decryptor
-    end.reserveCapacity(2 * Self.retainedByteCount)
+    lastBytes.reserveCapacity(2 * Self.retainedByteCount)
   }
 
   /// Processes the next stored bytes, of any number.
-  package mutating func pass(_ bytes: UnsafeRawBufferPointer) {
+  package mutating func update(_ bytes: UnsafeRawBufferPointer) {
     byteCount += Int64(bytes.count)
-    end.append(contentsOf: bytes.suffix(Self.retainedByteCount))
-    if end.count > Self.retainedByteCount { end.removeFirst(end.count - Self.retainedByteCount) }
+    lastBytes.append(contentsOf: bytes.suffix(Self.retainedByteCount))
+    if lastBytes.count > Self.retainedByteCount { lastBytes.removeFirst(lastBytes.count - Self.retainedByteCount) }
   }
 
   /// Returns the size of the plaintext, without valid padding, and whether the padding is valid.
   package func finish() throws(DataProtectionError) -> (plainByteCount: Int64, hasValidPadding: Bool) {
     let block = Int64(FileCipher.blockSize)
     guard byteCount > 0, byteCount % block == 0 else { return (byteCount / block * block, false) }
-    let plain = try end.withRawBytes { (end) throws(DataProtectionError) in try decryptor.plain(of: end).count }
+    let plainByteCount = try lastBytes.withRawBytes { (bytes) throws(DataProtectionError) in
+      try decryptor.plain(of: bytes).count
+    }
     let last = try decryptor.finish()
-    return (byteCount - Int64(end.count - plain - last.bytes.count), last.hasValidPadding)
+    let paddingByteCount = lastBytes.count - plainByteCount - last.bytes.count
+    return (byteCount - Int64(paddingByteCount), last.hasValidPadding)
   }
 }
 
@@ -245,10 +249,10 @@ package final class FileSectionDecryptor {
     self.key = key.copy()
   }
 
-  /// Decrypts in place.
+  /// Decrypts complete blocks in place.
   ///
   /// - Parameters:
-  ///   - section: The stored bytes of whole blocks.
+  ///   - section: The stored bytes of complete blocks.
   ///   - previous: The stored block before them, 16 bytes, or `nil` at the file's start.
   package func decrypt(
     _ section: UnsafeMutableRawBufferPointer, after previous: [UInt8]?

@@ -1,7 +1,8 @@
 import Basics
 import KeychainFormats
 
-/// The ciphers for decrypting and encrypting items. They are kept because OpenSSL's lookup costs more than one item.
+/// The ciphers for decrypting and encrypting items. They are reused, because OpenSSL takes longer to look up
+/// a cipher than to encrypt an item.
 ///
 /// Not to be used from two threads at once: `ClassKeys` protects it with a lock.
 struct ItemCipher: ~Copyable {
@@ -27,7 +28,7 @@ struct ItemCipher: ~Copyable {
     return try key.withBytes { (bytes) throws(DataProtectionError) in try KeyWrap.wrap(bytes, blockEncryption) }
   }
 
-  // MARK: The device's form: AES-256-GCM with a fixed nonce and the blob's header as authenticated data
+  // MARK: Device items: AES-256-GCM with a fixed nonce and the blob's header as authenticated data
 
   borrowing func sealWithNonce(
     _ nonce: [UInt8], header: [UInt8], _ plaintext: SensitiveBytes, key: borrowing Secret
@@ -57,7 +58,7 @@ struct ItemCipher: ~Copyable {
     return try gcmDecryption.open(sealed, header: header, into: output)
   }
 
-  // MARK: The backup's form: AES-256-GCM with an IV of length zero
+  // MARK: Backup items: AES-256-GCM with an IV of length zero
 
   borrowing func sealWithEmptyNonce(
     _ plaintext: SensitiveBytes, key: borrowing Secret
@@ -67,20 +68,21 @@ struct ItemCipher: ~Copyable {
       try key.withBytes { (bytes) throws(DataProtectionError) in
         try gcmEncryption.begin(key: bytes, iv: EmptyNonceGCM.zeroNonce)
       }
-      let laterStream = try SensitiveBytes(count: plaintext.count) { (stream) throws(DataProtectionError) in
+      let zeroIVStream = try SensitiveBytes(count: plaintext.count) { (stream) throws(DataProtectionError) in
         try gcmEncryption.update(UnsafeRawBufferPointer(stream), into: stream)
       }
       let ciphertext = [UInt8](count: plaintext.count) { output in
-        laterStream.withBytes { output.copyMemory(from: $0) }
+        zeroIVStream.withBytes { output.copyMemory(from: $0) }
         nonce.shift(keyStream: output)
         plaintext.withBytes { xor(output, with: $0) }
       }
-      // The plaintext whose encryption with the zero IV is this ciphertext. With the ciphertext, it reveals key stream.
-      let shifted = SensitiveBytes(count: plaintext.count) { output in
-        laterStream.withBytes { output.copyMemory(from: $0) }
+      // Encrypting these bytes with the zero IV gives the ciphertext. They are secret, because together with the
+      // ciphertext they reveal the key stream.
+      let zeroIVPlaintext = SensitiveBytes(count: plaintext.count) { output in
+        zeroIVStream.withBytes { output.copyMemory(from: $0) }
         ciphertext.withRawBytes { xor(output, with: $0) }
       }
-      let sealed = try sealWithNonce(EmptyNonceGCM.zeroNonce, header: [], shifted, key: key)
+      let sealed = try sealWithNonce(EmptyNonceGCM.zeroNonce, header: [], zeroIVPlaintext, key: key)
       return Sealed(ciphertext: ciphertext, tag: nonce.converted(tag: sealed.tag))
     }
   }
@@ -109,7 +111,7 @@ struct Sealed: Equatable {
   var tag: [UInt8]
 }
 
-/// Encrypts and decrypts a whole GCM message, after its key and nonce were set.
+/// Encrypts and decrypts a complete GCM message, after its key and nonce were set.
 extension CipherContext {
   borrowing func seal(_ plaintext: SensitiveBytes, header: [UInt8]) throws(DataProtectionError) -> Sealed {
     try header.withRawBytes { (bytes) throws(DataProtectionError) in try authenticate(bytes) }
@@ -159,10 +161,10 @@ package struct SealKey: ~Copyable {
     }
   }
 
-  /// Returns whether a code is that of a message, in a time that does not depend on where they differ.
+  /// Returns whether a code matches a message, in a time that does not depend on where the codes differ.
   package borrowing func matches(_ code: [UInt8], over message: [UInt8]) throws(DataProtectionError) -> Bool {
-    let own = try self.code(over: message)
-    return own.withUnsafeBytes { own in code.withUnsafeBytes { constantTimeEquals(own, $0) } }
+    let expected = try self.code(over: message)
+    return expected.withUnsafeBytes { expected in code.withUnsafeBytes { constantTimeEquals(expected, $0) } }
   }
 }
 
@@ -174,8 +176,8 @@ package struct SealKey: ~Copyable {
 /// number n:
 ///
 /// - The tags differ by E(0) xor E(1), because the part of a tag that depends on key and ciphertext is the same.
-/// - The key stream of the empty IV is E(1) E(2) E(3) …, that of the zero IV is E(2) E(3) …, the same but one block
-///   later.
+/// - The key stream of the empty IV is E(1) E(2) E(3) …, and the key stream of the zero IV is E(2) E(3) …, the same one
+///   block later.
 ///
 /// This is secure only with a new key for every item, as in Apple's code.
 struct EmptyNonceGCM {
@@ -193,6 +195,7 @@ struct EmptyNonceGCM {
     _ body: (EmptyNonceGCM) throws(DataProtectionError) -> Result
   ) throws(DataProtectionError) -> Result {
     try key.withBytes { (bytes) throws(DataProtectionError) in try cipher.begin(key: bytes) }
+    // The counter blocks 0 and 1, which are then encrypted in place.
     var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, UInt64(1).bigEndian)
     return try withUnsafeMutableBytes(of: &words) { (memory) throws(DataProtectionError) in
       defer { wipe(memory) }
@@ -201,16 +204,16 @@ struct EmptyNonceGCM {
     }
   }
 
-  /// Converts the tag of one IV to that of the other.
+  /// Converts the tag for one IV to the tag for the other.
   func converted(tag: [UInt8]) -> [UInt8] {
     tag.indices.map { tag[$0] ^ blocks[$0] ^ blocks[Self.blockSize + $0] }
   }
 
-  /// Converts the key stream of the zero IV in `stream` to that of the empty IV.
+  /// Converts the key stream of the zero IV in `stream` to the key stream of the empty IV.
   func shift(keyStream stream: UnsafeMutableRawBufferPointer) {
     guard let base = stream.baseAddress else { return }
-    let kept = max(stream.count - Self.blockSize, 0)
-    (base + (stream.count - kept)).copyMemory(from: base, byteCount: kept)
+    let movedByteCount = max(stream.count - Self.blockSize, 0)
+    (base + (stream.count - movedByteCount)).copyMemory(from: base, byteCount: movedByteCount)
     stream.copyBytes(from: blocks[Self.blockSize...].prefix(stream.count))
   }
 

@@ -21,15 +21,16 @@ package enum KeyWrap {
     return try key.withBytes { (bytes) throws(DataProtectionError) in try wrap(bytes, context) }
   }
 
-  /// Unwraps a key; `nil` if the integrity check fails because the wrapping key is wrong or the bytes were changed.
+  /// Unwraps a key, or returns `nil` if the integrity check fails because the wrapping key is wrong or the bytes were
+  /// changed.
   package static func unwrap(
     _ wrapped: [UInt8], with wrappingKey: borrowing Secret
   ) throws(DataProtectionError) -> Secret? {
-    try unwrap(wrapped, try unwrapping(with: wrappingKey))
+    try unwrap(wrapped, try unwrapCipher(with: wrappingKey))
   }
 
   /// Returns a cipher for unwrapping any number of keys with the same key.
-  static func unwrapping(with wrappingKey: borrowing Secret) throws(DataProtectionError) -> CipherContext {
+  static func unwrapCipher(with wrappingKey: borrowing Secret) throws(DataProtectionError) -> CipherContext {
     let context = try CipherContext(algorithm(keySize: wrappingKey.count), .decrypt)
     try wrappingKey.withBytes { (bytes) throws(DataProtectionError) in try context.begin(key: bytes) }
     return context
@@ -49,17 +50,18 @@ package enum KeyWrap {
     guard key.count >= 16, key.count.isMultiple(of: 8) else {
       throw DataProtectionError(.unsupported, "a key of \(key.count) bytes cannot be wrapped")
     }
-    let halves = key.count / 8
+    // The 64-bit blocks of the key (n in the RFC).
+    let blockCount = key.count / 8
     return try [UInt8](count: key.count + overhead) { (output) throws(DataProtectionError) in
       UnsafeMutableRawBufferPointer(rebasing: output[8...]).copyMemory(from: key)
       try withBlock { (block) throws(DataProtectionError) in
         block.storeBytes(of: initialValue, as: UInt64.self)
         for round in 0..<rounds {
-          for index in 1...halves {
+          for index in 1...blockCount {
             block.storeBytes(
               of: output.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self), toByteOffset: 8, as: UInt64.self)
             try context.update(UnsafeRawBufferPointer(block), into: block)
-            let step = UInt64(halves * round + index).bigEndian
+            let step = UInt64(blockCount * round + index).bigEndian
             block.storeBytes(of: block.load(as: UInt64.self) ^ step, as: UInt64.self)
             output.storeBytes(
               of: block.load(fromByteOffset: 8, as: UInt64.self), toByteOffset: 8 * index, as: UInt64.self)
@@ -75,15 +77,15 @@ package enum KeyWrap {
     _ wrapped: UnsafeRawBufferPointer, _ context: borrowing CipherContext
   ) throws(DataProtectionError) -> Secret? {
     guard wrapped.count >= 24, wrapped.count.isMultiple(of: 8) else { return nil }
-    let halves = wrapped.count / 8 - 1
+    let blockCount = wrapped.count / 8 - 1
     var isIntact = false
-    let key = try Secret(count: halves * 8) { (output) throws(DataProtectionError) in
+    let key = try Secret(count: blockCount * 8) { (output) throws(DataProtectionError) in
       output.copyMemory(from: UnsafeRawBufferPointer(rebasing: wrapped[8...]))
       try withBlock { (block) throws(DataProtectionError) in
         block.storeBytes(of: wrapped.loadUnaligned(as: UInt64.self), as: UInt64.self)
         for round in (0..<rounds).reversed() {
-          for index in (1...halves).reversed() {
-            let step = UInt64(halves * round + index).bigEndian
+          for index in (1...blockCount).reversed() {
+            let step = UInt64(blockCount * round + index).bigEndian
             block.storeBytes(of: block.load(as: UInt64.self) ^ step, as: UInt64.self)
             block.storeBytes(
               of: output.load(fromByteOffset: 8 * index - 8, as: UInt64.self), toByteOffset: 8, as: UInt64.self)

@@ -36,20 +36,20 @@ package final class ManifestRecordKey: Sendable {
 
   /// Decrypts a record.
   ///
-  /// - Parameter sealed: The encrypted bytes, without base64.
+  /// - Parameter record: The encrypted bytes, without base64.
   /// - Throws: `.malformed` if the length is zero or not a multiple of 16, or if the padding is invalid because the
   ///   record is damaged or was encrypted with another key.
-  package func open(_ sealed: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+  package func open(_ record: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     let size = FileCipher.blockSize
-    guard !sealed.isEmpty, sealed.count.isMultiple(of: size) else {
-      throw DataProtectionError(.malformed, "its \(sealed.count) bytes are not a multiple of \(size)")
+    guard !record.isEmpty, record.count.isMultiple(of: size) else {
+      throw DataProtectionError(.malformed, "its \(record.count) bytes are not a multiple of \(size)")
     }
     let context = try CipherContext(.aes128CBC, .decrypt)
     try secret.withBytes { (key) throws(DataProtectionError) in
       try context.begin(key: key, iv: Self.initializationVector)
     }
-    var plain = try [UInt8](count: sealed.count) { (output) throws(DataProtectionError) in
-      try sealed.withRawBytes { (input) throws(DataProtectionError) in try context.update(input, into: output) }
+    var plain = try [UInt8](count: record.count) { (output) throws(DataProtectionError) in
+      try record.withRawBytes { (input) throws(DataProtectionError) in try context.update(input, into: output) }
     }
     let padding = Int(plain.last ?? 0)
     guard (1...size).contains(padding), plain.suffix(padding).allSatisfy({ $0 == UInt8(padding) }) else {

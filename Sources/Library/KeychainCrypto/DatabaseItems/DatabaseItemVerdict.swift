@@ -19,10 +19,10 @@ package enum DatabaseItemVerdict: String, Sendable, CaseIterable, Hashable {
   case accessControl = "access-control"
 }
 
-/// A reason why a database item or its secret cannot be decrypted: the first one, in the order of `Place`.
+/// A reason why a database item or its secret cannot be decrypted: the first one, in the order of `Step`.
 package struct DatabaseItemFault: Error, Sendable, Equatable {
   /// The steps of decrypting an item, in order.
-  package enum Place: String, Sendable, CaseIterable, Hashable {
+  package enum Step: String, Sendable, CaseIterable, Hashable {
     /// The version word.
     case version
     /// The messages around the boxes, including the class.
@@ -58,18 +58,18 @@ package struct DatabaseItemFault: Error, Sendable, Equatable {
   /// The result for the item; never `.open`.
   package let verdict: DatabaseItemVerdict
   /// The step that failed.
-  package let place: Place
+  package let step: Step
   /// The reason, which contains no value of the item.
   package let reason: String
 
-  init(_ verdict: DatabaseItemVerdict, _ place: Place, _ reason: String) {
+  init(_ verdict: DatabaseItemVerdict, _ step: Step, _ reason: String) {
     self.verdict = verdict
-    self.place = place
+    self.step = step
     self.reason = reason
   }
 
-  init(_ error: FormatError, _ place: Place) {
-    self.init(error.code == .unsupportedVersion ? .unsupportedVersion : .malformed, place, error.reason)
+  init(_ error: FormatError, _ step: Step) {
+    self.init(error.code == .unsupportedVersion ? .unsupportedVersion : .malformed, step, error.reason)
   }
 }
 
@@ -87,7 +87,7 @@ package struct DecryptedDatabaseItem: Sendable {
 
   /// An unusual property of an item that can be decrypted.
   package enum Finding: String, Sendable, CaseIterable, Hashable {
-    /// The digest differs from that of the content. Checked only if the secret was decrypted.
+    /// The stored digest differs from the digest of the content. Checked only if the secret was decrypted.
     case digestDiffers = "digest-differs"
     /// The class has a key generation although a Simulator's key store wrapped the keys, which never writes one.
     case generationInSimulator = "generation-in-simulator"

@@ -2,7 +2,7 @@ package import Basics
 package import KeychainFormats
 
 extension AttributeCode {
-  /// The text in both boxes that ties them together.
+  /// The text in both boxes that shows that they belong to one item.
   static let tamperCheck: AttributeCode = "TamperCheck"
   /// The access control in the box of the attributes, as DER.
   static let secAccessControl: AttributeCode = "SecAccessControl"
@@ -14,7 +14,7 @@ extension DatabaseKeys {
 
   /// Decrypts a database item of version 7 or 8, or of version 2 or 3, which are in the same tables.
   ///
-  /// Errors of the item are part of the result, next to the parts that could be decrypted.
+  /// The result contains the item's error, if there is one, and the parts that could be decrypted.
   ///
   /// - Parameters:
   ///   - bytes: The value of the column `data`.
@@ -24,7 +24,7 @@ extension DatabaseKeys {
   package func open(
     row bytes: [UInt8], kind: ItemKind, secretKey: SensitiveBytes? = nil
   ) throws(DataProtectionError) -> DecryptedDatabaseItem {
-    var opened = DecryptedDatabaseItem()
+    var result = DecryptedDatabaseItem()
     if let version = ItemBlob.versionNumber(of: bytes), DatabaseItemBlob.Version(rawValue: version) == nil {
       return try openOlder(bytes, version: version, kind: kind)
     }
@@ -32,8 +32,8 @@ extension DatabaseKeys {
     do throws(FormatError) {
       blob = try DatabaseItemBlob(parsing: bytes)
     } catch {
-      opened.fault = DatabaseItemFault(error, .messages)
-      return opened
+      result.fault = DatabaseItemFault(error, .messages)
+      return result
     }
     return try open(blob, kind: kind, secretKey: secretKey)
   }
@@ -48,50 +48,52 @@ extension DatabaseKeys {
   package func open(
     _ blob: DatabaseItemBlob, kind: ItemKind, secretKey: SensitiveBytes? = nil
   ) throws(DataProtectionError) -> DecryptedDatabaseItem {
-    var opened = DecryptedDatabaseItem()
-    opened.keyClass = blob.keyClass
+    var result = DecryptedDatabaseItem()
+    result.keyClass = blob.keyClass
     do throws(DatabaseItemError) {
-      let (item, store) = try attributes(of: blob, kind: kind, into: &opened)
-      opened.content = .attributes(item)
-      let whole = try secret(of: blob, given: secretKey, into: item, store, &opened)
-      try checkClasses(blob, item, opened.accessControl)
-      opened.content = .open(whole)
-      if let digest = item[.digest], try computedDigest(of: whole) != digest.dataValue {
-        opened.findings.insert(.digestDiffers)
+      let (item, store) = try attributes(of: blob, kind: kind, into: &result)
+      result.content = .attributes(item)
+      let completeItem = try secret(of: blob, key: secretKey, into: item, store, &result)
+      try checkClasses(blob, item, result.accessControl)
+      result.content = .open(completeItem)
+      if let digest = item[.digest], try computedDigest(of: completeItem) != digest.dataValue {
+        result.findings.insert(.digestDiffers)
       }
     } catch {
       switch error {
-      case .fault(let fault): opened.fault = fault
+      case .fault(let fault): result.fault = fault
       case .failed(let failure): throw failure
       }
     }
-    return opened
+    return result
   }
 
   // MARK: Attributes
 
   private func attributes(
-    of blob: DatabaseItemBlob, kind: ItemKind, into opened: inout DecryptedDatabaseItem
+    of blob: DatabaseItemBlob, kind: ItemKind, into result: inout DecryptedDatabaseItem
   ) throws(DatabaseItemError) -> (KeychainItem, SimulatorKeyStore?) {
     guard blob.attributes.tamperCheck.hasSameBytes(as: blob.secret.tamperCheck) else {
       throw DatabaseItemError(.tamper, .outerTamperChecks, "the two parts have different tamper checks")
     }
     let classKey = try metadataKey(of: blob.keyClass.withoutGeneration)
-    let keyBox = try formatted(.metadataKeyBox) { () throws(FormatError) in
+    let keyBox = try convertingFormatError(at: .metadataKeyBox) { () throws(FormatError) in
       try ArchivedBox(archive: blob.attributes.wrappedKey)
     }
     let key = try key(in: keyBox, under: classKey.key, at: .metadataKeyBox)
-    let box = try formatted(.attributesBox) { () throws(FormatError) in try ArchivedBox(archive: blob.attributes.box) }
+    let box = try convertingFormatError(at: .attributesBox) { () throws(FormatError) in
+      try ArchivedBox(archive: blob.attributes.box)
+    }
     let plaintext = try open(box, key: key, at: .attributesBox)
-    var item = try formatted(.attributesDictionary) { () throws(FormatError) in
+    var item = try convertingFormatError(at: .attributesDictionary) { () throws(FormatError) in
       let item = try plaintext.withBytes { (bytes) throws(FormatError) in
         try KeychainItem(derDictionary: bytes, kind: kind, repairsDates: false)
       }
       guard item.secrets.isEmpty else { throw FormatError(.item, .malformed, "a secret is among the attributes") }
       return item
     }
-    try check(item[.tamperCheck], blob.attributes.tamperCheck, at: .attributesTamperCheck)
-    opened.accessControl = try formatted(.accessControl) { () throws(FormatError) in
+    try checkTamperCheck(item[.tamperCheck], equals: blob.attributes.tamperCheck, at: .attributesTamperCheck)
+    result.accessControl = try convertingFormatError(at: .accessControl) { () throws(FormatError) in
       guard let bytes = item[.secAccessControl]?.dataValue else {
         throw FormatError(.accessControl, .malformed, "it is missing")
       }
@@ -99,53 +101,55 @@ extension DatabaseKeys {
     }
     item[.tamperCheck] = nil
     item[.secAccessControl] = nil
-    if classKey.store != nil, blob.keyClass.generation != 0 { opened.findings.insert(.generationInSimulator) }
+    if classKey.store != nil, blob.keyClass.generation != 0 { result.findings.insert(.generationInSimulator) }
     return (item, classKey.store)
   }
 
-  private func check(
-    _ inner: PropertyValue?, _ outer: String, at place: DatabaseItemFault.Place
+  private func checkTamperCheck(
+    _ inner: PropertyValue?, equals outer: String, at step: DatabaseItemFault.Step
   ) throws(DatabaseItemError) {
-    guard let inner = inner?.stringValue else { throw DatabaseItemError(.tamper, place, "it has no tamper check") }
+    guard let inner = inner?.stringValue else { throw DatabaseItemError(.tamper, step, "it has no tamper check") }
     guard inner.hasSameBytes(as: outer) else {
-      throw DatabaseItemError(.tamper, place, "its tamper check differs from the outer one")
+      throw DatabaseItemError(.tamper, step, "its tamper check differs from the outer one")
     }
   }
 
   // MARK: Secret
 
   private func secret(
-    of blob: DatabaseItemBlob, given: SensitiveBytes?, into item: KeychainItem, _ store: SimulatorKeyStore?,
-    _ opened: inout DecryptedDatabaseItem
+    of blob: DatabaseItemBlob, key givenKey: SensitiveBytes?, into item: KeychainItem, _ store: SimulatorKeyStore?,
+    _ result: inout DecryptedDatabaseItem
   ) throws(DatabaseItemError) -> KeychainItem {
     let unwrapped: UnwrappedKey
-    if let given {
-      guard given.count == Self.keyByteCount else {
-        throw DatabaseItemError(.malformed, .secretKey, "the key has \(given.count) bytes, not \(Self.keyByteCount)")
+    if let givenKey {
+      guard givenKey.count == Self.keyByteCount else {
+        throw DatabaseItemError(.malformed, .secretKey, "the key has \(givenKey.count) bytes, not \(Self.keyByteCount)")
       }
-      unwrapped = UnwrappedKey(key: given.withBytes { Secret(copying: $0) }, store: nil)
+      unwrapped = UnwrappedKey(key: givenKey.withBytes { Secret(copying: $0) }, store: nil)
     } else {
       unwrapped = try secretKey(of: blob)
     }
-    if let store, let other = unwrapped.store, other != store { opened.findings.insert(.mixedKeyStores) }
-    let box = try formatted(.secretBox) { () throws(FormatError) in try ArchivedBox(archive: blob.secret.box) }
+    if let store, let other = unwrapped.store, other != store { result.findings.insert(.mixedKeyStores) }
+    let box = try convertingFormatError(at: .secretBox) { () throws(FormatError) in
+      try ArchivedBox(archive: blob.secret.box)
+    }
     let padded = try open(box, key: unwrapped.key, at: .secretBox)
     guard let count = padded.withBytes(Self.countWithoutPadding) else {
       throw DatabaseItemError(.malformed, .padding, "its last byte is not a valid padding length")
     }
-    let found = try formatted(.secretDictionary) { () throws(FormatError) in
+    let secretItem = try convertingFormatError(at: .secretDictionary) { () throws(FormatError) in
       try padded.withBytes { (bytes) throws(FormatError) in
         try KeychainItem(
           derDictionary: UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), kind: item.kind, repairsDates: false)
       }
     }
-    try check(found[.tamperCheck], blob.secret.tamperCheck, at: .secretTamperCheck)
-    guard found.attributes.count == 1 else {
+    try checkTamperCheck(secretItem[.tamperCheck], equals: blob.secret.tamperCheck, at: .secretTamperCheck)
+    guard secretItem.attributes.count == 1 else {
       throw DatabaseItemError(.malformed, .secretDictionary, "it contains something that is not a secret of its kind")
     }
-    var whole = item
-    whole.secrets = found.secrets
-    return whole
+    var completeItem = item
+    completeItem.secrets = secretItem.secrets
+    return completeItem
   }
 
   /// Returns the number of bytes without padding. Only the last byte determines it, as a signed number. The other bytes
@@ -162,10 +166,10 @@ extension DatabaseKeys {
   private func checkClasses(
     _ blob: DatabaseItemBlob, _ item: KeychainItem, _ accessControl: ItemAccessControl?
   ) throws(DatabaseItemError) {
-    let named = ProtectionClass(keyClass: blob.keyClass)
-    // The access control of a token's item contains its class in another form.
-    let controlled = accessControl?.protectionCode.map(ProtectionClass.init(rawValue:)) ?? named
-    guard let named, item.protection == named, controlled == named else {
+    let blobClass = ProtectionClass(keyClass: blob.keyClass)
+    // The access control of a token's item contains its class in another format, so it has no protection code.
+    let accessControlClass = accessControl?.protectionCode.map(ProtectionClass.init(rawValue:)) ?? blobClass
+    guard let blobClass, item.protection == blobClass, accessControlClass == blobClass else {
       throw DatabaseItemError(.malformed, .classes, "its class, its pdmn and its access control disagree")
     }
   }
@@ -187,7 +191,7 @@ extension DatabaseKeys {
   /// Decrypts an item of version 2 or 3; versions 4 to 6 are reported as unsupported instead of damaged.
   func openOlder(_ bytes: [UInt8], version: UInt32, kind: ItemKind) throws(DataProtectionError) -> DecryptedDatabaseItem
   {
-    var opened = DecryptedDatabaseItem()
+    var result = DecryptedDatabaseItem()
     do throws(DatabaseItemError) {
       if version == AccessControlBlob.version, (try? AccessControlBlob(parsing: bytes)) != nil {
         throw DatabaseItemError(.accessControl, .secretKey, "only the item's own device can decrypt it")
@@ -198,23 +202,23 @@ extension DatabaseKeys {
       } catch {
         throw .fault(DatabaseItemFault(error, error.code == .unsupportedVersion ? .version : .messages))
       }
-      opened.keyClass = blob.keyClass
-      let item = try item(in: blob, kind: kind, &opened)
-      opened.content = .open(item)
+      result.keyClass = blob.keyClass
+      let item = try item(in: blob, kind: kind, &result)
+      result.content = .open(item)
     } catch {
       switch error {
-      case .fault(let fault): opened.fault = fault
+      case .fault(let fault): result.fault = fault
       case .failed(let failure): throw failure
       }
     }
-    return opened
+    return result
   }
 
   private func item(
-    in blob: ItemBlob, kind: ItemKind, _ opened: inout DecryptedDatabaseItem
+    in blob: ItemBlob, kind: ItemKind, _ result: inout DecryptedDatabaseItem
   ) throws(DatabaseItemError) -> KeychainItem {
     let keyClass = blob.keyClass.withoutGeneration
-    guard let named = ProtectionClass(keyClass: keyClass) else {
+    guard let blobClass = ProtectionClass(keyClass: keyClass) else {
       throw DatabaseItemError(.malformed, .messages, "its class \(blob.keyClass.rawValue) is not a protection class")
     }
     let unwrapped = try unwrap(SensitiveBytes(copying: blob.wrappedKey), keyClass: keyClass, at: .secretKey)
@@ -232,16 +236,16 @@ extension DatabaseKeys {
     guard let plaintext else {
       throw DatabaseItemError(.tagMismatch, .secretBox, "its authentication tag does not match its bytes")
     }
-    let item = try formatted(.secretDictionary) { () throws(FormatError) in
+    let item = try convertingFormatError(at: .secretDictionary) { () throws(FormatError) in
       switch blob.version {
       case .v2: try KeychainItem(plistDictionary: plaintext, kind: kind)
       case .v3: try KeychainItem(derDictionary: plaintext, kind: kind)
       }
     }
-    guard item.protection == named else {
+    guard item.protection == blobClass else {
       throw DatabaseItemError(.malformed, .classes, "its pdmn does not name its class, \(keyClass.rawValue)")
     }
-    if unwrapped.store != nil, blob.keyClass.generation != 0 { opened.findings.insert(.generationInSimulator) }
+    if unwrapped.store != nil, blob.keyClass.generation != 0 { result.findings.insert(.generationInSimulator) }
     return item
   }
 }
@@ -281,7 +285,7 @@ package enum DatabaseKeyWrapping: Sendable, Hashable {
 }
 
 extension DatabaseKeys {
-  /// Encrypts an item for its own protection class, with new keys of its own and the class's key for attributes.
+  /// Encrypts an item for its own protection class, with new item keys and the class's key for attributes.
   ///
   /// The item's digest is computed again. The class is written without a key generation.
   ///
@@ -329,9 +333,10 @@ extension DatabaseKeys {
       var attributes = item.boxedAttributes
       attributes[.digest] = .data(digest)
       attributes[.tamperCheck] = tamperCheck
-      attributes[.secAccessControl] = .data(try formatted { () throws(FormatError) in try control.serialized() })
-      let plain = try formatted { () throws(FormatError) in try KeychainItem.boxDictionary(attributes) }
-      let secret = try formatted { () throws(FormatError) in
+      attributes[.secAccessControl] = .data(
+        try convertingFormatError { () throws(FormatError) in try control.serialized() })
+      let plain = try convertingFormatError { () throws(FormatError) in try KeychainItem.boxDictionary(attributes) }
+      let secret = try convertingFormatError { () throws(FormatError) in
         try KeychainItem.boxDictionary([.tamperCheck: tamperCheck], secrets: item.secrets)
       }
       let attributesKey = material.attributesKey.withBytes { SensitiveBytes(copying: $0) }
@@ -339,7 +344,7 @@ extension DatabaseKeys {
       let attributesBox = try box(plain, material.attributesKey, material.nonces.attributes)
       let secretBox = try box(Self.padded(secret), material.secretKey, material.nonces.secret)
       let wrap = ItemKeyWrap(wrappedKey: try wrap(material.secretKey, keyClass: keyClass, wrapping))
-      return try formatted { () throws(FormatError) in
+      return try convertingFormatError { () throws(FormatError) in
         try DatabaseItemBlob(
           version: version, keyClass: KeyClass(rawValue: keyClass.rawValue | generation << 4),
           attributes: .init(box: attributesBox, wrappedKey: keyBox, tamperCheck: material.tamperCheck),
@@ -369,9 +374,9 @@ extension DatabaseKeys {
     switch wrapping {
     case .simulator(let store): return store.wrap(key)
     case .classKey:
-      guard let held = classKeys[keyClass] else { throw .noClassKey }
+      guard let classKey = classKeys[keyClass] else { throw .noClassKey }
       do throws(DataProtectionError) {
-        return SensitiveBytes(copying: try KeyWrap.wrap(key, with: held.secret))
+        return SensitiveBytes(copying: try KeyWrap.wrap(key, with: classKey.secret))
       } catch {
         throw .failed(error)
       }
@@ -400,12 +405,12 @@ extension DatabaseKeys {
     } catch {
       throw .failed(error)
     }
-    return try formatted { () throws(FormatError) in
+    return try convertingFormatError { () throws(FormatError) in
       try ArchivedBox(nonce: nonce, ciphertext: sealed.ciphertext, tag: sealed.tag).archive()
     }
   }
 
-  /// Returns the padded bytes; 20 bytes of padding if the length is a multiple of 20 already.
+  /// Returns the padded bytes. The padding has 1 to 20 bytes: 20 if the length is a multiple of 20 already.
   static func padded(_ bytes: SensitiveBytes) -> SensitiveBytes {
     let count = paddedByteCount - bytes.count % paddedByteCount
     return SensitiveBytes(count: bytes.count + count) { target in

@@ -24,29 +24,30 @@ package final class DatabaseKeys: Sendable {
   /// - Parameters:
   ///   - wrappedMetadataKeys: The column `data` of the table `metadatakeys` by class. An empty value is ignored.
   ///   - metadataKeys: The same keys, unwrapped, 32 bytes each; these take precedence over wrapped ones.
-  ///   - classKeys: The keys of a device's own keybag by class, 32 bytes each; not those of a backup.
+  ///   - classKeys: The keys of a device's own keybag by class, 32 bytes each; not the keys of a backup's
+  ///     keybag.
   /// - Throws: `.malformed` for a key of another length.
   package init(
     wrappedMetadataKeys: [KeyClass: SensitiveBytes] = [:], metadataKeys: [KeyClass: SensitiveBytes] = [:],
     classKeys: [KeyClass: SensitiveBytes] = [:]
   ) throws(DataProtectionError) {
-    func held(_ keys: [KeyClass: SensitiveBytes]) throws(DataProtectionError) -> [KeyClass: ClassKeys.WrappingKey] {
-      var held: [KeyClass: ClassKeys.WrappingKey] = [:]
+    func checked(_ keys: [KeyClass: SensitiveBytes]) throws(DataProtectionError) -> [KeyClass: ClassKeys.WrappingKey] {
+      var result: [KeyClass: ClassKeys.WrappingKey] = [:]
       for (keyClass, key) in keys {
         guard key.count == Self.keyByteCount else {
           throw DataProtectionError(
             .malformed, "the key of class \(keyClass.rawValue) has \(key.count) bytes, not \(Self.keyByteCount)")
         }
-        held[keyClass] = ClassKeys.WrappingKey(key.withBytes { Secret(copying: $0) })
+        result[keyClass] = ClassKeys.WrappingKey(key.withBytes { Secret(copying: $0) })
       }
-      return held
+      return result
     }
-    let all = wrappedMetadataKeys.filter { !$0.value.isEmpty }.mapValues(MetadataKey.wrapped)
-    let unwrapped = try held(metadataKeys).mapValues(MetadataKey.unwrapped)
-    let ofClasses = try held(classKeys)
+    let wrapped = wrappedMetadataKeys.filter { !$0.value.isEmpty }.mapValues(MetadataKey.wrapped)
+    let unwrapped = try checked(metadataKeys).mapValues(MetadataKey.unwrapped)
+    let classKeys = try checked(classKeys)
     let cipher = try DatabaseItemCipher()
-    self.metadataKeys = all.merging(unwrapped) { _, unwrapped in unwrapped }
-    self.classKeys = ofClasses
+    self.metadataKeys = wrapped.merging(unwrapped) { _, unwrapped in unwrapped }
+    self.classKeys = classKeys
     self.cipher = Locked(cipher)
   }
 
@@ -58,28 +59,21 @@ package final class DatabaseKeys: Sendable {
   }
 }
 
-/// An error in decrypting an item, caused by the item or not.
+/// An error in decrypting an item: a fault of the item, or a failure that the item did not cause.
 enum DatabaseItemError: Error {
   case fault(DatabaseItemFault)
   case failed(DataProtectionError)
 
-  init(_ verdict: DatabaseItemVerdict, _ place: DatabaseItemFault.Place, _ reason: String) {
-    self = .fault(DatabaseItemFault(verdict, place, reason))
+  init(_ verdict: DatabaseItemVerdict, _ step: DatabaseItemFault.Step, _ reason: String) {
+    self = .fault(DatabaseItemFault(verdict, step, reason))
   }
 }
 
 /// Calls a closure and reports a format error as an error of the item in this step.
-func formatted<Result>(
-  _ place: DatabaseItemFault.Place, _ body: () throws(FormatError) -> Result
+func convertingFormatError<Result>(
+  at step: DatabaseItemFault.Step, _ body: () throws(FormatError) -> Result
 ) throws(DatabaseItemError) -> Result {
-  do throws(FormatError) { return try body() } catch { throw .fault(DatabaseItemFault(error, place)) }
-}
-
-/// Calls a closure and reports an error of OpenSSL as one that is not caused by the item.
-func computed<Result: ~Copyable>(
-  _ body: () throws(DataProtectionError) -> Result
-) throws(DatabaseItemError) -> Result {
-  do throws(DataProtectionError) { return try body() } catch { throw .failed(error) }
+  do throws(FormatError) { return try body() } catch { throw .fault(DatabaseItemFault(error, step)) }
 }
 
 /// An unwrapped key, and the Simulator key store that wrapped it, or `nil`.
@@ -89,7 +83,8 @@ struct UnwrappedKey: ~Copyable {
 }
 
 extension DatabaseKeys {
-  private static let shortestWrap = 24
+  private static let minimumWrapByteCount = 24
+  private static let derSetTag: UInt8 = 0x31
 
   /// Returns the key of a class for decrypting the keys of attributes.
   func metadataKey(of keyClass: KeyClass) throws(DatabaseItemError) -> UnwrappedKey {
@@ -97,7 +92,7 @@ extension DatabaseKeys {
     case nil:
       throw DatabaseItemError(
         .noClassKey, .metadataClassKey, "there is no key for attributes of class \(keyClass.rawValue)")
-    case .unwrapped(let held): return UnwrappedKey(key: held.secret.copy(), store: nil)
+    case .unwrapped(let key): return UnwrappedKey(key: key.secret.copy(), store: nil)
     case .wrapped(let wrapped): return try unwrap(wrapped, keyClass: keyClass, at: .metadataClassKey)
     }
   }
@@ -107,15 +102,17 @@ extension DatabaseKeys {
     guard let wrap = blob.secret.keyWrap else {
       throw DatabaseItemError(.noClassKey, .secretKey, "the key of the secret is missing")
     }
+    // A persona's key is a DER dictionary (a SET) instead of a wrapped key.
     let isPersona =
       wrap.wrappedKey.count != Self.keyByteCount + SimulatorKeyStore.padByteCount
-      && wrap.wrappedKey.withBytes { $0.first == 0x31 }
+      && wrap.wrappedKey.withBytes { $0.first == Self.derSetTag }
     switch (wrap.type, wrap.referenceKey) {
     case (ItemKeyWrap.classWrap, nil) where isPersona:
-      let parts = try formatted(.secretKey) { () throws(FormatError) in
+      let personaKey = try convertingFormatError(at: .secretKey) { () throws(FormatError) in
         try wrap.wrappedKey.withBytes { (bytes) throws(FormatError) in try DERPropertyList.decode(bytes) }
       }
-      guard let sealed = parts.dictionaryValue?["d1"]?.dataValue, let key = parts.dictionaryValue?["d2"]?.dataValue
+      guard let sealed = personaKey.dictionaryValue?["d1"]?.dataValue,
+        let key = personaKey.dictionaryValue?["d2"]?.dataValue
       else { throw DatabaseItemError(.malformed, .secretKey, "a persona's key is not a dictionary with d1 and d2") }
       return UnwrappedKey(key: try open(sealed, underReference: key), store: nil)
     case (ItemKeyWrap.classWrap, nil):
@@ -136,23 +133,23 @@ extension DatabaseKeys {
     guard MockReferenceKey.matches(reference) else {
       throw DatabaseItemError(.accessControl, .secretKey, "only the item's own device can unwrap its key")
     }
-    let box = try formatted(.secretKey) { () throws(FormatError) in try ArchivedBox(archive: sealed) }
+    let box = try convertingFormatError(at: .secretKey) { () throws(FormatError) in try ArchivedBox(archive: sealed) }
     return try key(in: box, under: Secret(copying: MockReferenceKey.key), at: .secretKey)
   }
 
   /// Returns the key of 32 bytes in a box.
   func key(
-    in box: ArchivedBox, under key: borrowing Secret, at place: DatabaseItemFault.Place
+    in box: ArchivedBox, under key: borrowing Secret, at step: DatabaseItemFault.Step
   ) throws(DatabaseItemError) -> Secret {
-    let plaintext = try open(box, key: key, at: place)
+    let plaintext = try open(box, key: key, at: step)
     guard plaintext.count == Self.keyByteCount else {
-      throw DatabaseItemError(.malformed, place, "it holds \(plaintext.count) bytes; a key has \(Self.keyByteCount)")
+      throw DatabaseItemError(.malformed, step, "it holds \(plaintext.count) bytes; a key has \(Self.keyByteCount)")
     }
     return plaintext.withBytes { Secret(copying: $0) }
   }
 
   func open(
-    _ box: ArchivedBox, key: borrowing Secret, at place: DatabaseItemFault.Place
+    _ box: ArchivedBox, key: borrowing Secret, at step: DatabaseItemFault.Step
   ) throws(DatabaseItemError) -> SensitiveBytes {
     let plaintext: SensitiveBytes?
     do throws(DataProtectionError) {
@@ -161,40 +158,40 @@ extension DatabaseKeys {
       throw .failed(error)
     }
     guard let plaintext else {
-      throw DatabaseItemError(.tagMismatch, place, "its authentication tag does not match its bytes")
+      throw DatabaseItemError(.tagMismatch, step, "its authentication tag does not match its bytes")
     }
     return plaintext
   }
 
   /// Unwraps a key that a Simulator or a class key has wrapped.
   func unwrap(
-    _ wrapped: SensitiveBytes, keyClass: KeyClass, at place: DatabaseItemFault.Place
+    _ wrapped: SensitiveBytes, keyClass: KeyClass, at step: DatabaseItemFault.Step
   ) throws(DatabaseItemError) -> UnwrappedKey {
-    guard wrapped.count >= Self.shortestWrap else {
-      throw DatabaseItemError(.malformed, place, "a wrapped key has \(wrapped.count) bytes")
+    guard wrapped.count >= Self.minimumWrapByteCount else {
+      throw DatabaseItemError(.malformed, step, "a wrapped key has \(wrapped.count) bytes")
     }
-    let store = SimulatorKeyStore.of(wrapped)
+    let store = SimulatorKeyStore(detectedIn: wrapped)
     let byteCount = wrapped.count - SimulatorKeyStore.padByteCount
     let hasKey = store != nil || classKeys[keyClass] != nil
     guard !hasKey || byteCount == Self.keyByteCount else {
-      throw DatabaseItemError(.malformed, place, "a wrapped key has \(wrapped.count) bytes, not 40")
+      throw DatabaseItemError(.malformed, step, "a wrapped key has \(wrapped.count) bytes, not 40")
     }
     if let store {
       let key = wrapped.withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(byteCount))) }
       return UnwrappedKey(key: key, store: store)
     }
-    guard let held = classKeys[keyClass] else {
+    guard let classKey = classKeys[keyClass] else {
       throw DatabaseItemError(
-        .noClassKey, place, "the key is wrapped by a device, and the key of class \(keyClass.rawValue) is missing")
+        .noClassKey, step, "the key is wrapped by a device, and the key of class \(keyClass.rawValue) is missing")
     }
     let key: Secret?
     do throws(DataProtectionError) {
-      key = try held.unwrap(wrapped.withBytes { Array($0) })
+      key = try classKey.unwrap(wrapped.withBytes { Array($0) })
     } catch {
       throw .failed(error)
     }
     guard let key else {
-      throw DatabaseItemError(.tagMismatch, place, "the key of class \(keyClass.rawValue) does not unwrap it")
+      throw DatabaseItemError(.tagMismatch, step, "the key of class \(keyClass.rawValue) does not unwrap it")
     }
     return UnwrappedKey(key: key, store: nil)
   }
@@ -203,11 +200,11 @@ extension DatabaseKeys {
 /// A Simulator's key store, which "wraps" a key by appending eight equal bytes.
 ///
 /// Source: Apple `SecAKSObjCWrappers.m`, `mockaks.m` (iOS 13 and later) and `SecKeybagSupport.c` (earlier). The later
-/// form was seen in 200 rows that Apple's code wrote. No database of a real Simulator was available.
+/// format was seen in 200 rows that Apple's code wrote. No database of a real Simulator was available.
 package enum SimulatorKeyStore: Sendable, Hashable, CaseIterable {
   /// Simulators up to iOS 12.
   case upToIOS12
-  /// Simulators since iOS 13, which reject the earlier form.
+  /// Simulators since iOS 13, which reject the earlier format.
   case sinceIOS13
 
   static let padByteCount = 8
@@ -219,13 +216,15 @@ package enum SimulatorKeyStore: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Returns the key store that wrapped a key, or `nil` if neither did. A device's wrap looks like one once in 2^63
-  /// cases.
-  package static func of(_ wrapped: SensitiveBytes) -> SimulatorKeyStore? {
-    wrapped.withBytes { bytes in
-      guard bytes.count >= padByteCount else { return nil }
-      return allCases.first { store in bytes.suffix(padByteCount).allSatisfy { $0 == store.padByte } }
+  /// Detects the key store that wrapped a key from the appended bytes; `nil` if no Simulator's key store did. A
+  /// device's wrap looks like a Simulator's once in 2^63 cases.
+  package init?(detectedIn wrapped: SensitiveBytes) {
+    let store = wrapped.withBytes { bytes -> SimulatorKeyStore? in
+      guard bytes.count >= Self.padByteCount else { return nil }
+      return Self.allCases.first { store in bytes.suffix(Self.padByteCount).allSatisfy { $0 == store.padByte } }
     }
+    guard let store else { return nil }
+    self = store
   }
 
   func wrap(_ key: borrowing Secret) -> SensitiveBytes {

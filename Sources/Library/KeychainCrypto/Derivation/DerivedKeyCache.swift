@@ -9,12 +9,12 @@ package final class DerivedKeyCache: Sendable {
   /// The most keys to keep, 32 bytes each, so that any number of backups takes limited memory.
   package static let capacity = 4_096
 
-  private struct Work: Hashable, Sendable {
+  private struct CacheKey: Hashable, Sendable {
     let parameters: PasswordDerivation.Parameters
     let form: PasswordNormalization
   }
 
-  private let keys = SingleFlightCache<Work, SensitiveBytes>(capacity: capacity)
+  private let keys = SingleFlightCache<CacheKey, SensitiveBytes>(capacity: capacity)
 
   package init() {}
 
@@ -54,7 +54,7 @@ package final class DerivedKeyCache: Sendable {
     for parameters: PasswordDerivation.Parameters, in form: PasswordNormalization,
     derive: () throws(DataProtectionError) -> Secret
   ) throws(DataProtectionError) -> Secret {
-    let key = try keys.value(for: Work(parameters: parameters, form: form)) { () throws(DataProtectionError) in
+    let key = try keys.value(for: CacheKey(parameters: parameters, form: form)) { () throws(DataProtectionError) in
       try derive().withBytes { SensitiveBytes(copying: $0) }
     }
     return key.withBytes { Secret(copying: $0) }

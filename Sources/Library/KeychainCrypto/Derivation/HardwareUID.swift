@@ -52,7 +52,7 @@ package struct HardwareUID: ~Copyable, Sendable {
   /// - Parameters:
   ///   - passcode: The passcode in UTF-8; empty for a device without one.
   ///   - salt: The `SALT` of the keybag.
-  ///   - rounds: The iterations: 50,000 on a virtual device; a chip is calibrated to take about 80 ms.
+  ///   - rounds: The number of iterations: 50,000 on a virtual device; a chip is calibrated to take about 80 ms.
   ///   - limit: The most iterations to accept.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.roundsOverLimit` or `.damagedKeybag` (0 iterations) before any work is done; `.cancelled`.
@@ -72,29 +72,29 @@ package struct HardwareUID: ~Copyable, Sendable {
 
 /// Wraps private keys so that only the same chip can unwrap them.
 ///
-/// The format is Keyhaul's own, because that of a Secure Enclave is not known: RFC 3394 with the key HMAC-SHA-256(UID,
-/// `secure enclave key 1 ` and the protection class).
+/// The format is Keyhaul's own, because the format of a Secure Enclave is not public: RFC 3394 with the key
+/// HMAC-SHA-256(UID, `secure enclave key 1 ` and the protection class).
 extension HardwareUID {
   /// Wraps a private key.
   ///
   /// - Parameters:
-  ///   - number: The private number on P-256, 32 bytes.
+  ///   - scalar: The private scalar on P-256, 32 bytes.
   ///   - protection: The class that the key is bound to, whose class key must be in memory for using it.
   /// - Returns: 40 bytes.
   /// - Throws: `.malformed` for another size; `.cryptoFailed`.
   package borrowing func wrapEnclaveKey(
-    _ number: borrowing Secret, for protection: ProtectionClass
+    _ scalar: borrowing Secret, for protection: ProtectionClass
   ) throws(DataProtectionError) -> [UInt8] {
-    guard number.count == Self.size else {
-      throw DataProtectionError(.malformed, "a private number of \(number.count) bytes, not \(Self.size)")
+    guard scalar.count == Self.size else {
+      throw DataProtectionError(.malformed, "a private number of \(scalar.count) bytes, not \(Self.size)")
     }
-    return try KeyWrap.wrap(number, with: try enclaveKey(protection))
+    return try KeyWrap.wrap(scalar, with: try enclaveKey(protection))
   }
 
   /// Unwraps a private key.
   ///
-  /// - Returns: The private number, or `nil` if another chip or for another class wrapped the bytes, or they were
-  ///   changed.
+  /// - Returns: The private scalar, or `nil` if the bytes were changed, or were wrapped by another chip or for another
+  ///   class.
   /// - Throws: `.cryptoFailed`.
   package borrowing func unwrapEnclaveKey(
     _ wrapped: [UInt8], for protection: ProtectionClass

@@ -4,10 +4,12 @@ import Basics
 public enum IterationLimit {
   /// The default for the most iterations to accept, `ITER` and `DPIC` together. Real backups require 10,010,000.
   public static let standard = 20_000_000
-  /// The multiple of the usual number of iterations up to which the user is not asked.
+  /// The multiple of the usual number of iterations above which the user is asked.
   package static let usualMultiple = 5
 
-  /// Throws if there are more iterations than the limit, or none, before any work is done.
+  /// Checks the number of iterations of each step, before any work is done.
+  ///
+  /// - Throws: `.damagedKeybag` if a step has none; `.roundsOverLimit` if all together exceed the limit.
   static func check(_ counts: [UInt32], acceptingAtMost limit: Int) throws(DataProtectionError) {
     guard !counts.contains(0) else {
       throw DataProtectionError(.damagedKeybag, "it asks for a derivation with 0 iterations")

@@ -15,11 +15,11 @@ enum PBKDF2 {
 
   static let isAccelerated = keyhaul_pbkdf2_is_available()
   static var preferredEngine: Engine { isAccelerated ? .shaExtensions : .openSSL }
-  /// The iterations between two calls of the progress closure: one or two milliseconds, or about 20 on a machine that
-  /// needs a microsecond for each.
+  /// The iterations between two calls of the progress closure. They take one or two milliseconds, or about 20 on a
+  /// machine that needs a microsecond for each.
   static let portion = 20_000
 
-  /// Derives `count` bytes with HMAC-SHA-1; otherwise like `sha256`.
+  /// Derives `count` bytes with HMAC-SHA-1, like `sha256`.
   static func sha1(
     password: borrowing Secret, salt: [UInt8], rounds: Int, count: Int, engine: Engine = preferredEngine,
     progress: (_ done: Int) -> Bool = { _ in true }
@@ -116,7 +116,7 @@ private enum OpenSSLRounds {
       try PBKDF2.inPortions(rounds, progress) { (count) throws(DataProtectionError) in
         for _ in 0..<count {
           try code.write(into: last) { (message) throws(DataProtectionError) in try message.update(bytes) }
-          for place in 0..<hash.size { output[place] ^= last[place] }
+          for offset in 0..<hash.size { output[offset] ^= last[offset] }
         }
       }
     }
@@ -151,7 +151,7 @@ private struct AuthenticationCode: ~Copyable {
   ) throws(DataProtectionError) {
     let block = key.withBytes { key in
       Secret(count: blockSize) { block in
-        for place in 0..<blockSize { block[place] = key[place] ^ pad }
+        for offset in 0..<blockSize { block[offset] = key[offset] ^ pad }
       }
     }
     try block.withBytes { (bytes) throws(DataProtectionError) in try hash.update(bytes) }
@@ -162,10 +162,10 @@ private struct AuthenticationCode: ~Copyable {
     into target: UnsafeMutableRawBufferPointer,
     of body: (borrowing DigestContext) throws(DataProtectionError) -> Void
   ) throws(DataProtectionError) {
-    try message.become(inner)
+    try message.copyState(of: inner)
     try body(message)
     try message.finish(into: target)
-    try message.become(outer)
+    try message.copyState(of: outer)
     try message.update(UnsafeRawBufferPointer(target))
     try message.finish(into: target)
   }
@@ -183,19 +183,20 @@ extension PasswordDerivation.Parameters {
   static let sampleRounds = 20_000
   private static let sampleCount = 3
 
-  /// Returns the expected duration of the whole derivation on this machine, measured with short samples.
+  /// Returns the expected duration of the complete derivation on this machine, measured with short samples.
   ///
-  /// - Parameter clock: The clock for the samples. The shortest sample counts, because a run is never faster than the
-  ///   machine.
+  /// - Parameter clock: The clock for the samples. The shortest sample counts, because
+  ///   other work can only slow a sample down.
   /// - Throws: `.cryptoFailed` if the cryptographic library fails.
   package func estimatedDuration(
     by clock: some Clock<Duration> = ContinuousClock()
   ) throws(DataProtectionError) -> Duration {
     var total = Duration.zero
     let password = Secret(utf8: "a sample")
-    if let first {
-      total += try Self.scaled(to: first.iterations, by: clock) { (rounds) throws(DataProtectionError) in
-        _ = try PBKDF2.sha256(password: password, salt: first.salt, rounds: rounds, count: PasswordDerivation.keySize)
+    if let sha256Step {
+      total += try Self.scaled(to: sha256Step.iterations, by: clock) { (rounds) throws(DataProtectionError) in
+        _ = try PBKDF2.sha256(
+          password: password, salt: sha256Step.salt, rounds: rounds, count: PasswordDerivation.keySize)
       }
     }
     return try total

@@ -7,7 +7,8 @@ enum PasscodeTangle {
   private static let bufferSize = 4096
   /// The size of two 32-bit words, which are processed together.
   private static let wordSize = 8
-  /// The iterations between two calls of the progress closure: one or two milliseconds, and a multiple of the buffer.
+  /// The iterations between two calls of the progress closure. They take one or two milliseconds, and fill the buffer
+  /// a whole number of times.
   static let portion: UInt32 = 12_800
 
   /// Runs the loop.
@@ -41,24 +42,26 @@ enum PasscodeTangle {
     }
   }
 
-  /// Fills the buffer with copies of the block, each xored with its number in every 32-bit word.
+  /// Fills the buffer with copies of the block. Every 32-bit word of a copy is xored with the copy's number, counted
+  /// from `counter`.
   private static func fill(
     _ buffer: UnsafeMutableRawBufferPointer, with block: UnsafeRawBufferPointer, from counter: UInt32
   ) {
-    var (copy, number) = (0, counter)
-    while copy < bufferSize {
-      let both = UInt64(number.littleEndian) << 32 | UInt64(number.littleEndian)
+    var (copyOffset, counter) = (0, counter)
+    while copyOffset < bufferSize {
+      let mask = UInt64(counter.littleEndian) << 32 | UInt64(counter.littleEndian)
       var offset = 0
       while offset < blockSize {
         let word = block.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-        buffer.storeBytes(of: word ^ both, toByteOffset: copy + offset, as: UInt64.self)
+        buffer.storeBytes(of: word ^ mask, toByteOffset: copyOffset + offset, as: UInt64.self)
         offset += wordSize
       }
-      copy += blockSize
-      number &+= 1
+      copyOffset += blockSize
+      counter &+= 1
     }
   }
 
+  /// Xors the first copies in the buffer into the sum.
   private static func fold(
     _ buffer: UnsafeMutableRawBufferPointer, _ copies: Int, into sum: UnsafeMutableRawBufferPointer
   ) {

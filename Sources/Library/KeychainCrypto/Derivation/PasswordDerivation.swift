@@ -11,10 +11,10 @@ public enum PasswordDerivation {
     package var iterations: UInt32
     /// The SHA-256 step before it (`DPSL` and `DPIC`), or `nil`. Only these fields, not a version, show that there are
     /// two steps.
-    package var first: FirstRound?
+    package var sha256Step: SHA256Step?
 
     /// The slow SHA-256 step since iOS 10.2.
-    package struct FirstRound: Sendable, Hashable {
+    package struct SHA256Step: Sendable, Hashable {
       /// The salt (`DPSL`), 20 bytes in every real keybag.
       package var salt: [UInt8]
       /// The iterations (`DPIC`), 10,000,000 in every real keybag.
@@ -27,21 +27,21 @@ public enum PasswordDerivation {
       }
     }
 
-    /// Creates the parameters of a derivation; without `first`, there is only the SHA-1 step.
-    package init(salt: [UInt8], iterations: UInt32, first: FirstRound? = nil) {
+    /// Creates the parameters of a derivation; without `sha256Step`, there is only the SHA-1 step.
+    package init(salt: [UInt8], iterations: UInt32, sha256Step: SHA256Step? = nil) {
       self.salt = salt
       self.iterations = iterations
-      self.first = first
+      self.sha256Step = sha256Step
     }
 
     /// The iterations of all steps together.
-    package var totalRounds: UInt64 { UInt64(iterations) + UInt64(first?.iterations ?? 0) }
+    package var totalRounds: UInt64 { UInt64(iterations) + UInt64(sha256Step?.iterations ?? 0) }
 
-    /// Throws if the derivation requires too many iterations, or none; costs no time.
+    /// Checks that no step requires too many iterations, or none. Does not derive anything.
     ///
     /// - Throws: `.roundsOverLimit`; `.damagedKeybag` for a step without iterations.
     package func check(acceptingAtMost limit: Int = IterationLimit.standard) throws(DataProtectionError) {
-      try IterationLimit.check([iterations] + (first.map { [$0.iterations] } ?? []), acceptingAtMost: limit)
+      try IterationLimit.check([iterations] + (sha256Step.map { [$0.iterations] } ?? []), acceptingAtMost: limit)
     }
   }
 
@@ -67,18 +67,20 @@ public enum PasswordDerivation {
     try parameters.check(acceptingAtMost: limit)
 
     let total = Int(clamping: parameters.totalRounds)
-    let lastRounds = Int(parameters.iterations)
-    guard let first = parameters.first else {
-      return try PBKDF2.sha1(password: password, salt: parameters.salt, rounds: lastRounds, count: keySize) {
+    let sha1Rounds = Int(parameters.iterations)
+    guard let sha256Step = parameters.sha256Step else {
+      return try PBKDF2.sha1(password: password, salt: parameters.salt, rounds: sha1Rounds, count: keySize) {
         progress($0, total)
       }
     }
-    let firstRounds = Int(first.iterations)
-    let inner = try PBKDF2.sha256(password: password, salt: first.salt, rounds: firstRounds, count: keySize) {
+    let sha256Rounds = Int(sha256Step.iterations)
+    let intermediate = try PBKDF2.sha256(
+      password: password, salt: sha256Step.salt, rounds: sha256Rounds, count: keySize
+    ) {
       progress($0, total)
     }
-    return try PBKDF2.sha1(password: inner, salt: parameters.salt, rounds: lastRounds, count: keySize) {
-      progress(firstRounds + $0, total)
+    return try PBKDF2.sha1(password: intermediate, salt: parameters.salt, rounds: sha1Rounds, count: keySize) {
+      progress(sha256Rounds + $0, total)
     }
   }
 }

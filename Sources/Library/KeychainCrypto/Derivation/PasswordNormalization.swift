@@ -26,7 +26,7 @@ extension Secret {
     let markCount = withBytes { UTF8Scalars.byteOrderMarkCount(of: $0) }
     let text = withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[markCount...])) }
     if form == .withoutMark {
-      // A byte order mark alone can only be a deliberate password.
+      // A password that consists only of a byte order mark must have been chosen deliberately.
       guard markCount > 0, !text.isEmpty else { return nil }
       return text
     }
@@ -34,9 +34,9 @@ extension Secret {
     var scalars = SecureScalars(decomposing: text)
     guard scalars.isValid else { return nil }
     if form == .composed { scalars.compose() }
-    let other = scalars.utf8()
-    let isSame = text.matches(other)
-    return isSame ? nil : consume other
+    let normalized = scalars.utf8()
+    let isUnchanged = text.matches(normalized)
+    return isUnchanged ? nil : consume normalized
   }
 }
 
@@ -48,8 +48,8 @@ private struct SecureScalars: ~Copyable {
 
   /// The most scalars in a full decomposition for each byte of a scalar.
   private static let maximumDecompositionLength = 4
-  /// The Hangul letter that utf8proc 2.8 drops after a syllable that ends in a vowel: it treats the position before the
-  /// first final consonant as one of them. The letter never composes.
+  /// The Hangul letter that utf8proc 2.8 drops after a syllable that ends in a vowel, because it treats the code point
+  /// before the first final consonant as a final consonant. The letter never composes.
   private static let beforeTrailingConsonants: Int32 = 0x11A7
 
   /// Creates the canonical decomposition of a text, with accents in canonical order.

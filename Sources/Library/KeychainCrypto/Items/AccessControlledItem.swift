@@ -11,9 +11,9 @@ package struct AccessControlledItem: Sendable {
 
 /// Items with an access-control list (version 6).
 ///
-/// On a real device, the key store creates the reference key in `d2`, and only it can open it. Here, `d2` is a DER
-/// dictionary of Keyhaul's own that binds the constraints to the item's key (`ReferenceKey`), because the blob
-/// authenticates only its header.
+/// On a real device, the key store creates the reference key in `d2`, and only the key store can use it. Here, `d2` is
+/// a DER dictionary in Keyhaul's own format that binds the constraints to the item's key (`ReferenceKey`), because the
+/// blob authenticates only its header.
 extension ClassKeys {
   /// Encrypts an item for its own protection class together with its constraints, as in a device's database.
   package func sealAccessControlled(
@@ -24,15 +24,15 @@ extension ClassKeys {
       let key = try itemKey(from: random)
       let wrappedKey = try wrap(key, keyClass: protection.keyClass, random: random)
       let reference = try ReferenceKey(protection: protection, constraints: constraints).encoded(under: key)
-      let plaintext = try formatted { () throws(FormatError) in try item.derDictionary() }
+      let plaintext = try convertingFormatError { () throws(FormatError) in try item.derDictionary() }
       func blob(_ sealed: Sealed) throws(ItemFault) -> AccessControlBlob {
-        try formatted { () throws(FormatError) in
+        try convertingFormatError { () throws(FormatError) in
           try AccessControlBlob(
             hasStaticIV: true, protection: protection.rawValue, wrappedKey: wrappedKey, referenceKey: reference,
             ciphertext: sealed.ciphertext, tag: sealed.tag)
         }
       }
-      // The header does not contain the ciphertext, so it can be taken from a blob without one.
+      // The header does not contain the ciphertext, so a blob without a ciphertext has the same header.
       let noTag = [UInt8](repeating: 0, count: ItemBlob.tagByteCount)
       let header = try blob(Sealed(ciphertext: [], tag: noTag)).authenticatedHeader
       return try blob(try seal(plaintext, header: header, key: key))
@@ -56,7 +56,7 @@ extension ClassKeys {
       let reference = try ReferenceKey(decoding: blob.referenceKey, under: key)
       let header = blob.hasStaticIV ? blob.authenticatedHeader : nil
       let plaintext = try open(Sealed(ciphertext: blob.ciphertext, tag: blob.tag), header: header, key: key)
-      let item = try formatted { () throws(FormatError) in
+      let item = try convertingFormatError { () throws(FormatError) in
         try plaintext.withBytes { (bytes) throws(FormatError) in try KeychainItem(derDictionary: bytes, kind: kind) }
       }
       guard item.protection == protection, reference.protection == protection else {
@@ -71,7 +71,7 @@ extension ClassKeys {
 }
 
 /// Calls a closure and reports a format error as an error of one item.
-func formatted<Result>(_ body: () throws(FormatError) -> Result) throws(ItemFault) -> Result {
+func convertingFormatError<Result>(_ body: () throws(FormatError) -> Result) throws(ItemFault) -> Result {
   do throws(FormatError) { return try body() } catch { throw .malformed(error) }
 }
 
@@ -89,15 +89,15 @@ package enum ItemEncryptionMode: Sendable, Hashable {
 
 /// The interpretation of the class number in an item's blob.
 package enum ClassNumbering: Sendable, Hashable {
-  /// The whole number. In a backup, a number with upper bits is another, unknown class.
+  /// The complete number. In a backup, a number with upper bits is another, unknown class.
   case exact
   /// The number without the key generation that a device's own database stores in the upper bits.
   case withGenerations
 
-  func keyClass(of number: KeyClass) -> KeyClass {
+  func keyClass(from stored: KeyClass) -> KeyClass {
     switch self {
-    case .exact: number
-    case .withGenerations: number.withoutGeneration
+    case .exact: stored
+    case .withGenerations: stored.withoutGeneration
     }
   }
 }

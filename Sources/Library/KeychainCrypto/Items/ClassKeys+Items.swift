@@ -6,7 +6,7 @@ extension ClassKeys {
   package func open(
     _ blob: ItemBlob, numbering: ClassNumbering = .exact
   ) throws(ItemCryptoError) -> SensitiveBytes {
-    let keyClass = numbering.keyClass(of: blob.keyClass)
+    let keyClass = numbering.keyClass(from: blob.keyClass)
     do throws(ItemFault) {
       let key = try unwrap(blob.wrappedKey, keyClass: keyClass)
       let header = blob.hasStaticIV ? blob.authenticatedHeader : nil
@@ -26,13 +26,13 @@ extension ClassKeys {
     try open(blob, kind: kind, numbering: numbering, packs: true)
   }
 
-  /// Decrypts an item and optionally packs it (`KeychainItem.pack()`), because it stays in memory.
+  /// Decrypts an item, and packs it (`KeychainItem.pack()`) if it will stay in memory.
   package func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact, packs: Bool
   ) throws(ItemCryptoError) -> KeychainItem {
     try Self.item(
       in: try open(blob, numbering: numbering), blob.version, kind: kind,
-      keyClass: numbering.keyClass(of: blob.keyClass), packs: packs)
+      keyClass: numbering.keyClass(from: blob.keyClass), packs: packs)
   }
 
   /// Reads the item in a plaintext, with the same checks as `open`.
@@ -72,14 +72,14 @@ extension ClassKeys {
     return try open(blob, kind: kind, numbering: numbering)
   }
 
-  /// Encrypts an item for its own protection class, with a new key of its own.
+  /// Encrypts an item for its own protection class, with a new item key.
   ///
   /// - Throws: `.malformed` for an item without a protection class or with a value that DER cannot represent.
   package func seal(
-    _ item: KeychainItem, as form: ItemEncryptionMode, random: some RandomSource = SystemRandomSource()
+    _ item: KeychainItem, as mode: ItemEncryptionMode, random: some RandomSource = SystemRandomSource()
   ) throws(ItemCryptoError) -> ItemBlob {
     let (plaintext, keyClass) = try Self.plaintext(of: item)
-    return try seal(plaintext, keyClass: keyClass, as: form, random: random)
+    return try seal(plaintext, keyClass: keyClass, as: mode, random: random)
   }
 
   /// Returns the plaintext that `seal` would encrypt, which decryption would give back unchanged.
@@ -113,14 +113,14 @@ extension ClassKeys {
 
   /// Encrypts the DER dictionary of an item (version 3).
   package func seal(
-    _ plaintext: SensitiveBytes, keyClass: KeyClass, as form: ItemEncryptionMode,
+    _ plaintext: SensitiveBytes, keyClass: KeyClass, as mode: ItemEncryptionMode,
     random: some RandomSource = SystemRandomSource()
   ) throws(ItemCryptoError) -> ItemBlob {
     do throws(ItemFault) {
       let key = try itemKey(from: random)
       let wrappedKey = try wrap(key, keyClass: keyClass, random: random)
       let header =
-        switch form {
+        switch mode {
         case .backup: nil as [UInt8]?
         case .device:
           ItemBlob.authenticatedHeader(
@@ -129,7 +129,7 @@ extension ClassKeys {
       let sealed = try seal(plaintext, header: header, key: key)
       do throws(FormatError) {
         return try ItemBlob(
-          hasStaticIV: form == .device, keyClass: keyClass, wrappedKey: wrappedKey, ciphertext: sealed.ciphertext,
+          hasStaticIV: mode == .device, keyClass: keyClass, wrappedKey: wrappedKey, ciphertext: sealed.ciphertext,
           tag: sealed.tag)
       } catch {
         throw .malformed(error)
@@ -187,7 +187,7 @@ extension FormatError {
 }
 
 extension ClassKeys {
-  /// Decrypts the secret of an iOS 4 item. Only its padding shows whether the result is right.
+  /// Decrypts the secret of an iOS 4 item. Only the padding shows whether the result is correct.
   ///
   /// - Throws: `.malformed` if the padding is invalid because the item is damaged or the key is wrong.
   package func openSecret(of blob: LegacyItemBlob) throws(ItemCryptoError) -> SensitiveBytes {

@@ -16,13 +16,13 @@ struct ReferenceKey {
   ///
   /// - Throws: `.unsupportedVersion` for bytes in another format, `.tagMismatch` if they were changed.
   init(decoding bytes: [UInt8], under key: borrowing Secret) throws(ItemFault) {
-    guard let fields = (try? DERPropertyList.decode(bytes))?.dictionaryValue, let found = fields["mac"]?.dataValue,
+    guard let fields = (try? DERPropertyList.decode(bytes))?.dictionaryValue, let storedCode = fields["mac"]?.dataValue,
       let protection = fields["prot"]?.stringValue.flatMap(ProtectionClass.init(rawValue:)),
       let constraints = fields["acl"]?.dictionaryValue
     else { throw .unsupportedVersion(AccessControlBlob.version) }
     self.init(protection: protection, constraints: constraints)
     let expected = try code(under: key)
-    guard found.withRawBytes({ left in expected.withRawBytes { constantTimeEquals(left, $0) } }) else {
+    guard storedCode.withRawBytes({ stored in expected.withRawBytes { constantTimeEquals(stored, $0) } }) else {
       throw .tagMismatch
     }
     // DER as Apple reads it allows several encodings of a value; only the original one is accepted.
@@ -32,13 +32,16 @@ struct ReferenceKey {
   func encoded(under key: borrowing Secret) throws(ItemFault) -> [UInt8] {
     var fields = fields
     fields["mac"] = .data(try code(under: key))
-    return try formatted { [fields] () throws(FormatError) in try DERPropertyList.encode(.dictionary(fields)) }
+    return try convertingFormatError { [fields] () throws(FormatError) in
+      try DERPropertyList.encode(.dictionary(fields))
+    }
   }
 
   private var fields: PropertyDictionary { ["prot": .string(protection.rawValue), "acl": .dictionary(constraints)] }
 
   private func code(under key: borrowing Secret) throws(ItemFault) -> [UInt8] {
-    let message = try formatted { () throws(FormatError) in try DERPropertyList.encode(.dictionary(fields)) }
+    let message = try convertingFormatError { () throws(FormatError) in try DERPropertyList.encode(.dictionary(fields))
+    }
     do throws(DataProtectionError) {
       return try key.withBytes { (bytes) throws(DataProtectionError) in
         try MessageAuthentication.code(.sha256, key: bytes, message: message)

@@ -29,7 +29,7 @@ public enum BackupKeybag {
   /// the device key.
   ///
   /// - Parameters:
-  ///   - password: The password, or `nil` if the backup shall have none.
+  ///   - password: The password, or `nil` if the backup has none.
   ///   - deviceKey: The hardware key of the backup's device.
   ///   - rounds: The iterations of the slow step, 1 to `maximumRounds`.
   ///   - random: The source of keys, salts and identifiers.
@@ -43,10 +43,10 @@ public enum BackupKeybag {
     let salt = try random.bytes(saltSize)
     switch password {
     case .some(let password):
-      try check(password)
-      let secondRound = Keybag.SecondRound(rounds: try checked(rounds), salt: try random.bytes(saltSize))
+      try rejectEmptyPassword(password)
+      let secondRound = Keybag.SecondRound(rounds: try validIterations(rounds), salt: try random.bytes(saltSize))
       let parameters = PasswordDerivation.Parameters(
-        salt: salt, iterations: lastRounds, first: .init(salt: secondRound.salt, iterations: secondRound.rounds))
+        salt: salt, iterations: lastRounds, sha256Step: .init(salt: secondRound.salt, iterations: secondRound.rounds))
       let key = try PasswordDerivation.passcodeKey(password: password, parameters: parameters, progress: progress)
       return try assemble(
         wrapPolicies(hasPassword: true), uuid: uuid, salt: salt, secondRound: secondRound, passcodeKey: key,
@@ -63,7 +63,7 @@ public enum BackupKeybag {
 
   /// Returns the keybag with a new password. The class keys stay the same, so nothing else in the backup changes.
   ///
-  /// The salts are new. A keybag with one step keeps only one, because readers of its time support no other.
+  /// The salts are new. A keybag with only one step keeps only one, because older readers do not support a second step.
   ///
   /// - Parameters:
   ///   - keybag: The current keybag of the backup.
@@ -80,7 +80,7 @@ public enum BackupKeybag {
     acceptingAtMost limit: Int = IterationLimit.standard, random: some RandomSource = SystemRandomSource(),
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Keybag {
-    try check(new)
+    try rejectEmptyPassword(new)
     let oldKey = try keybag.passcodeKey(password: old, acceptingAtMost: limit, progress: progress)
     return try rewrap(
       keybag, fromPasscodeKey: oldKey, to: new, rounds: rounds, acceptingAtMost: limit, random: random,
@@ -93,22 +93,22 @@ public enum BackupKeybag {
     acceptingAtMost limit: Int = IterationLimit.standard, random: some RandomSource = SystemRandomSource(),
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Keybag {
-    try check(new)
+    try rejectEmptyPassword(new)
     return try rewrap(
       try resalted(keybag, rounds: rounds, random: random), fromPasscodeKey: oldKey, to: new,
       acceptingAtMost: limit, remembering: DerivedKeyCache(), progress: progress)
   }
 
   /// Returns the keybag with new salts, for deriving the new password's key. Its class keys are still wrapped with the
-  /// old one.
+  /// old password's key.
   package static func resalted(
     _ keybag: Keybag, rounds: Int? = nil, random: some RandomSource = SystemRandomSource()
   ) throws(DataProtectionError) -> Keybag {
     var result = keybag
     result.salt = try random.bytes(saltSize)
-    if let present = keybag.secondRound {
+    if let current = keybag.secondRound {
       result.secondRound = Keybag.SecondRound(
-        rounds: try rounds.map(checked) ?? present.rounds, salt: try random.bytes(saltSize))
+        rounds: try rounds.map(validIterations) ?? current.rounds, salt: try random.bytes(saltSize))
     }
     return result
   }
@@ -126,18 +126,18 @@ public enum BackupKeybag {
     _ resalted: Keybag, fromPasscodeKey oldKey: borrowing Secret, to new: borrowing Secret,
     acceptingAtMost limit: Int, remembering keys: DerivedKeyCache, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag {
-    try check(new)
+    try rejectEmptyPassword(new)
     var result = resalted
     _ = try resalted.unwrapClassKeys(passcodeKey: oldKey.copy(), deviceKey: nil, wrong: .wrongPassword)
     let newKey = try resalted.passcodeKey(
       password: new, in: .asTyped, acceptingAtMost: limit, remembering: keys, progress: progress)
-    try result.replacePasswordLayer(oldKey, with: newKey, wrong: .wrongPassword)
+    try result.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPassword)
     return result
   }
 
-  /// Returns the wraps of classes 11 to 1, in the order of real backups.
+  /// Returns the wrap policies of classes 11 to 1, in the order of real backups.
   static func wrapPolicies(hasPassword: Bool) -> [ClassKeyWrapPolicy] {
-    let deviceWrapped = hardwareClasses(hasPassword: hasPassword)
+    let deviceWrapped = deviceWrappedClasses(hasPassword: hasPassword)
     return (UInt32(1)...11).reversed().map { number in
       let keyClass = KeyClass(rawValue: number)
       return ClassKeyWrapPolicy(
@@ -161,13 +161,13 @@ public enum BackupKeybag {
     return UnlockedKeybag(keybag: keybag, classKeys: classKeys)
   }
 
-  static func check(_ password: borrowing Secret) throws(DataProtectionError) {
+  static func rejectEmptyPassword(_ password: borrowing Secret) throws(DataProtectionError) {
     guard !password.isAllZero else {
       throw DataProtectionError(.unsupported, "a backup's password cannot be empty")
     }
   }
 
-  static func checked(_ rounds: Int) throws(DataProtectionError) -> UInt32 {
+  static func validIterations(_ rounds: Int) throws(DataProtectionError) -> UInt32 {
     guard (1...maximumRounds).contains(rounds), let count = UInt32(exactly: rounds) else {
       throw DataProtectionError(
         .unsupported,
@@ -184,59 +184,60 @@ extension BackupKeybag {
   ///
   /// Source: real backup keybags of iOS 9 to 18, with a password (5, 9-11) and without one (5-11); Apple Platform
   /// Security, "Keybags for Data Protection".
-  static func hardwareClasses(hasPassword: Bool) -> Set<KeyClass> {
-    let bound: Set<KeyClass> = [
+  static func deviceWrappedClasses(hasPassword: Bool) -> Set<KeyClass> {
+    let thisDeviceOnly: Set<KeyClass> = [
       .recovery, .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly, .alwaysThisDeviceOnly,
       .whenPasscodeSetThisDeviceOnly,
     ]
-    return hasPassword ? bound : bound.union(migratable)
+    return hasPassword ? thisDeviceOnly : thisDeviceOnly.union(migratable)
   }
 
-  /// Returns the classes that lack the device wrap although every device adds it. With a password, any device could
-  /// decrypt this-device-only items; without one, anyone could decrypt the items, and anyone may have written them. In
-  /// ascending order, without duplicates.
+  /// Returns the classes that lack the device wrap although every device adds it, in ascending order without
+  /// duplicates.
   ///
-  /// A record without `WRAP` is damaged and not included.
-  package static func classesWithoutHardware(of keybag: Keybag, hasPassword: Bool) -> [KeyClass] {
-    let bound = hardwareClasses(hasPassword: hasPassword)
-    let lacking = keybag.classKeys.compactMap { record -> KeyClass? in
-      guard let keyClass = record.keyClass, bound.contains(keyClass), let wrap = record.wrap,
+  /// In a backup with a password, any device could decrypt the this-device-only items of such a class. In a backup
+  /// without one, anyone could decrypt its items, and anyone may have written them. A record without `WRAP` is damaged
+  /// and not included.
+  package static func classesWithoutDeviceWrap(in keybag: Keybag, hasPassword: Bool) -> [KeyClass] {
+    let deviceWrapped = deviceWrappedClasses(hasPassword: hasPassword)
+    let unboundClasses = keybag.classKeys.compactMap { record -> KeyClass? in
+      guard let keyClass = record.keyClass, deviceWrapped.contains(keyClass), let wrap = record.wrap,
         !wrap.contains(.device)
       else { return nil }
       return keyClass
     }
-    return Set(lacking).sorted()
+    return Set(unboundClasses).sorted()
   }
 
   /// Returns the classes of an encrypted backup that have a device wrap although no device adds one. Their items would
   /// seem to be bound to a device and to stay behind.
   package static func classesWithUnexpectedDeviceWrap(in keybag: Keybag) -> [KeyClass] {
-    let bound = hardwareClasses(hasPassword: true)
-    return classes(of: keybag) { record, keyClass in
-      (1...11).contains(keyClass.rawValue) && !bound.contains(keyClass) && record.wrap == [.device, .password]
+    let deviceWrapped = deviceWrappedClasses(hasPassword: true)
+    return classes(in: keybag) { record, keyClass in
+      (1...11).contains(keyClass.rawValue) && !deviceWrapped.contains(keyClass) && record.wrap == [.device, .password]
     }
   }
 
   /// Returns the classes of an encrypted backup whose keys are not wrapped with the password, so the device key is
   /// enough.
-  package static func classesWithoutPassword(of keybag: Keybag) -> [KeyClass] {
-    classes(of: keybag) { record, _ in record.wrap == .device && record.wrappedKey?.count == 32 }
+  package static func classesWithoutPasswordWrap(in keybag: Keybag) -> [KeyClass] {
+    classes(in: keybag) { record, _ in record.wrap == .device && record.wrappedKey?.count == 32 }
   }
 
   private static func classes(
-    of keybag: Keybag, where isMeant: (Keybag.ClassKey, KeyClass) -> Bool
+    in keybag: Keybag, where matches: (Keybag.ClassKey, KeyClass) -> Bool
   ) -> [KeyClass] {
-    let found = keybag.classKeys.compactMap { record in
-      record.keyClass.flatMap { isMeant(record, $0) ? $0 : nil }
+    let keyClasses = keybag.classKeys.compactMap { record in
+      record.keyClass.flatMap { matches(record, $0) ? $0 : nil }
     }
-    return Set(found).sorted()
+    return Set(keyClasses).sorted()
   }
 
   /// Checks that no class lacks its device wrap.
   ///
   /// - Throws: `.hardwareLayerMissing` with the classes.
-  static func requireHardwareLayers(of keybag: Keybag, hasPassword: Bool) throws(DataProtectionError) {
-    let classes = classesWithoutHardware(of: keybag, hasPassword: hasPassword)
+  static func requireDeviceWraps(in keybag: Keybag, hasPassword: Bool) throws(DataProtectionError) {
+    let classes = classesWithoutDeviceWrap(in: keybag, hasPassword: hasPassword)
     guard classes.isEmpty else { throw .hardwareLayerMissing(classes) }
   }
 }
@@ -255,8 +256,8 @@ extension DataProtectionError {
 /// Adds and removes a backup's password. Both require the device key, which protects the migratable classes of a backup
 /// without a password.
 extension BackupKeybag {
-  /// The migratable classes: wrapped only with the password if there is one, and also with the device key if there is
-  /// none.
+  /// The migratable classes. A backup with a password wraps them only with the password, a backup without one also with
+  /// the device key.
   static let migratable: Set<KeyClass> = [.whenUnlocked, .afterFirstUnlock, .always]
 
   /// Returns the keybag of an unencrypted backup with a password. The class keys stay the same.
@@ -280,17 +281,17 @@ extension BackupKeybag {
     deviceKey: DeviceKey, rounds: Int?,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Keybag {
-    try check(password)
-    try requireHardwareLayers(of: keybag, hasPassword: false)
+    try rejectEmptyPassword(password)
+    try requireDeviceWraps(in: keybag, hasPassword: false)
     var result = keybag
     result.salt = try random.bytes(saltSize)
     result.iterations = lastRounds
     result.secondRound = nil
     if let rounds {
-      result.secondRound = Keybag.SecondRound(rounds: try checked(rounds), salt: try random.bytes(saltSize))
+      result.secondRound = Keybag.SecondRound(rounds: try validIterations(rounds), salt: try random.bytes(saltSize))
     }
     let newKey = try result.passcodeKey(password: password, progress: progress)
-    try result.replacePasswordLayer(oldKey, with: newKey, wrong: .damagedKeybag) {
+    try result.replacePasswordWrap(oldKey, with: newKey, wrong: .damagedKeybag) {
       (record, inner) throws(DataProtectionError) in
       guard let keyClass = record.keyClass, migratable.contains(keyClass), record.wrap == [.device, .password] else {
         return inner
@@ -319,13 +320,13 @@ extension BackupKeybag {
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, deviceKey: DeviceKey,
     random: some RandomSource = SystemRandomSource()
   ) throws(DataProtectionError) -> Keybag {
-    try requireHardwareLayers(of: keybag, hasPassword: true)
+    try requireDeviceWraps(in: keybag, hasPassword: true)
     var result = keybag
     result.salt = try random.bytes(saltSize)
     result.iterations = lastRounds
     result.secondRound = nil
     let newKey = try result.passcodeKey(password: .empty)
-    try result.replacePasswordLayer(oldKey, with: newKey, wrong: .wrongPassword) {
+    try result.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPassword) {
       (record, inner) throws(DataProtectionError) in
       guard let keyClass = record.keyClass, migratable.contains(keyClass), record.wrap == .password else {
         return inner
@@ -356,21 +357,22 @@ struct ClassKeyWrapPolicy: Sendable, Equatable {
 }
 
 extension Keybag {
-  /// Replaces the password's wrap of every class that has one. Nothing else changes.
+  /// Wraps every class key that has a password wrap with the new key instead of the old one. Nothing else changes.
   ///
   /// - Parameters:
   ///   - old: The key of the old password.
   ///   - new: The key of the new password.
   ///   - code: The error if no class key can be unwrapped.
-  ///   - changing: Returns the inner bytes to wrap with the new key, given the current ones; it may change the record.
+  ///   - changing: A closure that returns the bytes to wrap with the new key, given the unwrapped ones. It may also
+  ///     change the record.
   /// - Throws: `code` if no class key can be unwrapped, `.damagedKeybag` if only some can, because the others would be
   ///   lost.
-  mutating func replacePasswordLayer(
+  mutating func replacePasswordWrap(
     _ old: borrowing Secret, with new: borrowing Secret, wrong code: DataProtectionError.Code,
     changing: (inout ClassKey, consuming Secret) throws(DataProtectionError) -> Secret = { _, inner in inner }
   ) throws(DataProtectionError) {
-    let opened = try unwrapClassKeys(passcodeKey: old.copy(), deviceKey: nil, wrong: code)
-    if let report = opened.damageReport { throw DataProtectionError(.damagedKeybag, report) }
+    let unwrapped = try unwrapClassKeys(passcodeKey: old.copy(), deviceKey: nil, wrong: code)
+    if let report = unwrapped.damageReport { throw DataProtectionError(.damagedKeybag, report) }
     for index in classKeys.indices where classKeys[index].isPasswordWrapped {
       guard let wrapped = classKeys[index].wrappedKey, let inner = try KeyWrap.unwrap(wrapped, with: old) else {
         throw DataProtectionError(.damagedKeybag, "one of its class keys cannot be unwrapped")
@@ -380,13 +382,13 @@ extension Keybag {
     }
   }
 
-  /// Calls a closure and converts its format error; only fields that were created here can cause one.
+  /// Calls a closure that creates a keybag from new fields, and converts its format error.
   static func building(_ body: () throws(FormatError) -> Keybag) throws(DataProtectionError) -> Keybag {
     do throws(FormatError) { return try body() } catch { throw DataProtectionError(.damagedKeybag, error.reason) }
   }
 }
 
-/// A number of iterations far above that of real keybags, although it may be within the limit.
+/// A number of iterations far above the number in real keybags, although it may be within the limit.
 package struct ExcessiveIterationCount: Sendable, Equatable {
   /// The iterations that the keybag requires.
   package let rounds: UInt32
@@ -396,7 +398,7 @@ package struct ExcessiveIterationCount: Sendable, Equatable {
   /// The factor by which the usual number is exceeded, rounded down.
   package var multiple: UInt32 { rounds / max(1, usual) }
 
-  /// Creates a value if the number is excessive.
+  /// Creates a value for an excessive number.
   ///
   /// - Returns: `nil` if the number is at most `IterationLimit.usualMultiple` times the usual one.
   init?(_ rounds: UInt32, usual: UInt32) {
@@ -406,8 +408,8 @@ package struct ExcessiveIterationCount: Sendable, Equatable {
   }
 }
 
-/// A number of iterations that differs from that of real keybags. The keybag was changed, so that no password works any
-/// more, or was created to be unlocked quickly.
+/// A number of iterations that differs from the number in real keybags. Either the keybag was changed, and no password
+/// can unlock it any more, or it was created to be unlocked quickly.
 package struct NonstandardIterationCount: Sendable, Equatable {
   /// The iterations that the keybag requires; 0 if it lacks the slow step.
   package let rounds: UInt32
@@ -418,25 +420,27 @@ package struct NonstandardIterationCount: Sendable, Equatable {
 extension PasswordDerivation.Parameters {
   /// Returns the first number of iterations that differs from real keybags, the slow step first, or `nil`.
   ///
-  /// - Parameter isTwofold: Whether the source device derives in two steps: since iOS 10.2, the first version with an
+  /// - Parameter hasTwoSteps: Whether the source device derives in two steps: since iOS 10.2, the first version with an
   ///   encrypted manifest.
-  package func nonstandardIterations(isTwofold: Bool) -> NonstandardIterationCount? {
+  package func nonstandardIterations(hasTwoSteps: Bool) -> NonstandardIterationCount? {
     let standard = UInt32(BackupKeybag.standardRounds)
-    if isTwofold || first != nil, first?.iterations != standard {
-      return NonstandardIterationCount(rounds: first?.iterations ?? 0, usual: standard)
+    if hasTwoSteps || sha256Step != nil, sha256Step?.iterations != standard {
+      return NonstandardIterationCount(rounds: sha256Step?.iterations ?? 0, usual: standard)
     }
     guard iterations != BackupKeybag.lastRounds else { return nil }
     return NonstandardIterationCount(rounds: iterations, usual: BackupKeybag.lastRounds)
   }
 
-  /// The number of iterations that is furthest above that of real keybags, which is 10,000 in the last or only step and
-  /// 10,000,000 in the first of two, or `nil` if none is more than five times that.
+  /// The number of iterations that exceeds real keybags by the largest factor, or `nil` if no step has more than five
+  /// times the usual number. Real keybags have 10,000 in the SHA-1 step and 10,000,000 in the SHA-256 step.
   ///
   /// Source: the sources of `BackupKeybag.standardRounds` and `BackupKeybag.lastRounds`.
   package var excessiveIterations: ExcessiveIterationCount? {
-    let last = ExcessiveIterationCount(iterations, usual: BackupKeybag.lastRounds)
-    let first = first.flatMap { ExcessiveIterationCount($0.iterations, usual: UInt32(BackupKeybag.standardRounds)) }
-    guard let last, let first else { return last ?? first }
-    return first.multiple > last.multiple ? first : last
+    let sha1 = ExcessiveIterationCount(iterations, usual: BackupKeybag.lastRounds)
+    let sha256 = sha256Step.flatMap {
+      ExcessiveIterationCount($0.iterations, usual: UInt32(BackupKeybag.standardRounds))
+    }
+    guard let sha1, let sha256 else { return sha1 ?? sha256 }
+    return sha256.multiple > sha1.multiple ? sha256 : sha1
   }
 }

@@ -3,8 +3,8 @@ package import KeychainFormats
 
 /// The class keys of a keybag, unwrapped if possible.
 ///
-/// Shared by reference, and overwritten when the last reference is released. Callers get keys of items and files, but
-/// class keys only all together as a `Secret`, for a device's memory. Threads take turns; see `sharing()`.
+/// Shared by reference, and overwritten when the last reference is released. Callers get keys of items and files. They
+/// get class keys only all together as a `Secret`, for a device's memory. Threads take turns; see `sharing()`.
 public final class ClassKeys: Sendable {
   /// The 16 bytes of the keybag's UUID.
   package let keybagUUID: [UInt8]
@@ -35,14 +35,14 @@ public final class ClassKeys: Sendable {
   final class WrappingKey: Sendable {
     let secret: Secret
     /// The cipher for unwrapping, created on first use, because a few class keys unwrap the keys of thousands of items.
-    private let unwrapping = Locked<CipherContext?>(nil)
+    private let unwrapCipher = Locked<CipherContext?>(nil)
 
     init(_ secret: consuming Secret) { self.secret = secret }
 
     /// Unwraps a key, or returns `nil` if this key did not wrap it.
     func unwrap(_ wrapped: [UInt8]) throws(DataProtectionError) -> Secret? {
-      try unwrapping.withLock { (context) throws(DataProtectionError) in
-        if context == nil { context = try KeyWrap.unwrapping(with: secret) }
+      try unwrapCipher.withLock { (context) throws(DataProtectionError) in
+        if context == nil { context = try KeyWrap.unwrapCipher(with: secret) }
         switch context {
         case .some(let context): return try KeyWrap.unwrap(wrapped, context)
         case .none: return nil
@@ -119,11 +119,11 @@ public final class ClassKeys: Sendable {
   func withCipher<Result: ~Copyable>(
     _ body: (borrowing ItemCipher) throws(DataProtectionError) -> sending Result
   ) throws(DataProtectionError) -> Result {
-    try cipher.withLock { (kept) throws(DataProtectionError) in
-      let ready: ItemCipher
-      if let cipher = kept.take() { ready = cipher } else { ready = try ItemCipher() }
-      let result = try body(ready)
-      kept = consume ready
+    try cipher.withLock { (cached) throws(DataProtectionError) in
+      let cipher: ItemCipher
+      if let existing = cached.take() { cipher = existing } else { cipher = try ItemCipher() }
+      let result = try body(cipher)
+      cached = consume cipher
       return result
     }
   }
@@ -142,12 +142,12 @@ extension ClassKeys {
   /// Returns all unwrapped keys, and the states of the other classes. The bytes give access to everything the keys
   /// protect.
   package func exported() throws(DataProtectionError) -> Secret {
-    let numbers = classes
-    let bodySize = Self.headerSize + numbers.count * Self.recordSize
+    let classes = classes
+    let bodySize = Self.headerSize + classes.count * Self.recordSize
     return try Secret(count: bodySize + Self.checkSize) { (output) throws(DataProtectionError) in
-      let counts = [wrappedCount, unwrappedCount, numbers.count].flatMap { bigEndianBytes(UInt32(clamping: $0)) }
+      let counts = [wrappedCount, unwrappedCount, classes.count].flatMap { bigEndianBytes(UInt32(clamping: $0)) }
       output.copyBytes(from: Self.magic + keybagUUID.prefix(16) + counts)
-      for (index, keyClass) in numbers.enumerated() {
+      for (index, keyClass) in classes.enumerated() {
         guard let entry = entries[keyClass] else { continue }
         let start = Self.headerSize + index * Self.recordSize
         let record = UnsafeMutableRawBufferPointer(rebasing: output[start..<start + Self.recordSize])
@@ -179,8 +179,8 @@ extension ClassKeys {
     _ bytes: UnsafeRawBufferPointer
   ) throws(DataProtectionError) -> (uuid: [UInt8], entries: [KeyClass: Entry], wrapped: Int, unwrapped: Int) {
     guard bytes.count >= headerSize + checkSize, bytes.prefix(4).elementsEqual(magic) else { throw .memory }
-    func number(at offset: Int) -> Int { Int(bigEndianInteger(bytes[offset..<offset + 4])) }
-    let count = number(at: 28)
+    func integer(at offset: Int) -> Int { Int(bigEndianInteger(bytes[offset..<offset + 4])) }
+    let count = integer(at: 28)
     guard count <= maximumClassCount, bytes.count == headerSize + count * recordSize + checkSize else { throw .memory }
     let check = try Digest.sha256(UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count - checkSize)]))
     guard bytes.suffix(checkSize).elementsEqual(check) else { throw .memory }
@@ -198,7 +198,7 @@ extension ClassKeys {
       if record[6] == 1 { entry.publicKey = Array(record[40..<72]) }
       entries[keyClass] = entry
     }
-    return (Array(bytes[4..<20]), entries, number(at: 20), number(at: 24))
+    return (Array(bytes[4..<20]), entries, integer(at: 20), integer(at: 24))
   }
 }
 
@@ -215,9 +215,9 @@ extension ClassKeys {
     let key: Secret?
     do throws(DataProtectionError) {
       if let publicKey = entry.publicKey {
-        key = try Curve25519Wrap.unwrap(wrapped, privateKey: entry.held.secret, publicKey: publicKey)
+        key = try Curve25519Wrap.unwrap(wrapped, privateKey: entry.key.secret, publicKey: publicKey)
       } else if wrapped.count == ClassKeys.keySize + KeyWrap.overhead {
-        key = try entry.held.unwrap(wrapped)
+        key = try entry.key.unwrap(wrapped)
       } else {
         key = nil
       }
@@ -236,7 +236,7 @@ extension ClassKeys {
     do throws(DataProtectionError) {
       if let publicKey = entry.publicKey { return try Curve25519Wrap.wrap(key, to: publicKey, random: random) }
       return try withCipher { (cipher) throws(DataProtectionError) in
-        try cipher.wrap(key, with: entry.held.secret)
+        try cipher.wrap(key, with: entry.key.secret)
       }
     } catch {
       throw .failed(error)
@@ -251,9 +251,9 @@ extension ClassKeys {
   /// - Throws: The errors of `wrap` if the key of a class is not available.
   func requireKey(of keyClass: KeyClass) throws(ItemFault) { _ = try usableEntry(keyClass) }
 
-  private func usableEntry(_ keyClass: KeyClass) throws(ItemFault) -> (held: WrappingKey, publicKey: [UInt8]?) {
+  private func usableEntry(_ keyClass: KeyClass) throws(ItemFault) -> (key: WrappingKey, publicKey: [UInt8]?) {
     guard let entry = entries[keyClass] else { throw .noClassKey }
-    guard let held = entry.key else {
+    guard let key = entry.key else {
       switch entry.availability {
       case .deviceBound: throw .deviceBound
       case .damaged: throw .classKeyDamaged
@@ -261,6 +261,6 @@ extension ClassKeys {
       case .absent: throw .noClassKey
       }
     }
-    return (held, entry.publicKey)
+    return (key, entry.publicKey)
   }
 }

@@ -3,14 +3,20 @@ internal import KeychainFormats
 
 extension Keybag.ClassKey {
   /// The result of unwrapping a class key.
-  struct Opened {
+  struct UnwrapResult {
     var entry: ClassKeys.Entry
-    /// Whether there was a password wrap to try, and whether it was unwrapped.
-    var triedPassword = false
-    var unwrapped = false
+    /// Whether the record has a password wrap, and a passcode key was given to unwrap it.
+    var hasTriedPassword = false
+    /// Whether the passcode key unwrapped the password wrap.
+    var isPasswordUnwrapped = false
 
-    /// Processes the bytes below the password's wrap: the key itself, or the key wrapped with the device key.
-    fileprivate mutating func openDeviceLayer(
+    /// Removes the device key's wrap if there is one, and stores the key.
+    ///
+    /// - Parameters:
+    ///   - inner: The bytes inside the password's wrap: the key itself, or the key wrapped with the device key.
+    ///   - wrap: The wraps of the record.
+    ///   - deviceKey: The device key, or `nil` if it is not available.
+    fileprivate mutating func removeDeviceWrap(
       _ inner: consuming Secret, _ wrap: Keybag.WrapFlags, _ deviceKey: DeviceKey?
     ) throws(DataProtectionError) {
       guard wrap.contains(.device) else { return try entry.accept(inner, as: .available) }
@@ -28,33 +34,33 @@ extension Keybag.ClassKey {
   /// Removes the password's wrap (RFC 3394, with an integrity check), then the device key's (AES-CBC, without one).
   func open(
     passcodeKey: borrowing Secret?, deviceKey: DeviceKey?
-  ) throws(DataProtectionError) -> Opened {
-    let shape: Shape
-    switch checkedShape() {
-    case .success(let found): shape = found
-    case .failure(let problem): return Opened(entry: ClassKeys.Entry(unusable: problem.text))
+  ) throws(DataProtectionError) -> UnwrapResult {
+    let record: ValidRecord
+    switch validRecord() {
+    case .success(let valid): record = valid
+    case .failure(let problem): return UnwrapResult(entry: ClassKeys.Entry(unusable: problem.text))
     }
-    var opened = Opened(entry: ClassKeys.Entry(availability: .locked, publicKey: shape.publicKey))
-    guard shape.wrap.contains(.password) else {
-      try opened.openDeviceLayer(Secret(copying: shape.wrappedKey), shape.wrap, deviceKey)
-      return opened
+    var result = UnwrapResult(entry: ClassKeys.Entry(availability: .locked, publicKey: record.publicKey))
+    guard record.wrap.contains(.password) else {
+      try result.removeDeviceWrap(Secret(copying: record.wrappedKey), record.wrap, deviceKey)
+      return result
     }
     switch passcodeKey {
     case .none: break
     case .some(let passcodeKey):
-      opened.triedPassword = true
-      if let inner = try KeyWrap.unwrap(shape.wrappedKey, with: passcodeKey) {
-        opened.unwrapped = true
-        try opened.openDeviceLayer(inner, shape.wrap, deviceKey)
+      result.hasTriedPassword = true
+      if let inner = try KeyWrap.unwrap(record.wrappedKey, with: passcodeKey) {
+        result.isPasswordUnwrapped = true
+        try result.removeDeviceWrap(inner, record.wrap, deviceKey)
       } else {
-        opened.entry.availability = .damaged
+        result.entry.availability = .damaged
       }
     }
-    return opened
+    return result
   }
 
-  /// The fields of a valid record.
-  private struct Shape {
+  /// The fields of a record that can be unwrapped.
+  private struct ValidRecord {
     var wrap: Keybag.WrapFlags
     var wrappedKey: [UInt8]
     var publicKey: [UInt8]?
@@ -64,7 +70,7 @@ extension Keybag.ClassKey {
     var text: String
   }
 
-  private func checkedShape() -> Result<Shape, Problem> {
+  private func validRecord() -> Result<ValidRecord, Problem> {
     guard let wrap else { return .failure(Problem(text: "it has no WRAP")) }
     guard !wrap.isEmpty, wrap.isSubset(of: [.device, .password]) else {
       return .failure(Problem(text: "its WRAP is \(wrap.rawValue)"))
@@ -75,12 +81,12 @@ extension Keybag.ClassKey {
       return .failure(Problem(text: "its WPKY has \(wrappedKey.count) bytes, not \(size)"))
     }
     switch keyType {
-    case .symmetric: return .success(Shape(wrap: wrap, wrappedKey: wrappedKey))
+    case .symmetric: return .success(ValidRecord(wrap: wrap, wrappedKey: wrappedKey))
     case .curve25519:
       guard let publicKey, publicKey.count == X25519.size else {
         return .failure(Problem(text: "it has no PBKY of \(X25519.size) bytes"))
       }
-      return .success(Shape(wrap: wrap, wrappedKey: wrappedKey, publicKey: publicKey))
+      return .success(ValidRecord(wrap: wrap, wrappedKey: wrappedKey, publicKey: publicKey))
     case .some(let other): return .failure(Problem(text: "its KTYP is \(other.rawValue)"))
     case .none: return .failure(Problem(text: "its KTYP is not a number"))
     }
@@ -93,7 +99,8 @@ extension ClassKeys.Entry {
     self.init(availability: .damaged, problem: problem)
   }
 
-  /// Stores a key. The public key of a Curve25519 class proves the private key, even below the device key's wrap.
+  /// Stores a key. The public key of a Curve25519 class proves that the private key is right, even if the device key's
+  /// wrap was removed without an integrity check.
   fileprivate mutating func accept(
     _ key: consuming Secret, as availability: ClassKeyAvailability
   ) throws(DataProtectionError) {

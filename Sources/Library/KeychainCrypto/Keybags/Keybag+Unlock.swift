@@ -63,14 +63,14 @@ extension Keybag {
     try matchedPasscodeKey(password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
   }
 
-  /// Derives the key of the matching form of the password, but no key that is cached already.
+  /// Derives the key of the matching form of the password, unless the key is cached already.
   ///
   /// - Parameter keys: The cached keys of this password, to which new ones are added.
   package func matchedPasscodeKey(
     password: borrowing Secret, acceptingAtMost limit: Int, remembering keys: DerivedKeyCache?,
     progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> MatchedPasscodeKey {
-    var first: DataProtectionError?
+    var firstError: DataProtectionError?
     for form in PasswordNormalization.allCases {
       guard let text = form == .asTyped ? password.copy() : password.normalized(form) else { continue }
       let key = try passcodeKey(
@@ -80,10 +80,10 @@ extension Keybag {
         return MatchedPasscodeKey(passcodeKey: key, form: form)
       } catch {
         guard error.code == .wrongPassword else { throw error }
-        first = first ?? error
+        firstError = firstError ?? error
       }
     }
-    throw first ?? DataProtectionError(.wrongPassword, "no password was given")
+    throw firstError ?? DataProtectionError(.wrongPassword, "no password was given")
   }
 
   func passcodeKey(
@@ -95,13 +95,13 @@ extension Keybag {
     // The cache does not check the limit, because keybags of other callers may have other limits.
     let parameters = try derivationParameters()
     try parameters.check(acceptingAtMost: limit)
-    var isKnown = true
+    var isCached = true
     let key = try keys.passcodeKey(for: parameters, in: form) { () throws(DataProtectionError) in
-      isKnown = false
+      isCached = false
       return try passcodeKey(password: password, acceptingAtMost: limit, progress: progress)
     }
     // A progress display then shows the derivation as complete.
-    if isKnown { _ = progress(Int(clamping: parameters.totalRounds), Int(clamping: parameters.totalRounds)) }
+    if isCached { _ = progress(Int(clamping: parameters.totalRounds), Int(clamping: parameters.totalRounds)) }
     return key
   }
 
@@ -119,7 +119,7 @@ extension Keybag {
     guard let iterations else { throw DataProtectionError(.missingField, "it has no ITER") }
     return PasswordDerivation.Parameters(
       salt: salt, iterations: iterations,
-      first: secondRound.map { .init(salt: $0.salt, iterations: $0.rounds) })
+      sha256Step: secondRound.map { .init(salt: $0.salt, iterations: $0.rounds) })
   }
 
   /// Unwraps every class key. `code` is the error if none can be unwrapped.
@@ -128,26 +128,26 @@ extension Keybag {
   ) throws(DataProtectionError) -> ClassKeys {
     guard let uuid else { throw DataProtectionError(.missingField, "it has no UUID of 16 bytes") }
     var entries: [KeyClass: ClassKeys.Entry] = [:]
-    var maximumAttemptCount = 0
+    var attemptCount = 0
     var unwrappedCount = 0
     for record in classKeys {
       guard let keyClass = record.keyClass else { continue }
-      let opened = try record.open(passcodeKey: passcodeKey, deviceKey: deviceKey)
-      if opened.triedPassword { maximumAttemptCount += 1 }
-      if opened.unwrapped { unwrappedCount += 1 }
+      let result = try record.open(passcodeKey: passcodeKey, deviceKey: deviceKey)
+      if result.hasTriedPassword { attemptCount += 1 }
+      if result.isPasswordUnwrapped { unwrappedCount += 1 }
       if record.isAmbiguous {
         entries[keyClass] = ClassKeys.Entry(unusable: "its wrapped key occurs twice with different values")
       } else if entries[keyClass] == nil {
-        entries[keyClass] = opened.entry
+        entries[keyClass] = result.entry
       } else {
         entries[keyClass] = ClassKeys.Entry(unusable: "it occurs twice")
       }
     }
     if passcodeKey != nil, unwrappedCount == 0 {
-      guard maximumAttemptCount > 0 else {
+      guard attemptCount > 0 else {
         throw DataProtectionError(.damagedKeybag, "none of its class keys can be tried with a password")
       }
-      throw DataProtectionError(code, Self.noneUnwraps(of: maximumAttemptCount))
+      throw DataProtectionError(code, Self.noneUnwraps(of: attemptCount))
     }
     return ClassKeys(
       keybagUUID: uuid, entries: entries, wrappedCount: classKeys.count { $0.isPasswordWrapped },

@@ -2,7 +2,7 @@ import Basics
 internal import KeychainFormats
 
 /// The signature of a device's keybag: the HMAC-SHA1 of its bytes, with a key that the device key wraps (`HMCK`). This
-/// is the form of version 4 and later, the only ones that Keyhaul creates.
+/// is the format of version 4 and later, and Keyhaul creates no earlier versions.
 ///
 /// Source: iphone-dataprotection, `keystore/keybag.py`.
 enum KeybagSignature {
@@ -25,7 +25,8 @@ enum KeybagSignature {
   /// - Throws: `.damagedKeybag` if the keybag was changed, or is from other hardware.
   static func verify(_ signed: SignedKeybag, deviceKey: DeviceKey) throws(DataProtectionError) {
     let expected = try sign(signed.signedBytes, of: signed.keybag, deviceKey)
-    let matches = expected.withRawBytes { left in signed.signature.withRawBytes { constantTimeEquals(left, $0) } }
+    let matches = expected.withRawBytes { expected in signed.signature.withRawBytes { constantTimeEquals(expected, $0) }
+    }
     guard matches else { throw DataProtectionError(.damagedKeybag, "its signature does not match its bytes") }
   }
 

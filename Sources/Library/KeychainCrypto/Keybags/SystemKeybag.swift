@@ -60,9 +60,10 @@ package struct SystemKeybag: Sendable, Equatable {
         type: .system, uuid: uuid, hmacKey: hmacKey, wrap: .device, salt: salt, iterations: rounds,
         classKeys: records)
     }
-    let bag = try SystemKeybag(keybag, deviceKey: deviceKey)
+    let systemKeybag = try SystemKeybag(keybag, deviceKey: deviceKey)
     return UnlockedSystemKeybag(
-      keybag: bag, classKeys: try bag.unlock(passcode: passcode, hardware: hardware, progress: progress))
+      keybag: systemKeybag,
+      classKeys: try systemKeybag.unlock(passcode: passcode, hardware: hardware, progress: progress))
   }
 
   /// Unwraps all class keys.
@@ -114,7 +115,7 @@ package struct SystemKeybag: Sendable, Equatable {
     changed.salt = salt
     let rounds = changed.iterations ?? Self.standardRounds
     let newKey = try hardware.passcodeKey(passcode: new, salt: salt, rounds: rounds, progress: progress)
-    try changed.replacePasswordLayer(oldKey, with: newKey, wrong: .wrongPasscode)
+    try changed.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPasscode)
     let passcodeClass = KeyClass.whenPasscodeSetThisDeviceOnly
     if new.isEmpty {
       changed.classKeys.removeAll { $0.keyClass == passcodeClass }
@@ -122,17 +123,17 @@ package struct SystemKeybag: Sendable, Equatable {
       let policy = ClassKeyWrapPolicy(keyClass: passcodeClass, wrap: [.device, .password])
       changed.classKeys.append(try policy.makeRecord(passcodeKey: newKey, deviceKey: deviceKey, random: random))
     }
-    let bag = try SystemKeybag(changed, deviceKey: deviceKey)
-    let classKeys = try bag.keybag.unwrapClassKeys(
+    let systemKeybag = try SystemKeybag(changed, deviceKey: deviceKey)
+    let classKeys = try systemKeybag.keybag.unwrapClassKeys(
       passcodeKey: consume newKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
-    return UnlockedSystemKeybag(keybag: bag, classKeys: classKeys)
+    return UnlockedSystemKeybag(keybag: systemKeybag, classKeys: classKeys)
   }
 
   static func wrapPolicies(hasPasscode: Bool) -> [ClassKeyWrapPolicy] {
-    let hardwareAlone: Set<UInt32> = [4, 8, 11]
+    let deviceKeyOnly: Set<UInt32> = [4, 8, 11]
     return (UInt32(1)...(hasPasscode ? 12 : 11)).map { number in
       ClassKeyWrapPolicy(
-        keyClass: KeyClass(rawValue: number), wrap: hardwareAlone.contains(number) ? .device : [.device, .password])
+        keyClass: KeyClass(rawValue: number), wrap: deviceKeyOnly.contains(number) ? .device : [.device, .password])
     }
   }
 
@@ -147,7 +148,7 @@ package struct SystemKeybag: Sendable, Equatable {
       passcode: passcode, salt: salt, rounds: rounds, acceptingAtMost: limit, progress: progress)
   }
 
-  /// Rejects a passcode of NUL bytes, which derives the same key as none and would protect nothing.
+  /// Rejects a passcode of NUL bytes, which derives the same key as no passcode and would protect nothing.
   private static func rejectAllZeros(_ passcode: borrowing Secret) throws(DataProtectionError) {
     guard passcode.isEmpty || !passcode.isAllZero else {
       throw DataProtectionError(.unsupported, "a passcode of NUL bytes gives no protection")

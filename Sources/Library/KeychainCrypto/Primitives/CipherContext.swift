@@ -2,10 +2,10 @@ import Basics
 import COpenSSL
 import KeychainFormats
 
-/// A cipher of OpenSSL in one direction, which is reused with a new key each time.
+/// An OpenSSL cipher in one direction, which is reused with a new key each time.
 ///
 /// Reuse matters: looking up a cipher costs more than encrypting a small item. Padding is off; ECB and CBC require
-/// whole blocks. OpenSSL overwrites the key schedule when the context is freed.
+/// complete blocks. OpenSSL overwrites the key schedule when the context is freed.
 package struct CipherContext: ~Copyable {
   package enum Direction: Int32 {
     case decrypt = 0
@@ -41,9 +41,9 @@ package struct CipherContext: ~Copyable {
       }
     }
 
-    /// Whether the cipher works on whole blocks, which OpenSSL would pad. For other ciphers, setting the padding would
+    /// Whether OpenSSL would pad the message to complete blocks. For other ciphers, setting the padding would
     /// cost a lookup in each `begin`.
-    fileprivate var hasPadding: Bool {
+    fileprivate var padsBlocks: Bool {
       switch self {
       case .aes128ECB, .aes192ECB, .aes256ECB, .aes128CBC, .aes256CBC: true
       case .aes128GCM, .aes256GCM: false
@@ -69,7 +69,7 @@ package struct CipherContext: ~Copyable {
   package init(_ algorithm: Algorithm, _ direction: Direction) throws(DataProtectionError) {
     guard let handle = EVP_CIPHER_CTX_new() else { throw .crypto("EVP_CIPHER_CTX_new") }
     guard EVP_CipherInit_ex2(handle, algorithm.handle, nil, nil, direction.rawValue, nil) == 1,
-      !algorithm.hasPadding || EVP_CIPHER_CTX_set_padding(handle, 0) == 1
+      !algorithm.padsBlocks || EVP_CIPHER_CTX_set_padding(handle, 0) == 1
     else {
       EVP_CIPHER_CTX_free(handle)
       throw .crypto("EVP_CipherInit_ex2")
@@ -138,7 +138,7 @@ package struct CipherContext: ~Copyable {
   /// Ends a GCM decryption and returns whether the tag matches.
   package borrowing func finish(verifying tag: [UInt8]) throws(DataProtectionError) -> Bool {
     let isSet = tag.withRawBytes { bytes in
-      // OpenSSL only reads it, in spite of the type.
+      // OpenSSL only reads the tag, although the parameter's type is mutable.
       let tag = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
       return bytes.count == Self.tagSize
         && EVP_CIPHER_CTX_ctrl(handle, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagSize), tag) == 1

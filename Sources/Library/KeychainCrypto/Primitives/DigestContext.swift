@@ -2,7 +2,7 @@ import Basics
 import COpenSSL
 import KeychainFormats
 
-/// A hash computation of OpenSSL.
+/// An OpenSSL hash computation.
 struct DigestContext: ~Copyable {
   enum Algorithm {
     case sha1
@@ -49,7 +49,7 @@ struct DigestContext: ~Copyable {
   }
 
   /// Copies the state of another hash of the same algorithm.
-  borrowing func become(_ other: borrowing DigestContext) throws(DataProtectionError) {
+  borrowing func copyState(of other: borrowing DigestContext) throws(DataProtectionError) {
     guard EVP_MD_CTX_copy_ex(handle, other.handle) == 1 else { throw .crypto("EVP_MD_CTX_copy_ex") }
   }
 
@@ -106,7 +106,7 @@ package final class DigestStream {
     /// SHA-1 gives 20 bytes, SHA-256 gives 32.
     case sha1, sha256
 
-    fileprivate var own: DigestContext.Algorithm {
+    fileprivate var internalAlgorithm: DigestContext.Algorithm {
       switch self {
       case .sha1: .sha1
       case .sha256: .sha256
@@ -121,8 +121,8 @@ package final class DigestStream {
   ///
   /// - Throws: `.cryptoFailed`.
   package init(_ algorithm: Algorithm) throws(DataProtectionError) {
-    context = try DigestContext(algorithm.own)
-    result = .allocate(byteCount: algorithm.own.size, alignment: 16)
+    context = try DigestContext(algorithm.internalAlgorithm)
+    result = .allocate(byteCount: algorithm.internalAlgorithm.size, alignment: 16)
   }
 
   deinit { result.deallocate() }

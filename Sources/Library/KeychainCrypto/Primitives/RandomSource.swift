@@ -4,7 +4,7 @@ import KeychainFormats
 
 /// A source of keys, salts and identifiers. It is always a parameter, so that tests and fixtures are reproducible.
 public protocol RandomSource: Sendable {
-  /// Fills the whole buffer or throws `DataProtectionError.randomFailed`.
+  /// Fills the entire buffer, or throws `DataProtectionError.randomFailed`.
   func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError)
 }
 
@@ -51,16 +51,16 @@ package final class SeededRandomSource: RandomSource {
   /// Fills the buffer with the next bytes of the sequence.
   public func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
     try state.withLock { (state) throws(DataProtectionError) in
-      var rest = buffer[...]
-      while !rest.isEmpty {
+      var unfilled = buffer[...]
+      while !unfilled.isEmpty {
         if state.pending.isEmpty {
           state.pending = try Digest.sha256(seed + bigEndianBytes(state.counter))[...]
           state.counter &+= 1
         }
-        let given = state.pending.prefix(rest.count)
-        UnsafeMutableRawBufferPointer(rebasing: rest).copyBytes(from: given)
-        state.pending.removeFirst(given.count)
-        rest.removeFirst(given.count)
+        let chunk = state.pending.prefix(unfilled.count)
+        UnsafeMutableRawBufferPointer(rebasing: unfilled).copyBytes(from: chunk)
+        state.pending.removeFirst(chunk.count)
+        unfilled.removeFirst(chunk.count)
       }
     }
   }

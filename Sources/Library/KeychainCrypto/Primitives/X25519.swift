@@ -18,12 +18,12 @@ enum X25519 {
   static func sharedSecret(
     _ privateKey: borrowing Secret, with publicKey: [UInt8]
   ) throws(DataProtectionError) -> Secret {
-    let own = try Key(privateKey: privateKey)
-    let other = try Key(publicKey: publicKey)
-    return try own.derive(with: other)
+    let ownKey = try Key(privateKey: privateKey)
+    let peerKey = try Key(publicKey: publicKey)
+    return try ownKey.derive(with: peerKey)
   }
 
-  /// A key of OpenSSL, which clamps private keys itself when it uses them.
+  /// An OpenSSL key. OpenSSL clamps private keys itself when it uses them.
   private struct Key: ~Copyable {
     private let handle: OpaquePointer
 

@@ -1,21 +1,21 @@
 import Basics
 internal import COpenSSL
 
-/// The server's side of one TLS connection, between bytes of the wire and bytes of the application. It knows no socket.
+/// The server's side of a TLS connection. It converts between network bytes and application bytes, but uses no socket.
 ///
 /// Only a single thread at a time may use it.
 package final class TLSConnection {
   /// The result of an attempt to read.
   package enum Reading: Sendable {
     case bytes([UInt8])
-    /// More bytes of the wire are needed.
+    /// More bytes from the network are needed.
     case needsInput
-    /// The peer has ended the connection in TLS's own way.
+    /// The peer has ended the connection with TLS's close notification.
     case closed
   }
 
   private let connection: OpaquePointer
-  /// Bytes from the wire, and bytes for it. The connection owns both.
+  /// The bytes from the network and for the network. The connection owns both buffers.
   private let input: OpaquePointer
   private let output: OpaquePointer
   private let identity: TLSIdentity
@@ -36,12 +36,12 @@ package final class TLSConnection {
 
   deinit { SSL_free(connection) }
 
-  /// Takes bytes from the wire.
+  /// Adds bytes that arrived from the network.
   package func receive(_ bytes: [UInt8]) {
     _ = bytes.withUnsafeBytes { BIO_write(input, $0.baseAddress, Int32(clamping: $0.count)) }
   }
 
-  /// Returns the bytes for the wire that have gathered since the last call.
+  /// Returns the bytes to send, which have accumulated since the last call.
   package func takeOutput() -> [UInt8] {
     let count = Int(BIO_ctrl_pending(output))
     guard count > 0 else { return [] }
@@ -50,10 +50,10 @@ package final class TLSConnection {
     }
   }
 
-  /// Continues the handshake with the bytes that have come from the wire.
+  /// Continues the handshake with the bytes that have arrived from the network.
   ///
   /// - Returns: Whether it is complete.
-  /// - Throws: `.handshake` if the peer does not speak TLS 1.2 or 1.3, or shows no certificate.
+  /// - Throws: `.handshake` if the peer does not speak TLS 1.2 or 1.3, or sends no certificate.
   package func continueHandshake() throws(TLSError) -> Bool {
     ERR_clear_error()
     let result = SSL_do_handshake(connection)
@@ -64,7 +64,7 @@ package final class TLSConnection {
     return false
   }
 
-  /// Checks that the peer's certificate is one of these, byte for byte. Nothing else of it is looked at.
+  /// Checks that the peer's certificate is one of these, byte for byte. Nothing else about it is checked.
   ///
   /// - Throws: `.untrusted` if it is not.
   package func requirePeer(among certificates: [[UInt8]]) throws(TLSError) {
@@ -76,15 +76,15 @@ package final class TLSConnection {
     let count = Int(i2d_X509(certificate, &der))
     guard count > 0, let der else { throw .openSSL(.untrusted, "the client's certificate cannot be encoded") }
     defer { CRYPTO_free(der, nil, 0) }
-    let shown = UnsafeBufferPointer(start: der, count: count)
-    guard certificates.contains(where: { $0.elementsEqual(shown) }) else {
+    let peerCertificate = UnsafeBufferPointer(start: der, count: count)
+    guard certificates.contains(where: { $0.elementsEqual(peerCertificate) }) else {
       throw TLSError(.untrusted, "the client's certificate is not one of its pairing")
     }
   }
 
-  /// Decrypts bytes of the application.
+  /// Decrypts bytes for the application.
   ///
-  /// - Throws: `.broken` if the bytes from the wire are not what the peer encrypted.
+  /// - Throws: `.broken` if the bytes from the network are not the bytes that the peer encrypted.
   package func read(upTo count: Int) throws(TLSError) -> Reading {
     ERR_clear_error()
     var result: Int32 = 0
@@ -100,7 +100,7 @@ package final class TLSConnection {
     }
   }
 
-  /// Encrypts bytes of the application.
+  /// Encrypts bytes from the application.
   ///
   /// - Throws: `.broken` if the connection has ended.
   package func write(_ bytes: [UInt8]) throws(TLSError) {
@@ -116,7 +116,7 @@ package final class TLSConnection {
     }
   }
 
-  /// Adds TLS's own end to the bytes for the wire.
+  /// Adds TLS's close notification to the bytes to send.
   package func close() {
     ERR_clear_error()
     _ = SSL_shutdown(connection)

@@ -12,7 +12,7 @@ package enum ClassKeyFile {
   /// The size of a key, in bytes.
   package static let keyByteCount = 32
 
-  /// Reads the keys. They are held only in memory that is overwritten when it is released.
+  /// Reads the keys. They are stored only in memory that is overwritten when it is released.
   ///
   /// - Throws: `.malformed`, with the offset in bytes, if the file does not have this format; `.databaseOverLimit` if
   ///   it is too large. The error quotes no digit of a key.
@@ -69,8 +69,9 @@ private struct KeyScanner {
     }
     return SensitiveBytes(count: digits.count / 2) { target in
       for index in target.indices {
-        let first = HexadecimalDigits.value(of: values[digits.lowerBound + 2 * index]) ?? 0
-        target[index] = first << 4 | (HexadecimalDigits.value(of: values[digits.lowerBound + 2 * index + 1]) ?? 0)
+        let high = HexadecimalDigits.value(of: values[digits.lowerBound + 2 * index]) ?? 0
+        let low = HexadecimalDigits.value(of: values[digits.lowerBound + 2 * index + 1]) ?? 0
+        target[index] = high << 4 | low
       }
     }
   }
@@ -107,9 +108,9 @@ private struct KeyScanner {
     return false
   }
 
-  private mutating func expect(_ sign: Unicode.Scalar, _ reason: String) throws(KeyhaulError) {
+  private mutating func expect(_ character: Unicode.Scalar, _ reason: String) throws(KeyhaulError) {
     skipSpace()
-    guard offset < bytes.count, UInt32(bytes[offset]) == sign.value else { throw fault(reason, at: offset) }
+    guard offset < bytes.count, UInt32(bytes[offset]) == character.value else { throw fault(reason, at: offset) }
     offset += 1
   }
 

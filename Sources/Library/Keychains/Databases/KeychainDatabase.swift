@@ -20,7 +20,7 @@ package struct KeychainDatabase: Sendable {
   package let isIntact: Bool
   /// Whether each index lists every row of its table, after the log is applied.
   package let indexState: DatabaseIndexState
-  /// The whole database as one file, with its log applied.
+  /// The complete database as one file, with its log applied.
   package let image: [UInt8]
   /// The use of the database's journal files.
   package let journalStatus: DatabaseDetails.JournalStatus
@@ -53,7 +53,7 @@ package struct KeychainDatabase: Sendable {
     /// The row's number in the table.
     package let number: Int64
     /// The column `data`, which is the encrypted item. Empty if the column does not contain data.
-    package let sealed: [UInt8]
+    package let encryptedItem: [UInt8]
     /// The column `sha1`; `nil` if it contains no data, or if the table has no such column.
     package let digest: [UInt8]?
     /// Whether the table has a column `sha1`. In iOS 6 and earlier (schema 5) it does not.
@@ -62,7 +62,7 @@ package struct KeychainDatabase: Sendable {
     package let columns: [AttributeCode: ColumnValue]
 
     /// The version word of the item without its highest bit; `nil` if the item has fewer than four bytes.
-    package var version: UInt32? { ItemBlob.versionNumber(of: sealed) }
+    package var version: UInt32? { ItemBlob.versionNumber(of: encryptedItem) }
   }
 
   /// The largest accepted number of item rows in a database.
@@ -78,9 +78,9 @@ package struct KeychainDatabase: Sendable {
   /// Reads a database.
   ///
   /// - Parameters:
-  ///   - file: The whole file, at most 256 MiB.
-  ///   - log: The whole `-wal` file, or empty if there is none.
-  ///   - journal: The whole `-journal` file, or empty if there is none.
+  ///   - file: The contents of the file, at most 256 MiB.
+  ///   - log: The contents of the `-wal` file, or empty if there is none.
+  ///   - journal: The contents of the `-journal` file, or empty if there is none.
   /// - Throws: `.notADatabase` if the file is not an SQLite database, `.unknownDatabase` if it is not a keychain,
   ///   `.databaseDamaged`, `.databaseOverLimit`, and `.databaseFailed` if SQLite does not work.
   package init(file: [UInt8], log: [UInt8] = [], journal: [UInt8] = []) throws(KeyhaulError) {
@@ -91,68 +91,93 @@ package struct KeychainDatabase: Sendable {
   package init(
     file: [UInt8], log: [UInt8], journal: [UInt8] = [], acceptingAtMost limit: Int
   ) throws(KeyhaulError) {
-    let (database, image, status) = try Self.openingImage(DatabaseImage(file), log, journal)
-    let (schema, keys) = (try Self.schema(of: database), try Self.metadataKeys(of: database))
-    var rows: [Row] = []
-    var byteCount = 0
-    var missing: [ItemKind] = []
-    for kind in ItemKind.allCases {
-      guard let columns = try database.columns(of: kind.rawValue), columns.contains("data") else {
-        missing.append(kind)
-        continue
-      }
-      let hasDigestColumn = columns.contains("sha1")
-      let known = ColumnDefinitions.all(of: kind).map(\.code).filter { code in
-        columns.contains(code.rawValue) && !["rowid", "data", "sha1"].contains(code.rawValue)
-      }
-      let names = known.map { ", \"\($0.rawValue)\"" }.joined()
-      let digest = hasDigestColumn ? "sha1" : "NULL"
-      try database.forEachRow("SELECT rowid, data, \(digest)\(names) FROM main.\(kind.rawValue) ORDER BY rowid") {
-        (row) throws(KeyhaulError) in
-        guard rows.count < limit else {
-          throw KeyhaulError(.databaseOverLimit, "it has more than \(limit) items")
-        }
-        var values: [AttributeCode: ColumnValue] = [:]
-        for (place, code) in known.enumerated() { values[code] = row.value(Int32(place + 3)) }
-        let found = Row(
-          kind: kind, number: row.integer(0) ?? 0, sealed: row.data(1) ?? [], digest: row.data(2),
-          hasDigestColumn: hasDigestColumn, columns: values)
-        byteCount += found.sealed.count + (found.digest?.count ?? 0) + values.values.reduce(0) { $0 + $1.byteCount }
-        // Rows that share their pages would take more memory than the file has bytes.
-        guard byteCount <= image.bytes.count else {
-          throw KeyhaulError(.databaseOverLimit, "its rows contain more bytes than the file")
-        }
-        rows.append(found)
-      }
-    }
-    guard missing.count < ItemKind.allCases.count else {
+    let (database, image, status) = try Self.opened(DatabaseImage(file), log: log, journal: journal)
+    schema = try Self.schema(of: database)
+    wrappedMetadataKeys = try Self.metadataKeys(of: database)
+    var reader = RowReader(database, limit: limit, maximumByteCount: image.bytes.count)
+    for kind in ItemKind.allCases { try reader.readTable(of: kind) }
+    guard reader.missingTables.count < ItemKind.allCases.count else {
       throw KeyhaulError(
         .unknownDatabase,
         try Self.containsItemTable(database)
           ? "its item tables have no column named data" + (schema.map { "; its schema is \($0.text)" } ?? "")
           : "it has none of the item tables")
     }
-    missingTables = missing
-    self.schema = schema
-    self.rows = rows
+    rows = reader.rows
+    missingTables = reader.missingTables
     isIntact = try database.isIntact()
     indexState = isIntact ? try database.indexState() : .unchecked
     self.image = image.bytes
-    wrappedMetadataKeys = keys
-    self.journalStatus = status
+    journalStatus = status
   }
+
+  /// Reads the rows of all item tables, within the limits on their number and size.
+  private struct RowReader {
+    private let database: KeychainConnection
+    private let limit: Int
+    private let maximumByteCount: Int
+    private var byteCount = 0
+    private(set) var rows: [Row] = []
+    private(set) var missingTables: [ItemKind] = []
+
+    init(_ database: KeychainConnection, limit: Int, maximumByteCount: Int) {
+      self.database = database
+      self.limit = limit
+      self.maximumByteCount = maximumByteCount
+    }
+
+    /// Reads a table, or records that it is missing.
+    mutating func readTable(of kind: ItemKind) throws(KeyhaulError) {
+      guard let columns = try database.columns(of: kind.rawValue), columns.contains("data") else {
+        missingTables.append(kind)
+        return
+      }
+      let hasDigestColumn = columns.contains("sha1")
+      let codes = ColumnDefinitions.all(of: kind).map(\.code).filter { code in
+        columns.contains(code.rawValue) && !["rowid", "data", "sha1"].contains(code.rawValue)
+      }
+      let names = codes.map { ", \"\($0.rawValue)\"" }.joined()
+      let digest = hasDigestColumn ? "sha1" : "NULL"
+      try database.forEachRow("SELECT rowid, data, \(digest)\(names) FROM main.\(kind.rawValue) ORDER BY rowid") {
+        (row) throws(KeyhaulError) in
+        var values: [AttributeCode: ColumnValue] = [:]
+        for (index, code) in codes.enumerated() { values[code] = row.value(Int32(index + 3)) }
+        try append(
+          Row(
+            kind: kind, number: row.integer(0) ?? 0, encryptedItem: row.data(1) ?? [], digest: row.data(2),
+            hasDigestColumn: hasDigestColumn, columns: values))
+      }
+    }
+
+    private mutating func append(_ row: Row) throws(KeyhaulError) {
+      guard rows.count < limit else {
+        throw KeyhaulError(.databaseOverLimit, "it has more than \(limit) items")
+      }
+      byteCount +=
+        row.encryptedItem.count + (row.digest?.count ?? 0) + row.columns.values.reduce(0) { $0 + $1.byteCount }
+      // Rows that share their pages would take more memory than the file has bytes.
+      guard byteCount <= maximumByteCount else {
+        throw KeyhaulError(.databaseOverLimit, "its rows contain more bytes than the file")
+      }
+      rows.append(row)
+    }
+  }
+
+  private typealias OpenedDatabase = (
+    connection: KeychainConnection, image: DatabaseImage, status: DatabaseDetails.JournalStatus
+  )
 
   /// Opens the database with the committed changes of its log, or without the unfinished change of its journal. A
   /// database has one of the two: beside a log with content, the journal is ignored.
-  private static func openingImage(
-    _ image: DatabaseImage, _ logBytes: [UInt8], _ journalBytes: [UInt8]
-  ) throws(KeyhaulError) -> (KeychainConnection, DatabaseImage, DatabaseDetails.JournalStatus) {
+  private static func opened(
+    _ image: DatabaseImage, log logBytes: [UInt8], journal journalBytes: [UInt8]
+  ) throws(KeyhaulError) -> OpenedDatabase {
     guard !logBytes.isEmpty else {
       guard let journal = RollbackJournal(journalBytes) else {
         let isFinished = RollbackJournal.isFinished(journalBytes)
         return (try KeychainConnection(image), image, isFinished ? .none : .journalUnreadable)
       }
-      return try applyingJournal(image, as: .rolledBack, "its journal") { () throws(KeyhaulError) in
+      return try openedAfterChange(image, as: .rolledBack, named: "its journal") { () throws(KeyhaulError) in
         try image.rollingBack(journal, of: journalBytes)
       }
     }
@@ -160,16 +185,24 @@ package struct KeychainDatabase: Sendable {
       return (try KeychainConnection(image), image, .unreadable)
     }
     guard log.pageByteCount == image.pageByteCount else { return (try KeychainConnection(image), image, .unrelated) }
-    return try applyingJournal(image, as: log.hasUncommittedFrames ? .partiallyApplied : .applied, "its log") {
+    return try openedAfterChange(
+      image, as: log.hasUncommittedFrames ? .partiallyApplied : .applied, named: "its log"
+    ) {
       () throws(KeyhaulError) in try image.applying(log, of: logBytes)
     }
   }
 
   /// Applies a journal file if the result is an intact keychain database. Otherwise opens the database without it.
-  private static func applyingJournal(
-    _ image: DatabaseImage, as status: DatabaseDetails.JournalStatus, _ other: String,
+  ///
+  /// - Parameters:
+  ///   - image: The database without the journal file.
+  ///   - status: The status if the journal file is applied.
+  ///   - name: The name of the journal file in error messages.
+  ///   - change: Applies the journal file.
+  private static func openedAfterChange(
+    _ image: DatabaseImage, as status: DatabaseDetails.JournalStatus, named name: String,
     _ change: () throws(KeyhaulError) -> DatabaseImage
-  ) throws(KeyhaulError) -> (KeychainConnection, DatabaseImage, DatabaseDetails.JournalStatus) {
+  ) throws(KeyhaulError) -> OpenedDatabase {
     do throws(KeyhaulError) {
       let changed = try change()
       let database = try KeychainConnection(changed)
@@ -178,11 +211,11 @@ package struct KeychainDatabase: Sendable {
     } catch {
       guard error.code == .databaseDamaged || error.code == .notADatabase else { throw error }
     }
-    let alone = try KeychainConnection(image)
-    guard try alone.isIntact() else {
-      throw KeyhaulError(.databaseDamaged, "its pages contradict each other, both with and without \(other)")
+    let unchanged = try KeychainConnection(image)
+    guard try unchanged.isIntact() else {
+      throw KeyhaulError(.databaseDamaged, "its pages contradict each other, both with and without \(name)")
     }
-    return (alone, image, .unrelated)
+    return (unchanged, image, .unrelated)
   }
 
   /// Returns whether the database has an item table.
@@ -248,18 +281,20 @@ extension KeychainDatabase {
     try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys, classKeys: classKeys)
   }
 
-  /// Decrypts every row in the order of `rows`, including those that cannot be decrypted completely.
+  /// Decrypts every row in the order of `rows`. Rows that can be decrypted only partly or not at all are included.
   ///
   /// - Throws: An error that is not the fault of a single item.
   package func decrypted(with keys: DatabaseKeys) throws(DataProtectionError) -> [DecryptedRow] {
-    var all: [DecryptedRow] = []
-    for row in rows { all.append(try DecryptedRow(row, opened: keys.open(row: row.sealed, kind: row.kind))) }
-    return all
+    var decryptedRows: [DecryptedRow] = []
+    for row in rows {
+      decryptedRows.append(try DecryptedRow(row, result: keys.open(row: row.encryptedItem, kind: row.kind)))
+    }
+    return decryptedRows
   }
 
   /// Returns whether the item cannot be decrypted because the database itself has no key for its class.
-  package func lacksKey(of opened: DecryptedDatabaseItem) -> Bool {
-    guard opened.fault?.place == .metadataClassKey, let keyClass = opened.keyClass else { return false }
+  package func lacksKey(of item: DecryptedDatabaseItem) -> Bool {
+    guard item.fault?.step == .metadataClassKey, let keyClass = item.keyClass else { return false }
     return wrappedMetadataKeys[keyClass.withoutGeneration]?.isEmpty ?? true
   }
 
@@ -268,28 +303,30 @@ extension KeychainDatabase {
     /// The row.
     package let row: Row
     /// The decrypted parts of the item, and the fault that prevents decrypting the rest.
-    package let opened: DecryptedDatabaseItem
+    package let result: DecryptedDatabaseItem
     /// Whether the column `sha1` is the digest of the content; `nil` if the secret was not decrypted or there is no
     /// such column.
     package let hasMatchingDigest: Bool?
-    /// The columns whose values differ from the attributes that they are made from; empty if the attributes were not
-    /// decrypted.
+    /// The columns whose values differ from the attributes that they are computed from; empty if the attributes were
+    /// not decrypted.
     package let differingColumns: [AttributeCode]
 
-    init(_ row: Row, opened: DecryptedDatabaseItem) {
+    init(_ row: Row, result: DecryptedDatabaseItem) {
       self.row = row
-      self.opened = opened
+      self.result = result
       hasMatchingDigest =
-        opened.isOpen && row.hasDigestColumn ? opened.item.flatMap { try? $0.digest() }.map { row.digest == $0 } : nil
-      differingColumns = opened.item.map { Self.differences(of: row, from: $0) } ?? []
+        result.isOpen && row.hasDigestColumn ? result.item.flatMap { try? $0.digest() }.map { row.digest == $0 } : nil
+      differingColumns = result.item.map { Self.differences(of: row, from: $0) } ?? []
     }
 
-    /// Columns whose values cannot be compared, because they are not made from an attribute of the same name.
-    private static let ownColumns: Set<AttributeCode> = [.appClip, .accessControl]
+    /// Columns whose values cannot be compared, because they are not computed from an attribute of the same name.
+    private static let incomparableColumns: Set<AttributeCode> = [.appClip, .accessControl]
 
     private static func differences(of row: Row, from item: KeychainItem) -> [AttributeCode] {
       ColumnDefinitions.all(of: row.kind).compactMap { definition in
-        guard let stored = row.columns[definition.code], !ownColumns.contains(definition.code) else { return nil }
+        guard let stored = row.columns[definition.code], !incomparableColumns.contains(definition.code) else {
+          return nil
+        }
         // For an absent attribute, some releases write the default of its kind and others NULL.
         if stored == .null, item[definition.code] == nil { return nil }
         // A value that cannot be stored in a column is a fault of the item, not a difference.

@@ -11,10 +11,10 @@ extension KeychainDump {
   ///   - rows: The decrypted rows of the database, in its order.
   ///   - hasGivenKeys: Whether the user provided class keys.
   package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.DecryptedRow], hasGivenKeys: Bool) {
-    let items = rows.enumerated().map { place, row in
+    let items = rows.enumerated().map { index, row in
       DumpedItem(
-        entry: place, kind: row.row.kind, content: row.content,
-        hasMismatchedDigest: row.hasMatchingDigest == false || row.opened.findings.contains(.digestDiffers))
+        entry: index, kind: row.row.kind, content: row.content,
+        hasMismatchedDigest: row.hasMatchingDigest == false || row.result.findings.contains(.digestDiffers))
     }
     let isSelfContained = database.containsOwnKeys || !hasGivenKeys && items.contains { $0.item != nil }
     self.init(
@@ -30,25 +30,25 @@ extension KeychainDump {
 extension KeychainDatabase.DecryptedRow {
   /// The decrypted content, with the App Clip flag. The flag is only in a column, not in the encrypted item.
   fileprivate var content: DumpedItem.Content {
-    let content = DumpedItem.Content(opened)
-    guard let mark = row.columns[.appClip]?.integerValue, mark != 0 else { return content }
-    func marked(_ item: KeychainItem) -> KeychainItem {
+    let content = DumpedItem.Content(result)
+    guard let flag = row.columns[.appClip]?.integerValue, flag != 0 else { return content }
+    func addingFlag(_ item: KeychainItem) -> KeychainItem {
       var item = item
-      item[.appClip] = .integer(mark)
+      item[.appClip] = .integer(flag)
       return item
     }
     return switch content {
-    case .open(let item): .open(marked(item))
-    case .attributesOnly(let item, let fault): .attributesOnly(marked(item), fault)
+    case .open(let item): .open(addingFlag(item))
+    case .attributesOnly(let item, let fault): .attributesOnly(addingFlag(item), fault)
     case .undecryptable: content
     }
   }
 }
 
 extension KeychainDatabase {
-  /// Whether the database has keys, all in the form that a Simulator's key store writes.
+  /// Whether the database has keys, all in the format that a Simulator's key store writes.
   fileprivate var containsOwnKeys: Bool {
     let keys = wrappedMetadataKeys.values.filter { !$0.isEmpty }
-    return !keys.isEmpty && keys.allSatisfy { SimulatorKeyStore.of($0) != nil }
+    return !keys.isEmpty && keys.allSatisfy { SimulatorKeyStore(detectedIn: $0) != nil }
   }
 }

@@ -14,11 +14,11 @@ extension KeychainDump {
 
   /// Reads a dump in any known format. An entry that cannot be used does not prevent reading the others.
   ///
-  /// - Parameter bytes: The whole file. Secrets of items are copied into memory that is overwritten when it is
-  ///   released; the file's own bytes are not.
-  /// - Throws: `.unreadableDump` if the bytes are not a property list, JSON or a tool's text, `.unknownDump` if they are not a
-  ///   keychain dump, `.backupKeychain` for the encrypted keychain of a backup, `.dumpOverLimit`, and `.dumpFailed` if
-  ///   the ciphers that decrypt entries do not work.
+  /// - Parameter bytes: The contents of the file. Secrets of items are copied into memory that is overwritten when it
+  ///   is released; the file's own bytes are not.
+  /// - Throws: `.unreadableDump` if the bytes are not a property list, JSON or a tool's text, `.unknownDump` if they
+  ///   are not a keychain dump, `.backupKeychain` for the encrypted keychain of a backup, `.dumpOverLimit`, and
+  ///   `.dumpFailed` if the ciphers that decrypt entries do not work.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     try self.init(parsing: bytes, acceptingAtMost: Self.maximumItemCount)
   }

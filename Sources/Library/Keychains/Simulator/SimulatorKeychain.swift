@@ -7,8 +7,8 @@ import SystemPackage
 /// A Simulator's keychain database, opened for changes.
 ///
 /// The database is locked exclusively from the start, and either all changes are committed or none. The schema and all
-/// rows that no change names stay as they are. Whether a real Simulator accepts the result was never tried; the
-/// daemon's requirements come from Apple's source (`SecItemDb.c`, `SecDbKeychainItemV7.m`).
+/// unaffected rows stay as they are. It was never tested whether a real Simulator accepts the result;
+/// the daemon's requirements come from Apple's source (`SecItemDb.c`, `SecDbKeychainItemV7.m`).
 ///
 /// Not safe for use from several threads at once.
 package final class SimulatorKeychain {
@@ -54,7 +54,7 @@ package final class SimulatorKeychain {
   /// - Parameter tables: The statements that create the tables of items, of the version and of the keys.
   /// - Throws: `.databaseFailed` if SQLite rejects a statement.
   package convenience init(
-    making tables: [String], random: any RandomSource = SystemRandomSource()
+    creatingTables tables: [String], random: any RandomSource = SystemRandomSource()
   ) throws(KeyhaulError) {
     let database = try KeychainConnection(path: ":memory:")
     for statement in tables + SimulatorSchema.otherTables.map({ "CREATE TABLE \($0)" }) { try database.run(statement) }
@@ -71,7 +71,7 @@ package final class SimulatorKeychain {
     self.path = path
     self.random = random
     try Self.rejectUnexpectedDefinitions(in: database)
-    // A row missing from an index would not be found, and would be added a second time.
+    // An item whose row is missing from an index would not be found, and would be added a second time.
     switch try database.indexState() {
     case .sound: break
     case .damaged:
@@ -104,7 +104,7 @@ package final class SimulatorKeychain {
     }
     namesActualClasses = keyColumns.contains("actualKeyclass")
     wrappedMetadataKeys = try KeychainDatabase.metadataKeys(of: database)
-    let stores = wrappedMetadataKeys.values.filter { !$0.isEmpty }.map(SimulatorKeyStore.of)
+    let stores = wrappedMetadataKeys.values.filter { !$0.isEmpty }.map(SimulatorKeyStore.init(detectedIn:))
     guard stores.allSatisfy({ $0 != nil }) else {
       throw KeyhaulError(.unchangeable, "its keys are not a Simulator's keys")
     }
@@ -124,7 +124,7 @@ package final class SimulatorKeychain {
     }
   }
 
-  /// Converts an error that is not the database's fault.
+  /// Calls a closure and converts an error that the database did not cause.
   static func translatingErrors<Result>(
     _ work: () throws(DataProtectionError) -> Result
   ) throws(KeyhaulError) -> Result {
@@ -154,23 +154,23 @@ package final class SimulatorKeychain {
     var item = item
     let existing = try existingRow(like: item)
     guard existing == nil || replacingExisting else { return .kept }
-    let mark = item[.appClip]
+    let appClipFlag = item[.appClip]
     item[.appClip] = nil
     let reference = existing?.reference ?? item[.persistentReference]?.dataValue ?? []
     item[.persistentReference] = .data(
       reference.count == 16
         ? reference : try Self.translatingErrors { [random] () throws(DataProtectionError) in try random.bytes(16) })
     var values = try values(of: item)
-    if let mark = mark?.integerValue, columns[item.kind]?.contains("clip") == true {
-      values.append((.appClip, .integer(mark)))
+    if let appClipFlag = appClipFlag?.integerValue, columns[item.kind]?.contains("clip") == true {
+      values.append((.appClip, .integer(appClipFlag)))
     }
     if let existing {
       try overwrite(existing.number, of: item.kind, with: values)
       return .replaced
     }
-    let names = values.map { "\"\($0.0.rawValue)\"" }.joined(separator: ", ")
-    let places = values.map { _ in "?" }.joined(separator: ", ")
-    try database.run("INSERT INTO main.\(item.kind.rawValue)(\(names)) VALUES (\(places))", values.map(\.1))
+    let names = values.map { "\"\($0.code.rawValue)\"" }.joined(separator: ", ")
+    let placeholders = values.map { _ in "?" }.joined(separator: ", ")
+    try database.run("INSERT INTO main.\(item.kind.rawValue)(\(names)) VALUES (\(placeholders))", values.map(\.value))
     return .added
   }
 
@@ -197,15 +197,15 @@ package final class SimulatorKeychain {
   }
 
   private func overwrite(
-    _ row: Int64, of kind: ItemKind, with values: [(AttributeCode, ColumnValue)]
+    _ row: Int64, of kind: ItemKind, with values: [(code: AttributeCode, value: ColumnValue)]
   ) throws(KeyhaulError) {
-    let assignments = values.map { "\"\($0.0.rawValue)\" = ?" }.joined(separator: ", ")
+    let assignments = values.map { "\"\($0.code.rawValue)\" = ?" }.joined(separator: ", ")
     let count = try database.run(
-      "UPDATE main.\(kind.rawValue) SET \(assignments) WHERE rowid = ?", values.map(\.1) + [.integer(row)])
+      "UPDATE main.\(kind.rawValue) SET \(assignments) WHERE rowid = ?", values.map(\.value) + [.integer(row)])
     guard count == 1 else { throw KeyhaulError(.malformed, "a row no longer exists") }
   }
 
-  /// Whether the database is unchanged since it was read. To be called before any change.
+  /// Returns whether the database is unchanged since it was read. Call it before any change.
   ///
   /// SQLite undoes an unfinished change when it opens a database. The file and its journal may then differ from the
   /// ones that were read, although the content is equal.
@@ -233,16 +233,16 @@ package final class SimulatorKeychain {
       let isUnchanged: Bool
       do throws(KeyhaulError) {
         isUnchanged = try KeychainConnection(path: path).hasContent(of: image)
-      } catch let second {
+      } catch let openingError {
         throw KeyhaulError(
-          .unknownOutcome, "\(error.reason); afterwards the database could not be opened: \(second.reason)")
+          .unknownOutcome, "\(error.reason); afterwards the database could not be opened: \(openingError.reason)")
       }
       throw isUnchanged ? error : error.with(stage: .afterCommit)
     }
   }
 
-  /// Commits all changes and lends the bytes of the whole file, whose secrets are not protected. Nothing can be changed
-  /// afterwards.
+  /// Commits all changes and calls a closure with the bytes of the file, whose secrets are not protected. Nothing can
+  /// be changed afterwards.
   ///
   /// - Returns: The closure's result, or `nil` if the commit fails.
   package func committed<Result, Failure: Error>(
@@ -257,42 +257,42 @@ package final class SimulatorKeychain {
   private func existingRow(
     like item: KeychainItem
   ) throws(KeyhaulError) -> (number: Int64, reference: [UInt8]?)? {
-    let own = columns[item.kind] ?? []
+    let columnNames = columns[item.kind] ?? []
     var conditions: [String] = []
     var values: [ColumnValue] = []
-    for definition in ColumnDefinitions.primaryKey(of: item.kind) where own.contains(definition.code.rawValue) {
+    for definition in ColumnDefinitions.primaryKey(of: item.kind) where columnNames.contains(definition.code.rawValue) {
       let value = try column(item[definition.code], definition)
       // Empty data may be stored as text or as a blob.
       let name = "\"\(definition.code.rawValue)\""
       conditions.append(value.isEmptyTextOrBlob ? "(\(name) = ? OR \(name) = x'')" : "\(name) = ?")
       values.append(value)
     }
-    let reference = own.contains("persistref") ? "persistref" : "NULL"
-    var found: (number: Int64, reference: [UInt8]?)?
+    let reference = columnNames.contains("persistref") ? "persistref" : "NULL"
+    var existing: (number: Int64, reference: [UInt8]?)?
     try database.forEachRow(
       "SELECT rowid, \(reference) FROM main.\(item.kind.rawValue) WHERE \(conditions.joined(separator: " AND "))",
       values
-    ) { row in found = row.integer(0).map { ($0, row.data(1)) } }
-    return found
+    ) { row in existing = row.integer(0).map { ($0, row.data(1)) } }
+    return existing
   }
 
-  private func values(of item: KeychainItem) throws(KeyhaulError) -> [(AttributeCode, ColumnValue)] {
+  private func values(of item: KeychainItem) throws(KeyhaulError) -> [(code: AttributeCode, value: ColumnValue)] {
     guard let protection = item.protection else {
       throw KeyhaulError(.malformed, "an item has no protection class")
     }
-    try provideKey(of: protection)
-    var values: [(AttributeCode, ColumnValue)] = []
-    let own = columns[item.kind] ?? []
+    try createKeyIfNeeded(of: protection)
+    var values: [(code: AttributeCode, value: ColumnValue)] = []
+    let columnNames = columns[item.kind] ?? []
     for definition in ColumnDefinitions.all(of: item.kind)
-    where own.contains(definition.code.rawValue) && !Self.writtenApart.contains(definition.code) {
+    where columnNames.contains(definition.code.rawValue) && !Self.speciallyWrittenColumns.contains(definition.code) {
       values.append((definition.code, try column(item[definition.code], definition)))
     }
     let version: DatabaseItemBlob.Version = schema.major >= 12 ? .v8 : .v7
     do throws(ItemCryptoError) {
-      var sealed = item
-      let control = try Self.accessControl(of: &sealed, protection)
+      var itemToEncrypt = item
+      let control = try Self.removeAccessControl(from: &itemToEncrypt, protection)
       let blob = try keys.seal(
-        sealed, accessControl: control, version: version, wrapping: .simulator(store), random: random)
+        itemToEncrypt, accessControl: control, version: version, wrapping: .simulator(store), random: random)
       values += [("data", .blob(try Self.bytes(of: blob))), ("sha1", .blob(try item.digest()))]
     } catch {
       throw KeyhaulError(.malformed, "an item cannot be encrypted: \(error.reason)")
@@ -300,15 +300,18 @@ package final class SimulatorKeychain {
     return values
   }
 
-  /// Columns whose values are not made from the attribute of the same name.
-  private static let writtenApart: Set<AttributeCode> = ["rowid", "data", "sha1", .appClip]
+  /// Columns whose values are not computed from the attribute of the same name.
+  private static let speciallyWrittenColumns: Set<AttributeCode> = ["rowid", "data", "sha1", .appClip]
 
   private static func bytes(of blob: DatabaseItemBlob) throws(ItemCryptoError) -> [UInt8] {
     do throws(FormatError) { return try blob.serialized() } catch { throw ItemCryptoError(.malformed(error)) }
   }
 
-  private static func accessControl(
-    of item: inout KeychainItem, _ protection: ProtectionClass
+  /// Removes the constraints from the item, because a database item stores them separately.
+  ///
+  /// - Returns: The access control with these constraints, or `nil` if the item has none.
+  private static func removeAccessControl(
+    from item: inout KeychainItem, _ protection: ProtectionClass
   ) throws(ItemCryptoError) -> ItemAccessControl? {
     guard let constraints = item[.accessControl]?.dictionaryValue else { return nil }
     item[.accessControl] = nil
@@ -335,7 +338,7 @@ package final class SimulatorKeychain {
 extension SimulatorKeychain {
   /// Creates the key of a class if the database has none. An existing key is never replaced, because other rows need
   /// it.
-  func provideKey(of protection: ProtectionClass) throws(KeyhaulError) {
+  func createKeyIfNeeded(of protection: ProtectionClass) throws(KeyhaulError) {
     let keyClass = protection.keyClass
     guard wrappedMetadataKeys[keyClass]?.isEmpty ?? true else { return }
     let key = try Self.translatingErrors { [random] () throws(DataProtectionError) in
@@ -371,36 +374,38 @@ extension SimulatorKeychain {
 extension SimulatorKeychain {
   /// Replaces a database file with a snapshot, byte for byte.
   ///
-  /// The snapshot is written and synced beside the file. The file's log is then merged and removed, because SQLite would
-  /// apply it to the new file, and the new file takes the name. If the process is killed at any moment, the file has the
-  /// items of before or is the snapshot.
+  /// The snapshot is written and synced beside the file. The file's log is then merged and removed, because SQLite
+  /// would apply it to the new file, and the new file takes the name. If the process is killed at any moment, the file
+  /// either has its previous items or is the snapshot.
   ///
   /// - Parameters:
   ///   - path: The path of the database to replace.
   ///   - snapshot: The database to write (`KeychainDatabase.image`).
   ///   - image: The database to replace, as it was read.
   ///   - system: The file system.
-  /// - Throws: `.databaseBusy` if another process has the file open or has changed it, `.unchangeable` if the snapshot's
-  ///   keys are not a Simulator's, and errors of writing. An error of stage `afterCommit` if the file was replaced but may
-  ///   not be on the disk yet.
+  /// - Throws: `.databaseBusy` if another process has the file open or has changed it, `.unchangeable` if the
+  ///   snapshot's keys are not a Simulator's, and errors of writing. An error of stage `afterCommit` if the file was
+  ///   replaced but may not be on the disk yet.
   package static func replace(
     at path: String, with snapshot: KeychainDatabase, changing image: [UInt8], system: FileSystem = .real
   ) throws(KeyhaulError) {
     let keys = snapshot.wrappedMetadataKeys.values.filter { !$0.isEmpty }
-    guard keys.allSatisfy({ SimulatorKeyStore.of($0) != nil }) else {
+    guard keys.allSatisfy({ SimulatorKeyStore(detectedIn: $0) != nil }) else {
       throw KeyhaulError(.unchangeable, "the snapshot's keys are not a Simulator's keys")
     }
-    guard let place = DestinationPath(path) else { throw KeyhaulError(.databaseNotWritable, "it has no file name") }
+    guard let destination = DestinationPath(path) else {
+      throw KeyhaulError(.databaseNotWritable, "it has no file name")
+    }
     let database = try KeychainConnection(path: path)
     guard try database.hasContent(of: image) else {
       throw KeyhaulError(.databaseBusy, "another process has changed it since Keyhaul read it")
     }
-    var replacement = FileReplacement(place, system)
+    var replacement = FileReplacement(destination, system)
     replacement.preservedAccess = .all
-    let written = try replacement.write(
+    let result = try replacement.write(
       explaining: { refusal in
         switch refusal {
-        case .system(let reason): KeyhaulError(.databaseDisk, reason.reason, errno: reason)
+        case .system(let errno): KeyhaulError(.databaseDisk, errno.reason, errno: errno)
         case .occupied: KeyhaulError(.databaseNotWritable, "it is not a regular file")
         }
       },
@@ -414,8 +419,8 @@ extension SimulatorKeychain {
         return Int64(snapshot.image.count)
       })
     database.close()
-    if let reason = written.nameFailure {
-      throw KeyhaulError(.databaseDisk, reason.reason, errno: reason).with(stage: .afterCommit)
+    if let errno = result.nameFailure {
+      throw KeyhaulError(.databaseDisk, errno.reason, errno: errno).with(stage: .afterCommit)
     }
   }
 }

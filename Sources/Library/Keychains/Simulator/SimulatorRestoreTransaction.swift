@@ -10,10 +10,11 @@ package final class SimulatorRestoreTransaction {
   private let keychain: SimulatorKeychain
   private let random: any RandomSource
   private let rows: [KeychainRow]
-  private var present: [PrimaryKey: CurrentRow] = [:]
+  private var currentRows: [PrimaryKey: CurrentRow] = [:]
 
+  /// A row of the keychain, including the changes of this restore.
   private struct CurrentRow {
-    /// `nil` if this restore has added the item.
+    /// The row, or `nil` if this restore has added the item.
     let row: RowReference?
     let existing: ExistingRow
     let item: KeychainItem?
@@ -43,7 +44,7 @@ package final class SimulatorRestoreTransaction {
       } catch {
         throw KeyhaulError(.malformed, error.reason)
       }
-      present[row.summary.primaryKey] = CurrentRow(
+      currentRows[row.summary.primaryKey] = CurrentRow(
         row: row.summary.reference, existing: existing, item: row.item)
     }
   }
@@ -52,10 +53,11 @@ package final class SimulatorRestoreTransaction {
   ///
   /// - Returns: The number of deleted rows.
   package func deleteNonSynced() throws(KeyhaulError) -> Int {
-    // By row: in a database that another program made, two rows may have the same primary key.
+    // Rows are deleted by number, because two rows of a database that another program made may have the same primary
+    // key.
     let removed = rows.filter(\.summary.isRemovedByRestore)
     for row in removed { try keychain.remove(row: row.summary.reference.rowID, of: row.summary.reference.kind) }
-    present = [:]
+    currentRows = [:]
     try record(rows.filter { !$0.summary.isRemovedByRestore })
     return removed.count
   }
@@ -69,23 +71,25 @@ package final class SimulatorRestoreTransaction {
     let item = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
       try NewItemDefaults.identified(incoming.item, random: random)
     }
-    let met = present[key]
+    let current = currentRows[key]
     let resolution = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
-      try ImportConflict.resolve(incoming: incoming, existing: met?.existing)
+      try ImportConflict.resolve(incoming: incoming, existing: current?.existing)
     }
-    let isTaken = resolution.outcome == .insertsNew || resolution.outcome.isReplacement
+    let storesIncomingItem = resolution.outcome == .insertsNew || resolution.outcome.isReplacement
     guard
-      let winner = isTaken
-        ? resolution.storedItem(incoming: item, existing: met?.item)
-        : resolution.keptItem(incoming: incoming, existing: met?.item)
+      let itemToStore = storesIncomingItem
+        ? resolution.storedItem(incoming: item, existing: current?.item)
+        : resolution.keptItem(incoming: incoming, existing: current?.item)
     else { return resolution }
-    if let row = met?.row {
-      try keychain.replace(row: row.rowID, with: winner)
+    if let row = current?.row {
+      try keychain.replace(row: row.rowID, with: itemToStore)
     } else {
-      _ = try keychain.insert(winner, replacingExisting: true)
+      _ = try keychain.insert(itemToStore, replacingExisting: true)
     }
-    let existing = try Self.translatingRuleErrors { () throws(KeychainRuleError) in try ExistingRow(storing: winner) }
-    present[key] = CurrentRow(row: met?.row, existing: existing, item: winner)
+    let existing = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
+      try ExistingRow(storing: itemToStore)
+    }
+    currentRows[key] = CurrentRow(row: current?.row, existing: existing, item: itemToStore)
     return resolution
   }
 
@@ -104,8 +108,8 @@ extension KeychainRow {
     var columns = row.row.columns
     // If the schema lacks the column, the keychain has no shared copies.
     if columns[.sharingGroup] == nil { columns[.sharingGroup] = .text([]) }
-    var item = row.opened.isOpen ? row.opened.item : nil
-    if let constraints = row.opened.accessControl?.constraints { item?[.accessControl] = .dictionary(constraints) }
+    var item = row.result.isOpen ? row.result.item : nil
+    if let constraints = row.result.accessControl?.constraints { item?[.accessControl] = .dictionary(constraints) }
     let sharingGroup = columns[.sharingGroup]?.textValue ?? ""
     let summary = RowSummary(
       reference: RowReference(kind: kind, rowID: row.row.number),

@@ -4,8 +4,8 @@ package import KeychainFormats
 package import KeychainRules
 
 extension KeychainStore {
-  /// Adds items with their own dates, as creating a device from a description requires. Everything else is as for added
-  /// items. Either all items are added or none.
+  /// Adds items with their own dates, to create a device from a description. Otherwise it adds them like `add`. Either
+  /// all items are added or none.
   ///
   /// - Parameters:
   ///   - items: The items to add.

@@ -14,7 +14,7 @@ import Synchronization
 
 /// A device's keychain: Apple's `keychain-2.db`, with items encrypted by the device's class keys.
 ///
-/// Each call borrows the keys and keeps none. A call that changes something is one transaction: if the process is
+/// Calls do not keep the keys. A call that changes something is one transaction: if the process is
 /// killed, the file has either the old or the new content. A store may be used from several threads, and calls run one
 /// after another. A closure that receives a row or a transaction must not call the store.
 ///
@@ -41,7 +41,7 @@ package final class KeychainStore: Sendable {
   /// The time that a call waits for another process that is writing, in seconds.
   private static let busySeconds = 5
   /// The pause between checks for the end of the wait, in milliseconds.
-  private static let busyPause = 10
+  private static let busyPauseMilliseconds = 10
   /// The number of log pages (4 KiB each) after which SQLite merges the log into the file. One item changes about
   /// twenty pages, and many items change the same ones, so SQLite's default of 1000 would write each of them
   /// repeatedly.
@@ -72,8 +72,8 @@ package final class KeychainStore: Sendable {
     }
   }
 
-  /// Opens a keychain after comparing its schema with Apple's. Empty data in the form that Apple's daemon does not find
-  /// is normalized in one transaction (`EmptyData`), which does not change any item.
+  /// Opens a keychain after comparing its schema with Apple's. Empty data that Apple's daemon would not find is
+  /// normalized in one transaction (`EmptyData`), which does not change any item.
   ///
   /// - Parameters:
   ///   - path: The path of `keychain-2.db` in a device's folder.
@@ -123,8 +123,8 @@ package final class KeychainStore: Sendable {
 
   /// Compares every index with its table, before items are changed. For 100,000 items this took 0.7 s.
   ///
-  /// - Throws: `.storeDamaged` if an index does not list every row. A missing row would not be found, and would be
-  ///   added a second time.
+  /// - Throws: `.storeDamaged` if an index does not list every row. An item whose row is missing would not be found,
+  ///   and would be added a second time.
   package func requireSoundIndexes() throws(KeyhaulError) {
     try read { (transaction) throws(KeyhaulError) in try SchemaCheck.verifyIndexes(transaction.database) }
   }
@@ -160,7 +160,7 @@ package final class KeychainStore: Sendable {
     }
   }
 
-  /// Throws if the store is closed. GRDB would end the process.
+  /// Checks that the store is open. After it is closed, GRDB would end the process.
   private func checkOpen() throws(KeyhaulError) {
     guard !isClosed else { throw KeyhaulError(.closed, "it was used after it was closed") }
   }
@@ -224,8 +224,8 @@ package final class KeychainStore: Sendable {
   ) -> Configuration {
     var configuration = Configuration()
     configuration.busyMode = .callback { tries in
-      guard tries < busySeconds * 1000 / busyPause, shouldContinue() else { return false }
-      sqlite3_sleep(Int32(busyPause))
+      guard tries < busySeconds * 1000 / busyPauseMilliseconds, shouldContinue() else { return false }
+      sqlite3_sleep(Int32(busyPauseMilliseconds))
       return true
     }
     configuration.prepareDatabase { database in
@@ -453,18 +453,18 @@ extension KeychainTransaction {
     return count
   }
 
-  /// Writes an updated item. If its primary key changes, a tombstone may stay under the old key, and the item becomes a
-  /// new record.
+  /// Writes an updated item. If its primary key changes, the item becomes a new record, and a tombstone may be added
+  /// with the old key.
   fileprivate func apply(
     _ step: UpdateStep, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource
   ) throws(KeyhaulError) {
     var new = step.new
-    let moves = try translatingRuleErrors(try PrimaryKey(of: step.old) != PrimaryKey(of: step.new))
-    let leavesTombstone = moves && tombstones.leavesTombstone(of: step.old)
+    let changesPrimaryKey = try translatingRuleErrors(try PrimaryKey(of: step.old) != PrimaryKey(of: step.new))
+    let leavesTombstone = changesPrimaryKey && tombstones.leavesTombstone(of: step.old)
     if leavesTombstone { new[.uuid] = .string(try translatingRuleErrors(try NewItemDefaults.randomUUIDText(random))) }
     let row = try WritableRow(encrypting: new, keys: keys, random: random)
-    if moves { try removeConflictingRow(for: row, except: step.rowID, keys: keys) }
+    if changesPrimaryKey { try removeConflictingRow(for: row, except: step.rowID, keys: keys) }
     try overwrite(step.rowID, with: row)
     guard leavesTombstone else { return }
     var tombstone = Tombstone.make(for: step.old, at: now)

@@ -107,21 +107,22 @@ package struct DatabaseVerification {
 
   private static func items(_ rows: [KeychainDatabase.DecryptedRow], of database: KeychainDatabase) -> Check {
     let damaged = rows.filter { row in
-      switch row.opened.verdict {
-      // If the key for a class key does not match, it may be the wrong key. If the class key is missing, the item is lost.
-      case .tagMismatch: row.opened.fault?.place != .metadataClassKey
-      case .noClassKey: database.lacksKey(of: row.opened)
+      switch row.result.verdict {
+      // If the key for a class key does not match, it may be the wrong key. If the class key is missing, the item is
+      // lost.
+      case .tagMismatch: row.result.fault?.step != .metadataClassKey
+      case .noClassKey: database.lacksKey(of: row.result)
       case .malformed, .tamper: true
       case .open, .unsupportedVersion, .accessControl: false
       }
     }
     let withoutKey = rows.filter { row in
-      [.noClassKey, .unsupportedVersion, .tagMismatch].contains(row.opened.verdict)
+      [.noClassKey, .unsupportedVersion, .tagMismatch].contains(row.result.verdict)
         && !damaged.contains { $0.row.kind == row.row.kind && $0.row.number == row.row.number }
     }
-    let bound = rows.count { $0.opened.verdict == .accessControl }
+    let bound = rows.count { $0.result.verdict == .accessControl }
     let parts = [
-      "\(HumanReadable.grouped(rows.count { $0.opened.verdict == .open })) of \(HumanReadable.grouped(rows.count)) can be "
+      "\(HumanReadable.grouped(rows.count { $0.result.verdict == .open })) of \(HumanReadable.grouped(rows.count)) can be "
         + "decrypted",
       damaged.isEmpty ? nil : "\(HumanReadable.grouped(damaged.count)) \(damaged.count == 1 ? "is" : "are") damaged",
       withoutKey.isEmpty
@@ -132,7 +133,7 @@ package struct DatabaseVerification {
       id: .items, outcome: damaged.isEmpty ? (withoutKey.isEmpty ? .passed : .unchecked) : .failed,
       detail: parts.joined(separator: ", "),
       faults: (damaged + withoutKey).map { row in
-        (row.row, row.opened.fault.map { "\($0.verdict.rawValue) (\($0.place.rawValue)): \($0.reason)" } ?? "")
+        (row.row, row.result.fault.map { "\($0.verdict.rawValue) (\($0.step.rawValue)): \($0.reason)" } ?? "")
       })
   }
 
@@ -145,7 +146,7 @@ package struct DatabaseVerification {
       return Check(id: .digests, outcome: .unchecked, detail: "not checked: no secret can be decrypted")
     }
     let mismatched = known.filter { row in
-      row.hasMatchingDigest == false || row.opened.findings.contains(.digestDiffers)
+      row.hasMatchingDigest == false || row.result.findings.contains(.digestDiffers)
     }
     return Check(
       id: .digests, outcome: mismatched.isEmpty ? .passed : .failed,
@@ -160,7 +161,7 @@ package struct DatabaseVerification {
   }
 
   private static func columns(_ rows: [KeychainDatabase.DecryptedRow]) -> Check {
-    let known = rows.filter { $0.opened.item != nil }
+    let known = rows.filter { $0.result.item != nil }
     guard !known.isEmpty || rows.isEmpty else {
       return Check(id: .columns, outcome: .unchecked, detail: "not checked: no row can be decrypted")
     }
@@ -255,7 +256,7 @@ package struct DatabaseVerification {
             ]
           }
         }),
-      "rows": .count(rows.count), "open": .count(rows.count { $0.opened.verdict == .open }),
+      "rows": .count(rows.count), "open": .count(rows.count { $0.result.verdict == .open }),
       "damaged": .boolean(isDamaged), "whole": .boolean(!isDamaged && !isPartial),
     ]
   }

@@ -51,15 +51,15 @@ public struct DeviceRecord: Sendable, Equatable {
   /// earlier versions do not record this: use `DeviceSession.isHardwareKeyPublished`.
   package internal(set) var hasPublishedHardwareKey: Bool
   /// Unknown members of the file. They are kept when the file is rewritten.
-  var others = JSONObject()
+  var unknownMembers = JSONObject()
 
-  /// The revision in the form that plans quote, such as `r17`.
+  /// The revision as plans quote it, such as `r17`.
   package var revision: String { "r\(revisionCounter)" }
 }
 
 extension DeviceRecord {
   /// The known members of the file.
-  private static let members: Set = [
+  private static let knownMembers: Set = [
     "format", "name", "udid", "serial", "product_type", "product_version", "build", "created", "syncing",
     "erase_after_failures", "failed_attempts", "last_backup", "revision", "apps", "published_hardware_key",
   ]
@@ -71,7 +71,7 @@ extension DeviceRecord {
   /// Rejects a record that would be too large to read, which only its apps can cause.
   ///
   /// - Throws: `.badFixture` with the limit.
-  func requireRoom() throws(KeyhaulError) {
+  func requireAcceptableSize() throws(KeyhaulError) {
     let (count, limit) = (encoded().count, DeviceFile.record.sizeLimit - Self.spareByteCount)
     guard count <= limit else {
       throw KeyhaulError(
@@ -104,7 +104,7 @@ extension DeviceRecord {
     }
     object["apps"] = .array(appValues)
     if hasPublishedHardwareKey { object["published_hardware_key"] = .boolean(true) }
-    for member in others { object[member.key] = member.value }
+    for member in unknownMembers { object[member.key] = member.value }
     return JSONValue.sorted(object).bytes()
   }
 
@@ -153,7 +153,7 @@ extension DeviceRecord {
       apps.append(DeviceApp(name: try app.member("name").string(), accessGroups: groups))
     }
     hasPublishedHardwareKey = try root.optional("published_hardware_key")?.boolean() ?? false
-    for (name, node) in try root.members() where !Self.members.contains(name) { others[name] = node.value }
+    for (name, node) in try root.members() where !Self.knownMembers.contains(name) { unknownMembers[name] = node.value }
   }
 }
 

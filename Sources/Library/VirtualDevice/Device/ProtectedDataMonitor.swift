@@ -20,12 +20,12 @@ package enum ProtectedDataEvent: Sendable, Hashable {
 package final class ProtectedDataMonitor: Sendable {
   /// A token for removing an observer.
   package struct Observation: Sendable, Hashable {
-    fileprivate let number: Int
+    fileprivate let id: Int
   }
 
   private struct State {
-    var observers: [(number: Int, body: @Sendable (ProtectedDataEvent) -> Void)] = []
-    var nextNumber = 0
+    var observers: [(id: Int, body: @Sendable (ProtectedDataEvent) -> Void)] = []
+    var lastID = 0
   }
 
   private let state = Locked(State())
@@ -40,15 +40,15 @@ package final class ProtectedDataMonitor: Sendable {
   @discardableResult
   package func observe(_ body: @escaping @Sendable (ProtectedDataEvent) -> Void) -> Observation {
     state.withLock { state in
-      state.nextNumber += 1
-      state.observers.append((state.nextNumber, body))
-      return Observation(number: state.nextNumber)
+      state.lastID += 1
+      state.observers.append((state.lastID, body))
+      return Observation(id: state.lastID)
     }
   }
 
   /// Removes an observer. If it is being called, that call completes.
   package func remove(_ observation: Observation) {
-    state.withLock { $0.observers.removeAll { $0.number == observation.number } }
+    state.withLock { $0.observers.removeAll { $0.id == observation.id } }
   }
 
   /// Calls the current observers without holding a lock.

@@ -18,19 +18,19 @@ public struct VirtualDevice: Sendable {
     let files = environment.files
     // `DeviceFixture.publishedHardware` depends on this order of random values.
     let record = try DeviceRecord(name: name, options, environment)
-    try record.requireRoom()
+    try record.requireAcceptableSize()
     let hardware = try translatingErrors(about: name.text) { () throws(DataProtectionError) in
       try HardwareUID(from: environment.random)
     }
-    let bag = try translatingErrors(about: name.text) { () throws(DataProtectionError) in
+    let keybag = try translatingErrors(about: name.text) { () throws(DataProtectionError) in
       try SystemKeybag.make(
         passcode: passcode, hardware: hardware, rounds: environment.passcodeRounds, random: environment.random)
     }
     let memory = try translatingErrors(about: name.text) { () throws(DataProtectionError) in
-      try DeviceMemory.sealed(bag.classKeys, with: hardware)
+      try DeviceMemory.wrapped(keybag.classKeys, with: hardware)
     }
     try files.createHardware(hardware, in: directory)
-    try files.create(DeviceFile.keybag.path(in: directory), bag.keybag.serialized())
+    try files.create(DeviceFile.keybag.path(in: directory), keybag.keybag.serialized())
     try files.create(DeviceFile.memory.path(in: directory), memory)
     try files.create(DeviceFile.record.path(in: directory), record.encoded())
     try DeviceKeychain(directory: directory, device: name.text, files: files).makeEmpty()
@@ -63,7 +63,8 @@ extension DeviceRecord {
   }
 }
 
-/// The class keys in a device's memory, as a state. The raw value is used in machine-readable output.
+/// The lock state of a device, which is defined by the class keys in its memory. The raw value is used in
+/// machine-readable output.
 package enum DeviceState: String, Sendable, CaseIterable, Hashable {
   /// All class keys are in memory.
   case unlocked

@@ -152,8 +152,8 @@ public struct DeviceSet: Sendable {
     (try files.names(in: directory) ?? []).filter { !DeviceFile.isDeviceFile(named: $0) }
   }
 
-  /// Removes leftovers of killed creations and deletions, so that no keys of a deleted device remain. If another
-  /// process is creating or deleting a device, or if something cannot be removed, it stays.
+  /// Removes leftovers of killed creations and deletions, so that no keys of a deleted device remain. They
+  /// stay if another process is creating or deleting a device, or if they cannot be removed.
   package func clearLeftovers() {
     let names = (try? files.names(in: path))?.filter(Self.isTemporary) ?? []
     guard !names.isEmpty, let lock = try? DeviceSetLock(path, wait: .zero, clock: environment.clock, files) else {
@@ -169,7 +169,7 @@ public struct DeviceSet: Sendable {
     }
   }
 
-  /// Returns whether a name is that of a device that is being created or deleted.
+  /// Returns whether a name is the temporary name of a device that is being created or deleted.
   private static func isTemporary(_ name: String) -> Bool {
     name.hasPrefix(".") && name.hasSuffix(".tmp") && DeviceName.isValid(String(name.dropFirst().dropLast(4)))
   }
@@ -189,11 +189,11 @@ public struct DeviceSet: Sendable {
     defer { _ = lock }
     let setLock = try DeviceSetLock(path, clock: environment.clock, files)
     defer { _ = setLock }
-    let foreign = try unrecognizedFiles(of: name)
-    guard foreign.isEmpty else {
+    let unrelatedFiles = try unrecognizedFiles(of: name)
+    guard unrelatedFiles.isEmpty else {
       throw KeyhaulError(
         .deviceOccupied, name.text,
-        "\(HumanReadable.list(foreign)) in \(device.directory) \(foreign.count == 1 ? "is" : "are") not part of the device"
+        "\(HumanReadable.list(unrelatedFiles)) in \(device.directory) \(unrelatedFiles.count == 1 ? "is" : "are") not part of the device"
       )
     }
     let temporary = temporaryDirectory(of: name)

@@ -9,7 +9,7 @@ import SystemPackage
 
 /// A temporary folder of devices for demos and tests, which is deleted with its last reference.
 ///
-/// A killed process leaves its folder behind. The next process that creates one in the same place removes it.
+/// A killed process leaves its folder behind. The next process that creates one in the same parent folder removes it.
 public final class TemporaryDeviceSet: Sendable {
   /// The devices in the folder. They are deleted with the last reference to this object.
   public let devices: DeviceSet
@@ -36,13 +36,14 @@ public final class TemporaryDeviceSet: Sendable {
     for _ in 0..<Self.attemptCount where lock == nil {
       path = "\(parent)/\(Self.prefix)\(UUID().uuidString)"
       try environment.files.makeDirectory(path)
+      // On a file system without locks, the folder is used without one.
       do throws(Errno) { lock = try Self.lock(path) } catch { break }
     }
     devices = DeviceSet(path: path, environment: environment)
     self.lock = lock
   }
 
-  /// Locks a folder that is in use.
+  /// Locks a folder, to show that it is in use.
   ///
   /// - Returns: The lock; `nil` if another process is removing the folder as a leftover.
   /// - Throws: The reason why it cannot be locked, such as a file system without locks.
@@ -57,12 +58,12 @@ public final class TemporaryDeviceSet: Sendable {
   private static let lockName = ".in-use"
   /// Versions without this lock used other names.
   private static let prefix = "keyhaul-devices-"
-  private static let cleaned = Locked<Set<String>>([])
+  private static let cleanedParents = Locked<Set<String>>([])
 
   /// Removes the directories of killed processes, once per parent directory.
   private static func removeLeftovers(in parent: String) {
     let system = FileSystem.real
-    guard cleaned.withLock({ $0.insert(parent).inserted }), let directory = try? system.openDirectory(parent),
+    guard cleanedParents.withLock({ $0.insert(parent).inserted }), let directory = try? system.openDirectory(parent),
       let names = try? system.names(in: directory)
     else { return }
     for name in names {
@@ -70,8 +71,8 @@ public final class TemporaryDeviceSet: Sendable {
       guard text.hasPrefix(prefix), UUID(uuidString: String(text.dropFirst(prefix.count))) != nil,
         let status = try? system.status(of: name, in: directory), status.kind == .directory,
         status.belongsToCurrentUser,
-        let left = try? system.openDirectory(name, in: directory),
-        let file = try? system.openForReading(lockName, in: left), system.claim(file)
+        let leftover = try? system.openDirectory(name, in: directory),
+        let file = try? system.openForReading(lockName, in: leftover), system.claim(file)
       else { continue }
       try? system.removeTree(name, in: directory)
     }

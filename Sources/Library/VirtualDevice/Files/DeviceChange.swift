@@ -19,19 +19,19 @@ struct DeviceChange {
 
   private static let format = "device-change/1"
   /// The files that a change can replace.
-  private static let changeable: [DeviceFile] = [.record, .keybag, .memory]
+  private static let changeableFiles: [DeviceFile] = [.record, .keybag, .memory]
 
-  private(set) var replaced: [(file: DeviceFile, bytes: [UInt8])] = []
+  private(set) var replacements: [(file: DeviceFile, bytes: [UInt8])] = []
   var keychain = KeychainAction.keep
 
-  mutating func replace(_ file: DeviceFile, with bytes: [UInt8]) { replaced.append((file, bytes)) }
+  mutating func replace(_ file: DeviceFile, with bytes: [UInt8]) { replacements.append((file, bytes)) }
 
   /// Writes and commits the change. `finish` then applies it.
   ///
   /// - Throws: `.deviceIO`; of stage `afterCommit` if the change was committed.
   func commit(in directory: String, _ files: DeviceFiles) throws(KeyhaulError) {
     do throws(KeyhaulError) {
-      for (file, bytes) in replaced { try files.create(file.stagedPath(in: directory), bytes) }
+      for (file, bytes) in replacements { try files.create(file.stagedPath(in: directory), bytes) }
       try files.create(DeviceFile.change.stagedPath(in: directory), encoded())
       // The names of the new files must be durable before the list that refers to them.
       try files.syncDirectory(directory)
@@ -59,7 +59,7 @@ struct DeviceChange {
       throw KeyhaulError(.deviceDamaged, device, "\(error.path) \(error.reason)")
     }
     let count = try DeviceKeychain(directory: directory, device: device, files: files).apply(plan.keychain)
-    for file in plan.replaced where try files.kind(of: file.stagedPath(in: directory)) == .file {
+    for file in plan.replacedFiles where try files.kind(of: file.stagedPath(in: directory)) == .file {
       try files.rename(file.stagedPath(in: directory), to: file.path(in: directory))
     }
     try files.syncDirectory(directory)
@@ -74,7 +74,7 @@ struct DeviceChange {
 
   /// Removes the files of a change that was not committed. Requires the device's lock, and that no change is pending.
   static func discardStaged(in directory: String, _ files: DeviceFiles) throws(KeyhaulError) {
-    for file in changeable + [.change] {
+    for file in changeableFiles + [.change] {
       let path = file.stagedPath(in: directory)
       if try files.kind(of: path) != nil { try files.remove(path) }
     }
@@ -83,14 +83,14 @@ struct DeviceChange {
   private func encoded() -> [UInt8] {
     var object = JSONObject()
     object["format"] = .string(Self.format)
-    object["replace"] = .array(replaced.map { .string($0.file.rawValue) })
+    object["replace"] = .array(replacements.map { .string($0.file.rawValue) })
     object["keychain"] = .string(keychain.rawValue)
     return JSONValue.sorted(object).bytes()
   }
 
   /// The content of the file `change`.
   private struct Plan {
-    let replaced: [DeviceFile]
+    let replacedFiles: [DeviceFile]
     let keychain: KeychainAction
 
     init(decoding bytes: [UInt8]) throws(JSONCursor.Fault) {
@@ -102,7 +102,7 @@ struct DeviceChange {
       }
       try root.allow(only: ["format", "replace", "keychain"])
       _ = try root.member("format").string(where: { $0 == DeviceChange.format }, "is not \(DeviceChange.format)")
-      replaced = try Self.files(root.member("replace"))
+      replacedFiles = try Self.files(root.member("replace"))
       let action = try root.member("keychain")
       guard let keychain = KeychainAction(rawValue: try action.string()) else { throw action.fault("is not known") }
       self.keychain = keychain
@@ -111,7 +111,7 @@ struct DeviceChange {
     private static func files(_ node: JSONCursor) throws(JSONCursor.Fault) -> [DeviceFile] {
       var files: [DeviceFile] = []
       for element in try node.elements() {
-        guard let file = DeviceFile(rawValue: try element.string()), changeable.contains(file) else {
+        guard let file = DeviceFile(rawValue: try element.string()), changeableFiles.contains(file) else {
           throw element.fault("is not a file that a change can touch")
         }
         files.append(file)

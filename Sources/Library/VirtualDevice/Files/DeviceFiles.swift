@@ -16,14 +16,14 @@ package struct DeviceFiles: Sendable {
   /// - Parameters:
   ///   - verb: The operation, such as "write".
   ///   - path: The path of the file.
-  ///   - reason: The system error.
+  ///   - errno: The system error.
   ///   - byteCount: The free space that the operation needs, in bytes, or `nil` if unknown.
   static func failure(
-    _ verb: String, _ path: String, _ reason: Errno, needs byteCount: Int? = nil
+    _ verb: String, _ path: String, _ errno: Errno, needs byteCount: Int? = nil
   ) -> KeyhaulError {
-    let needed = reason.isDiskFull ? byteCount.map { " (needs \(HumanReadable.bytes($0)))" } ?? "" : ""
+    let needed = errno.isDiskFull ? byteCount.map { " (needs \(HumanReadable.bytes($0)))" } ?? "" : ""
     return KeyhaulError(
-      .deviceIO, path, "cannot \(verb) \(path): \(reason.reason)\(needed)", errno: reason)
+      .deviceIO, path, "cannot \(verb) \(path): \(errno.reason)\(needed)", errno: errno)
   }
 
   private func translatingErrno<Value: ~Copyable>(
@@ -32,7 +32,7 @@ package struct DeviceFiles: Sendable {
     try converting({ Self.failure(verb, path, $0) }, body)
   }
 
-  /// Reports a change of the keychain database that SQLite makes without this type.
+  /// Announces that SQLite is about to change the keychain database, which does not use this type.
   func announceDatabaseChange(of path: String) throws(KeyhaulError) {
     try translatingErrno("write", path) { () throws(Errno) in try system.announceDatabaseChange() }
   }
@@ -48,7 +48,7 @@ package struct DeviceFiles: Sendable {
     try converting({ (error: KeyhaulError) in error.at(.afterCommit, remark) }, body)
   }
 
-  /// Runs a step that is committed before the whole change. Its error states that the whole change was not made.
+  /// Runs a step that is committed on its own before the change. Its error states that the change was not made.
   func beforeCommit<Value>(
     _ body: () throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -88,22 +88,24 @@ package struct DeviceFiles: Sendable {
     var bytes = [UInt8](repeating: 0, count: size)
     var count = 0
     while count < size {
-      let done = try bytes.withUnsafeMutableBytes { buffer in
+      let readCount = try bytes.withUnsafeMutableBytes { buffer in
         Result { () throws(Errno) in
           try system.read(raw, at: Int64(count), into: .init(rebasing: buffer[count...]))
         }
       }.mapError { Self.failure("read", path, $0) }.get()
-      guard done > 0 else { throw KeyhaulError(.deviceDamaged, path, "\(path) became shorter while it was being read") }
-      count += done
+      guard readCount > 0 else {
+        throw KeyhaulError(.deviceDamaged, path, "\(path) became shorter while it was being read")
+      }
+      count += readCount
     }
     return bytes
   }
 
   /// Creates and syncs a file. An existing file of this name is replaced.
   func create(_ path: String, _ bytes: [UInt8]) throws(KeyhaulError) {
-    let place = try place(of: path)
+    let destination = try destination(of: path)
     do throws(Errno) {
-      try system.createFile(place.name, in: try system.openDirectory(place.parent), bytes: bytes)
+      try system.createFile(destination.name, in: try system.openDirectory(destination.parent), bytes: bytes)
     } catch {
       throw Self.failure("write", path, error, needs: bytes.count)
     }
@@ -113,14 +115,14 @@ package struct DeviceFiles: Sendable {
   ///
   /// - Throws: `.deviceIO`; of stage `afterCommit` if the content was replaced but its name may not be durable.
   func replace(_ path: String, _ bytes: [UInt8]) throws(KeyhaulError) {
-    let place = try place(of: path)
-    var replacement = FileReplacement(place, system)
+    let destination = try destination(of: path)
+    var replacement = FileReplacement(destination, system)
     replacement.target = .anything
-    replacement.temporaryName = place.name + DeviceFile.stagedSuffix
-    let written = try replacement.write(
+    replacement.temporaryName = destination.name + DeviceFile.stagedSuffix
+    let result = try replacement.write(
       explaining: { refusal in
         switch refusal {
-        case .system(let reason): Self.failure("write", path, reason, needs: bytes.count)
+        case .system(let errno): Self.failure("write", path, errno, needs: bytes.count)
         case .occupied: KeyhaulError(.deviceDamaged, path, "\(path) is not a regular file")
         }
       },
@@ -132,8 +134,8 @@ package struct DeviceFiles: Sendable {
         }
         return Int64(bytes.count)
       })
-    if let reason = written.nameFailure {
-      throw Self.failure("sync", place.parent, reason).at(.afterCommit)
+    if let errno = result.nameFailure {
+      throw Self.failure("sync", destination.parent, errno).at(.afterCommit)
     }
   }
 
@@ -175,16 +177,16 @@ package struct DeviceFiles: Sendable {
 
   /// Removes a folder, if it exists, with all its content. Links are not followed.
   func removeTree(_ path: String) throws(KeyhaulError) {
-    let place = try place(of: path)
+    let destination = try destination(of: path)
     try translatingErrno("remove", path) { () throws(Errno) in
-      try system.removeTree(place.name.systemName, in: try system.openDirectory(place.parent))
+      try system.removeTree(destination.name.systemName, in: try system.openDirectory(destination.parent))
     }
   }
 
-  private func place(of path: String) throws(KeyhaulError) -> DestinationPath {
-    guard let place = DestinationPath(path) else {
+  private func destination(of path: String) throws(KeyhaulError) -> DestinationPath {
+    guard let destination = DestinationPath(path) else {
       throw KeyhaulError(.deviceIO, path, "\(path) is not a valid file name")
     }
-    return place
+    return destination
   }
 }

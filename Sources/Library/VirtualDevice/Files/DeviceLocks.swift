@@ -20,14 +20,14 @@ public enum DeviceAccess: Sendable, Hashable {
 
 /// A session's lock on a device: `flock` on the file `lock`, which the system releases when the process ends.
 ///
-/// The file also describes the holder (process, command, start) for error messages. The lock does not depend on that
-/// text, so text of a dead process has no effect.
+/// The file also describes the holder (process, command, start) for error messages. The lock does not depend on this
+/// description, so the description of a dead process has no effect.
 struct DeviceFileLock: ~Copyable {
   private let lock: FileLock
   private let access: DeviceAccess
   private let files: DeviceFiles
   /// The description of the holder that was written to the file.
-  private var name: [UInt8] = []
+  private var holderDescription: [UInt8] = []
 
   private init(_ lock: consuming FileLock, _ access: DeviceAccess, _ files: DeviceFiles) {
     self.lock = lock
@@ -38,12 +38,12 @@ struct DeviceFileLock: ~Copyable {
   /// Removes the description of a reader, if it is still there. Others may still hold the lock, and if this process
   /// then waits for write access, the error would name the process itself.
   deinit {
-    guard access == .reading, (try? lock.contains(name, files.system)) == true else { return }
+    guard access == .reading, (try? lock.contains(holderDescription, files.system)) == true else { return }
     try? lock.replaceContents(with: [], files.system)
   }
 
-  /// Acquires the lock, waiting for at most `limit`. Waiting processes take turns. A process that does not wait takes
-  /// the lock if it is free.
+  /// Acquires the lock, waiting for at most `limit`. Waiting processes take turns. A process that does not wait
+  /// gets the lock only if it is free.
   ///
   /// - Throws: `.deviceBusy` with the holder; `.deviceNotFound` if the folder is missing; `.deviceIO`.
   static func acquire(
@@ -51,26 +51,27 @@ struct DeviceFileLock: ~Copyable {
     _ files: DeviceFiles
   ) throws(KeyhaulError) -> DeviceFileLock {
     let path = DeviceFile.lock.path(in: directory)
-    var wait = LockTimeout(atMost: limit, clock)
+    var timeout = LockTimeout(atMost: limit, clock)
     var ticket: LockQueueTicket?
     while true {
       if limit > .zero, ticket == nil { ticket = try LockQueueTicket.acquire(directory, device: device, files) }
       let isFirst = ticket != nil
-      if isFirst || limit <= .zero || wait.waited >= LockQueueTicket.maximumPrecedence {
+      if isFirst || limit <= .zero || timeout.waited >= LockQueueTicket.maximumPrecedence {
         if var lock = try attempt(path, device: device, access: access, files) {
           lock.announce(verb: verb, since: clock.now())
           return lock
         }
       }
-      guard wait.pause(isFirst ? LockQueueTicket.pauseWithTicket(after: wait.waited) : LockQueueTicket.pause) else {
+      guard timeout.pause(isFirst ? LockQueueTicket.pauseWithTicket(after: timeout.waited) : LockQueueTicket.pause)
+      else {
         throw KeyhaulError(.deviceBusy, device, holder(path, now: clock.now(), files))
       }
     }
   }
 
   /// Returns the error for a file or folder of a device that cannot be opened.
-  static func openingFailure(_ reason: Errno, _ path: String, device: String) -> KeyhaulError {
-    guard reason.isNotFound else { return DeviceFiles.failure("open", path, reason) }
+  static func openingFailure(_ errno: Errno, _ path: String, device: String) -> KeyhaulError {
+    guard errno.isNotFound else { return DeviceFiles.failure("open", path, errno) }
     return KeyhaulError(.deviceNotFound, device, "its folder is missing")
   }
 
@@ -90,7 +91,7 @@ struct DeviceFileLock: ~Copyable {
     do throws(Errno) {
       try system.setPermissions(0o600, of: file)
       guard let lock = try system.lock(file, access == .reading ? .shared : .exclusive) else { return nil }
-      // If the device was deleted in the meantime, the lock is on a file without a name.
+      // If the device was deleted in the meantime, the locked file no longer has a path.
       let lockedFile = try system.status(of: lock.file.raw)
       guard try system.status(of: path)?.isSame(as: lockedFile) == true else { return nil }
       return DeviceFileLock(lock, access, files)
@@ -104,17 +105,17 @@ struct DeviceFileLock: ~Copyable {
     object["pid"] = .integer(Int64(getpid()))
     object["verb"] = .string(verb)
     object["since"] = .string(Timestamp.text(of: since))
-    name = JSONValue.sorted(object).bytes()
+    holderDescription = JSONValue.sorted(object).bytes()
     // The description is only for messages. If it cannot be written, the lock still works.
-    try? lock.replaceContents(with: name, files.system)
+    try? lock.replaceContents(with: holderDescription, files.system)
   }
 
   /// Returns a description of the lock's holder, or a general text if the file contains none.
   private static func holder(_ path: String, now: KeychainDate, _ files: DeviceFiles) -> String {
     let unknown = "another process is using it"
     guard let bytes = try? files.read(path, atMost: DeviceFile.lock.sizeLimit),
-      let object = (try? JSONValue(parsing: bytes))?.objectValue, let number = object["pid"]?.integerValue,
-      let process = pid_t(exactly: number), process > 0, kill(process, 0) == 0 || errno == EPERM
+      let object = (try? JSONValue(parsing: bytes))?.objectValue, let pid = object["pid"]?.integerValue,
+      let process = pid_t(exactly: pid), process > 0, kill(process, 0) == 0 || errno == EPERM
     else { return unknown }
     let verb = (object["verb"]?.stringValue ?? "").unicodeScalars.filter { (" "..."~").contains($0) }.prefix(40)
     var text = "process \(process)"
@@ -125,8 +126,8 @@ struct DeviceFileLock: ~Copyable {
   }
 }
 
-/// A lock that a process holds while it creates or deletes devices in a folder. Everything with a temporary name is
-/// then known to be left over from a crash. The lock is on the folder itself and creates no file.
+/// A lock that a process holds while it creates or deletes devices in a folder. Anything with a temporary name that the
+/// process then finds was left by a crash. The lock is on the folder itself and creates no file.
 struct DeviceSetLock: ~Copyable {
   /// The longest wait. Creating a device takes less than a second, or a few seconds with a large fixture.
   static let maximumWait = Duration.seconds(30)
@@ -140,13 +141,13 @@ struct DeviceSetLock: ~Copyable {
   init(
     _ directory: String, wait longest: Duration = Self.maximumWait, clock: DeviceClock, _ files: DeviceFiles
   ) throws(KeyhaulError) {
-    var wait = LockTimeout(atMost: longest, clock)
+    var timeout = LockTimeout(atMost: longest, clock)
     while true {
       if let lock = try Self.attempt(directory, files) {
         self.lock = lock
         return
       }
-      guard wait.pause(Self.pause) else {
+      guard timeout.pause(Self.pause) else {
         throw KeyhaulError(.deviceBusy, directory, "another process is making or deleting devices in \(directory)")
       }
     }
@@ -188,8 +189,8 @@ struct LockQueueTicket: ~Copyable {
 
   private init(_ hold: consuming Hold) { self.hold = hold }
 
-  /// Takes the first place. If the file system cannot lock folders (such as NFS), every process is first: only fairness
-  /// depends on the queue.
+  /// Takes the first place in the queue. If the file system cannot lock folders (such as NFS), every process is first:
+  /// only fairness depends on the queue.
   ///
   /// - Returns: The ticket, or `nil` if another process has it.
   /// - Throws: `.deviceNotFound` if the folder is missing; `.deviceIO` if it cannot be opened.

@@ -9,7 +9,8 @@ import KeychainFormats
 enum DeviceMemory {
   private static let magic = Array("keyhaul-memory/1\n".utf8)
 
-  static func sealed(
+  /// Returns the content of the file.
+  static func wrapped(
     _ keys: ClassKeys, with hardware: borrowing HardwareUID
   ) throws(DataProtectionError) -> [UInt8] {
     let contents = try keys.exported()
@@ -20,7 +21,7 @@ enum DeviceMemory {
   ///
   /// - Returns: `nil` if the bytes are damaged, or belong to another chip or keybag. The device is then in the same
   ///   state as after a restart.
-  static func opened(
+  static func unwrapped(
     _ bytes: [UInt8], with hardware: borrowing HardwareUID, keybagUUID: [UInt8]?
   ) -> ClassKeys? {
     guard bytes.starts(with: magic) else { return nil }

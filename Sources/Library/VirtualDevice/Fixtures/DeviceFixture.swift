@@ -125,7 +125,17 @@ extension DeviceFixture {
       passcode = SensitiveBytes(copying: Array(text.utf8))
     }
 
-    apps = []
+    apps = try Self.apps(in: root)
+    items = []
+    for node in try root.member("items").elements() {
+      var fixtureItem = try Item(node, created: created)
+      fixtureItem.item.pack()
+      items.append(fixtureItem)
+    }
+  }
+
+  private static func apps(in root: JSONCursor) throws(JSONCursor.Fault) -> [DeviceApp] {
+    var apps: [DeviceApp] = []
     var names: Set<String> = []
     for node in try root.optionalElements("apps") {
       try node.allow(only: ["name", "groups"])
@@ -137,20 +147,14 @@ extension DeviceFixture {
       guard names.insert(name).inserted else { throw node.fault("is the second app with this name") }
       apps.append(DeviceApp(name: name, accessGroups: groups))
     }
-
-    items = []
-    for node in try root.member("items").elements() {
-      var described = try Item(node, created: created)
-      described.item.pack()
-      items.append(described)
-    }
+    return apps
   }
 }
 
 extension DeviceFixture.Item {
   /// Attributes that the members `protection`, `secret`, `access_control` and `token` specify, or that the database
   /// assigns.
-  private static let reserved: Set<AttributeCode> = [
+  private static let reservedCodes: Set<AttributeCode> = [
     .protection, .valueData, .accessControl, .tokenID, .rowID, .digest, .primaryKeyDigest, .encryptedData,
   ]
 
@@ -173,28 +177,28 @@ extension DeviceFixture.Item {
     item.protection = protection
     item[.creationDate] = .date(created)
     item[.modificationDate] = .date(created)
-    var named: Set<AttributeCode> = []
+    var seenCodes: Set<AttributeCode> = []
     for (key, value) in try node.member("attributes").members() {
       guard let code = AttributeTable.definition(named: key, in: kind)?.code else {
         throw value.fault("is not an attribute of a \(kind.reportName)")
       }
-      guard !Self.reserved.contains(code) else { throw value.fault("cannot be set among the attributes") }
-      guard named.insert(code).inserted else { throw value.fault("occurs a second time, under its other name") }
+      guard !Self.reservedCodes.contains(code) else { throw value.fault("cannot be set among the attributes") }
+      guard seenCodes.insert(code).inserted else { throw value.fault("occurs a second time, under its other name") }
       item[code] = try value.attributeValue()
     }
     if let secret = try node.optional("secret") { item.secret = SensitiveBytes(copying: try secret.secretBytes()) }
     if let token = try node.optional("token") { item[.tokenID] = .string(try token.nonEmptyString()) }
 
     accessConstraints = []
-    if let list = try node.optional("access_control") {
-      for element in try list.elements() {
+    if let constraints = try node.optional("access_control") {
+      for element in try constraints.elements() {
         guard let constraint = AccessConstraint(rawValue: try element.string()) else {
           let known = AccessConstraint.allCases.map(\.rawValue).joined(separator: ", ")
           throw element.fault("is not a known constraint; known: \(known)")
         }
         accessConstraints.append(constraint)
       }
-      guard !accessConstraints.isEmpty else { throw list.fault("is empty") }
+      guard !accessConstraints.isEmpty else { throw constraints.fault("is empty") }
     }
   }
 }
@@ -276,7 +280,7 @@ extension DeviceFixture {
 extension DeviceSession {
   /// Returns whether anyone can compute the device's hardware key, so that device-bound items are not protected by it.
   ///
-  /// A device with published keys records this. For older devices, the key is compared with those of known seeds and
+  /// A device with published keys records this. For older devices, the key is compared with the keys of known seeds and
   /// the device's name.
   ///
   /// - Parameter seeds: The seeds of published fixtures, in addition to `DeviceFixture.standardSeed`.
@@ -284,11 +288,11 @@ extension DeviceSession {
   package func isHardwareKeyPublished(knownSeeds seeds: some Sequence<Int64> = []) throws(KeyhaulError) -> Bool {
     if record.hasPublishedHardwareKey { return true }
     return try translatingErrors(about: name) { () throws(DataProtectionError) in
-      let own = hardware.withBytes { Secret(copying: $0) }
+      let deviceHardware = hardware.withBytes { Secret(copying: $0) }
       for seed in [DeviceFixture.standardSeed] + seeds {
-        for known in name == record.name ? [name] : [name, record.name] {
-          let published = try DeviceFixture.publishedHardware(seed: seed, name: known)
-          if own.matches(published.withBytes { Secret(copying: $0) }) { return true }
+        for candidate in name == record.name ? [name] : [name, record.name] {
+          let published = try DeviceFixture.publishedHardware(seed: seed, name: candidate)
+          if deviceHardware.matches(published.withBytes { Secret(copying: $0) }) { return true }
         }
       }
       return false

@@ -6,7 +6,7 @@ import Keychains
 
 extension DeviceSet {
   /// Creates the device that a fixture describes. Its hardware key, class keys and identifiers are random, unless
-  /// published ones are requested, which are the same for each name.
+  /// published ones are requested, which depend only on the fixture's seed and the name.
   ///
   /// - Parameters:
   ///   - fixture: The description.
@@ -24,21 +24,21 @@ extension DeviceSet {
     eraseAfterFailures: Int? = nil, keys: DeviceFixture.Keys = .random
   ) throws(KeyhaulError) -> VirtualDevice {
     let name = name ?? fixture.name
-    var described = environment
-    described.clock = DeviceClock(
+    var fixtureEnvironment = environment
+    fixtureEnvironment.clock = DeviceClock(
       now: { fixture.created }, sleep: environment.clock.sleep, shouldContinue: environment.clock.shouldContinue)
     var options = DeviceOptions(
       identity: fixture.identity, apps: fixture.apps, eraseAfterFailures: eraseAfterFailures)
     switch keys {
     case .random: break
     case .published:
-      described.random = DeviceFixture.publishedRandomness(seed: fixture.seed, name: name.text)
+      fixtureEnvironment.random = DeviceFixture.publishedRandomness(seed: fixture.seed, name: name.text)
       options.hasPublishedHardwareKey = true
     }
-    let home = DeviceSet(path: path, environment: described)
+    let home = DeviceSet(path: path, environment: fixtureEnvironment)
     let secret: Secret
     switch passcode {
-    case .some(let given): secret = given.copy()
+    case .some(let passcode): secret = passcode.copy()
     case .none: secret = Secret(copying: fixture.passcode?.withBytes { Array($0) } ?? [])
     }
     try home.create(name, options, passcode: secret) { (session) throws(KeyhaulError) in
@@ -75,7 +75,7 @@ extension DeviceSession {
     let store = try prepareItemChanges()
     do throws(KeyhaulError) {
       try store.provision(
-        items.lazy.map(\.complete), keepsIdentifiers: keepsIdentifiers, isUnfinished: true, keys: classKeys,
+        items.lazy.map(\.itemToStore), keepsIdentifiers: keepsIdentifiers, isUnfinished: true, keys: classKeys,
         random: random)
     } catch {
       guard [.duplicateItem, .authFailed, .parameter].contains(error.code) else {
@@ -88,13 +88,13 @@ extension DeviceSession {
 
 extension DeviceFixture.Item {
   /// The item with an access group and its access control, which the keychain encrypts separately.
-  var complete: KeychainItem {
-    var complete = item
-    if complete[.accessGroup] == nil { complete[.accessGroup] = .string(DeviceSession.standardAccessGroup) }
+  var itemToStore: KeychainItem {
+    var itemToStore = item
+    if itemToStore[.accessGroup] == nil { itemToStore[.accessGroup] = .string(DeviceSession.standardAccessGroup) }
     if !accessConstraints.isEmpty {
-      complete[.accessControl] = .dictionary(AccessConstraint.operations(accessConstraints))
+      itemToStore[.accessControl] = .dictionary(AccessConstraint.operations(accessConstraints))
     }
-    return complete
+    return itemToStore
   }
 }
 
@@ -105,20 +105,20 @@ extension AccessConstraint {
   /// `ock`, `okd`), requires all constraints: a policy (`cpo`), biometry (`cbio`), the passcode (`cup`). Source: Apple
   /// `SecAccessControl.c`.
   package static func operations(_ constraints: [AccessConstraint]) -> PropertyDictionary {
-    var needed = PropertyDictionary()
+    var requirements = PropertyDictionary()
     for constraint in constraints {
       switch constraint {
-      case .userPresence: needed["cpo"] = .string("DeviceOwnerAuthentication")
-      case .biometryAny: needed["cbio"] = .boolean(true)
-      case .biometryCurrentSet: needed["cbio"] = .string("current-set")
-      case .devicePasscode: needed["cup"] = .boolean(true)
+      case .userPresence: requirements["cpo"] = .string("DeviceOwnerAuthentication")
+      case .biometryAny: requirements["cbio"] = .boolean(true)
+      case .biometryCurrentSet: requirements["cbio"] = .string("current-set")
+      case .devicePasscode: requirements["cup"] = .boolean(true)
       case .privateKeyUsage: break
       }
     }
-    let value = needed.entries.isEmpty ? PropertyValue.boolean(true) : .dictionary(needed)
+    let value = requirements.entries.isEmpty ? PropertyValue.boolean(true) : .dictionary(requirements)
     var operations: PropertyDictionary = ["oe": .boolean(true), "odel": .boolean(true)]
-    let guarded = constraints.contains(.privateKeyUsage) ? ["osgn", "ock", "okd"] : ["od"]
-    for operation in guarded { operations[operation] = value }
+    let protectedOperations = constraints.contains(.privateKeyUsage) ? ["osgn", "ock", "okd"] : ["od"]
+    for operation in protectedOperations { operations[operation] = value }
     return operations
   }
 }

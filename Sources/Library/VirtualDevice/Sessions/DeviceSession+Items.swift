@@ -7,8 +7,8 @@ extension DeviceSession {
   /// The access group of an item that was added without a group and without an app.
   package static let standardAccessGroup = "keyhaul"
 
-  /// Adds an item as its device would. The default protection class is that of the iOS version, and the default access
-  /// group is the app's first or `keyhaul`.
+  /// Adds an item as its device would. The iOS version determines the default protection class. The default
+  /// access group is the first group of the app, or `keyhaul`.
   ///
   /// - Parameters:
   ///   - item: The decrypted item, with its secret.
@@ -103,17 +103,18 @@ extension DeviceSession {
     }
   }
 
-  /// Tombstones inform other devices of a deletion, so they are needed only if iCloud Keychain is on.
+  /// The policy for tombstones. They inform other devices of a deletion, so they are needed only if iCloud Keychain is
+  /// on.
   private var tombstonePolicy: TombstonePolicy { record.isSyncing ? .leave : .forbid }
 
   /// Returns the access groups of an app.
   ///
   /// - Throws: `.notEntitled` if the device has no such app.
   package func accessGroups(of app: String) throws(KeyhaulError) -> [String] {
-    guard let found = record.apps.first(where: { $0.name == app }), !found.accessGroups.isEmpty else {
+    guard let installedApp = record.apps.first(where: { $0.name == app }), !installedApp.accessGroups.isEmpty else {
       throw KeyhaulError(.notEntitled, name, "it has no app \(app) with access groups")
     }
-    return found.accessGroups
+    return installedApp.accessGroups
   }
 
   private func requireGroup(_ group: String, of app: String?) throws(KeyhaulError) {
@@ -123,6 +124,7 @@ extension DeviceSession {
     }
   }
 
+  /// Returns the item with its access group and, in iOS 4, its default protection class.
   private func completed(_ item: KeychainItem, as app: String?) throws(KeyhaulError) -> KeychainItem {
     var item = item
     if let group = item.accessGroup {
@@ -139,11 +141,11 @@ extension DeviceSession {
 
   private func restricted(_ query: ItemQuery, to app: String?) throws(KeyhaulError) -> ItemQuery {
     guard let app else { return query }
-    let own = try accessGroups(of: app)
+    let appGroups = try accessGroups(of: app)
     var query = query
     switch query.accessGroups {
-    case .all: query.accessGroups = .only(own)
-    case .only(let groups): query.accessGroups = .only(groups.filter(own.contains))
+    case .all: query.accessGroups = .only(appGroups)
+    case .only(let groups): query.accessGroups = .only(groups.filter(appGroups.contains))
     }
     return query
   }

@@ -45,12 +45,12 @@ extension DeviceSession {
     }
     var change = DeviceChange()
     change.replace(.memory, with: try memory(of: keys))
-    var forgiven = record
-    forgiven.failedAttempts = 0
-    change.replace(.record, with: forgiven.encoded())
+    var resetRecord = record
+    resetRecord.failedAttempts = 0
+    change.replace(.record, with: resetRecord.encoded())
     try apply(change)
     let wasUnlocked = state == .unlocked
-    record = forgiven
+    record = resetRecord
     classKeys = keys
     lockDeadline = nil
     if !wasUnlocked { device.protectedData.notify(.didBecomeAvailable) }
@@ -85,14 +85,14 @@ extension DeviceSession {
     _ body: (SystemKeybag, borrowing HardwareUID) throws(DataProtectionError) -> Value
   ) throws(KeyhaulError) -> Value {
     try eraseIfExhausted()
-    let before = record
-    var counted = record
-    counted.failedAttempts = min(record.failedAttempts, Int(Int32.max)) + 1
-    try files.beforeCommit { () throws(KeyhaulError) in try store(counted) }
+    let recordBefore = record
+    var countedRecord = record
+    countedRecord.failedAttempts = min(record.failedAttempts, Int(Int32.max)) + 1
+    try files.beforeCommit { () throws(KeyhaulError) in try store(countedRecord) }
     do throws(DataProtectionError) {
       return try body(keybag, hardware)
     } catch {
-      if error.code == .cancelled { try store(before) }
+      if error.code == .cancelled { try store(recordBefore) }
       guard error.code == .wrongPasscode else { throw KeyhaulError(error).with(subject: name) }
       try eraseIfExhausted()
       throw KeyhaulError(.wrongPasscode, name, wrongPasscodeReason)
@@ -120,7 +120,8 @@ extension DeviceSession {
   }
 
   func memory(of keys: ClassKeys) throws(KeyhaulError) -> [UInt8] {
-    try translatingErrors(about: name) { () throws(DataProtectionError) in try DeviceMemory.sealed(keys, with: hardware)
+    try translatingErrors(about: name) { () throws(DataProtectionError) in
+      try DeviceMemory.wrapped(keys, with: hardware)
     }
   }
 
@@ -171,12 +172,12 @@ extension DeviceSession {
   package func waitForLock() {
     applyPendingLock()
     guard let lockDeadline else { return }
-    let rest = lockDeadline.secondsSinceReferenceDate - environment.clock.now().secondsSinceReferenceDate
-    environment.clock.sleep(.seconds(rest))
+    let remainingSeconds = lockDeadline.secondsSinceReferenceDate - environment.clock.now().secondsSinceReferenceDate
+    environment.clock.sleep(.seconds(remainingSeconds))
     dropLockedKeys()
   }
 
-  /// Removes the keys if the time is over. Called before every use of the keys.
+  /// Removes the keys if the ten seconds after `requestLock` are over. Called before every use of the keys.
   func applyPendingLock() {
     guard let lockDeadline, environment.clock.now() >= lockDeadline else { return }
     dropLockedKeys()

@@ -50,7 +50,7 @@ extension DeviceSession {
     return try install(changed, keychain: .dropPasscodeItems)
   }
 
-  /// Throws if no passcode is set or the device is locked, as in the settings of a real device.
+  /// Checks that a passcode is set and the device is unlocked, as in the settings of a real device.
   private func requireUnlockedWithPasscode() throws(KeyhaulError) {
     try requireWriting()
     guard isPasscodeSet else { throw KeyhaulError(.noPasscode, name, "none is set") }

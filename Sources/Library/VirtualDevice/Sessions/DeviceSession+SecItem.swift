@@ -103,17 +103,17 @@ extension DeviceSession {
   /// Wraps the private key of a new Secure Enclave key.
   ///
   /// - Parameters:
-  ///   - number: The private key of 32 bytes (P-256).
+  ///   - privateKey: The private key of 32 bytes (P-256).
   ///   - protection: The class whose key must be in memory to use the private key.
   /// - Returns: The token's identifier for the key.
   /// - Throws: `.authFailed` for the class that requires a passcode, if none is set; `.interactionNotAllowed` if the
   ///   class is locked; `.parameter` for another size.
-  package func enclaveObject(
-    of number: SensitiveBytes, protection: ProtectionClass
+  package func enclaveObjectID(
+    of privateKey: SensitiveBytes, protection: ProtectionClass
   ) throws(SecItemError) -> [UInt8] {
     try requireKey(of: protection)
     do throws(DataProtectionError) {
-      let wrapped = try number.withBytes { (bytes) throws(DataProtectionError) in
+      let wrapped = try privateKey.withBytes { (bytes) throws(DataProtectionError) in
         try hardware.wrapEnclaveKey(Secret(copying: bytes), for: protection)
       }
       return Array(protection.rawValue.utf8) + [0] + wrapped
@@ -130,7 +130,7 @@ extension DeviceSession {
   /// - Returns: The private key of 32 bytes.
   /// - Throws: `.parameter` for another item; `.interactionNotAllowed` if the key's class is locked or no user is
   ///   present; `.authFailed`, `.userCanceled`; `.decode` for a key of another chip.
-  package func enclaveNumber(
+  package func enclavePrivateKey(
     of key: KeychainItem, for operation: AccessOperation
   ) throws(SecItemError) -> SensitiveBytes {
     guard let object = TokenValue(of: key)?.objectID, let end = object.firstIndex(of: 0),
@@ -138,16 +138,16 @@ extension DeviceSession {
     else { throw SecItemError(.parameter, "the key is not a Secure Enclave key") }
     try requireKey(of: protection)
     try SecItemService.authorize(operation, with: key, environment: secItemEnvironment)
-    let number: Secret?
+    let privateKey: Secret?
     do throws(DataProtectionError) {
-      number = try hardware.unwrapEnclaveKey(Array(object[(end + 1)...]), for: protection)
+      privateKey = try hardware.unwrapEnclaveKey(Array(object[(end + 1)...]), for: protection)
     } catch {
       throw SecItemError(.internalError, error.reason)
     }
-    guard let number else {
+    guard let privateKey else {
       throw SecItemError(.decode, "the key belongs to another device's Secure Enclave, or was changed")
     }
-    return number.withBytes { SensitiveBytes(copying: $0) }
+    return privateKey.withBytes { SensitiveBytes(copying: $0) }
   }
 
   private func requireKey(of protection: ProtectionClass) throws(SecItemError) {

@@ -17,9 +17,9 @@ public final class DeviceSession {
   package let access: DeviceAccess
   /// The device's identity and counters, as stored.
   public internal(set) var record: DeviceRecord
-  /// The class keys in the device's memory. They are lent and never copied.
+  /// The class keys in the device's memory. They are used through this object and never copied.
   package internal(set) var classKeys: ClassKeys
-  /// The date when the keys that a lock removes are removed; `nil` unless a lock was requested.
+  /// The date at which a requested lock removes its keys; `nil` unless a lock was requested.
   var lockDeadline: KeychainDate?
   var keybag: SystemKeybag
   let hardware: HardwareUID
@@ -163,11 +163,11 @@ public final class DeviceSession {
       applyPendingLock()
       if let store { return store }
       let durability = access == .writing ? KeychainStore.Durability.onClose : .eachCall
-      let opened = try DeviceKeychain(directory: directory, device: name, files: files).open(
+      let keychain = try DeviceKeychain(directory: directory, device: name, files: files).open(
         durability, isForReading: access == .reading, shouldContinue: environment.clock.shouldContinue)
-      store = opened
-      commitsWhileOpening = opened.commitCount
-      return opened
+      store = keychain
+      commitsWhileOpening = keychain.commitCount
+      return keychain
     }
   }
 
@@ -200,7 +200,7 @@ public final class DeviceSession {
       record = updated
       hasUnsavedRevision = true
     } else {
-      // A new revision alone does not change an item.
+      // If this fails, no item was changed, even if the new revision was stored.
       try files.beforeCommit { () throws(KeyhaulError) in try store(updated) }
       hasIncrementedRevision = true
     }
@@ -222,9 +222,9 @@ public final class DeviceSession {
 
   /// Stores the date of a backup. Plans do not depend on it.
   package func recordBackup(at date: KeychainDate) throws(KeyhaulError) {
-    var changed = record
-    changed.lastBackup = date
-    try store(changed)
+    var newRecord = record
+    newRecord.lastBackup = date
+    try store(newRecord)
   }
 
   // MARK: Changing files
@@ -300,24 +300,27 @@ extension DeviceSession {
         let lock = try acquire(.reading)
         guard try DeviceChange.isPending(in: device.directory, files) else { return lock }
         _ = consume lock
-        let alone = try acquire(.writing)
+        let exclusiveLock = try acquire(.writing)
         try completeChange()
-        _ = consume alone
+        _ = consume exclusiveLock
       }
     }
   }
 
-  /// Returns the class keys in memory; after a restart, those that the hardware key alone unwraps; without a passcode,
-  /// all.
+  /// Returns the class keys in memory. After a restart, these are the keys that require only the hardware key, or all
+  /// keys if no passcode is set.
   static func keys(
     memory: [UInt8]?, _ keybag: SystemKeybag, _ hardware: borrowing HardwareUID, device: String,
     _ environment: DeviceEnvironment
   ) throws(KeyhaulError) -> ClassKeys {
     do throws(DataProtectionError) {
       // This needs no passcode, and fails if the keybag does not belong to the hardware key.
-      let boot = try keybag.unlockBeforeFirstUnlock(hardware: hardware)
-      if let memory, let keys = DeviceMemory.opened(memory, with: hardware, keybagUUID: boot.keybagUUID) { return keys }
-      guard !keybag.isPasscodeSet else { return boot }
+      let keysBeforeUnlock = try keybag.unlockBeforeFirstUnlock(hardware: hardware)
+      if let memory, let keys = DeviceMemory.unwrapped(memory, with: hardware, keybagUUID: keysBeforeUnlock.keybagUUID)
+      {
+        return keys
+      }
+      guard !keybag.isPasscodeSet else { return keysBeforeUnlock }
       return try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware, progress: environment.derivation)
     } catch {
       switch error.code {
@@ -370,13 +373,13 @@ extension DeviceSession {
   public func erase() throws(KeyhaulError) {
     try requireWriting()
     let rounds = keybag.keybag.iterations ?? environment.passcodeRounds
-    let fresh = try translatingErrors(about: name) { () throws(DataProtectionError) in
+    let newKeybag = try translatingErrors(about: name) { () throws(DataProtectionError) in
       try SystemKeybag.make(
         passcode: Secret(utf8: ""), hardware: hardware, rounds: rounds, random: environment.random,
         progress: environment.derivation)
     }
     // Pairings are removed first, so that a crash never leaves an erased device with an old pairing.
     try device.forgetPairings()
-    try install(fresh, keychain: .empty) { record in record.lastBackup = nil }
+    try install(newKeybag, keychain: .empty) { record in record.lastBackup = nil }
   }
 }

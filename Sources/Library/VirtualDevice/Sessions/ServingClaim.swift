@@ -2,8 +2,8 @@ package import Basics
 package import KeychainCrypto
 import SystemPackage
 
-/// A process's lock on the files of a device that it serves to backup clients. Other processes can still use the
-/// device.
+/// A process's exclusive claim to serve a device to backup clients, with the files that only the server uses. Other
+/// processes can still use the device.
 package final class ServingClaim: Sendable {
   private let device: VirtualDevice
   private let lock: FileLock
@@ -18,21 +18,21 @@ package final class ServingClaim: Sendable {
 
   /// Returns the stored pairings, or `nil` if there are none.
   ///
-  /// - Throws: `.damaged` if the file is too long, `.io`.
+  /// - Throws: `.deviceDamaged` if the file is too long; `.deviceIO`.
   package func pairings() throws(KeyhaulError) -> [UInt8]? {
     try files.read(path(of: .pairings), .pairings)
   }
 
   /// Replaces the stored pairings.
   ///
-  /// - Throws: `.io`.
+  /// - Throws: `.deviceIO`.
   package func replacePairings(_ bytes: [UInt8]) throws(KeyhaulError) {
     try files.replace(path(of: .pairings), bytes)
   }
 
   /// Returns the password for backups that clients make, or `nil` if they are not encrypted.
   ///
-  /// - Throws: `.damaged` if the file is too long, `.io`.
+  /// - Throws: `.deviceDamaged` if the file is too long; `.deviceIO`.
   package func backupPassword() throws(KeyhaulError) -> Secret? {
     guard var bytes = try files.read(path(of: .backupPassword), .backupPassword), !bytes.isEmpty else { return nil }
     defer { bytes.withUnsafeMutableBytes { wipe($0) } }
@@ -41,7 +41,7 @@ package final class ServingClaim: Sendable {
 
   /// Replaces the password for backups that clients make, or removes it if it is `nil`.
   ///
-  /// - Throws: `.io`.
+  /// - Throws: `.deviceIO`.
   package func replaceBackupPassword(_ password: borrowing Secret?) throws(KeyhaulError) {
     switch password {
     case .none: try files.remove(path(of: .backupPassword))
@@ -52,10 +52,10 @@ package final class ServingClaim: Sendable {
     }
   }
 
-  /// Creates an empty folder for a client's backup, and removes one that a killed process has left.
+  /// Creates an empty folder for a client's backup, and removes a folder that a killed process has left.
   ///
   /// - Returns: The path of the folder.
-  /// - Throws: `.io`.
+  /// - Throws: `.deviceIO`.
   package func makeStagingDirectory() throws(KeyhaulError) -> String {
     let path = stagingPath
     try files.removeTree(path)
@@ -72,7 +72,7 @@ package final class ServingClaim: Sendable {
 extension VirtualDevice {
   /// Claims the device for a server. Only one process at a time serves a device.
   ///
-  /// - Throws: `.busy` if another process serves it, `.io`.
+  /// - Throws: `.deviceBusy` if another process serves it; `.deviceIO`.
   package func claimForServing() throws(KeyhaulError) -> ServingClaim {
     let files = environment.files
     let path = DeviceFile.serving.path(in: directory)

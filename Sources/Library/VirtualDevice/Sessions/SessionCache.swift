@@ -21,16 +21,16 @@ final class SessionCache: Sendable {
   }
 
   private struct Entry {
-    /// `nil` while the session is in use.
+    /// The session, or `nil` while it is in use.
     var session: DeviceSession?
     /// Whether the session should be closed after its use.
     var shouldClose = false
-    let opened = ContinuousClock.now
+    let openTime = ContinuousClock.now
     var lastUse = ContinuousClock.now
     var hasIdleTimer = false
   }
 
-  /// The thread sanitizer does not support `Mutex`, so this is a lock of the system.
+  /// Foundation's lock, because the thread sanitizer does not support `Mutex`.
   private let lock = NSLock()
   /// The sessions by device folder. Protected by `lock`.
   private nonisolated(unsafe) var entries: [String: Entry] = [:]
@@ -55,7 +55,7 @@ final class SessionCache: Sendable {
     let directory = session.device.directory
     let (isCached, needsIdleTimer) = lock.withLock {
       guard var entry = entries[directory], !entry.shouldClose, !session.isInvalidated,
-        entry.opened.duration(to: .now) < Self.maximumAge
+        entry.openTime.duration(to: .now) < Self.maximumAge
       else {
         entries[directory] = nil
         return (false, false)
@@ -91,9 +91,9 @@ final class SessionCache: Sendable {
     for directory in lock.withLock({ entries.keys.filter { $0.hasPrefix(home + "/") } }) { close(of: directory) }
   }
 
-  /// Checks regularly, on a separate thread, whether the session is still used, and stops when it is not.
+  /// Starts a thread that closes the session when it has not been used for `idleTimeout`.
   ///
-  /// - Returns: `false` if no thread can be started. The session must then not be kept.
+  /// - Returns: `false` if no thread can be started. The session must then not stay in the cache.
   private func startIdleTimer(_ directory: String) -> Bool {
     SecureThread.start { [self] in
       while true {

@@ -114,10 +114,10 @@ extension KeyhaulError {
     }
   }
 
-  /// Returns the error with another stage, because a step may be committed before the whole change.
+  /// Returns the error with another stage, because a step may be committed before the change to which it belongs.
   ///
   /// - Parameters:
-  ///   - stage: The stage of the whole change.
+  ///   - stage: The stage of the change.
   ///   - remark: A clause to append to the reason.
   package func at(_ stage: CommitStage, _ remark: String? = nil) -> KeyhaulError {
     with(reason: remark.map { "\(reason); \($0)" }, stage: stage)

@@ -11,7 +11,7 @@ enum DerivationBenchmark {
     let password = Array("correct horse".utf8)
     let salt = [UInt8](repeating: 7, count: 20)
     let parameters = PasswordDerivation.Parameters(
-      salt: salt, iterations: 10_000, first: .init(salt: salt, iterations: UInt32(rounds)))
+      salt: salt, iterations: 10_000, sha256Step: .init(salt: salt, iterations: UInt32(rounds)))
     var ratios: [Double] = []
     for _ in 0..<3 {
       let ours = try seconds {

@@ -16,7 +16,7 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
     }
     // The merged image is a single file and must have the same rows.
     expect(
-      try KeychainDatabase(file: database.image).rows.map(\.sealed) == database.rows.map(\.sealed),
+      try KeychainDatabase(file: database.image).rows.map(\.encryptedItem) == database.rows.map(\.encryptedItem),
       "the file that was put together has the rows")
   }
 
@@ -48,8 +48,8 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
 
   private struct Refused: Error { let message: String }
 
-  /// Returns three databases with three rows: without a log, with the last row in a log, and with a change that a journal
-  /// rolls back.
+  /// Returns three databases with three rows: without a log, with the last row in a log, and with a change that a
+  /// journal rolls back.
   func examples() throws -> [[UInt8]] {
     let rows = "INSERT INTO genp(data, sha1, acct) VALUES(x'0000000807', x'00', 'a'), (zeroblob(40), NULL, NULL)"
     let last = "INSERT INTO inet(data, sha1, acct) VALUES(zeroblob(700), x'01', 'b')"

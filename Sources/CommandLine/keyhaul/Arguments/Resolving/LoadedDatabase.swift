@@ -44,9 +44,9 @@ struct LoadedDatabase {
 
   /// Warns if keys are missing, and rejects keys that decrypt nothing.
   private func checkKeys(named name: String, hasGivenKeys: Bool, in session: Session) throws(CommandError) {
-    guard !rows.isEmpty, !rows.contains(where: { $0.opened.item != nil }) else { return }
+    guard !rows.isEmpty, !rows.contains(where: { $0.result.item != nil }) else { return }
     if hasGivenKeys,
-      rows.contains(where: { $0.opened.fault?.place == .metadataClassKey && $0.opened.verdict == .tagMismatch })
+      rows.contains(where: { $0.result.fault?.step == .metadataClassKey && $0.result.verdict == .tagMismatch })
     {
       throw CommandError(
         .wrongPassword, "the class keys cannot decrypt \(name)", why: "none of them unwraps a metadata key",

@@ -283,7 +283,7 @@ struct LoadedBackup {
     guard archive.isEncrypted, let parameters = try? archive.keybag.derivationParameters(),
       // A far higher count has its own question.
       parameters.excessiveIterations == nil,
-      let unusual = parameters.nonstandardIterations(isTwofold: archive.manifest.manifestKey != nil)
+      let unusual = parameters.nonstandardIterations(hasTwoSteps: archive.manifest.manifestKey != nil)
     else { return }
     let count =
       unusual.rounds == 0

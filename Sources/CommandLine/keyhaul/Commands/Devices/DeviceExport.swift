@@ -57,7 +57,7 @@ struct DeviceExport: RunnableCommand {
       "\(name) was written as \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
     let keychain: SimulatorKeychain
     do throws(KeyhaulError) {
-      keychain = try SimulatorKeychain(making: KeychainStore.tableStatements)
+      keychain = try SimulatorKeychain(creatingTables: KeychainStore.tableStatements)
       for item in items { _ = try keychain.insert(item, replacingExisting: false) }
     } catch {
       throw CommandError(

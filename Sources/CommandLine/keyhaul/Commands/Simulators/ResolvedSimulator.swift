@@ -17,8 +17,8 @@ struct SimulatorArgument: ParsableArguments {
 
   /// Finds the Simulator and reads its keychain.
   ///
-  /// - Throws: `.notFound` or `.usage` if no Simulator or several have the name; `.refused` if the path is not that of a
-  ///   keychain database.
+  /// - Throws: `.notFound` or `.usage` if no Simulator or several have the name; `.refused` if the path is not that of
+  ///   a keychain database.
   func find(in session: Session) throws(CommandError) -> ResolvedSimulator {
     let path = try path(session.environment)
     guard case .dump(let database) = try SourceResolver(session).backupOrDump(path), database.isDatabase else {
@@ -191,8 +191,8 @@ struct ExistingItems {
   ///   intact and will be replaced.
   init(_ rows: [KeychainDatabase.DecryptedRow]) {
     for row in rows where row.hasMatchingDigest == true && row.differingColumns.isEmpty {
-      guard var item = row.opened.item, let digest = row.row.digest else { continue }
-      if let control = row.opened.accessControl {
+      guard var item = row.result.item, let digest = row.row.digest else { continue }
+      if let control = row.result.accessControl {
         // Keyhaul writes an access control with a class and constraints only, so one with other members is not equal.
         guard control.members.entries.count == (control.constraints == nil ? 1 : 2) else { continue }
         if let constraints = control.constraints { item[.accessControl] = .dictionary(constraints) }

@@ -14,9 +14,9 @@ extension KeyMaterial {
       throw CertificateError(.unexpectedKind, "the other key is not a public key on the same curve")
     }
     let operation = try KeyOperation(self)
-    let other = try KeyHandle(publicKey)
+    let peer = try KeyHandle(publicKey)
     try operation.begin(EVP_PKEY_derive_init, padding: nil)
-    guard EVP_PKEY_derive_set_peer(operation.context, other.handle) == 1 else {
+    guard EVP_PKEY_derive_set_peer(operation.context, peer.handle) == 1 else {
       throw .openSSL("EVP_PKEY_derive_set_peer")
     }
     let secret = try operation.result(
@@ -33,11 +33,11 @@ package enum X963KeyDerivation {
   package static let maximumByteCount = 1 << 20
 
   /// Returns a parameter name in static memory, because OpenSSL keeps the pointer.
-  private static func name(_ text: StaticString) -> UnsafePointer<CChar> {
+  private static func parameterName(_ text: StaticString) -> UnsafePointer<CChar> {
     UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
   }
 
-  /// Returns `count` derived bytes.
+  /// Derives `count` bytes.
   ///
   /// - Throws: `.overLimit` if `count` is less than 1 or greater than `maximumByteCount`.
   package static func derive(
@@ -50,22 +50,23 @@ package enum X963KeyDerivation {
     defer { EVP_KDF_free(function) }
     guard let context = EVP_KDF_CTX_new(function) else { throw .openSSL("EVP_KDF_CTX_new") }
     defer { EVP_KDF_CTX_free(context) }
-    var name = Array(digest.rawValue.utf8CString)
+    var digestName = Array(digest.rawValue.utf8CString)
     var information = sharedInfo
     var status: Int32 = 0
     let key = SensitiveBytes(count: count) { (target: UnsafeMutableRawBufferPointer) in
       secret.withBytes { secret in
-        name.withUnsafeMutableBufferPointer { name in
+        digestName.withUnsafeMutableBufferPointer { digestName in
           information.withUnsafeMutableBufferPointer { information in
-            // OpenSSL only reads it, in spite of the type.
+            // OpenSSL only reads the secret, although the parameter's type is mutable.
             let bytes = UnsafeMutableRawPointer(mutating: secret.baseAddress)
             var parameters = [
-              OSSL_PARAM_construct_utf8_string(Self.name("digest"), name.baseAddress, 0),
-              OSSL_PARAM_construct_octet_string(Self.name("key"), bytes, secret.count),
+              OSSL_PARAM_construct_utf8_string(Self.parameterName("digest"), digestName.baseAddress, 0),
+              OSSL_PARAM_construct_octet_string(Self.parameterName("key"), bytes, secret.count),
             ]
             if !information.isEmpty {
               parameters.append(
-                OSSL_PARAM_construct_octet_string(Self.name("info"), information.baseAddress, information.count))
+                OSSL_PARAM_construct_octet_string(
+                  Self.parameterName("info"), information.baseAddress, information.count))
             }
             parameters.append(OSSL_PARAM_construct_end())
             status = EVP_KDF_derive(context, target.baseAddress, target.count, parameters)

@@ -16,7 +16,7 @@ package enum KeyEncryption: Sendable, Hashable {
   /// more.
   case rsaOAEPWithSessionKey(KeyDigest)
   /// An ephemeral public key, followed by the bytes encrypted with an AES key that X9.63 derives: 128 bits, or 256 for
-  /// curves of more than 256 bits. The vector is derived with the key, or zero.
+  /// curves of more than 256 bits. The initialization vector is derived with the key, or zero.
   case ecies(KeyDigest, derivesVector: Bool)
 
   /// The type of key for this scheme.
@@ -37,10 +37,10 @@ extension KeyMaterial {
     try check(.publicKey, scheme.keyType)
     switch scheme {
     case .rsaRaw, .rsaPKCS1, .rsaOAEP:
-      guard let sealed = try rsa(plaintext, scheme, EVP_PKEY_encrypt_init, EVP_PKEY_encrypt) else {
+      guard let ciphertext = try rsa(plaintext, scheme, EVP_PKEY_encrypt_init, EVP_PKEY_encrypt) else {
         throw CertificateError(.overLimit, "\(plaintext.count) bytes are more than the key allows with this padding")
       }
-      return sealed.withBytes { Array($0) }
+      return ciphertext.withBytes { Array($0) }
     case .rsaOAEPWithSessionKey(let digest):
       let random = SystemRandomSource()
       let key: SensitiveBytes
@@ -55,7 +55,8 @@ extension KeyMaterial {
       guard case .ellipticCurve(let curve) = algorithm else { throw .openSSL("a curve") }
       let ephemeral = try KeyMaterial.generate(on: curve)
       let cipher = try SessionCipher(
-        ephemeral.sharedSecret(with: self), keySize: sessionKeySize, digest, ephemeral.publicKey, derivesVector)
+        ephemeral.sharedSecret(with: self), keySize: sessionKeySize, digest: digest, publicKey: ephemeral.publicKey,
+        derivesVector: derivesVector)
       return ephemeral.publicKey + (try cipher.seal(plaintext))
     }
   }
@@ -73,9 +74,9 @@ extension KeyMaterial {
       return try PKCS1Padding.removed(from: block, key: externalRepresentation, ciphertext: ciphertext)
     case .rsaRaw, .rsaOAEP:
       guard
-        let opened = try rsa(SensitiveBytes(copying: ciphertext), scheme, EVP_PKEY_decrypt_init, EVP_PKEY_decrypt)
+        let plaintext = try rsa(SensitiveBytes(copying: ciphertext), scheme, EVP_PKEY_decrypt_init, EVP_PKEY_decrypt)
       else { throw Self.notForThisKey }
-      return opened
+      return plaintext
     case .rsaOAEPWithSessionKey(let digest):
       guard ciphertext.count >= blockSize else { throw Self.notForThisKey }
       let key = try decrypt(Array(ciphertext.prefix(blockSize)), .rsaOAEP(digest))
@@ -89,7 +90,8 @@ extension KeyMaterial {
         try KeyMaterial(curve, point: point)
       }
       let cipher = try SessionCipher(
-        sharedSecret(with: ephemeral), keySize: sessionKeySize, digest, ephemeral.publicKey, derivesVector)
+        sharedSecret(with: ephemeral), keySize: sessionKeySize, digest: digest, publicKey: ephemeral.publicKey,
+        derivesVector: derivesVector)
       return try cipher.open(ciphertext.dropFirst(curve.pointSize))
     }
   }
@@ -102,7 +104,7 @@ extension KeyMaterial {
   package func maximumPlaintextByteCount(_ scheme: KeyEncryption) -> Int? {
     switch scheme {
     case .rsaRaw: blockSize
-    case .rsaPKCS1: blockSize - 11
+    case .rsaPKCS1: blockSize - PKCS1Padding.minimumByteCount
     case .rsaOAEP(let digest): blockSize - 2 * digest.size - 2
     case .rsaOAEPWithSessionKey, .ecies: nil
     }

@@ -64,7 +64,7 @@ extension KeyMaterial {
   ///   small.
   package func signature(of digest: [UInt8], _ scheme: SignatureScheme) throws(CertificateError) -> [UInt8] {
     try check(.privateKey, scheme.keyType)
-    let input = scheme == .rsaRaw ? try filled(digest) : digest
+    let input = scheme == .rsaRaw ? try zeroPadded(digest) : digest
     let operation = try KeyOperation(self)
     try scheme.begin(operation, EVP_PKEY_sign_init)
     let signature = try input.withRawBytes { (bytes) throws(CertificateError) in
@@ -84,7 +84,7 @@ extension KeyMaterial {
     _ signature: [UInt8], of digest: [UInt8], _ scheme: SignatureScheme
   ) throws(CertificateError) -> Bool {
     try check(.publicKey, scheme.keyType)
-    let input = scheme == .rsaRaw ? try filled(digest) : digest
+    let input = scheme == .rsaRaw ? try zeroPadded(digest) : digest
     guard let signature = scheme == .ecdsaRFC4754 ? try ECDSASignature.der(of: signature, size: blockSize) : signature
     else { return false }
     let operation = try KeyOperation(self)

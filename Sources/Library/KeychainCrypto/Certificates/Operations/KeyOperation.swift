@@ -2,7 +2,7 @@ import Basics
 internal import COpenSSL
 internal import KeychainFormats
 
-/// An operation of OpenSSL with a key.
+/// An OpenSSL operation with a key.
 struct KeyOperation: ~Copyable {
   private let key: KeyHandle
   let context: OpaquePointer
@@ -21,7 +21,11 @@ struct KeyOperation: ~Copyable {
     ERR_clear_error()
   }
 
-  /// Starts the operation and sets the padding of RSA; `nil` if the key is on a curve.
+  /// Starts the operation.
+  ///
+  /// - Parameters:
+  ///   - initialize: The OpenSSL function that starts this kind of operation.
+  ///   - padding: The padding for RSA, or `nil` if the key is on a curve.
   borrowing func begin(
     _ initialize: (OpaquePointer?) -> Int32, padding: Int32?
   ) throws(CertificateError) {
@@ -34,19 +38,19 @@ struct KeyOperation: ~Copyable {
     OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int>?, UnsafePointer<UInt8>?, Int
   ) -> Int32
 
-  /// Calls a function of OpenSSL first for the size of its output and then for the output; `nil` if it rejects the
-  /// input.
+  /// Returns the output of an OpenSSL function, which is called first for the size of its output, or `nil` if OpenSSL
+  /// rejects the input.
   borrowing func result(of call: Call, _ input: UnsafeRawBufferPointer) throws(CertificateError) -> SensitiveBytes? {
     let bytes = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
     var count = 0
     guard call(context, nil, &count, bytes, input.count) == 1, count >= 0 else { return nil }
     var status: Int32 = 0
-    let whole = SensitiveBytes(count: count) { (buffer: UnsafeMutableRawBufferPointer) in
+    let output = SensitiveBytes(count: count) { (buffer: UnsafeMutableRawBufferPointer) in
       let target = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
       status = call(context, target, &count, bytes, input.count)
     }
-    guard status == 1, count <= whole.count else { return nil }
-    return whole.withBytes { SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
+    guard status == 1, count <= output.count else { return nil }
+    return output.withBytes { SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
   }
 }
 
@@ -62,7 +66,7 @@ extension KeyMaterial {
   }
 
   /// Returns the bytes preceded by zeros, as long as the key's block.
-  func filled(_ bytes: [UInt8]) throws(CertificateError) -> [UInt8] {
+  func zeroPadded(_ bytes: [UInt8]) throws(CertificateError) -> [UInt8] {
     guard bytes.count <= blockSize else {
       throw CertificateError(.overLimit, "\(bytes.count) bytes are too many for a \(blockSize)-byte key")
     }

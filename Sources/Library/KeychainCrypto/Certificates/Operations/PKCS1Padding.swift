@@ -7,10 +7,10 @@ internal import KeychainFormats
 /// depend only on the key and the ciphertext, as in Apple's `ccrsa_eme_pkcs1v15.c` (`ccrsa_eme_pkcs1v15_decode_safe`).
 /// The bytes themselves differ from Apple's.
 enum PKCS1Padding {
-  /// The fewest bytes: 0, 2, at least eight nonzero bytes, and 0 (RFC 8017, 7.2.2).
-  private static let minimumByteCount = 11
+  /// The fewest bytes of padding: 0, 2, at least eight nonzero bytes, and 0 (RFC 8017, 7.2.2).
+  static let minimumByteCount = 11
 
-  /// Returns the message in a block, or other bytes if the padding is invalid.
+  /// Returns the message in a block, or substitute bytes if the padding is invalid.
   ///
   /// - Parameters:
   ///   - block: The decrypted block, as long as the modulus.
@@ -22,25 +22,25 @@ enum PKCS1Padding {
   ) throws(CertificateError) -> SensitiveBytes {
     guard block.count >= minimumByteCount else { throw KeyMaterial.notForThisKey }
     let limit = block.count - minimumByteCount
-    // Derived in any case, so that the time reveals nothing.
-    let other = try X963KeyDerivation.derive(8 + limit, of: key, .sha256, sharedInfo: ciphertext)
+    // Derived even if the padding is valid, so that the time reveals nothing.
+    let substitute = try X963KeyDerivation.derive(8 + limit, of: key, .sha256, sharedInfo: ciphertext)
     return block.withBytes { block in
-      other.withBytes { other in
+      substitute.withBytes { substitute in
         let message = messageStart(in: block)
-        let length = other.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % UInt64(limit + 1)
+        let length = substitute.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % UInt64(limit + 1)
         let chosen =
-          message.isRight ? block[message.start...] : other[(other.count - Int(length))...]
+          message.isValid ? block[message.start...] : substitute[(substitute.count - Int(length))...]
         return SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: chosen))
       }
     }
   }
 
   /// Returns the start of the message. Reads every byte, independently of their values.
-  private static func messageStart(in block: UnsafeRawBufferPointer) -> (isRight: Bool, start: Int) {
+  private static func messageStart(in block: UnsafeRawBufferPointer) -> (isValid: Bool, start: Int) {
     var start = block.count
     for index in stride(from: block.count - 1, to: 1, by: -1) where block[index] == 0 { start = index + 1 }
-    let isRight = (block[0] == 0) && (block[1] == 2) && start >= minimumByteCount
+    let isValid = (block[0] == 0) && (block[1] == 2) && start >= minimumByteCount
     let hasEnd = start < block.count || block[block.count - 1] == 0
-    return (isRight && hasEnd, start)
+    return (isValid && hasEnd, start)
   }
 }

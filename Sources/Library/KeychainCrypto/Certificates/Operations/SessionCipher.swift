@@ -1,8 +1,8 @@
 import Basics
 import KeychainFormats
 
-/// AES-GCM as in Apple's hybrid encryption: a vector of 16 bytes, zero or derived, and a tag of 16 bytes after the
-/// ciphertext.
+/// AES-GCM as in Apple's hybrid encryption: an initialization vector of 16 bytes, zero or derived, and a tag of 16
+/// bytes after the ciphertext.
 ///
 /// Source: Apple `SecKey.h`, `SecKeyAdaptors.m`.
 struct SessionCipher {
@@ -28,7 +28,7 @@ struct SessionCipher {
   ///   - publicKey: The ephemeral public key, which is the shared information of the derivation.
   ///   - derivesVector: Whether the vector is derived too, instead of zero.
   init(
-    _ secret: SensitiveBytes, keySize: Int, _ digest: KeyDigest, _ publicKey: [UInt8], _ derivesVector: Bool
+    _ secret: SensitiveBytes, keySize: Int, digest: KeyDigest, publicKey: [UInt8], derivesVector: Bool
   ) throws(CertificateError) {
     let derived = try X963KeyDerivation.derive(
       keySize + (derivesVector ? Self.vectorSize : 0), of: secret, digest, sharedInfo: publicKey)
@@ -43,7 +43,7 @@ struct SessionCipher {
 
   /// Returns the ciphertext followed by the tag.
   func seal(_ plaintext: SensitiveBytes) throws(CertificateError) -> [UInt8] {
-    try working { () throws(DataProtectionError) in
+    try convertingErrors { () throws(DataProtectionError) in
       let context = try begin(.encrypt)
       let sealed = try SensitiveBytes(count: plaintext.count) { (target) throws(DataProtectionError) in
         try plaintext.withBytes { (bytes) throws(DataProtectionError) in try context.update(bytes, into: target) }
@@ -58,15 +58,15 @@ struct SessionCipher {
   func open(_ sealed: ArraySlice<UInt8>) throws(CertificateError) -> SensitiveBytes {
     guard sealed.count >= CipherContext.tagSize else { throw KeyMaterial.notForThisKey }
     let (ciphertext, tag) = (Array(sealed.dropLast(CipherContext.tagSize)), Array(sealed.suffix(CipherContext.tagSize)))
-    let opened: SensitiveBytes? = try working { () throws(DataProtectionError) in
+    let plaintext: SensitiveBytes? = try convertingErrors { () throws(DataProtectionError) in
       let context = try begin(.decrypt)
-      let plaintext = try SensitiveBytes(count: ciphertext.count) { (target) throws(DataProtectionError) in
+      let output = try SensitiveBytes(count: ciphertext.count) { (target) throws(DataProtectionError) in
         try ciphertext.withRawBytes { (bytes) throws(DataProtectionError) in try context.update(bytes, into: target) }
       }
-      return try context.finish(verifying: tag) ? plaintext : nil
+      return try context.finish(verifying: tag) ? output : nil
     }
-    guard let opened else { throw KeyMaterial.notForThisKey }
-    return opened
+    guard let plaintext else { throw KeyMaterial.notForThisKey }
+    return plaintext
   }
 
   private func begin(_ direction: CipherContext.Direction) throws(DataProtectionError) -> CipherContext {
@@ -76,7 +76,7 @@ struct SessionCipher {
     return context
   }
 
-  private func working<Value>(
+  private func convertingErrors<Value>(
     _ body: () throws(DataProtectionError) -> Value
   ) throws(CertificateError) -> Value {
     do throws(DataProtectionError) { return try body() } catch { throw CertificateError(error) }

@@ -14,9 +14,9 @@ struct PKCS12Bags {
   ///
   /// - Parameters:
   ///   - bags: A stack of `PKCS12_SAFEBAG`, which stays with its owner.
-  ///   - rounds: The remaining iterations.
+  ///   - budget: The number of iterations that the file may still require.
   ///   - depth: The number of bags around these.
-  mutating func add(_ bags: OpaquePointer, _ rounds: inout IterationBudget, depth: Int) throws(CertificateError) {
+  mutating func add(_ bags: OpaquePointer, _ budget: inout IterationBudget, depth: Int) throws(CertificateError) {
     guard depth < PKCS12File.maximumDepth else {
       throw CertificateError(.overLimit, "its bags are nested too deeply")
     }
@@ -27,27 +27,27 @@ struct PKCS12Bags {
       case NID_keyBag:
         guard let key = PKCS12_SAFEBAG_get0_p8inf(bag) else { throw Self.unreadable }
         try add(key: key, of: bag)
-      case NID_pkcs8ShroudedKeyBag: try add(shrouded: bag, &rounds)
+      case NID_pkcs8ShroudedKeyBag: try add(shrouded: bag, &budget)
       case NID_certBag: try add(certificate: bag)
       case NID_safeContentsBag:
         guard let inner = PKCS12_SAFEBAG_get0_safes(bag) else { throw Self.unreadable }
-        try add(inner, &rounds, depth: depth + 1)
+        try add(inner, &budget, depth: depth + 1)
       // Keychains do not store revocation lists and other programs' secrets.
       default: continue
       }
     }
   }
 
-  private mutating func add(shrouded bag: OpaquePointer, _ rounds: inout IterationBudget) throws(CertificateError) {
+  private mutating func add(shrouded bag: OpaquePointer, _ budget: inout IterationBudget) throws(CertificateError) {
     var algorithm: UnsafePointer<X509_ALGOR>?
-    guard let sealed = PKCS12_SAFEBAG_get0_pkcs8(bag) else { throw Self.unreadable }
-    X509_SIG_get0(sealed, &algorithm, nil)
+    guard let encryptedKey = PKCS12_SAFEBAG_get0_pkcs8(bag) else { throw Self.unreadable }
+    X509_SIG_get0(encryptedKey, &algorithm, nil)
     guard let algorithm else { throw Self.unreadable }
-    try rounds.deduct(algorithm)
-    let opened = PKCS12_decrypt_skey_ex(bag, password.text, password.count, OpenSSLContext.context, nil)
-    guard let opened else { throw password.failure }
-    defer { PKCS8_PRIV_KEY_INFO_free(opened) }
-    try add(key: opened, of: bag)
+    try budget.deduct(algorithm)
+    let keyInfo = PKCS12_decrypt_skey_ex(bag, password.text, password.count, OpenSSLContext.context, nil)
+    guard let keyInfo else { throw password.failure }
+    defer { PKCS8_PRIV_KEY_INFO_free(keyInfo) }
+    try add(key: keyInfo, of: bag)
   }
 
   private mutating func add(key: OpaquePointer, of bag: OpaquePointer) throws(CertificateError) {
@@ -65,7 +65,7 @@ struct PKCS12Bags {
   private mutating func add(certificate bag: OpaquePointer) throws(CertificateError) {
     guard PKCS12_SAFEBAG_get_bag_nid(bag) == NID_x509Certificate else { return }
     guard let certificate = PKCS12_SAFEBAG_get1_cert(bag) else { throw Self.unreadable }
-    certificates.append(try CertificateAttributes(der: try X509Certificate(taking: certificate).der()))
+    certificates.append(try CertificateAttributes(der: try X509Certificate(adopting: certificate).der()))
   }
 
   private static func label(of bag: OpaquePointer) -> String? {
@@ -85,7 +85,7 @@ struct PKCS12Bags {
 }
 
 extension IterationBudget {
-  /// Deducts the iterations of an encryption or authentication code.
+  /// Deducts the iterations of an encryption or of an authentication code (MAC).
   mutating func deduct(_ algorithm: UnsafePointer<X509_ALGOR>) throws(CertificateError) {
     guard let text = Self.parameters(of: algorithm) else {
       throw CertificateError(.unsupported, "an encryption has unsupported parameters")

@@ -21,7 +21,7 @@ package struct PKCS12File: Sendable {
 
   /// The most bytes of a file; real ones have a few thousand.
   package static let maximumByteCount = 1 << 20
-  /// The most iterations of key derivation for a whole file, including its authentication code.
+  /// The most iterations of key derivation for a file, including its authentication code.
   package static let maximumRoundCount = 10_000_000
   /// The deepest nesting of bags.
   static let maximumDepth = 8
@@ -29,7 +29,7 @@ package struct PKCS12File: Sendable {
   /// Decrypts a file.
   ///
   /// - Parameters:
-  ///   - der: The whole file.
+  ///   - der: The contents of the file.
   ///   - password: The password as the user typed it. An empty password also decrypts a file without a password.
   /// - Throws: `.wrongPassword` if the password is wrong or the file was changed, which cannot be distinguished;
   ///   `.malformed`; `.overLimit`; `.unsupported` for a key derivation or key that is not supported.
@@ -40,10 +40,10 @@ package struct PKCS12File: Sendable {
         "it has \(HumanReadable.bytes(der.count)); the limit is \(HumanReadable.grouped(Self.maximumByteCount))")
     }
     let file = try PKCS12Handle(der: der)
-    var rounds = IterationBudget(left: Self.maximumRoundCount)
-    try file.deductCode(from: &rounds)
+    var budget = IterationBudget(remaining: Self.maximumRoundCount)
+    try file.deductMACIterations(from: &budget)
     let bags = try password.withBytes { (bytes) throws(CertificateError) in
-      try file.bags(PKCS12Password(bytes, opens: file), &rounds)
+      try file.bags(PKCS12Password(bytes, matching: file), &budget)
     }
     (keys, certificates) = (bags.keys, bags.certificates)
   }
@@ -56,15 +56,15 @@ package struct PKCS12File: Sendable {
 
 /// The number of iterations that a file may still require.
 struct IterationBudget {
-  var left: Int
+  var remaining: Int
 
   mutating func deduct(_ count: Int) throws(CertificateError) {
-    guard (0...left).contains(count) else {
+    guard (0...remaining).contains(count) else {
       throw CertificateError(
         .overLimit,
         "its key derivation takes more than \(HumanReadable.grouped(PKCS12File.maximumRoundCount)) iterations in total")
     }
-    left -= count
+    remaining -= count
   }
 
   /// Deducts the iterations of a PKCS#12 or PKCS#5 algorithm.

@@ -2,7 +2,7 @@ import Basics
 internal import COpenSSL
 internal import KeychainFormats
 
-/// A parsed PKCS#12 file of OpenSSL.
+/// OpenSSL's object for a parsed PKCS#12 file.
 struct PKCS12Handle: ~Copyable {
   fileprivate let handle: OpaquePointer
 
@@ -38,28 +38,28 @@ struct PKCS12Handle: ~Copyable {
     ERR_clear_error()
   }
 
-  /// Deducts the iterations of the file's authentication code, if it has one: those next to it (1 if absent), and those
-  /// of its algorithm if that is PBMAC1 (RFC 9579), which newer releases of OpenSSL support.
-  func deductCode(from rounds: inout IterationBudget) throws(CertificateError) {
-    guard hasCode else { return }
+  /// Deducts the iterations of the file's authentication code (MAC), if it has one: the number that is stored with it
+  /// (1 if absent), and those of its algorithm if that is PBMAC1 (RFC 9579), which newer releases of OpenSSL support.
+  func deductMACIterations(from budget: inout IterationBudget) throws(CertificateError) {
+    guard hasMAC else { return }
     var (count, algorithm) = (UnsafePointer<ASN1_INTEGER>?.none, UnsafePointer<X509_ALGOR>?.none)
     PKCS12_get0_mac(nil, &algorithm, nil, &count, handle)
-    let beside = count.map { ASN1_INTEGER_get($0) } ?? 1
-    try rounds.deduct(beside < 0 ? .max : beside)
+    let iterations = count.map { ASN1_INTEGER_get($0) } ?? 1
+    try budget.deduct(iterations < 0 ? .max : iterations)
     guard let algorithm, IterationBudget.parameters(of: algorithm) != nil else { return }
-    try rounds.deduct(algorithm)
+    try budget.deduct(algorithm)
   }
 
-  var hasCode: Bool { PKCS12_mac_present(handle) == 1 }
+  var hasMAC: Bool { PKCS12_mac_present(handle) == 1 }
 
-  /// Returns whether a password gives the file's authentication code.
-  func hasCode(of password: PKCS12Password) -> Bool {
+  /// Returns whether the file's authentication code matches a password.
+  func macMatches(_ password: PKCS12Password) -> Bool {
     PKCS12_verify_mac(handle, password.text, password.count) == 1
   }
 
   /// Decrypts all contents of the file.
   func bags(
-    _ password: PKCS12Password, _ rounds: inout IterationBudget
+    _ password: PKCS12Password, _ budget: inout IterationBudget
   ) throws(CertificateError) -> PKCS12Bags {
     var bags = PKCS12Bags(password: password)
     guard let safes = PKCS12_unpack_authsafes(handle) else {
@@ -68,15 +68,15 @@ struct PKCS12Handle: ~Copyable {
     defer { OPENSSL_sk_pop_free(safes) { PKCS7_free($0?.assumingMemoryBound(to: PKCS7.self)) } }
     for index in 0..<OPENSSL_sk_num(safes) {
       guard let part = OPENSSL_sk_value(safes, index)?.assumingMemoryBound(to: PKCS7.self) else { continue }
-      let content = try content(of: part, password, &rounds)
+      let content = try content(of: part, password, &budget)
       defer { OPENSSL_sk_pop_free(content) { PKCS12_SAFEBAG_free($0.map { OpaquePointer($0) }) } }
-      try bags.add(content, &rounds, depth: 0)
+      try bags.add(content, &budget, depth: 0)
     }
     return bags
   }
 
   private func content(
-    of part: UnsafeMutablePointer<PKCS7>, _ password: PKCS12Password, _ rounds: inout IterationBudget
+    of part: UnsafeMutablePointer<PKCS7>, _ password: PKCS12Password, _ budget: inout IterationBudget
   ) throws(CertificateError) -> OpaquePointer {
     switch OBJ_obj2nid(part.pointee.type) {
     case NID_pkcs7_data:
@@ -88,7 +88,7 @@ struct PKCS12Handle: ~Copyable {
       guard let algorithm = part.pointee.d.encrypted?.pointee.enc_data?.pointee.algorithm else {
         throw CertificateError(.malformed, "an encrypted part of the file is empty")
       }
-      try rounds.deduct(algorithm)
+      try budget.deduct(algorithm)
       guard let content = PKCS12_unpack_p7encdata(part, password.text, password.count) else {
         throw password.failure
       }
@@ -100,32 +100,33 @@ struct PKCS12Handle: ~Copyable {
 
 /// A password in its owner's memory, for OpenSSL's calls.
 struct PKCS12Password {
-  /// The bytes, or `nil` if there is no password, which differs from the empty one.
-  package let text: UnsafePointer<CChar>?
+  /// The bytes, or `nil` if there is no password, which differs from an empty one.
+  let text: UnsafePointer<CChar>?
   let count: Int32
-  /// The error if a part cannot be decrypted; with the right authentication code, the password is not to blame.
+  /// The error for a part that cannot be decrypted. If the authentication code matched, the password is not the cause.
   let failure: CertificateError
 
   private init(_ text: UnsafePointer<CChar>?, _ count: Int32, _ failure: CertificateError = .undecryptable) {
     (self.text, self.count, self.failure) = (text, count, failure)
   }
 
-  /// Finds the form of a password that matches a file.
+  /// Creates the password for decrypting a file.
   ///
   /// - Parameters:
-  ///   - bytes: The password. If it is empty, no password is tried as well.
+  ///   - bytes: The password as it was typed. If it is empty and does not match, the file is also tried without a
+  ///     password.
   ///   - file: The file.
-  init(_ bytes: UnsafeRawBufferPointer, opens file: borrowing PKCS12Handle) throws(CertificateError) {
+  init(_ bytes: UnsafeRawBufferPointer, matching file: borrowing PKCS12Handle) throws(CertificateError) {
     guard let count = Int32(exactly: bytes.count) else { throw .wrongPassword }
     let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self) ?? Self.empty
-    guard file.hasCode else {
+    guard file.hasMAC else {
       self.init(text, count, .wrongPassword)
       return
     }
-    let given = PKCS12Password(text, count)
-    if file.hasCode(of: given) {
-      self = given
-    } else if count == 0, file.hasCode(of: PKCS12Password(nil, 0)) {
+    let typed = PKCS12Password(text, count)
+    if file.macMatches(typed) {
+      self = typed
+    } else if count == 0, file.macMatches(PKCS12Password(nil, 0)) {
       self = PKCS12Password(nil, 0)
     } else {
       throw .wrongPassword

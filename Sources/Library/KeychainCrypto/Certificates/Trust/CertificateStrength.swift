@@ -1,7 +1,7 @@
 import Basics
 internal import COpenSSL
 
-/// Apple's requirements for a chain's certificates beyond RFC 5280, with anchors that an app sets.
+/// Apple's requirements for the certificates of a chain beyond RFC 5280, if an app sets the anchors.
 ///
 /// A virtual device has no other anchors, so two sets of rules do not apply. One is for roots of the system (398 days,
 /// Certificate Transparency). The other exempts roots that a user or administrator trusts.
@@ -27,10 +27,10 @@ enum CertificateStrength {
     for (index, der) in chain.enumerated() {
       let certificate = try der.withRawBytes { (bytes) throws(CertificateError) in try X509Certificate(der: bytes) }
       if certificate.hasWeakKey { return .weakKey }
-      if isServer, !(try hasServerKey(der)) { return .weakKey }
+      if isServer, !(try hasStrongServerKey(der)) { return .weakKey }
       let digests = isServer ? serverDigests : weakDigests
       if digests.contains(certificate.signatureDigest), !certificate.isSelfSigned { return .weakSignature }
-      guard isServer, index == 0, certificate.isStartedAfterJuly2019 else { continue }
+      guard isServer, index == 0, certificate.isSubjectToServerRules else { continue }
       if certificate.isValidForTooLong { return .validityTooLong }
       if !certificate.hasServerPurpose { return .serverPurposeMissing }
     }
@@ -42,12 +42,12 @@ enum CertificateStrength {
   /// The digests that the policy for servers rejects: Apple `SecPolicyRemoveWeakHashOptions`.
   private static let serverDigests: [Int32] = weakDigests + [NID_sha1]
 
-  /// Returns whether a key is RSA of at least 2,048 bits or on a curve of at least 256 bits. Apple counts bytes, so
-  /// 2,041 bits are enough.
+  /// Returns whether a certificate's key is RSA of at least 2,048 bits or on a curve of at least 256 bits. Apple counts
+  /// bytes, so 2,041 bits are enough.
   ///
   /// Source: Apple `SecPolicyAddStrongKeySizeOptions`, `SecPolicyCheckKeySize`, `SecCertificateIsAtLeastMinKeySize`.
-  /// The last one accepts no other kind of key.
-  private static func hasServerKey(_ der: [UInt8]) throws(CertificateError) -> Bool {
+  /// `SecCertificateIsAtLeastMinKeySize` accepts no other kind of key.
+  private static func hasStrongServerKey(_ der: [UInt8]) throws(CertificateError) -> Bool {
     guard let key = try CertificateAttributes(der: der).publicKey else { return false }
     let byteCount = (key.sizeInBits + 7) / 8
     switch key.algorithm {
@@ -89,7 +89,7 @@ extension X509Certificate {
   ///
   /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`, `SecPolicyCheckServerAuthEKU`. Their constant is
   /// 583628400 s after 2001-01-01. Its comment gives 1 July 2019 00:00 UTC, which is an hour later.
-  fileprivate var isStartedAfterJuly2019: Bool {
+  fileprivate var isSubjectToServerRules: Bool {
     ASN1_TIME_cmp_time_t(X509_get0_notBefore(handle), 978_307_200 + 583_628_400) > 0
   }
 

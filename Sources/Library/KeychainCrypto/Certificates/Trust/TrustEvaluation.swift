@@ -47,7 +47,7 @@ package struct TrustEvaluation: Sendable {
     case validityTooLong
     /// A server certificate does not state that it is for servers.
     case serverPurposeMissing
-    /// Another reason, in OpenSSL's words.
+    /// Another reason, with OpenSSL's description.
     case other(String)
   }
 
@@ -67,24 +67,24 @@ package struct TrustEvaluation: Sendable {
   ///   - certificates: The certificates in DER: first the evaluated one, then others that may be between it and an
   ///     anchor.
   ///   - anchors: The anchors in DER. They need not be self-signed.
-  ///   - moment: The date at which the whole chain must be valid, to the second.
+  ///   - date: The date at which the complete chain must be valid, to the second.
   ///   - purpose: The purpose that the certificate must be valid for.
   /// - Throws: `.overLimit` for more certificates than `maximumCertificateCount`, `.unexpectedKind` for none,
   ///   `.malformed` for one that cannot be read.
   package init(
-    certificates: [[UInt8]], anchors: [[UInt8]], at moment: KeychainDate, for purpose: Purpose
+    certificates: [[UInt8]], anchors: [[UInt8]], at date: KeychainDate, for purpose: Purpose
   ) throws(CertificateError) {
     guard max(certificates.count, anchors.count) <= Self.maximumCertificateCount else {
       throw CertificateError(
         .overLimit, "\(max(certificates.count, anchors.count)) certificates; at most \(Self.maximumCertificateCount)")
     }
     guard let first = certificates.first else { throw CertificateError(.unexpectedKind, "there is no certificate") }
-    let (asked, between, trusted) = (CertificateStack(), CertificateStack(), CertificateStack())
-    try asked.add(first)
-    for certificate in certificates.dropFirst() { try between.add(certificate) }
-    for anchor in anchors { try trusted.add(anchor) }
-    let search = try ChainSearch(asked, between: between, trusted: trusted)
-    try search.require(purpose, at: moment)
+    let (leaf, intermediates, anchorStack) = (CertificateStack(), CertificateStack(), CertificateStack())
+    try leaf.add(first)
+    for certificate in certificates.dropFirst() { try intermediates.add(certificate) }
+    for anchor in anchors { try anchorStack.add(anchor) }
+    let search = try ChainSearch(leaf, intermediates: intermediates, anchors: anchorStack)
+    try search.require(purpose, at: date)
     let isTrusted = search.run()
     chain = try search.chain()
     failure = isTrusted ? try CertificateStrength.failure(in: chain, for: purpose) : search.failure
@@ -96,23 +96,23 @@ private final class ChainSearch {
   private let context: OpaquePointer
   private let store: OpaquePointer
   // OpenSSL keeps only pointers to these.
-  private let lists: [CertificateStack]
+  private let stacks: [CertificateStack]
 
   /// Prepares a search.
   ///
-  /// - Parameter asked: A stack with the evaluated certificate.
-  init(_ asked: CertificateStack, between: CertificateStack, trusted: CertificateStack) throws(CertificateError) {
+  /// - Parameter leaf: A stack with the evaluated certificate.
+  init(_ leaf: CertificateStack, intermediates: CertificateStack, anchors: CertificateStack) throws(CertificateError) {
     guard let store = X509_STORE_new() else { throw .openSSL("X509_STORE_new") }
     guard let context = X509_STORE_CTX_new() else {
       X509_STORE_free(store)
       throw .openSSL("X509_STORE_CTX_new")
     }
-    (self.context, self.store, lists) = (context, store, [asked, between, trusted])
-    let leaf = OPENSSL_sk_value(asked.handle, 0).map { OpaquePointer($0) }
-    guard X509_STORE_CTX_init(context, store, leaf, between.handle) == 1 else {
+    (self.context, self.store, stacks) = (context, store, [leaf, intermediates, anchors])
+    let certificate = OPENSSL_sk_value(leaf.handle, 0).map { OpaquePointer($0) }
+    guard X509_STORE_CTX_init(context, store, certificate, intermediates.handle) == 1 else {
       throw .openSSL("X509_STORE_CTX_init")
     }
-    X509_STORE_CTX_set0_trusted_stack(context, trusted.handle)
+    X509_STORE_CTX_set0_trusted_stack(context, anchors.handle)
   }
 
   deinit {
@@ -121,12 +121,12 @@ private final class ChainSearch {
     ERR_clear_error()
   }
 
-  func require(_ purpose: TrustEvaluation.Purpose, at moment: KeychainDate) throws(CertificateError) {
+  func require(_ purpose: TrustEvaluation.Purpose, at date: KeychainDate) throws(CertificateError) {
     guard let parameters = X509_STORE_CTX_get0_param(context) else { throw .openSSL("X509_STORE_CTX_get0_param") }
-    let seconds = moment.secondsSinceReferenceDate.rounded(.down) + Self.referenceDateInUnixTime
+    let seconds = date.secondsSinceReferenceDate.rounded(.down) + Self.referenceDateInUnixTime
     guard let time = time_t(exactly: seconds) else { throw CertificateError(.overLimit, "the time is out of range") }
     X509_VERIFY_PARAM_set_time(parameters, time)
-    X509_STORE_CTX_set_verify_cb(context, Self.judgement)
+    X509_STORE_CTX_set_verify_cb(context, Self.verifyCallback)
     X509_VERIFY_PARAM_set_depth(parameters, Int32(TrustEvaluation.maximumDepth))
     // An anchor is trusted by itself, even if another certificate issued it.
     X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST))
@@ -148,8 +148,8 @@ private final class ChainSearch {
     }
   }
 
-  /// OpenSSL excludes the last second of a validity, which belongs to it (RFC 5280, 4.1.2.5).
-  private static let judgement: X509_STORE_CTX_verify_cb = { isValid, context in
+  /// Accepts the last second of a validity, which belongs to it (RFC 5280, 4.1.2.5) but which OpenSSL excludes.
+  private static let verifyCallback: X509_STORE_CTX_verify_cb = { isValid, context in
     guard isValid == 0, X509_STORE_CTX_get_error(context) == X509_V_ERR_CERT_HAS_EXPIRED,
       let certificate = X509_STORE_CTX_get_current_cert(context),
       ASN1_TIME_cmp_time_t(
@@ -169,7 +169,7 @@ private final class ChainSearch {
       guard let value = OPENSSL_sk_value(list, index) else { continue }
       let certificate = OpaquePointer(value)
       guard X509_up_ref(certificate) == 1 else { throw .openSSL("X509_up_ref") }
-      chain.append(try X509Certificate(taking: certificate).der())
+      chain.append(try X509Certificate(adopting: certificate).der())
     }
     return chain
   }

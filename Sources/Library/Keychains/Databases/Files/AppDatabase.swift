@@ -1,7 +1,7 @@
 package import Basics
 import KeychainFormats
 
-/// An SQLite database of an app, read from the bytes of its file and of its log. SQLite computes nothing that the
+/// An SQLite database of an app, read from the bytes of its file and of its log. SQLite runs no code that the
 /// database defines.
 package struct AppDatabase {
   private let connection: KeychainConnection
@@ -12,8 +12,9 @@ package struct AppDatabase {
   /// Reads a database.
   ///
   /// - Parameters:
-  ///   - file: The whole file.
-  ///   - log: The whole file `-wal` beside it; empty if there is none. A log of another database is not applied.
+  ///   - file: The contents of the file.
+  ///   - log: The contents of the file `-wal` beside it; empty if there is none. A log of another database is not
+  ///     applied.
   /// - Throws: `.notADatabase`, `.databaseDamaged`, `.databaseOverLimit`, or `.databaseFailed` if SQLite does not work.
   package init(file: [UInt8], log: [UInt8] = []) throws(KeyhaulError) {
     guard file.count <= Self.maximumByteCount, log.count <= Self.maximumByteCount else {

@@ -19,44 +19,51 @@ struct DatabaseImage {
     guard file.starts(with: Self.signature), file.count >= Self.headerByteCount,
       DatabasePage.isByteCount(Self.pageByteCount(of: file))
     else { throw KeyhaulError(.notADatabase, "it does not begin like an SQLite database") }
-    bytes = Self.withoutLog(file)
+    bytes = Self.withoutWALMode(file)
   }
 
-  private init(applied: [UInt8]) { bytes = Self.withoutLog(applied) }
+  private init(patched file: [UInt8]) { bytes = Self.withoutWALMode(file) }
 
   var pageByteCount: Int { Self.pageByteCount(of: bytes) }
 
   /// Returns the image with the committed changes of a write-ahead log.
   func applying(_ log: WriteAheadLog, of logBytes: [UInt8]) throws(KeyhaulError) -> DatabaseImage {
     DatabaseImage(
-      applied: try replacingPages(log.pageStarts, of: logBytes, log.pageByteCount, upTo: log.pageCount, "with its log"))
+      patched: try replacingPages(
+        log.pageStarts, of: logBytes, pageByteCount: log.pageByteCount, upTo: log.pageCount, state: "with its log"))
   }
 
   /// Returns the image as it was before the unfinished change that a rollback journal describes.
   func rollingBack(_ journal: RollbackJournal, of journalBytes: [UInt8]) throws(KeyhaulError) -> DatabaseImage {
     DatabaseImage(
-      applied: try replacingPages(
-        journal.pageStarts, of: journalBytes, journal.pageByteCount, upTo: journal.pageCount,
-        "after its journal is applied"
-      ))
+      patched: try replacingPages(
+        journal.pageStarts, of: journalBytes, pageByteCount: journal.pageByteCount, upTo: journal.pageCount,
+        state: "after its journal is applied"))
   }
 
   /// Returns the bytes with pages from another file written over them, cut or extended to a page count.
+  ///
+  /// - Parameters:
+  ///   - pageStarts: The offset in the other file for each page number, from 1.
+  ///   - other: The bytes of the other file.
+  ///   - pageByteCount: The size of a page, in bytes.
+  ///   - pageCount: The number of pages of the result.
+  ///   - state: The state of the database in error messages.
   private func replacingPages(
-    _ pageStarts: [Int: Int], of other: [UInt8], _ pageByteCount: Int, upTo pageCount: Int, _ state: String
+    _ pageStarts: [Int: Int], of other: [UInt8], pageByteCount: Int, upTo pageCount: Int, state: String
   ) throws(KeyhaulError) -> [UInt8] {
     let (size, overflow) = pageCount.multipliedReportingOverflow(by: pageByteCount)
     guard !overflow, size <= Self.maximumByteCount else { throw Self.overLimit(size) }
     // Only pages in the other file extend the database. Otherwise a few bytes that name a distant page would request
     // memory for all pages before it.
-    let wanted = min(size, (bytes.count / pageByteCount + pageStarts.count) * pageByteCount)
+    let resultByteCount = min(size, (bytes.count / pageByteCount + pageStarts.count) * pageByteCount)
     var pages = bytes
-    if pages.count < wanted { pages += [UInt8](repeating: 0, count: wanted - pages.count) }
-    for (page, start) in pageStarts where page <= wanted / pageByteCount {
+    if pages.count < resultByteCount { pages += [UInt8](repeating: 0, count: resultByteCount - pages.count) }
+    for (page, start) in pageStarts where page <= resultByteCount / pageByteCount {
       let offset = (page - 1) * pageByteCount
       pages.replaceSubrange(offset..<offset + pageByteCount, with: other[start..<start + pageByteCount])
     }
-    pages.removeLast(max(pages.count - wanted, 0))
+    pages.removeLast(max(pages.count - resultByteCount, 0))
     guard pages.starts(with: Self.signature), Self.pageByteCount(of: pages) == pageByteCount else {
       throw KeyhaulError(.databaseDamaged, "\(state), it does not begin like an SQLite database")
     }
@@ -69,7 +76,7 @@ struct DatabaseImage {
   }
 
   /// Returns the file with WAL mode turned off in its header. SQLite cannot open a WAL database from memory.
-  private static func withoutLog(_ file: [UInt8]) -> [UInt8] {
+  private static func withoutWALMode(_ file: [UInt8]) -> [UInt8] {
     var bytes = file
     bytes[18] = 1
     bytes[19] = 1

@@ -73,12 +73,12 @@ extension UntrustedDatabase<KeyhaulError> {
     ) { row in isTable = row.integer(0) == 1 }
     guard isTable else { return nil }
     var names: Set<String> = []
-    var computes = false
+    var hasComputedColumn = false
     try forEachRow("PRAGMA main.table_xinfo(\(table))") { row in
       if let name = row.text(1) { names.insert(name) }
-      if row.integer(6) != 0 { computes = true }
+      if row.integer(6) != 0 { hasComputedColumn = true }
     }
-    guard !computes else { throw KeyhaulError(.databaseDamaged, "a column of its \(table) table is computed") }
+    guard !hasComputedColumn else { throw KeyhaulError(.databaseDamaged, "a column of its \(table) table is computed") }
     return names
   }
 

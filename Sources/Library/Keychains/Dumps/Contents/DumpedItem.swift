@@ -97,7 +97,7 @@ package struct DumpedItem: Sendable {
 
 /// The reason why a part of a dumped item cannot be read.
 package struct DumpFault: Sendable, Hashable {
-  /// The reason in the form that all reports use.
+  /// The reason, which all reports share.
   package let reason: Reason
   /// The details. They quote no value of the item.
   package let detail: String

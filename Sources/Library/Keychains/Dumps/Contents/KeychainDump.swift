@@ -59,7 +59,7 @@ package struct KeychainDump: Sendable {
   /// Creates a dump, and gives every item its position.
   ///
   /// - Parameters:
-  ///   - form: The recognized format.
+  ///   - format: The recognized format.
   ///   - items: The items in the dump's order.
   ///   - skipped: The number of entries that are not items, for each reason.
   ///   - unknownTables: The names of unknown tables.
@@ -127,7 +127,7 @@ package struct KeychainDump: Sendable {
     case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])
     case .genericPasswords: items.reduce(into: []) { $0.formUnion($1.item?.attributes.keys.map { $0 } ?? []) }
     case .grapefruit: Set(GrapefruitAttributes.codes.values).union([.protection, .accessControl])
-    // Of generic passwords the text has more, and older versions do not print the class.
+    // For generic passwords, the text contains more attributes. Older versions do not print the protection class.
     case .keychainDumper:
       Set([.service, .server, .account, .accessGroup, .label])
         .union(items.contains { $0.protection != nil } ? [.protection] : [])
@@ -135,7 +135,7 @@ package struct KeychainDump: Sendable {
     }
   }
 
-  /// The nature of the dump in words that follow "it is", such as "an unencrypted dump".
+  /// A description of the dump that follows "it is", such as "an unencrypted dump".
   package var nature: String {
     switch format {
     case .tables, .untypedTables, .items, .genericPasswords, .objection, .irestore, .grapefruit, .keychainDumper:

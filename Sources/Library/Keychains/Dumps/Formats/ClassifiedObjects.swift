@@ -2,7 +2,7 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// A JSON array of objects that each name the class of their item, as objection and grapefruit write it.
+/// A reader for a JSON array of objects that each name the class of their item, as objection and grapefruit write it.
 struct ClassifiedObjects {
   let format: DumpFormat
   /// The member that names the class.
@@ -18,7 +18,10 @@ struct ClassifiedObjects {
 
   /// Reads all entries of an array.
   ///
-  /// - Parameter item: Converts the members of an entry of a known class. It also gets the entry's position.
+  /// - Parameters:
+  ///   - root: The array.
+  ///   - limit: The most entries to accept.
+  ///   - item: Converts the members of an entry of a known class. It also gets the entry's position and its table.
   /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   func read(
     _ root: JSONValue, _ limit: Int, item: (_ members: [(String, JSONValue)], _ position: Int, ItemKind) -> DumpedItem
@@ -30,16 +33,16 @@ struct ClassifiedObjects {
         collector.skip(.notAnItem)
         continue
       }
-      guard let named = entry[classMember]?.stringValue, !named.isEmpty else {
+      guard let className = entry[classMember]?.stringValue, !className.isEmpty else {
         collector.skip(.noTable)
         continue
       }
-      if let kind = kinds[named] {
+      if let kind = kinds[className] {
         collector.append(item(members, position, kind))
-      } else if identities.contains(named) {
+      } else if identities.contains(className) {
         collector.skip(.identity)
       } else {
-        collector.skip(.unknownTable, table: named)
+        collector.skip(.unknownTable, table: className)
       }
     }
     return collector.dump()

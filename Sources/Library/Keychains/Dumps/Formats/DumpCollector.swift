@@ -11,7 +11,7 @@ struct DumpCollector {
   private var entryCount = 0
   var repeatedKeyCount = 0
 
-  /// The largest number of unknown table names that are kept. Their entries are always counted.
+  /// The largest number of unknown table names that are recorded. Their entries are always counted.
   static let maximumTableNameCount = 8
 
   private let limit: Int
@@ -36,15 +36,21 @@ struct DumpCollector {
   mutating func append(_ item: DumpedItem) { items.append(item) }
 
   /// Counts an entry that is not an item.
-  mutating func skip(_ why: KeychainDump.SkippedEntry, table: String? = nil) {
-    skipped[why, default: 0] += 1
+  mutating func skip(_ reason: KeychainDump.SkippedEntry, table: String? = nil) {
+    skipped[reason, default: 0] += 1
     guard let table, !unknownTables.contains(table), unknownTables.count < Self.maximumTableNameCount else { return }
     unknownTables.append(table)
   }
 
   /// Adds an entry with unencrypted attributes and secrets.
   ///
-  /// - Parameter unusable: Attributes that were left out of the entry, because their values cannot be used.
+  /// - Parameters:
+  ///   - entry: The attributes and secrets.
+  ///   - position: The position of the entry.
+  ///   - kind: The table of the item.
+  ///   - source: The way in which the table was determined.
+  ///   - style: The representation of the values.
+  ///   - unusable: Attributes that were omitted from the entry, because their values cannot be used.
   mutating func append(
     _ entry: PropertyDictionary, at position: Int, as kind: ItemKind, _ source: DumpedItem.TableSource,
     _ style: DumpValues.Style, unusable: [AttributeCode] = []
@@ -73,7 +79,7 @@ struct DumpCollector {
   }
 }
 
-/// Names of tables other than those of the four kinds of items.
+/// Names of known tables that do not contain one of the four kinds of items.
 enum TableName {
   /// The table of identities. Keychains do not have one; in a dump it repeats certificates and keys.
   static let identities = "idnt"

@@ -3,7 +3,7 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
-/// A reader for entries encrypted as in a device's database, with their keys beside them (`.encryptedEntries`).
+/// A reader for entries encrypted as in a device's database, with their keys stored beside them (`.encryptedEntries`).
 ///
 /// Source: public readers of such files; Apple `SecDbKeychainItemV7.m` for the encrypted parts.
 struct EncryptedEntryReader {
@@ -39,11 +39,11 @@ struct EncryptedEntryReader {
     return reader.collector.dump()
   }
 
-  private init(keys named: PropertyDictionary, _ limit: Int) throws(KeyhaulError) {
+  private init(keys stored: PropertyDictionary, _ limit: Int) throws(KeyhaulError) {
     var (usable, unusable) = ([KeyClass: SensitiveBytes](), [KeyClass: DumpFault]())
     collector = DumpCollector(.encryptedEntries, acceptingAtMost: limit)
-    collector.repeatedKeyCount += Self.repeatedKeyCount(in: named)
-    for pair in named.entries {
+    collector.repeatedKeyCount += Self.repeatedKeyCount(in: stored)
+    for pair in stored.entries {
       guard let name = pair.key.stringValue, let number = UInt32(name), String(number) == name else { continue }
       let keyClass = KeyClass(rawValue: number)
       guard usable[keyClass] == nil, unusable[keyClass] == nil else { continue }
@@ -65,10 +65,10 @@ struct EncryptedEntryReader {
     collector.repeatedKeyCount += Self.repeatedKeyCount(in: entry)
     // The layout of such an entry is not publicly described.
     guard entry[Self.rawKey] == nil else { return collector.skip(.unknownLayout) }
-    guard let named = entry["table"] else { return try appendWithoutTable(entry, at: position) }
-    guard let name = named.stringValue, let kind = ItemKind(rawValue: name) else {
-      let isIdentity = named.stringValue == TableName.identities
-      return collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : named.stringValue)
+    guard let table = entry["table"] else { return try appendWithoutTable(entry, at: position) }
+    guard let name = table.stringValue, let kind = ItemKind(rawValue: name) else {
+      let isIdentity = table.stringValue == TableName.identities
+      return collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : table.stringValue)
     }
     let (content, hasMismatchedDigest) = try content(of: entry, as: kind)
     collector.append(
@@ -78,15 +78,15 @@ struct EncryptedEntryReader {
 
   /// Adds an entry of an older file, which names no table. The decrypted attributes determine the table.
   private mutating func appendWithoutTable(_ entry: PropertyDictionary, at position: Int) throws(KeyhaulError) {
-    let (first, _) = try content(of: entry, as: .genericPassword)
+    let (contentAsPassword, _) = try content(of: entry, as: .genericPassword)
     let attributes: KeychainItem
-    switch first {
+    switch contentAsPassword {
     case .open(let item), .attributesOnly(let item, _): attributes = item
     case .undecryptable: return collector.skip(.noTable)
     }
     guard let kind = ItemArrayReader.kind(naming: { attributes[AttributeCode(rawValue: $0)] != nil }) else {
       return collector.append(
-        DumpedItem(entry: position, kind: .genericPassword, tableSource: .inferred, content: first))
+        DumpedItem(entry: position, kind: .genericPassword, tableSource: .inferred, content: contentAsPassword))
     }
     let (content, hasMismatchedDigest) = try content(of: entry, as: kind)
     collector.append(
@@ -97,7 +97,7 @@ struct EncryptedEntryReader {
 
   private mutating func content(
     of entry: PropertyDictionary, as kind: ItemKind
-  ) throws(KeyhaulError) -> (DumpedItem.Content, hasMismatchedDigest: Bool) {
+  ) throws(KeyhaulError) -> (content: DumpedItem.Content, hasMismatchedDigest: Bool) {
     let keyClass = entry["classKeyIdx"]?.integerValue.flatMap(UInt32.init(exactly:)).map(KeyClass.init(rawValue:))
     let protection = keyClass.flatMap(ProtectionClass.init(keyClass:))
     let blob: DatabaseItemBlob
@@ -109,12 +109,12 @@ struct EncryptedEntryReader {
     if let fault = unusableKeys[blob.keyClass.withoutGeneration] {
       return (.undecryptable(fault, protection: protection), false)
     }
-    let found = entry["data"]?.dictionaryValue?["unwrappedKey"]
-    let secretKey = found.map { Self.bytes($0).map(Self.key) ?? SensitiveBytes(copying: []) }
-    let opened = try Self.translatingErrors { [keys] () throws(DataProtectionError) in
+    let storedKey = entry["data"]?.dictionaryValue?["unwrappedKey"]
+    let secretKey = storedKey.map { Self.bytes($0).map(Self.key) ?? SensitiveBytes(copying: []) }
+    let decrypted = try Self.translatingErrors { [keys] () throws(DataProtectionError) in
       try keys.open(blob, kind: kind, secretKey: secretKey)
     }
-    return (DumpedItem.Content(opened), opened.findings.contains(.digestDiffers))
+    return (DumpedItem.Content(decrypted), decrypted.findings.contains(.digestDiffers))
   }
 
   private static func blob(of entry: PropertyDictionary, _ keyClass: KeyClass?) throws(EncryptedPartError)
@@ -164,7 +164,7 @@ struct EncryptedEntryReader {
     dictionary.entries.count - Set(dictionary.entries.map(\.key)).count
   }
 
-  /// Converts an error that is not the dump's fault.
+  /// Calls a closure and converts an error that the dump did not cause.
   private static func translatingErrors<Result>(
     _ work: () throws(DataProtectionError) -> Result
   ) throws(KeyhaulError) -> Result {

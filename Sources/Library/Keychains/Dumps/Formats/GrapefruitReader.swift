@@ -4,16 +4,17 @@ import KeychainRules
 
 /// A reader for the JSON array of keychain items that grapefruit's agent returns (`.grapefruit`).
 ///
-/// `raw` is the secret in Base64. `data` is only its description, which may leave out bytes, and is never used. Other data
+/// `raw` is the secret in Base64. `data` is only its description, which may omit bytes, and is never used. Other data
 /// appears as the description that Foundation prints of it.
 ///
 /// Source: ChiChou/grapefruit, `agent/src/fruity/modules/keychain.ts` (`list`), `bridge/dictionary.ts` (`valueOf`).
 enum GrapefruitReader {
-  private static let exactSecret = "raw"
-  private static let description = "data"
-  private static let accessControl = "acl"
+  /// The names of members.
+  private static let secretMember = "raw"
+  private static let secretDescriptionMember = "data"
+  private static let accessControlMember = "acl"
   /// The protection class: `prot` in newer versions, `accessibleAttribute` in older ones.
-  private static let protections = ["prot", "accessibleAttribute"]
+  private static let protectionMembers = ["prot", "accessibleAttribute"]
 
   private static let objects = ClassifiedObjects(
     format: .grapefruit, classMember: "clazz",
@@ -39,14 +40,14 @@ enum GrapefruitReader {
   ) -> DumpedItem {
     var entry = PropertyDictionary()
     var unusable: [AttributeCode] = []
-    var found: [String: JSONValue] = [:]
+    var values: [String: JSONValue] = [:]
     for (name, value) in members {
-      found[name] = value
+      values[name] = value
       guard let code = GrapefruitAttributes.codes[name], AttributeTable.definition(of: code, in: kind) != nil else {
         continue
       }
       switch value {
-      // The agent writes the account as text in any case, so an absent one is one of these words.
+      // The agent always writes the account as text, so it writes one of these words for an absent account.
       case .string("null") where code == .account, .string("undefined") where code == .account: unusable.append(code)
       case .string(let text):
         switch DataDescription.read(text) {
@@ -60,34 +61,34 @@ enum GrapefruitReader {
       case .number, .sensitive, .array, .elements, .object: unusable.append(code)
       }
     }
-    if let named = protections.lazy.compactMap({ found[$0]?.stringValue }).first(where: { !$0.isEmpty }) {
-      entry[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: named)?.rawValue ?? named)
+    if let name = protectionMembers.lazy.compactMap({ values[$0]?.stringValue }).first(where: { !$0.isEmpty }) {
+      entry[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: name)?.rawValue ?? name)
     }
     var reading = DumpValues.read(entry, as: kind, .typed)
-    // The constraints are described only in words.
-    let control = found[accessControl]?.stringValue ?? ""
+    // The agent describes the constraints only as text.
+    let control = values[accessControlMember]?.stringValue ?? ""
     if !control.isEmpty, control != "default" { reading.item[.accessControl] = .string(control) }
     return DumpedItem(
-      entry: position, kind: kind, content: content(reading.item, found),
+      entry: position, kind: kind, content: content(reading.item, values),
       unusableAttributes: (unusable + reading.unusable).sorted())
   }
 
-  private static func content(_ item: KeychainItem, _ found: [String: JSONValue]) -> DumpedItem.Content {
+  private static func content(_ item: KeychainItem, _ values: [String: JSONValue]) -> DumpedItem.Content {
     var item = item
-    switch found[exactSecret] {
+    switch values[secretMember] {
     case .string(let text)?:
       guard let secret = Base64Digits.sensitiveBytes(of: text.utf8) else {
-        return .attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is not Base64 text"))
+        return .attributesOnly(item, DumpFault(.malformed, "\(secretMember) is not Base64 text"))
       }
       guard !text.isEmpty else { return .attributesOnly(item, nil) }
       item.secret = secret
       return .open(item)
     case .null?, nil:
-      let described = found[description]?.stringValue ?? ""
+      let described = values[secretDescriptionMember]?.stringValue ?? ""
       return .attributesOnly(
-        item, described.isEmpty ? nil : DumpFault(.malformed, "\(description) only describes the secret"))
+        item, described.isEmpty ? nil : DumpFault(.malformed, "\(secretDescriptionMember) only describes the secret"))
     case .boolean?, .integer?, .number?, .sensitive?, .array?, .elements?, .object?:
-      return .attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is not text"))
+      return .attributesOnly(item, DumpFault(.malformed, "\(secretMember) is not text"))
     }
   }
 }

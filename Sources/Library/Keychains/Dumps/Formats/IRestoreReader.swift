@@ -5,11 +5,11 @@ import KeychainRules
 /// A reader for the JSON object that `irestore dumpkeys` writes: an array of items for each kind (`.irestore`).
 ///
 /// Values keep their types, except that data is Base64 text. Newer versions list the types beside the attributes, under
-/// names that begin with "_". The program writes null for a date that it cannot read. It leaves out items whose class key it
-/// does not have, and names them in lines before the JSON if both go to the terminal.
+/// names that begin with "_". The program writes null for a date that it cannot read. It omits items whose class
+/// key it does not have, and names them in lines before the JSON if both go to the terminal.
 ///
-/// Source: dunhamsteve/ios, `cmd/irestore/irestore.go` (`dumpkeys`, `parseRecord`, `unparseRecord`); Go, `encoding/json`
-/// (byte slices).
+/// Source: dunhamsteve/ios, `cmd/irestore/irestore.go` (`dumpkeys`, `parseRecord`, `unparseRecord`); Go,
+/// `encoding/json` (byte slices).
 enum IRestoreReader {
   private static let kinds: [String: ItemKind] = [
     "General": .genericPassword, "Internet": .internetPassword, "Certs": .certificate, "Keys": .key,
@@ -28,10 +28,10 @@ enum IRestoreReader {
   // MARK: Lines before the JSON
 
   private static let firstLine = "Selected "
-  /// Lines about an item that the program leaves out. They continue with the number of its class.
+  /// Lines about an item that the program omits. They continue with the number of its class.
   private static let omissions = ["No key for class ", "unwrap failed for class "]
 
-  /// An item that the program left out.
+  /// An item that the program omitted.
   struct OmittedItem {
     /// The table; `nil` if the line does not name it.
     let kind: ItemKind?
@@ -50,8 +50,8 @@ enum IRestoreReader {
     var lines = TextLines(bytes[...])
     while let line = lines.next() {
       if line.elementsEqual("{".utf8) {
-        // An error in the JSON then names the line of the file.
-        return (Array(repeating: UInt8(ascii: "\n"), count: lineCount) + Array("{\n".utf8) + lines.rest, omitted)
+        // With the empty lines, an error in the JSON names the line of the file.
+        return (Array(repeating: UInt8(ascii: "\n"), count: lineCount) + Array("{\n".utf8) + lines.remaining, omitted)
       }
       lineCount += 1
       if omitted.count <= KeychainDump.maximumItemCount, let item = omittedItem(line) { omitted.append(item) }
@@ -63,18 +63,21 @@ enum IRestoreReader {
   private static func omittedItem(_ line: ArraySlice<UInt8>) -> OmittedItem? {
     guard line.count <= 200, let start = omissions.first(where: { line.starts(with: $0.utf8) }),
       let words = String(validating: line.dropFirst(start.utf8.count), as: UTF8.self)?.split(separator: " "),
-      let number = words.first.flatMap({ UInt32($0) }).map(KeyClass.init(rawValue:))
+      let keyClass = words.first.flatMap({ UInt32($0) }).map(KeyClass.init(rawValue:))
     else { return nil }
     return OmittedItem(
       kind: words.dropFirst().first.flatMap { ItemKind(rawValue: String($0)) },
-      protection: ProtectionClass(keyClass: number))
+      protection: ProtectionClass(keyClass: keyClass))
   }
 
   // MARK: Reading
 
   /// Reads all entries.
   ///
-  /// - Parameter omitted: The items that the lines before the JSON name.
+  /// - Parameters:
+  ///   - root: The JSON object.
+  ///   - limit: The most entries to accept.
+  ///   - omitted: The items that the lines before the JSON name.
   /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   static func read(
     _ root: JSONValue, _ limit: Int, omitted: [OmittedItem] = []
@@ -154,7 +157,7 @@ enum IRestoreReader {
     }
   }
 
-  /// Returns a value with its type; `nil` if it has none that an attribute can have.
+  /// Returns a value with its type; `nil` if no attribute can have a value of this type.
   private static func convert(_ value: JSONValue, isData: Bool) -> PropertyValue? {
     switch value {
     case .string(let text): isData ? Base64Digits.bytes(of: text.utf8).map(PropertyValue.data) : .string(text)

@@ -23,26 +23,27 @@ enum ItemArrayReader {
   ///
   /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   static func read(_ root: [PropertyValue], _ limit: Int) throws(KeyhaulError) -> KeychainDump {
-    let isPasswords = root.allSatisfy(isEncodedPassword)
-    var collector = DumpCollector(isPasswords ? .genericPasswords : .items, acceptingAtMost: limit)
+    let hasOnlyPasswords = root.allSatisfy(isEncodedPassword)
+    var collector = DumpCollector(hasOnlyPasswords ? .genericPasswords : .items, acceptingAtMost: limit)
     for entry in root {
       let position = try collector.nextEntry()
       guard case .dictionary(let attributes) = entry else {
         collector.skip(.notAnItem)
         continue
       }
-      guard let named = attributes[table] else {
+      guard let tableValue = attributes[table] else {
         guard let kind = kind(of: attributes) else {
           collector.skip(.noTable)
           continue
         }
         collector.append(
-          attributes, at: position, as: kind, isPasswords ? .stated : .inferred, isPasswords ? .base64Text : .typed)
+          attributes, at: position, as: kind, hasOnlyPasswords ? .stated : .inferred,
+          hasOnlyPasswords ? .base64Text : .typed)
         continue
       }
-      guard let name = named.stringValue, let kind = ItemKind(rawValue: name) else {
-        let isIdentity = named.stringValue == TableName.identities
-        collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : named.stringValue)
+      guard let name = tableValue.stringValue, let kind = ItemKind(rawValue: name) else {
+        let isIdentity = tableValue.stringValue == TableName.identities
+        collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : tableValue.stringValue)
         continue
       }
       collector.append(attributes, at: position, as: kind, .stated, .typed)
@@ -60,8 +61,8 @@ enum ItemArrayReader {
   }
 
   /// Returns the table that one of the present attributes belongs to exclusively; `nil` if there is no such attribute.
-  static func kind(naming isThere: (String) -> Bool) -> ItemKind? {
-    kindMarkers.first { $0.codes.contains(where: isThere) }?.kind
+  static func kind(naming isPresent: (String) -> Bool) -> ItemKind? {
+    kindMarkers.first { $0.codes.contains(where: isPresent) }?.kind
   }
 
   /// Returns the table that the attributes indicate; `nil` if none of them is an attribute of an item.

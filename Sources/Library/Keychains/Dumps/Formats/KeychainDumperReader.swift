@@ -5,8 +5,9 @@ import KeychainRules
 /// A reader for the text that keychain_dumper prints: a heading for each item, and a line for each attribute
 /// (`.keychainDumper`).
 ///
-/// The text does not mark where a value ends, so a value with line breaks can look like another attribute or another item.
-/// An item whose attributes are not exactly those that the program prints, in its order, is therefore not read at all.
+/// The text does not mark where a value ends, so a value with line breaks can look like another attribute or another
+/// item. An item whose attributes are not exactly those that the program prints, in its order, is therefore not read at
+/// all.
 ///
 /// Source: ptoomey3/Keychain-Dumper, `main.m` of 2011 to 2020 (`printGenericPassword` and the others, `printToStdOut`).
 enum KeychainDumperReader {
@@ -17,12 +18,12 @@ enum KeychainDumperReader {
   ]
   /// The sentences that the program prints if it finds no item of a class.
   private static let notices = headings.map { "No \($0.title) Keychain items found." } + ["Unknown Security Class"]
-  private static let informationMark = "[INFO] "
+  private static let informationPrefix = "[INFO] "
   /// The line that the program prints before it asks for an access group.
-  private static let groupList = "Listing available Entitlement Groups:"
+  private static let groupListHeading = "Listing available Entitlement Groups:"
   private static let secretLabel = "Keychain Data"
-  private static let accessible = "Accessible Attribute"
-  private static let unknownAccessible = "Unknown Accessible Attribute"
+  private static let protectionLabel = "Accessible Attribute"
+  private static let unknownProtectionLabel = "Unknown Accessible Attribute"
 
   /// A label that the program prints for one kind.
   struct Label {
@@ -33,15 +34,16 @@ enum KeychainDumperReader {
     var isRequired = true
   }
 
-  /// The labels of each kind, in the order in which the program prints them.
+  /// Returns the labels of a kind, in the order in which the program prints them.
   private static func labels(of kind: ItemKind) -> [Label] {
-    let head = [
+    let commonLabels = [
       Label(text: "Entitlement Group", code: .accessGroup), Label(text: "Label", code: .label),
-      Label(text: accessible, code: .protection, isRequired: false), Label(text: unknownAccessible, isRequired: false),
+      Label(text: protectionLabel, code: .protection, isRequired: false),
+      Label(text: unknownProtectionLabel, isRequired: false),
     ]
     switch kind {
     case .genericPassword:
-      return [Label(text: "Service", code: .service), Label(text: "Account", code: .account)] + head
+      return [Label(text: "Service", code: .service), Label(text: "Account", code: .account)] + commonLabels
         + [
           Label(text: "Description", code: .itemDescription, isRequired: false),
           Label(text: "Comment", code: .comment, isRequired: false),
@@ -49,16 +51,16 @@ enum KeychainDumperReader {
           Label(text: "Generic Field", code: .generic), Label(text: secretLabel),
         ]
     case .internetPassword:
-      return [Label(text: "Server", code: .server), Label(text: "Account", code: .account)] + head
+      return [Label(text: "Server", code: .server), Label(text: "Account", code: .account)] + commonLabels
         + [Label(text: secretLabel)]
     case .certificate:
-      return [Label(text: "Summary")] + head
+      return [Label(text: "Summary")] + commonLabels
         + [
           Label(text: "Serial Number", code: .serialNumber), Label(text: "Subject Key ID", code: .subjectKeyID),
           Label(text: "Subject Key Hash", code: .publicKeyHash),
         ]
     case .key:
-      return head
+      return commonLabels
         + [
           Label(text: "Application Label", code: .applicationLabel),
           Label(text: "Application Tag", code: .applicationTag, isRequired: false),
@@ -75,7 +77,7 @@ enum KeychainDumperReader {
       let line = withoutColor(line)
       if line.isEmpty { continue }
       return heading(line, before: lines) != nil || isNotice(line) || line.starts(with: "Service: ".utf8)
-        || line.elementsEqual((informationMark + groupList).utf8)
+        || line.elementsEqual((informationPrefix + groupListHeading).utf8)
     }
     return false
   }
@@ -84,9 +86,9 @@ enum KeychainDumperReader {
   private static func withoutColor(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var line = line
     while line.first == 0x1B, line.dropFirst().first == UInt8(ascii: "[") {
-      let rest = line.dropFirst(2).drop { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-      guard rest.first == UInt8(ascii: "m") else { return line }
-      line = rest.dropFirst()
+      let end = line.dropFirst(2).drop { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+      guard end.first == UInt8(ascii: "m") else { return line }
+      line = end.dropFirst()
     }
     return line
   }
@@ -108,8 +110,8 @@ enum KeychainDumperReader {
 
   private static func isNotice(_ line: ArraySlice<UInt8>) -> Bool {
     guard mayBePrinted(line) else { return false }
-    let mark = Array(informationMark.utf8)
-    let sentence = line.starts(with: mark) ? line.dropFirst(mark.count) : line
+    let prefix = Array(informationPrefix.utf8)
+    let sentence = line.starts(with: prefix) ? line.dropFirst(prefix.count) : line
     return notices.contains { sentence.elementsEqual($0.utf8) }
   }
 
@@ -117,8 +119,8 @@ enum KeychainDumperReader {
 
   /// Reads all items.
   ///
-  /// - Throws: `.unknownDump` if the text has no item and no notice; `.dumpOverLimit` if it has more entries than a dump
-  ///   may have.
+  /// - Throws: `.unknownDump` if the text has no item and no notice; `.dumpOverLimit` if it has more entries than a
+  ///   dump may have.
   static func read(_ bytes: [UInt8], _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     let isUTF8 = String(validating: bytes, as: UTF8.self) != nil
     let hasHeadings = containsHeading(bytes)
@@ -126,7 +128,7 @@ enum KeychainDumperReader {
     var current: DumperBlock?
     var hasNotice = false
     // The certificate and the key that follow the heading of an identity belong to it.
-    var identityParts = 0
+    var remainingIdentityParts = 0
     var wasBlank = true
     var lines = TextLines(bytes[...])
     while let raw = lines.next() {
@@ -134,27 +136,27 @@ enum KeychainDumperReader {
       if isNotice(line) {
         try finish(&current, into: &collector, isUTF8)
         hasNotice = true
-      } else if let found = heading(line, before: lines) {
+      } else if let itemHeading = heading(line, before: lines) {
         try finish(&current, into: &collector, isUTF8)
         _ = lines.next()
-        if found.kind == nil {
+        if itemHeading.kind == nil {
           _ = try collector.nextEntry()
           collector.skip(.identity)
-          identityParts = 2
-        } else if identityParts > 0, found.kind == .certificate || found.kind == .key {
-          identityParts -= 1
+          remainingIdentityParts = 2
+        } else if remainingIdentityParts > 0, itemHeading.kind == .certificate || itemHeading.kind == .key {
+          remainingIdentityParts -= 1
         } else {
-          identityParts = 0
-          current = found.kind.map { DumperBlock(kind: $0, labels: labels(of: $0)) }
+          remainingIdentityParts = 0
+          current = itemHeading.kind.map { DumperBlock(kind: $0, labels: labels(of: $0)) }
         }
       } else if !hasHeadings, wasBlank, line.starts(with: "Service: ".utf8) {
-        // The first versions print generic passwords alone, without headings.
+        // The first versions print only generic passwords, without headings.
         try finish(&current, into: &collector, isUTF8)
         current = DumperBlock(kind: .genericPassword, labels: labels(of: .genericPassword))
-        current?.take(line)
+        current?.append(line)
       } else {
         let isInSecret = current?.isInSecret ?? false
-        current?.take(isInSecret ? raw : line)
+        current?.append(isInSecret ? raw : line)
       }
       wasBlank = line.isEmpty
     }
@@ -177,22 +179,22 @@ enum KeychainDumperReader {
   private static func finish(
     _ block: inout DumperBlock?, into collector: inout DumpCollector, _ isUTF8: Bool
   ) throws(KeyhaulError) {
-    guard var ended = block else { return }
+    guard var finished = block else { return }
     block = nil
-    ended.finish()
+    finished.finish()
     let position = try collector.nextEntry()
-    guard !ended.values.isEmpty else {
+    guard !finished.values.isEmpty else {
       collector.skip(.notAnItem)
       return
     }
-    guard ended.isComplete else {
+    guard finished.isComplete else {
       let fault = DumpFault(
         .malformed, "its lines are not those that keychain_dumper prints: it is cut off, or a value looks like a line")
       collector.append(
-        DumpedItem(entry: position, kind: ended.kind, content: .undecryptable(fault, protection: nil)))
+        DumpedItem(entry: position, kind: finished.kind, content: .undecryptable(fault, protection: nil)))
       return
     }
-    collector.append(item(of: ended, at: position, isUTF8))
+    collector.append(item(of: finished, at: position, isUTF8))
   }
 
   private static func item(of block: DumperBlock, at position: Int, _ isUTF8: Bool) -> DumpedItem {
@@ -246,12 +248,13 @@ private struct DumperBlock {
   let labels: [KeychainDumperReader.Label]
   /// The value of each label, with line breaks if the value continues on other lines.
   private(set) var values: [String: [UInt8]] = [:]
-  /// Whether a line looks like an attribute in another place than the one where the program prints it, or the last line
-  /// is missing.
+  /// Whether a line looks like an attribute at a position where the program does not print it, or the last line is
+  /// missing.
   private var isAmbiguous = false
   /// The index of the first label that can still follow.
-  private var next = 0
-  private var current: String?
+  private var nextLabelIndex = 0
+  /// The label whose value is being read, or `nil`.
+  private var currentLabel: String?
   private var value: [UInt8] = []
 
   init(kind: ItemKind, labels: [KeychainDumperReader.Label]) {
@@ -260,33 +263,35 @@ private struct DumperBlock {
   }
 
   private var isPassword: Bool { kind == .genericPassword || kind == .internetPassword }
-  /// Whether the value of the secret has begun, which can have any lines.
-  var isInSecret: Bool { isPassword && current == labels.last?.text }
+  /// Whether the current line belongs to the secret, whose lines can have any content.
+  var isInSecret: Bool { isPassword && currentLabel == labels.last?.text }
 
   /// Whether the lines are those that the program prints.
   var isComplete: Bool { !isAmbiguous && labels.allSatisfy { !$0.isRequired || values[$0.text] != nil } }
 
   /// Adds a line.
-  mutating func take(_ line: ArraySlice<UInt8>) {
+  mutating func append(_ line: ArraySlice<UInt8>) {
     if KeychainDumperReader.mayBePrinted(line), let index = labels.firstIndex(where: { starts(line, with: $0.text) }) {
-      guard index >= next, !isInSecret else {
+      guard index >= nextLabelIndex, !isInSecret else {
         isAmbiguous = true
         return
       }
-      keep()
-      current = labels[index].text
-      next = index + 1
+      storeValue()
+      currentLabel = labels[index].text
+      nextLabelIndex = index + 1
       value = Array(line.dropFirst(labels[index].text.utf8.count + 2))
       return
     }
     // Certificates and keys have more lines, which are not read: flags, and the contents as PEM.
-    if !isPassword, next == labels.count || line.isEmpty || labels[next...].allSatisfy({ !$0.isRequired }) {
-      keep()
-      current = nil
-      next = labels.count
+    if !isPassword,
+      nextLabelIndex == labels.count || line.isEmpty || labels[nextLabelIndex...].allSatisfy({ !$0.isRequired })
+    {
+      storeValue()
+      currentLabel = nil
+      nextLabelIndex = labels.count
       return
     }
-    guard current != nil else {
+    guard currentLabel != nil else {
       if !line.isEmpty { isAmbiguous = true }
       return
     }
@@ -294,26 +299,26 @@ private struct DumperBlock {
     value += line
   }
 
-  /// Ends the item. The program prints an empty line after a secret; without it, the text is cut off.
+  /// Ends the item. The program prints an empty line after a secret, so the text is truncated if the line is missing.
   mutating func finish() {
     if isInSecret {
       if value.last == UInt8(ascii: "\n") { value.removeLast() } else { isAmbiguous = true }
     }
-    keep()
-    current = nil
+    storeValue()
+    currentLabel = nil
   }
 
-  private mutating func keep() {
-    guard let current else { return }
-    values[current] = value
+  private mutating func storeValue() {
+    guard let currentLabel else { return }
+    values[currentLabel] = value
     value = []
   }
 
   /// Returns whether a line begins with a label, a colon and a blank. An editor may have removed the blank at the end.
   private func starts(_ line: ArraySlice<UInt8>, with label: String) -> Bool {
     guard line.starts(with: label.utf8) else { return false }
-    let mark = line.dropFirst(label.utf8.count).prefix(2)
-    return mark.elementsEqual(": ".utf8) || mark.elementsEqual(":".utf8)
+    let separator = line.dropFirst(label.utf8.count).prefix(2)
+    return separator.elementsEqual(": ".utf8) || separator.elementsEqual(":".utf8)
   }
 }
 

@@ -4,11 +4,12 @@ import KeychainRules
 
 /// A reader for a JSON array of objects with an `item_class` (`.objection`).
 enum ObjectionReader {
-  private static let accessible = "accessible_attribute"
-  private static let accessControl = "access_control"
-  private static let exactSecret = "dataHex"
-  private static let rendering = "data"
-  /// Returns whether a text is a placeholder that objection writes for a value without a text form. The last
+  private static let protectionMember = "accessible_attribute"
+  private static let accessControlMember = "access_control"
+  private static let secretMember = "dataHex"
+  private static let renderingMember = "data"
+
+  /// Returns whether a text is a placeholder that objection writes for a value that it cannot show as text. The last
   /// placeholder contains the name of an Objective-C class.
   ///
   /// Source: objection, `agent/src/ios/keychain.ts` and `agent/src/ios/lib/helpers.ts`.
@@ -47,9 +48,9 @@ enum ObjectionReader {
     var (secret, rendered): (JSONValue?, JSONValue?) = (nil, nil)
     for (name, value) in members {
       switch name {
-      case exactSecret: secret = value
-      case rendering: rendered = value
-      case accessible:
+      case secretMember: secret = value
+      case renderingMember: rendered = value
+      case protectionMember:
         guard let text = value.stringValue, !text.isEmpty else { continue }
         guard !isPlaceholder(text) else {
           unusable.append(.protection)
@@ -71,8 +72,8 @@ enum ObjectionReader {
       }
     }
     var reading = DumpValues.read(entry, as: kind, .typed)
-    // objection describes the constraints only in words.
-    let control = members.first { $0.0 == accessControl }?.1.stringValue ?? ""
+    // objection describes the constraints only as text.
+    let control = members.first { $0.0 == accessControlMember }?.1.stringValue ?? ""
     if !control.isEmpty, control != "None", !isPlaceholder(control) {
       reading.item[.accessControl] = .string(control)
     }
@@ -82,14 +83,14 @@ enum ObjectionReader {
       isSecretRendered: isRendered)
   }
 
-  /// Returns the item with its exact secret if the dump has it, else with the secret's rendering as text.
+  /// Returns the item with its exact secret if the dump has it, otherwise with the secret's rendering as text.
   private static func content(
     _ item: KeychainItem, secret: JSONValue?, rendered: JSONValue?
   ) -> (DumpedItem.Content, isRendered: Bool) {
     var item = item
     if let text = secret?.stringValue, !text.isEmpty, !isPlaceholder(text) {
       guard let bytes = HexadecimalDigits.bytes(of: text.utf8) else {
-        return (.attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is not hexadecimal text")), false)
+        return (.attributesOnly(item, DumpFault(.malformed, "\(secretMember) is not hexadecimal text")), false)
       }
       item.secret = SensitiveBytes(copying: bytes)
       return (.open(item), false)

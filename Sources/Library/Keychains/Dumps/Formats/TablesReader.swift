@@ -17,7 +17,7 @@ enum TablesReader {
   /// - Throws: `.backupKeychain` if the dictionary is the keychain file of a backup; `.dumpOverLimit` if there are more
   ///   entries than a dump may have.
   static func read(_ root: PropertyDictionary, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
-    try refuseBackup(root)
+    try rejectBackup(root)
     let isUntyped = isUntyped(root)
     var collector = DumpCollector(isUntyped ? .untypedTables : .tables, acceptingAtMost: limit)
     var seen: Set<String> = []
@@ -53,17 +53,19 @@ enum TablesReader {
     return collector.dump()
   }
 
+  /// Returns the items' dictionaries of all tables.
   private static func entries(of root: PropertyDictionary) -> some Sequence<PropertyDictionary> {
     root.entries.lazy.filter { $0.key.stringValue.flatMap(ItemKind.init(rawValue:)) != nil }
       .flatMap { $0.value.arrayValue ?? [] }.compactMap(\.dictionaryValue)
   }
 
-  private static func refuseBackup(_ root: PropertyDictionary) throws(KeyhaulError) {
-    let all = Array(entries(of: root))
-    let isSealed =
-      !all.isEmpty
-      && all.allSatisfy { entry in entry.entries.allSatisfy { backupItemKeys.contains($0.key.stringValue ?? "") } }
-    guard isSealed || root[backupKeybag] != nil else { return }
+  /// Checks that the dictionary is not the keychain file of a backup, whose items are encrypted.
+  private static func rejectBackup(_ root: PropertyDictionary) throws(KeyhaulError) {
+    let entries = Array(entries(of: root))
+    let hasOnlyEncryptedEntries =
+      !entries.isEmpty
+      && entries.allSatisfy { entry in entry.entries.allSatisfy { backupItemKeys.contains($0.key.stringValue ?? "") } }
+    guard hasOnlyEncryptedEntries || root[backupKeybag] != nil else { return }
     throw KeyhaulError(
       .backupKeychain,
       root[backupKeybag] != nil

@@ -12,7 +12,7 @@ enum DataDescription {
     case other
   }
 
-  /// Reads a text. Only a text of exactly the described form counts as a description.
+  /// Reads a text. It counts as a description only if it has exactly one of these formats.
   static func read(_ text: String) -> Reading {
     if text.hasPrefix("<"), text.hasSuffix(">") { return readGroups(Array(text.utf8.dropFirst().dropLast())) }
     let start = "{length = "
@@ -20,12 +20,12 @@ enum DataDescription {
     let members = text.dropFirst(start.utf8.count).dropLast()
     let number = members.prefix { $0.isASCII && $0.isNumber }
     guard let length = Int(number) else { return .other }
-    let rest = members.dropFirst(number.count)
-    if rest.isEmpty { return length == 0 ? .bytes([]) : .other }
-    let mark = ", bytes = 0x"
-    guard rest.hasPrefix(mark) else { return .other }
+    let remainder = members.dropFirst(number.count)
+    if remainder.isEmpty { return length == 0 ? .bytes([]) : .other }
+    let separator = ", bytes = 0x"
+    guard remainder.hasPrefix(separator) else { return .other }
     // The description omits the middle of long data: "0x00010203 04050607 ... 1c1d1e1f ".
-    let parts = rest.dropFirst(mark.utf8.count).split(separator: " ... ", maxSplits: 1)
+    let parts = remainder.dropFirst(separator.utf8.count).split(separator: " ... ", maxSplits: 1)
     guard let bytes = HexadecimalDigits.bytes(of: parts.joined().utf8.lazy.filter { $0 != space }),
       bytes.count <= length
     else { return .other }

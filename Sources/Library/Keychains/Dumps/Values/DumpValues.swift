@@ -22,7 +22,7 @@ enum DumpValues {
     var item: KeychainItem
     /// Attributes whose values have a type that the attribute cannot have.
     var unusable: [AttributeCode] = []
-    /// Whether the entry has a secret in an unusable form.
+    /// Whether the entry has a secret that cannot be used.
     var isSecretUnusable = false
     var repeatedKeyCount = 0
   }
@@ -147,7 +147,7 @@ enum DumpValues {
   }
 }
 
-/// The text forms of dates in dumps.
+/// The text formats of dates in dumps.
 enum DumpDate {
   private static let separators: [Int: [UInt8]] = [
     4: [UInt8(ascii: "-")], 7: [UInt8(ascii: "-")], 10: [UInt8(ascii: " "), UInt8(ascii: "T")],
@@ -164,11 +164,12 @@ enum DumpDate {
     if let date = try? DERDate.parse(text) { return date }
     let bytes = Array(text.utf8)
     guard bytes.count > 19, separators.allSatisfy({ $1.contains(bytes[$0]) }) else { return nil }
-    var rest = bytes[19...]
-    if let space = rest.firstIndex(of: UInt8(ascii: " ")) { rest.remove(at: space) }
-    rest = withoutFractionalZeros(rest)
+    var fractionAndZone = bytes[19...]
+    if let space = fractionAndZone.firstIndex(of: UInt8(ascii: " ")) { fractionAndZone.remove(at: space) }
+    fractionAndZone = withoutFractionalZeros(fractionAndZone)
     let digits = bytes.prefix(19).indices.filter { separators[$0] == nil }.map { bytes[$0] }
-    guard let compact = String(validating: digits + rest, as: UTF8.self), let date = try? DERDate.parse(compact)
+    guard let compact = String(validating: digits + fractionAndZone, as: UTF8.self),
+      let date = try? DERDate.parse(compact)
     else { return nil }
     return KeychainDate(secondsSinceReferenceDate: date.secondsSinceReferenceDate)
   }

@@ -6,26 +6,26 @@ package import KeychainRules
 extension DumpedItem.Content {
   /// Creates the content from a decrypted row of a database.
   ///
-  /// - Parameter opened: The decrypted row. An access control without constraints is ignored.
-  package init(_ opened: DecryptedDatabaseItem) {
-    let fault = opened.fault.map { fault in
-      // If the wrapped key cannot be decrypted, the class key may be that of another class or device.
-      let isOtherKey = fault.verdict == .tagMismatch && fault.place == .metadataClassKey
-      return DumpFault(isOtherKey ? .noClassKey : Reason(fault.verdict), "\(fault.place.rawValue): \(fault.reason)")
+  /// - Parameter decrypted: The decrypted row. An access control without constraints is ignored.
+  package init(_ decrypted: DecryptedDatabaseItem) {
+    let fault = decrypted.fault.map { fault in
+      // If the class key does not unwrap the key of the attributes, it may be the key of another class or device.
+      let isWrongKey = fault.verdict == .tagMismatch && fault.step == .metadataClassKey
+      return DumpFault(isWrongKey ? .noClassKey : Reason(fault.verdict), "\(fault.step.rawValue): \(fault.reason)")
     }
-    guard var item = opened.item else {
+    guard var item = decrypted.item else {
       self = .undecryptable(
         fault ?? DumpFault(.malformed, "its attributes cannot be decrypted"),
-        protection: opened.keyClass.flatMap(ProtectionClass.init(keyClass:)))
+        protection: decrypted.keyClass.flatMap(ProtectionClass.init(keyClass:)))
       return
     }
-    if let constraints = opened.accessControl?.constraints,
+    if let constraints = decrypted.accessControl?.constraints,
       constraints.entries.contains(where: { $0.key.stringValue != "dacl" })
     {
       item[.accessControl] = .dictionary(constraints)
     }
     self =
-      opened.isOpen && fault == nil && item.secret != nil ? .open(item) : .attributesOnly(item, fault)
+      decrypted.isOpen && fault == nil && item.secret != nil ? .open(item) : .attributesOnly(item, fault)
   }
 }
 

@@ -56,22 +56,23 @@ extension ColumnValue: DatabaseValueConvertible {
   /// Binds the value with an explicit length. An empty blob is bound as empty text, as in Apple's code: a null pointer
   /// would bind NULL.
   func bind(to sqliteStatement: SQLiteStatement, at index: CInt) -> CInt {
-    let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    // `SQLITE_TRANSIENT`, a macro that Swift cannot import: SQLite copies the bytes.
+    let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     switch self {
     case .null: return sqlite3_bind_null(sqliteStatement, index)
     case .integer(let value): return sqlite3_bind_int64(sqliteStatement, index, value)
     case .real(let value): return sqlite3_bind_double(sqliteStatement, index, value)
     case .text(let bytes):
-      guard !bytes.isEmpty else { return sqlite3_bind_text(sqliteStatement, index, "", 0, copied) }
+      guard !bytes.isEmpty else { return sqlite3_bind_text(sqliteStatement, index, "", 0, transient) }
       return bytes.withUnsafeBytes { raw in
         sqlite3_bind_text64(
-          sqliteStatement, index, raw.bindMemory(to: CChar.self).baseAddress, UInt64(raw.count), copied,
+          sqliteStatement, index, raw.bindMemory(to: CChar.self).baseAddress, UInt64(raw.count), transient,
           UInt8(SQLITE_UTF8))
       }
     case .blob(let bytes):
       guard !bytes.isEmpty else { return ColumnValue.text([]).bind(to: sqliteStatement, at: index) }
       return bytes.withUnsafeBytes { raw in
-        sqlite3_bind_blob64(sqliteStatement, index, raw.baseAddress, UInt64(raw.count), copied)
+        sqlite3_bind_blob64(sqliteStatement, index, raw.baseAddress, UInt64(raw.count), transient)
       }
     }
   }

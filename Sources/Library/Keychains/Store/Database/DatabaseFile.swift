@@ -59,7 +59,9 @@ struct DatabaseFile {
     try translatingErrno("cannot be examined") { () throws(Errno) in try system.status(of: path) }
   }
 
-  /// Throws if there are journal files of a previous database, which SQLite would apply to the new one.
+  /// Checks that there are no journal files of a previous database, which SQLite would apply to the new one.
+  ///
+  /// - Throws: `.storeIO` if there is one.
   private func rejectSidecars() throws(KeyhaulError) {
     for suffix in Self.sidecarSuffixes where try status(of: path + suffix) != nil {
       throw KeyhaulError(.storeIO, "a file of another database, keychain-2.db\(suffix), is in the way")

@@ -5,7 +5,8 @@ import KeychainRules
 
 /// Apple's schema 12.11 of `keychain-2.db`, derived from the attribute table.
 ///
-/// Only tables with items, the version and the metadata keys: synchronization state is not part of a backup. Source:
+/// It has only the tables with items, the version and the metadata keys, because synchronization state is not part of a
+/// backup. Source:
 /// Apple `SecItemSchema.c`, `SecItemDb.c` (`SecDbItem…CreateTable`), Security-61901.
 enum KeychainSchema {
   static let majorVersion: Int64 = 12
@@ -28,11 +29,11 @@ enum KeychainSchema {
   private static func objects(of kind: ItemKind) -> [Object] {
     let table = kind.rawValue
     let columns = ColumnDefinitions.all(of: kind)
-    let unique = ColumnDefinitions.primaryKey(of: kind).map(\.code.rawValue).joined(separator: ",")
+    let primaryKeyColumns = ColumnDefinitions.primaryKey(of: kind).map(\.code.rawValue).joined(separator: ",")
     let body = columns.map(declaration(of:)).joined(separator: ",")
-    let indexed = columns.filter { $0.flags.contains(.indexed) }.map(\.code.rawValue)
-    return [Object(category: .table, name: table, sql: "CREATE TABLE \(table)(\(body),UNIQUE(\(unique)))")]
-      + indexed.map { index(table + $0, on: table, $0) }
+    let indexedColumns = columns.filter { $0.flags.contains(.indexed) }.map(\.code.rawValue)
+    return [Object(category: .table, name: table, sql: "CREATE TABLE \(table)(\(body),UNIQUE(\(primaryKeyColumns)))")]
+      + indexedColumns.map { index(table + $0, on: table, $0) }
       + compositeIndexes.filter { $0.kind == kind }.map { index($0.name, on: table, $0.columns) }
   }
 
@@ -41,11 +42,11 @@ enum KeychainSchema {
   }
 
   private static func declaration(of definition: AttributeDefinition) -> String {
-    var words = [definition.code.rawValue, sqlType(of: definition.kind)]
-    if definition.flags.contains(.notNull) { words.append("NOT NULL") }
-    if definition.flags.contains(.defaultsToZero) { words.append("DEFAULT 0") }
-    if definition.flags.contains(.defaultsToEmpty) { words.append("DEFAULT ''") }
-    return words.joined(separator: " ")
+    var parts = [definition.code.rawValue, sqlType(of: definition.kind)]
+    if definition.flags.contains(.notNull) { parts.append("NOT NULL") }
+    if definition.flags.contains(.defaultsToZero) { parts.append("DEFAULT 0") }
+    if definition.flags.contains(.defaultsToEmpty) { parts.append("DEFAULT ''") }
+    return parts.joined(separator: " ")
   }
 
   private static func sqlType(of kind: AttributeKind) -> String {
@@ -112,8 +113,8 @@ enum SchemaCheck {
     try verifyVersion(database)
   }
 
-  /// Rejects a database whose indexes do not list every row. A missing row would not be found, and would be added a
-  /// second time.
+  /// Rejects a database whose indexes do not list every row. An item whose row is missing from an index would not be
+  /// found, and would be added a second time.
   ///
   /// - Throws: `.storeDamaged` if an index does not list every row; `.storeIO` if the check cannot be completed.
   static func verifyIndexes(_ database: Database) throws(KeyhaulError) {
@@ -139,7 +140,8 @@ enum SchemaCheck {
     }
   }
 
-  /// Checks the version. During an upgrade the upper halves contain the old version, so only the low bytes count.
+  /// Checks the version. During an upgrade the upper halves contain the old version, so only the low bytes are
+  /// compared.
   private static func verifyVersion(_ database: Database) throws(KeyhaulError) {
     let rows = try database.columnValues(sql: "SELECT version, minor FROM tversion LIMIT 2")
     guard rows.count == 1, let version = rows[0][0].integerValue, let minor = rows[0][1].integerValue else {

@@ -73,20 +73,20 @@ extension KeyhaulError {
   init(keys error: DataProtectionError) { self.init(.notAvailable, error.description) }
 
   /// Creates the error for an SQLite error. SQLite's message names tables and columns but no values. A result code
-  /// without its own status makes the keychain unavailable, as in Apple's daemon.
+  /// without a code of its own becomes `.notAvailable`, as in Apple's daemon.
   ///
   /// - Parameters:
   ///   - error: The error of SQLite.
-  ///   - reason: The system error of the file operation that caused it.
-  init(sqlite error: DatabaseError, _ reason: Errno? = nil) {
+  ///   - cause: The system error of the file operation that caused it.
+  init(sqlite error: DatabaseError, cause: Errno? = nil) {
     // SQLite reports a full disk only if a write was cut short. Reading also needs space, for the index of the log.
     let isFileError =
       [.SQLITE_IOERR, .SQLITE_CANTOPEN].contains(error.resultCode)
-      || error.resultCode == .SQLITE_CORRUPT && reason.map(Database.readFailures.contains) == true
+      || error.resultCode == .SQLITE_CORRUPT && cause.map(Database.readFailures.contains) == true
     let code: Code =
       switch error.resultCode {
-      case _ where isFileError && reason?.isDiskFull == true: .diskFull
-      case _ where isFileError && reason?.isResourceShortage == true: .storeIO
+      case _ where isFileError && cause?.isDiskFull == true: .diskFull
+      case _ where isFileError && cause?.isResourceShortage == true: .storeIO
       case .SQLITE_FULL: .diskFull
       case .SQLITE_BUSY, .SQLITE_LOCKED: .storeBusy
       case .SQLITE_CORRUPT where isFileError: .storeIO
@@ -97,10 +97,10 @@ extension KeyhaulError {
       case .SQLITE_TOOBIG: .parameter
       default: .notAvailable
       }
-    let system = isFileError ? reason.map { ", \($0.reason)" } ?? "" : ""
+    let system = isFileError ? cause.map { ", \($0.reason)" } ?? "" : ""
     self.init(
       code, "SQLite returned \(error.resultCode.rawValue): \(error.message ?? "no message")\(system)",
-      errno: error.resultCode == .SQLITE_NOMEM ? .noMemory : isFileError ? reason : nil)
+      errno: error.resultCode == .SQLITE_NOMEM ? .noMemory : isFileError ? cause : nil)
   }
 
   /// Converts any error of GRDB.
@@ -128,7 +128,7 @@ extension KeyhaulError {
     }
   }
 
-  /// Creates the error of a search or a change that reaches a row which cannot be read at present.
+  /// Creates the error for a search or a change that meets a row which cannot be decrypted.
   package init(_ fault: RowFault) {
     switch fault {
     case .undecodable(let reason): self.init(.decode, reason)
@@ -161,20 +161,20 @@ func translatingRuleErrors<Value>(_ body: @autoclosure () throws(KeychainRuleErr
 }
 
 extension Database {
-  /// Runs the closure and converts its errors, with the system's reason for a failed file operation.
+  /// Runs the closure and converts its errors, including the system error of a failed file operation.
   @discardableResult
   func translatingErrors<Value>(_ body: () throws -> Value) throws(KeyhaulError) -> Value {
     do {
       return try body()
     } catch let error as DatabaseError {
-      throw KeyhaulError(sqlite: error, systemReason(of: error))
+      throw KeyhaulError(sqlite: error, cause: systemError(causing: error))
     } catch {
       throw KeyhaulError(fromDatabase: error)
     }
   }
 
   /// Returns the system error of the file operation that caused an SQLite error; `nil` if there is none.
-  private func systemReason(of error: DatabaseError) -> Errno? {
+  private func systemError(causing error: DatabaseError) -> Errno? {
     guard let sqliteConnection else { return nil }
     switch error.resultCode {
     case .SQLITE_CORRUPT: return Self.readFailure(of: sqliteConnection)
@@ -198,6 +198,7 @@ extension Database {
     return readFailures.contains(Errno(rawValue: number)) ? Errno(rawValue: number) : nil
   }
 
+  /// The system errors of a failing disk.
   fileprivate static let readFailures: [Errno] = [.ioError, .noSuchAddressOrDevice, .outOfRange]
 }
 

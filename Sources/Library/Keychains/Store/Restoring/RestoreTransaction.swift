@@ -30,19 +30,23 @@ package struct RestoreTransaction: ~Copyable {
   /// - Returns: The number of deleted rows.
   @discardableResult
   package borrowing func deleteNonSynced() throws(KeyhaulError) -> Int {
-    let places = RestoreRemoval.preservedAccessGroups.map { _ in "?" }.joined(separator: ",")
+    let placeholders = RestoreRemoval.preservedAccessGroups.map { _ in "?" }.joined(separator: ",")
     var count = 0
     for kind in ItemKind.allCases {
       // If `ggrp` is NULL, which no writer stores, the condition is NULL and the row stays, as with Apple's statement.
       try transaction.database.run(
-        "DELETE FROM \(kind.rawValue) WHERE sync=0 AND NOT agrp IN (\(places)) AND NOT ggrp <> ''",
+        "DELETE FROM \(kind.rawValue) WHERE sync=0 AND NOT agrp IN (\(placeholders)) AND NOT ggrp <> ''",
         RestoreRemoval.preservedAccessGroups.map { .text($0) })
       count += transaction.database.changesCount
     }
     return count
   }
 
-  /// Performs the imports of many items, one of each given kind, faster than separately.
+  /// Runs a closure that imports many items, faster than importing them separately.
+  ///
+  /// - Parameters:
+  ///   - kinds: The kind of each item.
+  ///   - body: The imports.
   package borrowing func importing(
     _ kinds: some Sequence<ItemKind>, _ body: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -50,7 +54,7 @@ package struct RestoreTransaction: ~Copyable {
   }
 
   /// Stores one item of the backup. If a row has the same primary key, decides which of the two to keep. A row that
-  /// stays is written only to take over the backup's persistent reference.
+  /// stays is written only if it gets the backup's persistent reference.
   ///
   /// The dates, the UUID and the persistent reference are the backup's, if it has them.
   ///
@@ -70,17 +74,17 @@ package struct RestoreTransaction: ~Copyable {
     guard let raw = try transaction.row(row.kind, primaryKey: row.primaryKey) else {
       throw KeyhaulError(.storeDamaged, "the item conflicts with a row that cannot be found")
     }
-    let existing = try RowEncryption.decrypt(raw, keys: keys)
-    let met = try ExistingRow(existing)
-    let resolution = try translatingRuleErrors(try ImportConflict.resolve(incoming: incoming, existing: met))
+    let decryptedRow = try RowEncryption.decrypt(raw, keys: keys)
+    let existingRow = try ExistingRow(decryptedRow)
+    let resolution = try translatingRuleErrors(try ImportConflict.resolve(incoming: incoming, existing: existingRow))
     if case .blocked(let fault) = resolution.outcome { throw KeyhaulError(fault) }
     guard
-      let winner = resolution.outcome.isReplacement
-        ? resolution.storedItem(incoming: item, existing: existing.item)
-        : resolution.keptItem(incoming: incoming, existing: existing.item)
+      let itemToStore = resolution.outcome.isReplacement
+        ? resolution.storedItem(incoming: item, existing: decryptedRow.item)
+        : resolution.keptItem(incoming: incoming, existing: decryptedRow.item)
     else { return resolution }
     try transaction.overwrite(
-      raw.summary.reference.rowID, with: try WritableRow(encrypting: winner, keys: keys, random: random))
+      raw.summary.reference.rowID, with: try WritableRow(encrypting: itemToStore, keys: keys, random: random))
     return resolution
   }
 }
@@ -94,10 +98,11 @@ extension KeychainStore {
       for incoming in items {
         let key = try translatingRuleErrors(try ItemColumns.primaryKeyValues(of: incoming.item))
         guard let raw = try transaction.row(incoming.item.kind, primaryKey: key) else { return false }
-        let existing = try RowEncryption.decrypt(raw, keys: keys)
-        let met = try ExistingRow(existing)
-        let resolution = try translatingRuleErrors(try ImportConflict.resolve(incoming: incoming, existing: met))
-        guard resolution.leavesUnchanged(existing.item, whenImporting: incoming) else { return false }
+        let decryptedRow = try RowEncryption.decrypt(raw, keys: keys)
+        let existingRow = try ExistingRow(decryptedRow)
+        let resolution = try translatingRuleErrors(
+          try ImportConflict.resolve(incoming: incoming, existing: existingRow))
+        guard resolution.leavesUnchanged(decryptedRow.item, whenImporting: incoming) else { return false }
       }
       return true
     }

@@ -3,8 +3,8 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
-/// The encryption of items in the `data` column: with the key of the item's class, in the form with the fixed IV and an
-/// authenticated header that iOS 10 wrote. An item with an access control is encrypted as version 6.
+/// The encryption of items in the `data` column: with the key of the item's class, in the format of iOS 10, which has a
+/// fixed IV and an authenticated header. An item with an access control is encrypted as version 6.
 ///
 /// An item's access control is its attribute `accc`, a dictionary from operation to constraint. It has no column and is
 /// not in the plaintext. Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_data`, `ks_decrypt_data`).
@@ -19,12 +19,12 @@ enum RowEncryption {
     let accessControl = item[.accessControl]
     var plain = item
     if accessControl != nil { plain[.accessControl] = nil }
-    let sealed: [UInt8]
+    let encrypted: [UInt8]
     do {
       switch accessControl {
-      case nil: sealed = try keys.seal(plain, as: .device, random: random).serialized()
+      case nil: encrypted = try keys.seal(plain, as: .device, random: random).serialized()
       case .dictionary(let constraints):
-        sealed = try keys.sealAccessControlled(plain, constraints: constraints, random: random).serialized()
+        encrypted = try keys.sealAccessControlled(plain, constraints: constraints, random: random).serialized()
       default: throw KeyhaulError(.parameter, "the access control is not a dictionary of constraints")
       }
     } catch let error as ItemCryptoError {
@@ -32,22 +32,22 @@ enum RowEncryption {
     } catch {
       throw KeyhaulError(fromDatabase: error)
     }
-    guard sealed.count <= ItemBlob.maximumByteCount else {
+    guard encrypted.count <= ItemBlob.maximumByteCount else {
       throw KeyhaulError(
-        .parameter, "the item has \(sealed.count) bytes; the limit is \(ItemBlob.maximumByteCount)")
+        .parameter, "the item has \(encrypted.count) bytes; the limit is \(ItemBlob.maximumByteCount)")
     }
-    return sealed
+    return encrypted
   }
 
   /// Decrypts a row, or determines the reason why that is not possible.
   ///
-  /// - Throws: `.notAvailable` if the cause is neither the row nor the lock.
+  /// - Throws: `.notAvailable` if the cause is not the row itself or a locked class.
   static func decrypt(_ raw: RawRow, keys: ClassKeys) throws(KeyhaulError) -> KeychainRow {
-    guard let sealed = raw.sealedItem else {
+    guard let encrypted = raw.encryptedItem else {
       return KeychainRow(summary: raw.summary, content: .fault(.undecodable(reason: "the row has no encrypted item")))
     }
     do throws(ItemCryptoError) {
-      let item = try decryptedItem(sealed, kind: raw.summary.kind, keys: keys)
+      let item = try decryptedItem(encrypted, kind: raw.summary.kind, keys: keys)
       return KeychainRow(summary: raw.summary, content: .item(item))
     } catch {
       return KeychainRow(summary: raw.summary, content: .fault(try fault(of: error)))
@@ -55,22 +55,22 @@ enum RowEncryption {
   }
 
   private static func decryptedItem(
-    _ sealed: [UInt8], kind: ItemKind, keys: ClassKeys
+    _ encrypted: [UInt8], kind: ItemKind, keys: ClassKeys
   ) throws(ItemCryptoError) -> KeychainItem {
-    guard ItemBlob.versionNumber(of: sealed) == AccessControlBlob.version else {
-      var item = try keys.open(blob: sealed, kind: kind, numbering: .withGenerations)
+    guard ItemBlob.versionNumber(of: encrypted) == AccessControlBlob.version else {
+      var item = try keys.open(blob: encrypted, kind: kind, numbering: .withGenerations)
       if item[.accessControl] != nil { item[.accessControl] = nil }
       return item
     }
     let blob: AccessControlBlob
     do throws(FormatError) {
-      blob = try AccessControlBlob(parsing: sealed)
+      blob = try AccessControlBlob(parsing: encrypted)
     } catch {
       throw ItemCryptoError(.malformed(error))
     }
-    let opened = try keys.open(blob, kind: kind)
-    var item = opened.item
-    item[.accessControl] = .dictionary(opened.constraints)
+    let decrypted = try keys.open(blob, kind: kind)
+    var item = decrypted.item
+    item[.accessControl] = .dictionary(decrypted.constraints)
     return item
   }
 

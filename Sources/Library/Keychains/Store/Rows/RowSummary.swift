@@ -88,11 +88,11 @@ package struct KeychainRow: Sendable {
 struct RawRow {
   let summary: RowSummary
   /// The content of `data`; `nil` if it is not a blob.
-  let sealedItem: [UInt8]?
+  let encryptedItem: [UInt8]?
 }
 
 extension ExistingRow {
-  /// Creates the view of a row that a conflicting item needs.
+  /// Creates the description of a row for resolving a conflict with an imported item.
   ///
   /// - Throws: `.notAvailable` if a digest cannot be computed.
   package init(_ row: KeychainRow) throws(KeyhaulError) {

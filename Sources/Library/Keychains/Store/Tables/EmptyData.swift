@@ -18,7 +18,7 @@ enum EmptyData {
 
   /// Returns whether a row has an empty blob in an indexed column: `musr`, which is empty in every row of the single
   /// user, the identifiers of certificates and keys, or the persistent reference. Only indexes are searched, not rows.
-  /// The answer is not stored, because another program may write such rows later.
+  /// The result is not cached, because another program may write such rows later.
   static func needsNormalization(in transaction: KeychainTransaction) throws(KeyhaulError) -> Bool {
     for kind in ItemKind.allCases {
       for probe in probeSQL(for: kind)
@@ -29,7 +29,7 @@ enum EmptyData {
     return false
   }
 
-  /// Returns queries whose result is 1 if there is such a row.
+  /// Returns queries whose result is 1 if a row has an empty blob in an indexed column.
   static func probeSQL(for kind: ItemKind) -> [String] {
     let table = kind.rawValue
     // Finds each access group with the index on `agrp` and `musr`.
@@ -42,8 +42,8 @@ enum EmptyData {
     return [byGroup] + indexed.map { "SELECT EXISTS(SELECT 1 FROM \(table) WHERE \($0)=x'')" }
   }
 
-  /// Replaces empty blobs with empty text. If two rows then have the same primary key, the one modified last stays; with
-  /// equal dates, the one with empty text, which Apple's daemon finds.
+  /// Replaces empty blobs with empty text. If two rows then have the same primary key, the one modified last stays;
+  /// with equal dates, the one with empty text, which Apple's daemon finds.
   static func normalize(in transaction: KeychainTransaction) throws(KeyhaulError) {
     for kind in ItemKind.allCases {
       let table = kind.rawValue
@@ -63,10 +63,10 @@ enum EmptyData {
       let column = definition.code.rawValue
       return definition.storesDataInColumn ? "iif(\(column)=x'','',\(column))" : column
     }
-    let oldForms = key.filter(\.storesDataInColumn).map { "(\($0.code.rawValue)=x'')" }.joined(separator: "+")
-    let present = key.map { "\($0.code.rawValue) NOT NULL" }.joined(separator: " AND ")
+    let emptyBlobCount = key.filter(\.storesDataInColumn).map { "(\($0.code.rawValue)=x'')" }.joined(separator: "+")
+    let hasNoNull = key.map { "\($0.code.rawValue) NOT NULL" }.joined(separator: " AND ")
     return "DELETE FROM \(kind.rawValue) WHERE rowid IN (SELECT number FROM (SELECT rowid AS number, row_number() OVER "
       + "(PARTITION BY \(normalized.joined(separator: ",")) ORDER BY iif(typeof(mdat) IN ('real','integer'),mdat,NULL) DESC,"
-      + "\(oldForms),rowid DESC) AS place FROM \(kind.rawValue) WHERE \(present)) WHERE place>1)"
+      + "\(emptyBlobCount),rowid DESC) AS position FROM \(kind.rawValue) WHERE \(hasNoNull)) WHERE position>1)"
   }
 }

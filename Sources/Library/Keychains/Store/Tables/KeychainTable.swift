@@ -25,7 +25,7 @@ struct KeychainTable {
     .rowID, .encryptedData, .protection, .tombstone, .appClip, .modificationDate, .digest, .uuid, .persistentReference,
   ]
 
-  static func of(_ kind: ItemKind) -> KeychainTable {
+  static func table(of kind: ItemKind) -> KeychainTable {
     switch kind {
     case .genericPassword: genericPassword
     case .internetPassword: internetPassword
@@ -54,8 +54,8 @@ struct KeychainTable {
     primaryKeyRange = Self.summaryCodes.count..<(Self.summaryCodes.count + primaryKey.count)
     selectSQL = "SELECT \(selected) FROM \(table)"
     selectByPrimaryKeySQL = "SELECT \(selected) FROM \(table) WHERE \(match)"
-    let places = names.map { _ in "?" }.joined(separator: ",")
-    insertSQL = "INSERT INTO \(table)(\(names.joined(separator: ","))) VALUES (\(places))"
+    let placeholders = names.map { _ in "?" }.joined(separator: ",")
+    insertSQL = "INSERT INTO \(table)(\(names.joined(separator: ","))) VALUES (\(placeholders))"
     overwriteSQL = "UPDATE \(table) SET \(names.map { "\($0)=?" }.joined(separator: ",")) WHERE rowid=?"
     deleteSQL = "DELETE FROM \(table) WHERE rowid=?"
   }
@@ -69,28 +69,28 @@ struct KeychainTable {
 
   /// Converts a row of one of the SELECT statements. A column with a value of the wrong type counts as empty.
   func read(_ row: Row) -> RawRow {
-    let facts = Dictionary(
+    let values = Dictionary(
       uniqueKeysWithValues: Self.summaryCodes.enumerated().map { ($1, row.columnValue($0)) })
     let keyValues = primaryKeyRange.map { row.columnValue($0) }
     let keys = Dictionary(uniqueKeysWithValues: zip(primaryKeyCodes, keyValues))
     let sharingGroup = keys[.sharingGroup]?.textValue ?? ""
     let summary = RowSummary(
-      reference: RowReference(kind: kind, rowID: facts[.rowID]?.integerValue ?? 0),
+      reference: RowReference(kind: kind, rowID: values[.rowID]?.integerValue ?? 0),
       primaryKey: PrimaryKey(kind: kind, columns: keyValues),
       accessGroup: keys[.accessGroup]?.textValue ?? "",
-      protectionCode: facts[.protection]?.textValue,
+      protectionCode: values[.protection]?.textValue,
       isSynchronizable: keys[.synchronizable]?.integerValue == 1,
-      isTombstone: (facts[.tombstone]?.integerValue ?? 0) != 0,
-      isAppClip: (facts[.appClip]?.integerValue ?? 0) != 0,
+      isTombstone: (values[.tombstone]?.integerValue ?? 0) != 0,
+      isAppClip: (values[.appClip]?.integerValue ?? 0) != 0,
       hasTokenID: !(keys[.tokenID]?.textValue ?? "").isEmpty,
       sharingGroup: sharingGroup.isEmpty ? nil : sharingGroup,
       multiUser: keys[.multiUser]?.blobValue ?? [],
-      modificationDate: facts[.modificationDate]?.realValue.map { KeychainDate(secondsSinceReferenceDate: $0) },
-      digest: facts[.digest]?.blobValue,
-      uuid: facts[.uuid]?.textValue,
-      persistentReference: facts[.persistentReference]?.blobValue ?? [],
+      modificationDate: values[.modificationDate]?.realValue.map { KeychainDate(secondsSinceReferenceDate: $0) },
+      digest: values[.digest]?.blobValue,
+      uuid: values[.uuid]?.textValue,
+      persistentReference: values[.persistentReference]?.blobValue ?? [],
       isRemovedByRestore: RestoreRemoval.removes(keys))
-    return RawRow(summary: summary, sealedItem: facts[.encryptedData]?.blobValue)
+    return RawRow(summary: summary, encryptedItem: values[.encryptedData]?.blobValue)
   }
 }
 
@@ -114,9 +114,9 @@ struct WritableRow {
     item.unpack()
     item[.digest] = .data(try translatingRuleErrors(try item.storedDigest()))
     var columns = try translatingRuleErrors(try ItemColumns.values(of: item))
-    let table = KeychainTable.of(item.kind)
-    let sealed = try RowEncryption.encrypt(item, keys: keys, random: random)
-    for place in table.encryptedColumnIndexes { columns[place] = .blob(sealed) }
+    let table = KeychainTable.table(of: item.kind)
+    let encrypted = try RowEncryption.encrypt(item, keys: keys, random: random)
+    for index in table.encryptedColumnIndexes { columns[index] = .blob(encrypted) }
     kind = item.kind
     primaryKey = table.primaryKeyColumnIndexes.map { columns[$0] }
     self.columns = columns

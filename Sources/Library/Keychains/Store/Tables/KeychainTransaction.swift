@@ -4,12 +4,12 @@ package import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
-/// Operations on the item tables within a transaction. All changes write whole rows through this type.
+/// Operations on the item tables within a transaction. All changes write complete rows through this type.
 package struct KeychainTransaction {
   let database: Database
   let shouldContinue: @Sendable () -> Bool
 
-  /// Throws if the change was stopped. Called between the items of a change of many items.
+  /// Checks whether the change was stopped. Called between the items of a change of many items.
   ///
   /// - Throws: `.cancelled`. The transaction must then be rolled back, as after every error.
   func checkCancellation() throws(KeyhaulError) {
@@ -18,10 +18,10 @@ package struct KeychainTransaction {
 
   /// Returns the row with these primary-key columns, or `nil` if there is none.
   func row(_ kind: ItemKind, primaryKey: [ColumnValue]) throws(KeyhaulError) -> RawRow? {
-    let table = KeychainTable.of(kind)
-    var found: RawRow?
-    try database.forEachRow(table.selectByPrimaryKeySQL, primaryKey) { row in found = table.read(row) }
-    return found
+    let table = KeychainTable.table(of: kind)
+    var rawRow: RawRow?
+    try database.forEachRow(table.selectByPrimaryKeySQL, primaryKey) { row in rawRow = table.read(row) }
+    return rawRow
   }
 
   /// Calls the closure with each row in the order of row numbers. An error of the closure ends the iteration.
@@ -38,7 +38,7 @@ package struct KeychainTransaction {
   func scanRows(
     _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeyhaulError) -> Bool
   ) throws(KeyhaulError) {
-    let table = KeychainTable.of(kind)
+    let table = KeychainTable.table(of: kind)
     try database.scanRows(table.selectSQL + condition.clause, condition.arguments) { row in
       try body(table.read(row))
     }
@@ -55,7 +55,7 @@ package struct KeychainTransaction {
   /// - Returns: The new row's number, or `nil` if there is a row with this primary key.
   func insert(_ row: WritableRow) throws(KeyhaulError) -> Int64? {
     do {
-      try database.run(KeychainTable.of(row.kind).insertSQL, row.columns)
+      try database.run(KeychainTable.table(of: row.kind).insertSQL, row.columns)
     } catch {
       if error.code == .duplicateItem { return nil }
       throw error
@@ -65,11 +65,11 @@ package struct KeychainTransaction {
 
   /// Writes all columns of a row again. Its number stays the same.
   func overwrite(_ rowID: Int64, with row: WritableRow) throws(KeyhaulError) {
-    try database.run(KeychainTable.of(row.kind).overwriteSQL, row.columns + [.integer(rowID)])
+    try database.run(KeychainTable.table(of: row.kind).overwriteSQL, row.columns + [.integer(rowID)])
   }
 
   func delete(_ reference: RowReference) throws(KeyhaulError) {
-    try database.run(KeychainTable.of(reference.kind).deleteSQL, [.integer(reference.rowID)])
+    try database.run(KeychainTable.table(of: reference.kind).deleteSQL, [.integer(reference.rowID)])
   }
 }
 
@@ -80,10 +80,10 @@ extension KeychainTransaction {
   /// that are not in the cache go to the log and are read again. A restore of 100,000 items takes as long with 5 MiB as
   /// with 8.
   static let bulkCacheKilobytes = 5 << 10
-  /// The page cache for each new row, in bytes, if that results in a larger cache. Otherwise most pages of a million
-  /// rows would be read repeatedly: a restore of a million rows took 71 s of CPU time with this size and 81 s with 5
-  /// MiB.
-  private static let cacheByteCount = 48
+  /// The page cache for each new row, in bytes, if that results in a cache larger than `bulkCacheKilobytes`. Without
+  /// it, most pages of a million rows would be read repeatedly: a restore of a million rows took 71 s of CPU time with
+  /// this size and 81 s with 5 MiB.
+  private static let cacheByteCountPerRow = 48
 
   /// Runs a closure that adds one row of each of these kinds. If that multiplies the size of a table, its indexes are
   /// dropped and created again afterwards, which takes half the time of updating them for every row. Finding rows by
@@ -92,7 +92,7 @@ extension KeychainTransaction {
     _ kinds: some Sequence<ItemKind>, _ body: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     let counts = Dictionary(kinds.map { ($0, 1) }, uniquingKeysWith: +)
-    let kilobytes = counts.values.reduce(0, +) * Self.cacheByteCount / 1024
+    let kilobytes = counts.values.reduce(0, +) * Self.cacheByteCountPerRow / 1024
     var droppedIndexes: [KeychainSchema.Object] = []
     if kilobytes > Self.bulkCacheKilobytes { try database.run("PRAGMA cache_size = -\(kilobytes)") }
     for kind in ItemKind.allCases where try exceedsBulkThreshold(kind, adding: counts[kind] ?? 0) {
@@ -116,6 +116,7 @@ extension KeychainTransaction {
 }
 
 extension KeychainTransaction {
+  /// Returns the rows that a deletion deletes, ignoring the query's limit.
   func rowsToDelete(_ query: ItemQuery, keys: ClassKeys) throws(KeyhaulError) -> [KeychainRow] {
     var query = query
     query.limit = nil

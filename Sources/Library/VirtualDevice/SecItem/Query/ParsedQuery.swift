@@ -71,7 +71,9 @@ struct MatchConditions {
   var isTrustedOnly = false
 
   /// Whether rows have to be checked individually, so that the database cannot apply the limit.
-  var filters: Bool { host != nil || emailAddress != nil || issuers != nil || validDate != nil || isTrustedOnly }
+  var requiresRowChecks: Bool {
+    host != nil || emailAddress != nil || issuers != nil || validDate != nil || isTrustedOnly
+  }
 }
 
 extension ParsedQuery {
@@ -125,14 +127,14 @@ extension ParsedQuery {
       guard let isForbidden = value.booleanValue else { throw SecItemError(.parameter, "\(key) is not a boolean") }
       if isForbidden { interaction = .forbidden }
     case "u_AuthCtx":
-      guard case .context(let given) = value else {
+      guard case .context(let newContext) = value else {
         throw SecItemError(.parameter, "\(key) is not an authentication context")
       }
       guard context == nil else { throw SecItemError(.parameter, "a context and a credential cannot be combined") }
-      context = given
+      context = newContext
     case "u_CredRef":
       guard value.dataValue != nil else { throw SecItemError(.parameter, "\(key) is not data") }
-      // Keys are sorted by name, so the context was parsed before.
+      // The keys are parsed in the order of their names, so the context was parsed before.
       guard context == nil else { throw SecItemError(.parameter, "a context and a credential cannot be combined") }
     case "u_OpPrompt":
       guard let text = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
@@ -170,7 +172,8 @@ extension ParsedQuery {
 }
 
 extension ParsedQuery {
-  /// Parses a query. Keys are sorted by name, so that the same of several mistakes is always reported.
+  /// Parses a query. The keys are parsed in the order of their names, so that a query with several mistakes always
+  /// gives the same error.
   ///
   /// - Throws: `.parameter`, `.noSuchClass`, `.noSuchAttribute`, `.missingEntitlement`.
   init(_ query: SecItemQuery, for call: SecItemCall, now: KeychainDate) throws(SecItemError) {
@@ -182,13 +185,15 @@ extension ParsedQuery {
     try checkProtection()
   }
 
-  /// Returns the class that the query names, or that of its persistent reference.
+  /// Returns the class that the query names, or the class of its persistent reference.
   private static func queryClass(of query: SecItemQuery) throws(SecItemError) -> QueryClass {
     let name =
       query["class"]?.stringValue ?? query["v_PersistentRef"]?.dataValue.flatMap(QueryReference.parse)?.className
     guard let name else { throw SecItemError(.parameter, "the query names no class") }
-    guard let found = QueryClass(name: name) else { throw SecItemError(.noSuchClass, "there is no such class") }
-    return found
+    guard let queryClass = QueryClass(name: name) else {
+      throw SecItemError(.noSuchClass, "there is no such class")
+    }
+    return queryClass
   }
 
   private mutating func parse(
@@ -213,8 +218,8 @@ extension ParsedQuery {
     // `kSecUseDataProtectionKeychain` looks like an attribute, but chooses between the keychains of a Mac.
     if key == "nleg" { return }
     if key == "toid", call == .add {
-      guard let object = value.dataValue else { throw SecItemError(.parameter, "toid is not data") }
-      tokenObjectID = object
+      guard let objectID = value.dataValue else { throw SecItemError(.parameter, "toid is not data") }
+      tokenObjectID = objectID
       return
     }
     let code = AttributeCode(rawValue: key)
@@ -261,13 +266,13 @@ extension ParsedQuery {
       guard let bytes = value.secretValue else { throw SecItemError(.parameter, "v_Data is not data") }
       secrets[.valueData] = bytes
     case "v_PersistentRef":
-      guard let found = value.dataValue.flatMap(QueryReference.parse) else {
+      guard let parsed = value.dataValue.flatMap(QueryReference.parse) else {
         throw SecItemError(.parameter, "v_PersistentRef is not a persistent reference")
       }
-      guard found.className == queryClass.name else {
+      guard parsed.className == queryClass.name else {
         throw SecItemError(.noSuchClass, "the persistent reference and the query have different classes")
       }
-      reference = found.reference
+      reference = parsed.reference
     default: throw SecItemError(.parameter, "there is no such value key")
     }
   }
@@ -306,11 +311,11 @@ extension AttributeConversion {
     case .creationDate, .modificationDate, .date, .blob, .data, .number, .access, .accessControl, .sync, .tomb, .uuid:
       break
     }
-    guard let plain = value.attributeValue else {
+    guard let propertyValue = value.attributeValue else {
       throw SecItemError(.parameter, "\(code) does not accept a value of this type")
     }
     do throws(FormatError) {
-      return normalizingName(try convert(plain, for: definition), definition.code)
+      return normalizingName(try convert(propertyValue, for: definition), definition.code)
     } catch {
       throw SecItemError(.parameter, error.reason)
     }
@@ -375,14 +380,14 @@ enum QueryReference: Equatable {
   case uuid([UInt8])
   case token(id: String, object: [UInt8])
 
-  /// Parses the bytes of a `v_PersistentRef`. That of an identity is its certificate's with another class.
+  /// Parses the bytes of a `v_PersistentRef`. An identity has the reference of its certificate, but with another class.
   static func parse(_ bytes: [UInt8]) -> (className: String, reference: QueryReference)? {
     let isIdentity = bytes.starts(with: QueryClass.identityName.utf8)
     let bytes = isIdentity ? Array(ItemKind.certificate.rawValue.utf8) + bytes.dropFirst(4) : bytes
     guard let reference = try? PersistentReference(parsing: bytes) else { return nil }
     let name = isIdentity ? QueryClass.identityName : reference.kind.rawValue
     switch reference {
-    case .rowID(_, let number): return (name, .row(number))
+    case .rowID(_, let rowID): return (name, .row(rowID))
     case .uuid(_, let uuid): return (name, .uuid(uuid))
     case .token(_, let id, let object): return (name, .token(id: id, object: object))
     }

@@ -3,18 +3,18 @@ import KeychainFormats
 
 extension SecItemQuery {
   /// The attributes that identify a certificate or key in a search by reference.
-  private static let identifying: [ItemKind: [AttributeCode]] = [
+  private static let identifyingCodes: [ItemKind: [AttributeCode]] = [
     .certificate: [.issuer, .serialNumber, .publicKeyHash],
     .key: [.keyClass, .applicationLabel, .type, .keySizeInBits],
   ]
 
   /// Attributes that the keychain assigns to each stored item.
-  private static let owned: Set<AttributeCode> = [
+  private static let assignedCodes: Set<AttributeCode> = [
     .rowID, .creationDate, .modificationDate, .accessGroup, .protection, .synchronizable, .tombstone, .digest,
     .multiUser, .uuid, .persistentReference, .appClip, .sharingGroup, .accessControl, .encryptedData,
   ]
 
-  /// Returns the query with `v_Ref` replaced by the reference's attributes. Attributes of the query take precedence.
+  /// Returns the query with the reference's attributes instead of `v_Ref`. Attributes of the query take precedence.
   ///
   /// Source: Apple `SecItem.m` (`SecItemAttributesPrepare`).
   ///
@@ -23,21 +23,22 @@ extension SecItemQuery {
     guard let value = self["v_Ref"] else { return self }
     let item: KeychainItem
     switch value.referenceValue {
-    case .certificate(let found), .key(let found): item = found
+    case .certificate(let referenced), .key(let referenced): item = referenced
     case .identity, nil: throw SecItemError(.parameter, "v_Ref is not a certificate, key or identity")
     }
     var expanded = self
     expanded["v_Ref"] = nil
-    expanded.fill("class", .string(item.kind.rawValue))
-    for (code, attribute) in item.attributes where code.rawValue.utf16.count == 4 && !Self.owned.contains(code) {
-      guard call == .add || (Self.identifying[item.kind] ?? []).contains(code) else { continue }
-      if let value = SecItemValue(attribute) { expanded.fill(code.rawValue, value) }
+    expanded.setIfAbsent("class", .string(item.kind.rawValue))
+    for (code, attribute) in item.attributes where code.rawValue.utf16.count == 4 && !Self.assignedCodes.contains(code)
+    {
+      guard call == .add || (Self.identifyingCodes[item.kind] ?? []).contains(code) else { continue }
+      if let value = SecItemValue(attribute) { expanded.setIfAbsent(code.rawValue, value) }
     }
-    if call == .add, let secret = item.secret { expanded.fill("v_Data", .secret(secret)) }
+    if call == .add, let secret = item.secret { expanded.setIfAbsent("v_Data", .secret(secret)) }
     return expanded
   }
 
-  private mutating func fill(_ key: String, _ value: SecItemValue) {
+  private mutating func setIfAbsent(_ key: String, _ value: SecItemValue) {
     if self[key] == nil { self[key] = value }
   }
 

@@ -2,10 +2,10 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// Determines which found items require authentication, and asks the user.
+/// Determines which of the matching items require authentication, and asks the user.
 ///
-/// Attributes alone never require authentication, because they are decrypted when the device is unlocked. Each distinct
-/// requirement is requested once in a call. Source: Apple `SecItem.m` (`SecItemAuthDo`).
+/// Reading only attributes never requires authentication, because they are decrypted when the device is unlocked. Each
+/// distinct requirement is requested once in a call. Source: Apple `SecItem.m` (`SecItemAuthDo`).
 struct SecItemAuthenticator {
   /// The attribute with the salted hash of an item's application password. It is encrypted with the item and never
   /// returned.
@@ -31,10 +31,10 @@ struct SecItemAuthenticator {
   }
 
   /// Returns the requirement for decrypting an item. A key that may only be used requires authentication for signing.
-  static func requirement(toOpen item: KeychainItem) -> AccessRequirement {
+  static func requirement(toDecrypt item: KeychainItem) -> AccessRequirement {
     guard let control = item.accessControlObject, control.isConstrained else { return AccessRequirement() }
-    let opening = control.requirement(for: .decrypt)
-    return opening.isForbidden && item.kind == .key ? control.requirement(for: .sign) : opening
+    let decryption = control.requirement(for: .decrypt)
+    return decryption.isForbidden && item.kind == .key ? control.requirement(for: .sign) : decryption
   }
 
   static func requirement(toDelete item: KeychainItem) -> AccessRequirement {
@@ -48,11 +48,11 @@ struct SecItemAuthenticator {
   func satisfy(
     _ items: [KeychainItem], _ operation: AccessOperation, by requirement: (KeychainItem) -> AccessRequirement
   ) throws(SecItemError) {
-    var asked: Set<AccessRequirement> = []
+    var requested: Set<AccessRequirement> = []
     for item in items {
-      let needed = try remaining(requirement(item), of: item)
-      guard !needed.isEmpty, asked.insert(needed).inserted else { continue }
-      try ask(AuthenticationRequest(operation: operation, requirement: needed, prompt: prompt))
+      let outstanding = try remaining(requirement(item), of: item)
+      guard !outstanding.isEmpty, requested.insert(outstanding).inserted else { continue }
+      try ask(AuthenticationRequest(operation: operation, requirement: outstanding, prompt: prompt))
     }
   }
 
@@ -74,22 +74,22 @@ struct SecItemAuthenticator {
   private func remaining(
     _ requirement: AccessRequirement, of item: KeychainItem
   ) throws(SecItemError) -> AccessRequirement {
-    guard requirement.needsApplicationPassword, let given = context?.applicationPassword,
-      let check = item[Self.passwordCheck]?.dataValue
+    guard requirement.needsApplicationPassword, let password = context?.applicationPassword,
+      let storedHash = item[Self.passwordCheck]?.dataValue
     else { return requirement }
-    guard try Self.check(of: given, salt: Array(check.prefix(Self.saltByteCount))) == check else {
+    guard try Self.saltedHash(of: password, salt: Array(storedHash.prefix(Self.saltByteCount))) == storedHash else {
       throw SecItemError(.authFailed, "the application password is not the item's")
     }
     return AccessRequirement(factors: requirement.factors, requiredCount: requirement.requiredCount)
   }
 
-  /// Returns the salted hash of an application password for a new item.
-  static func check(of password: SensitiveBytes, random: any RandomSource) throws(SecItemError) -> [UInt8] {
+  /// Returns the hash of an application password for a new item, with a new salt in front of it.
+  static func saltedHash(of password: SensitiveBytes, random: any RandomSource) throws(SecItemError) -> [UInt8] {
     let salt = try random.bytesForCall(count: saltByteCount)
-    return try check(of: password, salt: salt)
+    return try saltedHash(of: password, salt: salt)
   }
 
-  private static func check(of password: SensitiveBytes, salt: [UInt8]) throws(SecItemError) -> [UInt8] {
+  private static func saltedHash(of password: SensitiveBytes, salt: [UInt8]) throws(SecItemError) -> [UInt8] {
     let message = SensitiveBytes(count: salt.count + password.count) { (buffer: UnsafeMutableRawBufferPointer) in
       buffer.copyBytes(from: salt)
       password.withBytes { UnsafeMutableRawBufferPointer(rebasing: buffer[salt.count...]).copyMemory(from: $0) }

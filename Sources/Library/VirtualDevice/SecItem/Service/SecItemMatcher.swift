@@ -24,7 +24,8 @@ struct SecItemMatcher {
     self.groups = groups
   }
 
-  struct Found {
+  /// The matching items, and the rows that can never be decrypted.
+  struct Matches {
     var matches: [SecItemMatch]
     var undecodable: [RowReference]
   }
@@ -37,8 +38,8 @@ struct SecItemMatcher {
   /// - Throws: `.interactionNotAllowed` at the first locked row.
   mutating func matches(
     in transaction: KeychainTransaction, keys: ClassKeys
-  ) throws(KeyhaulError) -> Found {
-    guard rowLimit != 0 else { return Found(matches: [], undecodable: []) }
+  ) throws(KeyhaulError) -> Matches {
+    guard rowLimit != 0 else { return Matches(matches: [], undecodable: []) }
     let filter = MatchFilter(query, groups: groups)
     let issuers = try filter.acceptedIssuers(in: transaction, keys: keys)
     var matches: [SecItemMatch] = []
@@ -64,7 +65,7 @@ struct SecItemMatcher {
         guard append(SecItemMatch(item: key, reference: pair.key, certificate: certificate)) else { break }
       }
     }
-    return Found(matches: matches, undecodable: undecodable)
+    return Matches(matches: matches, undecodable: undecodable)
   }
 
   private var rowLimit: Int? {
@@ -91,11 +92,11 @@ struct SecItemMatcher {
     _ reference: RowReference, in transaction: KeychainTransaction, keys: ClassKeys
   ) throws(KeyhaulError) -> KeychainItem? {
     let query = ItemQuery(kind: reference.kind, accessGroups: groups, tombstones: .included, row: reference)
-    var found: KeychainItem?
+    var item: KeychainItem?
     try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
-      found = try matchingItem(row, query)
+      item = try matchingItem(row, query)
     }
-    return found
+    return item
   }
 
   /// Returns pairs of a certificate and its private key.
@@ -106,7 +107,7 @@ struct SecItemMatcher {
       !QueryClass.certificateAttributes.contains($0)
     }
     keyQuery.attributes[.isPrivate] = .integer(1)
-    // The persistent reference of an identity is that of its certificate.
+    // An identity has the persistent reference of its certificate.
     var certificateQuery = Self.itemQuery(query, kind: .certificate, groups: groups) {
       QueryClass.certificateAttributes.contains($0)
     }
@@ -129,7 +130,7 @@ struct SecItemMatcher {
     itemQuery.tombstones = query.attributes[.tombstone] == nil ? .excluded : .included
     itemQuery.synchronization = query.mentionsSynchronizable || query.reference != nil ? .any : .localOnly
     switch query.reference {
-    case .row(let number): itemQuery.row = RowReference(kind: kind, rowID: number)
+    case .row(let rowID): itemQuery.row = RowReference(kind: kind, rowID: rowID)
     case .uuid(let uuid): itemQuery.persistentReference = uuid
     case .token(let id, _): itemQuery.attributes[.tokenID] = .string(id)
     case nil: break
@@ -155,7 +156,7 @@ struct MatchFilter {
     if case .token(_, let object) = query.reference { token = object } else { token = nil }
   }
 
-  var isEmpty: Bool { !conditions.filters && token == nil }
+  var isEmpty: Bool { !conditions.requiresRowChecks && token == nil }
 
   /// Returns the accepted issuers of a certificate: the names in the query, and the subjects of all certificates that
   /// these issued, directly or indirectly. Certificates outside the caller's groups are ignored.
@@ -163,25 +164,28 @@ struct MatchFilter {
     in transaction: KeychainTransaction, keys: ClassKeys
   ) throws(KeyhaulError) -> Set<[UInt8]> {
     var accepted = Set((conditions.issuers ?? []).compactMap(CertificateAttributes.normalizedName))
-    var latest = accepted
-    for _ in 0..<Self.maximumChainDepth where !latest.isEmpty {
-      var found: Set<[UInt8]> = []
-      for issuer in latest {
-        let issued = ItemQuery(kind: .certificate, attributes: [.issuer: .data(issuer)], accessGroups: groups)
-        try transaction.forEachRow(matching: issued, keys: keys) { (row) throws(KeyhaulError) in
-          guard let item = row.item, issued.matches(item), let subject = item[.subject]?.dataValue else { return }
-          found.insert(subject)
+    var newIssuers = accepted
+    for _ in 0..<Self.maximumChainDepth where !newIssuers.isEmpty {
+      var subjects: Set<[UInt8]> = []
+      for issuer in newIssuers {
+        let issuedCertificates = ItemQuery(
+          kind: .certificate, attributes: [.issuer: .data(issuer)], accessGroups: groups)
+        try transaction.forEachRow(matching: issuedCertificates, keys: keys) { (row) throws(KeyhaulError) in
+          guard let item = row.item, issuedCertificates.matches(item), let subject = item[.subject]?.dataValue else {
+            return
+          }
+          subjects.insert(subject)
         }
       }
-      latest = found.subtracting(accepted)
-      accepted.formUnion(latest)
+      newIssuers = subjects.subtracting(accepted)
+      accepted.formUnion(newIssuers)
     }
     return accepted
   }
 
   func matches(_ match: SecItemMatch, issuers: Set<[UInt8]>) -> Bool {
     if let token, TokenValue(of: match.item)?.objectID != token { return false }
-    if let host = conditions.host, !Self.isHost(match.item[.server], host) { return false }
+    if let host = conditions.host, !Self.isHostOrSubdomain(match.item[.server], host) { return false }
     let certificate = match.certificate ?? match.item
     guard certificate.kind == .certificate else { return true }
     if conditions.issuers != nil {
@@ -192,7 +196,7 @@ struct MatchFilter {
       guard addresses.contains(where: { $0.lowercased() == address.lowercased() }) else { return false }
     }
     if let date = conditions.validDate {
-      guard let facts = Self.attributes(of: certificate), facts.isValid(at: date) else { return false }
+      guard let attributes = Self.attributes(of: certificate), attributes.isValid(at: date) else { return false }
     }
     // A virtual device trusts no certificate authority.
     return !conditions.isTrustedOnly
@@ -203,7 +207,7 @@ struct MatchFilter {
   }
 
   /// Returns whether a server is the host or one of its subdomains.
-  private static func isHost(_ server: PropertyValue?, _ host: String) -> Bool {
+  private static func isHostOrSubdomain(_ server: PropertyValue?, _ host: String) -> Bool {
     guard let name = server?.stringValue?.lowercased() else { return false }
     let host = host.lowercased()
     return !host.isEmpty && (name == host || name.hasSuffix("." + host))

@@ -2,7 +2,7 @@ package import Basics
 package import KeychainFormats
 import Keychains
 
-/// The result of a call, in the form that the return keys request.
+/// The result of a call, as the return keys request it.
 ///
 /// Source: Apple `SecItemDb.c` (`SecDbItemCopyResult`, `handle_result`), `SecItem.m` (`SecItemResultCopyPrepared`).
 struct SecItemResult {
@@ -16,8 +16,8 @@ struct SecItemResult {
     wantsRawTokenItems = query.wantsRawTokenItems
   }
 
-  /// Returns the result for a new item. It contains only attributes with the flag A.
-  func added(_ stored: StoredItem) -> SecItemValue? {
+  /// Returns the result for a new item. It contains only attributes with the flag `returnedAsAttribute`.
+  func value(forAdded stored: StoredItem) -> SecItemValue? {
     value(
       stored.item, certificate: nil, persistentReference: persistentReference(to: stored.item)
     ) { item in
@@ -27,8 +27,8 @@ struct SecItemResult {
     }
   }
 
-  /// Returns the result for a found item: all attributes except secrets and identifiers.
-  func found(_ match: SecItemMatch) -> SecItemValue? {
+  /// Returns the result for a matching item: all attributes except secrets and identifiers.
+  func value(forMatch match: SecItemMatch) -> SecItemValue? {
     value(
       match.item, certificate: match.certificate,
       persistentReference: persistentReference(to: match.certificate ?? match.item)
@@ -36,7 +36,7 @@ struct SecItemResult {
   }
 
   /// Attributes that apps never see.
-  private static let hidden: Set<AttributeCode> = [
+  private static let hiddenCodes: Set<AttributeCode> = [
     .uuid, .persistentReference, .appClip, .accessControl, .encryptedData, .rowID, SecItemAuthenticator.passwordCheck,
   ]
 
@@ -54,9 +54,9 @@ struct SecItemResult {
     }
     var result: SecItemQuery = [:]
     if !returns.isDisjoint(with: [.attributes, .reference]) {
-      fill(&result, from: item, attributes)
+      addAttributes(to: &result, from: item, attributes)
       if let certificate {
-        fill(&result, from: certificate, attributes)
+        addAttributes(to: &result, from: certificate, attributes)
         result["certdata"] = certificate.secret.map { .secret($0) }
       }
     }
@@ -74,11 +74,11 @@ struct SecItemResult {
     return .dictionary(result)
   }
 
-  private func fill(
-    _ result: inout SecItemQuery, from item: KeychainItem,
+  private func addAttributes(
+    to result: inout SecItemQuery, from item: KeychainItem,
     _ attributes: (KeychainItem) -> AttributeMap<PropertyValue>
   ) {
-    for (code, value) in attributes(item) where !Self.hidden.contains(code) {
+    for (code, value) in attributes(item) where !Self.hiddenCodes.contains(code) {
       result[code.rawValue] = SecItemValue(value)
     }
     result["accc"] = accessControl(of: item).map { .accessControl($0) }
@@ -86,8 +86,8 @@ struct SecItemResult {
 
   /// Returns the access control of an item. Every item has one: at least its protection class.
   private func accessControl(of item: KeychainItem) -> AccessControl? {
-    if !wantsRawTokenItems, let onToken = TokenValue(of: item)?.accessControl, let protection = item.protection {
-      return AccessControl(protection: protection, operations: onToken)
+    if !wantsRawTokenItems, let operations = TokenValue(of: item)?.accessControl, let protection = item.protection {
+      return AccessControl(protection: protection, operations: operations)
     }
     return item.accessControlObject
   }
@@ -119,13 +119,14 @@ struct SecItemResult {
       return nil
     }
     guard let bytes = try? reference.serialized() else { return nil }
-    let plain = SecItemValue.data(bytes)
-    return queryClass == .identity ? plain.asIdentityReference : plain
+    let value = SecItemValue.data(bytes)
+    return queryClass == .identity ? value.asIdentityReference : value
   }
 }
 
 extension SecItemValue {
-  /// The persistent reference of a certificate as that of its identity; `nil` if it is another value.
+  /// The persistent reference of an identity, made from the reference of its certificate; `nil` if this is another
+  /// value.
   var asIdentityReference: SecItemValue? {
     guard case .data(let bytes) = self, bytes.starts(with: ItemKind.certificate.rawValue.utf8) else { return nil }
     return .data(Array(QueryClass.identityName.utf8) + bytes.dropFirst(4))

@@ -24,7 +24,7 @@ extension SecItemService {
     let stored = try translatingKeyhaulErrors { () throws(KeyhaulError) in
       try store.add(item, keys: keys, now: environment.now, random: environment.random)
     }
-    return SecItemResult(query).added(stored)
+    return SecItemResult(query).value(forAdded: stored)
   }
 
   /// Adds both parts of an identity. The certificate or the key may already exist, because identities can share them,
@@ -36,19 +36,19 @@ extension SecItemService {
     caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
     var result: SecItemValue?
-    var isCertificateThere = false
+    var certificateExists = false
     do throws(SecItemError) {
       result = try add(
         attributes.referencing(parts.certificate), caller: caller, keys: keys, environment: environment)
     } catch {
       guard error.status == .duplicateItem else { throw error }
-      isCertificateThere = true
+      certificateExists = true
     }
     let keyQuery = attributes.referencing(parts.key).replacing("r_PersistentRef", with: .boolean(false))
     do throws(SecItemError) {
       try add(keyQuery, caller: caller, keys: keys, environment: environment)
     } catch {
-      guard error.status == .duplicateItem, !isCertificateThere else { throw error }
+      guard error.status == .duplicateItem, !certificateExists else { throw error }
     }
     return result?.asIdentityReference
   }
@@ -82,7 +82,7 @@ extension SecItemService {
       if control.requirement(for: .decrypt).needsApplicationPassword, let password = query.context?.applicationPassword
       {
         item[SecItemAuthenticator.passwordCheck] = .data(
-          try SecItemAuthenticator.check(of: password, random: environment.random))
+          try SecItemAuthenticator.saltedHash(of: password, random: environment.random))
       }
     } else if item[.protection] == nil,
       NewItemDefaults.defaultProtection(kind: kind, accessGroup: group) == .whenUnlocked
@@ -102,9 +102,9 @@ extension SecItemService {
   private func moveToToken(
     _ item: inout KeychainItem, objectID: [UInt8]?, random: any RandomSource
   ) throws(SecItemError) {
-    let drawn = if let objectID { objectID } else { try random.bytesForCall(count: 16) }
+    let id = if let objectID { objectID } else { try random.bytesForCall(count: 16) }
     let value = TokenValue(
-      objectID: drawn, accessControl: item[.accessControl]?.dictionaryValue,
+      objectID: id, accessControl: item[.accessControl]?.dictionaryValue,
       value: item.secret?.withBytes { Array($0) })
     item.secret = try value.encoded()
     item[.accessControl] = nil
@@ -113,25 +113,25 @@ extension SecItemService {
 }
 
 extension KeychainItem {
-  /// Adds attributes from the bytes of a certificate, or of a key in the form that keychains store, if the caller does
+  /// Adds attributes from the bytes of a certificate, or of a key as keychains store it, if the caller does
   /// not specify them. Other bytes are stored as they are, as in Apple's daemon.
   fileprivate mutating func fillDerivedAttributes() {
     guard let secret else { return }
-    let known: KeychainItem
+    let derived: KeychainItem
     switch kind {
     case .genericPassword, .internetPassword: return
     case .certificate:
-      guard let facts = try? CertificateAttributes(der: secret.withBytes { Array($0) }) else { return }
-      known = KeychainItem(facts)
+      guard let certificate = try? CertificateAttributes(der: secret.withBytes { Array($0) }) else { return }
+      derived = KeychainItem(certificate)
     case .key:
       // Attributes are not derived from a private key in another encoding.
       guard let material = try? KeyMaterial(parsing: secret),
         material.externalRepresentation.constantTimeEquals(secret)
       else { return }
-      if let half = self[.keyClass], half != .integer(material.role.rawValue) { return }
-      known = KeychainItem(material)
+      if let keyClass = self[.keyClass], keyClass != .integer(material.role.rawValue) { return }
+      derived = KeychainItem(material)
     }
-    attributes.merge(known.attributes) { given, _ in given }
+    attributes.merge(derived.attributes) { specified, _ in specified }
   }
 }
 

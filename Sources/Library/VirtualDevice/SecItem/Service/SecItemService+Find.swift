@@ -53,18 +53,18 @@ extension SecItemService {
     _ query: ParsedQuery, _ matches: inout [SecItemMatch], _ environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
     if !query.returns.isDisjoint(with: [.data, .reference]) {
-      let requirement = SecItemAuthenticator.requirement(toOpen:)
+      let requirement = SecItemAuthenticator.requirement(toDecrypt:)
       if query.interaction == .skipped { matches.removeAll { !requirement($0.item).isEmpty } }
       try SecItemAuthenticator(query, environment).satisfy(matches.map(\.item), .decrypt, by: requirement)
     }
     guard !matches.isEmpty else { throw SecItemError(.itemNotFound, "nothing matches the search") }
     let result = SecItemResult(query)
-    if query.limit == .one { return result.found(matches[0]) }
-    return query.returns.isEmpty ? nil : .array(matches.compactMap(result.found))
+    if query.limit == .one { return result.value(forMatch: matches[0]) }
+    return query.returns.isEmpty ? nil : .array(matches.compactMap(result.value(forMatch:)))
   }
 
-  /// Searches for an identity. It exists if both its certificate and its key do. Only its persistent reference or
-  /// itself can be returned.
+  /// Searches for an identity, which exists if both its certificate and its key exist. Only the identity or its
+  /// persistent reference can be returned.
   private func searchIdentity(
     _ query: SecItemQuery, _ parts: (certificate: SecItemReference, key: SecItemReference), caller: SecItemCaller,
     keys: ClassKeys, environment: SecItemEnvironment
@@ -79,7 +79,7 @@ extension SecItemService {
   }
 }
 
-/// The result of a search, and the found rows that can never be decrypted.
+/// The result of a search, and the matching rows that can never be decrypted.
 package struct SecItemSearch {
   package let outcome: Result<SecItemValue?, SecItemError>
   package let undecodable: [RowReference]
@@ -97,21 +97,21 @@ extension ParsedQuery {
     if matches.host != nil, queryClass != .items(.internetPassword) {
       throw SecItemError(.unimplemented, "hosts are matched only for internet passwords")
     }
-    if matches.hasPolicy { throw SecItemError(.parameter, "m_Policy is no policy") }
+    if matches.hasPolicy { throw SecItemError(.parameter, "m_Policy is not a policy") }
     switch reference {
     case .row, nil: break
     case .uuid:
       guard attributes.isEmpty else {
         throw SecItemError(.parameter, "a persistent reference and attributes cannot be combined")
       }
-    case .token: try checkReferenceAlone()
+    case .token: try requireNoAttributesBesideReference()
     }
   }
 
   /// Checks that a persistent reference is not combined with attributes.
   ///
   /// - Throws: `.parameter` if it is.
-  func checkReferenceAlone() throws(SecItemError) {
+  func requireNoAttributesBesideReference() throws(SecItemError) {
     guard reference == nil || attributes.isEmpty else {
       throw SecItemError(.parameter, "a persistent reference and attributes cannot be combined")
     }
@@ -119,7 +119,7 @@ extension ParsedQuery {
 }
 
 extension SecItemCaller {
-  /// Returns the groups for a search: the one that the query names, or all of the caller's except that of tokens.
+  /// Returns the groups for a search: the one that the query names, or all groups of the caller except the token group.
   func readableGroups(for query: ParsedQuery) throws(SecItemError) -> ItemQuery.AccessGroups {
     guard let group = query.accessGroup else { return canUseWildcard ? .all : .only(writableGroups) }
     guard canUse(group, writing: false) else {

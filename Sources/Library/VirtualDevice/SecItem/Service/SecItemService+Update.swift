@@ -24,16 +24,16 @@ extension SecItemService {
     let parsed = try ParsedQuery(query, for: .update, now: environment.now)
     guard parsed.returns.isEmpty else { throw SecItemError(.parameter, "an update returns nothing") }
     guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
-    try parsed.checkReferenceAlone()
+    try parsed.requireNoAttributesBesideReference()
     let groups = try caller.writableGroups(for: parsed)
     let change = try ParsedChanges(changes, for: parsed.queryClass)
     if let group = change.accessGroup { try caller.requireWritable(group) }
     guard !(change.makesSynchronizable && caller.isAppClip) else {
       throw SecItemError(.restrictedAPI, "an App Clip may not synchronize items")
     }
-    let rows = try rows(of: parsed, groups: groups, keys: keys) { (found) throws(SecItemError) in
+    let rows = try rows(of: parsed, groups: groups, keys: keys) { (items) throws(SecItemError) in
       try SecItemAuthenticator(parsed, environment).satisfy(
-        found, .decrypt, by: SecItemAuthenticator.requirement(toOpen:))
+        items, .decrypt, by: SecItemAuthenticator.requirement(toDecrypt:))
     }
     let policy = parsed.tombstonePolicy(environment)
     try translatingKeyhaulErrors { () throws(KeyhaulError) in
@@ -69,11 +69,11 @@ extension SecItemService {
     try caller.requireWritableGroup()
     let parsed = try ParsedQuery(query, for: .delete, now: environment.now)
     guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
-    try parsed.checkReferenceAlone()
+    try parsed.requireNoAttributesBesideReference()
     let groups = try caller.writableGroups(for: parsed)
-    let rows = try rows(of: parsed, groups: groups, keys: keys) { (found) throws(SecItemError) in
+    let rows = try rows(of: parsed, groups: groups, keys: keys) { (items) throws(SecItemError) in
       try SecItemAuthenticator(parsed, environment).satisfy(
-        found, .delete, by: SecItemAuthenticator.requirement(toDelete:))
+        items, .delete, by: SecItemAuthenticator.requirement(toDelete:))
     }
     let policy = parsed.tombstonePolicy(environment)
     try translatingKeyhaulErrors { () throws(KeyhaulError) in
@@ -93,27 +93,27 @@ extension SecItemService {
   ) throws(SecItemError) -> [ItemQuery] {
     guard let kind = query.kind else { throw SecItemError(.parameter, "only an identity's halves can be changed") }
     let itemQuery = SecItemMatcher.itemQuery(query, kind: kind, groups: groups) { _ in true }
-    var guarded: [KeychainItem] = []
-    var objects: [ItemQuery] = []
+    var protectedItems: [KeychainItem] = []
+    var tokenRows: [ItemQuery] = []
     try translatingKeyhaulErrors { () throws(KeyhaulError) in
       try store.read { (transaction) throws(KeyhaulError) in
         try transaction.forEachRow(matching: itemQuery, keys: keys) { (row) throws(KeyhaulError) in
           guard let item = row.item, itemQuery.matches(item) else { return }
           if case .token(_, let object) = query.reference {
             guard TokenValue(of: item)?.objectID == object else { return }
-            objects.append(ItemQuery(kind: kind, accessGroups: groups, row: row.summary.reference))
+            tokenRows.append(ItemQuery(kind: kind, accessGroups: groups, row: row.summary.reference))
           }
-          if item[.accessControl] != nil { guarded.append(item) }
+          if item[.accessControl] != nil { protectedItems.append(item) }
         }
       }
     }
-    try ask(guarded)
+    try ask(protectedItems)
     guard case .token = query.reference else { return [itemQuery] }
-    guard !objects.isEmpty else { throw SecItemError(.itemNotFound, "nothing matches the search") }
-    return objects
+    guard !tokenRows.isEmpty else { throw SecItemError(.itemNotFound, "nothing matches the search") }
+    return tokenRows
   }
 
-  /// Returns whether another certificate forms an identity with the key of one that was deleted by reference.
+  /// Returns whether another certificate forms an identity with the key of an identity that was deleted by reference.
   private func isKeyInUse(
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> Bool {
@@ -128,10 +128,10 @@ extension SecItemService {
 }
 
 extension SecItemQuery {
-  /// Whether `v_PersistentRef` is that of an identity and the query names no other class.
+  /// Whether `v_PersistentRef` refers to an identity, and the query names no other class.
   fileprivate var isPersistentIdentityReference: Bool {
-    let found = self["v_PersistentRef"]?.dataValue.flatMap(QueryReference.parse)
-    return found?.className == QueryClass.identityName && self["v_Ref"] == nil
+    let reference = self["v_PersistentRef"]?.dataValue.flatMap(QueryReference.parse)
+    return reference?.className == QueryClass.identityName && self["v_Ref"] == nil
       && [nil, .string(QueryClass.identityName)].contains(self["class"])
   }
 

@@ -32,7 +32,7 @@ package struct SecItemError: ExplainedError, Equatable {
   package var advice: String { status.advice }
 }
 
-/// Runs the closure and converts its error to that of a call.
+/// Runs the closure and converts its error to the error of a call.
 func translatingKeyhaulErrors<Value>(_ body: () throws(KeyhaulError) -> Value) throws(SecItemError) -> Value {
   try converting(SecItemError.init, body)
 }
