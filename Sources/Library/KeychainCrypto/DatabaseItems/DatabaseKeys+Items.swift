@@ -72,7 +72,7 @@ extension DatabaseKeys {
 
   private func attributes(
     of blob: DatabaseItemBlob, kind: ItemKind, into result: inout DecryptedDatabaseItem
-  ) throws(DatabaseItemError) -> (KeychainItem, SimulatorKeyStore?) {
+  ) throws(DatabaseItemError) -> (item: KeychainItem, store: SimulatorKeyStore?) {
     guard blob.attributes.tamperCheck.hasSameBytes(as: blob.secret.tamperCheck) else {
       throw DatabaseItemError(.tamper, .outerTamperChecks, "the two parts have different tamper checks")
     }

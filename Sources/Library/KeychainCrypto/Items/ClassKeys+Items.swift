@@ -102,7 +102,9 @@ extension ClassKeys {
     return keyClass
   }
 
-  private static func plaintext(of item: KeychainItem) throws(ItemCryptoError) -> (SensitiveBytes, KeyClass) {
+  private static func plaintext(of item: KeychainItem) throws(ItemCryptoError) -> (
+    plaintext: SensitiveBytes, keyClass: KeyClass
+  ) {
     guard let protection = item.protection else { throw ItemCryptoError(.malformed(.noProtection)) }
     do throws(FormatError) {
       return (try item.derDictionary(), protection.keyClass)

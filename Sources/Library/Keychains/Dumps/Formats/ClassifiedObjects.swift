@@ -48,3 +48,8 @@ struct ClassifiedObjects {
     return collector.dump()
   }
 }
+
+extension [(String, JSONValue)] {
+  /// Returns the value of the first member with a name, or `nil` if there is none.
+  func firstValue(named name: String) -> JSONValue? { first { $0.0 == name }?.1 }
+}

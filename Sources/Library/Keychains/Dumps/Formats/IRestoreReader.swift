@@ -129,9 +129,9 @@ enum IRestoreReader {
         unusable.append(code)
       }
     }
-    if !members.contains(where: { $0.0 == AttributeCode.protection.rawValue }),
-      case .integer(let number)? = members.first(where: { $0.0 == "_class" })?.1,
-      let protection = UInt32(exactly: number).map(KeyClass.init(rawValue:)).flatMap(
+    if members.firstValue(named: AttributeCode.protection.rawValue) == nil,
+      case .integer(let rawClass)? = members.firstValue(named: "_class"),
+      let protection = UInt32(exactly: rawClass).map(KeyClass.init(rawValue:)).flatMap(
         ProtectionClass.init(keyClass:))
     {
       entries.append(.init(key: .string(AttributeCode.protection.rawValue), value: .string(protection.rawValue)))
@@ -141,10 +141,10 @@ enum IRestoreReader {
 
   /// Returns the names of the attributes that newer versions list as data, in `_fieldOrder` and `_fieldTypes`.
   private static func dataNames(_ members: [(String, JSONValue)]) -> Set<Substring> {
-    func list(_ name: String) -> [Substring] {
-      members.first { $0.0 == name }?.1.stringValue?.split(separator: ",", omittingEmptySubsequences: false) ?? []
+    func parts(of name: String) -> [Substring] {
+      members.firstValue(named: name)?.stringValue?.split(separator: ",", omittingEmptySubsequences: false) ?? []
     }
-    let (names, types) = (list("_fieldOrder"), list("_fieldTypes"))
+    let (names, types) = (parts(of: "_fieldOrder"), parts(of: "_fieldTypes"))
     guard names.count == types.count else { return [] }
     return Set(zip(names, types).filter { $1 == "[]uint8" }.map(\.0))
   }

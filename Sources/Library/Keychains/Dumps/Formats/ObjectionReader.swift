@@ -73,7 +73,7 @@ enum ObjectionReader {
     }
     var reading = DumpValues.read(entry, as: kind, .typed)
     // objection describes the constraints only as text.
-    let control = members.first { $0.0 == accessControlMember }?.1.stringValue ?? ""
+    let control = members.firstValue(named: accessControlMember)?.stringValue ?? ""
     if !control.isEmpty, control != "None", !isPlaceholder(control) {
       reading.item[.accessControl] = .string(control)
     }
