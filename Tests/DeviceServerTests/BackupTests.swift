@@ -135,7 +135,7 @@ final class MemoryClient: ByteChannel {
   }
 
   private static func status(_ code: Int64, _ value: PropertyValue = .dictionary([:])) -> [UInt8] {
-    frame([.string("DLMessageStatusResponse"), .integer(code), .string(DeviceLink.nothing), value])
+    frame([.string("DLMessageStatusResponse"), .integer(code), .string(DeviceLink.emptyParameter), value])
   }
 
   private static func answer(_ name: String, _ array: [PropertyValue], _ state: inout State) {
@@ -143,7 +143,7 @@ final class MemoryClient: ByteChannel {
     case "DLMessageProcessMessage":
       guard let response = array[1].dictionaryValue, response["ProtocolVersion"] == nil else { return }
       state.response = response
-      state.input += frame([.string("DLMessageDisconnect"), .string(DeviceLink.nothing)])
+      state.input += frame([.string("DLMessageDisconnect"), .string(DeviceLink.emptyParameter)])
     case "DLMessageUploadFiles": state.isUploading = true
     case "DLMessageDownloadFiles":
       var isMissing = false

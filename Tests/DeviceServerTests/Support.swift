@@ -124,7 +124,7 @@ final class ServedPhone: Sendable {
     home = try TemporaryDeviceSet()
     let device = try home.devices.create(
       DeviceName("phone"), DeviceOptions(), passcode: Secret(utf8: passcode), filledBy: fill)
-    served = try ServedDevice(device, number: 7, trust: trust, rounds: rounds) { [lines] in lines.add($0) }
+    served = try ServedDevice(device, deviceID: 7, trust: trust, rounds: rounds) { [lines] in lines.add($0) }
   }
 }
 

@@ -159,7 +159,7 @@ struct FileStreamTests {
     let content = Array(stream[start..<(start + parts[2].byteCount - 5)])
     let channel = ScriptedChannel(try named("dl.UploadFiles.answer"))
     let file = DeviceLink.OutgoingFile(
-      content, shownAs: "/.ba/Status.plist", to: "55A16284-5725385955A4A8EF/Status.plist")
+      content, displayName: "/.ba/Status.plist", to: "55A16284-5725385955A4A8EF/Status.plist")
     try DeviceLink(channel).upload([file], progress: 1)
     #expect(channel.output.suffix(stream.count) == stream[...])
     let message = ScriptedChannel(Array(channel.output.dropLast(stream.count)))
@@ -205,10 +205,10 @@ struct FileStreamTests {
   @Test("A file that was not asked for, and one above its limit, end the conversation")
   func unwantedFiles() throws {
     let stream = try named("dl.DownloadFiles.found.files") + named("dl.UploadFiles.answer")
-    #expect(throws: DeviceLink.broken("the client sent another file")) {
+    #expect(throws: DeviceLink.protocolError("the client sent another file")) {
       try DeviceLink(ScriptedChannel(stream)).downloadBytes("55A16284-5725385955A4A8EF/Manifest.pl", atMost: 1 << 20)
     }
-    #expect(throws: DeviceLink.broken("a file of more than 57 bytes")) {
+    #expect(throws: DeviceLink.protocolError("a file of more than 57 bytes")) {
       try DeviceLink(ScriptedChannel(stream)).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 57)
     }
     let whole = try DeviceLink(ScriptedChannel(stream)).downloadBytes(
@@ -243,7 +243,7 @@ struct FileStreamTests {
   func remoteError() throws {
     let name = DeviceLink.lengthAndBytes(Array("U/a".utf8))
     let channel = ScriptedChannel(name + (try named("dl.file.remoteError")))
-    #expect(throws: DeviceLink.broken("a block that only a device sends")) {
+    #expect(throws: DeviceLink.protocolError("a block that only a device sends")) {
       try DeviceLink(channel).receiveFile(named: "U/a", atMost: 100) { _ in }
     }
     #expect(DeviceLink.block(.remoteError, Array("Input/output error".utf8)) == (try named("dl.file.remoteError")))

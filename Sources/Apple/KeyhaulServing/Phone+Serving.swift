@@ -27,7 +27,7 @@ extension Phone {
     let server: DeviceServer
     do throws(KeyhaulError) {
       // A single iteration, so that tests do not wait for a password's key.
-      served = try ServedDevice(device, number: 1, trust: .always, rounds: 1) { _ in }
+      served = try ServedDevice(device, deviceID: 1, trust: .always, rounds: 1) { _ in }
     } catch {
       throw ServingError(reason: "\(error.summary): \(error.reason)")
     }

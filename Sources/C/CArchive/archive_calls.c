@@ -84,8 +84,8 @@
 const char *keyhaul_archive_absence(void) { return NULL; }
 const char *keyhaul_archive_absence_in(const char *library) { return (void)library, NULL; }
 
-#define GIVEN(name, arguments, absent) name arguments
-#define DONE(name, arguments) name arguments
+#define FORWARD_RESULT(name, arguments, absent) name arguments
+#define FORWARD(name, arguments) name arguments
 
 #else
 
@@ -104,7 +104,7 @@ static const char *reason(void) {
 }
 
 /// Looks up all calls in a library. Returns NULL, or the reason why one is missing.
-static const char *find(const char *library, struct calls *calls) {
+static const char *find_calls(const char *library, struct calls *calls) {
   void *const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (!handle) return reason();
 // POSIX specifies this conversion of a data pointer to a function pointer (`dlsym`).
@@ -117,44 +117,44 @@ static const char *find(const char *library, struct calls *calls) {
   return NULL;
 }
 
-static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
-static struct calls found;
-static atomic_bool is_there;
+static pthread_mutex_t loading_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct calls loaded_calls;
+static atomic_bool is_loaded;
 
-/// A failure is not cached, because it may be caused by a lack of memory or descriptors.
-static bool is_found(void) {
-  if (atomic_load_explicit(&is_there, memory_order_acquire)) return true;
-  (void)pthread_mutex_lock(&looking);
-  bool is = atomic_load_explicit(&is_there, memory_order_relaxed);
+/// Loads the library if necessary. A failure is not cached, because it may be caused by a lack of memory or descriptors.
+static bool load_calls(void) {
+  if (atomic_load_explicit(&is_loaded, memory_order_acquire)) return true;
+  (void)pthread_mutex_lock(&loading_mutex);
+  bool is_available = atomic_load_explicit(&is_loaded, memory_order_relaxed);
   struct calls calls;
-  if (!is && !find(LIBRARY, &calls)) {
-    found = calls;
-    atomic_store_explicit(&is_there, true, memory_order_release);
-    is = true;
+  if (!is_available && !find_calls(LIBRARY, &calls)) {
+    loaded_calls = calls;
+    atomic_store_explicit(&is_loaded, true, memory_order_release);
+    is_available = true;
   }
-  (void)pthread_mutex_unlock(&looking);
-  return is;
+  (void)pthread_mutex_unlock(&loading_mutex);
+  return is_available;
 }
 
 const char *keyhaul_archive_absence(void) {
   struct calls calls;
-  return is_found() ? NULL : find(LIBRARY, &calls);
+  return load_calls() ? NULL : find_calls(LIBRARY, &calls);
 }
 
 const char *keyhaul_archive_absence_in(const char *library) {
   struct calls calls;
-  return find(library, &calls);
+  return find_calls(library, &calls);
 }
 
-#define GIVEN(name, arguments, absent) is_found() ? found.name arguments : absent
-#define DONE(name, arguments) if (is_found()) found.name arguments
+#define FORWARD_RESULT(name, arguments, absent) load_calls() ? loaded_calls.name arguments : absent
+#define FORWARD(name, arguments) if (load_calls()) loaded_calls.name arguments
 
 #endif
 
 #define CALL(type, name, parameters, arguments, absent)                                                                \
-  type keyhaul_##name parameters { return GIVEN(name, arguments, absent); }                                            \
+  type keyhaul_##name parameters { return FORWARD_RESULT(name, arguments, absent); }                                   \
   _Static_assert(__builtin_types_compatible_p(__typeof__(keyhaul_##name), __typeof__(name)), #name);
 #define SET(name, parameters, arguments)                                                                               \
-  void keyhaul_##name parameters { DONE(name, arguments); }                                                            \
+  void keyhaul_##name parameters { FORWARD(name, arguments); }                                                         \
   _Static_assert(__builtin_types_compatible_p(__typeof__(keyhaul_##name), __typeof__(name)), #name);
 CALLS(CALL, SET)

@@ -52,7 +52,7 @@ static void hash_to_end(
     bytes += keyhaul_block_size;
     length -= keyhaul_block_size;
   }
-  // The rest takes at most three blocks: under 64 bytes, under 64 of tail, the end bit and the length.
+  // The remaining bytes take at most three blocks: under 64 bytes, under 64 of tail, the end bit and the length.
   uint8_t last[3 * keyhaul_block_size] = {0};
   size_t used = length + tail_length;
   if (length > 0) memcpy(last, bytes, length);
@@ -60,7 +60,7 @@ static void hash_to_end(
   last[used] = 0x80;
   size_t padded = (used + 1 + length_size + keyhaul_block_size - 1) / keyhaul_block_size * keyhaul_block_size;
   for (size_t i = 0; i < length_size; i++) last[padded - 1 - i] = (uint8_t)((total * 8) >> (8 * i));
-  for (size_t at = 0; at < padded; at += keyhaul_block_size) hash->absorb(state, last + at);
+  for (size_t offset = 0; offset < padded; offset += keyhaul_block_size) hash->absorb(state, last + offset);
   wipe(last, sizeof last);
 }
 

@@ -3,8 +3,8 @@
 // Any header of the C library defines its name.
 #include <stdlib.h>
 
-// Swift reads its list from /proc/self/cmdline, which is empty if /proc is not mounted: in a chroot, in a small container,
-// or early at boot.
+// Swift reads the arguments from /proc/self/cmdline, which is empty if /proc is not mounted: in a chroot, in a small
+// container, or early at boot.
 
 static char *const *arguments = NULL;
 

@@ -99,7 +99,8 @@ extension BackupResult {
         "verify: no fault was found, but a change in some files could not be seen",
         "The manifest has no digest of some files, or a check could not be made. As a value of device_key, the word "
           + "says that no item shows whether the given key is right.",
-        "Nothing speaks against the copy, and nothing proves it. This is usual for backups of real devices.",
+        "Nothing indicates damage, but nothing proves that the copy is unchanged. This is usual for backups of real "
+          + "devices.",
         "Seal the backup, so that later changes can be detected.")
     case .foreign:
       page(
@@ -117,7 +118,7 @@ extension BackupResult {
       page(
         "verify: listed files are not stored, and no other fault was found",
         "The manifest lists files whose bytes are not in this copy. The keychain is there.",
-        "The missing files are lost in this copy. Everything else was found as far as the report says.",
+        "The missing files are lost in this copy. The others are affected only if the report says so.",
         "Use another copy for these files. An interrupted copy looks like this.")
     case .unconfirmed:
       page(

@@ -24,7 +24,7 @@ extension Explanation {
   /// Errors of the protocol between the device and the computer, and of the computer's files.
   private static let protocolErrors = [
     makePage(
-      1, "the device gives no closer number",
+      1, "the device gives no more specific number",
       "The device uses 1 for failures without a number of their own, such as a request that it does not know, or a "
         + "keychain that it cannot copy. The text before the number says which.",
       stopped, "Read the text before the number. Unlock the device, keep it unlocked, and try again.", issues: [12]),

@@ -30,8 +30,8 @@ extension Explanation {
   private static let fileStatuses = [
     makePage(
       "errSecInteractionRequired", -25315, "the user would have to be asked",
-      "The call needs an answer of the user, and cannot show a dialog.", "Nothing was read or changed.",
-      "Make the call where a dialog can be shown, or use an item that needs no answer."),
+      "The call needs the user's answer, and cannot show a dialog.", "Nothing was read or changed.",
+      "Make the call where a dialog can be shown, or use an item that needs no user interaction."),
     makePage(
       "errSecInDarkWake", -25320, "the Mac runs with its screen off, so no dialog can be shown",
       "The call would have to ask the user while the Mac is awake only for background work.",
@@ -108,7 +108,7 @@ extension Explanation {
       source: header + "; Apple DTS, \"Resolving errSecInternalComponent errors during code signing\""),
     makePage(
       "errSecCoreFoundationUnknown", -4960, "Core Foundation failed for a reason that it does not name",
-      "The call uses Core Foundation, which reported no closer error.", "The call did nothing that it reports.",
+      "The call uses Core Foundation, which reported no more specific error.", "The call returned no result.",
       "Check the arguments, then make the call again."),
   ]
 }
@@ -165,8 +165,8 @@ extension SecItemStatus {
     case .noSuchClass:
       .makePage(
         self, "there is no such class of items",
-        "kSecClass has a value that is not one of Apple's classes, or a persistent reference is to an item of another "
-          + "class than the query's.",
+        "kSecClass has a value that is not one of Apple's classes, or a persistent reference is to an item of a "
+          + "different class.",
         Self.nothingDone, "Use one of the constants that begin with kSecClass.", see: "securityd, SecItemServer.c")
     default:
       .makePage(

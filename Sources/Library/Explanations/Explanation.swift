@@ -279,8 +279,8 @@ extension ArrivalWarning {
 }
 
 extension Explanation {
-  /// Returns the last part of a sentence about arriving items, such as ", of them 1 unusable there"; empty if there are no
-  /// warnings.
+  /// Returns the last part of a sentence about arriving items, such as ", of them 1 unusable there"; empty if there are
+  /// no warnings.
   package static func warned(_ counts: [ArrivalWarning: Int]) -> String {
     let parts = ArrivalWarning.counted(counts)
     return parts.isEmpty ? "" : ", of them \(HumanReadable.list(parts))"

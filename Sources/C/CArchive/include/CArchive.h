@@ -64,7 +64,7 @@
 #endif
 
 #ifdef __linux__
-/// Returns the reason why libarchive is not available, in the system's words, or NULL if it is available.
+/// Returns the system's reason why libarchive is not available, or NULL if it is available.
 ///
 /// The library is loaded by this function or by the first call, and after a failure again by the next one. Without the
 /// library, calls return NULL or ARCHIVE_FATAL, or do nothing. The text is valid until the thread's next lookup.

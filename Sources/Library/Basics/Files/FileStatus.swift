@@ -70,7 +70,7 @@ package enum DirectoryEntry {
   /// Returns the bytes of the entry's name, without the NUL at its end.
   ///
   /// A record is only as long as its name requires, usually shorter than `dirent`, whose name field fits the longest
-  /// name. It is therefore read in place: copying a whole `dirent` would also read the memory after it.
+  /// name. It is therefore read in place: copying a complete `dirent` would also read the memory after it.
   /// Source: readdir(3), "the size of the array".
   package static func name(of entry: UnsafePointer<dirent>) -> [UInt8] {
     guard let lengthOffset = MemoryLayout<dirent>.offset(of: \.d_reclen),

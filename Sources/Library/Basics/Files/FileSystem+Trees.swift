@@ -151,7 +151,7 @@ extension FileSystem {
 
   /// Copies the owner, group and permissions of a replaced file or directory to its newly created replacement.
   ///
-  /// If the group cannot be set, the current group gets only the permissions that everybody has, so nobody gains
+  /// If the group cannot be set, the current group gets only the permissions that everybody has, so no user gains
   /// access.
   package func preserveAccess(
     of replaced: FileStatus, for file: borrowing OwnedFileDescriptor, _ preserved: PreservedAccess

@@ -20,8 +20,8 @@ package struct FileSystem: Sendable {
     case failure(Errno)
     /// A read or write handles only the first half of its bytes.
     case short
-    /// The call has no effect but reports success, like `fsync` on a disk that does not sync. A call that opens something
-    /// is still made.
+    /// The call has no effect but reports success, like `fsync` on a disk that does not sync. A call that opens
+    /// something is still made.
     case omitted
   }
 
@@ -219,9 +219,9 @@ extension FileSystem {
   package func writeAll(_ bytes: UnsafeRawBufferPointer, to file: FileDescriptor) throws(Errno) {
     var written = 0
     while written < bytes.count {
-      let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+      let remaining = UnsafeRawBufferPointer(rebasing: bytes[written...])
       let count = try perform(.write, omitted: 0) { isShort in
-        let part = isShort ? UnsafeRawBufferPointer(rebasing: rest.prefix((rest.count + 1) / 2)) : rest
+        let part = isShort ? UnsafeRawBufferPointer(rebasing: remaining.prefix((remaining.count + 1) / 2)) : remaining
         return try file.write(part, retryOnInterrupt: false)
       }
       if count == 0 { throw .ioError }

@@ -127,7 +127,7 @@ enum SystemCalls {
     _ = try checked(unlinkat(directory.rawValue, name, isDirectory ? AT_REMOVEDIR : 0))
   }
 
-  /// Syncs a file to the disk. On Apple's systems, `fsync` alone would leave the data in the disk's cache.
+  /// Syncs a file to the disk. On Apple's systems, `fsync` leaves the data in the disk's cache.
   static func synchronize(_ file: FileDescriptor) throws(Errno) {
     #if canImport(Darwin)
       if fcntl(file.rawValue, F_FULLFSYNC) == 0 { return }

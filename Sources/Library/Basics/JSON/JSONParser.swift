@@ -288,14 +288,14 @@ private struct JSONParser {
 
   /// Parses four digits, or the eight digits of a surrogate pair.
   private mutating func codePoint() throws(JSONParseError) -> Unicode.Scalar {
-    let first = try fourDigits()
-    if let scalar = Unicode.Scalar(first) { return scalar }
-    guard (0xD800..<0xDC00).contains(first), consume(UInt8(ascii: "\\")), consume(UInt8(ascii: "u")) else {
+    let high = try fourDigits()
+    if let scalar = Unicode.Scalar(high) { return scalar }
+    guard (0xD800..<0xDC00).contains(high), consume(UInt8(ascii: "\\")), consume(UInt8(ascii: "u")) else {
       throw Self.malformed
     }
-    let second = try fourDigits()
-    guard (0xDC00..<0xE000).contains(second),
-      let scalar = Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00))
+    let low = try fourDigits()
+    guard (0xDC00..<0xE000).contains(low),
+      let scalar = Unicode.Scalar(0x10000 + (high - 0xD800) << 10 + (low - 0xDC00))
     else { throw Self.malformed }
     return scalar
   }

@@ -348,8 +348,8 @@ package struct SQLiteFailure: Error {
 
   /// Creates the failure that a result of `integrity_check` describes, if the check had not enough memory for a page.
   ///
-  /// - Parameter checkResult: A row of the check. It ends in SQLite's result code, such as "unable to get the page. error
-  ///   code=7". A row about an index may end in any text, because it ends in the index's name.
+  /// - Parameter checkResult: A row of the check. It ends in SQLite's result code, such as "unable to get the page.
+  ///   error code=7". A row about an index may end in any text, because it ends in the index's name.
   /// - Returns: `nil` if it describes anything else. Source: SQLite, `btree.c` (`checkTreePage`).
   package init?(checkResult: String) {
     guard !checkResult.contains("index"), checkResult.hasSuffix("error code=7") || checkResult.hasSuffix("error code 7")
@@ -383,8 +383,8 @@ package struct SQLiteFailure: Error {
     self.kind = kind
     message = connection.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? "SQLite gave no reason"
     reason = sqlite3_errstr(result).map { "SQLite says: \(String(cString: $0))" } ?? "SQLite gave no reason"
-    let number = kind == .readOnly || kind == .disk ? sqlite3_system_errno(connection) : 0
-    systemError = number == 0 ? nil : Errno(rawValue: number)
+    let errorNumber = kind == .readOnly || kind == .disk ? sqlite3_system_errno(connection) : 0
+    systemError = errorNumber == 0 ? nil : Errno(rawValue: errorNumber)
   }
 }
 

@@ -4,8 +4,8 @@
 /// so a process that ends abruptly can overwrite them. Small secrets share a page. Released memory is overwritten and
 /// reused; the pages stay mapped.
 package final class SecretArena: Sendable {
-  /// For passwords and keys. The system's limit of locked memory is small, and these are more important than the secret of
-  /// one item.
+  /// For passwords and keys. The system's limit of locked memory is small, and these are more important than the secret
+  /// of one item.
   package static let keys = SecretArena(lockLimit: SecretPages.lockLimit)
   /// For the secrets of items, and data derived from them.
   package static let items = SecretArena(lockLimit: SecretPages.lockLimit / 2)

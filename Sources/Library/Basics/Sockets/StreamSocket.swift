@@ -70,8 +70,8 @@ package final class StreamSocket: Sendable {
   package func shutDown() { keyhaul_shut_down(descriptor.raw.rawValue) }
 }
 
-/// A socket that accepts connections only from this machine: at a loopback address, or at a path that only its owner can
-/// access.
+/// A socket that accepts connections only from this machine: at a loopback address, or at a path that only its owner
+/// can access.
 package final class ListeningSocket: Sendable {
   private let descriptor: OwnedFileDescriptor
   /// The port of a loopback address; `nil` if the socket is at a path.

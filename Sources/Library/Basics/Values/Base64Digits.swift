@@ -66,10 +66,10 @@ package enum Base64Digits {
 
   /// Calls `body` with each digit in order, the padding included.
   package static func forEach(of bytes: some RandomAccessCollection<UInt8>, _ body: (UInt8) -> Void) {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let group = rest.prefix(3)
-      rest = rest.dropFirst(3)
+    var remaining = bytes[...]
+    while !remaining.isEmpty {
+      let group = remaining.prefix(3)
+      remaining = remaining.dropFirst(3)
       let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - group.count))
       for position in 0..<4 {
         body(position <= group.count ? alphabet[Int(bits >> (18 - 6 * UInt32(position)) & 63)] : UInt8(ascii: "="))

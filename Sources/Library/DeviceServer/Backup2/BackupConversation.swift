@@ -20,13 +20,13 @@ package struct BackupRequest: Sendable {
   package let kind: Kind?
   /// The device that the request is for.
   package let target: String
-  /// The folder of the backup. It is checked: only this may become a part of a path.
+  /// The folder of the backup: a valid identifier, which is safe as a part of a path.
   package let source: String
   private let values: PropertyDictionary
 
   /// Reads a request.
   ///
-  /// - Returns: `nil` if an identifier is missing or not one that may become a part of a path.
+  /// - Returns: `nil` if an identifier is missing or invalid.
   package init?(_ values: PropertyDictionary) {
     guard let target = values["TargetIdentifier"]?.stringValue, Self.isIdentifier(target) else { return nil }
     let source = values["SourceIdentifier"]?.stringValue ?? target
@@ -35,23 +35,24 @@ package struct BackupRequest: Sendable {
     (self.target, self.source, self.values) = (target, source, values)
   }
 
-  /// Whether a text is a device's identifier: 24 to 40 hexadecimal digits and hyphens.
+  /// Returns whether a text is a device identifier: 24 to 40 hexadecimal digits and hyphens.
   package static func isIdentifier(_ text: String) -> Bool {
     (24...40).contains(text.utf8.count)
-      && text.utf8.allSatisfy {
-        (48...57).contains($0) || (65...70).contains($0) || (97...102).contains($0) || $0 == 45
-      }
+      && text.allSatisfy { $0 == "-" || ($0.isASCII && $0.isHexDigit) }
   }
 
-  /// The password of the backup that is to be read, from the options or beside them; `nil` if none was given.
+  /// Returns the password of the backup to read, which is in the options or next to them; `nil` if there is none.
   package func password() throws(BackupServiceError) -> Secret? {
     try Self.secret(values["Options"]?.dictionaryValue?["Password"] ?? values["Password"])
   }
-  /// The password to change; `nil` if none is set.
+
+  /// Returns the password to change; `nil` if none is set.
   package func oldPassword() throws(BackupServiceError) -> Secret? { try Self.secret(values["OldPassword"]) }
-  /// The password to set; `nil` if the password is to be removed.
+
+  /// Returns the password to set; `nil` if the password is to be removed.
   package func newPassword() throws(BackupServiceError) -> Secret? { try Self.secret(values["NewPassword"]) }
-  /// The file to extract.
+
+  /// The file to extract; `nil` if the request names none.
   package var file: (domain: String, path: String)? {
     guard let domain = values["DomainName"]?.stringValue, let path = values["RelativePath"]?.stringValue else {
       return nil
@@ -63,9 +64,9 @@ package struct BackupRequest: Sendable {
 
   /// Returns a password of the request.
   ///
-  /// - Returns: `nil` if there is none, or an empty one, which clients send in place of none.
-  /// - Throws: `.failed` if the password is not text or is longer than 1,024 bytes. It must not count as none: the
-  ///   device would stop encrypting its backups.
+  /// - Returns: `nil` if there is no password, or an empty one, which some clients send instead.
+  /// - Throws: `.failed` if the password is not text or is longer than 1,024 bytes. It must not be treated as missing,
+  ///   because the device would then stop encrypting its backups.
   private static func secret(_ value: PropertyValue?) throws(BackupServiceError) -> Secret? {
     guard let value else { return nil }
     guard let text = value.stringValue, text.utf8.count <= maximumPasswordByteCount else {
@@ -75,7 +76,7 @@ package struct BackupRequest: Sendable {
   }
 }
 
-/// A conversation with mobilebackup2.
+/// A client's conversation with mobilebackup2, the device's backup service.
 package struct BackupConversation {
   private let device: ServedDevice
   private let link: DeviceLink
@@ -93,7 +94,7 @@ package struct BackupConversation {
       try link.exchangeVersions()
       while let message = try link.receive(within: nil), message.name != "DLMessageDisconnect" {
         guard message.name == "DLMessageProcessMessage", let values = message.elements.first?.dictionaryValue else {
-          throw DeviceLink.broken("the client sent another message than a request")
+          throw DeviceLink.protocolError("the client sent another message than a request")
         }
         try answer(values)
       }
@@ -111,13 +112,13 @@ package struct BackupConversation {
       guard let request = BackupRequest(values), request.target == device.udid else {
         throw .failed(.other, "Invalid identifier")
       }
-      let content = try device.working { () throws(BackupServiceError) in try perform(request) }
+      let content = try device.runExclusively { () throws(BackupServiceError) in try perform(request) }
       guard let content else { throw .failed(.other, "Another request is running on the device") }
       try link.respond(nil, content)
     } catch {
       guard case .failed(let failure) = error else { throw error }
       let kind = values["MessageName"]?.stringValue.flatMap(BackupRequest.Kind.init(rawValue:))
-      device.note("\(kind?.rawValue ?? "an unknown request") failed: \(failure.text)")
+      device.log("\(kind?.rawValue ?? "an unknown request") failed: \(failure.text)")
       try link.respond(failure)
     }
   }
@@ -134,7 +135,7 @@ package struct BackupConversation {
   /// - Returns: The content of the response.
   private func perform(_ request: BackupRequest) throws(BackupServiceError) -> PropertyDictionary {
     let content = DeviceContent(device: device)
-    if let kind = request.kind { device.note("\(kind.rawValue) of \(request.source) requested") }
+    if let kind = request.kind { device.log("\(kind.rawValue) of \(request.source) requested") }
     switch request.kind {
     case .backup: try BackupUpload(device, link, content).run()
     case .restore: try restore(request, content)
@@ -161,43 +162,53 @@ package struct BackupConversation {
   }
 
   private func changePassword(_ request: BackupRequest, _ content: DeviceContent) throws(BackupServiceError) {
-    let stored = try content.backupPassword()
-    guard Self.isSame(stored, try request.oldPassword()) else {
+    let storedPassword = try content.backupPassword()
+    guard Self.areEqual(storedPassword, try request.oldPassword()) else {
       throw .failed(.wrongPassword, BackupFailure.wrongPassword)
     }
-    let wasSet = stored != nil
-    let new = try request.newPassword()
+    let hadPassword = storedPassword != nil
+    let newPassword = try request.newPassword()
     for name in ["Snapshot/Manifest.plist", "Manifest.plist"] {
-      let path = "\(device.udid)/\(name)"
-      guard let manifest = try link.downloadBytes(path, atMost: ClientBackup.propertyListByteCount), !manifest.isEmpty
-      else { continue }
-      guard let old = try request.oldPassword(), let new = try request.newPassword() else { continue }
-      do throws(BackupServiceError) {
-        guard let changed = try content.rewrapped(manifest: manifest, from: old, to: new) else { continue }
-        try link.upload([.init(changed, shownAs: "/.ba/Manifest.plist", to: path)], progress: 100)
-        device.note("the existing backup has the new password")
-      } catch {
-        guard case .failed(let failure) = error else { throw error }
-        device.note("the existing backup keeps its password: \(failure.reason)")
-      }
+      try changePassword(ofManifest: "\(device.udid)/\(name)", request, content)
     }
-    let isSet = new != nil
-    try content.replaceBackupPassword(new)
-    device.note(isSet ? (wasSet ? "backup password changed" : "backup password set") : "backup password removed")
+    let hasPassword = newPassword != nil
+    try content.replaceBackupPassword(newPassword)
+    device.log(
+      hasPassword ? (hadPassword ? "backup password changed" : "backup password set") : "backup password removed")
     device.notifications.post(NotificationProxy.backupDomainChanged)
   }
 
-  private static func isSame(_ stored: borrowing Secret?, _ given: borrowing Secret?) -> Bool {
-    switch stored {
+  /// Changes the password of a manifest in the client's folder, if there is one.
+  ///
+  /// If this fails, the existing backup keeps its password, and the request goes on.
+  private func changePassword(
+    ofManifest path: String, _ request: BackupRequest, _ content: DeviceContent
+  ) throws(BackupServiceError) {
+    let manifest = try link.downloadBytes(path, atMost: ClientBackup.maximumPropertyListByteCount)
+    guard let manifest, !manifest.isEmpty, let oldPassword = try request.oldPassword(),
+      let newPassword = try request.newPassword()
+    else { return }
+    do throws(BackupServiceError) {
+      guard let changed = try content.rewrapped(manifest: manifest, from: oldPassword, to: newPassword) else { return }
+      try link.upload([.init(changed, displayName: "/.ba/Manifest.plist", to: path)], progress: 100)
+      device.log("the existing backup has the new password")
+    } catch {
+      guard case .failed(let failure) = error else { throw error }
+      device.log("the existing backup keeps its password: \(failure.reason)")
+    }
+  }
+
+  private static func areEqual(_ left: borrowing Secret?, _ right: borrowing Secret?) -> Bool {
+    switch left {
     case .none:
-      switch given {
+      switch right {
       case .none: true
       case .some: false
       }
-    case .some(let stored):
-      switch given {
+    case .some(let left):
+      switch right {
       case .none: false
-      case .some(let given): stored.matches(given)
+      case .some(let right): left.matches(right)
       }
     }
   }

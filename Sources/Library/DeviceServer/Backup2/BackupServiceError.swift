@@ -2,9 +2,9 @@ import Basics
 
 /// A failure that ends a request of a backup client.
 package enum BackupServiceError: Error, Sendable, Hashable {
-  /// The conversation itself cannot go on.
+  /// The conversation cannot continue.
   case connection(WireError)
-  /// The request fails; the client is told why.
+  /// The request failed, and the client receives the reason.
   case failed(BackupFailure)
 
   static func failed(_ code: BackupFailure.Code, _ reason: String) -> BackupServiceError {
@@ -12,11 +12,11 @@ package enum BackupServiceError: Error, Sendable, Hashable {
   }
 }
 
-/// The failure of a request, as the client is told of it.
+/// The failure of a request, as reported to the client.
 package struct BackupFailure: Error, Sendable, Hashable {
   /// The numbers of `MBErrorDomain` that this server uses.
   package enum Code: Int64, Sendable, CaseIterable {
-    /// The request is not known, or the device is in use.
+    /// The request is unknown, or the device is in use.
     case other = 1
     case notFound = 4
     /// The client broke the protocol.
@@ -39,7 +39,7 @@ package struct BackupFailure: Error, Sendable, Hashable {
   /// The text that a client shows.
   package var text: String { "\(reason) (MBErrorDomain/\(code.rawValue))" }
 
-  /// The failure that an error of the library means to a client.
+  /// Creates the failure to report to a client for an error of the library.
   init(_ error: any ExplainedError) {
     let code: Code =
       switch error.category {

@@ -3,8 +3,8 @@ import KeyhaulKit
 
 /// Sends a backup to the client's computer in the same steps as a real device.
 ///
-/// Until the files are moved to their places, the previous backup stays unchanged, and Status.plist contains the
-/// progress of the new one.
+/// Until the files are moved from the snapshot's folder, the previous backup stays unchanged, and Status.plist contains
+/// the progress of the new one.
 struct BackupUpload {
   private static let snapshot = "Snapshot"
   private static let batchCount = 128
@@ -24,78 +24,103 @@ struct BackupUpload {
     let file: StagedFile
   }
 
-  func run() throws(BackupServiceError) {
-    let root = device.udid
-    let old = try link.downloadBytes("\(root)/Status.plist", atMost: ClientBackup.propertyListByteCount)
-    let isOver = old.flatMap { try? BackupStatus(parsing: $0) }?.isFinished == true
-    device.note(isOver ? "the computer has a finished backup; it is replaced" : "the computer has no finished backup")
+  /// The files of a backup that are sent: neither Info.plist, which the computer writes, nor the seal, which a device
+  /// does not have.
+  private struct OutgoingBackup {
+    let payloads: [Part]
+    /// Manifest.plist and Manifest.db.
+    let manifests: [Part]
+    /// The bytes of Status.plist.
+    let status: [UInt8]
 
+    var byteCount: Int64 { (payloads + manifests).reduce(0) { $0 + $1.file.byteCount } }
+    /// The directories of the payloads.
+    var directories: [String] { Set(payloads.map { String($0.path.prefix(2)) }).sorted() }
+  }
+
+  func run() throws(BackupServiceError) {
+    try logExistingBackup()
     let folder = try StagingFolder(of: device)
     let name = "backup"
     let date = try content.writeBackup(into: folder, name)
-    let (parts, manifests, statusFile) = try parts(of: folder, name)
+    let backup = try outgoingBackup(in: folder, name)
     var status: BackupStatus
     do throws(KeyhaulError) {
-      status = try BackupStatus(parsing: try statusFile())
+      status = try BackupStatus(parsing: backup.status)
     } catch {
       throw .failed(BackupFailure(error))
     }
 
-    let byteCount = (parts + manifests).reduce(Int64(0)) { $0 + $1.file.byteCount }
+    let byteCount = backup.byteCount
     guard try link.freeByteCount() > byteCount + Self.reservedByteCount else {
       throw .failed(.noSpace, "Insufficient free disk space on drive to back up")
     }
+    try createDirectories(for: backup)
+    try send(&status, "uploading", progress: 2)
+    try upload(backup)
+    try send(&status, "moving", progress: 91)
+    for batch in backup.payloads.batches(of: Self.batchCount) { try move(batch, progress: 93) }
+    try move(backup.manifests, progress: 96)
+    try send(&status, "removing", progress: 97)
+    try link.remove(["\(device.udid)/\(Self.snapshot)"], progress: 98)
+    try send(&status, "finished", progress: 100)
+    content.recordBackup(at: date)
+    device.log("backup finished, \(HumanReadable.bytes(byteCount))")
+  }
+
+  /// Logs whether the computer has a finished backup of the device.
+  private func logExistingBackup() throws(BackupServiceError) {
+    let bytes = try link.downloadBytes(
+      "\(device.udid)/Status.plist", atMost: ClientBackup.maximumPropertyListByteCount)
+    let isFinished = bytes.flatMap { try? BackupStatus(parsing: $0) }?.isFinished == true
+    device.log(
+      isFinished ? "the computer has a finished backup; it is replaced" : "the computer has no finished backup")
+  }
+
+  /// Finds the files of a backup that was written into a directory of the folder.
+  private func outgoingBackup(in folder: StagingFolder, _ name: String) throws(BackupServiceError) -> OutgoingBackup {
+    let top = try folder.files(in: name)
+    var payloads: [Part] = []
+    for directory in top.directories where BackupPath.isPayloadDirectory(directory) {
+      for file in try folder.files(in: "\(name)/\(directory)").files where isFileIdentifier(file.name) {
+        payloads.append(Part(path: "\(directory)/\(file.name)", file: file))
+      }
+    }
+    let manifests = [MetadataFile.manifest.path, MetadataFile.database.path].compactMap { path in
+      top.files.first { $0.name == path }.map { Part(path: path, file: $0) }
+    }
+    guard manifests.count == 2, let status = top.files.first(where: { $0.name == MetadataFile.status.path }) else {
+      throw .failed(.cannotRead, "the backup that was made has no manifest")
+    }
+    return OutgoingBackup(payloads: payloads, manifests: manifests, status: try status.bytes())
+  }
+
+  private func createDirectories(for backup: OutgoingBackup) throws(BackupServiceError) {
+    let root = device.udid
+    let directories = backup.directories
     try link.createDirectory(root, progress: 0.5)
-    let directories = Set(parts.map { String($0.path.prefix(2)) }).sorted()
     for directory in directories { try link.createDirectory("\(root)/\(directory)", progress: 1) }
     try link.createDirectory("\(root)/\(Self.snapshot)", progress: 1)
     for directory in directories {
       try link.createDirectory("\(root)/\(Self.snapshot)/\(directory)", progress: 1)
     }
-
-    try send(&status, "uploading", progress: 2)
-    var sent: Int64 = 0
-    for batch in parts.batches(of: Self.batchCount) {
-      sent += batch.reduce(0) { $0 + $1.file.byteCount }
-      try upload(batch, progress: 2 + 86 * Double(sent) / Double(max(1, byteCount)))
-    }
-    try upload(manifests, progress: 90)
-    try send(&status, "moving", progress: 91)
-    for batch in parts.batches(of: Self.batchCount) { try move(batch, progress: 93) }
-    try move(manifests, progress: 96)
-    try send(&status, "removing", progress: 97)
-    try link.remove(["\(root)/\(Self.snapshot)"], progress: 98)
-    try send(&status, "finished", progress: 100)
-    content.recordBackup(at: date)
-    device.note("backup finished, \(HumanReadable.bytes(byteCount))")
   }
 
-  /// Returns the files of the backup: its payloads, its two manifests, and the bytes of its status. Info.plist, which
-  /// the computer writes, and the seal, which no device writes, are not sent.
-  private func parts(
-    of folder: StagingFolder, _ name: String
-  ) throws(BackupServiceError) -> ([Part], [Part], () throws(KeyhaulError) -> [UInt8]) {
-    let top = try folder.files(in: name)
-    var parts: [Part] = []
-    for directory in top.directories where BackupPath.isPayloadDirectory(directory) {
-      for file in try folder.files(in: "\(name)/\(directory)").files where isFileIdentifier(file.name) {
-        parts.append(Part(path: "\(directory)/\(file.name)", file: file))
-      }
+  /// Sends the payloads and then the manifests to the snapshot's folder.
+  private func upload(_ backup: OutgoingBackup) throws(BackupServiceError) {
+    let total = Double(max(1, backup.byteCount))
+    var sent: Int64 = 0
+    for batch in backup.payloads.batches(of: Self.batchCount) {
+      sent += batch.reduce(0) { $0 + $1.file.byteCount }
+      try upload(batch, progress: 2 + 86 * Double(sent) / total)
     }
-    let manifests = [MetadataFile.manifest.path, MetadataFile.database.path].compactMap { wanted in
-      top.files.first { $0.name == wanted }.map { Part(path: wanted, file: $0) }
-    }
-    guard manifests.count == 2, let status = top.files.first(where: { $0.name == MetadataFile.status.path }) else {
-      throw .failed(.cannotRead, "the backup that was made has no manifest")
-    }
-    let bytes = try status.bytes()
-    return (parts, manifests, { () throws(KeyhaulError) in bytes })
+    try upload(backup.manifests, progress: 90)
   }
 
   private func upload(_ parts: [Part], progress: Double) throws(BackupServiceError) {
     try link.upload(
       parts.map { part in
-        .init(part.file, shownAs: "/.ba/\(part.path)", to: "\(device.udid)/\(Self.snapshot)/\(part.path)")
+        .init(part.file, displayName: "/.ba/\(part.path)", to: "\(device.udid)/\(Self.snapshot)/\(part.path)")
       }, progress: progress)
   }
 
@@ -110,7 +135,8 @@ struct BackupUpload {
     status.isFullBackup = true
     let bytes: [UInt8]
     do throws(KeyhaulError) { bytes = try status.serialized() } catch { throw .failed(BackupFailure(error)) }
-    try link.upload([.init(bytes, shownAs: "/.ba/Status.plist", to: "\(device.udid)/Status.plist")], progress: progress)
+    try link.upload(
+      [.init(bytes, displayName: "/.ba/Status.plist", to: "\(device.udid)/Status.plist")], progress: progress)
   }
 }
 

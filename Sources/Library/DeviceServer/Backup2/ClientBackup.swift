@@ -1,12 +1,12 @@
 import Basics
 import KeyhaulKit
 
-/// A backup in the client's folder: fetches it, and answers requests that only read it.
+/// A backup in the client's folder: fetches its files, and answers requests that only read it.
 struct ClientBackup {
   /// The most bytes of a property list of a backup.
-  static let propertyListByteCount = 64 << 20
-  private static let databaseByteCount = 4 << 30
-  private static let payloadByteCount = 1 << 30
+  static let maximumPropertyListByteCount = 64 << 20
+  private static let maximumDatabaseByteCount = 4 << 30
+  private static let maximumPayloadByteCount = 1 << 30
   private static let maximumUnbackCount = 100_000
   private let device: ServedDevice
   private let link: DeviceLink
@@ -16,20 +16,21 @@ struct ClientBackup {
     (self.device, self.link, self.content) = (device, link, content)
   }
 
-  /// Fetches the parts of a backup that say what is in it.
+  /// Fetches the files that describe a backup, and optionally its keychain.
   ///
   /// - Parameters:
-  ///   - source: The checked name of the client's folder.
-  ///   - folder: The folder for the parts.
-  ///   - hasPassword: Whether a password was given. Without one an encrypted backup is refused at once.
-  ///   - withKeychain: Whether the keychain file is fetched too.
+  ///   - source: The name of the client's folder, a valid identifier.
+  ///   - folder: The folder to store the files in.
+  ///   - hasPassword: Whether a password was given. Without one, an encrypted backup is refused immediately.
+  ///   - withKeychain: Whether to fetch Info.plist and the keychain file too.
   /// - Returns: The path of the fetched backup.
-  /// - Throws: `.noBackup` if there is no backup, or if its device did not finish it; `.wrongPassword` if it needs one.
+  /// - Throws: `.noBackup` if there is no backup, or if its device did not finish it; `.wrongPassword` if it needs a
+  ///   password.
   func fetch(
     _ source: String, into folder: StagingFolder, hasPassword: Bool, withKeychain: Bool
   ) throws(BackupServiceError) -> String {
     try folder.makeDirectory(source)
-    let limit = Self.propertyListByteCount
+    let limit = Self.maximumPropertyListByteCount
     guard let status = try link.downloadBytes("\(source)/Status.plist", atMost: limit),
       (try? BackupStatus(parsing: status))?.isFinished == true
     else { throw .failed(.noBackup, "Error reading status") }
@@ -37,22 +38,20 @@ struct ClientBackup {
       let parsed = try? BackupManifest(parsing: manifest)
     else { throw .failed(.noBackup, "Error reading backup properties") }
     if parsed.isEncrypted == true, !hasPassword { throw .failed(.wrongPassword, BackupFailure.wrongPassword) }
-    _ = try folder.makeFile("\(source)/Status.plist") { (write) throws(BackupServiceError) in
-      try write(status)
-      return true
+    for (name, bytes) in [("Status.plist", status), ("Manifest.plist", manifest)] {
+      _ = try folder.makeFile("\(source)/\(name)") { (write) throws(BackupServiceError) in
+        try write(bytes)
+        return true
+      }
     }
-    _ = try folder.makeFile("\(source)/Manifest.plist") { (write) throws(BackupServiceError) in
-      try write(manifest)
-      return true
-    }
-    guard try fetch("Manifest.db", of: source, into: folder, atMost: Self.databaseByteCount) else {
+    guard try fetch("Manifest.db", of: source, into: folder, atMost: Self.maximumDatabaseByteCount) else {
       throw .failed(.noBackup, "Error reading the list of files")
     }
     if withKeychain {
       _ = try fetch("Info.plist", of: source, into: folder, atMost: limit)
       let payload = MetadataFile.keychain.path
       try folder.makeDirectory("\(source)/\(payload.prefix(2))")
-      _ = try fetch(payload, of: source, into: folder, atMost: Self.payloadByteCount)
+      _ = try fetch(payload, of: source, into: folder, atMost: Self.maximumPayloadByteCount)
     }
     return "\(folder.path)/\(source)"
   }
@@ -88,7 +87,7 @@ struct ClientBackup {
 
   // MARK: Contents
 
-  private func information(about backup: DeviceContent.Opened) throws(BackupServiceError) -> String {
+  private func information(about backup: DeviceContent.UnlockedArchive) throws(BackupServiceError) -> String {
     var rows: [String: (count: Int, byteCount: Int64)] = [:]
     try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
       let size = (try? file.record())?.size ?? 0
@@ -123,7 +122,7 @@ struct ClientBackup {
     "Domain", "Relative path", "Target", "Extended attributes",
   ]
 
-  private func list(of backup: DeviceContent.Opened) throws(BackupServiceError) -> String {
+  private func list(of backup: DeviceContent.UnlockedArchive) throws(BackupServiceError) -> String {
     var text = Self.columns.joined(separator: ", ") + "\n"
     try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
       let record = try? file.record()
@@ -158,8 +157,9 @@ struct ClientBackup {
     return isSafe || (path.isEmpty && parts.count == 2 && domain != ".." && domain != ".") ? parts : nil
   }
 
+  /// Writes all files of the backup, decrypted, into a folder on the client's computer.
   private func unback(
-    _ backup: DeviceContent.Opened, _ source: String, _ folder: StagingFolder
+    _ backup: DeviceContent.UnlockedArchive, _ source: String, _ folder: StagingFolder
   ) throws(BackupServiceError) {
     var files: [(file: ListedFile, parts: [String])] = []
     try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
@@ -172,49 +172,51 @@ struct ClientBackup {
     let root = "_unback_/\(source)"
     try link.createDirectory("_unback_", progress: 0)
     try link.createDirectory(root, progress: 0)
-    var made: Set<String> = []
+    var createdDirectories: Set<String> = []
     for (file, parts) in files {
       var directory = root
       for part in parts.dropLast() {
         directory += "/" + part
-        if made.insert(directory).inserted { try link.createDirectory(directory, progress: 1) }
+        if createdDirectories.insert(directory).inserted { try link.createDirectory(directory, progress: 1) }
       }
       try sendContents(file, of: backup, source, to: "\(directory)/\(parts.last ?? "")", folder)
     }
-    device.note("unpacked \(HumanReadable.count(files.count, "file"))")
+    device.log("unpacked \(HumanReadable.count(files.count, "file"))")
   }
 
+  /// Writes the requested file, decrypted, into the client's folder.
   private func extract(
-    _ request: BackupRequest, _ backup: DeviceContent.Opened, _ folder: StagingFolder
+    _ request: BackupRequest, _ backup: DeviceContent.UnlockedArchive, _ folder: StagingFolder
   ) throws(BackupServiceError) {
-    guard let wanted = request.file else { throw .failed(.notFound, "No file was named") }
-    var found: ListedFile?
+    guard let requested = request.file else { throw .failed(.notFound, "No file was named") }
+    var match: ListedFile?
     try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
-      if file.kind == .file, file.domain == wanted.domain, file.relativePath == wanted.path { found = file }
+      if file.kind == .file, file.domain == requested.domain, file.relativePath == requested.path { match = file }
     }
-    guard let found, let name = Self.safePath(of: found)?.last else { throw .failed(.notFound, "File not found") }
-    try sendContents(found, of: backup, request.source, to: name, folder)
+    guard let match, let name = Self.safePath(of: match)?.last else { throw .failed(.notFound, "File not found") }
+    try sendContents(match, of: backup, request.source, to: name, folder)
   }
 
   /// Writes the decrypted content of a stored file to a path in the client's folder.
   private func sendContents(
-    _ file: ListedFile, of backup: DeviceContent.Opened, _ source: String, to path: String, _ folder: StagingFolder
+    _ file: ListedFile, of backup: DeviceContent.UnlockedArchive, _ source: String, to path: String,
+    _ folder: StagingFolder
   ) throws(BackupServiceError) {
     guard isFileIdentifier(file.fileIdentifier) else { throw .failed(.noBackup, "Error reading the list of files") }
-    let stored = backup.archive.layout.storedPath(of: file.fileIdentifier)
-    guard backup.archive.areFilesEncrypted else { return try link.copy("\(source)/\(stored)", to: path) }
+    let storedPath = backup.archive.layout.storedPath(of: file.fileIdentifier)
+    guard backup.archive.areFilesEncrypted else { return try link.copy("\(source)/\(storedPath)", to: path) }
     try folder.makeDirectory("\(source)/\(file.fileIdentifier.prefix(2))")
-    guard try fetch(stored, of: source, into: folder, atMost: Self.payloadByteCount) else {
+    guard try fetch(storedPath, of: source, into: folder, atMost: Self.maximumPayloadByteCount) else {
       throw .failed(.cannotRead, "a file of the backup is missing")
     }
     let name = "plain-\(file.fileIdentifier)"
     try content.decrypt(file, of: backup, into: folder, name)
     let files = try folder.files(in: "").files
-    guard let plain = files.first(where: { $0.name == name }) else {
+    guard let decrypted = files.first(where: { $0.name == name }) else {
       throw .failed(.cannotRead, "a file of the backup cannot be decrypted")
     }
-    try link.upload([.init(plain, shownAs: "/.ba/\(stored)", to: path)], progress: 50)
-    try folder.remove("\(source)/\(stored)")
+    try link.upload([.init(decrypted, displayName: "/.ba/\(storedPath)", to: path)], progress: 50)
+    try folder.remove("\(source)/\(storedPath)")
     try folder.remove(name)
   }
 }

@@ -1,8 +1,8 @@
 import Basics
 import KeyhaulKit
 
-/// The device's content, for requests that read or change it. All requests use the functions behind `keyhaul backup`
-/// and `keyhaul restore`.
+/// Reads and changes the device's content for requests, with the functions behind `keyhaul backup` and `keyhaul
+/// restore`.
 struct DeviceContent {
   let device: ServedDevice
 
@@ -12,7 +12,7 @@ struct DeviceContent {
     do throws(Failure) { return try body() } catch { throw .failed(BackupFailure(error)) }
   }
 
-  /// The password that the device gives to backups; `nil` if they are not encrypted.
+  /// Returns the password that the device gives to backups; `nil` if they are not encrypted.
   func backupPassword() throws(BackupServiceError) -> Secret? {
     do throws(KeyhaulError) { return try device.claim.backupPassword() } catch {
       throw .failed(BackupFailure(error))
@@ -47,7 +47,7 @@ struct DeviceContent {
       throw .failed(BackupFailure(error))
     }
     let report = prepared.report
-    device.note(
+    device.log(
       "backing up \(report.exportedCount) of \(HumanReadable.count(report.total, "item")), "
         + (prepared.contents.isEncrypted ? "encrypted" : "without a password"))
     return prepared.contents.date
@@ -61,14 +61,14 @@ struct DeviceContent {
         (session) throws(KeyhaulError) in try session.recordBackup(at: date)
       }
     } catch {
-      device.note("the date of the backup was not recorded: \(error.reason)")
+      device.log("the date of the backup was not recorded: \(error.reason)")
     }
   }
 
   // MARK: Opening a client's backup
 
-  /// A client's backup, unlocked.
-  struct Opened {
+  /// A client's backup, with the key that unlocks it.
+  struct UnlockedArchive {
     let archive: BackupArchive
     let key: BackupKey
   }
@@ -76,13 +76,13 @@ struct DeviceContent {
   /// Opens a backup in the staging folder.
   ///
   /// - Throws: `.wrongPassword`, `.noBackup`.
-  func open(_ path: String, password: borrowing Secret?) throws(BackupServiceError) -> Opened {
+  func open(_ path: String, password: borrowing Secret?) throws(BackupServiceError) -> UnlockedArchive {
     let archive = try translatingErrors { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
     // Clients may send a password for a backup without one. It is ignored.
     let isNeeded = archive.isEncrypted
     do throws(KeyhaulError) {
-      if isNeeded { return Opened(archive: archive, key: try archive.unlock(password: password)) }
-      return Opened(archive: archive, key: try archive.unlock(password: nil))
+      if isNeeded { return UnlockedArchive(archive: archive, key: try archive.unlock(password: password)) }
+      return UnlockedArchive(archive: archive, key: try archive.unlock(password: nil))
     } catch {
       throw .failed(BackupFailure(error))
     }
@@ -91,7 +91,7 @@ struct DeviceContent {
   // MARK: Restoring
 
   /// Restores a backup completely or not at all.
-  func restore(_ backup: Opened) throws(BackupServiceError) {
+  func restore(_ backup: UnlockedArchive) throws(BackupServiceError) {
     let session = try translatingErrors { () throws(KeyhaulError) in
       try device.device.openSession(.writing, verb: "device serve", wait: ServedDevice.wait)
     }
@@ -104,26 +104,26 @@ struct DeviceContent {
     do throws(KeyhaulError) {
       let plan = try Restorer.plan(opened, onto: session, policy: .replace)
       try Restorer.restore(plan, onto: session)
-      note(plan)
+      log(plan)
     } catch {
       throw .failed(BackupFailure(error))
     }
     do throws(KeyhaulError) { try session.close() } catch {
-      device.note("\(error.summary): \(error.reason)")
+      device.log("\(error.summary): \(error.reason)")
     }
   }
 
-  private func note(_ plan: MigrationPlan) {
+  private func log(_ plan: MigrationPlan) {
     let summary = plan.summary
     var parts = [
       "restored \(summary.migrates) of \(HumanReadable.count(summary.total, "item"))", "removed \(summary.removed)",
     ]
     if summary.staysBehind > 0 { parts.append("\(summary.staysBehind) stay behind") }
     if summary.unreadable > 0 { parts.append("\(summary.unreadable) unreadable") }
-    device.note(parts.joined(separator: ", "))
+    device.log(parts.joined(separator: ", "))
     for reason in Reason.allCases {
       guard let count = summary.byReason[reason], count > 0 else { continue }
-      device.note("  \(HumanReadable.count(count, "item")): \(reason.rawValue)")
+      device.log("  \(HumanReadable.count(count, "item")): \(reason.rawValue)")
     }
   }
 
@@ -131,7 +131,7 @@ struct DeviceContent {
 
   /// Calls the closure for each file that a backup lists.
   func forEachFile(
-    of backup: Opened, _ body: (ListedFile) throws(BackupServiceError) -> Void
+    of backup: UnlockedArchive, _ body: (ListedFile) throws(BackupServiceError) -> Void
   ) throws(BackupServiceError) {
     let keys = try translatingErrors { () throws(KeyhaulError) in try backup.key.classKeys(deviceKey: nil) }
     var failure: BackupServiceError?
@@ -147,7 +147,7 @@ struct DeviceContent {
 
   /// Writes the decrypted content of a file of an encrypted backup into the staging folder.
   func decrypt(
-    _ file: ListedFile, of backup: Opened, into folder: StagingFolder, _ name: String
+    _ file: ListedFile, of backup: UnlockedArchive, into folder: StagingFolder, _ name: String
   ) throws(BackupServiceError) {
     let keys = try translatingErrors { () throws(KeyhaulError) in try backup.key.classKeys(deviceKey: nil) }
     _ = try folder.makeFile(name) { (write) throws(BackupServiceError) in

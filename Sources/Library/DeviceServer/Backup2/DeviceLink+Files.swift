@@ -3,8 +3,8 @@ import KeychainFormats
 
 /// Transfers files between messages.
 ///
-/// All lengths have 32 bits in network byte order. A block consists of the length of the rest, a code of one byte, and
-/// bytes.
+/// All lengths have 32 bits in network byte order. A block consists of a length, a code of one byte, and data. The
+/// length counts the code and the data.
 extension DeviceLink {
   /// The first byte of a block.
   package enum BlockCode: UInt8, Sendable {
@@ -22,8 +22,8 @@ extension DeviceLink {
 
   /// A file to be sent.
   package struct OutgoingFile {
-    /// The name that a client shows.
-    let escapedName: String
+    /// The name that a client displays.
+    let displayName: String
     /// The path in the client's folder.
     let path: String
     let byteCount: Int64
@@ -32,21 +32,21 @@ extension DeviceLink {
 
     /// Creates a file from bytes in memory.
     package init(_ bytes: [UInt8], shownAs name: String, to path: String) {
-      escapedName = name
+      displayName = name
       self.path = path
       byteCount = Int64(bytes.count)
       forEachPortion = { (body) throws(BackupServiceError) in
-        var rest = bytes[...]
-        while !rest.isEmpty {
-          try body(Array(rest.prefix(portionByteCount)))
-          rest = rest.dropFirst(portionByteCount)
+        var remaining = bytes[...]
+        while !remaining.isEmpty {
+          try body(Array(remaining.prefix(portionByteCount)))
+          remaining = remaining.dropFirst(portionByteCount)
         }
       }
     }
 
     /// Creates a file from a file of this machine.
     init(_ file: StagedFile, shownAs name: String, to path: String) {
-      escapedName = name
+      displayName = name
       self.path = path
       byteCount = file.byteCount
       forEachPortion = { (body) throws(BackupServiceError) in try file.forEachPortion(portionByteCount, body) }
@@ -59,7 +59,7 @@ extension DeviceLink {
     try send("DLMessageUploadFiles", [.dictionary([:]), .real(progress), .integer(total)])
     for file in files {
       // A file's first bytes are sent together with its names, because small packets would wait for each other.
-      var pending = Self.lengthAndBytes(Array(file.escapedName.utf8)) + Self.lengthAndBytes(Array(file.path.utf8))
+      var pending = Self.lengthAndBytes(Array(file.displayName.utf8)) + Self.lengthAndBytes(Array(file.path.utf8))
       try file.forEachPortion { (portion) throws(BackupServiceError) in
         pending += Self.block(.data, portion)
         if pending.count >= Self.portionByteCount {
@@ -93,8 +93,8 @@ extension DeviceLink {
   /// - Parameters:
   ///   - path: The path in the client's folder.
   ///   - limit: The most bytes that are accepted.
-  ///   - progress: The progress of the whole after this file, 0 to 100.
-  ///   - portion: Takes the bytes in their order.
+  ///   - progress: The progress of the backup or restore after this file, 0 to 100.
+  ///   - portion: Receives the bytes in order.
   /// - Returns: Whether the client has the file.
   package func download(
     _ path: String, atMost limit: Int, progress: Double = 0,
@@ -118,32 +118,36 @@ extension DeviceLink {
     let nameByteCount = try readLength()
     // A client may end the list without the file.
     if nameByteCount == 0 { return false }
-    guard nameByteCount <= Self.maximumNameByteCount else { throw Self.broken("a file name of \(nameByteCount) bytes") }
-    guard try read(nameByteCount) == Array(path.utf8) else { throw Self.broken("the client sent another file") }
+    guard nameByteCount <= Self.maximumNameByteCount else {
+      throw Self.protocolError("a file name of \(nameByteCount) bytes")
+    }
+    guard try read(nameByteCount) == Array(path.utf8) else { throw Self.protocolError("the client sent another file") }
     var byteCount = 0
     var isFound: Bool?
     while isFound == nil {
       let length = try readLength()
-      guard length >= 1, length <= Self.maximumBlockByteCount else { throw Self.broken("a block of \(length) bytes") }
+      guard length >= 1, length <= Self.maximumBlockByteCount else {
+        throw Self.protocolError("a block of \(length) bytes")
+      }
       guard let code = try read(1).first.flatMap(BlockCode.init(rawValue:)) else {
-        throw Self.broken("a block of an unknown kind")
+        throw Self.protocolError("a block of an unknown kind")
       }
       switch code {
       case .data:
         byteCount += length - 1
-        guard byteCount <= limit else { throw Self.broken("a file of more than \(limit) bytes") }
+        guard byteCount <= limit else { throw Self.protocolError("a file of more than \(limit) bytes") }
         if length > 1 { try portion(try read(length - 1)) }
       case .success:
-        guard length == 1 else { throw Self.broken("bytes behind the end of a file") }
+        guard length == 1 else { throw Self.protocolError("bytes behind the end of a file") }
         isFound = true
       case .localError:
-        guard length <= Self.maximumNameByteCount else { throw Self.broken("an error text of \(length) bytes") }
+        guard length <= Self.maximumNameByteCount else { throw Self.protocolError("an error text of \(length) bytes") }
         if length > 1 { _ = try read(length - 1) }
         isFound = false
-      case .remoteError: throw Self.broken("a block that only a device sends")
+      case .remoteError: throw Self.protocolError("a block that only a device sends")
       }
     }
-    guard try readLength() == 0 else { throw Self.broken("the client sent a file that was not asked for") }
+    guard try readLength() == 0 else { throw Self.protocolError("the client sent a file that was not asked for") }
     return isFound == true
   }
 

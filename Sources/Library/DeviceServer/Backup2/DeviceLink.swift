@@ -10,7 +10,7 @@ package struct HostStatus: Sendable, Hashable {
   /// The code of an answer about several files.
   package static let several: Int64 = -13
 
-  /// 0 if all went well.
+  /// 0 for success.
   package let code: Int64
   package let text: String
   package let value: PropertyValue
@@ -22,7 +22,7 @@ package struct HostStatus: Sendable, Hashable {
     guard let code = elements.first?.signedValue else { return nil }
     self.code = code
     text = elements.dropFirst().first?.stringValue ?? ""
-    value = elements.dropFirst(2).first ?? .string(DeviceLink.nothing)
+    value = elements.dropFirst(2).first ?? .string(DeviceLink.emptyParameter)
   }
 }
 
@@ -43,8 +43,8 @@ package struct DeviceLink: Sendable {
   }
 
   /// The placeholder for a missing text.
-  package static let nothing = "___EmptyParameterString___"
-  /// The version that every client accepts; some refuse 400.
+  package static let emptyParameter = "___EmptyParameterString___"
+  /// The version that every client accepts; some reject version 400.
   package static let version: (major: Int64, minor: Int64) = (300, 0)
   /// The versions of the backup protocol, the newest last.
   package static let protocolVersions = [2.0, 2.1]
@@ -96,14 +96,14 @@ package struct DeviceLink: Sendable {
     }
   }
 
-  static func broken(_ reason: String) -> BackupServiceError { .connection(WireError(.malformed, reason)) }
+  static func protocolError(_ reason: String) -> BackupServiceError { .connection(WireError(.malformed, reason)) }
 
   /// Agrees on the versions of DeviceLink.
   package func exchangeVersions() throws(BackupServiceError) {
     try send("DLMessageVersionExchange", [.integer(Self.version.major), .integer(Self.version.minor)])
     guard let answer = try receive(within: Self.answerLimit) else { throw .connection(.closed) }
     guard answer.name == "DLMessageVersionExchange", answer.elements.first?.stringValue == "DLVersionsOk" else {
-      throw Self.broken("the client did not accept the version of DeviceLink")
+      throw Self.protocolError("the client did not accept the version of DeviceLink")
     }
     try send("DLMessageDeviceReady")
   }
@@ -111,18 +111,19 @@ package struct DeviceLink: Sendable {
   // MARK: Responses
 
   /// Returns the dictionary of a response to a request.
-  package static func response(_ failure: BackupFailure?, _ others: PropertyDictionary = [:]) -> PropertyValue {
+  package static func response(_ failure: BackupFailure?, _ content: PropertyDictionary = [:]) -> PropertyValue {
     var response: PropertyDictionary = [
       "MessageName": .string("Response"), "ErrorCode": .integer(failure?.code.rawValue ?? 0),
     ]
     response["ErrorDescription"] = failure.map { .string($0.text) }
-    for entry in others.entries { response.entries.append(entry) }
+    for entry in content.entries { response.entries.append(entry) }
     return .dictionary(response)
   }
 
   /// Answers a request.
-  package func respond(_ failure: BackupFailure? = nil, _ others: PropertyDictionary = [:]) throws(BackupServiceError) {
-    try send("DLMessageProcessMessage", [Self.response(failure, others)])
+  package func respond(_ failure: BackupFailure? = nil, _ content: PropertyDictionary = [:]) throws(BackupServiceError)
+  {
+    try send("DLMessageProcessMessage", [Self.response(failure, content)])
   }
 
   // MARK: Messages to the client
@@ -132,17 +133,17 @@ package struct DeviceLink: Sendable {
     guard let message = try receive(within: Self.answerLimit) else { throw .connection(.closed) }
     if message.name == "DLMessageDisconnect" { throw .connection(.closed) }
     guard message.name == "DLMessageStatusResponse", let status = HostStatus(message.elements) else {
-      throw Self.broken("the client sent another message than its status")
+      throw Self.protocolError("the client sent another message than its status")
     }
     return status
   }
 
   private func ask(
-    _ name: String, _ elements: [PropertyValue], accepting accepted: Set<Int64> = []
+    _ name: String, _ elements: [PropertyValue], accepting acceptedCodes: Set<Int64> = []
   ) throws(BackupServiceError) -> HostStatus {
     try send(name, elements)
     let status = try status()
-    guard status.code == 0 || accepted.contains(status.code) else {
+    guard status.code == 0 || acceptedCodes.contains(status.code) else {
       throw .failed(.cannotWrite, "the computer answered \(name) with \(status.code)")
     }
     return status
@@ -153,13 +154,13 @@ package struct DeviceLink: Sendable {
       "DLMessageCreateDirectory", [.string(path), .dictionary([:]), .real(progress)], accepting: [HostStatus.exists])
   }
 
-  /// Moves files, each from its key to its value.
+  /// Moves files.
   package func move(_ paths: [(from: String, to: String)], progress: Double) throws(BackupServiceError) {
     let pairs = PropertyDictionary(paths.map { .init(key: .string($0.from), value: .string($0.to)) })
     _ = try ask("DLMessageMoveItems", [.dictionary(pairs), .dictionary([:]), .real(progress)])
   }
 
-  /// Removes files and whole directories; a missing file is not an error.
+  /// Removes files, and directories with everything in them; a missing file is not an error.
   package func remove(_ paths: [String], progress: Double) throws(BackupServiceError) {
     _ = try ask(
       "DLMessageRemoveItems", [.array(paths.map { .string($0) }), .dictionary([:]), .real(progress)],
@@ -176,7 +177,7 @@ package struct DeviceLink: Sendable {
     return switch status.value {
     case .integer(let number): number
     case .unsignedInteger: .max
-    default: throw Self.broken("the client did not say how much space is free")
+    default: throw Self.protocolError("the client did not say how much space is free")
     }
   }
 }

@@ -9,7 +9,7 @@ final class StagingFolder {
   let path: String
   private let system = FileSystem.real
 
-  /// - Throws: `.failed` with the number of a write error if there is no room.
+  /// - Throws: `.failed` if the folder cannot be created.
   init(of device: ServedDevice) throws(BackupServiceError) {
     claim = device.claim
     do throws(KeyhaulError) {
@@ -44,13 +44,13 @@ final class StagingFolder {
     _ name: String,
     filledBy fill: (([UInt8]) throws(BackupServiceError) -> Void) throws(BackupServiceError) -> Bool
   ) throws(BackupServiceError) -> Bool {
-    let place = "\(path)/\(name)"
-    let file = try translatingErrno { () throws(Errno) in try system.createFile(place) }
+    let filePath = "\(path)/\(name)"
+    let file = try translatingErrno { () throws(Errno) in try system.createFile(filePath) }
     let raw = file.raw
     let isFound = try fill { (bytes) throws(BackupServiceError) in
       try translatingErrno { () throws(Errno) in try system.writeAll(bytes, to: raw) }
     }
-    if !isFound { try translatingErrno { () throws(Errno) in try system.remove(place) } }
+    if !isFound { try translatingErrno { () throws(Errno) in try system.remove(filePath) } }
     return isFound
   }
 

@@ -5,11 +5,11 @@ import SystemPackage
 package struct WireError: Error, Sendable, Hashable {
   /// The kind of the failure.
   package enum Code: Sendable, Hashable {
-    /// The client has closed the connection, or the system has.
+    /// The client or the system has closed the connection.
     case closed
     /// The client sent nothing, or read nothing, for too long.
     case timedOut
-    /// Bytes are not what the protocol says.
+    /// Bytes do not follow the protocol.
     case malformed
     /// A length is above its limit.
     case overLimit
@@ -19,7 +19,7 @@ package struct WireError: Error, Sendable, Hashable {
 
   /// The kind of the failure.
   package let code: Code
-  /// The fact found, as a clause.
+  /// The specific reason, as a clause.
   package let reason: String
 
   package init(_ code: Code, _ reason: String) {
@@ -35,7 +35,7 @@ package struct WireError: Error, Sendable, Hashable {
 ///
 /// Only one thread may read. Any thread may write or close.
 package protocol ByteChannel: AnyObject, Sendable {
-  /// Reads the bytes that are there, or waits for the first of them.
+  /// Reads the available bytes, or waits for the first ones.
   ///
   /// - Parameters:
   ///   - count: The most bytes to read, above 0.
@@ -56,16 +56,16 @@ package protocol ByteChannel: AnyObject, Sendable {
 extension ByteChannel {
   /// Reads exactly this many bytes, all of them within the limit.
   ///
-  /// - Returns: The bytes; `nil` if the stream ends before the first of them.
-  /// - Throws: `.closed` if it ends after the first, and as `read(upTo:within:)`.
+  /// - Returns: The bytes; `nil` if the stream ends before the first one.
+  /// - Throws: `.closed` if the stream ends after the first byte; the errors of `read(upTo:within:)`.
   package func readIfOpen(_ count: Int, within limit: Duration?) throws(WireError) -> [UInt8]? {
     guard count > 0 else { return [] }
     let end = limit.map { ContinuousClock.now.advanced(by: $0) }
     var bytes = try read(upTo: count, within: limit)
     if bytes.isEmpty { return nil }
     while bytes.count < count {
-      let rest = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
-      let more = try read(upTo: count - bytes.count, within: rest)
+      let remainingTime = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+      let more = try read(upTo: count - bytes.count, within: remainingTime)
       if more.isEmpty { throw .closed }
       bytes += more
     }
@@ -74,7 +74,7 @@ extension ByteChannel {
 
   /// Reads exactly this many bytes.
   ///
-  /// - Throws: `.closed` if the stream ends before.
+  /// - Throws: `.closed` if the stream ends earlier; the errors of `read(upTo:within:)`.
   package func read(exactly count: Int, within limit: Duration?) throws(WireError) -> [UInt8] {
     guard let bytes = try readIfOpen(count, within: limit) else { throw .closed }
     return bytes

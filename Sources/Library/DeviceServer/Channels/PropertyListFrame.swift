@@ -17,7 +17,7 @@ package struct PropertyListFrame: Sendable {
 
   /// Reads one frame.
   ///
-  /// - Parameter limit: The longest time until the first byte; the rest has to come within a minute.
+  /// - Parameter limit: The longest time until the first byte; the content must arrive within a minute.
   /// - Returns: `nil` if the stream ends before the frame.
   /// - Throws: `.overLimit` for a longer frame, `.malformed` for bytes that are not a property list.
   package func read(from channel: any ByteChannel, within limit: Duration?) throws(WireError) -> PropertyValue? {
@@ -42,7 +42,7 @@ package struct PropertyListFrame: Sendable {
 
   /// Returns a value as a frame.
   ///
-  /// - Throws: `.malformed` for a value that the encoding has no form for.
+  /// - Throws: `.malformed` for a value that the encoding cannot represent.
   package static func bytes(of value: PropertyValue, as encoding: Encoding) throws(WireError) -> [UInt8] {
     do throws(FormatError) {
       let body =
@@ -58,7 +58,7 @@ package struct PropertyListFrame: Sendable {
 }
 
 extension PropertyValue {
-  /// The number as a signed one. Clients write −13 as 2⁶⁴ − 13 in two of three encodings.
+  /// The integer, always signed. Clients write −13 as 2⁶⁴ − 13 in two of three encodings.
   var signedValue: Int64? {
     switch self {
     case .integer(let number): number

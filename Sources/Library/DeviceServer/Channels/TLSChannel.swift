@@ -13,12 +13,13 @@ package final class TLSChannel: ByteChannel {
   ///
   /// - Parameters:
   ///   - base: The channel that TLS runs on.
-  ///   - identity: The certificate and key to show.
+  ///   - identity: The certificate and key to present.
   ///   - certificates: The certificates, in DER. The client has to present one of them.
   ///   - limit: The longest time that the handshake may take.
-  /// - Throws: `.untrusted` if the client shows no certificate or another one, `.malformed` if it does not speak TLS.
+  /// - Throws: `.untrusted` if the client does not present one of the certificates; `.malformed` if it does not use
+  ///   TLS.
   package init(
-    over base: any ByteChannel, showing identity: TLSIdentity, requiringOneOf certificates: [[UInt8]],
+    over base: any ByteChannel, presenting identity: TLSIdentity, requiringOneOf certificates: [[UInt8]],
     within limit: Duration
   ) throws(WireError) {
     self.base = base
@@ -40,8 +41,8 @@ package final class TLSChannel: ByteChannel {
         }
       }
       if isComplete { return }
-      let rest = max(.zero, ContinuousClock.now.duration(to: end))
-      let bytes = try base.read(upTo: Self.portionByteCount, within: rest)
+      let remainingTime = max(.zero, ContinuousClock.now.duration(to: end))
+      let bytes = try base.read(upTo: Self.portionByteCount, within: remainingTime)
       if bytes.isEmpty { throw .closed }
       connection.withLock { $0.receive(bytes) }
     }
@@ -64,8 +65,8 @@ package final class TLSChannel: ByteChannel {
       case .bytes(let bytes): return bytes
       case .closed: return []
       case .needsInput:
-        let rest = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
-        let bytes = try base.read(upTo: Self.portionByteCount, within: rest)
+        let remainingTime = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+        let bytes = try base.read(upTo: Self.portionByteCount, within: remainingTime)
         if bytes.isEmpty { return [] }
         connection.withLock { $0.receive(bytes) }
       }

@@ -10,10 +10,13 @@ package final class NotificationHub: Sendable {
     /// - Parameter relay: Sends a notification to the client.
     package init(relay: @escaping @Sendable (String) -> Void) { self.relay = relay }
 
-    /// Observes a name, unless the observer has as many as a client may have.
+    /// The most names that a client may observe.
+    private static let maximumNameCount = 256
+
+    /// Observes a name; does nothing if the client already observes the most names.
     package func observe(_ name: String) {
       names.withLock { names in
-        if names.count < 256 { names.insert(name) }
+        if names.count < Self.maximumNameCount { names.insert(name) }
       }
     }
   }

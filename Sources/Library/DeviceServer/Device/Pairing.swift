@@ -7,20 +7,20 @@ package struct Pairing: Sendable, Hashable {
   package let hostID: String
   /// The identifier of the computer's usbmuxd.
   package let systemBUID: String
-  /// The DER of the certificate that the device shows: its own key, signed by the computer's root.
+  /// The DER of the certificate that the device presents: its own key, signed by the computer's root.
   package let deviceCertificate: [UInt8]
-  /// The DER of the computer's certificates. In TLS, a client shows one of them.
+  /// The DER of the computer's certificates. In TLS, a client presents one of them.
   package let hostCertificate: [UInt8]
   package let rootCertificate: [UInt8]
-  /// The bytes that the computer shows again when it wants a backup.
+  /// The bytes that the computer sends back when it requests a backup.
   package let escrowBag: [UInt8]
 
   /// The certificates. A client has to present one of them.
   package var clientCertificates: [[UInt8]] { [rootCertificate, hostCertificate] }
 
-  /// Reads the record of a request to pair. A private key that a client sends along is dropped.
+  /// Reads the record of a request to pair. A private key in the request is ignored.
   ///
-  /// - Returns: `nil` if a part is missing, too long or no certificate.
+  /// - Returns: `nil` if a part is missing, too long or not a certificate.
   package init?(record: PropertyDictionary, escrowBag: [UInt8]) {
     func certificate(_ key: String) -> [UInt8]? {
       record[key]?.dataValue.flatMap { $0.count <= Self.maximumCertificateByteCount ? PEM.certificate(in: $0) : nil }
@@ -41,9 +41,7 @@ package struct Pairing: Sendable, Hashable {
   /// Returns whether a text is a valid name of a pairing: letters, digits and hyphens, at most 64.
   private static func isIdentifier(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)
-      && text.utf8.allSatisfy {
-        (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45
-      }
+      && text.allSatisfy { $0 == "-" || ($0.isASCII && ($0.isLetter || $0.isNumber)) }
   }
 
   /// The pairing as an entry of the stored file.
@@ -68,7 +66,7 @@ package struct Pairing: Sendable, Hashable {
   }
 }
 
-/// DER in its text form (RFC 7468).
+/// Converts between DER and its text form (RFC 7468).
 package enum PEM {
   /// Returns the DER of the first certificate in a text.
   ///

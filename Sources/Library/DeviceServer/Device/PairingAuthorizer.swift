@@ -2,11 +2,11 @@ import Basics
 
 /// The policy for computers that request to pair with a served device.
 package enum TrustPolicy: Sendable {
-  /// Every computer that asks.
+  /// Trust every computer that asks.
   case always
-  /// The first computer that asks while the server runs.
+  /// Trust only the first computer that asks while the server runs.
   case once
-  /// The user decides each time. The closure shows the question and returns immediately; the answer is passed to
+  /// Ask the user each time. The closure shows the question and returns immediately; the answer is passed to
   /// `PairingAuthorizer.answer`.
   case ask(@Sendable (_ question: PairingAuthorizer) -> Void)
 }
@@ -18,7 +18,7 @@ package final class PairingAuthorizer: Sendable {
 
   private enum State {
     case idle
-    case asked
+    case waitingForUser
     case granted(until: ContinuousClock.Instant)
     case refused
   }
@@ -28,8 +28,8 @@ package final class PairingAuthorizer: Sendable {
   private let policy: TrustPolicy
   private let state = Locked(State.idle)
 
-  /// The time for which the user's consent is valid until the client asks again.
-  private static let patience = Duration.seconds(120)
+  /// The time within which the client has to ask again after the user's consent.
+  private static let consentLifetime = Duration.seconds(120)
 
   package init(device: String, _ policy: TrustPolicy) { (self.device, self.policy) = (device, policy) }
 
@@ -46,7 +46,7 @@ package final class PairingAuthorizer: Sendable {
     case .ask(let ask):
       let (decision, isNew) = state.withLock { state -> (Decision, Bool) in
         switch state {
-        case .asked: return (.pending, false)
+        case .waitingForUser: return (.pending, false)
         case .granted(let end) where ContinuousClock.now < end:
           state = .idle
           return (.granted, false)
@@ -54,7 +54,7 @@ package final class PairingAuthorizer: Sendable {
           state = .idle
           return (.refused, false)
         case .idle, .granted:
-          state = .asked
+          state = .waitingForUser
           return (.pending, true)
         }
       }
@@ -65,7 +65,7 @@ package final class PairingAuthorizer: Sendable {
 
   /// Stores the user's answer for the next request.
   package func answer(isTrusted: Bool) {
-    let end = ContinuousClock.now.advanced(by: Self.patience)
+    let end = ContinuousClock.now.advanced(by: Self.consentLifetime)
     state.withLock { $0 = isTrusted ? .granted(until: end) : .refused }
   }
 }

@@ -2,16 +2,16 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// The stored pairings of a device: its RSA key, the computers that it trusts, and the pair record that its usbmuxd keeps
-/// for the computer.
+/// The stored pairings of a device: its RSA key, the computers that it trusts, and the pair record that its usbmuxd
+/// keeps for the computer.
 struct PairingFile: Sendable {
   /// The DER of the device's RSAPrivateKey.
   var privateKey: SensitiveBytes
   /// The DER of the RSAPublicKey.
   var publicKey: [UInt8]
-  /// The newest last.
+  /// The pairings, the newest last.
   var pairings: [Pairing] = []
-  /// The computer's copy, with its private keys: bytes that only clients read.
+  /// The computer's record of the pairing, with its private keys: bytes that only clients read.
   var pairRecord: [UInt8]?
 
   private static let format = "device-pairings/1"
@@ -26,7 +26,7 @@ struct PairingFile: Sendable {
 
   /// Reads a stored file.
   ///
-  /// - Returns: `nil` if it is not one.
+  /// - Returns: `nil` if the bytes are not a pairing file.
   init?(_ bytes: [UInt8]) {
     guard var root = (try? BinaryPlist.decode(bytes))?.dictionaryValue, root["Format"]?.stringValue == Self.format,
       var key = root["PrivateKey"]?.dataValue, let publicKey = root["PublicKey"]?.dataValue
@@ -35,12 +35,12 @@ struct PairingFile: Sendable {
     self.publicKey = publicKey
     pairings = (root["Pairings"]?.arrayValue ?? []).compactMap { $0.dictionaryValue.flatMap(Pairing.init(stored:)) }
     pairRecord = root["PairRecord"]?.dataValue
-    // The list shares the key's bytes, which are overwritten in place only if they have one owner.
+    // The property list shares the key's bytes, which are overwritten in place only if they have one owner.
     root = [:]
     key.withUnsafeMutableBytes { wipe($0) }
   }
 
-  /// Returns the bytes of the stored file. The caller overwrites them after use.
+  /// Returns the bytes of the stored file. The caller must overwrite them after use.
   func encoded() throws(FormatError) -> [UInt8] {
     var key = privateKey.withBytes { Array($0) }
     defer { key.withUnsafeMutableBytes { wipe($0) } }

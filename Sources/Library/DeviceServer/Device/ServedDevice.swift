@@ -1,10 +1,10 @@
 import Basics
 package import KeyhaulKit
 
-/// A virtual device for clients: its identity, its pairings, and the state that its connections share.
+/// A virtual device that clients can connect to: its identity, its pairings, and the state that its connections share.
 package final class ServedDevice: Sendable {
-  /// The number under which usbmuxd lists the device.
-  package let number: Int
+  /// The identifier under which usbmuxd lists the device.
+  package let deviceID: Int
   /// The device itself.
   package let device: VirtualDevice
   /// Identity and model, as they were when the server started.
@@ -16,31 +16,31 @@ package final class ServedDevice: Sendable {
   /// The number of PBKDF2 iterations of encrypted backups.
   package let rounds: Int
   package let claim: ServingClaim
-  private let log: @Sendable (String) -> Void
+  private let writeLine: @Sendable (String) -> Void
   private let pairingLock = Locked(())
-  private let isWorking = Locked(false)
+  private let isBusy = Locked(false)
 
   /// Claims a device for this process.
   ///
   /// - Parameters:
   ///   - device: The device.
-  ///   - number: The number under which usbmuxd lists it, above 0.
+  ///   - deviceID: The identifier under which usbmuxd lists it, above 0.
   ///   - trust: The policy for pairing.
   ///   - rounds: The number of PBKDF2 iterations of encrypted backups.
-  ///   - log: Takes lines of the log, without the device's name.
-  /// - Throws: Category `busy` if another process serves it; what its files report.
+  ///   - log: Receives the lines of the log.
+  /// - Throws: Category `busy` if another process serves it; the errors of reading its files.
   package init(
-    _ device: VirtualDevice, number: Int, trust: TrustPolicy, rounds: Int, log: @escaping @Sendable (String) -> Void
+    _ device: VirtualDevice, deviceID: Int, trust: TrustPolicy, rounds: Int, log: @escaping @Sendable (String) -> Void
   ) throws(KeyhaulError) {
     claim = try device.claimForServing()
     record = try device.withSession(.reading, verb: "device serve", wait: Self.wait) {
       (session) throws(KeyhaulError) in session.record
     }
     self.device = device
-    self.number = number
+    self.deviceID = deviceID
     self.trust = PairingAuthorizer(device: device.name.text, trust)
     self.rounds = rounds
-    self.log = log
+    writeLine = log
   }
 
   /// The time that a request waits for another process that uses the device.
@@ -51,14 +51,14 @@ package final class ServedDevice: Sendable {
   /// The bundle identifiers of its apps, taken from their access groups.
   package var applications: [String] { AppDirectory.identifiers(of: record.apps) }
 
-  /// Adds a line to the log.
-  package func note(_ text: String) { log("\(device.name.text): \(text)") }
+  /// Adds a line to the log, with the device's name.
+  package func log(_ text: String) { writeLine("\(device.name.text): \(text)") }
 
   // MARK: Pairings
 
-  /// Reads the stored pairings; makes a key for a device that has none.
+  /// Reads the stored pairings; creates a key for a device that has none.
   ///
-  /// - Throws: `.closed` if the files cannot be read or written; the log says why.
+  /// - Throws: `.closed` if the files cannot be read or written; the log has the reason.
   func pairingFile() throws(WireError) -> PairingFile {
     try pairingLock.withLock { (_) throws(WireError) in try readPairings() }
   }
@@ -77,13 +77,13 @@ package final class ServedDevice: Sendable {
     do throws(KeyhaulError) { bytes = try claim.pairings() } catch { throw failure(error) }
     defer { bytes?.withUnsafeMutableBytes { wipe($0) } }
     if let bytes, let file = PairingFile(bytes) { return file }
-    if bytes != nil { note("its pairings cannot be read; every computer has to pair again") }
+    if bytes != nil { log("its pairings cannot be read; every computer has to pair again") }
     do throws(CertificateError) {
       let file = try PairingFile()
       try? write(file)
       return file
     } catch {
-      note("no key can be made: \(error.reason)")
+      log("no key can be made: \(error.reason)")
       throw .closed
     }
   }
@@ -96,19 +96,19 @@ package final class ServedDevice: Sendable {
   }
 
   private func failure(_ error: KeyhaulError) -> WireError {
-    note("\(error.summary): \(error.reason)")
+    log("\(error.summary): \(error.reason)")
     return WireError(.closed, error.summary)
   }
 
   /// Stores a pairing.
   package func add(_ pairing: Pairing) throws(WireError) { try changePairings { $0.add(pairing) } }
 
-  /// The pairing of this name; `nil` if the device knows none.
+  /// Returns the pairing with a host ID; `nil` if there is none.
   package func pairing(hostID: String) throws(WireError) -> Pairing? {
     try pairingFile().pairings.first { $0.hostID == hostID }
   }
 
-  /// Forgets a pairing, and the computer's own record of it, without which a client pairs again by itself.
+  /// Removes a pairing, and the computer's record of it. A client without a record pairs again automatically.
   package func forget(hostID: String) throws(WireError) {
     ports.revoke(hostID: hostID)
     try changePairings { file in
@@ -120,7 +120,7 @@ package final class ServedDevice: Sendable {
     }
   }
 
-  /// The certificate and key that the device shows to a computer.
+  /// Returns the certificate and key that the device presents to a computer.
   package func identity(for pairing: Pairing) throws(WireError) -> TLSIdentity {
     let key = try pairingFile().privateKey
     do throws(TLSError) {
@@ -137,16 +137,16 @@ package final class ServedDevice: Sendable {
     ((try? claim.backupPassword()) ?? nil) != nil
   }
 
-  /// Runs one operation on the device's content. Two never run at once.
+  /// Runs an operation on the device's content, unless another one is running.
   ///
-  /// - Returns: `nil` if another one is running.
-  func working<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value? {
-    let isFree = isWorking.withLock { isWorking in
-      defer { isWorking = true }
-      return !isWorking
+  /// - Returns: `nil` if another operation is running.
+  func runExclusively<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value? {
+    let isFree = isBusy.withLock { isBusy in
+      defer { isBusy = true }
+      return !isBusy
     }
     guard isFree else { return nil }
-    defer { isWorking.withLock { $0 = false } }
+    defer { isBusy.withLock { $0 = false } }
     return try body()
   }
 }

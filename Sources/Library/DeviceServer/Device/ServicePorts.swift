@@ -10,55 +10,56 @@ package enum ServiceName: String, Sendable, CaseIterable {
   case springBoard = "com.apple.springboardservices"
 }
 
-/// The port numbers that lockdown has handed out, each good for one connection.
+/// The port numbers that lockdown has issued, each valid for one connection.
 package final class ServicePorts: Sendable {
   /// The service behind a port.
   package struct Reservation: Sendable {
     package let service: ServiceName
     /// The pairing of the session that asked; TLS on the port requires one of its certificates.
     package let pairing: Pairing
-    fileprivate let end: ContinuousClock.Instant
+    fileprivate let expiration: ContinuousClock.Instant
   }
 
   private struct State {
-    var next = ServicePorts.ports.lowerBound
-    var ports: [Int: Reservation] = [:]
+    var lastPort = ServicePorts.ports.lowerBound
+    var reservations: [Int: Reservation] = [:]
   }
 
   private static let ports = 49152...65535
   private static let lifetime = Duration.seconds(60)
-  /// A client starts about six services, and none is left waiting.
+  /// The most unused ports. A client starts about six services, and connects to each immediately.
   private static let maximumCount = 64
   private let state = Locked(State())
 
   package init() {}
 
-  /// Hands out a port.
+  /// Issues a port for a service.
   ///
-  /// - Returns: `nil` if too many wait to be used.
+  /// - Returns: `nil` if too many issued ports are unused.
   package func issue(_ service: ServiceName, for pairing: Pairing) -> Int? {
     let now = ContinuousClock.now
     return state.withLock { state in
-      state.ports = state.ports.filter { $0.value.end > now }
-      guard state.ports.count < Self.maximumCount else { return nil }
+      state.reservations = state.reservations.filter { $0.value.expiration > now }
+      guard state.reservations.count < Self.maximumCount else { return nil }
       repeat {
-        state.next = state.next == Self.ports.upperBound ? Self.ports.lowerBound : state.next + 1
-      } while state.ports[state.next] != nil
-      state.ports[state.next] = Reservation(service: service, pairing: pairing, end: now.advanced(by: Self.lifetime))
-      return state.next
+        state.lastPort = state.lastPort == Self.ports.upperBound ? Self.ports.lowerBound : state.lastPort + 1
+      } while state.reservations[state.lastPort] != nil
+      state.reservations[state.lastPort] = Reservation(
+        service: service, pairing: pairing, expiration: now.advanced(by: Self.lifetime))
+      return state.lastPort
     }
   }
 
-  /// Takes a ticket, which is then used.
+  /// Claims an issued port for a connection. It cannot be claimed again.
   ///
-  /// - Returns: `nil` if the port was not handed out, has been used, or has been waiting for too long.
+  /// - Returns: `nil` if the port was not issued, has been used, or has expired.
   package func claim(port: Int) -> Reservation? {
-    let reservation = state.withLock { $0.ports.removeValue(forKey: port) }
-    return reservation.flatMap { $0.end > .now ? $0 : nil }
+    let reservation = state.withLock { $0.reservations.removeValue(forKey: port) }
+    return reservation.flatMap { $0.expiration > .now ? $0 : nil }
   }
 
-  /// Withdraws what was handed out for a pairing that has ended.
+  /// Revokes the ports of a pairing that was removed.
   package func revoke(hostID: String) {
-    state.withLock { $0.ports = $0.ports.filter { $0.value.pairing.hostID != hostID } }
+    state.withLock { $0.reservations = $0.reservations.filter { $0.value.pairing.hostID != hostID } }
   }
 }

@@ -1,8 +1,9 @@
 import Basics
 
-/// The files that clients see through AFC: a small tree in memory, with the lock that keeps two synchronizations apart.
+/// The files that clients see through AFC: a small tree in memory, with the lock that prevents two
+/// synchronizations at the same time.
 ///
-/// No file of the machine is in it.
+/// It contains no file of this machine.
 package final class SharedFiles: Sendable {
   /// A file or a directory.
   package struct Node: Sendable {
@@ -12,7 +13,7 @@ package final class SharedFiles: Sendable {
 
   private struct State {
     var nodes: [String: Node] = ["/": Node(isDirectory: true)]
-    /// The connection that holds the lock. Clients lock one file alone, so that there is one lock.
+    /// The connection that holds the lock. Clients lock only one file, so one lock is enough.
     var lockHolder: ObjectIdentifier?
   }
 
@@ -22,7 +23,7 @@ package final class SharedFiles: Sendable {
 
   package init() {}
 
-  /// The path without empty parts, `.` and `..`, below the root.
+  /// Returns a path below the root, without empty parts, `.` and `..`.
   ///
   /// - Returns: `nil` if the path is too long or not UTF-8.
   package static func normalized(_ bytes: some Collection<UInt8>) -> String? {
@@ -41,7 +42,7 @@ package final class SharedFiles: Sendable {
 
   package func node(at path: String) -> Node? { state.withLock { $0.nodes[path] } }
 
-  /// The names in a directory; `nil` if there is no directory.
+  /// Returns the names in a directory; `nil` if there is no such directory.
   package func names(in path: String) -> [String]? {
     state.withLock { state in
       guard state.nodes[path]?.isDirectory == true else { return nil }
@@ -50,14 +51,14 @@ package final class SharedFiles: Sendable {
     }
   }
 
-  /// Makes a directory. It is not an error if it exists.
+  /// Creates a directory if it does not exist.
   ///
-  /// - Returns: Whether it is there.
+  /// - Returns: Whether the directory exists now.
   package func makeDirectory(_ path: String) -> Bool { make(path, isDirectory: true, truncates: false) }
 
-  /// Makes a file, or opens one that exists.
+  /// Creates a file if it does not exist.
   ///
-  /// - Returns: Whether it is there.
+  /// - Returns: Whether the file exists now.
   package func makeFile(_ path: String, truncates: Bool) -> Bool {
     make(path, isDirectory: false, truncates: truncates)
   }
@@ -78,14 +79,14 @@ package final class SharedFiles: Sendable {
 
   /// Writes bytes at a position of a file; a gap is filled with zeros.
   ///
-  /// - Returns: Whether there is room.
+  /// - Returns: `false` if there is no such file, or not enough space.
   package func write(_ bytes: some Collection<UInt8>, to path: String, at offset: Int) -> Bool {
     state.withLock { state in
       guard var node = state.nodes[path], !node.isDirectory, offset <= Self.maximumByteCount,
         bytes.count <= Self.maximumByteCount - offset
       else { return false }
-      let others = state.nodes.reduce(0) { $0 + ($1.key == path ? 0 : $1.value.bytes.count) }
-      guard max(node.bytes.count, offset + bytes.count) <= Self.maximumByteCount - others else { return false }
+      let otherByteCount = state.nodes.reduce(0) { $0 + ($1.key == path ? 0 : $1.value.bytes.count) }
+      guard max(node.bytes.count, offset + bytes.count) <= Self.maximumByteCount - otherByteCount else { return false }
       state.nodes[path] = nil
       if node.bytes.count < offset + bytes.count {
         node.bytes += [UInt8](repeating: 0, count: offset + bytes.count - node.bytes.count)
@@ -98,7 +99,7 @@ package final class SharedFiles: Sendable {
 
   /// Removes a file or an empty directory.
   ///
-  /// - Returns: Whether it was there and could go.
+  /// - Returns: `false` if it does not exist, or is a directory that is not empty.
   package func remove(_ path: String) -> Bool {
     state.withLock { state in
       guard path != "/", state.nodes[path] != nil,

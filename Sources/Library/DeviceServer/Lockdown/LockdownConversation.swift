@@ -4,13 +4,13 @@ package import KeychainFormats
 
 /// A conversation with lockdown, which identifies the device, pairs with computers and starts services.
 ///
-/// The machine itself reads and writes no bytes: each request gives a step.
+/// `step(for:)` decides about a request without reading or writing bytes; `run(on:)` carries out the steps.
 package struct LockdownConversation {
   /// The next step after a request.
   package enum Step: Sendable {
     /// Send an answer.
     case answer(PropertyDictionary)
-    /// Send an answer; TLS with the computer of this pairing begins with the next byte.
+    /// Send an answer, then begin TLS with the computer of this pairing.
     case secure(PropertyDictionary, Pairing)
     /// Send an answer and close the connection.
     case end(PropertyDictionary)
@@ -31,8 +31,8 @@ package struct LockdownConversation {
 
   /// Answers requests until the client ends the conversation.
   ///
-  /// - Throws: The errors of the channel; `.malformed` for bytes that are not lockdown's protocol, `.untrusted` if the client
-  ///   does not prove its pairing.
+  /// - Throws: The errors of the channel; `.malformed` for bytes that are not lockdown's protocol, `.untrusted` if the
+  ///   client does not prove its pairing.
   package mutating func run(on base: any ByteChannel) throws(WireError) {
     var channel = base
     while let value = try PropertyListFrame.small.read(from: channel, within: isInSession ? nil : Self.idleLimit) {
@@ -45,7 +45,7 @@ package struct LockdownConversation {
         let identity = try device.identity(for: pairing)
         try send(answer, on: channel)
         channel = try TLSChannel(
-          over: channel, showing: identity, requiringOneOf: pairing.clientCertificates, within: Self.handshakeLimit)
+          over: channel, presenting: identity, requiringOneOf: pairing.clientCertificates, within: Self.handshakeLimit)
       case .end(let answer):
         try send(answer, on: channel)
         channel.close()
@@ -63,7 +63,7 @@ package struct LockdownConversation {
   /// - Throws: `.closed` if the device's files cannot be read or written.
   package mutating func step(for request: PropertyDictionary) throws(WireError) -> Step {
     let name = request["Request"]?.stringValue ?? ""
-    device.note("lockdown: \(Self.summary(of: request))")
+    device.log("lockdown: \(Self.summary(of: request))")
     var answer: PropertyDictionary = ["Request": .string(name)]
     func failed(_ error: String) -> Step {
       var answer = answer
@@ -99,7 +99,7 @@ package struct LockdownConversation {
     case "Unpair":
       if let hostID = request["PairRecord"]?.dictionaryValue?["HostID"]?.stringValue {
         try device.forget(hostID: hostID)
-        device.note("a computer unpaired")
+        device.log("a computer unpaired")
       }
       return .answer(answer)
     case "StartSession":
@@ -126,7 +126,7 @@ package struct LockdownConversation {
 
   private static let maximumLoggedCount = 64
 
-  /// The name of a request, and the domain, key or service that it names. No other value goes into the log.
+  /// Returns the name of a request, and the domain, key or service in it. No other value is logged.
   static func summary(of request: PropertyDictionary) -> String {
     ["Request", "Domain", "Key", "Service"].compactMap { request[$0]?.stringValue?.prefix(maximumLoggedCount) }
       .joined(separator: " ")
@@ -139,12 +139,12 @@ package struct LockdownConversation {
     guard let service = request["Service"]?.stringValue else { return failed("MissingService") }
     answer["Service"] = .string(service)
     guard let session else { return failed("SessionInactive") }
-    guard let known = ServiceName(rawValue: service) else {
+    guard let serviceName = ServiceName(rawValue: service) else {
       answer["Error"] = .string("InvalidService")
       return .answer(answer)
     }
     if let bag = request["EscrowBag"]?.dataValue, bag != session.pairing.escrowBag { return failed("EscrowLocked") }
-    guard let port = device.ports.issue(known, for: session.pairing) else { return failed("ServiceLimit") }
+    guard let port = device.ports.issue(serviceName, for: session.pairing) else { return failed("ServiceLimit") }
     answer["Port"] = .integer(Int64(port))
     answer["EnableServiceSSL"] = .boolean(true)
     return .answer(answer)
@@ -156,19 +156,19 @@ package struct LockdownConversation {
     guard let escrowBag = try? SystemRandomSource().bytes(32),
       let pairing = Pairing(record: record, escrowBag: escrowBag)
     else { return .failure(Refusal(error: "InvalidPairRecord")) }
-    // The certificate has to be of this device's key, or TLS could not begin.
+    // The certificate must contain this device's key. Otherwise TLS could not begin.
     guard (try? device.identity(for: pairing)) != nil else { return .failure(Refusal(error: "InvalidPairRecord")) }
     switch device.trust.decide() {
     case .pending:
-      device.note("a computer wants to pair; waiting for consent")
+      device.log("a computer wants to pair; waiting for consent")
       return .failure(Refusal(error: "PairingDialogResponsePending"))
     case .refused:
-      device.note("a computer was refused")
+      device.log("a computer was refused")
       return .failure(Refusal(error: "UserDeniedPairing"))
     case .granted: break
     }
     try device.add(pairing)
-    device.note("paired with a computer")
+    device.log("paired with a computer")
     return .success(pairing)
   }
 

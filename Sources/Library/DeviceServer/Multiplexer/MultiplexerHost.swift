@@ -4,7 +4,7 @@ package import KeychainFormats
 
 /// The state of the virtual computer's usbmuxd: its devices, their pair records, and its listeners.
 package final class MultiplexerHost: Sendable {
-  /// The devices, by their numbers.
+  /// The devices, with different identifiers.
   package let devices: [ServedDevice]
   /// The identifier of this usbmuxd, the same whenever these devices are served.
   package let buid: String
@@ -17,7 +17,7 @@ package final class MultiplexerHost: Sendable {
     self.devices = devices
     var digest = (try? Digest.sha256(Array("usbmuxd \(devices.first?.udid ?? "")".utf8))) ?? []
     digest = Array(digest.prefix(16))
-    // Version 8 of RFC 9562: a UUID whose bits the maker chooses.
+    // Version 8 of RFC 9562: a UUID whose bits the implementation chooses.
     if digest.count == 16 {
       digest[6] = digest[6] & 0x0F | 0x80
       digest[8] = digest[8] & 0x3F | 0x80
@@ -25,8 +25,8 @@ package final class MultiplexerHost: Sendable {
     buid = UUIDText.uppercase(digest) ?? "00000000-0000-8000-8000-000000000000"
   }
 
-  /// The device of this number; `nil` if there is none.
-  package func device(number: Int) -> ServedDevice? { devices.first { $0.number == number } }
+  /// Returns the device with an identifier; `nil` if there is none.
+  package func device(id: Int) -> ServedDevice? { devices.first { $0.deviceID == id } }
 
   private func device(udid: String) -> ServedDevice? { devices.first { $0.udid == udid } }
 
@@ -48,7 +48,7 @@ package final class MultiplexerHost: Sendable {
       guard let device = device(udid: udid) else { return MultiplexerResult.noDevice.answer }
       guard bytes.count <= Self.maximumPairRecordByteCount else { return MultiplexerResult.badRequest.answer }
       try device.changePairings { $0.pairRecord = bytes }
-      notify(["MessageType": .string("Paired"), "DeviceID": .integer(Int64(device.number))])
+      notify(["MessageType": .string("Paired"), "DeviceID": .integer(Int64(device.deviceID))])
       return MultiplexerResult.done.answer
     case .deletePairRecord(let udid):
       guard let device = device(udid: udid), try device.pairingFile().pairRecord != nil else {
@@ -60,22 +60,22 @@ package final class MultiplexerHost: Sendable {
     }
   }
 
-  /// The description of a device, in lists and as an event.
+  /// Returns the description of a device, for lists and as an event.
   package static func attached(_ device: ServedDevice) -> PropertyDictionary {
-    let number = PropertyValue.integer(Int64(device.number))
+    let deviceID = PropertyValue.integer(Int64(device.deviceID))
     return [
-      "MessageType": .string("Attached"), "DeviceID": number,
+      "MessageType": .string("Attached"), "DeviceID": deviceID,
       "Properties": .dictionary([
-        "ConnectionSpeed": .integer(480_000_000), "ConnectionType": .string("USB"), "DeviceID": number,
-        "LocationID": .integer(Int64(device.number) << 20), "ProductID": .integer(4776),
+        "ConnectionSpeed": .integer(480_000_000), "ConnectionType": .string("USB"), "DeviceID": deviceID,
+        "LocationID": .integer(Int64(device.deviceID) << 20), "ProductID": .integer(4776),
         "SerialNumber": .string(device.udid),
       ]),
     ]
   }
 
-  /// Adds a connection that wants events.
+  /// Adds a connection that receives events.
   ///
-  /// - Returns: `false` if there are too many. They may stay for good, and would keep other clients away.
+  /// - Returns: `false` if there are too many. They may stay connected indefinitely, and would block other clients.
   package func addListener(_ channel: any ByteChannel) -> Bool {
     listeners.withLock { listeners in
       guard listeners.count < Self.maximumListenerCount else { return false }
@@ -88,7 +88,7 @@ package final class MultiplexerHost: Sendable {
     listeners.withLock { $0[ObjectIdentifier(channel)] = nil }
   }
 
-  /// Sends an event to every listener. One that is gone is noticed where it is read from.
+  /// Sends an event to every listener. The thread that reads from a listener notices if it has disconnected.
   package func notify(_ event: PropertyDictionary) {
     guard let bytes = try? MultiplexerPacket.bytes(of: event, tag: 0) else { return }
     for listener in listeners.withLock({ Array($0.values) }) { try? listener.write(bytes) }
@@ -101,7 +101,7 @@ package struct MultiplexerConversation: Sendable {
   package struct Destination: Sendable {
     package let device: ServedDevice
     package let port: Int
-    /// The service behind a port that lockdown handed out; `nil` if it is lockdown itself.
+    /// The service behind a port that lockdown issued; `nil` if it is lockdown itself.
     package let reservation: ServicePorts.Reservation?
   }
 
@@ -126,7 +126,7 @@ package struct MultiplexerConversation: Sendable {
     defer { if isListening { host.removeListener(channel) } }
     while let packet = try MultiplexerPacket.read(from: channel, within: isListening ? nil : Self.idleLimit) {
       guard packet.version == 1 else {
-        try channel.write(MultiplexerPacket.binaryResult(.versionNotSpoken, tag: packet.tag))
+        try channel.write(MultiplexerPacket.binaryResult(.unsupportedVersion, tag: packet.tag))
         continue
       }
       func send(_ value: PropertyDictionary, tag: UInt32? = nil) throws(WireError) {
@@ -138,8 +138,8 @@ package struct MultiplexerConversation: Sendable {
       let request = MultiplexerRequest(value)
       log("usbmuxd: \(request.name)")
       switch request {
-      case .connect(let number, let port):
-        let (destination, result) = destination(device: number, port: port)
+      case .connect(let deviceID, let port):
+        let (destination, result) = destination(deviceID: deviceID, port: port)
         try send(result.answer)
         if let destination { return destination }
       case .listen:
@@ -157,8 +157,8 @@ package struct MultiplexerConversation: Sendable {
     return nil
   }
 
-  private func destination(device number: Int, port: Int) -> (Destination?, MultiplexerResult) {
-    guard let device = host.device(number: number) else { return (nil, .noDevice) }
+  private func destination(deviceID: Int, port: Int) -> (Destination?, MultiplexerResult) {
+    guard let device = host.device(id: deviceID) else { return (nil, .noDevice) }
     if port == Self.lockdownPort { return (Destination(device: device, port: port, reservation: nil), .done) }
     guard let reservation = device.ports.claim(port: port) else { return (nil, .refused) }
     return (Destination(device: device, port: port, reservation: reservation), .done)

@@ -7,7 +7,7 @@ package import KeychainFormats
 package struct MultiplexerPacket: Sendable {
   /// 1 for a property list, 0 for the protocol's old binary form.
   package let version: UInt32
-  /// The number that the answer repeats; 0 for an event.
+  /// An identifier that the answer repeats; 0 for an event.
   package let tag: UInt32
   /// The bytes after the header.
   package let body: [UInt8]
@@ -37,7 +37,7 @@ package struct MultiplexerPacket: Sendable {
     return MultiplexerPacket(version: number(1), tag: number(3), body: body)
   }
 
-  /// Returns an answer or event as a packet. Clients read XML alone here.
+  /// Returns an answer or event as a packet. Clients accept only XML here.
   package static func bytes(of value: PropertyDictionary, tag: UInt32) throws(WireError) -> [UInt8] {
     do throws(FormatError) {
       return packet(version: 1, message: propertyListMessage, tag: tag, try XMLPlist.encode(.dictionary(value)))
@@ -46,9 +46,9 @@ package struct MultiplexerPacket: Sendable {
     }
   }
 
-  /// Returns a result in the old binary form, for a client that speaks no other.
-  package static func binaryResult(_ number: MultiplexerResult, tag: UInt32) -> [UInt8] {
-    packet(version: 0, message: resultMessage, tag: tag, littleEndian(UInt32(number.rawValue)))
+  /// Returns a result in the old binary form, for a client that supports no other.
+  package static func binaryResult(_ result: MultiplexerResult, tag: UInt32) -> [UInt8] {
+    packet(version: 0, message: resultMessage, tag: tag, littleEndian(UInt32(result.rawValue)))
   }
 
   private static func packet(version: UInt32, message: UInt32, tag: UInt32, _ body: [UInt8]) -> [UInt8] {
@@ -65,7 +65,7 @@ package enum MultiplexerResult: Int64, Sendable {
   /// No such device, or no such pair record.
   case noDevice = 2
   case refused = 3
-  case versionNotSpoken = 6
+  case unsupportedVersion = 6
 
   /// The result as an answer.
   package var answer: PropertyDictionary { ["MessageType": .string("Result"), "Number": .integer(rawValue)] }
@@ -81,7 +81,7 @@ package enum MultiplexerRequest: Sendable, Hashable {
   case savePairRecord(udid: String, [UInt8])
   case deletePairRecord(udid: String)
   case connect(device: Int, port: Int)
-  /// A request that is not known, or lacks a part.
+  /// A request that is unknown or incomplete.
   case other
 
   /// The request's name, for the log.

@@ -2,20 +2,20 @@ package import Basics
 import KeychainFormats
 import SystemPackage
 
-/// Virtual devices on the wire: a usbmuxd of its own, and behind it each device's lockdown and services.
+/// Serves virtual devices to clients: its own usbmuxd, and each device's lockdown and services.
 ///
-/// Each connection has a thread.
+/// Each connection has its own thread.
 package final class DeviceServer: Sendable {
   private struct State {
     var channels: [Int: any ByteChannel] = [:]
-    var nextNumber = 0
+    var lastConnectionID = 0
     var isStopping = false
     var isAccepting = false
   }
 
   private static let maximumConnectionCount = 32
   private static let handshakeLimit = Duration.seconds(10)
-  /// The pause between checks of the accepting thread whether it should end.
+  /// The interval at which the accepting thread checks whether it should end.
   private static let acceptLimit = Duration.milliseconds(200)
 
   /// The devices that are served.
@@ -26,16 +26,16 @@ package final class DeviceServer: Sendable {
   private let startThread: SecureThread.Starter
   private let state = Locked(State())
 
-  /// The value of `USBMUXD_SOCKET_ADDRESS` with which clients find the devices.
+  /// The value of `USBMUXD_SOCKET_ADDRESS` for clients.
   package var address: String { listener.address }
 
-  /// Listens. Connections are answered once `start` was called.
+  /// Opens the listening socket. Connections are accepted after `start()`.
   ///
   /// - Parameters:
-  ///   - devices: The devices to serve, with different numbers.
+  ///   - devices: The devices to serve, with different identifiers.
   ///   - address: The address to listen on.
   ///   - startThread: Starts threads; tests pass functions that refuse.
-  ///   - log: Takes lines of the log.
+  ///   - log: Receives the lines of the log.
   package init(
     _ devices: [ServedDevice], at address: ListenAddress,
     startThread: @escaping SecureThread.Starter = SecureThread.start,
@@ -50,7 +50,7 @@ package final class DeviceServer: Sendable {
 
   /// Begins to accept connections.
   ///
-  /// - Returns: `false` if the system allows no thread for it.
+  /// - Returns: `false` if the system refuses the thread.
   package func start() -> Bool {
     state.withLock { $0.isAccepting = true }
     let isStarted = startThread({ [self] in accept() }, { [self] in state.withLock { $0.isAccepting = false } })
@@ -69,7 +69,7 @@ package final class DeviceServer: Sendable {
       return Array(state.channels.values)
     }
     for device in devices {
-      host.notify(["MessageType": .string("Detached"), "DeviceID": .integer(Int64(device.number))])
+      host.notify(["MessageType": .string("Detached"), "DeviceID": .integer(Int64(device.deviceID))])
     }
     for channel in channels { channel.close() }
     var wait = LockTimeout(atMost: limit, shouldContinue: { true })
@@ -93,15 +93,15 @@ package final class DeviceServer: Sendable {
       }
       guard let socket else { continue }
       let channel = SocketChannel(socket)
-      guard let number = register(channel) else {
+      guard let connectionID = register(channel) else {
         channel.close()
         if !isStopping { log("a connection was closed: \(Self.maximumConnectionCount) are open") }
         continue
       }
-      let isStarted = startThread({ [self] in serve(channel) }, { [self] in unregister(number) })
+      let isStarted = startThread({ [self] in serve(channel) }, { [self] in unregister(connectionID) })
       guard isStarted else {
         channel.close()
-        unregister(number)
+        unregister(connectionID)
         log("a connection was closed: the system allows no more threads")
         continue
       }
@@ -111,13 +111,13 @@ package final class DeviceServer: Sendable {
   private func register(_ channel: any ByteChannel) -> Int? {
     state.withLock { state in
       guard !state.isStopping, state.channels.count < Self.maximumConnectionCount else { return nil }
-      state.nextNumber += 1
-      state.channels[state.nextNumber] = channel
-      return state.nextNumber
+      state.lastConnectionID += 1
+      state.channels[state.lastConnectionID] = channel
+      return state.lastConnectionID
     }
   }
 
-  private func unregister(_ number: Int) { state.withLock { $0.channels[number] = nil } }
+  private func unregister(_ connectionID: Int) { state.withLock { $0.channels[connectionID] = nil } }
 
   /// Serves one connection to its end.
   ///
@@ -134,7 +134,7 @@ package final class DeviceServer: Sendable {
         }
         try serve(reservation, of: device, on: channel)
       } catch {
-        if !isStopping, error.code != .closed { device.note("a connection was closed: \(error.reason)") }
+        if !isStopping, error.code != .closed { device.log("a connection was closed: \(error.reason)") }
       }
     } catch {
       if !isStopping, error.code != .closed { log("a connection was closed: \(error.reason)") }
@@ -145,10 +145,10 @@ package final class DeviceServer: Sendable {
     _ reservation: ServicePorts.Reservation, of device: ServedDevice, on base: any ByteChannel
   ) throws(WireError) {
     let channel = try TLSChannel(
-      over: base, showing: try device.identity(for: reservation.pairing),
+      over: base, presenting: try device.identity(for: reservation.pairing),
       requiringOneOf: reservation.pairing.clientCertificates, within: Self.handshakeLimit)
     defer { channel.close() }
-    let log = { (text: String) in device.note("\(reservation.service.rawValue): \(text)") }
+    let log = { (text: String) in device.log("\(reservation.service.rawValue): \(text)") }
     switch reservation.service {
     case .backup: try BackupConversation(device, on: channel).run()
     case .diagnostics:

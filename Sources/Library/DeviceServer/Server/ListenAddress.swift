@@ -1,9 +1,9 @@
 import Basics
 package import SystemPackage
 
-/// The address that a server listens at: only on this machine.
+/// The address at which a server listens, only for this machine.
 package enum ListenAddress: Sendable, Hashable {
-  /// A port of 127.0.0.1 or ::1; 0 is a free one.
+  /// A port of 127.0.0.1 or ::1; 0 for a free one.
   case loopback(port: UInt16, usesIPv6: Bool)
   /// A socket at a path.
   case path(String)
@@ -27,17 +27,17 @@ package enum ListenAddress: Sendable, Hashable {
   /// The paths of the system's own usbmuxd, which a virtual one never replaces.
   private static let systemPaths = ["/var/run/usbmuxd", "/run/usbmuxd"]
 
-  /// Whether a path is the system's own usbmuxd, under whatever name of its directory.
+  /// Returns whether a path is the system's own usbmuxd, even under another name of its directory.
   package static func isSystemSocket(_ path: String) -> Bool {
-    guard let place = DestinationPath(path) else { return false }
+    guard let socket = DestinationPath(path) else { return false }
     let system = FileSystem.real
-    for other in systemPaths {
-      if path == other { return true }
-      guard let known = DestinationPath(other), place.name == known.name,
-        let mine = try? system.status(of: place.parent, followsLink: true),
-        let its = try? system.status(of: known.parent, followsLink: true)
+    for systemPath in systemPaths {
+      if path == systemPath { return true }
+      guard let systemSocket = DestinationPath(systemPath), socket.name == systemSocket.name,
+        let directory = try? system.status(of: socket.parent, followsLink: true),
+        let systemDirectory = try? system.status(of: systemSocket.parent, followsLink: true)
       else { continue }
-      if mine.isSame(as: its) { return true }
+      if directory.isSame(as: systemDirectory) { return true }
     }
     return false
   }
@@ -54,10 +54,10 @@ package enum ListenError: Error, Sendable, Hashable {
   case system(String, Errno)
 }
 
-/// A listening socket, and the file that goes with it.
+/// A listening socket. If it has a file, the file is removed with it.
 final class Listener: Sendable {
   let socket: ListeningSocket
-  /// The addresses that clients are told, as the value of `USBMUXD_SOCKET_ADDRESS`.
+  /// The address for clients, as the value of `USBMUXD_SOCKET_ADDRESS`.
   let address: String
 
   init(_ address: ListenAddress) throws(ListenError) {
@@ -85,7 +85,7 @@ final class Listener: Sendable {
     let status: FileStatus?
     do throws(Errno) { status = try FileSystem.real.status(of: path) } catch { throw .system(path, error) }
     if let status {
-      // What no server answers at was left by one that was killed.
+      // A socket at which no server answers was left by a killed server.
       guard status.kind == .other, status.belongsToCurrentUser else { throw .occupied(path) }
       let isAnswered: Bool
       do throws(Errno) {

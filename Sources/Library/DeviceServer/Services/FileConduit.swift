@@ -4,9 +4,10 @@ import Basics
 ///
 /// Source: libimobiledevice, `afc.h`.
 package struct FileConduitPacket: Sendable, Hashable {
+  /// An identifier that the answer repeats.
   package var number: UInt64
   package var operation: UInt64
-  /// The fixed part: paths, handles and numbers.
+  /// The fixed part after the header: paths, handles and numbers.
   package var head: [UInt8]
   /// The bytes to write, or none.
   package var payload: [UInt8] = []
@@ -27,29 +28,33 @@ package struct FileConduitPacket: Sendable, Hashable {
     guard let header = try channel.readIfOpen(headerByteCount, within: nil) else { return nil }
     guard header.starts(with: magic) else { throw WireError(.malformed, "an AFC packet without its magic") }
     func number(_ index: Int) -> UInt64 { littleEndianNumber(header, at: index * 8) ?? 0 }
-    guard let entire = Int(exactly: number(1)), let this = Int(exactly: number(2)), entire <= maximumByteCount else {
+    guard let packetByteCount = Int(exactly: number(1)), let fixedByteCount = Int(exactly: number(2)),
+      packetByteCount <= maximumByteCount
+    else {
       throw WireError(.overLimit, "an AFC packet is longer than \(maximumByteCount) bytes")
     }
-    guard this >= headerByteCount, this <= entire else {
+    guard fixedByteCount >= headerByteCount, fixedByteCount <= packetByteCount else {
       throw WireError(.malformed, "the lengths of an AFC packet contradict each other")
     }
-    let rest = try channel.read(exactly: entire - headerByteCount, within: .seconds(60))
-    let split = this - headerByteCount
+    let body = try channel.read(exactly: packetByteCount - headerByteCount, within: .seconds(60))
+    let headByteCount = fixedByteCount - headerByteCount
     return FileConduitPacket(
-      number: number(3), operation: number(4), head: Array(rest[..<split]), payload: Array(rest[split...]))
+      number: number(3), operation: number(4), head: Array(body[..<headByteCount]),
+      payload: Array(body[headByteCount...]))
   }
 
   /// The packet's bytes.
   package var bytes: [UInt8] {
-    let this = UInt64(Self.headerByteCount + head.count)
-    return Self.magic + [this + UInt64(payload.count), this, number, operation].flatMap(littleEndianBytes) + head
+    let fixedByteCount = UInt64(Self.headerByteCount + head.count)
+    return Self.magic
+      + [fixedByteCount + UInt64(payload.count), fixedByteCount, number, operation].flatMap(littleEndianBytes) + head
       + payload
   }
 }
 
 func littleEndianBytes(_ number: UInt64) -> [UInt8] { bigEndianBytes(number).reversed() }
 
-/// The number of 64 bits at an offset; `nil` if the bytes end before.
+/// Returns the number of 64 bits at an offset; `nil` if the bytes end before.
 func littleEndianNumber(_ bytes: [UInt8], at offset: Int) -> UInt64? {
   guard offset >= 0, offset <= bytes.count - 8 else { return nil }
   return bigEndianInteger(bytes[offset..<(offset + 8)].reversed())
@@ -120,7 +125,7 @@ package final class FileConduit {
   /// Carries out a request.
   package func answer(to packet: FileConduitPacket) -> FileConduitPacket {
     let (operation, bytes) = result(of: packet)
-    // The bytes of an answer stand behind the fixed part.
+    // Data follows the fixed part of an answer.
     guard operation == .data else {
       return FileConduitPacket(number: packet.number, operation: operation.rawValue, head: bytes)
     }
@@ -199,17 +204,29 @@ package final class FileConduit {
     }
   }
 
+  /// The modes in which a client opens a file. Those of `fopen` are r, r+, w, w+, a and a+.
+  private enum OpenMode: UInt64 {
+    case read = 1
+    case readAndWrite = 2
+    case truncate = 3
+    case truncateAndRead = 4
+    case append = 5
+    case appendAndRead = 6
+  }
+
   private func open(mode: UInt64?, path: String?) -> (Operation, [UInt8]) {
-    guard let mode, (1...6).contains(mode), let path else { return status(.invalidArgument) }
+    guard let mode = mode.flatMap(OpenMode.init(rawValue:)), let path else { return status(.invalidArgument) }
     guard handles.count < Self.maximumOpenCount else { return status(.denied) }
-    if mode == 1 {
+    if mode == .read {
       guard let node = files.node(at: path), !node.isDirectory else { return status(.notFound) }
     } else {
-      guard files.makeFile(path, truncates: mode == 3 || mode == 4) else { return status(.denied) }
+      let truncates = mode == .truncate || mode == .truncateAndRead
+      guard files.makeFile(path, truncates: truncates) else { return status(.denied) }
     }
     lastHandle += 1
     handles[lastHandle] = OpenFile(
-      path: path, canRead: [1, 2, 4, 6].contains(mode), canWrite: mode != 1, appends: mode >= 5)
+      path: path, canRead: mode != .truncate && mode != .append, canWrite: mode != .read,
+      appends: mode == .append || mode == .appendAndRead)
     return (.opened, littleEndianBytes(lastHandle))
   }
 
@@ -227,7 +244,7 @@ package final class FileConduit {
     guard let handle = littleEndianNumber(head, at: 0), handles[handle] != nil,
       let operation = littleEndianNumber(head, at: 8)
     else { return status(.invalidArgument) }
-    // 5 and 6 are shared and exclusive, 12 is unlock, each with the bit that asks not to wait.
+    // The operations of flock(2) with the flag for not waiting: 5 and 6 lock (shared, exclusive), 12 unlocks.
     switch operation {
     case 5, 6: return status(files.lock(for: self) ? .ok : .wouldBlock)
     case 12:

@@ -11,7 +11,7 @@ package struct NotificationProxy {
 
   package init(_ device: ServedDevice) { self.device = device }
 
-  /// The message that relays a notification.
+  /// Returns the message that relays a notification.
   package static func relay(_ name: String) -> PropertyDictionary {
     ["Command": .string("RelayNotification"), "Name": .string(name)]
   }
@@ -26,7 +26,7 @@ package struct NotificationProxy {
     }
     device.notifications.add(observer)
     defer { device.notifications.remove(observer) }
-    let log = { (text: String) in device.note("\(ServiceName.notificationProxy.rawValue): \(text)") }
+    let log = { (text: String) in device.log("\(ServiceName.notificationProxy.rawValue): \(text)") }
     try PropertyListServices.run(on: channel, logging: log) { request in answer(to: request, of: observer) }
   }
 

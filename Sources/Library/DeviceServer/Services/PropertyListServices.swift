@@ -3,15 +3,15 @@ package import KeychainFormats
 
 /// The small services whose requests and answers are property lists in the frames of lockdown.
 package enum PropertyListServices {
-  /// Returns the answers of the installation proxy. The virtual device's apps are known by their access groups.
+  /// Returns the answers of the installation proxy.
   ///
-  /// - Parameter applications: The bundle identifiers of the device's apps.
+  /// - Parameter applications: The bundle identifiers of the device's apps, derived from their access groups.
   package static func installationProxy(
     _ request: PropertyDictionary, applications: [String]
   ) -> [PropertyDictionary] {
     guard request["Command"]?.stringValue == "Browse" else { return [["Error": .string("UnknownCommand")]] }
     let list = applications.map { PropertyValue.dictionary(["CFBundleIdentifier": .string($0)]) }
-    let browsed: [PropertyDictionary] =
+    let pages: [PropertyDictionary] =
       list.isEmpty
       ? []
       : [
@@ -20,7 +20,7 @@ package enum PropertyListServices {
           "CurrentAmount": .integer(Int64(list.count)), "CurrentList": .array(list),
         ]
       ]
-    return browsed + [["Status": .string("Complete")]]
+    return pages + [["Status": .string("Complete")]]
   }
 
   /// Returns the answer of the diagnostics relay, and whether the client is done.
@@ -40,14 +40,14 @@ package enum PropertyListServices {
     }
   }
 
-  /// Returns the answer of the service that knows the home screen. A virtual device has no icons.
+  /// Returns the answer of the service for the home screen. A virtual device has no icons.
   package static func springBoard(_ request: PropertyDictionary) -> PropertyDictionary {
     request["command"]?.stringValue == "getIconPNGData" ? ["pngData": .data([])] : ["Error": .string("UnknownCommand")]
   }
 
   private static let maximumLoggedCount = 64
 
-  /// The name of a request, and the notification that it names. No other value goes into the log.
+  /// Returns the name of a request, and the notification in it. No other value is logged.
   static func summary(of request: PropertyDictionary) -> String {
     ["Command", "Request", "command", "Name"].compactMap { request[$0]?.stringValue?.prefix(maximumLoggedCount) }
       .joined(separator: " ")

@@ -100,8 +100,8 @@ struct KeyedRecord {
     for _ in 0...Self.maximumHops {
       switch try document.object(at: index) {
       case .null: return nil
-      case .uid(let number):
-        guard let position = Int(exactly: number), position < objects.count else {
+      case .uid(let reference):
+        guard let position = Int(exactly: reference), position < objects.count else {
           throw FormatError(.fileRecord, .malformed, "\(name) refers to no object")
         }
         if position == 0 { return nil }

@@ -54,7 +54,7 @@ package struct RollbackJournal {
 
   /// Returns whether a journal belongs to a finished transaction: it is empty, or its header was zeroed.
   ///
-  /// SQLite checks only the first byte, but zeroes the whole header. If other bytes follow a zero, another program
+  /// SQLite checks only the first byte, but zeroes the complete header. If other bytes follow a zero, another program
   /// changed the header. Source: SQLite, `zeroJournalHdr` and `hasHotJournal` in `pager.c`.
   package static func isFinished(_ bytes: [UInt8]) -> Bool { bytes.prefix(headerByteCount).allSatisfy { $0 == 0 } }
 

@@ -211,11 +211,10 @@ extension Keybag {
     var seen: Set<Tag> = []
     var offset = start
     for record in records {
-      let known = (required + optional).first { $0.tag == record.tag }
-      if let known {
-        guard record.value.count == known.count else {
+      if let rule = (required + optional).first(where: { $0.tag == record.tag }) {
+        guard record.value.count == rule.count else {
           throw FormatError(
-            .keybag, .malformed, "\(record) in \(section); it should have \(known.count)", offset: offset)
+            .keybag, .malformed, "\(record) in \(section); it should have \(rule.count)", offset: offset)
         }
         guard seen.insert(record.tag).inserted else {
           throw FormatError(.keybag, .malformed, "\(record.tag) occurs twice in \(section)", offset: offset)

@@ -163,11 +163,11 @@ extension ImportResolution {
   ///
   /// - Returns: The row's item, or `nil` if it inherits nothing or `existing` is `nil`.
   package func keptItem(incoming: IncomingItem, existing: KeychainItem?) -> KeychainItem? {
-    guard let existing, let kept = storedItem(incoming: incoming.item, existing: existing) else { return nil }
-    let isSame =
-      kept.modificationDate == existing.modificationDate
-      && kept[.persistentReference] == existing[.persistentReference]
-    return isSame ? nil : kept
+    guard let existing, let updated = storedItem(incoming: incoming.item, existing: existing) else { return nil }
+    let isUnchanged =
+      updated.modificationDate == existing.modificationDate
+      && updated[.persistentReference] == existing[.persistentReference]
+    return isUnchanged ? nil : updated
   }
 
   /// Returns whether the existing row stays unchanged, byte for byte.

@@ -55,8 +55,8 @@ package struct IncomingItem: Sendable {
   package struct Keyed: Sendable {
     /// The item.
     package let incoming: IncomingItem
-    /// The key of the row that the item occupies. It takes as much memory as the item itself, so it is kept only for the
-    /// lookup.
+    /// The key of the row that the item occupies. It takes as much memory as the item itself, so it is kept only for
+    /// the lookup.
     package let primaryKey: PrimaryKey
 
     /// Creates an item of a backup, under the same conditions as `IncomingItem.init(_:persistentReference:)`.

@@ -81,7 +81,7 @@ public enum ArrivalWarning: String, Sendable, CaseIterable, Hashable, Codable {
   /// The value has the format of a key that only the source device's Secure Enclave can use, and the target is another
   /// device.
   case migratesButUnusable = "migrates-but-unusable"
-  /// The value has that format, and the target is or may be the source device. No source says whether the Secure
+  /// The value has that format, and the target is or may be the source device. No source states whether the Secure
   /// Enclave still accepts the key there after a restore.
   case useNotKnown = "use-not-known"
 

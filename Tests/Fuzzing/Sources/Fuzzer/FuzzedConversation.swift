@@ -151,7 +151,7 @@ private final class FuzzedPhone: Sendable {
     let home = DeviceSet(path: directory.path, environment: environment)
     let fixture = try DeviceFixture(decoding: Array(ExampleDocuments.fixture.utf8), from: "example")
     device = try ServedDevice(
-      home.create(from: fixture, keys: .published), number: Self.deviceNumber, trust: .always, rounds: 1
+      home.create(from: fixture, keys: .published), deviceID: Self.deviceNumber, trust: .always, rounds: 1
     ) { [failures] line in
       if line.contains("failed") { failures.hasOne.withLock { $0 = true } }
     }
@@ -255,7 +255,7 @@ private enum ClientScript {
   }
 
   private static func status(_ code: Int64 = 0, _ value: PropertyValue = .dictionary([:])) throws -> [UInt8] {
-    try frame("DLMessageStatusResponse", [.integer(code), .string(DeviceLink.nothing), value])
+    try frame("DLMessageStatusResponse", [.integer(code), .string(DeviceLink.emptyParameter), value])
   }
 
   private static func file(_ path: String, _ bytes: [UInt8]?) throws -> [UInt8] {
@@ -280,7 +280,7 @@ private enum ClientScript {
         "DLMessageProcessMessage",
         [.dictionary(["MessageName": .string("Hello"), "SupportedProtocolVersions": versions])]))
       + (try frame("DLMessageProcessMessage", [.dictionary(request)])) + answers.flatMap { $0 }
-      + (try frame("DLMessageDisconnect", [.string(DeviceLink.nothing)]))
+      + (try frame("DLMessageDisconnect", [.string(DeviceLink.emptyParameter)]))
   }
 
   static func all() throws -> [[UInt8]] {

@@ -113,7 +113,7 @@ struct DeviceServe: RunnableCommand {
     for (index, device) in found.enumerated() {
       do throws(KeyhaulError) {
         devices.append(
-          try ServedDevice(device.device, number: index + 1, trust: policy, rounds: rounds) { events.add(.line($0)) })
+          try ServedDevice(device.device, deviceID: index + 1, trust: policy, rounds: rounds) { events.add(.line($0)) })
       } catch {
         throw CommandError(error, device: device.name)
       }
