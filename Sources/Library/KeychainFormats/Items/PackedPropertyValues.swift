@@ -8,7 +8,9 @@ package struct PackedPropertyValues: PackedAttributeValues {
   private let bytes: [UInt8]
 
   private enum Tag: UInt8 {
-    case no, yes, data, string
+    /// The two booleans, without bytes.
+    case no, yes
+    case data, string
     /// The fewest bytes that represent the number, the lowest first; none for 0.
     case integer
     /// The 16 bytes of an upper-case UUID.
@@ -91,6 +93,7 @@ package struct PackedPropertyValues: PackedAttributeValues {
     withBytes(at: index) { bytes in
       switch bytes.first.flatMap(Tag.init(rawValue:)) {
       case .date, .dateWithText, nil: nil
+      // The first two digits of the year. With a time zone, dates of these years may be outside the years 0 to 9999.
       case .dateText: [0x00, 0x99].contains(bytes.dropFirst().first) ? nil : DERDate.maximumTextByteCount
       case .no, .yes, .integer, .data, .string, .identifier: 3 * bytes.count
       }
