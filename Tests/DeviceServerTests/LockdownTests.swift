@@ -263,7 +263,7 @@ struct LockdownTests {
   func secondServer() throws {
     let phone = try ServedPhone()
     #expect(throws: KeyhaulError.self) {
-      try ServedDevice(phone.served.device, number: 1, trust: .always, rounds: 1) { _ in }
+      try ServedDevice(phone.served.device, deviceID: 1, trust: .always, rounds: 1) { _ in }
     }
   }
 }
