@@ -529,7 +529,7 @@ struct HostileClientTests {
   @Test("A client that says nothing before it has a session is cut off after a minute, wherever it stops")
   func silence() throws {
     let phone = try ServedPhone()
-    let server = try DeviceServer([phone.served], at: .loopback(port: 0, version6: false)) { _ in }
+    let server = try DeviceServer([phone.served], at: .loopback(port: 0, usesIPv6: false)) { _ in }
     let connect = try ProtocolVector.named("mux.Connect.lockdown.request").bytes
     let query = try ProtocolVector.named("lockdown.QueryType.request").bytes
     let sent = connect + query
@@ -586,7 +586,7 @@ struct HostileClientTests {
     let lines = Lines()
     let starter = OneThread()
     let server = try DeviceServer(
-      [phone.served], at: .loopback(port: 0, version6: false), startThread: { starter.start($0, $1) },
+      [phone.served], at: .loopback(port: 0, usesIPv6: false), startThread: { starter.start($0, $1) },
       log: { lines.add($0) })
     #expect(server.start())
     let port = try #require(UInt16(server.address.split(separator: ":").last ?? ""))

@@ -52,7 +52,7 @@ struct ChangedMessageTests {
       try session.add(BackupTests.password("mail", .afterFirstUnlock))
     }
     let files = try Self.files(of: phone)
-    let server = try DeviceServer([phone.served], at: .loopback(port: 0, version6: false)) { _ in }
+    let server = try DeviceServer([phone.served], at: .loopback(port: 0, usesIPv6: false)) { _ in }
     let vectors = ProtocolVector.all.filter { $0.isFromClient && layer.vectorLayers.contains($0.layer) }
     // The captured messages name another device. Its identifier has the same length.
     func messages(_ vectors: [ProtocolVector]) -> [[UInt8]] {

@@ -58,7 +58,7 @@ struct JSONReadingTests {
   func byteOrderMark() throws {
     #expect(try parse("\u{FEFF} [1]") == [1])
     let fault = #expect(throws: JSONParseError.self) { try parse("\u{FEFF}[?]") }
-    #expect(fault?.place(in: Array("\u{FEFF}[?]".utf8)) == "line 1, column 2")
+    #expect(fault?.location(in: Array("\u{FEFF}[?]".utf8)) == "line 1, column 2")
     #expect(JSONValue.line(of: [.element(0)], in: Array("\u{FEFF}[\n1]".utf8)) == 2)
   }
 
@@ -80,7 +80,7 @@ struct JSONReadingTests {
     ] {
       let bytes = Array(text.utf8)
       let fault = try #require(#expect(throws: JSONParseError.self) { try JSONValue(parsing: bytes) })
-      #expect(fault.place(in: bytes) == location, "\(text)")
+      #expect(fault.location(in: bytes) == location, "\(text)")
     }
   }
 

@@ -17,7 +17,7 @@ struct RestoreRemovalTests {
     #expect(!RestoreRemoval.removes(plain.merging([.synchronizable: .integer(1)]) { $1 }))
     #expect(!RestoreRemoval.removes(plain.merging([.sharingGroup: .text("family")]) { $1 }))
     #expect(RestoreRemoval.removes(plain.merging([.accessGroup: .text("com.apple.security.octagon2")]) { $1 }))
-    for group in RestoreRemoval.keptAccessGroups {
+    for group in RestoreRemoval.preservedAccessGroups {
       #expect(!RestoreRemoval.removes(plain.merging([.accessGroup: .text(group)]) { $1 }))
     }
   }

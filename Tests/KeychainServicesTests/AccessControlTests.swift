@@ -43,13 +43,13 @@ struct AccessControlTests {
       ([.biometryCurrentSet, .or, .devicePasscode], true), ([.biometryAny, .and, .devicePasscode], true),
       ([.privateKeyUsage, .userPresence], true), ([.touchIDAny], true), ([.watch, .or, .biometryAny], true),
     ] as [(SecAccessControlCreateFlags, Bool)])
-  func flags(flags: SecAccessControlCreateFlags, isMade: Bool) throws {
+  func flags(flags: SecAccessControlCreateFlags, isValid: Bool) throws {
     var error: Unmanaged<CFError>?
-    let made = SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, flags, &error)
-    #expect((made != nil) == isMade)
+    let control = SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, flags, &error)
+    #expect((control != nil) == isValid)
     let failure = error?.takeRetainedValue()
-    #expect(failure?.code == (isMade ? nil : -50))
-    if isMade { #expect(try CFGetTypeID(#require(made)) == SecAccessControlGetTypeID()) }
+    #expect(failure?.code == (isValid ? nil : -50))
+    if isValid { #expect(try CFGetTypeID(#require(control)) == SecAccessControlGetTypeID()) }
   }
 
   @Test("An access control requires one of the accessibility constants")
@@ -94,14 +94,14 @@ struct AccessControlTests {
   }
 
   @Test("Returned attributes include the access control, without a prompt")
-  func shown() throws {
+  func returnedAttributes() throws {
     #expect(try add([.biometryAny, .or, .devicePasscode]) == errSecSuccess)
     var result: CFTypeRef?
     let query = item.merging([kSecReturnAttributes: true]) { $1 }
     #expect(SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess)
     let attributes = try #require(result as? [String: Any])
-    let shown = try #require(attributes[kSecAttrAccessControl as String] as? SecAccessControl)
-    #expect(try shown == control([.biometryAny, .or, .devicePasscode]))
+    let returned = try #require(attributes[kSecAttrAccessControl as String] as? SecAccessControl)
+    #expect(try returned == control([.biometryAny, .or, .devicePasscode]))
   }
 }
 
@@ -178,9 +178,9 @@ struct LAContextTests {
     #expect(
       await code { try await silent.evaluatePolicy(.deviceOwnerAuthentication, localizedReason: "") }
         == .notInteractive)
-    let talking = LAContext()
-    talking.localizedReason = "Pay the baker"
-    #expect(read(talking) == errSecSuccess)
+    let interactive = LAContext()
+    interactive.localizedReason = "Pay the baker"
+    #expect(read(interactive) == errSecSuccess)
     #expect(phone.device.user.requests.last?.prompt == "Pay the baker")
   }
 

@@ -27,20 +27,20 @@ struct BridgingTests {
       kSecAttrDescription as String: NSData(data: Data("described".utf8)),
     ])
     #expect(status == errSecSuccess)
-    let found = try attributes()
-    #expect(found[kSecAttrAccount as String] as? String == "Ännä 🔑")
-    #expect(found[kSecAttrGeneric as String] as? Data == Data([0, 1, 255]))
-    #expect(found[kSecAttrCreator as String] as? Int == 7)
-    #expect(found[kSecAttrType as String] as? NSNumber == 9)
-    #expect(found[kSecAttrIsInvisible as String] as? Bool == true)
-    #expect(found[kSecAttrIsNegative as String] as? Int == 0)
-    #expect(found[kSecAttrComment as String] as? String == "text")
-    #expect(found[kSecAttrLabel as String] as? String == "label")
-    #expect(found[kSecAttrDescription as String] as? Data == Data("described".utf8))
+    let attributes = try attributes()
+    #expect(attributes[kSecAttrAccount as String] as? String == "Ännä 🔑")
+    #expect(attributes[kSecAttrGeneric as String] as? Data == Data([0, 1, 255]))
+    #expect(attributes[kSecAttrCreator as String] as? Int == 7)
+    #expect(attributes[kSecAttrType as String] as? NSNumber == 9)
+    #expect(attributes[kSecAttrIsInvisible as String] as? Bool == true)
+    #expect(attributes[kSecAttrIsNegative as String] as? Int == 0)
+    #expect(attributes[kSecAttrComment as String] as? String == "text")
+    #expect(attributes[kSecAttrLabel as String] as? String == "label")
+    #expect(attributes[kSecAttrDescription as String] as? Data == Data("described".utf8))
     let now = Date(timeIntervalSinceReferenceDate: 785_412_345.25)
-    #expect(found[kSecAttrCreationDate as String] as? Date == now)
-    #expect(found[kSecAttrSynchronizable as String] as? Int == 0)
-    #expect(found[kSecAttrAccessible as String] as? String == kSecAttrAccessibleWhenUnlocked as String)
+    #expect(attributes[kSecAttrCreationDate as String] as? Date == now)
+    #expect(attributes[kSecAttrSynchronizable as String] as? Int == 0)
+    #expect(attributes[kSecAttrAccessible as String] as? String == kSecAttrAccessibleWhenUnlocked as String)
   }
 
   @Test("A search returns nothing, data, a dictionary, a reference, or an array of them")
@@ -81,11 +81,11 @@ struct BridgingTests {
     #expect(SecItemCopyMatching(query as CFDictionary, nil) == errSecSuccess)
   }
 
-  private final class Stranger {}
+  private final class UnsupportedType {}
 
   @Test("A query with an unsupported key or value is errSecParam (-50)")
-  func foreignNames() {
-    #expect(add([kSecAttrAccount as String: Stranger()]) == errSecParam)
+  func unsupported() {
+    #expect(add([kSecAttrAccount as String: UnsupportedType()]) == errSecParam)
     #expect(add([kSecAttrAccount as String: (1, 2)]) == errSecParam)
     #expect(add([kSecAttrAccount as String: NSNull()]) == errSecParam)
     #expect(add([kSecAttrAccount as String: ["an", "array"]]) == errSecParam)

@@ -51,18 +51,20 @@ struct CertificatesAndKeysTests {
     let vector = try vector("keys", name)
     let type = try vector["type"].integer == 42 ? kSecAttrKeyTypeRSA : kSecAttrKeyTypeEC
     let size = try vector["size"].integer
-    for (half, bytes) in [(kSecAttrKeyClassPublic, "public_hex"), (kSecAttrKeyClassPrivate, "private_hex")] {
+    for (keyClass, bytes) in [(kSecAttrKeyClassPublic, "public_hex"), (kSecAttrKeyClassPrivate, "private_hex")] {
       let data = Data(try vector[bytes].bytes)
-      let attributes: [CFString: Any] = [kSecAttrKeyType: type, kSecAttrKeyClass: half, kSecAttrKeySizeInBits: size]
+      let attributes: [CFString: Any] = [
+        kSecAttrKeyType: type, kSecAttrKeyClass: keyClass, kSecAttrKeySizeInBits: size,
+      ]
       let key = try #require(SecKeyCreateWithData(data as CFData, attributes as CFDictionary, nil))
 
       #expect(SecKeyCopyExternalRepresentation(key, nil) as Data? == data)
-      let known = try #require(SecKeyCopyAttributes(key) as? [String: Any])
-      #expect(known[kSecAttrKeySizeInBits as String] as? Int == size)
-      #expect(known[kSecAttrApplicationLabel as String] as? Data == Data(try vector["label_hex"].bytes))
-      #expect(known[kSecAttrKeyType as String] as? String == type as String)
-      #expect(known[kSecAttrKeyClass as String] as? String == half as String)
-      #expect(known[kSecValueData as String] as? Data == data)
+      let keyAttributes = try #require(SecKeyCopyAttributes(key) as? [String: Any])
+      #expect(keyAttributes[kSecAttrKeySizeInBits as String] as? Int == size)
+      #expect(keyAttributes[kSecAttrApplicationLabel as String] as? Data == Data(try vector["label_hex"].bytes))
+      #expect(keyAttributes[kSecAttrKeyType as String] as? String == type as String)
+      #expect(keyAttributes[kSecAttrKeyClass as String] as? String == keyClass as String)
+      #expect(keyAttributes[kSecValueData as String] as? Data == data)
       #expect(SecKeyGetBlockSize(key) == (size + 7) / 8)
       let publicKey = try #require(SecKeyCopyPublicKey(key))
       #expect(SecKeyCopyExternalRepresentation(publicKey, nil) as Data? == Data(try vector["public_hex"].bytes))
@@ -112,17 +114,17 @@ struct CertificatesAndKeysTests {
 
   @Test("An identity is still an identity after a backup and a restore")
   func identityMoves() throws {
-    let desk = try Desk.ofTheTest
+    let environment = try TestEnvironment.current
     for reference in [try certificate(), try privateKey()] as [AnyObject] {
       #expect(SecItemAdd([kSecValueRef: reference] as [CFString: Any] as CFDictionary, nil) == errSecSuccess)
     }
-    let backup = try desk.backUp(DefaultKeychain.client(), password: Desk.password)
-    let new = try desk.phone()
-    try desk.restore(backup, password: Desk.password, onto: new)
+    let backup = try environment.backUp(DefaultKeychain.client(), password: TestEnvironment.password)
+    let new = try environment.phone()
+    try environment.restore(backup, password: TestEnvironment.password, onto: new)
 
     let query: [CFString: Any] = [kSecClass: kSecClassIdentity, kSecAttrApplicationLabel: label, kSecReturnRef: true]
     var result: CFTypeRef?
-    let status = new.speak { SecItemCopyMatching(query as CFDictionary, &result) }
+    let status = new.perform { SecItemCopyMatching(query as CFDictionary, &result) }
     #expect(status == errSecSuccess)
     #expect(result is SecIdentity)
   }
@@ -144,8 +146,8 @@ struct CertificatesAndKeysTests {
     let bytes = try #require(SecKeyCopyExternalRepresentation(key, nil)) as Data
     if let byteCount { #expect(bytes.count == byteCount) }
     #expect(SecKeyGetBlockSize(key) == (size + 7) / 8)
-    let again: [CFString: Any] = [kSecAttrKeyType: type as CFString, kSecAttrKeyClass: kSecAttrKeyClassPrivate]
-    #expect(SecKeyCreateWithData(bytes as CFData, again as CFDictionary, nil) == key)
+    let attributes: [CFString: Any] = [kSecAttrKeyType: type as CFString, kSecAttrKeyClass: kSecAttrKeyClassPrivate]
+    #expect(SecKeyCreateWithData(bytes as CFData, attributes as CFDictionary, nil) == key)
     var result: CFTypeRef?
     #expect(SecItemCopyMatching([kSecClass: kSecClassKey] as [CFString: Any] as CFDictionary, &result) == -25300)
   }
@@ -220,8 +222,12 @@ struct CertificatesAndKeysTests {
     let attributes = try #require(found as? [String: Any])
     #expect(attributes[kSecValueData as String] as? Data == Data(repeating: 7, count: 32))
     // A text that is not a number of 32 bits stays text. Source: Apple `SecDbItem.c` (`copyNumber`).
-    let kept = attributes[kSecAttrKeyType as String]
-    if Int32(exactly: number) == nil { #expect(kept as? String == text) } else { #expect(kept as? Int == number) }
+    let storedType = attributes[kSecAttrKeyType as String]
+    if Int32(exactly: number) == nil {
+      #expect(storedType as? String == text)
+    } else {
+      #expect(storedType as? Int == number)
+    }
     #expect(attributes[kSecAttrKeyClass as String] as? Int == 2)
     search = query
     search[kSecReturnRef] = true

@@ -39,10 +39,10 @@ struct ProcessClientTests {
   @Test("A detached thread uses the client of the process, and a child task that of its parent")
   func threads() async throws {
     defer { DefaultKeychain.use(nil) }
-    let process = try KeychainClient.onNewDevice()
-    DefaultKeychain.use(process)
-    let own = try KeychainClient.onNewDevice()
-    await DefaultKeychain.using(own) {
+    let processClient = try KeychainClient.onNewDevice()
+    DefaultKeychain.use(processClient)
+    let taskClient = try KeychainClient.onNewDevice()
+    await DefaultKeychain.using(taskClient) {
       #expect(add() == errSecSuccess)
       async let child = find()
       #expect(await child == errSecSuccess)
@@ -117,14 +117,14 @@ struct ClientTests {
       app: "notes", accessGroups: ["notes", "shared"],
       options: DeviceOptions(apps: [DeviceApp(name: "mail", accessGroups: ["mail", "shared"])]))
     let mail = KeychainClient(notes.device, as: "mail")
-    #expect(notes.speak { add() } == errSecSuccess)
-    #expect(mail.speak { find() } == errSecItemNotFound)
+    #expect(notes.perform { add() } == errSecSuccess)
+    #expect(mail.perform { find() } == errSecItemNotFound)
     let shared = item.merging([kSecAttrAccessGroup: "shared"]) { $1 }
-    #expect(notes.speak { SecItemAdd(shared as CFDictionary, nil) } == errSecSuccess)
-    #expect(mail.speak { find() } == errSecSuccess)
-    let foreign = item.merging([kSecAttrAccessGroup: "notes"]) { $1 }
-    #expect(mail.speak { SecItemCopyMatching(foreign as CFDictionary, nil) } == errSecMissingEntitlement)
-    #expect(KeychainClient(notes.device, as: "stranger").speak { add() } == errSecMissingEntitlement)
+    #expect(notes.perform { SecItemAdd(shared as CFDictionary, nil) } == errSecSuccess)
+    #expect(mail.perform { find() } == errSecSuccess)
+    let inOtherGroup = item.merging([kSecAttrAccessGroup: "notes"]) { $1 }
+    #expect(mail.perform { SecItemCopyMatching(inOtherGroup as CFDictionary, nil) } == errSecMissingEntitlement)
+    #expect(KeychainClient(notes.device, as: "stranger").perform { add() } == errSecMissingEntitlement)
   }
 
   @Test("Concurrent calls of several threads on a device lose no items")
@@ -132,17 +132,17 @@ struct ClientTests {
     let client = try KeychainClient.onNewDevice()
     let failures = Locked<[OSStatus]>([])
     DispatchQueue.concurrentPerform(iterations: 8) { thread in
-      client.speak {
+      client.perform {
         for number in 0..<25 {
           let name = "\(thread)-\(number)"
-          let entry: [CFString: Any] = [
+          let item: [CFString: Any] = [
             kSecClass: kSecClassGenericPassword, kSecAttrAccount: name, kSecValueData: Data(name.utf8),
           ]
           let query: [CFString: Any] = [
             kSecClass: kSecClassGenericPassword, kSecAttrAccount: name, kSecReturnData: true,
           ]
           var result: CFTypeRef?
-          let statuses = [SecItemAdd(entry as CFDictionary, nil), SecItemCopyMatching(query as CFDictionary, &result)]
+          let statuses = [SecItemAdd(item as CFDictionary, nil), SecItemCopyMatching(query as CFDictionary, &result)]
           let wrong = statuses.filter { $0 != errSecSuccess } + (result as? Data == Data(name.utf8) ? [] : [1])
           failures.withLock { $0 += wrong }
         }
@@ -153,14 +153,14 @@ struct ClientTests {
   }
 
   @Test("A call waits for a device in use, and fails with errSecNotAvailable (-25291) after the timeout")
-  func held() throws {
-    let desk = try Desk()
-    let phone = try desk.phone()
+  func busyDevice() throws {
+    let environment = try TestEnvironment()
+    let phone = try environment.phone()
     let session = try phone.device.openSession(.writing, verb: "test")
-    #expect(phone.speak { add() } == errSecNotAvailable)
-    #expect(desk.clock.slept.reduce(.zero, +) == KeychainClient.lockTimeout)
+    #expect(phone.perform { add() } == errSecNotAvailable)
+    #expect(environment.clock.waits.reduce(.zero, +) == KeychainClient.lockTimeout)
     session.invalidate()
-    #expect(phone.speak { add() } == errSecSuccess)
+    #expect(phone.perform { add() } == errSecSuccess)
   }
 
   @Test("A temporary device is deleted with its client")
@@ -168,21 +168,21 @@ struct ClientTests {
     var client: KeychainClient? = try .onNewDevice()
     let directory = try #require(client?.device.directory)
     #expect(FileManager.default.fileExists(atPath: directory))
-    #expect(client?.speak { add() } == errSecSuccess)
+    #expect(client?.perform { add() } == errSecSuccess)
     client = nil
     #expect(!FileManager.default.fileExists(atPath: directory))
   }
 
   @Test("Calls to a device with a deleted directory are errSecNotAvailable (-25291)")
-  func gone() throws {
+  func deletedDirectory() throws {
     let client = try KeychainClient.onNewDevice()
     try FileManager.default.removeItem(atPath: client.device.directory)
-    #expect(client.speak { [add(), find()] } == [errSecNotAvailable, errSecNotAvailable])
+    #expect(client.perform { [add(), find()] } == [errSecNotAvailable, errSecNotAvailable])
   }
 }
 
 @Suite("Lock notifications")
-struct LockAnnouncementTests {
+struct LockNotificationTests {
   @Test("A temporary device locks without a wait, with a clock that skips ten seconds")
   func jumpingClock() throws {
     let phone = try KeychainClient.onNewDevice(passcode: "1234")
@@ -191,12 +191,15 @@ struct LockAnnouncementTests {
     try phone.lock()
     let after = clock.now().secondsSinceReferenceDate
     #expect(after - before >= 10)
-    #expect(phone.speak { add() } == errSecInteractionNotAllowed)
+    #expect(phone.perform { add() } == errSecInteractionNotAllowed)
     try phone.unlock(passcode: "1234")
-    #expect(phone.speak { add() } == errSecSuccess)
+    #expect(phone.perform { add() } == errSecSuccess)
   }
 
-  private func heard(_ center: NotificationCenter, _ body: () throws -> Void) rethrows -> [String] {
+  /// Returns the names of the notifications that are posted while the closure runs.
+  private func notifications(
+    of center: NotificationCenter, during body: () throws -> Void
+  ) rethrows -> [String] {
     let names = Locked<[String]>([])
     let tokens = [
       Notification.Name.protectedDataWillBecomeUnavailable, .protectedDataDidBecomeAvailable,
@@ -212,13 +215,13 @@ struct LockAnnouncementTests {
   }
 
   @Test("Apps are notified of the lock ten seconds in advance, of the unlock, and of the move to the background")
-  func announcements() throws {
-    let desk = try Desk()
-    let phone = try desk.phone()
-    let other = try desk.phone()
+  func notifications() throws {
+    let environment = try TestEnvironment()
+    let phone = try environment.phone()
+    let other = try environment.phone()
     var names: [String] = []
-    let elsewhere = try heard(other.notificationCenter) {
-      names = try heard(phone.notificationCenter) {
+    let namesOfOther = try notifications(of: other.notificationCenter) {
+      names = try notifications(of: phone.notificationCenter) {
         try phone.lock()
         try phone.unlock()
         phone.enterBackground()
@@ -229,38 +232,38 @@ struct LockAnnouncementTests {
         "UIApplicationProtectedDataWillBecomeUnavailable", "UIApplicationProtectedDataDidBecomeAvailable",
         "UIApplicationDidEnterBackgroundNotification",
       ])
-    #expect(elsewhere == [], "another phone is not heard")
+    #expect(namesOfOther == [], "only the locked phone posts notifications")
   }
 
   @Test("Items are readable during the ten seconds before the lock, and an unlock in that time cancels the lock")
   func grace() throws {
-    let desk = try Desk()
-    let phone = try desk.phone()
-    #expect(phone.speak { add() } == errSecSuccess)
+    let environment = try TestEnvironment()
+    let phone = try environment.phone()
+    #expect(phone.perform { add() } == errSecSuccess)
     try phone.pressSideButton()
     try phone.pressSideButton()
     #expect(phone.isLocking)
-    desk.clock.advance(by: .seconds(9))
-    #expect(phone.speak { find() } == errSecSuccess)
+    environment.clock.advance(by: .seconds(9))
+    #expect(phone.perform { find() } == errSecSuccess)
     // The database is checkpointed when a call returns.
     #expect(!FileManager.default.fileExists(atPath: phone.device.directory + "/keychain-2.db-wal"))
     try phone.unlock()
-    desk.clock.advance(by: .seconds(60))
-    #expect(phone.speak { find() } == errSecSuccess)
+    environment.clock.advance(by: .seconds(60))
+    #expect(phone.perform { find() } == errSecSuccess)
 
     try phone.pressSideButton()
-    desk.clock.advance(by: .seconds(10))
-    #expect(phone.speak { find() } == errSecInteractionNotAllowed)
+    environment.clock.advance(by: .seconds(10))
+    #expect(phone.perform { find() } == errSecInteractionNotAllowed)
     #expect(!phone.isLocking)
     try phone.device.withSession(.reading, verb: "test") { session in #expect(session.state == .locked) }
     try phone.lock()
-    #expect(desk.clock.slept == [], "a phone that is locked needs no waiting")
+    #expect(environment.clock.waits == [], "a phone that is already locked does not wait")
   }
 
   @Test("An unlock before the end of the ten seconds posts that protected data is available")
   func unlockInTime() throws {
-    let phone = try Desk().phone()
-    let names = try heard(phone.notificationCenter) {
+    let phone = try TestEnvironment().phone()
+    let names = try notifications(of: phone.notificationCenter) {
       try phone.pressSideButton()
       try phone.unlock()
     }
@@ -270,28 +273,28 @@ struct LockAnnouncementTests {
 
   @Test("An app can read items when it is notified of the lock")
   func lastRead() throws {
-    let phone = try Desk().phone()
-    #expect(phone.speak { add() } == errSecSuccess)
+    let phone = try TestEnvironment().phone()
+    #expect(phone.perform { add() } == errSecSuccess)
     let statuses = Locked<[OSStatus]>([])
     let token = phone.notificationCenter.addObserver(
       forName: .protectedDataWillBecomeUnavailable, object: nil, queue: nil
     ) { [weak phone] _ in
-      let status = phone?.speak { find() } ?? errSecParam
+      let status = phone?.perform { find() } ?? errSecParam
       statuses.withLock { $0.append(status) }
     }
     defer { phone.notificationCenter.removeObserver(token) }
     try phone.lock()
     #expect(statuses.withLock(\.self) == [errSecSuccess])
-    #expect(phone.speak { find() } == errSecInteractionNotAllowed)
+    #expect(phone.perform { find() } == errSecInteractionNotAllowed)
   }
 
   @Test("A device without a passcode cannot be locked, and posts no notification")
   func noPasscode() throws {
-    let phone = try Desk().phone(passcode: "")
-    let names = heard(phone.notificationCenter) {
+    let phone = try TestEnvironment().phone(passcode: "")
+    let names = notifications(of: phone.notificationCenter) {
       #expect(throws: KeyhaulError.self) { try phone.lock() }
     }
     #expect(names == [])
-    #expect(phone.speak { add() } == errSecSuccess, "it is not held either")
+    #expect(phone.perform { add() } == errSecSuccess, "the failed lock does not block the device")
   }
 }

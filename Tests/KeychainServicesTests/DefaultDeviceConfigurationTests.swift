@@ -28,7 +28,7 @@ struct DefaultDeviceConfigurationTests {
   }
 
   @Test("Blank values and values of other types do not change the default device")
-  func odd() {
+  func invalidValues() {
     let list: [String: Any] = ["CFBundleIdentifier": 7, "keychain-access-groups": "TEAM.app"]
     let environment = ["KEYHAUL_DEVICE_APP": " ", "KEYHAUL_DEVICE_GROUPS": ",,"]
     let device = DefaultDeviceConfiguration(environment: environment, propertyList: list)

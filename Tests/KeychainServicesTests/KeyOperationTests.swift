@@ -7,49 +7,52 @@ import Testing
 /// A key pair of the test vectors, with the results of Python's `cryptography` package.
 struct KeyOperations: CustomTestStringConvertible, Sendable {
   /// An input of an algorithm and its output.
-  struct Made: Sendable {
+  struct Example: Sendable {
     let algorithm: SecKeyAlgorithm
     let input: Data
     let output: Data
-    var other = Data()
+    /// The public key of the other party in a key exchange.
+    var otherKey = Data()
   }
 
   let name: String
   let privateKey: SecKey
   let publicKey: SecKey
-  let signatures: [Made]
-  let ciphertexts: [Made]
-  let exchanges: [Made]
+  let signatures: [Example]
+  let ciphertexts: [Example]
+  let exchanges: [Example]
 
   var testDescription: String { name }
 
   init(_ vector: TestVectors) throws {
     let name = try vector["name"].string
     self.name = name
-    let found = try TestVectors.certificates()["keys"].elements.first { (try? $0["name"].string) == name }
-    let key = try #require(found)
+    let pair = try TestVectors.certificates()["keys"].elements.first { (try? $0["name"].string) == name }
+    let key = try #require(pair)
     let type = name.hasPrefix("RSA") ? kSecAttrKeyTypeRSA : kSecAttrKeyTypeECSECPrimeRandom
     privateKey = try Self.key(Data(try key["private_hex"].bytes), type, kSecAttrKeyClassPrivate)
     publicKey = try Self.key(Data(try key["public_hex"].bytes), type, kSecAttrKeyClassPublic)
-    signatures = try vector["signatures"].elements.map { try Made($0, "data_hex", "signature_hex") }
-    ciphertexts = try vector["ciphertexts"].elements.map { try Made($0, "plaintext_hex", "ciphertext_hex") }
-    exchanges = try vector["exchanges"].elements.map { try Made($0, "info_hex", "result_hex", other: "other_hex") }
+    signatures = try vector["signatures"].elements.map { try Example($0, "data_hex", "signature_hex") }
+    ciphertexts = try vector["ciphertexts"].elements.map { try Example($0, "plaintext_hex", "ciphertext_hex") }
+    exchanges = try vector["exchanges"].elements.map {
+      try Example($0, "info_hex", "result_hex", otherKey: "other_hex")
+    }
   }
 
-  static func key(_ data: Data, _ type: CFString, _ half: CFString) throws -> SecKey {
-    let attributes: [CFString: Any] = [kSecAttrKeyType: type, kSecAttrKeyClass: half]
+  static func key(_ data: Data, _ type: CFString, _ keyClass: CFString) throws -> SecKey {
+    let attributes: [CFString: Any] = [kSecAttrKeyType: type, kSecAttrKeyClass: keyClass]
     return try #require(SecKeyCreateWithData(data as CFData, attributes as CFDictionary, nil))
   }
 
   static let all = (try? TestVectors.keyOperations()["keys"].elements.map(KeyOperations.init)) ?? []
 }
 
-extension KeyOperations.Made {
-  init(_ vector: TestVectors, _ input: String, _ output: String, other: String? = nil) throws {
+extension KeyOperations.Example {
+  init(_ vector: TestVectors, _ input: String, _ output: String, otherKey: String? = nil) throws {
     algorithm = SecKeyAlgorithm(rawValue: try vector["algorithm"].string as CFString)
     self.input = Data(try vector[input].bytes)
     self.output = Data(try vector[output].bytes)
-    if let other { self.other = Data(try vector[other].bytes) }
+    if let otherKey { self.otherKey = Data(try vector[otherKey].bytes) }
   }
 }
 
@@ -74,11 +77,11 @@ private func verified(
   result { SecKeyVerifySignature(key, algorithm, data as CFData, signature as CFData, $0) ? true : nil }
 }
 
-private func sealed(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data) -> Result<Data, KeyFailure> {
+private func encrypted(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data) -> Result<Data, KeyFailure> {
   result { SecKeyCreateEncryptedData(key, algorithm, data as CFData, $0) as Data? }
 }
 
-private func opened(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data) -> Result<Data, KeyFailure> {
+private func decrypted(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data) -> Result<Data, KeyFailure> {
   result { SecKeyCreateDecryptedData(key, algorithm, data as CFData, $0) as Data? }
 }
 
@@ -100,16 +103,16 @@ struct KeyOperationTests {
 
   @Test("Signatures of Python's cryptography package are valid, and changed ones are not", arguments: KeyOperations.all)
   func verifying(key: KeyOperations) {
-    for made in key.signatures {
-      let name = made.algorithm.rawValue
-      #expect(verified(key.publicKey, made.algorithm, made.input, made.output) == .success(true), "\(name)")
-      for index in [0, made.output.count / 2, made.output.count - 1] {
-        let other = verified(key.publicKey, made.algorithm, made.input, flipped(made.output, index))
+    for example in key.signatures {
+      let name = example.algorithm.rawValue
+      #expect(verified(key.publicKey, example.algorithm, example.input, example.output) == .success(true), "\(name)")
+      for index in [0, example.output.count / 2, example.output.count - 1] {
+        let other = verified(key.publicKey, example.algorithm, example.input, flipped(example.output, index))
         #expect(other == .failure(.init(status: errSecVerifyFailed)), "\(name), byte \(index)")
       }
-      let longer = verified(key.publicKey, made.algorithm, made.input, made.output + [0])
+      let longer = verified(key.publicKey, example.algorithm, example.input, example.output + [0])
       #expect(longer == .failure(.init(status: errSecVerifyFailed)), "\(name), longer")
-      let changed = verified(key.publicKey, made.algorithm, flipped(made.input, 9), made.output)
+      let changed = verified(key.publicKey, example.algorithm, flipped(example.input, 9), example.output)
       #expect(changed == .failure(.init(status: errSecVerifyFailed)), "\(name), other data")
     }
   }
@@ -118,12 +121,12 @@ struct KeyOperationTests {
     "Signatures are valid, and those of deterministic algorithms equal Python's",
     arguments: KeyOperations.all)
   func signing(key: KeyOperations) throws {
-    for made in key.signatures {
-      let name = made.algorithm.rawValue as String
-      let signature = try signed(key.privateKey, made.algorithm, made.input).get()
-      #expect(verified(key.publicKey, made.algorithm, made.input, signature) == .success(true), "\(name)")
-      let hasChance = name.contains("PSS") || name.contains("ECDSA")
-      #expect((signature == made.output) != hasChance, "\(name)")
+    for example in key.signatures {
+      let name = example.algorithm.rawValue as String
+      let signature = try signed(key.privateKey, example.algorithm, example.input).get()
+      #expect(verified(key.publicKey, example.algorithm, example.input, signature) == .success(true), "\(name)")
+      let isRandomized = name.contains("PSS") || name.contains("ECDSA")
+      #expect((signature == example.output) != isRandomized, "\(name)")
     }
   }
 
@@ -131,16 +134,16 @@ struct KeyOperationTests {
     "Ciphertexts of Python's cryptography package decrypt, and changed authenticated ones do not",
     arguments: KeyOperations.all)
   func decrypting(key: KeyOperations) {
-    for made in key.ciphertexts {
-      let name = made.algorithm.rawValue as String
-      #expect(opened(key.privateKey, made.algorithm, made.output) == .success(made.input), "\(name)")
+    for example in key.ciphertexts {
+      let name = example.algorithm.rawValue as String
+      #expect(decrypted(key.privateKey, example.algorithm, example.output) == .success(example.input), "\(name)")
       guard !name.hasSuffix("raw"), !name.hasSuffix("PKCS1") else { continue }
-      for index in [0, made.output.count / 2, made.output.count - 1] {
-        let other = opened(key.privateKey, made.algorithm, flipped(made.output, index))
+      for index in [0, example.output.count / 2, example.output.count - 1] {
+        let other = decrypted(key.privateKey, example.algorithm, flipped(example.output, index))
         #expect(other == .failure(.init(status: errSecParam)), "\(name), byte \(index)")
       }
-      for count in [0, 16, made.output.count - 1] {
-        let cut = opened(key.privateKey, made.algorithm, made.output.prefix(count))
+      for count in [0, 16, example.output.count - 1] {
+        let cut = decrypted(key.privateKey, example.algorithm, example.output.prefix(count))
         #expect(cut == .failure(.init(status: errSecParam)), "\(name), \(count) bytes")
       }
     }
@@ -149,17 +152,17 @@ struct KeyOperationTests {
   @Test("A PKCS#1 ciphertext for another key decrypts to other data, the same in each call (SecKeyAdaptors.m)")
   func decryptingWithAnotherKey() throws {
     let rsa = try #require(KeyOperations.all.first)
-    let made = try #require(rsa.ciphertexts.first { $0.algorithm == .rsaEncryptionPKCS1 })
-    for index in [1, made.output.count / 2, made.output.count - 1] {
-      let other = try opened(rsa.privateKey, made.algorithm, flipped(made.output, index)).get()
-      #expect(other != made.input && other.count <= 256 - 11)
-      #expect(try opened(rsa.privateKey, made.algorithm, flipped(made.output, index)).get() == other)
+    let example = try #require(rsa.ciphertexts.first { $0.algorithm == .rsaEncryptionPKCS1 })
+    for index in [1, example.output.count / 2, example.output.count - 1] {
+      let other = try decrypted(rsa.privateKey, example.algorithm, flipped(example.output, index)).get()
+      #expect(other != example.input && other.count <= 256 - 11)
+      #expect(try decrypted(rsa.privateKey, example.algorithm, flipped(example.output, index)).get() == other)
     }
     let pair = SecKeyCreateRandomKey(
       [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 2048] as NSDictionary, nil)
     let another = try #require(pair)
-    for made in rsa.ciphertexts where (made.algorithm.rawValue as String).contains("OAEP") {
-      #expect(opened(another, made.algorithm, made.output) == .failure(.init(status: errSecParam)))
+    for example in rsa.ciphertexts where (example.algorithm.rawValue as String).contains("OAEP") {
+      #expect(decrypted(another, example.algorithm, example.output) == .failure(.init(status: errSecParam)))
     }
   }
 
@@ -167,33 +170,33 @@ struct KeyOperationTests {
     "Encrypted data decrypts with the private key, and two ciphertexts of the same data differ",
     arguments: KeyOperations.all)
   func encrypting(key: KeyOperations) throws {
-    for made in key.ciphertexts {
-      let name = made.algorithm.rawValue as String
-      let ciphertext = try sealed(key.publicKey, made.algorithm, made.input).get()
-      #expect(opened(key.privateKey, made.algorithm, ciphertext) == .success(made.input), "\(name)")
-      #expect(ciphertext.count == made.output.count, "\(name)")
-      let again = try sealed(key.publicKey, made.algorithm, made.input).get()
+    for example in key.ciphertexts {
+      let name = example.algorithm.rawValue as String
+      let ciphertext = try encrypted(key.publicKey, example.algorithm, example.input).get()
+      #expect(decrypted(key.privateKey, example.algorithm, ciphertext) == .success(example.input), "\(name)")
+      #expect(ciphertext.count == example.output.count, "\(name)")
+      let again = try encrypted(key.publicKey, example.algorithm, example.input).get()
       #expect((ciphertext == again) == name.hasSuffix("raw"), "\(name)")
     }
   }
 
   @Test("A key exchange computes the same secret as Python's cryptography package", arguments: KeyOperations.all)
   func exchanging(key: KeyOperations) throws {
-    for made in key.exchanges {
-      let other = try KeyOperations.key(made.other, kSecAttrKeyTypeEC, kSecAttrKeyClassPublic)
+    for example in key.exchanges {
+      let other = try KeyOperations.key(example.otherKey, kSecAttrKeyTypeEC, kSecAttrKeyClassPublic)
       let parameters: [String: Any] = [
-        SecKeyKeyExchangeParameter.requestedSize.rawValue as String: made.output.count,
-        SecKeyKeyExchangeParameter.sharedInfo.rawValue as String: made.input,
+        SecKeyKeyExchangeParameter.requestedSize.rawValue as String: example.output.count,
+        SecKeyKeyExchangeParameter.sharedInfo.rawValue as String: example.input,
       ]
       for name in ["ECDH", "ECDHC"] {
-        let parts = (made.algorithm.rawValue as String).split(separator: ":")
+        let parts = (example.algorithm.rawValue as String).split(separator: ":")
         let algorithm = (Array(parts.prefix(2)) + [Substring(name)] + parts.dropFirst(3)).joined(separator: ":")
         let found = result {
           SecKeyCopyKeyExchangeResult(
             key.privateKey, SecKeyAlgorithm(rawValue: algorithm as CFString), other, parameters as CFDictionary, $0)
             as Data?
         }
-        #expect(found == .success(made.output), "\(algorithm)")
+        #expect(found == .success(example.output), "\(algorithm)")
       }
     }
   }
@@ -240,8 +243,8 @@ struct KeyOperationTests {
     #expect(signed(rsa.privateKey, .rsaSignatureDigestPKCS1v15SHA256, data) == .failure(parameter))
     #expect(signed(curve.privateKey, .ecdsaSignatureDigestX962SHA256, data) == .failure(parameter))
     #expect(signed(rsa.privateKey, .rsaSignatureRaw, Data(repeating: 7, count: 257)) == .failure(parameter))
-    #expect(sealed(rsa.publicKey, .rsaEncryptionOAEPSHA256, Data(repeating: 7, count: 191)) == .failure(parameter))
-    #expect(sealed(rsa.publicKey, .rsaEncryptionPKCS1, Data(repeating: 7, count: 246)) == .failure(parameter))
+    #expect(encrypted(rsa.publicKey, .rsaEncryptionOAEPSHA256, Data(repeating: 7, count: 191)) == .failure(parameter))
+    #expect(encrypted(rsa.publicKey, .rsaEncryptionPKCS1, Data(repeating: 7, count: 246)) == .failure(parameter))
     let other = try #require(KeyOperations.all.last)
     for (key, algorithm) in [
       (curve.publicKey, SecKeyAlgorithm.ecdhKeyExchangeStandardX963SHA256), (other.publicKey, .ecdhKeyExchangeStandard),

@@ -25,17 +25,17 @@ struct LargeSecretTests {
 
   @Test("A secret of 64 MiB (8 in a quick run) can be stored, read, and moved to a new phone with an encrypted backup")
   func moved() throws {
-    let desk = try Desk.ofTheTest
+    let environment = try TestEnvironment.current
     var new = item
     new[kSecValueData] = Data(largest)
     #expect(SecItemAdd(new as CFDictionary, nil) == errSecSuccess)
     #expect(secret() == (errSecSuccess, largest))
 
-    let backup = try desk.backUp(DefaultKeychain.client(), password: Desk.password)
-    let next = try desk.phone()
-    try desk.restore(backup, password: Desk.password, onto: next)
+    let backup = try environment.backUp(DefaultKeychain.client(), password: TestEnvironment.password)
+    let next = try environment.phone()
+    try environment.restore(backup, password: TestEnvironment.password, onto: next)
     try next.unlock()
-    #expect(next.speak { secret() } == (errSecSuccess, largest))
+    #expect(next.perform { secret() } == (errSecSuccess, largest))
   }
 
   @Test("A secret above the limit is refused, and the item does not change")

@@ -9,8 +9,8 @@ import Testing
 struct OlderCallTests {
   private static let digest = [UInt8](repeating: 7, count: 32)
 
-  private func signature(_ key: SecKey, _ padding: SecPadding, room: Int = 512) -> (OSStatus, [UInt8]) {
-    var (bytes, count) = ([UInt8](repeating: 0, count: 512), room)
+  private func signature(_ key: SecKey, _ padding: SecPadding, capacity: Int = 512) -> (OSStatus, [UInt8]) {
+    var (bytes, count) = ([UInt8](repeating: 0, count: 512), capacity)
     let status = SecKeyRawSign(key, padding, Self.digest, Self.digest.count, &bytes, &count)
     return (status, Array(bytes.prefix(count)))
   }
@@ -25,17 +25,17 @@ struct OlderCallTests {
       (curve, .PKCS1, .ecdsaSignatureDigestX962SHA256), (curve, [], .ecdsaSignatureDigestX962),
     ]
     for (key, padding, algorithm) in cases {
-      let (status, made) = signature(key.privateKey, padding)
+      let (status, signed) = signature(key.privateKey, padding)
       #expect(status == errSecSuccess)
       let digest = Data(Self.digest) as CFData
-      #expect(SecKeyVerifySignature(key.publicKey, algorithm, digest, Data(made) as CFData, nil))
-      #expect(SecKeyRawVerify(key.publicKey, padding, Self.digest, 32, made, made.count) == errSecSuccess)
+      #expect(SecKeyVerifySignature(key.publicKey, algorithm, digest, Data(signed) as CFData, nil))
+      #expect(SecKeyRawVerify(key.publicKey, padding, Self.digest, 32, signed, signed.count) == errSecSuccess)
       let other = [UInt8](repeating: 8, count: 32)
-      #expect(SecKeyRawVerify(key.publicKey, padding, other, 32, made, made.count) == errSSLCrypto)
+      #expect(SecKeyRawVerify(key.publicKey, padding, other, 32, signed, signed.count) == errSSLCrypto)
     }
     #expect(signature(rsa.privateKey, .PKCS1SHA1).0 == errSecParam)
     #expect(signature(rsa.privateKey, .PKCS1MD5).0 == errSecParam)
-    #expect(signature(rsa.privateKey, .PKCS1, room: 255).0 == errSecParam)
+    #expect(signature(rsa.privateKey, .PKCS1, capacity: 255).0 == errSecParam)
     #expect(signature(rsa.publicKey, .PKCS1).0 == errSecParam)
   }
 
@@ -44,15 +44,15 @@ struct OlderCallTests {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.last)
     for padding in [SecPadding.PKCS1, .OAEP, []] {
-      var (sealed, count) = ([UInt8](repeating: 0, count: 256), 256)
-      #expect(SecKeyEncrypt(rsa.publicKey, padding, Self.digest, 32, &sealed, &count) == errSecSuccess)
+      var (ciphertext, count) = ([UInt8](repeating: 0, count: 256), 256)
+      #expect(SecKeyEncrypt(rsa.publicKey, padding, Self.digest, 32, &ciphertext, &count) == errSecSuccess)
       #expect(count == 256)
-      var (opened, length) = ([UInt8](repeating: 0, count: 256), 256)
-      #expect(SecKeyDecrypt(rsa.privateKey, padding, sealed, count, &opened, &length) == errSecSuccess)
-      #expect(Array(opened.prefix(length)) == Self.digest)
+      var (plaintext, length) = ([UInt8](repeating: 0, count: 256), 256)
+      #expect(SecKeyDecrypt(rsa.privateKey, padding, ciphertext, count, &plaintext, &length) == errSecSuccess)
+      #expect(Array(plaintext.prefix(length)) == Self.digest)
       length = 31
-      #expect(SecKeyDecrypt(rsa.privateKey, padding, sealed, count, &opened, &length) == errSecParam)
-      #expect(SecKeyEncrypt(curve.publicKey, padding, Self.digest, 32, &sealed, &count) == errSecParam)
+      #expect(SecKeyDecrypt(rsa.privateKey, padding, ciphertext, count, &plaintext, &length) == errSecParam)
+      #expect(SecKeyEncrypt(curve.publicKey, padding, Self.digest, 32, &ciphertext, &count) == errSecParam)
     }
   }
 

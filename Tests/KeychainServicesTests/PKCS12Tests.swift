@@ -54,23 +54,23 @@ struct PKCS12Tests {
   func opening(_ file: PKCS12Case) throws {
     let (status, items) = file.open()
     #expect(Int(status) == file.status)
-    #expect((items == nil) == (file.status != 0), "nothing is given where it fails")
+    #expect((items == nil) == (file.status != 0), "a failed import returns no items")
     var found: [PKCS12Case.Identity] = []
     for item in items ?? [] {
       let identity = try #require(item[kSecImportItemIdentity as String] as? SecIdentity)
       var (certificate, key) = (SecCertificate?.none, SecKey?.none)
       #expect(SecIdentityCopyCertificate(identity, &certificate) == errSecSuccess)
       #expect(SecIdentityCopyPrivateKey(identity, &key) == errSecSuccess)
-      let own = try #require(certificate)
+      let leaf = try #require(certificate)
       let privateKey = try #require(key)
-      let label = try #require(SecKeyCopyAttributes(privateKey) as? [String: Any])
+      let attributes = try #require(SecKeyCopyAttributes(privateKey) as? [String: Any])
       found.append(
         PKCS12Case.Identity(
-          certificate: SecCertificateCopyData(own) as Data,
-          key: try #require(label[kSecAttrApplicationLabel as String] as? Data),
+          certificate: SecCertificateCopyData(leaf) as Data,
+          key: try #require(attributes[kSecAttrApplicationLabel as String] as? Data),
           label: item[kSecImportItemLabel as String] as? String))
       let chain = try #require(item[kSecImportItemCertChain as String] as? [SecCertificate])
-      #expect(chain.first == own)
+      #expect(chain.first == leaf)
       #expect(item[kSecImportItemTrust as String] is SecTrust)
       // The key signs data that its certificate verifies.
       let message = Data("signed".utf8) as CFData
@@ -78,14 +78,14 @@ struct PKCS12Tests {
         SecKeyIsAlgorithmSupported(privateKey, .sign, .ecdsaSignatureMessageX962SHA256)
         ? SecKeyAlgorithm.ecdsaSignatureMessageX962SHA256 : .rsaSignatureMessagePKCS1v15SHA256
       let signature = try #require(SecKeyCreateSignature(privateKey, algorithm, message, nil))
-      let publicKey = try #require(SecCertificateCopyKey(own))
+      let publicKey = try #require(SecCertificateCopyKey(leaf))
       #expect(SecKeyVerifySignature(publicKey, algorithm, message, signature, nil))
     }
     #expect(found == file.identities)
   }
 
   @Test("An imported identity can be added to the keychain, and deleted by its persistent reference")
-  func kept() throws {
+  func addingIdentity() throws {
     let items = try #require(try PKCS12Case.named("a key with its certificate and its root").open().1)
     let item = try #require(items.first)
     #expect((item[kSecImportItemCertChain as String] as? [SecCertificate])?.count == 2)
@@ -130,15 +130,15 @@ struct PKCS12Tests {
   }
 
   @Test("A certificate and a key form an identity, and a generated key pair is stored")
-  func joined() throws {
+  func keyPairs() throws {
     var (publicKey, privateKey) = (SecKey?.none, SecKey?.none)
     let parameters: [CFString: Any] = [
       kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecAttrKeySizeInBits: 256,
       kSecPrivateKeyAttrs: [kSecAttrIsPermanent: true, kSecAttrApplicationTag: Data("pair".utf8)] as [CFString: Any],
     ]
     #expect(SecKeyGeneratePair(parameters as CFDictionary, &publicKey, &privateKey) == errSecSuccess)
-    let (half, key) = (try #require(publicKey), try #require(privateKey))
-    #expect(SecKeyCopyPublicKey(key) == half)
+    let (generatedPublicKey, key) = (try #require(publicKey), try #require(privateKey))
+    #expect(SecKeyCopyPublicKey(key) == generatedPublicKey)
     let query: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("pair".utf8)]
     #expect(SecItemCopyMatching(query as CFDictionary, nil) == errSecSuccess)
     (publicKey, privateKey) = (nil, nil)
@@ -162,7 +162,7 @@ struct PKCS12Tests {
       for data in [changed, file.file.prefix(index)] {
         let (status, items) = file.open(Data(data))
         #expect([errSecSuccess, errSecAuthFailed, errSecDecode].contains(status), "at \(index)")
-        // The code does not cover the outer structure of the file, which can change.
+        // The MAC does not cover the outer structure of the file, so a change there may remain undetected.
         let identities = (items ?? []).compactMap {
           ($0[kSecImportItemCertChain as String] as? [SecCertificate])?.first
         }
@@ -173,32 +173,34 @@ struct PKCS12Tests {
     }
   }
 
-  @Test("The import refuses an integrity code with too many iterations")
-  func codeRounds() throws {
-    // A file without a code, followed by an RFC 9579 code: PBMAC1, PBKDF2 with 2,147,483,647 iterations, and SHA-256.
-    let file = Array(try PKCS12Case.named("without a MAC").file)
+  @Test("The import refuses a MAC with too many iterations")
+  func macIterations() throws {
+    // A file without a MAC, followed by a MAC of RFC 9579: PBMAC1 with PBKDF2 and HMAC-SHA-256.
+    let withoutMAC = try PKCS12Case.named("without a MAC")
+    let file = Array(withoutMAC.file)
     try #require(file[0] == 0x30 && file[1] == 0x82)
     func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
       let count = contents.count
       return [tag] + (count < 128 ? [UInt8(count)] : [0x82, UInt8(count >> 8), UInt8(count & 0xFF)]) + contents
     }
     let hmac = element(0x30, [0x06, 0x08, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x02, 0x09, 0x05, 0x00])
-    func code(rounds: [UInt8]) -> [UInt8] {
+    func mac(iterations: [UInt8]) -> [UInt8] {
       let derivation = element(
         0x30,
         [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x05, 0x0C]
-          + element(0x30, element(0x04, [1, 2, 3, 4, 5, 6, 7, 8]) + element(0x02, rounds) + [0x02, 0x01, 0x20] + hmac))
+          + element(
+            0x30, element(0x04, [1, 2, 3, 4, 5, 6, 7, 8]) + element(0x02, iterations) + [0x02, 0x01, 0x20] + hmac))
       let pbmac1 = element(
         0x30, [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x05, 0x0E] + element(0x30, derivation + hmac))
       let digest = element(0x30, pbmac1 + element(0x04, [UInt8](repeating: 0, count: 32)))
       return element(0x30, digest + element(0x04, [1]) + [0x02, 0x01, 0x01])
     }
-    let named = try PKCS12Case.named("without a MAC")
-    for (rounds, status) in [([0x7F, 0xFF, 0xFF, 0xFF], errSecDecode), ([0x08, 0x00], errSecAuthFailed)]
+    // 2,147,483,647 iterations exceed the limit. With 2,048, only the MAC itself is wrong.
+    for (iterations, status) in [([0x7F, 0xFF, 0xFF, 0xFF], errSecDecode), ([0x08, 0x00], errSecAuthFailed)]
       as [([UInt8], OSStatus)]
     {
-      let data = Data(element(0x30, Array(file.dropFirst(4)) + code(rounds: rounds)))
-      #expect(named.open(data).0 == status, "\(rounds)")
+      let data = Data(element(0x30, Array(file.dropFirst(4)) + mac(iterations: iterations)))
+      #expect(withoutMAC.open(data).0 == status, "\(iterations)")
     }
   }
 

@@ -7,22 +7,22 @@ import VirtualDevice
 
 @Suite("Secure Enclave keys", .onAPhone)
 struct SecureEnclaveTests {
-  private static var message: CFData { Data("what is signed".utf8) as CFData }
+  private static var message: CFData { Data("message".utf8) as CFData }
   private static let algorithm = SecKeyAlgorithm.ecdsaSignatureMessageX962SHA256
 
   private func parameters(
     _ accessible: CFString = kSecAttrAccessibleWhenUnlockedThisDeviceOnly, permanent: Bool = false,
     flags: SecAccessControlCreateFlags? = nil
   ) throws -> CFDictionary {
-    var own: [CFString: Any] = [kSecAttrIsPermanent: permanent, kSecAttrApplicationTag: Data("enclave".utf8)]
+    var keyAttributes: [CFString: Any] = [kSecAttrIsPermanent: permanent, kSecAttrApplicationTag: Data("enclave".utf8)]
     if let flags {
-      own[kSecAttrAccessControl] = try #require(SecAccessControlCreateWithFlags(nil, accessible, flags, nil))
+      keyAttributes[kSecAttrAccessControl] = try #require(SecAccessControlCreateWithFlags(nil, accessible, flags, nil))
     } else {
-      own[kSecAttrAccessible] = accessible
+      keyAttributes[kSecAttrAccessible] = accessible
     }
     let parameters: [CFString: Any] = [
       kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecAttrKeySizeInBits: 256,
-      kSecAttrTokenID: kSecAttrTokenIDSecureEnclave, kSecPrivateKeyAttrs: own,
+      kSecAttrTokenID: kSecAttrTokenIDSecureEnclave, kSecPrivateKeyAttrs: keyAttributes,
     ]
     return parameters as CFDictionary
   }
@@ -58,8 +58,8 @@ struct SecureEnclaveTests {
     #expect(attributes[kSecValueData as String] == nil)
 
     let publicKey = try #require(SecKeyCopyPublicKey(key))
-    let known = try #require(SecKeyCopyExternalRepresentation(publicKey, nil) as Data?)
-    #expect(known.count == 65 && known.first == 4)
+    let publicKeyData = try #require(SecKeyCopyExternalRepresentation(publicKey, nil) as Data?)
+    #expect(publicKeyData.count == 65 && publicKeyData.first == 4)
     let ecies = SecKeyAlgorithm.eciesEncryptionCofactorVariableIVX963SHA256AESGCM
     let sealed = try #require(SecKeyCreateEncryptedData(publicKey, ecies, Self.message, nil))
     #expect(SecKeyCreateDecryptedData(key, ecies, sealed, nil) as Data? == Self.message as Data)
@@ -67,9 +67,10 @@ struct SecureEnclaveTests {
     let software: [CFString: Any] = [kSecAttrKeyType: kSecAttrKeyTypeEC, kSecAttrKeySizeInBits: 256]
     let other = try self.key(software as CFDictionary)
     let ecdh = SecKeyAlgorithm.ecdhKeyExchangeStandard
-    let ours = SecKeyCopyKeyExchangeResult(key, ecdh, try #require(SecKeyCopyPublicKey(other)), NSDictionary(), nil)
-    let theirs = SecKeyCopyKeyExchangeResult(other, ecdh, publicKey, NSDictionary(), nil)
-    #expect(ours != nil && ours as Data? == theirs as Data?)
+    let enclaveSecret = SecKeyCopyKeyExchangeResult(
+      key, ecdh, try #require(SecKeyCopyPublicKey(other)), NSDictionary(), nil)
+    let softwareSecret = SecKeyCopyKeyExchangeResult(other, ecdh, publicKey, NSDictionary(), nil)
+    #expect(enclaveSecret != nil && enclaveSecret as Data? == softwareSecret as Data?)
 
     #expect(SecKeyIsAlgorithmSupported(key, .sign, Self.algorithm))
     #expect(!SecKeyIsAlgorithmSupported(key, .verify, Self.algorithm))
@@ -77,9 +78,9 @@ struct SecureEnclaveTests {
   }
 
   @Test("A permanent Secure Enclave key is found again and signs after a restart")
-  func kept() throws {
+  func permanentKey() throws {
     let client = try DefaultKeychain.client()
-    let made = try key(parameters(kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly, permanent: true))
+    let created = try key(parameters(kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly, permanent: true))
     let query: [CFString: Any] = [
       kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("enclave".utf8), kSecReturnRef: true,
     ]
@@ -87,9 +88,9 @@ struct SecureEnclaveTests {
     var found: CFTypeRef?
     #expect(SecItemCopyMatching(query as CFDictionary, &found) == errSecSuccess)
     let key = try #require(found as? SecKey)
-    #expect(key == made)
+    #expect(key == created)
     #expect(try statusOfSigning(key) == Int(errSecInteractionNotAllowed), "its class is locked until the first unlock")
-    try client.unlock(passcode: Desk.passcode)
+    try client.unlock(passcode: TestEnvironment.passcode)
     #expect(try statusOfSigning(key) == 0)
     #expect(SecKeyCopyExternalRepresentation(key, nil) == nil)
     #expect(SecItemDelete(query as CFDictionary) == errSecSuccess)
@@ -100,15 +101,15 @@ struct SecureEnclaveTests {
   func guarded() throws {
     let client = try DefaultKeychain.client()
     let plain = try key(parameters())
-    let asking = try key(parameters(flags: [.privateKeyUsage, .userPresence]))
+    let requiringUser = try key(parameters(flags: [.privateKeyUsage, .userPresence]))
     let always = try key(parameters(kSecAttrAccessibleAlwaysThisDeviceOnly))
-    #expect(try statusOfSigning(asking) == Int(errSecInteractionNotAllowed), "no authentication is available")
+    #expect(try statusOfSigning(requiringUser) == Int(errSecInteractionNotAllowed), "no authentication is available")
     client.authenticationOutcome = .deny
-    #expect(try statusOfSigning(asking) == Int(errSecAuthFailed))
+    #expect(try statusOfSigning(requiringUser) == Int(errSecAuthFailed))
     client.authenticationOutcome = .cancel
-    #expect(try statusOfSigning(asking) == Int(errSecUserCanceled))
+    #expect(try statusOfSigning(requiringUser) == Int(errSecUserCanceled))
     client.authenticationOutcome = .allow
-    #expect(try statusOfSigning(asking) == 0)
+    #expect(try statusOfSigning(requiringUser) == 0)
     try client.lock()
     #expect(try statusOfSigning(plain) == Int(errSecInteractionNotAllowed))
     #expect(try statusOfSigning(always) == 0)
@@ -117,13 +118,13 @@ struct SecureEnclaveTests {
 
   @Test("A Secure Enclave key works on no other phone, and is in no backup")
   func bound() throws {
-    let desk = try Desk.ofTheTest
+    let environment = try TestEnvironment.current
     let key = try key(parameters(kSecAttrAccessibleAfterFirstUnlock, permanent: true))
-    let other = try desk.phone()
+    let other = try environment.phone()
     #expect(try DefaultKeychain.using(other) { try statusOfSigning(key) } == Int(errSecDecode))
-    let backup = try desk.backUp(DefaultKeychain.client(), password: Desk.password)
-    let new = try desk.phone()
-    try desk.restore(backup, password: Desk.password, onto: new)
+    let backup = try environment.backUp(DefaultKeychain.client(), password: TestEnvironment.password)
+    let new = try environment.phone()
+    try environment.restore(backup, password: TestEnvironment.password, onto: new)
     let query: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("enclave".utf8)]
     #expect(DefaultKeychain.using(new) { SecItemCopyMatching(query as CFDictionary, nil) } == errSecItemNotFound)
     #expect(try statusOfSigning(key) == 0)
@@ -141,9 +142,9 @@ struct SecureEnclaveTests {
     #expect(SecKeyCreateRandomKey(changed as CFDictionary, &error) == nil)
     #expect(CFErrorGetCode(try #require(error?.takeRetainedValue())) == Int(status))
 
-    let bare = try KeychainClient.onNewDevice()
+    let phoneWithoutPasscode = try KeychainClient.onNewDevice()
     let guarded = try parameters(kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly)
-    #expect(DefaultKeychain.using(bare) { SecKeyCreateRandomKey(guarded, &error) } == nil)
+    #expect(DefaultKeychain.using(phoneWithoutPasscode) { SecKeyCreateRandomKey(guarded, &error) } == nil)
     #expect(CFErrorGetCode(try #require(error?.takeRetainedValue())) == Int(errSecAuthFailed))
   }
 }

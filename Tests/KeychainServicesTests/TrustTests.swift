@@ -9,7 +9,7 @@ struct TrustCase: CustomTestStringConvertible, Sendable {
   let name: String
   let policy: String
   let host: String?
-  let moment: Date
+  let verifyDate: Date
   let certificates: [SecCertificate]
   let anchors: [SecCertificate]
   /// The status of the evaluation, 0 if the chain is trusted.
@@ -22,7 +22,7 @@ struct TrustCase: CustomTestStringConvertible, Sendable {
     name = try vector["name"].string
     policy = try vector["policy"].string
     host = try? vector["host"].string
-    moment = try #require(ISO8601DateFormatter().date(from: vector["at"].string))
+    verifyDate = try #require(ISO8601DateFormatter().date(from: vector["at"].string))
     certificates = try vector["certificates"].elements.map(Self.certificate)
     anchors = try vector["anchors"].elements.map(Self.certificate)
     status = try vector["status"].integer
@@ -49,10 +49,10 @@ struct TrustCase: CustomTestStringConvertible, Sendable {
     var trust: SecTrust?
     let status = SecTrustCreateWithCertificates(NSArray(array: certificates), policies ?? secPolicy, &trust)
     #expect(status == errSecSuccess)
-    let made = try #require(trust)
-    #expect(SecTrustSetAnchorCertificates(made, NSArray(array: anchors)) == errSecSuccess)
-    #expect(SecTrustSetVerifyDate(made, moment as CFDate) == errSecSuccess)
-    return made
+    let newTrust = try #require(trust)
+    #expect(SecTrustSetAnchorCertificates(newTrust, NSArray(array: anchors)) == errSecSuccess)
+    #expect(SecTrustSetVerifyDate(newTrust, verifyDate as CFDate) == errSecSuccess)
+    return newTrust
   }
 }
 
@@ -141,14 +141,15 @@ struct TrustTests {
       #expect(trust == nil)
     }
     #expect(SecTrustCreateWithCertificates(NSArray(array: hundred), nil, &trust) == errSecSuccess)
-    let made = try #require(trust)
-    #expect(!SecTrustEvaluateWithError(made, nil))
+    let largeTrust = try #require(trust)
+    #expect(!SecTrustEvaluateWithError(largeTrust, nil))
     #expect(SecTrustCreateWithCertificates(leaf, nil, &trust) == errSecSuccess)
-    #expect(SecTrustSetAnchorCertificates(made, ["x"] as NSArray) == errSecParam)
-    #expect(SecTrustSetPolicies(made, leaf) == errSecParam)
-    #expect(SecTrustGetCertificateAtIndex(made, -1) == nil && SecTrustGetCertificateAtIndex(made, 1_000) == nil)
-    #expect(SecTrustCopyKey(made) != nil && SecTrustCopyKey(made) == SecCertificateCopyKey(leaf))
-    #expect(CFGetTypeID(made) == SecTrustGetTypeID() && SecTrustGetTypeID() != SecPolicyGetTypeID())
+    #expect(SecTrustSetAnchorCertificates(largeTrust, ["x"] as NSArray) == errSecParam)
+    #expect(SecTrustSetPolicies(largeTrust, leaf) == errSecParam)
+    #expect(
+      SecTrustGetCertificateAtIndex(largeTrust, -1) == nil && SecTrustGetCertificateAtIndex(largeTrust, 1_000) == nil)
+    #expect(SecTrustCopyKey(largeTrust) != nil && SecTrustCopyKey(largeTrust) == SecCertificateCopyKey(leaf))
+    #expect(CFGetTypeID(largeTrust) == SecTrustGetTypeID() && SecTrustGetTypeID() != SecPolicyGetTypeID())
     // A final dot is not part of a name.
     let server = try TrustCase.named("a complete chain of a server")
     let host = try #require(server.host)
@@ -160,14 +161,14 @@ struct TrustTests {
   }
 
   @Test("A trust returns its verify date, and an invalid date is not trusted")
-  func moment() throws {
+  func verifyDates() throws {
     let trust = try TrustCase.named("another host").trust()
     #expect(
       SecTrustGetVerifyTime(trust)
         == ISO8601DateFormatter().date(from: "2026-06-01T00:00:00Z")?.timeIntervalSinceReferenceDate)
-    for moment in [Double.infinity, -.infinity, .nan, 1e300] {
-      #expect(SecTrustSetVerifyDate(trust, NSDate(timeIntervalSinceReferenceDate: moment)) == errSecSuccess)
-      #expect(!SecTrustEvaluateWithError(trust, nil), "\(moment)")
+    for verifyDate in [Double.infinity, -.infinity, .nan, 1e300] {
+      #expect(SecTrustSetVerifyDate(trust, NSDate(timeIntervalSinceReferenceDate: verifyDate)) == errSecSuccess)
+      #expect(!SecTrustEvaluateWithError(trust, nil), "\(verifyDate)")
     }
   }
 }

@@ -85,7 +85,7 @@ struct PlanChecksumTests {
       edit(&edited)
       let other = try text(edited).replacing(/"checksum": "[^"]*"/, with: { _ in checksum.output })
       #expect(other != saved)
-      #expect(try file(other).obstacle == PlanFile.edited, "edit \(number)")
+      #expect(try file(other).obstacle == PlanFile.wrongChecksum, "edit \(number)")
       #expect(try file(withChecksum(other)).obstacle == nil || edited.source.kind == .device, "edit \(number)")
     }
   }
@@ -102,7 +102,7 @@ struct PlanChecksumTests {
     ]
     for edited in edits {
       #expect(edited != saved)
-      #expect(try file(edited).obstacle == PlanFile.edited, "\(edited)")
+      #expect(try file(edited).obstacle == PlanFile.wrongChecksum, "\(edited)")
     }
     var bytes = Array(saved.utf8)
     for index in stride(from: 0, to: bytes.count, by: 7) {
@@ -132,7 +132,7 @@ struct PlanChecksumTests {
       let edited = saved.replacing(old, with: new, maxReplacements: 1)
       #expect(edited != saved, "\(old)")
       let stale = #expect(throws: KeyhaulError.self) { try file(edited) }
-      #expect(stale?.code == .stalePlan && stale?.reason == PlanFile.edited)
+      #expect(stale?.code == .stalePlan && stale?.reason == PlanFile.wrongChecksum)
       let refused = #expect(throws: KeyhaulError.self) { try file(withChecksum(edited)) }
       #expect(refused?.code == .malformedPlan && refused?.reason == reason, "\(refused?.reason ?? "read")")
     }

@@ -32,7 +32,7 @@ extension Phone {
       throw ServingError(reason: "\(error.summary): \(error.reason)")
     }
     do throws(ListenError) {
-      server = try DeviceServer([served], at: .loopback(port: 0, version6: false)) { _ in }
+      server = try DeviceServer([served], at: .loopback(port: 0, usesIPv6: false)) { _ in }
     } catch {
       throw ServingError(reason: "no port of 127.0.0.1 is free")
     }

@@ -43,8 +43,8 @@ package struct AppleErrorName: Sendable, Hashable {
     if characters.hasPrefix("code=") { characters.removeFirst("code=".count) }
     let digits = String(characters.reversed().prefix { $0.isASCII && $0.isNumber }.reversed())
     guard let magnitude = Int32(digits) else { return nil }
-    if let named = Domain.allCases.first(where: { $0.keywords.contains { characters.contains($0) } }) {
-      domain = named
+    if let namedDomain = Domain.allCases.first(where: { $0.keywords.contains { characters.contains($0) } }) {
+      domain = namedDomain
     } else if characters == "-" + digits || characters == digits && digits.count >= 5 {
       domain = .keychain
     } else if characters == digits, Explanation.backupErrors.contains(where: { $0.number == magnitude }) {
@@ -60,7 +60,7 @@ package struct AppleErrorName: Sendable, Hashable {
 
   /// The page whose number is nearest.
   package var nearest: Explanation? {
-    domain.pages.min { first, second in distance(to: first) < distance(to: second) }
+    domain.pages.min { distance(to: $0) < distance(to: $1) }
   }
 
   private func distance(to page: Explanation) -> Int { abs(Int(page.number ?? 0) - Int(number)) }

@@ -1,4 +1,4 @@
-package import KeyhaulKit
+import KeyhaulKit
 
 extension Explanation {
   /// The explanations of a backup's anomalies, in the order of the enumeration, except two words that `GlossaryTerm`
@@ -200,24 +200,4 @@ extension Explanation {
       id: kind.rawValue, headline: headline, rule: rule, effect: effect, action: action,
       source: "Keyhaul, docs/Format.md")
   }
-}
-
-extension Explanation {
-  /// Returns the page as text.
-  package func lines(style: TextStyle) -> [String] {
-    let heading = code.map { "\(id) (exit code \($0))" } ?? numberOutsideName.map { "\(id) (\($0))" } ?? id
-    var lines = WordWrap.lines(of: style.adapted("\(heading) — \(headline)"), columns: style.width)
-    if let first = lines.first { lines[0] = style.painted(first, .bold) }
-    let parts =
-      [("Rule", rule), ("Effect", effect), ("Do", action)] + (otherWays.map { [("Ways", $0)] } ?? [])
-      + (source.map { [("Source", $0)] } ?? [])
-    for (label, text) in parts {
-      lines += WordWrap.labeled(
-        "  " + DisplayWidth.padded(label, columns: 8) + " ", style.adapted(text), columns: style.width)
-    }
-    return lines
-  }
-
-  /// Apple's number; `nil` if there is none or if the id ends with it.
-  private var numberOutsideName: Int32? { number.flatMap { id.hasSuffix("/\($0)") ? nil : $0 } }
 }

@@ -26,8 +26,7 @@ public struct Explanation: Sendable, Hashable {
 
   package init(
     id: String, code: Int32? = nil, number: Int32? = nil, headline: String, rule: String, effect: String,
-    action: String,
-    otherWays: String? = nil, source: String? = nil
+    action: String, otherWays: String? = nil, source: String? = nil
   ) {
     self.id = id
     self.code = code
@@ -39,6 +38,26 @@ public struct Explanation: Sendable, Hashable {
     self.otherWays = otherWays
     self.source = source
   }
+}
+
+extension Explanation {
+  /// Returns the page as text.
+  package func lines(style: TextStyle) -> [String] {
+    let heading = code.map { "\(id) (exit code \($0))" } ?? numberOutsideName.map { "\(id) (\($0))" } ?? id
+    var lines = WordWrap.lines(of: style.adapted("\(heading) — \(headline)"), columns: style.width)
+    if let first = lines.first { lines[0] = style.painted(first, .bold) }
+    let parts =
+      [("Rule", rule), ("Effect", effect), ("Do", action)] + (otherWays.map { [("Ways", $0)] } ?? [])
+      + (source.map { [("Source", $0)] } ?? [])
+    for (label, text) in parts {
+      lines += WordWrap.labeled(
+        "  " + DisplayWidth.padded(label, columns: 8) + " ", style.adapted(text), columns: style.width)
+    }
+    return lines
+  }
+
+  /// Apple's number; `nil` if there is none or if the id ends with it.
+  private var numberOutsideName: Int32? { number.flatMap { id.hasSuffix("/\($0)") ? nil : $0 } }
 }
 
 extension GlossaryTerm {

@@ -49,7 +49,8 @@ extension KeyhaulError {
     self.init(code, reason, meaning: ErrorMeaning(category, summary, advice: advice))
   }
 
-  /// Returns the error of a backup that could not be made: its temporary files can be kept nowhere else.
+  /// Returns the error of a backup that could not be made. If there was no space for its temporary files, the advice is
+  /// another directory for them.
   static func making(_ error: KeyhaulError) -> KeyhaulError {
     guard error.code == .noTemporarySpace else { return error }
     return error.with(
@@ -63,13 +64,15 @@ extension KeyhaulError {
   static func deviceLocked(
     lockedItems: Int, protection: ProtectionClass, others: Int, device: String
   ) -> KeyhaulError {
-    let rest = others == 0 ? "" : ", and \(others) more \(others == 1 ? "has another class" : "have other classes")"
+    let othersText =
+      others == 0 ? "" : ", and \(others) more \(others == 1 ? "has another class" : "have other classes")"
     let reason =
       switch (lockedItems, others) {
       case (0, _): "the keys of items in the class \"\(protection.phrase)\" are not in memory"
       case (1, 0): "1 item is in the class \"\(protection.phrase)\"; its key is not in memory"
-      case (1, _): "1 item is in the class \"\(protection.phrase)\"\(rest); their keys are not in memory"
-      default: "\(lockedItems) items are in the class \"\(protection.phrase)\"\(rest); their keys are not in memory"
+      case (1, _): "1 item is in the class \"\(protection.phrase)\"\(othersText); their keys are not in memory"
+      default:
+        "\(lockedItems) items are in the class \"\(protection.phrase)\"\(othersText); their keys are not in memory"
       }
     return KeyhaulError(
       .deviceLocked, .locked, "\(device) is locked, so its keychain cannot be read", reason: reason,

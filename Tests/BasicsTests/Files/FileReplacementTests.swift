@@ -27,7 +27,7 @@ struct FileReplacementTests {
 
   private func write(
     _ replacement: FileReplacement, through system: FileSystem = .real
-  ) throws(FileReplacement.Refusal) -> FileReplacement.Written {
+  ) throws(FileReplacement.Refusal) -> FileReplacement.Outcome {
     try replacement.write(
       explaining: { $0 },
       fill: { (file) throws(FileReplacement.Refusal) in

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("The architecture page")
 struct ArchitecturePageTests {
-  /// The error types that a part of the library shows, by the part.
-  private static func declared() throws -> [String: Set<String>] {
+  /// Returns the names of the public and package error types, by the part of the library that declares them.
+  private static func declaredErrorTypes() throws -> [String: Set<String>] {
     let sources = Repository.root.appending(path: "Sources")
     var names: [String: Set<String>] = [:]
     for path in try FileManager.default.subpathsOfDirectory(atPath: sources.path) where path.hasSuffix(".swift") {
@@ -24,21 +24,21 @@ struct ArchitecturePageTests {
     let page = try String(contentsOf: Repository.root.appending(path: "docs/Architecture.md"), encoding: .utf8)
     let section = try #require(
       page.components(separatedBy: "\n## Errors\n").last?.components(separatedBy: "\n## ").first)
-    var told: [String: Set<String>] = [:]
+    var listed: [String: Set<String>] = [:]
     for row in section.split(separator: "\n") {
       let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
       guard cells.count == 2, !cells[1].hasPrefix("none"), cells[0] != "keyhaul" else { continue }
       let names = Set(cells[1].matches(of: /`(\w+)`/).map { String($0.1) })
       let target = cells[0].prefix { $0 != "," }
-      if !names.isEmpty { told[String(target)] = names }
+      if !names.isEmpty { listed[String(target)] = names }
     }
-    let declared = try Self.declared()
+    let declared = try Self.declaredErrorTypes()
     #expect(declared.count == 7 && declared.values.reduce(0) { $0 + $1.count } == 9)
-    #expect(told == declared)
+    #expect(listed == declared)
   }
 
   @Test("The page follows one command through functions that exist")
-  func walk() throws {
+  func walkthrough() throws {
     let page = try String(contentsOf: Repository.root.appending(path: "docs/Architecture.md"), encoding: .utf8)
     let section = try #require(
       page.components(separatedBy: "\n## One command, walked\n").last?.components(separatedBy: "\n## ").first)

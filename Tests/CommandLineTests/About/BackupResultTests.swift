@@ -18,7 +18,7 @@ struct BackupResultTests {
     #expect(Explanation.all.count { $0.id == word.rawValue } == 1)
   }
 
-  @Test("A whole backup's page says that items which need a device key were not checked")
+  @Test("The page of the result `whole` says that items which need a device key were not checked")
   func whole() throws {
     let action = try Explain.explanation(of: "whole").action
     #expect(action.hasPrefix("If items need a hardware key, they were not checked: keep another copy"), "\(action)")
@@ -68,9 +68,9 @@ struct BackupResultTests {
 
   @Test("A warning with the same fact is recorded once")
   func warnings() {
-    let record = CapturedOutput()
-    for advice in ["a", "b"] { record.add(CapturedOutput.Warning("it is damaged", why: "a byte", try: advice)) }
-    record.add(CapturedOutput.Warning("it is damaged", why: "another byte", try: nil))
-    #expect(record.warnings.map(\.why) == ["a byte", "another byte"])
+    let output = CapturedOutput()
+    for advice in ["a", "b"] { output.add(CapturedOutput.Warning("it is damaged", why: "a byte", try: advice)) }
+    output.add(CapturedOutput.Warning("it is damaged", why: "another byte", try: nil))
+    #expect(output.warnings.map(\.why) == ["a byte", "another byte"])
   }
 }

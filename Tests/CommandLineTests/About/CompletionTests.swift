@@ -17,17 +17,15 @@ struct CompletionTests {
   private static let script = Result { try DeviceSandbox().run("keyhaul completions bash").output }
 
   /// Returns the program's suggestions for the last word of a line, as a completion script requests them.
-  private func offered(_ sandbox: PhoneSandbox, _ line: [String], argument: String) throws -> [String] {
+  private func suggestions(_ sandbox: PhoneSandbox, for line: [String], argument: String) throws -> [String] {
     let script = try Self.script.get()
-    let words = line.prefix { !$0.hasPrefix("-") && ["plan", "why", "diff", "export", "restore"].contains($0) }
-    let verb = words.joined(separator: " ")
-    let call = try #require(
-      script.firstMatch(of: try Regex("---completion \(verb) -- \(NSRegularExpression.escapedPattern(for: argument))")),
-      "\(line): \(argument)")
-    let asked = String(script[call.range]).split(separator: " ").map(String.init)
-    let index = String(line.count)
+    let command = try #require(line.first)
+    let pattern = "---completion \(command) -- \(NSRegularExpression.escapedPattern(for: argument))"
+    let request = try #require(script.firstMatch(of: try Regex(pattern)), "\(line): \(argument)")
+    let arguments = String(script[request.range]).split(separator: " ").map(String.init)
+    // The script adds the position of the word and of the cursor in it, and the typed words.
     let outcome = try sandbox.devices.program.run(
-      asked + [index, String(line.last?.count ?? 0), "keyhaul"] + line)
+      arguments + [String(line.count), String(line.last?.count ?? 0), "keyhaul"] + line)
     #expect(outcome.status == 0, "\(line): \(outcome)")
     return outcome.output.split(separator: "\n").map(String.init)
   }
@@ -35,48 +33,47 @@ struct CompletionTests {
   @Test(
     "Completion of --format offers the formats that the command's result has",
     arguments: [("bash", "_add_completions -W '"), ("zsh", "___format=("), ("fish", "-l 'format'")])
-  func forms(shell: String, mark: String) throws {
+  func formats(shell: String, marker: String) throws {
     let script = try DeviceSandbox().run("keyhaul completions \(shell)").output
-    // What each shell's script says about `--format`, in the order of the verbs.
-    let lists = script.split(separator: "\n").filter { $0.contains(mark) && $0.contains("json") }
-    func count(_ form: String) -> Int { lists.count { $0.contains(form) } }
+    // The script has one list of formats for each command.
+    let lists = script.split(separator: "\n").filter { $0.contains(marker) && $0.contains("json") }
+    func count(_ format: String) -> Int { lists.count { $0.contains(format) } }
     #expect(lists.count > 30 && count("junit") == 1 && count("genp-plist") == 1, "\(lists.count)")
     #expect(count("html") == 3 && count("otpauth") == 1 && count("csv") == 5)
   }
 
   @Test("Completion of a target device offers the existing devices", arguments: ["plan", "why", "restore"])
-  func targets(verb: String) throws {
+  func targets(command: String) throws {
     let sandbox = try sandbox()
-    #expect(try offered(sandbox, [verb, "b.tar", "--to", ""], argument: "--to") == ["new-phone", "old-phone"])
+    #expect(
+      try suggestions(sandbox, for: [command, "b.tar", "--to", ""], argument: "--to") == ["new-phone", "old-phone"])
   }
 
   @Test("Completion of a source offers devices and files", arguments: ["plan", "why", "diff", "export"])
-  func sources(verb: String) throws {
+  func sources(command: String) throws {
     let sandbox = try sandbox()
     #expect(
-      try offered(sandbox, [verb, ""], argument: "positional@0")
-        == [
-          "new-phone", "old-phone", "Backup/", "devices/", "family.tar", "few", "new.txt",
-        ].filter { $0 != "few" })
+      try suggestions(sandbox, for: [command, ""], argument: "positional@0")
+        == ["new-phone", "old-phone", "Backup/", "devices/", "family.tar", "new.txt"])
     #expect(
-      try offered(sandbox, [verb, "Backup/"], argument: "positional@0") == [
+      try suggestions(sandbox, for: [command, "Backup/"], argument: "positional@0") == [
         "new-phone", "old-phone", "Backup/one", "Backup/two",
       ])
-    #expect(try offered(sandbox, [verb, "."], argument: "positional@0").suffix(2) == [".bp", ".hidden"])
+    #expect(try suggestions(sandbox, for: [command, "."], argument: "positional@0").suffix(2) == [".bp", ".hidden"])
   }
 
   @Test(
     "Bash shows the suggestions that match the typed text, and runs none of them",
     arguments: ["diff", "plan", "export", "why"])
-  func bash(verb: String) throws {
+  func bash(command: String) throws {
     let sandbox = try sandbox()
     func completed(_ word: String) throws -> [String] {
       let outcome = try sandbox.devices.run(
         """
         exec bash -c 'source devices/.script
-        COMP_WORDS=(keyhaul \(verb) "\(word)"); COMP_CWORD=2; COMP_LINE="keyhaul \(verb) \(word)"
+        COMP_WORDS=(keyhaul \(command) "\(word)"); COMP_CWORD=2; COMP_LINE="keyhaul \(command) \(word)"
         COMP_POINT=${#COMP_LINE}; COMP_TYPE=9; COMP_KEY=9
-        _keyhaul keyhaul "\(word)" \(verb); printf "%s\\n" "${COMPREPLY[@]}"'
+        _keyhaul keyhaul "\(word)" \(command); printf "%s\\n" "${COMPREPLY[@]}"'
         """)
       #expect(outcome.status == 0 && outcome.errors == "", "\(outcome)")
       return outcome.output.split(separator: "\n").map(String.init).filter { !$0.hasPrefix("-") }
@@ -92,23 +89,24 @@ struct CompletionTests {
   @Test("Bash suggests devices for every command with a device argument, and shows no error if there are none")
   func devices() throws {
     let sandbox = try sandbox()
-    let verbs = [
+    let commands = [
       "device show", "device lock", "device unlock", "device restart", "device erase", "device delete",
       "device passcode set", "device passcode change", "device passcode remove", "item add", "item find",
       "item update", "item delete", "backup", "export", "plan", "why", "diff", "plan b.tar --to", "why b.tar --to",
       "restore b.tar --to",
     ]
     for (home, expected) in [("devices", "new-phone"), ("nowhere", ""), ("family.tar", "")] {
-      let calls = verbs.map { verb in
-        let words = verb.split(separator: " ")
-        return "COMP_WORDS=(keyhaul \(verb) new-); COMP_CWORD=\(words.count + 1); COMP_LINE=\"keyhaul \(verb) new-\""
+      let calls = commands.map { command in
+        let words = command.split(separator: " ")
+        return
+          "COMP_WORDS=(keyhaul \(command) new-); COMP_CWORD=\(words.count + 1); COMP_LINE=\"keyhaul \(command) new-\""
           + "; COMP_POINT=${#COMP_LINE}; COMPREPLY=(); _keyhaul keyhaul new- \(words.last ?? ""); printf \"%s\\n\" \"${COMPREPLY[*]}\""
       }
       let outcome = try sandbox.devices.run(
         "KEYHAUL_HOME=\(home) exec bash -c 'source devices/.script; COMP_TYPE=9; COMP_KEY=9; "
           + calls.joined(separator: "; ") + "'")
       #expect(outcome.status == 0 && outcome.errors == "", "\(outcome)")
-      #expect(outcome.output == verbs.map { _ in expected + "\n" }.joined(), "\(home): \(outcome.output)")
+      #expect(outcome.output == commands.map { _ in expected + "\n" }.joined(), "\(home): \(outcome.output)")
     }
   }
 
@@ -116,7 +114,7 @@ struct CompletionTests {
   func syntax(shell: String) throws {
     let sandbox = try PhoneSandbox()
     guard try sandbox.devices.run("command -v \(shell)").status == 0 else {
-      Issue.record("\(shell) is not installed here: its script was not looked at", severity: .warning)
+      Issue.record("\(shell) is not installed here: its script was not checked", severity: .warning)
       return
     }
     let outcome = try sandbox.devices.run("keyhaul completions \(shell) > script && \(shell) -n script")
@@ -128,11 +126,11 @@ struct CompletionTests {
     let sandbox = try sandbox()
     for shell in ["zsh", "fish"] {
       let script = try sandbox.devices.program.run(["completions", shell]).output
-      for (verb, argument) in [
+      for (command, argument) in [
         ("plan", "--to"), ("restore", "--to"), ("why", "--to"), ("plan", "positional@0"), ("why", "positional@0"),
         ("diff", "positional@0"), ("diff", "positional@1"), ("export", "positional@0"), ("backup", "positional@0"),
       ] {
-        #expect(script.contains("---completion \(verb) -- \(argument)"), "\(shell): \(verb) \(argument)")
+        #expect(script.contains("---completion \(command) -- \(argument)"), "\(shell): \(command) \(argument)")
       }
     }
   }

@@ -15,8 +15,9 @@ struct DemoTests {
 
   @Test(
     "The demo shows each command before its output, and leaves no files",
-    .enabled(if: Cases.areAllRun, "four times ten million rounds, which a quick run leaves out"))
-  func story() throws {
+    .enabled(if: Cases.areAllRun, "it derives four keys with ten million iterations each, which a quick run leaves out")
+  )
+  func complete() throws {
     let sandbox = try sandbox()
     let outcome = try sandbox.run("TMPDIR=$PWD/tmp keyhaul demo")
     #expect(outcome.status == 0 && outcome.errors.contains("can move to new-phone"))
@@ -35,11 +36,11 @@ struct DemoTests {
       "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind.", "KIND ", "Erased old-phone",
       "Restored 18 items to old-phone in one step.",
     ]
-    var rest = outcome.output[...]
+    var remainder = outcome.output[...]
     for (command, result) in zip(commands, results) {
       for text in [command, result] {
-        let range = try #require(rest.range(of: text), "\(text) is missing in:\n\(rest)")
-        rest = rest[range.upperBound...]
+        let range = try #require(remainder.range(of: text), "\(text) is missing in:\n\(remainder)")
+        remainder = remainder[range.upperBound...]
       }
     }
     #expect(outcome.output.hasSuffix("\nThe demo's files have been deleted from this machine.\n"))
@@ -70,18 +71,17 @@ struct DemoTests {
     #expect(outcome.status == 64 && outcome.output == "")
   }
 
-  /// Seconds behind its first words; of the first hundredths, in which it opens a passcode's file, several.
+  /// Seconds between the demo's first output and Ctrl-C. Most are short, because the demo then opens a passcode file.
   private static let delays = (0..<Cases.count(20, quick: 2)).map { "0.0\($0 < 10 ? "0" : "")\($0)" } + ["0.5", "2"]
 
   @Test("The demo leaves no files when Ctrl-C ends it at any point", arguments: delays)
   func interrupted(delay: String) throws {
     let sandbox = try sandbox()
-    // From its first words on, as nobody knows how long a busy machine takes to start a program.
+    // The delay starts at the first output, because a busy machine may take long to start the program.
     let outcome = try sandbox.run(
       """
-      mkdir said
-      (while [ ! -s said/all ]; do sleep 0.01; done; sleep \(delay); kill -INT $$) &
-      TMPDIR=$PWD/tmp exec keyhaul demo > said/all
+      (while [ ! -s output ]; do sleep 0.01; done; sleep \(delay); kill -INT $$) &
+      TMPDIR=$PWD/tmp exec keyhaul demo > output
       """)
     #expect(outcome.status == 130, "\(outcome)")
     #expect(outcome.errors.contains("error: stopped by Ctrl-C\n"))

@@ -13,18 +13,18 @@ struct ExplanationTests {
     "Every reason in a report has a page with the text of the documented table", arguments: GlossaryTerm.allCases)
   func terms(term: GlossaryTerm) throws {
     let page = try Explain.explanation(of: term.id)
-    let words = term.explanation
-    #expect(page.id == term.id && page.headline == words.headline && page.rule == words.rule)
-    #expect(page.effect == words.effect && page.action == words.action && page.source == words.source)
+    let text = term.explanation
+    #expect(page.id == term.id && page.headline == text.headline && page.rule == text.rule)
+    #expect(page.effect == text.effect && page.action == text.action && page.source == text.source)
   }
 
   @Test("Every finding and fault has exactly one page")
   func findings() throws {
-    let words =
+    let ids =
       BackupFinding.Kind.allCases.map(\.rawValue) + BackupVerification.Fault.Kind.allCases.map(\.rawValue)
-    for word in words {
-      let page = try Explain.explanation(of: word)
-      #expect(page.id == word && [page.headline, page.rule, page.effect, page.action].allSatisfy { !$0.isEmpty })
+    for id in ids {
+      let page = try Explain.explanation(of: id)
+      #expect(page.id == id && [page.headline, page.rule, page.effect, page.action].allSatisfy { !$0.isEmpty })
     }
     #expect(Set(Explanation.all.map(\.id)).count == Explanation.all.count)
   }
@@ -38,7 +38,7 @@ struct ExplanationTests {
     #expect(effect.contains("exit code \(code)") == isRefused, "\(effect)")
   }
 
-  /// A finding of every kind whose page is not a word of a move.
+  /// An example of every kind of finding, except the kinds whose page is that of a `GlossaryTerm`.
   private static let examples: [BackupFinding] = [
     .manifestUnreadable(reason: ""), .manifestMissing, .versionMissing, .keybagUnusable(reason: ""),
     .classKeysDamaged(reason: ""),

@@ -5,41 +5,40 @@ import Testing
 
 @Suite("Help screens")
 struct HelpTests {
-  static let verbs = AllCommands.leaves().map { $0.words.joined(separator: " ") }
+  static let commandNames = AllCommands.leaves().map { $0.words.joined(separator: " ") }
 
-  func verb(_ name: String) throws -> any KeyhaulCommand.Type {
+  func command(named name: String) throws -> any KeyhaulCommand.Type {
     let leaf = try #require(AllCommands.leaves().first { $0.words.joined(separator: " ") == name })
     return try #require(leaf.command as? any KeyhaulCommand.Type)
   }
 
-  @Test("The short help of a command fits on a screen of 80 columns", arguments: verbs)
+  @Test("The short help of a command fits on a screen of 80 columns", arguments: commandNames)
   func oneScreen(name: String) throws {
-    let verb = try verb(name)
-    let lines = verb.helpScreen.lines(of: verb, style: .plain)
+    let command = try command(named: name)
+    let lines = command.helpScreen.lines(of: command, style: .plain)
     #expect(lines.count <= HelpScreen.maximumLineCount)
     for line in lines where !line.contains("keyhaul ") { #expect(DisplayWidth.columns(of: line) <= 80) }
     #expect(lines.last == "\"keyhaul \(name) --help\" lists everything.")
   }
 
-  @Test("The short help names only flags that the command has", arguments: verbs)
+  @Test("The short help names only flags that the command has", arguments: commandNames)
   func flagsExist(name: String) throws {
-    let verb = try verb(name)
-    let known = Set(FlagCatalog.names(of: verb))
-    let text = ([verb.helpScreen.usage] + verb.helpScreen.flags.map(\.flags)).joined(separator: " ")
-    let named = text.matches(of: /--[a-z][a-z-]*/).map { String($0.0) }
-    for flag in named { #expect(known.contains(flag)) }
+    let command = try command(named: name)
+    let flags = Set(FlagCatalog.names(of: command))
+    let text = ([command.helpScreen.usage] + command.helpScreen.flags.map(\.flags)).joined(separator: " ")
+    for flag in text.matches(of: /--[a-z][a-z-]*/) { #expect(flags.contains(String(flag.0))) }
   }
 
-  @Test("The short help describes a flag with the flag's own help, unless the row has its own text", arguments: verbs)
-  func wordsStandOnce(name: String) throws {
-    let verb = try verb(name)
-    let flags = FlagCatalog.flags(of: verb)
-    let full = verb.fullHelp(below: Keyhaul.self, columns: 100).split(whereSeparator: \.isWhitespace).joined(
-      separator: " "
-    ).lowercased()
-    let lines = verb.helpScreen.lines(of: verb, style: .plain)
-    for row in verb.helpScreen.flags where row.text == nil {
-      #expect(flags.contains { $0.names.contains(row.flags) }, "\(row.flags) is no flag, and has no words")
+  @Test(
+    "The short help describes a flag with the flag's own help, unless the row has its own text", arguments: commandNames
+  )
+  func flagDescriptions(name: String) throws {
+    let command = try command(named: name)
+    let flags = FlagCatalog.flags(of: command)
+    let full = unwrapped(command.fullHelp(below: Keyhaul.self, columns: 100)).lowercased()
+    let lines = command.helpScreen.lines(of: command, style: .plain)
+    for row in command.helpScreen.flags where row.text == nil {
+      #expect(flags.contains { $0.names.contains(row.flags) }, "\(row.flags) is not a flag, and has no text of its own")
       guard row.flags != "--format" else { continue }
       let shown = try #require(lines.first { $0.hasPrefix("  -") && $0.contains(row.flags) })
       let beginning = try #require(shown.firstMatch(of: /^  -.*?  +(.*)$/)).1.split(separator: "; also ").first
@@ -47,9 +46,9 @@ struct HelpTests {
     }
   }
 
-  @Test("The examples in the help can be parsed", arguments: verbs)
+  @Test("The examples in the help can be parsed", arguments: commandNames)
   func examplesParse(name: String) throws {
-    for example in try verb(name).helpScreen.examples {
+    for example in try command(named: name).helpScreen.examples {
       // A word in quotes may contain spaces.
       let words = example.matches(of: /'[^']*'|\S+/).map { String($0.0.filter { $0 != "'" }) }
       #expect(words.first == "keyhaul")
@@ -59,23 +58,22 @@ struct HelpTests {
     }
   }
 
-  @Test("The full help lists exactly the formats that the command's result has", arguments: verbs)
-  func forms(name: String) throws {
-    let verb = try verb(name)
-    let forms = verb.formats.map(\.rawValue).joined(separator: ", ")
+  @Test("The full help lists exactly the formats that the command's result has", arguments: commandNames)
+  func formats(name: String) throws {
+    let command = try command(named: name)
+    let formats = command.formats.map(\.rawValue).joined(separator: ", ")
     for columns in [60, 80, 120] {
-      let text = verb.fullHelp(below: Keyhaul.self, columns: columns)
-      let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-      #expect(words.contains("--format <format> Output format. (values: \(forms)) -q, --quiet"))
+      let text = command.fullHelp(below: Keyhaul.self, columns: columns)
+      #expect(unwrapped(text).contains("--format <format> Output format. (values: \(formats)) -q, --quiet"))
       let lines = text.split(separator: "\n").filter { $0.contains("Output format") }
       #expect(lines.allSatisfy { $0.count <= columns }, "\(text)")
     }
   }
 
-  @Test("The help contains every word of the documented contract")
-  func allVerbs() {
+  @Test("The commands are exactly the documented ones")
+  func allCommands() {
     #expect(
-      Self.verbs == [
+      Self.commandNames == [
         "device create", "device list", "device show", "device lock", "device unlock", "device restart",
         "device passcode set", "device passcode change", "device passcode remove", "device erase", "device delete",
         "device export", "device serve", "device fixture",
@@ -112,18 +110,18 @@ struct HelpTests {
   }
 
   @Test("A flag before the command consumes its value and nothing else")
-  func flagsBeforeTheVerb() throws {
-    func path(_ line: String) throws -> CommandPath {
+  func flagsBeforeTheCommand() throws {
+    func resolve(_ line: String) throws -> CommandPath {
       try CommandPath.resolve(
         line.split(separator: " ").map(String.init), root: AllCommands.self, suggestions: Keyhaul.suggestions)
     }
     for line in [
       "--home phones backup x", "--home=phones backup x", "-q backup x", "-qv backup x", "-o file backup x",
     ] {
-      let found = try path(line)
-      #expect(found.name == "keyhaul backup")
-      #expect(found.arguments == line.split(separator: " ").map(String.init).filter { $0 != "backup" })
+      let path = try resolve(line)
+      #expect(path.name == "keyhaul backup")
+      #expect(path.arguments == line.split(separator: " ").map(String.init).filter { $0 != "backup" })
     }
-    #expect(try path("--home backup inspect").name == "keyhaul inspect")
+    #expect(try resolve("--home backup inspect").name == "keyhaul inspect")
   }
 }

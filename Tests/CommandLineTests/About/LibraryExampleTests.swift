@@ -22,9 +22,9 @@ struct LibraryExampleTests {
   @Test("The example prints what a new device gets, verifies the backup, and exports its passwords")
   func run() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b")
-    let built = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+    let buildDirectory = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
     let outcome = try BuiltProgram(home: sandbox.home).run(
-      command: built.appending(path: "BackupReport").path, ["b"], input: "\(PhoneSandbox.password)\n")
+      command: buildDirectory.appending(path: "BackupReport").path, ["b"], input: "\(PhoneSandbox.password)\n")
     #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
     let lines = outcome.output.split(separator: "\n")
     #expect(lines.contains { $0.hasSuffix(": migrates") } && lines.contains { $0.hasSuffix("(device-bound)") })

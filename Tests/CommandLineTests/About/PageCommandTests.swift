@@ -8,20 +8,20 @@ import Testing
 @Suite("Commands shown on documentation pages")
 struct PageCommandTests {
   @Test("The program can parse every command shown on a page", arguments: ["README.md", "docs"])
-  func parse(place: String) throws {
+  func parse(path: String) throws {
     var count = 0
-    for page in try pages(in: place) {
+    for page in try pages(at: path) {
       let text = try String(contentsOf: page, encoding: .utf8)
       for call in Self.calls(in: text) {
         count += 1
         do {
-          _ = try Self.understood(call)
+          _ = try Self.command(of: call)
         } catch {
           Issue.record("\(page.lastPathComponent): keyhaul \(call.joined(separator: " ")): \(error)")
         }
       }
     }
-    #expect(count >= (place == "README.md" ? 14 : 15), "calls found in \(place)")
+    #expect(count >= (path == "README.md" ? 14 : 15), "calls found in \(path)")
   }
 
   @Test("A shown command with a wrong command name, flag or argument is detected")
@@ -33,28 +33,28 @@ struct PageCommandTests {
     ]
     for text in wrong {
       let call = try #require(Self.calls(in: text).first, "\(text)")
-      #expect(throws: (any Error).self, "\(text)") { _ = try Self.understood(call) }
+      #expect(throws: (any Error).self, "\(text)") { _ = try Self.command(of: call) }
     }
     let right = "`keyhaul verify`, `keyhaul device create 'a b' > x`, `keyhaul plan [ARCHIVE]`"
     #expect(Self.calls(in: right) == [["verify"], ["device", "create", "a b"]])
   }
 
-  /// A mention of a verb alone has to name one; whatever has arguments has to parse.
-  private static func understood(_ call: [String]) throws -> any ParsableCommand.Type {
+  /// Returns the command of a call. The arguments of the call, if it has any, are parsed too.
+  private static func command(of call: [String]) throws -> any ParsableCommand.Type {
     let path = try CommandPath.resolve(call, root: AllCommands.self, suggestions: Keyhaul.suggestions)
     guard !path.arguments.isEmpty, path.help == nil else { return path.command }
     return type(of: try AllCommands.parse(line: call))
   }
 
-  private func pages(in place: String) throws -> [URL] {
-    let url = Repository.root.appending(path: place)
-    guard place == "docs" else { return [url] }
+  private func pages(at path: String) throws -> [URL] {
+    let url = Repository.root.appending(path: path)
+    guard path == "docs" else { return [url] }
     let names = try #require(FileManager.default.enumerator(atPath: url.path)).compactMap { $0 as? String }
     return names.filter { $0.hasSuffix(".md") }.sorted().map { url.appending(path: $0) }
   }
 
-  /// The words after `keyhaul` of every call in a block of code, where it begins a line, or in code within a line. Those
-  /// with a bracket or an ellipsis are forms of calls, and none themselves.
+  /// Returns the words after `keyhaul` of every call at the beginning of a line or in inline code. Calls with a bracket
+  /// or an ellipsis are left out, because they only describe the syntax.
   private static func calls(in text: String) -> [[String]] {
     let joined = text.replacing("\\\n", with: " ")
     let inline = joined.matches(of: /`keyhaul ([^`\n]+)`/).map { String($0.1) }
@@ -62,7 +62,7 @@ struct PageCommandTests {
     return (inline + lines).filter { !$0.contains(/[\[…]|\.\.\./) }.map(words)
   }
 
-  /// The words of a shell's line, up to a comment, a pipe or a redirection.
+  /// Returns the words of a shell line, up to a comment, a pipe or a redirection.
   private static func words(_ line: String) -> [String] {
     var words: [String] = []
     for match in line.matches(of: /"([^"]*)"|'([^']*)'|([^\s"']+)/) {

@@ -12,23 +12,19 @@ struct RecordedSessionTests {
     .sorted()
 
   @Test("Commands print what the recorded session shows", arguments: names)
-  func story(name: String) throws {
+  func session(name: String) throws {
     let script = SessionScript(try String(contentsOf: Self.directory.appending(path: name), encoding: .utf8))
     let sandbox = try DeviceSandbox()
     #expect(!script.steps.isEmpty)
     for step in script.steps {
       let typed = step.typed.isEmpty && step.terminal.isEmpty ? nil : step.typed
       let outcome = try sandbox.run(step.command, typed: typed)
-      let place: Comment = "\(name), line \(step.line): \(step.command)"
-      #expect(outcome.status == step.status, place)
-      #expect(
-        SessionScript.matches(outcome.output, step.output), "\(name), line \(step.line), output:\n\(outcome.output)")
-      #expect(
-        SessionScript.matches(outcome.errors, step.errors), "\(name), line \(step.line), errors:\n\(outcome.errors)")
+      let location = "\(name), line \(step.line)"
+      #expect(outcome.status == step.status, "\(location): \(step.command)")
+      #expect(SessionScript.matches(outcome.output, step.output), "\(location), output:\n\(outcome.output)")
+      #expect(SessionScript.matches(outcome.errors, step.errors), "\(location), errors:\n\(outcome.errors)")
       if typed != nil {
-        #expect(
-          SessionScript.matches(outcome.terminal, step.terminal),
-          "\(name), line \(step.line), terminal:\n\(outcome.terminal)")
+        #expect(SessionScript.matches(outcome.terminal, step.terminal), "\(location), terminal:\n\(outcome.terminal)")
       }
     }
   }
@@ -43,10 +39,10 @@ struct RecordedSessionTests {
     #expect(without.status != 0)
   }
 
-  @Test("Every recorded session is run")
+  @Test("The recorded sessions are found in their folder")
   func all() { #expect(Self.names.contains("explain.txt") && Self.names.contains("usage.txt")) }
 
-  @Test("A recorded session may leave a part of a line open")
+  @Test("In a recorded session, [..] matches any part of a line")
   func wildcard() {
     #expect(SessionScript.matches(line: "made 2026 by x", "made [..] by x"))
     #expect(SessionScript.matches(line: "abc", "a[..]b[..]c"))

@@ -8,16 +8,16 @@ import Testing
 @Suite("Report terms in explain")
 struct ReportTermTests {
   @Test("Every column title of a report has a page or is an everyday word")
-  func columnHeads() throws {
+  func columnTitles() throws {
     let directory = Repository.root.appending(path: "Tests/CommandLineTests/Snapshots")
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { $0.hasSuffix(".120.txt") }
     #expect(!names.isEmpty)
     for name in names {
       let text = try String(contentsOf: directory.appending(path: name), encoding: .utf8)
       for line in text.split(separator: "\n") where line.contains(#/^[A-Z][A-Z,' ]+$/#) {
-        for head in line.split(separator: #/ {2,}/#).map({ $0.trimmingCharacters(in: .whitespaces) })
-        where !head.isEmpty {
-          #expect(Self.everyday.contains(head) || Self.topics[head] != nil, "\(name): \(head)")
+        for title in line.split(separator: #/ {2,}/#).map({ $0.trimmingCharacters(in: .whitespaces) })
+        where !title.isEmpty {
+          #expect(Self.everyday.contains(title) || Self.topics[title] != nil, "\(name): \(title)")
         }
       }
     }
@@ -30,7 +30,7 @@ struct ReportTermTests {
     #expect(page.id == term.replacing(" ", with: "-"))
   }
 
-  @Test("The line about items that no backup contains leads to the page with the whole text")
+  @Test("The line about items that no backup contains leads to the page with the complete text")
   func unseen() throws {
     let page = try Explain.explanation(of: BackupBlindSpots.topic)
     #expect(page.rule == BackupBlindSpots.sentence && page.action == BackupBlindSpots.guidance)

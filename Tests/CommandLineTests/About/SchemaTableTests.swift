@@ -7,9 +7,9 @@ import Testing
 @Suite("JSON schemas")
 struct SchemaTableTests {
   /// The formats of files in a device's folder, which nothing else reads or writes.
-  private static let ownFormats: Set = ["device-change/1", "device-pairings/1", "virtual-device/1"]
+  private static let deviceFolderFormats: Set = ["device-change/1", "device-pairings/1", "virtual-device/1"]
 
-  /// The formats that the program's sources name, such as `migration-plan/1`.
+  /// Returns the formats that the program's sources name, such as `migration-plan/1`.
   private static func formats() throws -> Set<String> {
     let sources = Repository.root.appending(path: "Sources")
     let paths = try FileManager.default.subpathsOfDirectory(atPath: sources.path).filter { $0.hasSuffix(".swift") }
@@ -17,7 +17,7 @@ struct SchemaTableTests {
       let text = try String(contentsOf: sources.appending(path: path), encoding: .utf8)
       formats.formUnion(text.matches(of: /"([a-z]+(?:-[a-z]+)*\/[0-9]+)"/).map { String($0.1) })
     }
-    return named.subtracting(ownFormats)
+    return named.subtracting(deviceFolderFormats)
   }
 
   @Test("Every JSON format has a schema with its name and a row in docs/Reports.md")

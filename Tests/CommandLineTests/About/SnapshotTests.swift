@@ -4,11 +4,13 @@ import Testing
 
 @testable import keyhaul
 
-/// Reports as they look, whole and at two widths. `KEYHAUL_RECORD_SNAPSHOTS=1 swift test --filter SnapshotTests` writes
-/// them again, to be read before they are committed.
+/// Complete reports, compared at two widths.
+///
+/// `KEYHAUL_RECORD_SNAPSHOTS=1 swift test --filter SnapshotTests` records the snapshots again. Read the changes before
+/// you commit them.
 @Suite("Snapshots of reports")
 struct SnapshotTests {
-  /// The name of a report and the lines that show it.
+  /// The names of the reports, each with the command line that prints it.
   static let reports: [(name: String, line: String)] = [
     ("plan", "plan old-phone.tar --to new-phone --password-file .bp"),
     ("plan-merge-all", "plan old-phone.tar --to new-phone --password-file .bp --existing merge -v"),
@@ -58,12 +60,12 @@ struct SnapshotTests {
   /// The path where a computer keeps the backup of a phone.
   private static let longPath = "Library/Application Support/MobileSync/Backup/00008120-001C25D40C02002E"
 
-  /// Devices and backups that all reports are about.
-  static func sandbox() throws -> PhoneSandbox { try PhoneSandbox(copyOf: pattern.get()) }
+  /// Returns a new copy of the devices and backups that the reports describe.
+  static func sandbox() throws -> PhoneSandbox { try PhoneSandbox(copyOf: template.get()) }
 
-  private static let pattern = Result { try newWorld() }
+  private static let template = Result { try makeTemplate() }
 
-  private static func newWorld() throws -> PhoneSandbox {
+  private static func makeTemplate() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox()
     sandbox.devices.removeAtExit()
     try sandbox.backUp(to: "old-phone.tar")
@@ -72,11 +74,11 @@ struct SnapshotTests {
       try sandbox.succeed("device create \(name) --from \(name) -q")
     }
     try sandbox.backUp("every-rule", to: "every-rule.tar")
-    // A device that nobody has any more.
+    // The backup of a device that no longer exists.
     try sandbox.succeed("device create stranger --from old-phone -q")
     try sandbox.backUp("stranger", to: "stranger.tar")
     try sandbox.succeed("device delete stranger --confirm stranger -q")
-    // The same phone after a while.
+    // The same phone after some changes.
     try sandbox.succeed("device create later --from old-phone -q")
     try sandbox.write(Array("x".utf8), to: "secret")
     try sandbox.succeed("item add later --service garden.example --account anna --secret-file secret -q")
@@ -106,7 +108,7 @@ struct SnapshotTests {
   private static let directory = Repository.root.appending(path: "Tests/CommandLineTests/Snapshots")
   private static let isRecording = ProcessInfo.processInfo.environment["KEYHAUL_RECORD_SNAPSHOTS"] == "1"
 
-  /// Moments, measured times and random identifiers are of the run, and stand for themselves.
+  /// Replaces dates, measured times and random identifiers, which differ from run to run.
   private static func masked(_ text: String) -> String {
     text.replacing(/\d{4}-\d\d-\d\d \d\d:\d\d/, with: "YYYY-MM-DD hh:mm")
       .replacing(/changed on \d{4}-\d\d-\d\d/, with: "changed on YYYY-MM-DD")
@@ -124,9 +126,9 @@ struct SnapshotTests {
     let text = Self.masked(outcome.output + (outcome.errors.isEmpty ? "" : "---\n" + outcome.errors))
     let file = Self.directory.appending(path: name + ".txt")
     if Self.isRecording { try Data(text.utf8).write(to: file) }
-    let known = try? String(contentsOf: file, encoding: .utf8)
-    #expect(text == known, "\(name) looks different:\n\(text)")
-    // A missed expectation is one line of any length, so that it can be found in a log.
+    let snapshot = try? String(contentsOf: file, encoding: .utf8)
+    #expect(text == snapshot, "\(name) looks different:\n\(text)")
+    // A missed expectation is one line of any length, so that a search in a log finds it.
     for line in text.split(separator: "\n") where !line.hasPrefix("missed: ") {
       #expect(DisplayWidth.columns(of: String(line)) <= columns, "\(name) is too wide:\n\(line)")
       #expect(!line.hasSuffix(" "), "\(name): a space at the end of \"\(line)\"")
@@ -141,8 +143,8 @@ struct SnapshotTests {
     }
   }
 
-  /// The answers for an iPhone's backups (`IPhoneBackups`).
-  private static let phoneReports = [
+  /// The plans for an iPhone's backups (`IPhoneBackups`).
+  private static let phoneReports: [(name: String, line: String)] = [
     ("phone-plain", "plan plain/"), ("phone-encrypted", "plan encrypted/ --password-file .bp"),
     ("phone-old", "plan old/"), ("phone-all", "plan encrypted/ --password-file .bp -v"),
   ]
@@ -169,7 +171,7 @@ struct SnapshotTests {
     let ascii = try sandbox.devices.run("LC_ALL=C COLUMNS=80 keyhaul \(line)").output
     #expect(ascii.utf8.allSatisfy { $0 < 0x80 } && !plain.utf8.allSatisfy { $0 < 0x80 })
     let colored = try sandbox.devices.run("COLUMNS=80 keyhaul \(line) --color always").output
-    // Colors are all that differs.
+    // Only the colors differ.
     #expect(colored.replacing(/\u{1B}\[[0-9;]*m/, with: "") == plain && colored != plain)
     #expect(try sandbox.devices.run("NO_COLOR=1 COLUMNS=80 keyhaul \(line)").output == plain)
   }
@@ -182,6 +184,6 @@ struct SnapshotTests {
       Set(names)
         == Set(
           expected + ["diff-hostile.ascii.txt", "inspect.ascii.txt", "plan-device.ascii.txt", "why-hostile.ascii.txt"]
-            + Self.phoneReports.map { "\($0.0).80.txt" } + Self.phoneReports.dropLast().map { "\($0.0).60.txt" }))
+            + Self.phoneReports.map { "\($0.name).80.txt" } + Self.phoneReports.dropLast().map { "\($0.name).60.txt" }))
   }
 }

@@ -2,7 +2,6 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A promise without a test is a wish: each row of the page about threats names the suites that show it.
 @Suite("The threats page")
 struct ThreatsPageTests {
   private static func page() throws -> String {
@@ -26,7 +25,7 @@ struct ThreatsPageTests {
         let file = Repository.root.appending(path: "docs/\(link.2)").standardized
         let text = try #require(try? String(contentsOf: file, encoding: .utf8), "\(link.2) is missing")
         let names = text.matches(of: /\bstruct (\w+)/).map { String($0.1) }
-        #expect(names.contains(String(link.1)) && text.contains("@Test"), "\(link.1) is no suite of \(link.2)")
+        #expect(names.contains(String(link.1)) && text.contains("@Test"), "\(link.1) is not a suite in \(link.2)")
       }
     }
   }
@@ -45,7 +44,7 @@ struct ThreatsPageTests {
     }
   }
 
-  /// The names that GitHub gives to headings: lower case, hyphens for spaces, and no other signs.
+  /// Returns the anchors that GitHub gives to headings: lowercase, with hyphens for spaces and no other punctuation.
   private static func anchors(of text: String) -> Set<String> {
     Set(
       text.split(separator: "\n").filter { $0.hasPrefix("#") }.map { line in

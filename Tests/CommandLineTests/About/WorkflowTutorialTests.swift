@@ -19,7 +19,7 @@ struct WorkflowTutorialTests {
     let outcomes = try WorkflowRunner(workflow, repository: ["migration.json": list]).run()
     #expect(outcomes.allSatisfy { $0.status == 0 }, "\(outcomes)")
     #expect(try #require(outcomes.last).output.hasSuffix("4 of 4 expectations met.\n"), "\(outcomes)")
-    // It can fail.
+    // The workflow fails if an expectation is not met.
     let wrong = list.replacing("\"migrates\"", with: "\"stays-behind\"")
     let missed = try WorkflowRunner(workflow, repository: ["migration.json": wrong]).run()
     #expect(missed.last?.status == 2, "\(missed)")
@@ -47,7 +47,7 @@ struct WorkflowTutorialTests {
     let build = try #require(workflow.steps.firstIndex { $0.commands.contains { $0.hasPrefix("swift build ") } })
     let installs = workflow.steps[..<build].flatMap(\.commands).filter { $0.hasPrefix("apt-get install ") }
     #expect(wanted.isSubset(of: Set(installs.flatMap { $0.split(separator: " ").map(String.init) })))
-    // A container's user is root, and its system has no lists of packages at first.
+    // A container runs as root, and its image has no package lists.
     let commands = workflow.steps.flatMap(\.commands)
     #expect(!commands.contains { $0.contains("sudo") })
     let update = try #require(commands.firstIndex(of: "apt-get update"))
@@ -93,11 +93,11 @@ struct WorkflowTutorialTests {
     let sandbox = try DeviceSandbox()
     let text = try #require(try Self.blocks("json").last)
     try Data(text.utf8).write(to: sandbox.home.appending(path: "app.json"))
-    let made = try sandbox.run(
+    let created = try sandbox.run(
       "keyhaul device create app-phone --from app.json && keyhaul device create --from new-phone new")
-    #expect(made.status == 0, "\(made)")
-    let found = try sandbox.run("keyhaul item find app-phone --format csv")
-    #expect(found.status == 0 && found.output.split(separator: "\r\n").count == 5, "\(found)")
+    #expect(created.status == 0, "\(created)")
+    let listing = try sandbox.run("keyhaul item find app-phone --format csv")
+    #expect(listing.status == 0 && listing.output.split(separator: "\r\n").count == 5, "\(listing)")
     let plan = try sandbox.run("keyhaul plan app-phone --to new | tail -n 1")
     #expect(plan.output.hasPrefix("1 will move (1 new), 3 stay behind"), "\(plan)")
     let short = text.split(separator: "\n").filter { !$0.contains("\"seed\"") && !$0.contains("\"apps\"") }

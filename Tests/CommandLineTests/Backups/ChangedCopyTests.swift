@@ -4,7 +4,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Changes of a backup that Keyhaul did not make")
+@Suite("Changing backups that another program made")
 struct ChangedCopyTests {
   private static let group = "ABCDE12345.org.example.chat"
   private static let changes = [
@@ -21,7 +21,7 @@ struct ChangedCopyTests {
       try sandbox.write(Array("another one\n".utf8), to: ".np")
       try sandbox.backUp(to: "own/")
       try sandbox.devices.run("cp -R own b && rm b/Keyhaul.seal && tar cf b.tar b")
-      // Sealed by Keyhaul, it is still a backup that iTunes made.
+      // A seal by Keyhaul does not make it Keyhaul's own backup: iTunes made it.
       try sandbox.devices.run(
         "cp -R b sealed && sed -i 's|<dict>|<dict><key>iTunes Version</key><string>12.13</string>|' sealed/Info.plist")
       try sandbox.succeed("seal sealed --password-file .bp -q")
@@ -46,10 +46,11 @@ struct ChangedCopyTests {
     }
   }
 
-  @Test("With -o a changed copy is written, which verifies, and the backup stays as it is", arguments: changes)
+  @Test("With -o, a changed copy is written, which passes verify, and the backup stays as it is", arguments: changes)
   func copied(line: String) throws {
     let sandbox = try Self.sandbox()
-    let password = line.contains(".np --password") || !line.hasPrefix("rekey") ? ".bp" : ".np"
+    let passwordFile = line.hasPrefix("rekey") ? ".np" : ".bp"
+    let password = line.contains("--no-password") ? "" : "--password-file \(passwordFile)"
     for (backup, copy) in [
       ("b", "copy/"), ("b", "copy.tar.gz"), ("b.tar", "copy2/"), ("b.tar", "copy2.zip"), ("own", "c3/"),
     ] {
@@ -57,12 +58,10 @@ struct ChangedCopyTests {
       let outcome = try sandbox.keyhaul(line.replacing("BACKUP", with: backup) + " -o \(copy)")
       #expect(outcome.status == 0 && outcome.output.contains("\(backup) itself is unchanged"), "\(outcome)")
       #expect(try bytes(sandbox, backup) == before)
-      let opening =
-        line.contains("--no-password") ? "" : "--password-file \(line.hasPrefix("rekey") ? ".np" : password)"
-      let verified = try sandbox.keyhaul("verify \(copy) \(opening)")
+      let verified = try sandbox.keyhaul("verify \(copy) \(password)")
       #expect(verified.status == 0, "\(verified)")
       if line.hasPrefix("item delete") {
-        #expect(try sandbox.keyhaul("item find \(copy) --service chat.example \(opening)").status == 4)
+        #expect(try sandbox.keyhaul("item find \(copy) --service chat.example \(password)").status == 4)
         #expect(try sandbox.keyhaul("item find \(backup) --service chat.example --password-file .bp").status == 0)
       }
     }
@@ -79,7 +78,7 @@ struct ChangedCopyTests {
   }
 
   @Test("A backup that Keyhaul made is changed in place without a flag, and a dry run needs none", arguments: changes)
-  func own(line: String) throws {
+  func unflagged(line: String) throws {
     let sandbox = try Self.sandbox()
     #expect(try sandbox.keyhaul(line.replacing("BACKUP", with: "b") + " -n").status == 0)
     #expect(try sandbox.keyhaul(line.replacing("BACKUP", with: "own")).status == 0)
@@ -89,14 +88,14 @@ struct ChangedCopyTests {
   func flags() throws {
     let sandbox = try Self.sandbox()
     let delete = "item delete b --service chat.example --yes --password-file .bp"
-    for (line, words) in [
+    for (line, message) in [
       ("\(delete) -o c/ --in-place", "cannot be used together"), ("\(delete) -o -", "standard output"),
       ("\(delete) -o b/inner", "is inside the input"), ("\(delete) -o b", "is the input"),
       ("item delete old-phone --service chat.example --yes -o c/", "-o applies only to backups"),
       ("item delete old-phone --service chat.example --yes --in-place", "--in-place applies only to backups"),
     ] {
       let outcome = try sandbox.keyhaul(line)
-      #expect(outcome.status == 64 && unwrapped(outcome.errors).contains(words), "\(line): \(outcome)")
+      #expect(outcome.status == 64 && unwrapped(outcome.errors).contains(message), "\(line): \(outcome)")
     }
   }
 
@@ -112,7 +111,7 @@ struct ChangedCopyTests {
     #expect(try sandbox.keyhaul("item find own --service chat.example --password-file .bp").status == 0)
   }
 
-  @Test("A document names the copy")
+  @Test("The JSON document names the copy")
   func document() throws {
     let sandbox = try Self.sandbox()
     let deleted = try sandbox.object(

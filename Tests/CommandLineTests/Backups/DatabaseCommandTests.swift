@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Keychain databases as sources")
 struct DatabaseCommandTests {
-  /// A Simulator's directory with the database of the vectors and its log.
+  /// Returns a sandbox with a Simulator's directory, which has the database of the test vectors and its log.
   private static func sandbox() throws -> DeviceSandbox {
     let sandbox = try DeviceSandbox()
     let vectors = try TestVectors.database()
@@ -27,7 +27,7 @@ struct DatabaseCommandTests {
     try sandbox.run("keyhaul device create new-phone -q")
     let keys = "with its keys stored unencrypted in it, like a Simulator's"
     // The log has one more item than the file. A tombstone does not count as an item.
-    for (line, words) in [
+    for (line, text) in [
       ("inspect sim", "13 items: 7 generic, 3 internet, 1 certificate, 2 key"),
       ("inspect sim --list", "notes · in t"), ("verify sim", "13 of 13 can be decrypted"),
       ("plan sim --to new-phone", "8 will move (8 new), 4 stay behind, 0 cannot be read"),
@@ -36,9 +36,9 @@ struct DatabaseCommandTests {
     ] {
       let outcome = try sandbox.run("keyhaul \(line)")
       #expect(outcome.status == 0, "\(line): \(outcome)")
-      #expect(unwrapped(outcome.output).contains(words), "\(line): \(outcome.output)")
-      let said = unwrapped(outcome.output + outcome.errors)
-      #expect(said.contains(keys) || line.hasPrefix("verify"), "\(line): \(outcome)")
+      #expect(unwrapped(outcome.output).contains(text), "\(line): \(outcome.output)")
+      let printed = unwrapped(outcome.output + outcome.errors)
+      #expect(printed.contains(keys) || line.hasPrefix("verify"), "\(line): \(outcome)")
     }
     for path in ["sim/data", "sim/data/Library/Keychains", "sim/data/Library/Keychains/keychain-2-debug.db"] {
       #expect(try sandbox.run("keyhaul inspect \(path)").output.contains("13 items"), "\(path)")
@@ -81,7 +81,7 @@ struct DatabaseCommandTests {
       "\(verified)")
     #expect(try sandbox.run("keyhaul verify cut.db --json").output.contains("\"log\": \"taken-back\""))
     #expect(try sandbox.run("sha256sum cut.db*").output == before)
-    // Without the journal the pages say what nobody has written.
+    // Without the journal, the pages are a mixture of two states.
     #expect(try sandbox.run("rm cut.db-journal; keyhaul verify cut.db").status == 13)
   }
 
@@ -89,7 +89,7 @@ struct DatabaseCommandTests {
   func changedColumn() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
-    // The group as the columns and their indexes have it, by another of equal length: a search would find it under that.
+    // Replaces the access group in the columns and their indexes, but not in the encrypted item.
     try sandbox.run("sed -i 's/ABCDE12345.com.example.notes/ABCDE12345.com.mallory.notes/g' k.db")
     let outcome = try sandbox.run("keyhaul verify k.db")
     #expect(outcome.status == 13, "\(outcome)")
@@ -105,7 +105,7 @@ struct DatabaseCommandTests {
     try sandbox.run("keyhaul device create new-phone -q; cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
     try sandbox.run("head -c 20000 k.db > cut.db; printf 'SQLite format 3\\0' > short.db")
     try sandbox.run("umask 077; printf '{\"6\": \"00\"}' > short.keys; printf x > .bp")
-    for (line, status, words) in [
+    for (line, status, message) in [
       ("restore k.db --to new-phone --yes", Int32(14), "k.db is a keychain database, not a backup"),
       ("why k.db --account x --password-file .bp", 64, "k.db needs no password and no key"),
       ("why k.db --item 12 --class-keys-file short.keys", 14, "the key of class 6 has 2 digits instead of 64"),
@@ -126,7 +126,7 @@ struct DatabaseCommandTests {
       ),
     ] {
       let outcome = try sandbox.run("keyhaul \(line)")
-      #expect(outcome.status == status && unwrapped(outcome.errors).contains(words), "\(line): \(outcome)")
+      #expect(outcome.status == status && unwrapped(outcome.errors).contains(message), "\(line): \(outcome)")
     }
   }
 
@@ -152,7 +152,7 @@ struct DatabaseCommandTests {
     #expect(inspected.status == 3 && unwrapped(inspected.output).contains("10 items: 10 generic"), "\(inspected)")
     #expect(unwrapped(inspected.output).contains("Its schema is 5.0, with 10 rows of version 2."), "\(inspected)")
     let verified = try sandbox.run("keyhaul verify keychain-2.db")
-    // Nothing opens without the keys of its classes, and nothing is wrong.
+    // Without the class keys no item can be decrypted, but nothing is damaged.
     #expect(verified.status == 3, "\(verified)")
     #expect(unwrapped(verified.output).contains("all four item tables are present"))
     #expect(unwrapped(verified.output).contains("none: its schema has no sha1 column"))
@@ -201,8 +201,8 @@ struct DatabaseCommandTests {
     }
   }
 
-  @Test("Words of objection's own are not secrets: the item is left out of csv and cxf, and named")
-  func wordsOfObjection() throws {
+  @Test("A placeholder of objection is not a secret: csv and cxf leave the item out, and the report names it")
+  func objectionPlaceholder() throws {
     let sandbox = try DeviceSandbox()
     let entry = { (name: String, data: String) in
       """
@@ -215,9 +215,9 @@ struct DatabaseCommandTests {
     let inspected = try sandbox.run("keyhaul inspect objection.json")
     #expect(
       inspected.status == 0 && unwrapped(inspected.output).contains("1 item has no secret in the dump"), "\(inspected)")
-    for form in ["csv", "cxf"] {
-      let outcome = try sandbox.run("keyhaul export objection.json --format \(form) --reveal -o items.\(form)")
-      let written = try sandbox.run("cat items.\(form)").output
+    for format in ["csv", "cxf"] {
+      let outcome = try sandbox.run("keyhaul export objection.json --format \(format) --reveal -o items.\(format)")
+      let written = try sandbox.run("cat items.\(format)").output
       #expect(outcome.status == 0 && written.contains("wifi") && !written.contains("token"), "\(outcome) \(written)")
       #expect(!written.contains("failed to decode"))
       #expect(
@@ -226,45 +226,51 @@ struct DatabaseCommandTests {
     }
   }
 
-  @Test("A truncated log, wrong keys and missing class keys are reported")
-  func partly() throws {
+  @Test("A log with a damaged end and a second keychain are reported")
+  func ambiguousDatabase() throws {
     let sandbox = try Self.sandbox()
-    let place = "sim/data/Library/Keychains/keychain-2-debug.db"
-    let cases: [(change: String, line: String, status: Int32, words: [String])] = [
+    let path = "sim/data/Library/Keychains/keychain-2-debug.db"
+    let cases: [(change: String, line: String, status: Int32, messages: [String])] = [
       (
-        "printf 'more' >> \(place)-wal", "verify sim", 3,
+        "printf 'more' >> \(path)-wal", "verify sim", 3,
         [
           "- log",
           "its committed changes were read up to a point; the rest is damaged, cut off or unfinished",
           "No visible error in sim;",
         ]
       ),
-      ("cp \(place) sim/data/Library/Keychains/keychain-2.db", "inspect sim", 64, ["sim has more than one keychain"]),
+      ("cp \(path) sim/data/Library/Keychains/keychain-2.db", "inspect sim", 64, ["sim has more than one keychain"]),
     ]
-    for (change, line, status, words) in cases {
+    for (change, line, status, messages) in cases {
       try sandbox.run("rm -rf kept; cp -r sim kept; \(change)")
       let outcome = try sandbox.run("keyhaul \(line)")
       #expect(outcome.status == status, "\(line): \(outcome)")
-      for word in words { #expect(unwrapped(outcome.output + outcome.errors).contains(word), "\(line): \(outcome)") }
+      let printed = unwrapped(outcome.output + outcome.errors)
+      for message in messages { #expect(printed.contains(message), "\(line): \(outcome)") }
       try sandbox.run("rm -rf sim; mv kept sim")
     }
+  }
+
+  @Test("Missing keys and wrong class keys are reported")
+  func keys() throws {
+    let sandbox = try Self.sandbox()
     let vectors = try TestVectors.database()
     let path = sandbox.home.appending(path: "lost.db").path
     try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: path))
     try DatabaseQueue(path: path).write { try $0.execute(sql: "DELETE FROM metadatakeys WHERE keyclass = '6'") }
     let lost = try sandbox.run("keyhaul verify lost.db")
     #expect(lost.status == 13 && lost.output.contains("lost.db is damaged: items."), "\(lost)")
-    // Keys of a device, wrapped under keys that nobody has.
+    // Keys that are wrapped with unavailable keys, as on a device.
     try DatabaseQueue(path: path).write {
       try $0.execute(sql: "UPDATE metadatakeys SET data = x'\(String(repeating: "ab", count: 40))'")
       try $0.execute(sql: "DELETE FROM keys")
     }
-    let shut = try sandbox.run("keyhaul inspect lost.db")
+    let locked = try sandbox.run("keyhaul inspect lost.db")
     #expect(
-      shut.status == 3
-        && unwrapped(shut.errors).contains(
+      locked.status == 3
+        && unwrapped(locked.errors).contains(
           "the keys are not in the database try: --class-keys-file"),
-      "\(shut)")
+      "\(locked)")
     let unchecked = try sandbox.run("keyhaul verify lost.db")
     #expect(unchecked.output.contains("not checked: no secret can be decrypted"), "\(unchecked)")
     let key = String(repeating: "0f", count: 32)

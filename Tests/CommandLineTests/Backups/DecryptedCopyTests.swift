@@ -17,8 +17,8 @@ struct DecryptedCopyTests {
     #expect(
       outcome.errors.hasPrefix(
         "Anyone can read the copy's files. Its keychain items are still encrypted with the password.\n"))
-    let sizes = try target == "clear/" ? sandbox.files(in: "clear").map { "clear/\($0)" } : [target]
-    let byteCount = try sizes.reduce(0) { try $0 + sandbox.read($1).count }
+    let files = try target == "clear/" ? sandbox.files(in: "clear").map { "clear/\($0)" } : [target]
+    let byteCount = try files.reduce(0) { try $0 + sandbox.read($1).count }
     #expect(outcome.output.contains(", \(HumanReadable.bytes(Int64(byteCount))))."), "\(byteCount): \(outcome.output)")
     try sandbox.devices.run("mkdir -p clear && (tar -xf clear.tar -C clear --strip-components=1 2> /dev/null; true)")
     #expect(try sandbox.read("clear/Manifest.db").prefix(15) == Array("SQLite format 3".utf8)[...])
@@ -46,7 +46,7 @@ struct DecryptedCopyTests {
     #expect(try items("clear") == items("b.tar"))
     try sandbox.write(Array("wrong\n".utf8), to: ".wrong")
     #expect(try sandbox.keyhaul("export clear -o - --reveal --password-file .wrong").status == 12)
-    // What is about files needs no password.
+    // An export of files needs no password.
     try sandbox.succeed("export clear --files out -q")
     try sandbox.succeed("export b.tar --files same --password-file .bp -q")
     #expect(try sandbox.devices.run("diff -r -x 'keyhaul-files*' out same").status == 0)
@@ -58,7 +58,7 @@ struct DecryptedCopyTests {
     try sandbox.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")
     let outcome = try sandbox.keyhaul("verify clear --home elsewhere --no-input")
     #expect(outcome.status == 0, "\(outcome)")
-    let text = outcome.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    let text = unwrapped(outcome.output)
     #expect(text.contains("ok database integrity check"))
     #expect(text.contains("ok keychain 18 items in ") && text.contains("none of them checked"))
     #expect(text.contains("- items not checked: needs the password"))
@@ -133,7 +133,7 @@ struct DecryptedCopyTests {
       inspection.contains(
         "This decrypted copy cannot be restored: use the backup that it was made "
           + "from") && !inspection.contains("without a password"))
-    // What is lost, the four ways and the words for CI say it too, and a phone is not wiped for the sake of a copy.
+    // The forecast, the comparison and the report by app warn about it too, in text and JSON.
     let obstacle = "cannot be restored as it is (Manifest.plist: it says that this is a decrypted copy"
     for view in ["", "--to new-phone --compare", "--to new-phone --by-app"] {
       let line = "plan clear \(view) --password-file .bp -q"
@@ -141,13 +141,13 @@ struct DecryptedCopyTests {
       let document = try sandbox.object(sandbox.succeed("\(line) --json"))
       #expect((document["findings"] as? [[String: Any]])?.first?["restorable"] as? Bool == false, "\(view)")
     }
-    let lost = try sandbox.succeed("plan clear --password-file .bp --format html -q --redact")
+    let forecast = try sandbox.succeed("plan clear --password-file .bp --format html -q --redact")
     #expect(
-      lost.contains("; such a backup cannot be restored.")
-        && lost.contains("A decrypted copy cannot be restored: plan with the backup that it was made from.")
-        && lost.contains("Plan with the backup that this decrypted copy was made from"))
-    #expect(!lost.contains("Check that the backup is intact."))
-    // It is what was copied, and nothing of it is damaged.
+      forecast.contains("; such a backup cannot be restored.")
+        && forecast.contains("A decrypted copy cannot be restored: plan with the backup that it was made from.")
+        && forecast.contains("Plan with the backup that this decrypted copy was made from"))
+    #expect(!forecast.contains("Check that the backup is intact."))
+    // The copy is complete and not damaged.
     #expect(try sandbox.keyhaul("verify clear --password-file .bp -q").status == 0)
   }
 }

@@ -6,15 +6,6 @@ import Testing
 
 @testable import keyhaul
 
-/// The lines of every verb that opens a backup named `b` and changes nothing.
-enum DecryptingCommands {
-  static let all = [
-    "inspect b", "inspect b --list", "inspect b --tree", "verify b", "diff b b", "export b -o -",
-    "export b --domain KeychainDomain --path keychain-backup.plist -o -", "rekey b --new-password-file .np -n",
-    "plan b --to new-phone", "restore b --to new-phone -n", "why b --service chat.example --account anna",
-  ]
-}
-
 @Suite("Decrypting backups in every command")
 struct DecryptionTests {
   private func sandbox(password: String = PhoneSandbox.password) throws -> PhoneSandbox {
@@ -33,18 +24,18 @@ struct DecryptionTests {
       #expect(outcome.status == 0 && !outcome.output.contains("not comparable"), "\(outcome)")
       #expect(outcome.errors == "b: this-device-only items were decrypted with the key of old-phone\n")
     }
-    // Where only the other device is available, nobody opens them.
+    // If only the other device is available, these items cannot be decrypted.
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
     let outcome = try sandbox.keyhaul("diff b new-phone --password-file .bp")
     #expect(outcome.output.contains("4 not comparable") || outcome.output.contains("4 not\ncomparable"), "\(outcome)")
   }
 
   @Test("A password with accents matches in either Unicode form, and the form is reported")
-  func forms() throws {
-    // The é as one letter, and as an e with an accent behind it.
+  func unicodeForms() throws {
+    // The é as one character, and as an e with a combining accent.
     let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
     let sandbox = try sandbox(password: composed)
-    for (typed, said) in [
+    for (typed, note) in [
       (decomposed, "b: the password was accepted with composed accents (Unicode form NFC)\n"), (composed, ""),
     ] {
       try sandbox.write(Array("\(typed)\n".utf8), to: ".typed")
@@ -53,18 +44,18 @@ struct DecryptionTests {
         let needsDevice = line.contains("new-phone")
         let again = needsDevice ? try sandbox.keyhaul("\(line) --password-file .typed") : outcome
         #expect(again.status == 0, "\(line): \(again)")
-        let told = again.errors.split(separator: "\n").filter { $0.contains("the password was accepted") }
-        #expect(Set(told.map { $0 + "\n" }) == (said.isEmpty ? [] : [said]), "\(line): \(again.errors)")
+        let notes = again.errors.split(separator: "\n").filter { $0.contains("the password was accepted") }
+        #expect(Set(notes.map { $0 + "\n" }) == (note.isEmpty ? [] : [note]), "\(line): \(again.errors)")
       }
     }
-    // What is written with the other form opens with the new password.
+    // A rekey with the other form of the old password takes effect.
     try sandbox.write(Array("\(decomposed)\n".utf8), to: ".typed")
     try sandbox.succeed("rekey b --password-file .typed --new-password-file .np")
     try sandbox.succeed("verify b --password-file .np")
     #expect(try sandbox.keyhaul("verify b --password-file .typed").status == 12)
   }
 
-  @Test("A password with a byte order mark before it opens a backup from a file, a pipe, a command and a list")
+  @Test("A password after a byte order mark decrypts a backup from a file, a pipe, a command and a list")
   func byteOrderMark() throws {
     let sandbox = try sandbox(password: "test")
     // As `"test" | Set-Content -Encoding utf8` of Windows PowerShell 5 writes it.
@@ -83,17 +74,17 @@ struct DecryptionTests {
   @Test("The key of a virtual device is used, with a note")
   func homeDevice() throws {
     let sandbox = try sandbox()
-    let said = "b: this-device-only items were decrypted with the key of old-phone"
+    let note = "b: this-device-only items were decrypted with the key of old-phone"
     for line in [
       "inspect b --list", "verify b", "export b -o -", "why b --account 'push token'", "rekey b --no-password -n",
     ] {
       let own = try sandbox.keyhaul("\(line) --password-file .bp")
-      #expect(own.status == 0 && own.errors.split(separator: "\n").contains(Substring(said)), "\(line): \(own)")
-      #expect(try !sandbox.keyhaul("\(line) --password-file .bp -q").errors.contains(said))
+      #expect(own.status == 0 && own.errors.split(separator: "\n").contains(Substring(note)), "\(line): \(own)")
+      #expect(try !sandbox.keyhaul("\(line) --password-file .bp -q").errors.contains(note))
     }
     let plan = try sandbox.succeed("plan b --to new-phone --password-file .bp")
     #expect(plan.contains("this-device-only items: names decrypted with the hardware key of old-phone"))
-    // A device that is compared with was named by the user.
+    // The user named the compared device, so no note is needed.
     #expect(
       try !sandbox.keyhaul("diff b old-phone --password-file .bp").errors.contains(
         "were decrypted with the key "
@@ -106,7 +97,7 @@ struct DecryptionTests {
   func unreadableHomeDevice() throws {
     let sandbox = try sandbox()
     try FileManager.default.removeItem(at: sandbox.home.appending(path: "devices/old-phone/hardware.uid"))
-    let said = """
+    let warning = """
       warning: the key of old-phone cannot be read: this-device-only items in b cannot
                be decrypted
         why: the device is damaged: its hardware key (hardware.uid) is missing
@@ -115,7 +106,7 @@ struct DecryptionTests {
       """
     for line in ["inspect b --list", "verify b", "export b -o -", "plan b --to new-phone"] {
       let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
-      #expect(outcome.status == 0 && outcome.errors.contains(said), "\(line): \(outcome.errors)")
+      #expect(outcome.status == 0 && outcome.errors.contains(warning), "\(line): \(outcome.errors)")
     }
     try sandbox.write([UInt8](repeating: 7, count: 16), to: ".other")
     let given = try sandbox.keyhaul("export b -o - --password-file .bp --device-key-file .other")
@@ -134,7 +125,7 @@ struct DecryptionTests {
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
     for line in ["inspect b --list", "verify b", "export b -o -", "diff b b", "why b --account 'push token'"] {
       let own = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .key")
-      // Beside an export stands what a backup cannot show, too.
+      // An export also mentions the items that no backup contains.
       let notes = own.errors.split(separator: "\n").filter { $0 != BackupBlindSpots.line }
       #expect(own.status == 0 && notes.count <= 1, "\(line): \(own)")
       #expect(!own.output.contains("(encrypted)") && !own.output.contains(#""readable": false"#), "\(line): \(own)")
@@ -149,9 +140,9 @@ struct DecryptionTests {
     }
     for line in DecryptingCommands.all where !line.hasPrefix("rekey") {
       let other = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .other")
-      let told = other.errors.components(separatedBy: Self.foreignKey).count - 1
+      let warningCount = other.errors.ranges(of: Self.foreignKey).count
       let status: Int32 = line.hasPrefix("verify") ? 3 : 0
-      #expect(other.status == status && told == (line.hasPrefix("diff") ? 2 : 1), "\(line): \(other)")
+      #expect(other.status == status && warningCount == (line.hasPrefix("diff") ? 2 : 1), "\(line): \(other)")
     }
   }
 
@@ -164,7 +155,7 @@ struct DecryptionTests {
     for line in DecryptingCommands.all.map({ $0 == "inspect b" ? "inspect b --list" : $0 }) + [
       "rekey b --no-password -n"
     ] {
-      // The key of the device is not part of another password.
+      // A change of the password does not use the device's key.
       if line.contains("--new-password-file") { continue }
       let own = try sandbox.keyhaul("\(line) --password-file .bp")
       let other = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .other")
@@ -177,7 +168,7 @@ struct DecryptionTests {
       }
       #expect(other.errors.contains(Self.foreignKey) && !own.errors.contains(Self.foreignKey), "\(line): \(other)")
     }
-    // Of a stream, too, which passes by once.
+    // The same applies to a stream, which can be read only once.
     try sandbox.succeed("convert b -o b.tar -q")
     let stream = try sandbox.keyhaul("inspect - --list --password-file .bp --device-key-file .other < b.tar")
     #expect(stream.status == 0 && !stream.output.contains("(encrypted)"), "\(stream)")
@@ -206,7 +197,7 @@ struct DecryptionTests {
     let sandbox = try PhoneSandbox()
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
-    // A list as large as that of some ten thousand files.
+    // A manifest as large as one of about ten thousand files.
     try DatabaseQueue(path: sandbox.devices.home.appending(path: "b/Manifest.db").path).write {
       try $0.execute(sql: "INSERT INTO Properties VALUES ('padding', zeroblob(9 << 20))")
     }
@@ -221,12 +212,12 @@ struct DecryptionTests {
         #expect(outcome.status == 0, "\(line): \(outcome.errors)")
       }
     }
-    // And would not otherwise.
+    // Without --memory, the same command needs a temporary file.
     let outcome = try sandbox.devices.run("TMPDIR=$PWD/nowhere keyhaul verify b --password-file .bp")
-    let told = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    let errors = unwrapped(outcome.errors)
     #expect(
-      outcome.status == 1 && told.contains("nowhere\": no such file or directory") && told.contains("or add --memory"),
-      "\(outcome)")
+      outcome.status == 1 && errors.contains("nowhere\": no such file or directory")
+        && errors.contains("or add --memory"), "\(outcome)")
   }
 
   @Test("No command writes into the backup that it reads, or over it")

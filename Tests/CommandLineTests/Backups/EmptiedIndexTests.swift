@@ -29,10 +29,10 @@ struct IndexedDatabase {
     }
   }
 
-  /// Returns the file with an empty leaf page in place of an index.
+  /// Returns the file with an empty leaf page in place of the index whose first page has this number.
   ///
   /// Source: SQLite, "Database File Format", section 1.6.
-  func emptying(_ root: Int) -> [UInt8] {
+  func emptying(indexAt root: Int) -> [UInt8] {
     let size = Int(bytes[16]) << 8 | Int(bytes[17])
     let pageSize = size == 1 ? 65536 : size
     var page = [UInt8](repeating: 0, count: pageSize)
@@ -59,7 +59,7 @@ struct EmptiedIndexTests {
       ])
     #expect(try sandbox.keyhaul("verify plain").status == 0)
     for index in database.indexes {
-      try sandbox.write(database.emptying(index.root), to: "plain/Manifest.db")
+      try sandbox.write(database.emptying(indexAt: index.root), to: "plain/Manifest.db")
       let before = try sandbox.devices.run("cd plain && find . -type f | sort | xargs sha256sum").output
       let verified = try sandbox.keyhaul("verify plain")
       #expect(
@@ -94,8 +94,8 @@ struct EmptiedIndexTests {
     #expect(database.indexes.count == 6, "\(database.indexes)")
     #expect(try sandbox.run("keyhaul verify sim").status == 0)
     let line = "keyhaul simulator seed sim --from phone --yes"
-    for (place, index) in database.indexes.enumerated() {
-      let emptied = database.emptying(index.root)
+    for (position, index) in database.indexes.enumerated() {
+      let emptied = database.emptying(indexAt: index.root)
       try Data(emptied).write(to: path)
       let verified = try sandbox.run("keyhaul verify sim --json")
       #expect(verified.status == 13 && verified.output.contains(#""id": "indexes""#), "\(index): \(verified)")
@@ -110,7 +110,7 @@ struct EmptiedIndexTests {
         "keyhaul item delete sim --kind generic --yes",
         "keyhaul item update sim --kind generic --new-label l --yes",
       ]
-      for line in place % 3 == 0 ? all : [all[place % 2 == 0 ? 0 : 3]] {
+      for line in position % 3 == 0 ? all : [all[position % 2 == 0 ? 0 : 3]] {
         let outcome = try sandbox.run(line)
         #expect(outcome.status == 13, "\(index) \(line): \(outcome)")
       }
@@ -118,7 +118,7 @@ struct EmptiedIndexTests {
     }
   }
 
-  @Test("No item is added to a virtual device with an emptied index, so that no item is there twice")
+  @Test("No item is added to a virtual device with an emptied index, so no item is stored twice")
   func device() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let path = sandbox.home.appending(path: "devices/old-phone/keychain-2.db")
@@ -128,13 +128,13 @@ struct EmptiedIndexTests {
       echo x | keyhaul item add old-phone --service chat.example --account anna --secret-file - \
       --access-group ABCDE12345.org.example.chat
       """
-    // The device already has the item, so it is refused as a duplicate.
+    // The device already has the item, so a second one is refused.
     #expect(try sandbox.devices.run(add).errors.contains("already has this item"))
-    for (place, index) in database.indexes.enumerated() {
-      let emptied = database.emptying(index.root)
+    for (position, index) in database.indexes.enumerated() {
+      let emptied = database.emptying(indexAt: index.root)
       try Data(emptied).write(to: path)
       let restore = "keyhaul restore b.tar --to old-phone --password-file .bp --yes"
-      for line in place % 10 == 0 ? [add, restore] : [add] {
+      for line in position % 10 == 0 ? [add, restore] : [add] {
         let outcome = try sandbox.devices.run(line)
         #expect(outcome.status == 13, "\(index): \(outcome)")
       }
@@ -142,7 +142,7 @@ struct EmptiedIndexTests {
     }
     // The table still has the items, so they can be backed up.
     let unique = try #require(database.indexes.first { $0.name == "sqlite_autoindex_genp_1" })
-    try Data(database.emptying(unique.root)).write(to: path)
+    try Data(database.emptying(indexAt: unique.root)).write(to: path)
     let saved = try sandbox.keyhaul("backup old-phone -o saved.tar --password-file .bp --rounds 1 --json")
     #expect(try saved.status == 0 && sandbox.object(saved.output)["items"] as? Int == 18, "\(saved)")
     try Data(database.bytes).write(to: path)
@@ -161,8 +161,8 @@ struct EmptiedIndexTests {
     ] {
       try Data(bytes).write(to: sandbox.home.appending(path: "k.db-journal"))
       let verified = try sandbox.run("keyhaul verify k.db")
-      let words = "the journal next to it does not begin like one, so SQLite ignores it"
-      #expect(unwrapped(verified.output).contains(words) == isNamed, "\(bytes): \(verified)")
+      let message = "the journal next to it does not begin like one, so SQLite ignores it"
+      #expect(unwrapped(verified.output).contains(message) == isNamed, "\(bytes): \(verified)")
       #expect(verified.status == (isNamed ? 3 : 0), "\(bytes): \(verified)")
     }
   }

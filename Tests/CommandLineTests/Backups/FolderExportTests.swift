@@ -5,61 +5,6 @@ import Testing
 
 @testable import keyhaul
 
-/// A backup with unencrypted files, as iOS 9 laid it out, which is quickly made by hand.
-struct BackupWithFiles {
-  let sandbox: PhoneSandbox
-
-  static let files: [(domain: String, path: String, text: String)] = [
-    ("HomeDomain", "Library/SMS/sms.db", "messages"), ("HomeDomain", "Library/notes.txt", "notes"),
-    ("AppDomain-org.example.chat", "Documents/chat.txt", "chat"),
-    ("AppDomainGroup-group.org.example.chat.shared", "shared.txt", "shared"),
-    ("AppDomainGroup-group.family", "family.txt", "family"),
-    ("AppDomainPlugin-org.example.chat.widget", "widget.txt", "widget"),
-    ("AppDomain-org.example.chatter", "Documents/other.txt", "another app"),
-  ]
-
-  /// - Parameters:
-  ///   - hasDigests: Whether the list has one of each file.
-  ///   - undecoded: A file of HomeDomain that comes first, by a path that need not be UTF-8.
-  init(
-    _ files: [(domain: String, path: String, text: String)] = Self.files, hasDigests: Bool = true,
-    undecoded: (path: [UInt8], text: String)? = nil
-  ) throws {
-    sandbox = try PhoneSandbox()
-    try sandbox.succeed("backup old-phone -o b/ --no-password -q")
-    var list = Array("mbdb".utf8) + [5, 0]
-    let first = undecoded.map { [("HomeDomain", $0.path, $0.text)] } ?? []
-    for (domain, path, text) in first + files.map({ ($0.domain, Array($0.path.utf8), $0.text) }) {
-      let bytes = Array(text.utf8)
-      let name = try Digest.sha1(Array("\(domain)-".utf8) + path).hex
-      try sandbox.write(bytes, to: "b/\(name)")
-      list += try Self.record(domain, path, bytes, hasDigest: hasDigests)
-    }
-    try sandbox.write(list, to: "b/Manifest.mbdb")
-    try sandbox.devices.run("rm -r b/Manifest.db b/??/")
-  }
-
-  private static func record(
-    _ domain: String, _ path: [UInt8], _ bytes: [UInt8], hasDigest: Bool
-  ) throws -> [UInt8] {
-    func number(_ value: Int, _ count: Int) -> [UInt8] {
-      (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
-    }
-    func counted(_ value: [UInt8]) -> [UInt8] { number(value.count, 2) + value }
-    let absent: [UInt8] = [0xFF, 0xFF]
-    return counted(Array(domain.utf8)) + counted(path) + absent
-      + (hasDigest ? counted(try Digest.sha1(bytes)) : absent) + absent
-      + number(0o100644, 2) + number(7, 8) + number(501, 4) + number(501, 4) + number(1_400_000_000, 4) + number(0, 8)
-      + number(bytes.count, 8) + [4, 0]
-  }
-
-  /// The files in a folder by their paths, without what names them.
-  func tree(_ folder: String) throws -> [String] {
-    try sandbox.devices.run("cd \(folder) && find . -type f ! -name 'keyhaul-files.*' | sed 's,^./,,' | sort").output
-      .split(separator: "\n").map(String.init)
-  }
-}
-
 @Suite("Exporting files of a backup")
 struct FolderExportTests {
   @Test("The seal shows whether a file has changed, even without a digest in the manifest", arguments: [false, true])
@@ -102,7 +47,7 @@ struct FolderExportTests {
     #expect(
       again.output
         == "Nothing to do: 7 files of b were already in out, and were not compared again.\n")
-    // What the backup has lost since is not certified by a file that an earlier run wrote.
+    // A file that the backup has lost since is missing, even though an earlier run wrote it.
     try backup.sandbox.devices.run("rm $(grep -lx messages b/*)")
     let less = try backup.sandbox.keyhaul("export b --files out")
     #expect(less.status == 3 && less.errors.contains("1 file could not be read, and was not written"), "\(less)")
@@ -125,7 +70,7 @@ struct FolderExportTests {
   }
 
   @Test("Export --files writes a table with --format csv, and a document with --json")
-  func forms() throws {
+  func formats() throws {
     let backup = try BackupWithFiles()
     try backup.sandbox.succeed("export b --files out --path '*.db' --format csv -q")
     let table = String(decoding: try backup.sandbox.read("out/keyhaul-files.csv"), as: UTF8.self).split(
@@ -159,7 +104,7 @@ struct FolderExportTests {
     #expect(outcome.errors.contains("warning: 1 file is not what was backed up"))
     #expect(outcome.errors.contains("\"HomeDomain/Library/notes.txt\""))
     #expect(try backup.tree("out").count == 6)
-    // A good copy heals it.
+    // With the original contents, a new export succeeds.
     try backup.sandbox.devices.run("printf messages > \(stored(0)); printf notes > \(stored(1)); rm -r out")
     try backup.sandbox.succeed("export b --files out -q")
   }
@@ -196,22 +141,22 @@ struct FolderExportTests {
     }
     let backup = try BackupWithFiles(files)
     let start = Date()
-    try backup.sandbox.succeed("export b --files whole -q")
+    try backup.sandbox.succeed("export b --files expected -q")
     let time = Date().timeIntervalSince(start)
-    var numbers = SeededRandom(seed: 14)
+    var random = SeededRandom(seed: 14)
     for round in 0..<Cases.count(10, quick: 4) {
       try backup.sandbox.devices.run("rm -rf out")
-      // Some of them twice, before the run that is let alone.
+      // Every second round kills two exports.
       for _ in 0...(round % 2) {
-        let delay = String(format: "%.3f", Double.random(in: 0...time, using: &numbers))
+        let delay = String(format: "%.3f", Double.random(in: 0...time, using: &random))
         try backup.sandbox.devices.run(
           "keyhaul export b --files out -q > log 2>&1 & sleep \(delay); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null"
         )
       }
       try backup.sandbox.succeed("export b --files out -q")
-      let difference = try backup.sandbox.devices.run("diff -r whole out")
+      let difference = try backup.sandbox.devices.run("diff -r expected out")
       #expect(difference.status == 0, "round \(round): \(difference.output)")
-      #expect(try backup.sandbox.names(in: "out").sorted() == backup.sandbox.names(in: "whole").sorted())
+      #expect(try backup.sandbox.names(in: "out").sorted() == backup.sandbox.names(in: "expected").sorted())
     }
   }
 }

@@ -8,9 +8,6 @@ import Testing
 
 @Suite("Details of the device and the backup in inspect")
 struct InspectDetailsTests {
-  /// Without the ends of lines, which depend on the width.
-  private func words(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
-
   private func xml(_ pairs: String) -> [UInt8] {
     Array("<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(pairs)</dict></plist>".utf8)
   }
@@ -27,7 +24,7 @@ struct InspectDetailsTests {
       xml(
         "<key>SnapshotState</key><string>finished</string><key>IsFullBackup</key><false/>"
           + "<key>Date</key><date>2020-01-01T00:00:00Z</date>"), to: "b/Status.plist")
-    let text = words(try sandbox.devices.run("TZ=UTC keyhaul inspect b --home elsewhere").output)
+    let text = unwrapped(try sandbox.devices.run("TZ=UTC keyhaul inspect b --home elsewhere").output)
     for fact in [
       "backup incremental: the device sent only what had changed", "passcode set",
       "finished 2020-01-01 00:00 UTC", "last backup according to the computer: 2020-01-02 03:04 UTC",
@@ -45,22 +42,22 @@ struct InspectDetailsTests {
     #expect(page.contains("by macOS 10.15.7") && page.contains("iPhone 14 Pro (iPhone15,2)"))
   }
 
-  @Test("Inspect calls a value measured only if it was measured")
+  @Test("Inspect shows the time of unlocking only if it was measured")
   func unlockTime() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     let sealed = try sandbox.object(sandbox.succeed("inspect b --json --home elsewhere -q"))
     #expect((sealed["keybag"] as? [String: Any])?["unlocked_in_seconds"] is NSNull)
     let opened = try sandbox.object(sandbox.succeed("inspect b --json --password-file .bp --home elsewhere -q"))
     #expect((opened["keybag"] as? [String: Any])?["unlocked_in_seconds"] is Double)
-    #expect(try !words(sandbox.succeed("inspect b --home elsewhere")).contains("unlocked in"))
-    #expect(try words(sandbox.succeed("inspect b --password-file .bp --home elsewhere")).contains("unlocked in "))
+    #expect(try !unwrapped(sandbox.succeed("inspect b --home elsewhere")).contains("unlocked in"))
+    #expect(try unwrapped(sandbox.succeed("inspect b --password-file .bp --home elsewhere")).contains("unlocked in "))
   }
 
   @Test("Inspect counts the files of the largest domains, and of all domains with -v")
   func domains() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
-    let text = words(try sandbox.succeed("inspect old --home elsewhere"))
+    let text = unwrapped(try sandbox.succeed("inspect old --home elsewhere"))
     #expect(
       text.contains("domains KeychainDomain: 1 file, \(old.keychainBytes) bytes HomeDomain: 2 files, 10 bytes keybag"))
     let document = try sandbox.object(sandbox.succeed("inspect old --json --home elsewhere -q"))
@@ -69,7 +66,7 @@ struct InspectDetailsTests {
     #expect(domains.map { $0["files"] as? Int } == [1, 2] && domains.map { $0["missing"] as? Int } == [0, 0])
     try old.remove("Library/plain.txt")
     #expect(
-      words(try sandbox.keyhaul("inspect old --home elsewhere").output).contains(
+      unwrapped(try sandbox.keyhaul("inspect old --home elsewhere").output).contains(
         "HomeDomain: 2 files, 5 bytes, 1 missing"))
   }
 
@@ -85,10 +82,10 @@ struct InspectDetailsTests {
     let line = "inspect b.tar --password-file .bp --home elsewhere"
     let text = try sandbox.succeed(line)
     #expect(
-      words(text).hasPrefix("Most of its items (3 of 4 items) are this-device-only: only phone can restore them. "),
+      unwrapped(text).hasPrefix("Most of its items (3 of 4 items) are this-device-only: only phone can restore them. "),
       "\(text)")
     #expect(
-      words(text).contains(
+      unwrapped(text).contains(
         "encrypted 3 device-bound: 2 generic (when unlocked, this device), 1 generic (always, this device)"))
     let document = try sandbox.object(sandbox.succeed("\(line) --json -q"))
     let sealed = (document["keychain"] as? [String: Any])?["sealed"] as? [[String: Any]] ?? []
@@ -139,7 +136,7 @@ struct InspectDetailsTests {
     #expect(without.output.contains("add --password-file") && !without.output.contains("The password is right"))
     let right = try sandbox.keyhaul("inspect b --password-file .bp")
     #expect(right.status == 3 && !right.output.contains("add --password-file"))
-    #expect(words(right.output).hasSuffix("The password is right: it unwraps class keys of the keybag."))
+    #expect(unwrapped(right.output).hasSuffix("The password is right: it unwraps class keys of the keybag."))
     try sandbox.write(Array("another one".utf8), to: ".wrong")
     let wrong = try sandbox.keyhaul("inspect b --password-file .wrong")
     #expect(wrong.status == 12 && !wrong.output.contains("The password is right"))

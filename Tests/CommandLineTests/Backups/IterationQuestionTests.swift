@@ -5,14 +5,14 @@ import Testing
 
 @Suite("Unusually high iteration counts")
 struct IterationQuestionTests {
-  /// A backup in `b/` whose keybag asks for one round and then for so many, in the place of 10,000.
-  static func sandbox(asking rounds: UInt32) throws -> PhoneSandbox {
+  /// Returns a sandbox with a backup `b/` whose keybag states this number of iterations instead of 10,000.
+  private static func sandbox(iterations: UInt32) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    try sandbox.setIterations(rounds, in: "ITER", of: "b")
+    try sandbox.setIterations(iterations, in: "ITER", of: "b")
     return sandbox
   }
 
-  static let verbs = [
+  private static let lines = [
     "inspect b/ --list", "verify b/", "diff b/ b/", "export b/ -o x.json",
     "rekey b/ --in-place --new-password-file .bp",
     "plan b/ --to new-phone", "why b/ --item 0", "restore b/ --to new-phone --yes",
@@ -20,16 +20,15 @@ struct IterationQuestionTests {
 
   @Test("Without a terminal, the backup is rejected before the password, with the count and the expected time")
   func refused() throws {
-    let sandbox = try Self.sandbox(asking: 4_000_000)
-    for verb in Self.verbs {
-      let outcome = try sandbox.keyhaul("\(verb) --password-command 'touch asked; cat .bp'")
-      #expect(outcome.status == 14 && outcome.output.isEmpty, "\(verb): \(outcome)")
-      let text = outcome.errors.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-        .joined(separator: " ")
+    let sandbox = try Self.sandbox(iterations: 4_000_000)
+    for line in Self.lines {
+      let outcome = try sandbox.keyhaul("\(line) --password-command 'touch asked; cat .bp'")
+      #expect(outcome.status == 14 && outcome.output.isEmpty, "\(line): \(outcome)")
+      let text = unwrapped(outcome.errors)
       let expected =
         /error: refused to open b\/ why: it asks for 4,000,000 iterations of key derivation, 400 times the usual 10,000; about [0-9.]+ s on this machine; Keyhaul cannot ask, because there is no terminal try: don't trust this file; --max-rounds 4000001 accepts this many iterations/
-      #expect(text.wholeMatch(of: expected) != nil, "\(verb): \(text)")
-      #expect(try !sandbox.names().contains("asked"), "\(verb)")
+      #expect(text.wholeMatch(of: expected) != nil, "\(line): \(text)")
+      #expect(try !sandbox.names().contains("asked"), "\(line)")
     }
     let forbidden = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp --no-input", typed: ["y"])
     #expect(forbidden.status == 14 && forbidden.terminal.isEmpty)
@@ -38,7 +37,7 @@ struct IterationQuestionTests {
 
   @Test("On a terminal, Keyhaul asks once, and continues only after a yes")
   func asked() throws {
-    let sandbox = try Self.sandbox(asking: 60_000)
+    let sandbox = try Self.sandbox(iterations: 60_000)
     let question = "b/ asks for 60,000 iterations of key derivation, 6 times the usual 10,000; "
     for answer in ["", "n", "no", "yess"] {
       let outcome = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp", typed: [answer])
@@ -46,15 +45,15 @@ struct IterationQuestionTests {
       #expect(outcome.terminal.contains(" on this machine. Go on? [y/N] "))
       #expect(outcome.errors == "error: stopped: the answer was not yes\n  why: nothing was changed\n")
     }
-    for (verb, archives) in [
+    for (line, questionCount) in [
       ("inspect b/ --list", 1), ("diff b/ b/", 1), ("rekey b/ --in-place --new-password-file .bp", 1),
     ] {
-      // What was changed is not the count alone: the password's key is another one, too.
-      let outcome = try sandbox.keyhaul("\(verb) --password-file .bp", typed: ["y", "y", "y"])
-      #expect(outcome.status == 12, "\(verb): \(outcome)")
-      #expect(outcome.terminal.ranges(of: "asks for 60,000 iterations").count == archives, "\(verb): \(outcome)")
+      // With another number of iterations, the password results in another key, which is wrong.
+      let outcome = try sandbox.keyhaul("\(line) --password-file .bp", typed: ["y", "y", "y"])
+      #expect(outcome.status == 12, "\(line): \(outcome)")
+      #expect(outcome.terminal.ranges(of: "asks for 60,000 iterations").count == questionCount, "\(line): \(outcome)")
     }
-    // The flag that answers every question answers this one, and what it stands for is said.
+    // --yes answers this question too; a warning takes its place.
     let answered = try sandbox.keyhaul("inspect b/ --list --password-file .bp --yes", typed: [])
     #expect(answered.status == 12 && answered.terminal.isEmpty)
     #expect(answered.errors.hasPrefix("warning: b/ asks for 60,000 iterations"))
@@ -62,7 +61,7 @@ struct IterationQuestionTests {
 
   @Test("Keyhaul does not ask if --max-rounds covers the count")
   func covered() throws {
-    let sandbox = try Self.sandbox(asking: 60_000)
+    let sandbox = try Self.sandbox(iterations: 60_000)
     let line = "inspect b/ --list --password-file .bp --max-rounds"
     #expect(try sandbox.keyhaul("\(line) 60001").status == 12)
     let refused = try sandbox.keyhaul("\(line) 60000")
@@ -72,20 +71,20 @@ struct IterationQuestionTests {
   @Test("The question starts above five times the usual count: at 50,001, not at 50,000")
   func bothSides() throws {
     let line = "inspect b/ --list --password-file .bp"
-    #expect(try Self.sandbox(asking: 50_000).keyhaul(line).status == 12)
-    #expect(try Self.sandbox(asking: 50_001).keyhaul(line).status == 14)
+    #expect(try Self.sandbox(iterations: 50_000).keyhaul(line).status == 12)
+    #expect(try Self.sandbox(iterations: 50_001).keyhaul(line).status == 14)
   }
 
-  @Test("The backup can be inspected without its password")
+  @Test("A backup with a high iteration count can be inspected without its password")
   func unopened() throws {
-    let sandbox = try Self.sandbox(asking: 4_000_000)
+    let sandbox = try Self.sandbox(iterations: 4_000_000)
     #expect(try sandbox.succeed("inspect b/ --keybag").contains("1 + 4,000,000 iterations, about "))
   }
 
-  // How soon is counted in rounds, by `KeyDerivationTests`: the answer is asked for after each portion of them.
+  // The tests of PBKDF2 count the iterations until a derivation stops.
   @Test("Ctrl-C ends the key derivation early")
   func stopped() throws {
-    let sandbox = try Self.sandbox(asking: 19_999_999)
+    let sandbox = try Self.sandbox(iterations: 19_999_999)
     let before = try sandbox.files(in: ".").filter { $0 != "asked" && !$0.hasSuffix("/lock") }
     let outcome = try sandbox.devices.run(
       """

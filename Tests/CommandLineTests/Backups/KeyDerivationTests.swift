@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Key derivation from a backup's password")
 struct KeyDerivationTests {
-  /// A line, and how many keys it needs: one for each archive, and one for each new password.
+  /// Command lines, each with the number of keys that it derives: one for each backup and one for each new password.
   private static let lines: [(line: String, keys: Int)] = [
     ("plan b --to new-phone", 1), ("plan b --to new-phone --compare", 1), ("plan b --to new-phone --by-app", 1),
     ("restore b --to new-phone -n", 1), ("restore b --to new-phone --yes", 1),
@@ -38,13 +38,13 @@ struct KeyDerivationTests {
     }
   }
 
-  @Test("The program derives keys in a single place")
-  func onePlace() throws {
+  @Test("Only BackupUnlocker unlocks backups in the program")
+  func singleCaller() throws {
     let sources = Repository.root.appending(path: "Sources")
-    let places = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
+    let callers = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
       .filter { $0.hasSuffix(".swift") && $0.hasPrefix("CommandLine/") }
       .filter { try String(contentsOf: sources.appending(path: $0), encoding: .utf8).contains(/archive\.unlock\(/) }
-    #expect(places == ["CommandLine/keyhaul/Arguments/Unlocking/BackupUnlocker.swift"])
+    #expect(callers == ["CommandLine/keyhaul/Arguments/Unlocking/BackupUnlocker.swift"])
   }
 
   /// Returns the number of derivations in the status lines of `--json`. Each ends with all of its iterations.

@@ -15,12 +15,11 @@ struct KilledRewriteTests {
     }
   }
 
-  /// Starts a line and kills it after a part of the time that it takes, some of it after its end.
-  private func kill(_ sandbox: PhoneSandbox, _ line: String, within seconds: Double, _ numbers: inout SeededRandom)
-    throws
-    -> Comment
-  {
-    let delay = Double.random(in: 0...seconds * 1.1, using: &numbers)
+  /// Starts a command and kills it after a random time, which may be just after its end.
+  private func kill(
+    _ sandbox: PhoneSandbox, _ line: String, within seconds: Double, using random: inout SeededRandom
+  ) throws -> Comment {
+    let delay = Double.random(in: 0...seconds * 1.1, using: &random)
     try sandbox.devices.run(
       "keyhaul \(line) > log 2>&1 & sleep \(String(format: "%.3f", delay)); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null"
     )
@@ -44,23 +43,23 @@ struct KilledRewriteTests {
       isPlain
       ? "rekey plain --new-password-file .np --rounds 1" : "rekey \(name) --password-file .bp --new-password-file .np"
     let time = try duration(sandbox, line)
-    var numbers = SeededRandom(seed: UInt64(name.count))
+    var random = SeededRandom(seed: UInt64(name.count))
     for _ in 0..<Cases.count(10, quick: 3) {
       try sandbox.devices.run("rm -rf \(name) && cp -Rp kept \(name)")
-      let moment = try kill(sandbox, line, within: time, &numbers)
-      // Whichever it is, it is whole.
+      let moment = try kill(sandbox, line, within: time, using: &random)
+      // The old or the new password verifies the backup.
       let isOld = try sandbox.keyhaul("verify \(name)" + (isPlain ? "" : " --password-file .bp")).status == 0
       let isNew = try sandbox.keyhaul("verify \(name) --password-file .np").status == 0
       let isEncrypted =
         try sandbox.object(sandbox.succeed("inspect \(name) --json"))["encrypted"] as? Bool ?? true
       if isPlain { #expect(isEncrypted ? isNew : isOld, moment) } else { #expect(isOld != isNew, moment) }
     }
-    // The next one clears up what a killed one left.
+    // The next rekey deletes what a killed one left.
     try sandbox.devices.run("rm -rf \(name) && cp -Rp kept \(name)")
     try sandbox.succeed(line)
-    let left = try sandbox.names().filter { $0.hasPrefix(".") && $0 != ".bp" && $0 != ".np" }
+    let leftovers = try sandbox.names().filter { $0.hasPrefix(".") && $0 != ".bp" && $0 != ".np" }
     let inside = name == "b" ? try sandbox.names(in: "b").filter { $0.hasPrefix(".") } : []
-    #expect(left.isEmpty && inside.isEmpty, "\(left) \(inside)")
+    #expect(leftovers.isEmpty && inside.isEmpty, "\(leftovers) \(inside)")
   }
 
   @Test(
@@ -71,29 +70,29 @@ struct KilledRewriteTests {
     try sandbox.devices.run("cp -Rp \(source) kept")
     try sandbox.backUp("new-phone", to: "other.tar")
     func verify(_ name: String) throws -> Bool { try sandbox.keyhaul("verify \(name) --password-file .bp").status == 0 }
-    func maker(_ name: String) throws -> String? {
+    func sourceDevice(_ name: String) throws -> String? {
       let device = try sandbox.object(sandbox.succeed("inspect \(name) --json"))["device"] as? [String: Any]
       return device?["name"] as? String
     }
     let line = "convert \(source) -o \(target) --yes"
     let time = try duration(sandbox, line)
-    var numbers = SeededRandom(seed: UInt64(target.count))
+    var random = SeededRandom(seed: UInt64(target.count))
     for round in 0..<Cases.count(10, quick: 4) {
       try sandbox.devices.run("rm -rf \(target)")
       if round % 2 == 1 { try sandbox.succeed("convert other.tar -o \(target) -q") }
-      let moment = try kill(sandbox, line, within: time, &numbers)
+      let moment = try kill(sandbox, line, within: time, using: &random)
       let exists = try sandbox.names().contains(target.replacing("/", with: ""))
       if exists {
         #expect(try verify(target), moment)
-        #expect(try ["old-phone", "new-phone"].contains(maker(target)), moment)
+        #expect(try ["old-phone", "new-phone"].contains(sourceDevice(target)), moment)
       } else {
         #expect(round % 2 == 0, moment)
       }
       #expect(try sandbox.devices.run("diff -r \(source) kept").status == 0, moment)
     }
-    // The next one clears up.
+    // The next convert deletes what a killed one left.
     try sandbox.succeed(line)
-    #expect(try maker(target) == "old-phone")
+    #expect(try sourceDevice(target) == "old-phone")
     #expect(try sandbox.names().filter { $0.hasPrefix(".") && ![".bp", ".np"].contains($0) } == [])
   }
 }

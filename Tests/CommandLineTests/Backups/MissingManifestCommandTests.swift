@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Backups without Manifest.plist")
 struct MissingManifestCommandTests {
-  private static let fact =
+  private static let finding =
     "Manifest.plist: it is missing; the manifest database was read as an unencrypted manifest"
 
   @Test("Commands that only read show the files and name the missing Manifest.plist; others reject the backup")
@@ -27,10 +27,10 @@ struct MissingManifestCommandTests {
     ] {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == status, "\(line): \(outcome)")
-      let said = unwrapped(outcome.errors + outcome.output)
-      #expect(said.contains(Self.fact), "\(line): \(said)")
+      let printed = unwrapped(outcome.errors + outcome.output)
+      #expect(printed.contains(Self.finding), "\(line): \(printed)")
       for claim in ["b is intact", "No fault was found", "no password", "No password"] {
-        #expect(!said.contains(claim), "\(line): \(said)")
+        #expect(!printed.contains(claim), "\(line): \(printed)")
       }
     }
     #expect(try sandbox.read("out/KeychainDomain/keychain-backup.plist") == keychain)

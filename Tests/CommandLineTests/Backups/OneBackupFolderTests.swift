@@ -13,47 +13,47 @@ struct OneBackupFolderTests {
     }
   }
 
-  private static let verbs = [
+  private static let lines = [
     "inspect FOLDER --list", "verify FOLDER", "plan FOLDER", "plan FOLDER --to new-phone", "export FOLDER -o x.json",
     "why FOLDER --item 0", "diff FOLDER drive/attic", "item find FOLDER", "rekey FOLDER --new-password-file .bp -n",
     "restore FOLDER --to new-phone -n", "inspect FOLDER --format html -o x.html",
   ]
 
-  @Test("A folder with one backup is that backup, and so is a folder whose only backup is a link", arguments: verbs)
-  func folder(verb: String) throws {
+  @Test("A folder with one backup is that backup, and so is a folder whose only backup is a link", arguments: lines)
+  func folder(line: String) throws {
     let sandbox = try sandbox()
     for (folder, path) in [("Folder", "Folder/inner/attic"), ("Linked", "Linked/attic")] {
-      let outcome = try sandbox.keyhaul("\(verb.replacing("FOLDER", with: folder)) --password-file .bp --yes")
+      let outcome = try sandbox.keyhaul("\(line.replacing("FOLDER", with: folder)) --password-file .bp --yes")
       #expect(outcome.status == 0, "\(outcome)")
       #expect(outcome.errors.contains("\(folder) contains one backup: \(path)\n"), "\(outcome)")
     }
   }
 
-  @Test("A file of a backup leads to the backup", arguments: verbs)
-  func file(verb: String) throws {
+  @Test("A file of a backup leads to the backup", arguments: lines)
+  func file(line: String) throws {
     let sandbox = try sandbox()
     for file in ["Manifest.plist", "Manifest.db", "Info.plist", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"] {
       let path = "./drive/attic/\(file)"
-      let outcome = try sandbox.keyhaul("\(verb.replacing("FOLDER", with: path)) --password-file .bp --yes")
+      let outcome = try sandbox.keyhaul("\(line.replacing("FOLDER", with: path)) --password-file .bp --yes")
       #expect(outcome.status == 0, "\(outcome)")
       #expect(outcome.errors.contains("\(path) is a file of the backup ./drive/attic\n"), "\(outcome)")
     }
     #expect(try sandbox.devices.run("cd drive/attic && keyhaul verify Manifest.db --quick").status == 0)
-    // Beside nothing of a backup a file of such a name may be anything.
+    // Without the rest of a backup next to it, such a file is not treated as a file of a backup.
     try sandbox.devices.run("mkdir alone; cp drive/attic/Info.plist alone")
     #expect(try !sandbox.keyhaul("inspect alone/Info.plist").errors.contains("is a file of the backup"))
   }
 
-  @Test("Under --json a folder is always a list, even with one backup in it")
+  @Test("With --json, a folder always results in a list, even if it contains one backup")
   func document() throws {
     let sandbox = try sandbox()
-    for verb in ["inspect", "plan", "verify"] {
-      let document = try sandbox.object(sandbox.keyhaul("\(verb) Folder --password-file .bp --json").output)
+    for command in ["inspect", "plan", "verify"] {
+      let document = try sandbox.object(sandbox.keyhaul("\(command) Folder --password-file .bp --json").output)
       #expect(document["format"] as? String == "backup-list/1" && document["folder"] as? String == "Folder")
     }
   }
 
-  @Test("A link beside a backup is not followed, and is named with its target")
+  @Test("A link next to a backup is not followed, and is named with its target")
   func link() throws {
     let sandbox = try sandbox()
     try sandbox.devices.run("cp -R drive/attic Linked/own; ln -s /nowhere Linked/gone")
@@ -66,7 +66,7 @@ struct OneBackupFolderTests {
       "\(list)")
   }
 
-  @Test("A path that does not exist is named among several, and an argument that may be a password is not")
+  @Test("An error names a missing path among several, but not an argument that may be a password")
   func missing() throws {
     let sandbox = try sandbox()
     for path in ["Folder/nothing", "nothing.tar.gz", "./nothing"] {

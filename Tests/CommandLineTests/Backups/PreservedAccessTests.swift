@@ -19,30 +19,31 @@ struct PreservedAccessTests {
     try sandbox.devices.run("find b -printf '%p %m %U:%G\\n' | sort").output.split(separator: "\n").map(String.init)
   }
 
-  private func change(_ form: String, to preparation: String) throws {
+  private func expectUnchangedAccess(of name: String, after preparation: String) throws {
     let sandbox = try PhoneSandbox()
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
-    try sandbox.backUp(to: form)
-    try sandbox.devices.run("mv \(form) b; \(preparation)")
+    try sandbox.backUp(to: name)
+    try sandbox.devices.run("mv \(name) b; \(preparation)")
     let before = try access(in: sandbox)
     for line in Self.changes {
       let outcome = try sandbox.devices.run("keyhaul \(line)")
-      #expect(outcome.status == 0, "\(form): \(line): \(outcome)")
-      #expect(try access(in: sandbox) == before, "\(form): \(line)")
+      #expect(outcome.status == 0, "\(name): \(line): \(outcome)")
+      #expect(try access(in: sandbox) == before, "\(name): \(line)")
     }
   }
 
   @Test("Changes to a backup keep all permissions", arguments: ["b1", "b1.tar", "b1.zip", "b1.tar.gz"])
-  func permissions(form: String) throws {
-    try change(form.contains(".") ? form : form + "/", to: "chmod -R u=rwX,g=rX,o= b")
+  func permissions(name: String) throws {
+    try expectUnchangedAccess(of: name.contains(".") ? name : name + "/", after: "chmod -R u=rwX,g=rX,o= b")
   }
 
   @Test(
     "Commands that root runs on another user's backup keep its owner and group",
     .enabled(if: geteuid() == 0, "SKIPPED, NOT SHOWN: files of another user, since only root can make them"),
     arguments: ["b1", "b1.tar", "b1.zip"])
-  func owner(form: String) throws {
-    try change(form.contains(".") ? form : form + "/", to: "chmod -R u=rwX,g=rX,o= b; chown -R 12345:23456 b")
+  func owner(name: String) throws {
+    try expectUnchangedAccess(
+      of: name.contains(".") ? name : name + "/", after: "chmod -R u=rwX,g=rX,o= b; chown -R 12345:23456 b")
   }
 
   @Test("Only the owner can access the files that rekey --no-password decrypts")
@@ -52,7 +53,7 @@ struct PreservedAccessTests {
     try sandbox.devices.run("chmod -R u=rwX,g=rX,o=rX b")
     let outcome = try sandbox.devices.run("keyhaul rekey b --password-file .bp --no-password --yes")
     #expect(outcome.status == 0, "\(outcome)")
-    let open = try sandbox.devices.run("find b -type f -perm /077").output
-    #expect(open.isEmpty, "\(open)")
+    let accessible = try sandbox.devices.run("find b -type f -perm /077").output
+    #expect(accessible.isEmpty, "\(accessible)")
   }
 }

@@ -4,8 +4,8 @@ import Testing
 
 @Suite("Seals on the command line")
 struct SealCommandTests {
-  /// A backup with a password as another program leaves it.
-  private func foreign() throws -> PhoneSandbox {
+  /// Returns a sandbox with an encrypted backup without a seal, as another program leaves it.
+  private func unsealed() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.removeSeal("b")
     return sandbox
@@ -13,7 +13,7 @@ struct SealCommandTests {
 
   @Test("Seal adds a seal to another program's backup once, and verify compares every file with it")
   func added() throws {
-    let sandbox = try foreign()
+    let sandbox = try unsealed()
     let before = try sandbox.files(in: "b")
     let unsealed = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(unsealed.output.contains("-    seal         not checked: there is none\n"), "\(unsealed)")
@@ -37,7 +37,7 @@ struct SealCommandTests {
 
   @Test("Restore reports a missing seal once, except for a backup without a password")
   func missed() throws {
-    let sandbox = try foreign()
+    let sandbox = try unsealed()
     let note = "b has no seal: an older keychain or manifest of the same backup would go unnoticed."
     let restore = "restore b --to new-phone --password-file .bp -n"
     #expect(unwrapped(try sandbox.keyhaul(restore).errors).ranges(of: note).count == 1)
@@ -47,7 +47,7 @@ struct SealCommandTests {
 
   @Test("Seal reports its result as JSON", arguments: ["b", "b.tar.zst", "b.zip"])
   func json(name: String) throws {
-    let sandbox = try foreign()
+    let sandbox = try unsealed()
     if name != "b" { try sandbox.succeed("convert b -o \(name) -q") }
     let dry = try sandbox.object(try sandbox.succeed("seal \(name) --password-file .bp --json -n"))
     #expect(dry["written"] as? Bool == false && dry["files"] is NSNull)
@@ -148,7 +148,7 @@ struct SealCommandTests {
         "\(line): \(outcome)")
     }
     #expect(try sandbox.contents(of: "new-phone") == before)
-    // A look at it is given, with a word of it that no flag silences, and a code that says that not all is well.
+    // Commands that only read the backup work, but warn even with -q, and exit with 3.
     for line in [
       "plan b --to new-phone -q", "export b -o - -q --reveal --format csv", "inspect b --list -q",
       "inspect b -q",
@@ -166,12 +166,12 @@ struct SealCommandTests {
   func forged() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var status = try sandbox.read("b/Status.plist")
-    let place = try #require(status.indices.last { status[$0...].starts(with: Array("finished".utf8)) })
-    status[place - 20] ^= 1
+    let index = try #require(status.indices.last { status[$0...].starts(with: Array("finished".utf8)) })
+    status[index - 20] ^= 1
     try sandbox.write(status, to: "b/Status.plist", keepingSeal: true)
     let lines = String(decoding: try sandbox.read("b/Keyhaul.seal"), as: UTF8.self).split(separator: "\n")
-    let sum = try sandbox.devices.run("sha256sum b/Status.plist | cut -d ' ' -f 1").output.prefix(64)
-    let forged = lines.map { $0.hasSuffix(" Status.plist") ? "\(sum) \(status.count) Status.plist" : String($0) }
+    let digest = try sandbox.devices.run("sha256sum b/Status.plist | cut -d ' ' -f 1").output.prefix(64)
+    let forged = lines.map { $0.hasSuffix(" Status.plist") ? "\(digest) \(status.count) Status.plist" : String($0) }
     try sandbox.write(Array((forged.joined(separator: "\n") + "\n").utf8), to: "b/Keyhaul.seal", keepingSeal: true)
     // Without the password nothing looks wrong, and the output states what was not checked.
     let quick = try sandbox.keyhaul("verify b --quick")
@@ -184,7 +184,7 @@ struct SealCommandTests {
             + "made for another backup, or has changed since"),
       "\(verified)")
     #expect(!verified.output.contains("more"), "\(verified)")
-    // Whatever reads with the password finds it out, and so does a look at what a decrypted copy would be.
+    // Every command that reads with the password detects the seal, even a dry run of a decrypted copy.
     for line in [
       "export b --files out -q", "export b --domain KeychainDomain --path keychain-backup.plist -o one.plist -q",
       "convert b --decrypted -o clear/ --dry-run -q", "convert b --decrypted -o clear/ -q", "inspect b -q",
@@ -197,7 +197,7 @@ struct SealCommandTests {
               + "made for another backup, or has changed since"),
         "\(line): \(outcome)")
     }
-    // Nor does a list of many call it whole: there the verdict is all that is read.
+    // A table of backups, which has only a word for the result, does not call the backup whole either.
     let listed = try sandbox.keyhaul("verify b b --quick --format csv")
     #expect(listed.output.contains("unproven") && !listed.output.contains(",whole"), "\(listed)")
     let restored = try sandbox.keyhaul("restore b --to new-phone --yes --password-file .bp")
@@ -214,25 +214,26 @@ struct SealCommandTests {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var seal = try sandbox.read("b/Keyhaul.seal")
     let lines = seal.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-    // A digit of the digest of Manifest.db.
+    // Changes a digit of the digest of Manifest.db.
     let line = try #require(lines.first { $0.suffix(12).elementsEqual(" Manifest.db".utf8) })
     seal[line.startIndex] = seal[line.startIndex] == UInt8(ascii: "0") ? UInt8(ascii: "1") : UInt8(ascii: "0")
     try sandbox.write(seal, to: "b/Keyhaul.seal", keepingSeal: true)
     let verified = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13)
     let text = unwrapped(verified.output)
-    let own = try #require(text.range(of: "Keyhaul.seal: "), "\(verified)")
-    let other = try #require(text.range(of: "Manifest.db: it has changed since the backup was sealed"), "\(verified)")
-    #expect(own.lowerBound < other.lowerBound && !text.contains("more"), "\(verified)")
+    let sealFault = try #require(text.range(of: "Keyhaul.seal: "), "\(verified)")
+    let fileFault = try #require(
+      text.range(of: "Manifest.db: it has changed since the backup was sealed"), "\(verified)")
+    #expect(sealFault.lowerBound < fileFault.lowerBound && !text.contains("more"), "\(verified)")
   }
 
   @Test("Every changed bit in a sealed backup is found (24 bits per file, 3 in a quick run)")
   func sealedBits() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    var numbers = SeededRandom(seed: 47)
+    var random = SeededRandom(seed: 47)
     for file in try sandbox.files(in: "b") {
       let count = Cases.count(24, quick: 3)
-      try sandbox.flipBits(count, of: "b/\(file)", using: &numbers, keepingSeal: true) { offset in
+      try sandbox.flipBits(count, of: "b/\(file)", using: &random, keepingSeal: true) { offset in
         let outcome = try sandbox.keyhaul("verify b/ --password-file .bp")
         #expect([12, 13, 14].contains(outcome.status), "\(file), byte \(offset): \(outcome)")
       }
@@ -243,9 +244,10 @@ struct SealCommandTests {
   func unreadableManifest() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.write(Array(sandbox.read("b/Manifest.plist").prefix(900)), to: "b/Manifest.plist", keepingSeal: true)
-    let seen = try sandbox.keyhaul("inspect b")
+    let inspected = try sandbox.keyhaul("inspect b")
     #expect(
-      seen.status == 3 && seen.output.contains("Manifest.plist: it has changed since the backup was sealed"), "\(seen)")
-    #expect(!unwrapped(seen.output + seen.errors).contains("says that it has none"), "\(seen)")
+      inspected.status == 3 && inspected.output.contains("Manifest.plist: it has changed since the backup was sealed"),
+      "\(inspected)")
+    #expect(!unwrapped(inspected.output + inspected.errors).contains("says that it has none"), "\(inspected)")
   }
 }

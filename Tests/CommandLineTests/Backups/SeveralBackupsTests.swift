@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Folders with several backups")
 struct SeveralBackupsTests {
-  /// `Backup` with a backup of each phone: one directory is called after the device, the other as somebody liked.
+  /// Returns a sandbox whose folder `Backup` has a backup of each phone, and the identifiers of both phones.
+  ///
+  /// The backup of old-phone is named after its identifier, and that of new-phone is named "attic".
   private func sandbox() throws -> (PhoneSandbox, old: String, new: String) {
     func identifier(_ device: String, _ sandbox: PhoneSandbox) throws -> String {
       try #require(try sandbox.object(sandbox.succeed("device show \(device) --json"))["udid"] as? String)
@@ -23,7 +25,7 @@ struct SeveralBackupsTests {
     let (sandbox, old, _) = try sandbox()
     let list = try sandbox.succeed("inspect Backup")
     #expect(list.contains("\(old)") && list.contains("attic") && list.contains("new-phone"))
-    // A name is there to be typed, and never cut.
+    // A name is never cut, because the user may have to type it.
     let narrow = try sandbox.devices.run("COLUMNS=60 keyhaul inspect Backup").output
     #expect(narrow.contains("Backup/\(old)\n") && narrow.contains("Backup/attic\n"), "\(narrow)")
     try sandbox.write([1], to: "Backup/attic/Status.plist")
@@ -99,16 +101,16 @@ struct SeveralBackupsTests {
     try sandbox.backUp(to: "drive/Backup/attic/")
     try sandbox.devices.run("ln -s ../drive/Backup/attic Linked/attic; ln -s ../drive/Backup MobileSync/Backup")
     try sandbox.devices.run("ln -s /nowhere/drive Lost/Backup")
-    for verb in ["inspect", "verify", "plan"] {
+    for command in ["inspect", "verify", "plan"] {
       for (folder, path) in [("Linked", "Linked/attic"), ("MobileSync", "MobileSync/Backup/attic")] {
-        let outcome = try sandbox.keyhaul("\(verb) \(folder) --password-file .bp")
+        let outcome = try sandbox.keyhaul("\(command) \(folder) --password-file .bp")
         #expect(outcome.status == 0, "\(outcome)")
         #expect(outcome.errors.contains("\(folder) contains one backup: \(path)\n"), "\(outcome)")
       }
-      let lost = try sandbox.keyhaul("\(verb) Lost")
+      let lost = try sandbox.keyhaul("\(command) Lost")
       #expect(lost.status == 14 && lost.errors.contains("the link \"Backup\" points to \"/nowhere/drive\""), "\(lost)")
     }
-    // A link in a circle leads to nothing new.
+    // A link back to its own folder leads to no backup.
     try sandbox.devices.run("mkdir Circle; ln -s . Circle/again; ln -s ../Circle Circle/round")
     #expect(try sandbox.keyhaul("inspect Circle").status == 14)
   }

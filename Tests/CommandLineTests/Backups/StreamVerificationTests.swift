@@ -7,13 +7,13 @@ import Testing
 
 @Suite("Verification of streamed backups")
 struct StreamVerificationTests {
-  /// Creates a backup without a password that lists `count` more files, some with damaged records.
+  /// Creates a backup without a password, with this number of additional files, some with damaged records.
   private static func sandbox(isDamaged: @Sendable (Int) -> Bool, count: Int = 14) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
     try sandbox.removeSeal("plain")
-    let list = try DatabaseQueue(path: sandbox.home.appending(path: "plain/Manifest.db").path)
-    try list.writeWithoutTransaction { database in
+    let manifest = try DatabaseQueue(path: sandbox.home.appending(path: "plain/Manifest.db").path)
+    try manifest.writeWithoutTransaction { database in
       let record = try #require(try Data.fetchOne(database, sql: "SELECT file FROM Files WHERE flags = 1"))
       for number in 0..<count {
         let path = "file\(number)"
@@ -56,7 +56,7 @@ struct StreamVerificationTests {
   }
 
   @Test("A streamed backup with intact records has no faults, although its payloads are not read")
-  func whole() throws {
+  func intact() throws {
     let sandbox = try Self.sandbox { _ in false }
     let stream = try sandbox.keyhaul("verify - < plain.tar")
     #expect(stream.status == 0 && unwrapped(stream.output).contains("- files not checked: a stream"), "\(stream)")

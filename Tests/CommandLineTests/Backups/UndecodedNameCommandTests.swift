@@ -13,31 +13,33 @@ struct UndecodedNameCommandTests {
     "1 entry has a name that is not UTF-8, shown with %F5 for the byte F5; it is \"HomeDomain/Library/abc%F5%BA.dat\""
   private static let text = "odd name"
 
-  private func check(_ sandbox: PhoneSandbox, _ list: String) throws {
+  private func checkBackup(_ sandbox: PhoneSandbox, manifest: String) throws {
     let verified = try sandbox.keyhaul("verify b")
     #expect(verified.status == 0, "\(verified)")
-    #expect(unwrapped(verified.output + verified.errors).contains("\(list): \(Self.finding)"), "\(verified)")
+    #expect(unwrapped(verified.output + verified.errors).contains("\(manifest): \(Self.finding)"), "\(verified)")
     let inspected = try sandbox.keyhaul("inspect b --json")
     #expect(inspected.status == 0 && inspected.output.contains("\"list-names-not-utf8\""), "\(inspected)")
     let exported = try sandbox.keyhaul("export b --files out")
     #expect(exported.status == 0, "\(exported)")
     #expect(unwrapped(exported.errors).contains("abc%F5%BA.dat\", whose bytes are not UTF-8"), "\(exported)")
     #expect(try sandbox.read("out/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.text.utf8))
-    let manifest = String(decoding: try sandbox.read("out/keyhaul-files.jsonl"), as: UTF8.self)
-    #expect(manifest.contains("\"relative_path_bytes\":\"\(Self.name.hex)\""), "\(manifest)")
+    let files = String(decoding: try sandbox.read("out/keyhaul-files.jsonl"), as: UTF8.self)
+    #expect(files.contains("\"relative_path_bytes\":\"\(Self.name.hex)\""), "\(files)")
   }
 
-  /// A backup without a password in `b`, with a file whose row and record have the name.
+  /// Returns a sandbox with an unencrypted backup `b` that has a file with this name in its row and its record.
   private func database() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
     let bytes = Array(Self.text.utf8)
     let identifier = try Digest.sha1(Array("HomeDomain-".utf8) + Self.name).hex
-    let stand = "Library/stand-ins"
+    // A file record can be created only with a decoded path, so the name replaces a path of equal length.
+    let placeholder = "Library/stand-ins"
     let record = FileRecord(
-      relativePath: stand, mode: 0o100644, size: Int64(bytes.count), protectionClass: .fileUntilFirstUserAuthentication)
+      relativePath: placeholder, mode: 0o100644, size: Int64(bytes.count),
+      protectionClass: .fileUntilFirstUserAuthentication)
     var archived = Data(try record.archived())
-    archived.replaceSubrange(try #require(archived.range(of: Data(stand.utf8))), with: Self.name)
+    archived.replaceSubrange(try #require(archived.range(of: Data(placeholder.utf8))), with: Self.name)
     let database = try DatabaseQueue(path: sandbox.devices.home.appending(path: "b/Manifest.db").path)
     try database.write { connection in
       try connection.execute(
@@ -50,7 +52,7 @@ struct UndecodedNameCommandTests {
     return sandbox
   }
 
-  /// The file's name in the manifest of an export of a backup's files, and its content.
+  /// Exports a backup's files, and checks the name and the content of the file.
   private func checkFile(of sandbox: PhoneSandbox, in backup: String, _ flags: String = "") throws {
     try sandbox.succeed("export \(backup) --files out-\(backup) -q \(flags)")
     #expect(try sandbox.read("out-\(backup)/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.text.utf8), "\(backup)")
@@ -58,17 +60,17 @@ struct UndecodedNameCommandTests {
     #expect(manifest.contains("\"relative_path_bytes\":\"\(Self.name.hex)\""), "\(manifest)")
   }
 
-  @Test("Inspect, verify and export read Manifest.db and the file")
+  @Test("Inspect, verify and export read a file whose name in Manifest.db is not UTF-8")
   func readDatabase() throws {
     let sandbox = try database()
-    try check(sandbox, "Manifest.db")
+    try checkBackup(sandbox, manifest: "Manifest.db")
     #expect(try sandbox.succeed("inspect b --tree -v").contains("abc%F5%BA.dat"))
   }
 
-  @Test("Inspect, verify, export and convert read Manifest.mbdb and the file")
-  func readOldList() throws {
+  @Test("Inspect, verify, export and convert read a file whose name in Manifest.mbdb is not UTF-8")
+  func readOldManifest() throws {
     let backup = try BackupWithFiles(undecoded: (Self.name, Self.text))
-    try check(backup.sandbox, "Manifest.mbdb")
+    try checkBackup(backup.sandbox, manifest: "Manifest.mbdb")
     #expect(try backup.sandbox.read("out/HomeDomain/Library/notes.txt") == Array("notes".utf8))
     try backup.sandbox.succeed("convert b -o c.tar -q")
     try checkFile(of: backup.sandbox, in: "c.tar")

@@ -11,16 +11,16 @@ struct UnderstatedProtectionTests {
   struct Claim: Sendable, CustomTestStringConvertible {
     let testDescription: String
     /// The changes, in a sandbox with `b/`, which has a password and no seal, and `plain/`, which has neither.
-    let make: @Sendable (PhoneSandbox) throws -> Void
+    let apply: Change
     var backup = "b/"
     /// The message of `plan` and `restore`, whatever the user types.
-    let says: String
+    let message: String
     /// The exit code of `restore` before it asks for a password; `nil` if it asks.
     let refusal: Int32?
   }
 
-  /// Changes the manifest of a backup, which needs only its files.
-  private static func edit(
+  /// Changes the `Manifest.plist` of a backup, for which no key is needed.
+  private static func editManifest(
     _ backup: String, of sandbox: PhoneSandbox, _ body: (inout [String: Any]) throws -> Void
   ) throws {
     let path = "\(backup)/Manifest.plist"
@@ -31,19 +31,19 @@ struct UnderstatedProtectionTests {
     try sandbox.write(Array(bytes), to: path)
   }
 
-  private static func keybag(
+  private static func editKeybag(
     _ backup: String, of sandbox: PhoneSandbox, _ body: (inout Keybag) throws -> Void
   ) throws {
-    try edit(backup, of: sandbox) { manifest in
+    try editManifest(backup, of: sandbox) { manifest in
       var keybag = try Keybag(parsing: Array(try #require(manifest["BackupKeyBag"] as? Data)))
       try body(&keybag)
       manifest["BackupKeyBag"] = Data(keybag.serialized())
     }
   }
 
-  private static func wrap(_ numbers: [UInt32], _ wrap: Keybag.WrapFlags, cutTo count: Int = 40) -> Claim.Make {
+  private static func wrap(_ numbers: [UInt32], _ wrap: Keybag.WrapFlags, cutTo count: Int = 40) -> Claim.Change {
     { sandbox in
-      try keybag("b", of: sandbox) { keybag in
+      try editKeybag("b", of: sandbox) { keybag in
         for number in numbers {
           let index = try #require(keybag.classKeys.firstIndex { $0.keyClass?.rawValue == number })
           keybag.classKeys[index].wrap = wrap
@@ -55,68 +55,68 @@ struct UnderstatedProtectionTests {
 
   static let claims = [
     Claim(
-      testDescription: "IsEncrypted false, over a keybag and a list that are under a password",
-      make: { sandbox in try edit("b", of: sandbox) { $0["IsEncrypted"] = false } },
-      says:
+      testDescription: "IsEncrypted false, although the keybag and the manifest need a password",
+      apply: { sandbox in try editManifest("b", of: sandbox) { $0["IsEncrypted"] = false } },
+      message:
         "it says that it is not encrypted, but contains the key of an encrypted manifest (ManifestKey) and a keybag "
-        + "with "
-        + "a password's iteration count (DPIC)", refusal: 14),
+        + "with a password's iteration count (DPIC)", refusal: 14),
     Claim(
       testDescription: "the keybag of a password in a backup without a password",
-      make: { sandbox in
+      apply: { sandbox in
         var keybag: Any?
-        try edit("b", of: sandbox) { keybag = $0["BackupKeyBag"] }
-        try edit("plain", of: sandbox) { $0["BackupKeyBag"] = keybag }
+        try editManifest("b", of: sandbox) { keybag = $0["BackupKeyBag"] }
+        try editManifest("plain", of: sandbox) { $0["BackupKeyBag"] = keybag }
       },
       backup: "plain/",
-      says: "it says that it is not encrypted, but contains a keybag with a password's iteration count "
+      message: "it says that it is not encrypted, but contains a keybag with a password's iteration count "
         + "(DPIC)", refusal: 14),
     Claim(
-      testDescription: "IsEncrypted true, over unencrypted files",
-      make: { sandbox in try edit("plain", of: sandbox) { $0["IsEncrypted"] = true } }, backup: "plain/",
-      says: "says that it is encrypted, but it is not", refusal: 14),
+      testDescription: "IsEncrypted true, although the files are unencrypted",
+      apply: { sandbox in try editManifest("plain", of: sandbox) { $0["IsEncrypted"] = true } }, backup: "plain/",
+      message: "says that it is encrypted, but it is not", refusal: 14),
     Claim(
-      testDescription: "WRAP 2 to 3 of a class that moves", make: wrap([7], [.device, .password]),
-      says:
+      testDescription: "WRAP 2 to 3 of a class that moves", apply: wrap([7], [.device, .password]),
+      message:
         "the key of class 7 in its keybag is wrapped with a device's hardware key. No device does this in a backup "
         + "with a password, and it makes migratable items appear to stay behind", refusal: 13),
     Claim(
-      testDescription: "WRAP 2 to 3 of all classes that move", make: wrap([6, 7, 8], [.device, .password]),
-      says: "the keys of classes 6, 7 and 8 in its keybag are wrapped with a device's hardware key", refusal: 13),
+      testDescription: "WRAP 2 to 3 of all classes that move", apply: wrap([6, 7, 8], [.device, .password]),
+      message: "the keys of classes 6, 7 and 8 in its keybag are wrapped with a device's hardware key", refusal: 13),
     Claim(
-      testDescription: "WRAP 3 to 1: a key without the password's layer", make: wrap([9], .device, cutTo: 32),
-      says: "the key of class 9 in its keybag is not wrapped with the password, although every device "
+      testDescription: "WRAP 3 to 1: a key without the password's layer", apply: wrap([9], .device, cutTo: 32),
+      message: "the key of class 9 in its keybag is not wrapped with the password, although every device "
         + "does this", refusal: 13
     ),
     Claim(
-      testDescription: "WRAP 3 to 2: a key without the hardware's layer", make: wrap([5, 9, 10, 11], .password),
-      says: "the keys of classes 5, 9, 10 and 11 in its keybag are not wrapped with a device's hardware key",
+      testDescription: "WRAP 3 to 2: a key without the hardware's layer", apply: wrap([5, 9, 10, 11], .password),
+      message: "the keys of classes 5, 9, 10 and 11 in its keybag are not wrapped with a device's hardware key",
       refusal: nil),
     Claim(
-      testDescription: "DPIC lowered", make: { sandbox in try sandbox.setIterations(40, in: "DPIC", of: "b") },
-      says: "asks for 40 iterations to derive the key from its password; a device asks for 10,000,000", refusal: nil),
+      testDescription: "DPIC lowered", apply: { sandbox in try sandbox.setIterations(40, in: "DPIC", of: "b") },
+      message: "asks for 40 iterations to derive the key from its password; a device asks for 10,000,000", refusal: nil),
     Claim(
       testDescription: "DPIC by one lower than any device's",
-      make: { sandbox in try sandbox.setIterations(9_999_999, in: "DPIC", of: "b") },
-      says: "asks for 9,999,999 iterations to derive the key from its password", refusal: nil),
+      apply: { sandbox in try sandbox.setIterations(9_999_999, in: "DPIC", of: "b") },
+      message: "asks for 9,999,999 iterations to derive the key from its password", refusal: nil),
     Claim(
-      testDescription: "DPIC raised, by less than is asked about",
-      make: { sandbox in try sandbox.setIterations(12_000_000, in: "DPIC", of: "b") },
-      says: "asks for 12,000,000 iterations to derive the key from its password", refusal: nil),
+      testDescription: "DPIC raised, but not enough for a question",
+      apply: { sandbox in try sandbox.setIterations(12_000_000, in: "DPIC", of: "b") },
+      message: "asks for 12,000,000 iterations to derive the key from its password", refusal: nil),
     Claim(
-      testDescription: "DPIC and DPSL taken out",
-      make: { sandbox in try keybag("b", of: sandbox) { $0.secondRound = nil } },
-      says: "skips the slow iterations to derive the key from its password; a device asks for 10,000,000", refusal: nil),
+      testDescription: "DPIC and DPSL removed",
+      apply: { sandbox in try editKeybag("b", of: sandbox) { $0.secondRound = nil } },
+      message: "skips the slow iterations to derive the key from its password; a device asks for 10,000,000",
+      refusal: nil),
     Claim(
-      testDescription: "ITER lowered, beside rounds as they should be",
-      make: { sandbox in
+      testDescription: "ITER lowered, with the usual DPIC",
+      apply: { sandbox in
         try sandbox.setIterations(10_000_000, in: "DPIC", of: "b")
         try sandbox.setIterations(9_999, in: "ITER", of: "b")
       },
-      says: "asks for 9,999 iterations to derive the key from its password; a device asks for 10,000", refusal: nil),
+      message: "asks for 9,999 iterations to derive the key from its password; a device asks for 10,000", refusal: nil),
     Claim(
       testDescription: "a seal that anyone can make, on a backup with a password",
-      make: { sandbox in
+      apply: { sandbox in
         try sandbox.backUp(to: "sealed/")
         let text = String(decoding: try sandbox.read("sealed/Keyhaul.seal"), as: UTF8.self)
         let lines = text.replacing("hmac-sha256", with: "sha256").split(separator: "\n").dropLast()
@@ -125,7 +125,7 @@ struct UnderstatedProtectionTests {
         try sandbox.write(Array((listed + code + "\n").utf8), to: "sealed/Keyhaul.seal", keepingSeal: true)
       },
       backup: "sealed/",
-      says: "it is a plain list of digests, which anyone can write, although the backup has a password",
+      message: "it is a plain list of digests, which anyone can write, although the backup has a password",
       refusal: 13),
   ]
 
@@ -135,33 +135,33 @@ struct UnderstatedProtectionTests {
       try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
       for name in ["b", "plain"] { try sandbox.removeSeal(name) }
     }
-    try claim.make(sandbox)
+    try claim.apply(sandbox)
     return sandbox
   }
 
-  /// The text on one line, without colors.
-  private func words(_ text: some StringProtocol) -> String {
-    String(text).replacing(/\u{1B}\[[0-9;]*m/, with: "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
+  /// Returns a text without line breaks and colors.
+  private func plain(_ text: some StringProtocol) -> String {
+    unwrapped(String(text).replacing(/\u{1B}\[[0-9;]*m/, with: ""))
   }
 
   @Test(
     "Plan and restore warn before asking for the password, and rejected backups are not restored",
     arguments: claims)
-  func said(claim: Claim) throws {
+  func warned(claim: Claim) throws {
     let sandbox = try sandbox(claim)
     let before = try sandbox.contents(of: "new-phone")
-    for verb in ["plan", "restore"] {
+    for command in ["plan", "restore"] {
       // An empty line ends the question.
-      let shown = try sandbox.devices.runOnTerminal([verb, claim.backup, "--to", "new-phone"], typed: [""])
-      let said = shown.terminal.split(separator: "Password of", maxSplits: 1, omittingEmptySubsequences: false)
-      // That nothing guards the items, as the keybag shows, comes before what the manifest claims.
-      let says = [claim.says] + (claim.refusal == 14 ? ["anyone can decrypt them"] : [])
-      #expect(says.contains { words(said[0]).contains($0) }, "\(verb): \(shown)")
-      // Also with -q, and where nobody can be asked.
-      let quiet = try sandbox.keyhaul("\(verb) \(claim.backup) --to new-phone -q --no-input --yes")
-      #expect(says.contains { words(quiet.errors).contains($0) }, "\(verb): \(quiet)")
-      guard verb == "restore" else { continue }
-      #expect((said.count == 1) == (claim.refusal != nil), "\(shown)")
+      let shown = try sandbox.devices.runOnTerminal([command, claim.backup, "--to", "new-phone"], typed: [""])
+      let parts = shown.terminal.split(separator: "Password of", maxSplits: 1, omittingEmptySubsequences: false)
+      // If anyone can decrypt the items according to the keybag, this warning may take the place of the other one.
+      let messages = [claim.message] + (claim.refusal == 14 ? ["anyone can decrypt them"] : [])
+      #expect(messages.contains { plain(parts[0]).contains($0) }, "\(command): \(shown)")
+      // The warning also appears with -q and without a terminal.
+      let quiet = try sandbox.keyhaul("\(command) \(claim.backup) --to new-phone -q --no-input --yes")
+      #expect(messages.contains { plain(quiet.errors).contains($0) }, "\(command): \(quiet)")
+      guard command == "restore" else { continue }
+      #expect((parts.count == 1) == (claim.refusal != nil), "\(shown)")
       #expect(shown.status == claim.refusal ?? 12 && quiet.status == claim.refusal ?? 12, "\(shown) \(quiet)")
       if claim.refusal != nil, claim.backup == "b/" {
         let given = try sandbox.keyhaul("restore b/ --to new-phone --password-file .bp --yes -q")
@@ -174,7 +174,7 @@ struct UnderstatedProtectionTests {
   @Test(
     "Inspect and verify also report why a backup cannot be restored, and rekey rejects it",
     arguments: claims.filter { $0.refusal != nil && $0.backup == "b/" })
-  func found(claim: Claim) throws {
+  func reported(claim: Claim) throws {
     let sandbox = try sandbox(claim)
     for flags in ["--password-file .bp", "--quick"] {
       let outcome = try sandbox.keyhaul("verify b/ \(flags)")
@@ -184,14 +184,14 @@ struct UnderstatedProtectionTests {
     let document = try sandbox.object(sandbox.keyhaul("inspect b/ --json -q").output)
     let findings = try #require(document["findings"] as? [[String: Any]])
     let details = findings.compactMap { $0["detail"] as? String }
-    #expect(details.contains { words($0).contains(claim.says) }, "\(findings)")
+    #expect(details.contains { plain($0).contains(claim.message) }, "\(findings)")
     #expect(findings.contains { $0["restorable"] as? Bool == false })
     let rekeyed = try sandbox.keyhaul("rekey b/ --password-file .bp --new-password-file .bp --yes")
     #expect(rekeyed.status == claim.refusal, "\(rekeyed)")
   }
 
   @Test("There is no warning about genuine backups, or about a low iteration count that was set and sealed")
-  func asDevicesWrite() throws {
+  func genuine() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     #expect(try !sandbox.keyhaul("plan b/ --to new-phone --password-file .bp").errors.contains("warning"))
     try sandbox.setIterations(10_000_000, in: "DPIC", of: "b")
@@ -201,5 +201,5 @@ struct UnderstatedProtectionTests {
 }
 
 extension UnderstatedProtectionTests.Claim {
-  typealias Make = @Sendable (PhoneSandbox) throws -> Void
+  typealias Change = @Sendable (PhoneSandbox) throws -> Void
 }

@@ -56,13 +56,13 @@ struct UnprovenKeyTests {
     #expect(unwrapped(verified.output).contains("The given device key decrypts none of the items that need one."))
     let document = try sandbox.object(sandbox.keyhaul("verify b --device-key-file .right --json").output)
     #expect(document["device_key"] as? String == "foreign")
-    // The key that the backup was written with.
-    let fits = try sandbox.keyhaul("verify b --device-key-file .wrong --json")
-    #expect(fits.status == 0, "\(fits)")
-    #expect(try sandbox.object(fits.output)["device_key"] as? String == "proven")
+    // The wrong key matches, because the backup was rewritten with it.
+    let matching = try sandbox.keyhaul("verify b --device-key-file .wrong --json")
+    #expect(matching.status == 0, "\(matching)")
+    #expect(try sandbox.object(matching.output)["device_key"] as? String == "proven")
     // Without a key, verify does not say which device's key the item needs.
-    let closed = try sandbox.keyhaul("verify b")
-    #expect(!unwrapped(closed.output).contains("can be decrypted only on"), "\(closed)")
+    let withoutKey = try sandbox.keyhaul("verify b")
+    #expect(!unwrapped(withoutKey.output).contains("can be decrypted only on"), "\(withoutKey)")
     let home = try sandbox.keyhaul("verify b --home elsewhere")
     #expect(home.errors.contains("the key of solo decrypts none of the items that need one"), "\(home)")
   }
@@ -79,7 +79,7 @@ struct UnprovenKeyTests {
     #expect(try done.status == 0 && sandbox.object(done.output)["device_key_proven"] as? Bool == false, "\(done)")
   }
 
-  @Test("A device key that an item confirms needs no flag, and one that does not fit is refused with it")
+  @Test("A device key that an item confirms needs no flag, and one that does not match is refused even with the flag")
   func proven() throws {
     let sandbox = try Self.sandbox("--account anna --protection when-unlocked-this-device")
     let foreign = try sandbox.keyhaul("\(Self.rekey) --device-key-file .wrong --accept-unproven-key")

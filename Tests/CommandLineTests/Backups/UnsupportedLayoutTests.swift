@@ -6,24 +6,25 @@ import Testing
 
 @Suite("Unsupported folder layouts")
 struct UnsupportedLayoutTests {
-  private static let verbs = ["inspect", "verify", "plan", "export -o x.json"]
+  private static let commands = ["inspect", "verify", "plan", "export -o x.json"]
 
-  @Test("A backup of iPhone OS 3 is recognized, and nothing is called damaged", arguments: verbs)
-  func phoneOS3(verb: String) throws {
+  @Test("A backup of iPhone OS 3 is recognized, and nothing is called damaged", arguments: commands)
+  func phoneOS3(command: String) throws {
     let sandbox = try DeviceSandbox()
     let name = "3d0d7e5fb2ce288813306e4d4636395e047a3d28"
-    func write(_ text: String, _ file: String) throws {
-      let list = "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(text)</dict></plist>"
-      try Data(list.utf8).write(to: sandbox.home.appending(path: "old/\(file)"))
+    func writePlist(_ members: String, to file: String) throws {
+      let plist = "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(members)</dict></plist>"
+      try Data(plist.utf8).write(to: sandbox.home.appending(path: "old/\(file)"))
     }
     try sandbox.run("mkdir old; printf hello > old/\(name).mddata; printf x > old/\(name).mdinfo")
-    try write(
+    try writePlist(
       "<key>AuthSignature</key><data>AAAA</data><key>AuthVersion</key><string>2.0</string><key>IsEncrypted</key><false/>"
-        + "<key>Data</key><data>AAAA</data>", "Manifest.plist")
-    try write(
-      "<key>Device Name</key><string>Made Up</string><key>Product Version</key><string>3.1.3</string>", "Info.plist")
-    try write("<key>Backup Success</key><true/>", "Status.plist")
-    let outcome = try sandbox.run("keyhaul \(verb) old")
+        + "<key>Data</key><data>AAAA</data>", to: "Manifest.plist")
+    try writePlist(
+      "<key>Device Name</key><string>Made Up</string><key>Product Version</key><string>3.1.3</string>",
+      to: "Info.plist")
+    try writePlist("<key>Backup Success</key><true/>", to: "Status.plist")
+    let outcome = try sandbox.run("keyhaul \(command) old")
     #expect(outcome.status == 14 && outcome.output.isEmpty, "\(outcome)")
     #expect(unwrapped(outcome.errors).contains("a backup of iPhone OS 3 or earlier, in a layout that is not read"))
     #expect(!outcome.errors.contains("damaged") && !outcome.errors.contains("changed"), "\(outcome)")
@@ -39,8 +40,8 @@ struct UnsupportedLayoutTests {
     let status =
       "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict><key>SnapshotState</key><string>uploading</string></dict></plist>"
     try sandbox.write(Array(status.utf8), to: "b/Status.plist")
-    for verb in ["inspect b", "plan b", "export b -o x.json"] {
-      let outcome = try sandbox.keyhaul(verb)
+    for command in ["inspect b", "plan b", "export b -o x.json"] {
+      let outcome = try sandbox.keyhaul(command)
       #expect(outcome.status == 13 && outcome.errors.hasPrefix("error: b is an unfinished backup\n"), "\(outcome)")
       let errors = unwrapped(outcome.errors)
       #expect(errors.contains("it has no Manifest.plist, which is needed to get its keys"))
@@ -78,19 +79,19 @@ struct UnsupportedLayoutTests {
       mkdir -p MobileSync/Backup && cp -R b MobileSync/Backup/one && tar czf deep.tar.gz MobileSync
       cp -R b MobileSync/Backup/two && tar cf two.tar MobileSync
       """)
-    for verb in ["inspect --list", "verify", "plan"] {
-      let outcome = try sandbox.keyhaul("\(verb) deep.tar.gz --password-file .bp")
+    for command in ["inspect --list", "verify", "plan"] {
+      let outcome = try sandbox.keyhaul("\(command) deep.tar.gz --password-file .bp")
       #expect(outcome.status == 0, "\(outcome)")
     }
     try sandbox.succeed("convert deep.tar.gz -o unpacked/ -q")
     try sandbox.succeed("verify unpacked --password-file .bp")
-    // Changed in its place, it keeps its folders.
+    // A change in place keeps the folders in the tar file.
     try sandbox.succeed("rekey deep.tar.gz --password-file .bp --new-password-file .bp --rounds 3 -q --in-place")
     try sandbox.succeed("item delete deep.tar.gz --password-file .bp --service chat.example --yes -q --in-place")
     try sandbox.succeed("verify deep.tar.gz --password-file .bp")
     #expect(try sandbox.devices.run("tar tf deep.tar.gz").output.contains("MobileSync/Backup/one/Manifest.plist\n"))
-    for verb in ["inspect", "verify", "plan", "export -o x.json"] {
-      let outcome = try sandbox.keyhaul("\(verb) two.tar --password-file .bp")
+    for command in ["inspect", "verify", "plan", "export -o x.json"] {
+      let outcome = try sandbox.keyhaul("\(command) two.tar --password-file .bp")
       #expect(outcome.status == 14, "\(outcome)")
       #expect(outcome.errors.hasPrefix("error: two.tar cannot be read: it contains several backups\n"), "\(outcome)")
       #expect(

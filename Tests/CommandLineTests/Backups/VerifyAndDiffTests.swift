@@ -30,12 +30,13 @@ struct VerifyAndDiffTests {
   @Test("A verification document has all checks, item counts and one verdict, with and without the password")
   func verification() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    let whole = try json(sandbox, "verify b/ --password-file .bp --home elsewhere", status: 0)
-    #expect(whole["format"] as? String == "backup-verification/1" && whole["whole"] as? Bool == true)
-    #expect(whole["verdict"] as? String == "whole" && whole["quick"] as? Bool == false)
-    #expect(checks(whole).keys.sorted() == ["database", "files", "items", "keybag", "keychain", "seal", "structure"])
-    #expect(checks(whole).values.allSatisfy { $0 })
-    #expect(whole["items"] as? [String: Int] == ["readable": 14, "device_bound": 4, "damaged": 0])
+    let complete = try json(sandbox, "verify b/ --password-file .bp --home elsewhere", status: 0)
+    #expect(complete["format"] as? String == "backup-verification/1" && complete["whole"] as? Bool == true)
+    #expect(complete["verdict"] as? String == "whole" && complete["quick"] as? Bool == false)
+    #expect(
+      checks(complete).keys.sorted() == ["database", "files", "items", "keybag", "keychain", "seal", "structure"])
+    #expect(checks(complete).values.allSatisfy { $0 })
+    #expect(complete["items"] as? [String: Int] == ["readable": 14, "device_bound": 4, "damaged": 0])
     let quick = try json(sandbox, "verify b/ --quick", status: 0)
     #expect(quick["items"] is NSNull && quick["quick"] as? Bool == true)
     #expect(checks(quick).keys.sorted() == ["files", "keybag", "structure"])
@@ -51,7 +52,7 @@ struct VerifyAndDiffTests {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
     var bytes = try sandbox.read("b/\(payload)")
-    // The file is encrypted, so that one bit spoils two of its blocks: an item's, most likely.
+    // The file is encrypted, so one changed bit damages two blocks, most likely of an item.
     bytes[bytes.count / 2] ^= 1
     try sandbox.write(bytes, to: "b/\(payload)")
     let outcome = try sandbox.keyhaul("verify b/ --password-file .bp --json")
@@ -74,16 +75,18 @@ struct VerifyAndDiffTests {
     arguments: 0..<3)
   func flippedBits(part: Int) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    var numbers = SeededRandom(seed: UInt64(part) + 31)
-    let before = PlannedItems(try sandbox.plan("b/"), namesSealed: false)
+    var random = SeededRandom(seed: UInt64(part) + 31)
+    let before = PlannedItems(try sandbox.plan("b/"), includesEncryptedNames: false)
     try sandbox.removeSeal("b")
     for file in try sandbox.files(in: "b") where file != "Info.plist" {
-      try sandbox.flipBits(Cases.count(12, quick: 3), of: "b/\(file)", using: &numbers) { offset in
+      try sandbox.flipBits(Cases.count(12, quick: 3), of: "b/\(file)", using: &random) { offset in
         let outcome = try sandbox.keyhaul("verify b/ --password-file .bp")
-        let place: Comment = "\(file), byte \(offset): \(outcome)"
-        #expect([0, 3, 12, 13, 14].contains(outcome.status), place)
-        if file.contains("/") { #expect(outcome.status == 13, place) }
-        if outcome.status == 0 { #expect(PlannedItems(try sandbox.plan("b/"), namesSealed: false) == before, place) }
+        let details: Comment = "\(file), byte \(offset): \(outcome)"
+        #expect([0, 3, 12, 13, 14].contains(outcome.status), details)
+        if file.contains("/") { #expect(outcome.status == 13, details) }
+        if outcome.status == 0 {
+          #expect(PlannedItems(try sandbox.plan("b/"), includesEncryptedNames: false) == before, details)
+        }
       }
     }
   }
@@ -133,13 +136,12 @@ struct VerifyAndDiffTests {
     try old.remove("Library/plain.txt")
     let outcome = try sandbox.keyhaul("export old --domain HomeDomain --path Library/plain.txt -o x --home elsewhere")
     #expect(outcome.status == 13)
-    let words = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-    #expect(words.contains("lists \"HomeDomain/Library/plain.txt\", stored as "), "\(words)")
+    #expect(unwrapped(outcome.errors).contains("lists \"HomeDomain/Library/plain.txt\", stored as "), "\(outcome)")
   }
 
   // MARK: inspect
 
-  @Test("Files, folders and links are counted apart in inspect's text, page and JSON")
+  @Test("Files, folders and links are counted separately in inspect's text, page and JSON")
   func kinds() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
@@ -206,7 +208,7 @@ struct VerifyAndDiffTests {
     let (domain, path) = (files[0]["domain"] as? String ?? "", files[0]["path"] as? String ?? "")
     try sandbox.succeed("export old --domain \(domain) --path \(path) -o plain --home elsewhere")
     #expect(try sandbox.read("plain") == Array("plain".utf8))
-    // In a file it is the same, where it is written in portions.
+    // A file, which is written in portions, gets the same text.
     #expect(try sandbox.keyhaul("inspect old --tree -v --home elsewhere -o tree.txt").status == 3)
     #expect(try sandbox.read("tree.txt") == Array(outcome.output.utf8))
     #expect(try sandbox.keyhaul("inspect old --tree -v --json --home elsewhere -o tree.json").status == 3)
@@ -220,8 +222,8 @@ struct VerifyAndDiffTests {
     let items = try #require(document["items"] as? [[String: Any]])
     #expect(items.count == 18 && items.map { $0["index"] as? Int } == (0..<18).map { $0 })
     #expect(items.filter { $0["readable"] as? Bool == true }.count == 14)
-    let closed = items.filter { $0["readable"] as? Bool == false }
-    #expect(closed.allSatisfy { $0["reason"] as? String == "device-bound" && $0["account"] is NSNull })
+    let encrypted = items.filter { $0["readable"] as? Bool == false }
+    #expect(encrypted.allSatisfy { $0["reason"] as? String == "device-bound" && $0["account"] is NSNull })
     let own = try json(sandbox, "inspect b.tar --list --password-file .bp", status: 0)
     #expect((own["items"] as? [[String: Any]])?.allSatisfy { $0["readable"] as? Bool == true } == true)
   }
@@ -236,8 +238,8 @@ struct VerifyAndDiffTests {
       #expect(outcome.errors.contains("warning: ") && outcome.errors.contains(reason))
       #expect(try sandbox.devices.run("KEYHAUL_PASSWORD_FILE=\(file) keyhaul inspect b.tar --list").status != 0)
     }
-    let fitting = try sandbox.devices.run("KEYHAUL_PASSWORD_FILE=.bp keyhaul inspect b.tar")
-    #expect(fitting.status == 0 && fitting.output.contains("items           18 items"))
+    let right = try sandbox.devices.run("KEYHAUL_PASSWORD_FILE=.bp keyhaul inspect b.tar")
+    #expect(right.status == 0 && right.output.contains("items           18 items"))
   }
 
   // MARK: diff
@@ -297,9 +299,9 @@ struct VerifyAndDiffTests {
     let sealed = try #require(document["sealed"] as? [String: Int])
     let damaged = sealed["damaged"] ?? 0
     #expect(damaged > 0 && (document["changed"] as? [Any])?.isEmpty == true)
-    let itself = try json(sandbox, "diff a/ a/ --password-file .bp --exit-code", status: 0)
-    let alike = try #require(itself["sealed"] as? [String: Int])
-    #expect(alike["damaged_alike"] == damaged && alike["damaged"] == 0 && itself["same"] as? Int == 18)
+    let same = try json(sandbox, "diff a/ a/ --password-file .bp --exit-code", status: 0)
+    let sameSealed = try #require(same["sealed"] as? [String: Int])
+    #expect(sameSealed["damaged_alike"] == damaged && sameSealed["damaged"] == 0 && same["same"] as? Int == 18)
   }
 
   @Test("An encrypted backup and one without a password do not count as equal")
@@ -338,83 +340,5 @@ struct VerifyAndDiffTests {
         #expect(DisplayWidth.columns(of: String(line)) <= width, "\(line)")
       }
     }
-  }
-}
-
-/// A backup as iOS 9 laid it out, made by hand of the keychain of one without a password and two files.
-struct OldBackup {
-  static let hostileName = "Library/\u{1B}[31mred\u{202E}.txt"
-
-  let directory: String
-  let sandbox: PhoneSandbox
-  let keychainBytes: String
-  let totalBytes: String
-
-  /// - Parameters:
-  ///   - device: The device that is backed up.
-  ///   - domain: The domain of the file `Library/plain.txt`.
-  init(
-    in sandbox: PhoneSandbox, named directory: String, of device: String = "old-phone", domain: String = "HomeDomain"
-  ) throws {
-    self.sandbox = sandbox
-    self.directory = directory
-    try sandbox.succeed("backup \(device) -o \(directory)/ --no-password -q")
-    let payload = try #require(try sandbox.files(in: directory).first { $0.contains("/") })
-    let keychain = try sandbox.read("\(directory)/\(payload)")
-    let files = [
-      ("KeychainDomain", "keychain-backup.plist", keychain), (domain, "Library/plain.txt", Array("plain".utf8)),
-      ("HomeDomain", Self.hostileName, Array("hosti".utf8)),
-    ]
-    var list = Array("mbdb".utf8) + [5, 0]
-    for (domain, path, bytes) in files {
-      try sandbox.write(bytes, to: "\(directory)/\(Self.identifier(domain, path))")
-      list += try Self.record(domain, path, bytes)
-    }
-    try sandbox.write(list, to: "\(directory)/Manifest.mbdb")
-    for name in ["Manifest.db", payload] {
-      try FileManager.default.removeItem(at: sandbox.home.appending(path: "\(directory)/\(name)"))
-    }
-    keychainBytes = HumanReadable.grouped(keychain.count)
-    totalBytes = HumanReadable.grouped(keychain.count + 10)
-  }
-
-  /// Adds a row to the manifest, and the payload if the row is a file's.
-  ///
-  /// - Parameter mode: The `st_mode`: 0o100000 for a file, 0o040000 for a folder, 0o120000 for a link.
-  func add(_ path: String, _ bytes: [UInt8] = [], domain: String = "HomeDomain", mode: Int = 0o100644) throws {
-    if mode & 0o170000 == 0o100000 { try sandbox.write(bytes, to: "\(directory)/\(Self.identifier(domain, path))") }
-    let list = try sandbox.read("\(directory)/Manifest.mbdb") + Self.record(domain, path, bytes, mode: mode)
-    try sandbox.write(list, to: "\(directory)/Manifest.mbdb")
-  }
-
-  func remove(_ path: String) throws {
-    let name = try Self.identifier("HomeDomain", path)
-    try FileManager.default.removeItem(at: sandbox.home.appending(path: "\(directory)/\(name)"))
-  }
-
-  func change(_ path: String) throws {
-    let name = "\(directory)/\(try Self.identifier("HomeDomain", path))"
-    var bytes = try sandbox.read(name)
-    bytes[0] ^= 1
-    try sandbox.write(bytes, to: name)
-  }
-
-  private static func identifier(_ domain: String, _ path: String) throws -> String {
-    try Digest.sha1(Array("\(domain)-\(path)".utf8)).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
-      .joined()
-  }
-
-  /// A record as the public readers of the format describe it: five texts with their lengths, forty bytes of numbers.
-  private static func record(
-    _ domain: String, _ path: String, _ bytes: [UInt8], mode: Int = 0o100644
-  ) throws -> [UInt8] {
-    func counted(_ value: [UInt8]) -> [UInt8] { [UInt8(value.count >> 8), UInt8(value.count & 0xFF)] + value }
-    func number(_ value: Int, _ count: Int) -> [UInt8] {
-      (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
-    }
-    let absent: [UInt8] = [0xFF, 0xFF]
-    return counted(Array(domain.utf8)) + counted(Array(path.utf8)) + absent + counted(try Digest.sha1(bytes)) + absent
-      + number(mode, 2) + number(7, 8) + number(501, 4) + number(501, 4) + number(0, 12) + number(bytes.count, 8)
-      + [4, 0]
   }
 }

@@ -7,7 +7,7 @@ import Testing
 struct BackupTree {
   let sandbox: PhoneSandbox
 
-  /// The paths in the order in which they are found: by the bytes of their names, with a folder's contents at its place.
+  /// The paths in the order of a search: by the bytes of their names, with a folder's contents in place of the folder.
   static let paths = ["shelf/deep/er/two.zip", "shelf/deep/plain", "shelf/one", "shelf/three.tar.gz"]
 
   init() throws {

@@ -24,42 +24,42 @@ struct BatchCommandTests {
         Links that were not followed: shelf/again leads to one and shelf/deep/round leads to ../shelf.
 
         """)
-    // The same order and rows, named one by one and mixed with a folder.
+    // The arguments determine the order, also if files and a folder are mixed.
     let named = try tree.rows(of: "inspect \(BackupTree.paths[3]) shelf/deep shelf/one")
     #expect(paths(named) == [BackupTree.paths[3], BackupTree.paths[0], BackupTree.paths[1], BackupTree.paths[2]])
   }
 
   @Test("Each result has the code, error and document of the same command on one backup")
-  func alone() throws {
+  func sameAsSingle() throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run("head -c 3000 shelf/three.tar.gz > shelf/cut.tar.gz")
-    for verb in ["inspect --list", "verify", "plan", "plan --to new-phone"] {
-      let many = try tree.sandbox.keyhaul("\(verb) shelf --password-file .bp --format ndjson")
+    for command in ["inspect --list", "verify", "plan", "plan --to new-phone"] {
+      let many = try tree.sandbox.keyhaul("\(command) shelf --password-file .bp --format ndjson")
       #expect(many.status == 3, "\(many.errors)")
       let rows = try tree.rows(many.output)
       #expect(rows.count == 5)
       for row in rows {
         let path = try #require(row["path"] as? String)
-        let single = try tree.sandbox.keyhaul("\(verb) \(path) --password-file .bp --json")
-        #expect((row["code"] as? Int).map { Int32($0) } == single.status, "\(verb) \(path): \(single.errors)")
-        let ended = try single.errors.split(separator: "\n").last.map { try tree.sandbox.object(String($0)) }
+        let single = try tree.sandbox.keyhaul("\(command) \(path) --password-file .bp --json")
+        #expect((row["code"] as? Int).map { Int32($0) } == single.status, "\(command) \(path): \(single.errors)")
+        let exitMessage = try single.errors.split(separator: "\n").last.map { try tree.sandbox.object(String($0)) }
         let error = row["error"] as? [String: Any]
-        if ended?["message_type"] as? String == "exit_error" {
+        if exitMessage?["message_type"] as? String == "exit_error" {
           for member in ["message", "why", "try"] {
-            #expect(error?[member] as? String == ended?[member] as? String, "\(verb) \(path)")
+            #expect(error?[member] as? String == exitMessage?[member] as? String, "\(command) \(path)")
           }
         } else {
-          #expect(error == nil, "\(verb) \(path)")
+          #expect(error == nil, "\(command) \(path)")
         }
         let document = row["document"] as? [String: Any]
         guard !single.output.isEmpty else {
           #expect(document == nil)
           continue
         }
-        // What is measured or read off the clock is never the same twice.
-        func steady(_ document: [String: Any]?) throws -> Data {
+        // Measured durations and dates differ from run to run.
+        func comparable(_ document: [String: Any]?) throws -> Data {
           var document = try #require(document)
-          if verb.hasPrefix("plan") { for member in ["made", "checksum"] { document[member] = nil } }
+          if command.hasPrefix("plan") { for member in ["made", "checksum"] { document[member] = nil } }
           if var keybag = document["keybag"] as? [String: Any] {
             keybag["unlock_seconds"] = nil
             keybag["unlocked_in_seconds"] = nil
@@ -67,7 +67,7 @@ struct BatchCommandTests {
           }
           return try JSONSerialization.data(withJSONObject: document, options: .sortedKeys)
         }
-        #expect(try steady(document) == steady(try tree.sandbox.object(single.output)), "\(verb) \(path)")
+        #expect(try comparable(document) == comparable(try tree.sandbox.object(single.output)), "\(command) \(path)")
       }
     }
   }
@@ -111,12 +111,12 @@ struct BatchCommandTests {
   @Test(
     "No format of many backups sends a name's control characters to a terminal",
     arguments: ["verify", "inspect", "plan", "item find"], ["text", "csv", "json", "ndjson"])
-  func namesOnTerminal(verb: String, format: String) throws {
-    guard verb != "item find" || format != "ndjson" else { return }
+  func namesOnTerminal(command: String, format: String) throws {
+    guard command != "item find" || format != "ndjson" else { return }
     let tree = try BackupTree()
     try tree.sandbox.devices.run("mkdir shelf/new; cp shelf/three.tar.gz \"$(printf 'shelf/new/a\\033[31mb.tar.gz')\"")
-    let arguments = verb.split(separator: " ").map(String.init) + ["shelf/new", "--password-file", ".bp"]
-    let format = verb == "item find" && format == "text" ? [] : ["--format", format]
+    let arguments = command.split(separator: " ").map(String.init) + ["shelf/new", "--password-file", ".bp"]
+    let format = command == "item find" && format == "text" ? [] : ["--format", format]
     let outcome = try tree.sandbox.devices.runOnTerminal(arguments + format)
     let shown = unwrapped(outcome.terminal)
     #expect(shown.contains("31mb.tar.gz") && !outcome.terminal.contains("\u{1B}[31mb"), "\(outcome)")
@@ -175,8 +175,8 @@ struct BatchCommandTests {
     }
     #expect(try cell("code", 2) == "14" && cell("result", 2) == "refused" && !cell("reason", 2).isEmpty)
     let table = try tree.sandbox.keyhaul("inspect shelf --password-file .bp").output.split(separator: "\n")
-    let heads = ["CODE", "RESULT", "MODEL", "IOS", "SERIAL", "ITEMS", "BYTES", "DEVICE", "MADE", "PASSWORD", "SEAL"]
-    #expect(table[0].split(separator: " ") == (heads + ["BACKUP"]).map { $0[...] }, "\(table)")
+    let titles = ["CODE", "RESULT", "MODEL", "IOS", "SERIAL", "ITEMS", "BYTES", "DEVICE", "MADE", "PASSWORD", "SEAL"]
+    #expect(table[0].split(separator: " ") == (titles + ["BACKUP"]).map { $0[...] }, "\(table)")
   }
 
   @Test("The reason of a backup that changed after it was sealed is the change, not the items that stay behind")
@@ -206,19 +206,19 @@ struct BatchCommandTests {
   }
 
   @Test("A folder is searched for packed backups with any of the six file name extensions")
-  func endings() throws {
+  func extensions() throws {
     let tree = try BackupTree()
-    let endings = ["tar", "tar.gz", "tgz", "tar.zst", "tzst", "zip"]
-    for ending in endings {
-      try tree.sandbox.succeed("convert shelf/one -o packed.\(ending) -q")
-      try tree.sandbox.devices.run("mkdir -p forms; mv packed.\(ending) forms/")
+    let extensions = ["tar", "tar.gz", "tgz", "tar.zst", "tzst", "zip"]
+    for pathExtension in extensions {
+      try tree.sandbox.succeed("convert shelf/one -o packed.\(pathExtension) -q")
+      try tree.sandbox.devices.run("mkdir -p forms; mv packed.\(pathExtension) forms/")
     }
     let rows = try tree.rows(of: "inspect forms")
-    #expect(rows.compactMap { $0["path"] as? String }.sorted() == endings.map { "forms/packed.\($0)" }.sorted())
+    #expect(rows.compactMap { $0["path"] as? String }.sorted() == extensions.map { "forms/packed.\($0)" }.sorted())
     #expect(rows.allSatisfy { $0["code"] as? Int == 0 }, "\(rows)")
   }
 
-  @Test("Paths are read from a file or stream, separated by lines or NUL, and a missing one stops nothing")
+  @Test("Paths are read from a file or stream, separated by lines or NUL, and a missing path does not stop the run")
   func list() throws {
     let tree = try BackupTree()
     try tree.sandbox.write(Array("\(BackupTree.paths[3])\n\nnowhere.tar\nshelf/deep\n".utf8), to: "list")
@@ -245,7 +245,7 @@ struct BatchCommandTests {
     #expect(bytes.output.contains("\r\nshelf/one,0,ok,"))
   }
 
-  @Test("Invalid calls are rejected as a whole, and arguments that are not files are not repeated")
+  @Test("Invalid command lines are rejected without a result, and arguments that are not files are not repeated")
   func refused() throws {
     let tree = try BackupTree()
     for (line, message) in [
@@ -294,12 +294,12 @@ struct BatchCommandTests {
       let path = try #require(row["path"] as? String)
       let single = try tree.sandbox.keyhaul("verify \(path) --password-file .bp --json")
       #expect((row["code"] as? Int).map { Int32($0) } == single.status && single.status != 0, "\(path)")
-      let ended = try tree.sandbox.object(String(try #require(single.errors.split(separator: "\n").last)))
-      if ended["message_type"] as? String == "exit_error" {
+      let exitMessage = try tree.sandbox.object(String(try #require(single.errors.split(separator: "\n").last)))
+      if exitMessage["message_type"] as? String == "exit_error" {
         let error = try #require(row["error"] as? [String: Any], "\(path)")
-        #expect(error["message"] as? String == ended["message"] as? String)
-        #expect(error["why"] as? String == ended["why"] as? String)
-        messages.insert("\(ended["message"] ?? "") \(ended["why"] ?? "")")
+        #expect(error["message"] as? String == exitMessage["message"] as? String)
+        #expect(error["why"] as? String == exitMessage["why"] as? String)
+        messages.insert("\(exitMessage["message"] ?? "") \(exitMessage["why"] ?? "")")
       }
     }
     #expect(messages.count >= 8, "\(messages)")

@@ -15,13 +15,13 @@ struct BatchListTests {
       command: try Inspect.parse([queued.path]), name: "keyhaul inspect", commandName: "inspect",
       environment: ["HOME": sandbox.devices.home.path], parameters: [],
       passwords: BatchPasswords(common: nil, list: nil))
-    let whole = worker.result(for: queued, nil).result
-    #expect(whole.code == 0 && whole.document != nil && whole.warnings.isEmpty, "\(whole)")
+    let complete = worker.result(for: queued, nil).result
+    #expect(complete.code == 0 && complete.document != nil && complete.warnings.isEmpty, "\(complete)")
     worker.maximumValueCount = 10
-    let part = worker.result(for: queued, nil).result
-    #expect(part.code == 0 && part.document == nil && part.error == nil)
-    #expect(part.warnings.map(\.message) == ["its result is left out here"])
-    #expect(part.warnings.first?.advice == "keyhaul inspect \(queued.path)")
+    let shortened = worker.result(for: queued, nil).result
+    #expect(shortened.code == 0 && shortened.document == nil && shortened.error == nil)
+    #expect(shortened.warnings.map(\.message) == ["its result is left out here"])
+    #expect(shortened.warnings.first?.advice == "keyhaul inspect \(queued.path)")
   }
 
   @Test(

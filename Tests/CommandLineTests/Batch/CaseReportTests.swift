@@ -16,11 +16,11 @@ struct CaseReportTests {
     try tree.sandbox.succeed("seal shelf/one --password-file .bp -q")
     try tree.sandbox.devices.run("find shelf -printf '%p %s %T@ %C@ %m %i\\n' | sort > before")
     let outcome = try tree.sandbox.keyhaul("verify shelf --password-file .bp \(Self.names) -o case.json")
-    // The password does not fit the backup without one.
+    // The backup without a password is refused, because a password was given.
     #expect(outcome.status == 3 && outcome.output.isEmpty, "\(outcome)")
     #expect(outcome.errors.contains("No change was found in the files of any of the examined backups."), "\(outcome)")
-    let listed = "find shelf -printf '%p %s %T@ %C@ %m %i\\n' | sort | diff - before"
-    #expect(try tree.sandbox.devices.run(listed).status == 0)
+    let comparison = "find shelf -printf '%p %s %T@ %C@ %m %i\\n' | sort | diff - before"
+    #expect(try tree.sandbox.devices.run(comparison).status == 0)
     #expect(try tree.sandbox.devices.run("stat -c %a case.json").output == "600\n")
     let report = try tree.sandbox.object(tree.sandbox.devices.run("cat case.json").output)
     #expect(report["format"] as? String == "case-report/1" && report["case"] as? String == "Case <7>")
@@ -57,7 +57,7 @@ struct CaseReportTests {
     let report = try tree.sandbox.object(tree.sandbox.devices.run("cat case.json").output)
     let backups = try #require(report["backups"] as? [[String: Any]])
     for backup in backups {
-      // A tar and a zip have the digest of the folder that is in them.
+      // A tar or zip file has the digest of the folder in it.
       let path = try #require(backup["path"] as? String)
       let unpack = path.hasSuffix(".zip") ? "unzip -q \(path) -d unpacked" : "tar -xf \(path) -C unpacked"
       let isFolder = !path.contains(".")
@@ -68,17 +68,17 @@ struct CaseReportTests {
     }
   }
 
-  @Test("A finding names its file and its item, and a fault that is also a finding stands once")
+  @Test("A finding names its file and its item, and a fault that is also a finding is listed once")
   func findings() throws {
     let tree = try BackupTree()
     try tree.sandbox.succeed("seal shelf/one --password-file .bp -q")
     try tree.sandbox.devices.run("truncate -s 20000 shelf/one/Manifest.db")
     let outcome = try tree.sandbox.keyhaul("verify shelf/one --password-file .bp \(Self.names) -o case.html")
-    // The exit code combines the codes of the backups, so that it is 3 and not 13.
+    // The exit code combines the codes of the backups, so it is 3 and not 13.
     #expect(outcome.status == 3, "\(outcome)")
     let page = try tree.sandbox.devices.run("cat case.html").output
     let lines = page.matches(of: /<li>([^<]*)/).map { String($0.1) }
-    // The identifier, the file and the fact.
+    // A line has the identifier, the file and the description.
     #expect(!lines.isEmpty && lines.allSatisfy { $0.components(separatedBy: ": ").count >= 3 }, "\(lines)")
     let facts = lines.map { $0.split(separator: ": ", maxSplits: 1).last }
     #expect(lines.contains { $0.contains("Manifest.db: ") } && Set(facts).count == facts.count, "\(lines)")
@@ -159,10 +159,10 @@ struct CaseReportTests {
       ("--case A --examiner B -o a.json --resume r", "describes one run"),
       ("--case A --examiner B -o a.json", "- is a stream"),
     ])
-  func refusals(flags: String, words: String) throws {
+  func refusals(flags: String, message: String) throws {
     let tree = try BackupTree()
-    let outcome = try tree.sandbox.keyhaul("verify \(words.contains("stream") ? "-" : "shelf/one") --quick \(flags)")
-    #expect(outcome.status == 64 && outcome.errors.contains(words), "\(outcome)")
+    let outcome = try tree.sandbox.keyhaul("verify \(message.contains("stream") ? "-" : "shelf/one") --quick \(flags)")
+    #expect(outcome.status == 64 && outcome.errors.contains(message), "\(outcome)")
     #expect(try tree.sandbox.devices.run("ls a.* 2>/dev/null | wc -l").output.hasPrefix("0"))
   }
 
@@ -178,10 +178,10 @@ struct CaseReportTests {
       ])
   }
 
-  @Test("--fields is refused beside --case, because a report has every field", arguments: ["verify", "inspect"])
-  func fields(verb: String) throws {
+  @Test("--fields cannot be combined with --case, because a report has every field", arguments: ["verify", "inspect"])
+  func fields(command: String) throws {
     let tree = try BackupTree()
-    let outcome = try tree.sandbox.keyhaul("\(verb) shelf \(Self.names) -o case.json --fields path")
+    let outcome = try tree.sandbox.keyhaul("\(command) shelf \(Self.names) -o case.json --fields path")
     #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
     #expect(
       unwrapped(outcome.errors).contains("\"message\":\"--case and --fields cannot be used together\""), "\(outcome)")

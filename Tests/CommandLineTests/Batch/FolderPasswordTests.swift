@@ -5,14 +5,12 @@ import Testing
 
 @Suite("One password for a folder of backups")
 struct FolderPasswordTests {
-  private func rows(_ tree: BackupTree, _ line: String) throws -> [[String: Any]] { try tree.rows(of: line) }
-
   @Test(
     "On a terminal, Keyhaul asks once, and tries the password on every backup",
     arguments: ["verify", "plan", "inspect --list"])
-  func once(verb: String) throws {
+  func once(command: String) throws {
     let tree = try BackupTree()
-    let outcome = try tree.sandbox.keyhaul("\(verb) shelf", typed: [PhoneSandbox.password])
+    let outcome = try tree.sandbox.keyhaul("\(command) shelf", typed: [PhoneSandbox.password])
     #expect(outcome.terminal.components(separatedBy: "Password of the backups in shelf: ").count == 2, "\(outcome)")
     #expect(outcome.status == 0 && outcome.output.contains("4 backups: 4 with exit code 0.\n"), "\(outcome)")
   }
@@ -36,7 +34,7 @@ struct FolderPasswordTests {
     #expect(
       outcome.output.contains(
         "\n3 backups need a password: add --password-file FILE, or --passwords FILE for different passwords.\n"))
-    let row = try #require(try rows(tree, "plan shelf").first)
+    let row = try #require(try tree.rows(of: "plan shelf").first)
     #expect(row["code"] as? Int == 12 && row["id"] as? String == "needs-password")
     let error = try #require(row["error"] as? [String: Any])
     #expect(error["why"] as? String == "no password was given for it")
@@ -49,8 +47,8 @@ struct FolderPasswordTests {
     #expect(outcome.status == 0 && !outcome.terminal.contains("Password"), "\(outcome)")
   }
 
-  @Test("A backup that needs a password, without one given, has its own result word")
-  func alone() throws {
+  @Test("A backup that needs a password, without one given, has the result needs-password")
+  func single() throws {
     let tree = try BackupTree()
     let outcome = try tree.sandbox.keyhaul("verify shelf/one --json")
     #expect(outcome.status == 12)

@@ -10,14 +10,14 @@ struct FolderSearchTests {
     let tree = try BackupTree()
     let outcome = try tree.sandbox.keyhaul("item find shelf --service chat.example --password-file .bp")
     #expect(outcome.status == 3, "\(outcome)")
-    let heads = outcome.output.split(separator: "\n").filter { $0.hasPrefix("shelf/") }
-    #expect(heads == ["shelf/one: 2 items", "shelf/three.tar.gz: 2 items"], "\(outcome)")
+    let titles = outcome.output.split(separator: "\n").filter { $0.hasPrefix("shelf/") }
+    #expect(titles == ["shelf/one: 2 items", "shelf/three.tar.gz: 2 items"], "\(outcome)")
     #expect(outcome.errors.contains("2 of 4 backups have matching items; 1 could not be searched"), "\(outcome)")
     #expect(outcome.errors.contains("warning: shelf/deep/plain: "), "\(outcome)")
   }
 
-  @Test("In JSON and CSV, each result names its backup, and matches a search of that backup alone")
-  func machines() throws {
+  @Test("In JSON and CSV, each result names its backup, and equals a search of only that backup")
+  func structuredOutput() throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run("rm -r shelf/deep/plain; echo '* file:.bp' > list; chmod 600 list")
     let call = "item find shelf --service chat.example --passwords list"
@@ -28,10 +28,10 @@ struct FolderSearchTests {
     #expect(backups.map { $0["result"] as? String } == ["no-match", "ok", "ok"])
     for backup in backups {
       let path = try #require(backup["path"] as? String)
-      let alone = try tree.sandbox.keyhaul("item find \(path) --service chat.example -p .bp --json")
-      #expect(alone.status == Int32(try #require(backup["code"] as? Int)))
-      let (one, many) = (try tree.sandbox.object(alone.output), backup["document"] as? [String: Any])
-      #expect(NSDictionary(dictionary: one) == many.map { NSDictionary(dictionary: $0) }, "\(path)")
+      let single = try tree.sandbox.keyhaul("item find \(path) --service chat.example -p .bp --json")
+      #expect(single.status == Int32(try #require(backup["code"] as? Int)))
+      let document = try #require(backup["document"] as? [String: Any])
+      #expect(try document as NSDictionary == tree.sandbox.object(single.output) as NSDictionary, "\(path)")
     }
     let table = try tree.sandbox.keyhaul("\(call) --format csv")
     let lines = table.output.components(separatedBy: "\r\n")

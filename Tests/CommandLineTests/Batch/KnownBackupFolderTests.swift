@@ -8,7 +8,7 @@ struct KnownBackupFolderTests {
   private static let finder = "Library/Application Support/MobileSync/Backup"
   private static let udid = "00008110-0000000000000001"
 
-  /// A backup in the world's home folder, at this path.
+  /// Returns a sandbox with a backup in this folder of the user's home folder.
   private func sandbox(_ path: String) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.devices.run("mkdir -p '\(path)' && mv b '\(path)/\(Self.udid)'")
@@ -31,23 +31,23 @@ struct KnownBackupFolderTests {
   }
 
   @Test("Without an argument, plan and verify list the backups and ask for one of them", arguments: ["plan", "verify"])
-  func named(verb: String) throws {
+  func named(command: String) throws {
     let sandbox = try sandbox(Self.finder)
-    let outcome = try sandbox.keyhaul(verb)
+    let outcome = try sandbox.keyhaul(command)
     let path = "\(sandbox.home.path)/\(Self.finder)/\(Self.udid)"
     #expect(outcome.status == 64 && outcome.output.contains("  \(path)\n"), "\(outcome)")
-    #expect(outcome.errors.hasPrefix("error: keyhaul \(verb) needs a backup"), "\(outcome)")
+    #expect(outcome.errors.hasPrefix("error: keyhaul \(command) needs a backup"), "\(outcome)")
     #expect(unwrapped(outcome.errors).contains("1 backup was found"), "\(outcome)")
-    #expect(outcome.output.contains("\nOne of them in full: keyhaul \(verb) '\(path)'\n"), "\(outcome)")
-    let quiet = try sandbox.keyhaul("\(verb) --json")
+    #expect(outcome.output.contains("\nOne of them in full: keyhaul \(command) '\(path)'\n"), "\(outcome)")
+    let quiet = try sandbox.keyhaul("\(command) --json")
     #expect(quiet.status == 64 && quiet.output.isEmpty, "\(quiet)")
   }
 
   @Test("If there are no backups, the message names the folders that were searched")
   func none() throws {
     let sandbox = try DeviceSandbox()
-    for verb in ["inspect", "plan", "verify"] {
-      let outcome = try sandbox.run("keyhaul \(verb)")
+    for command in ["inspect", "plan", "verify"] {
+      let outcome = try sandbox.run("keyhaul \(command)")
       #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
       #expect(
         unwrapped(outcome.errors).contains("there are no backups in \(sandbox.home.path)/\(Self.finder), "),
@@ -77,23 +77,23 @@ struct KnownBackupFolderTests {
         "Windows/Users/ben/Apple/MobileSync/Backup/two",
       ])
     #expect(try paths("inspect mac") == ["mac/Users/eve/\(Self.finder)/four"])
-    // A user's folder too, and the one backup on a volume is that backup.
+    // A user's folder can be given too, and a volume with one backup stands for that backup.
     #expect(try paths("inspect Windows/Users/ben") == ["Windows/Users/ben/Apple/MobileSync/Backup/two"])
     #expect(try sandbox.keyhaul("verify mac --password-file .bp").output.contains("/four is intact"))
-    // Other folders are searched as before.
+    // Other folders are searched completely.
     #expect(try paths("inspect 'Windows/Program Files'") == ["Windows/Program Files/three"])
   }
 
-  @Test("A search of a folder ends after a maximum number of names, and says so")
+  @Test("A search of a folder ends after a maximum number of names, and reports this")
   func limit() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.devices.run("mkdir -p many/z; for n in 1 2 3 4 5 6; do : > many/$n; done; cp -R b many/z/backup")
     let path = sandbox.home.appending(path: "many").path
-    let whole = BackupFinder(path)
-    #expect(try whole.next()?.fault == nil && whole.next() == nil)
-    let cut = BackupFinder(path, limit: 7)
-    let place = try #require(try cut.next())
-    #expect(place.fault?.status == .refused && place.fault?.message.hasPrefix("stopped looking in ") == true)
-    #expect(try cut.next() == nil)
+    let unlimited = BackupFinder(path)
+    #expect(try unlimited.next()?.fault == nil && unlimited.next() == nil)
+    let limited = BackupFinder(path, limit: 7)
+    let fault = try #require(try limited.next()?.fault)
+    #expect(fault.status == .refused && fault.message.hasPrefix("stopped looking in "))
+    #expect(try limited.next() == nil)
   }
 }

@@ -30,9 +30,10 @@ struct NarrowTableTests {
     let wide = try sandbox.devices.run(line).output
     let narrow = try sandbox.devices.run("COLUMNS=\(columns) \(line)").output
     for line in narrow.split(separator: "\n") {
-      // A path can be longer than a line. It is then alone on its line, after its label.
+      // A path can be longer than a line. It then has its own line, after its label. A command is never broken.
       let words = line.split(separator: " ")
-      #expect(line.count <= columns || words.count == 1 || (words.count == 2 && words[0].hasSuffix(":")), "\(line)")
+      let isPath = words.count == 1 || (words.count == 2 && words[0].hasSuffix(":"))
+      #expect(line.count <= columns || isPath || line.hasPrefix("  keyhaul "), "\(line)")
     }
     // Every word of a path, reason or advice in a pipe is also on the terminal.
     let words = Set(narrow.split(whereSeparator: \.isWhitespace))
@@ -42,6 +43,10 @@ struct NarrowTableTests {
     for path in [Self.damaged, "three/00008120-001C25D40C02002E", "three/00008101-000A1B2C3D4E001E"] {
       #expect(words.contains(Substring(path)), "\(narrow)")
     }
+    let example = try #require(wide.split(separator: "\n").last { $0.hasPrefix("One of them in full: ") })
+    let label = "One of them in full:"
+    let isShort = example.count <= columns
+    #expect(narrow.hasSuffix(isShort ? "\(example)\n" : "\(label)\n \(example.dropFirst(label.count))\n"), "\(narrow)")
   }
 
   @Test("In a pipe, each reason, error and advice of a table is one line")
@@ -63,21 +68,21 @@ struct NarrowTableTests {
   @Test(
     "A table shows whether a backup has a seal and whether the seal is broken",
     arguments: ["verify", "inspect", "plan"])
-  func seal(verb: String) throws {
+  func seal(command: String) throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run("mkdir shelf")
     try sandbox.backUp(to: "shelf/whole/")
     try sandbox.devices.run(
       "cp -R shelf/whole shelf/broken; echo >> shelf/broken/Info.plist; cp -R shelf/whole shelf/none")
     try sandbox.devices.run("rm shelf/none/Keyhaul.seal")
-    let output = try sandbox.keyhaul("\(verb) shelf --password-file .bp").output
+    let output = try sandbox.keyhaul("\(command) shelf --password-file .bp").output
     let lines = output.split(separator: "\n").map(String.init)
     #expect(lines.first?.contains("  SEAL    BACKUP") == true, "\(output)")
     for (name, seal) in [("broken", "broken"), ("none", "no    "), ("whole", "yes   ")] {
       let row = try #require(lines.first { $0.hasSuffix("  shelf/\(name)") }, "\(output)")
       #expect(row.hasSuffix("  \(seal)  shelf/\(name)"), "\(row)")
     }
-    let rows = try sandbox.keyhaul("\(verb) shelf --password-file .bp --format ndjson").output.split(separator: "\n")
+    let rows = try sandbox.keyhaul("\(command) shelf --password-file .bp --format ndjson").output.split(separator: "\n")
     #expect(try rows.map { try sandbox.object(String($0))["has_seal"] as? Bool } == [true, false, true])
   }
 }

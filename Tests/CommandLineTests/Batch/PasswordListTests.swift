@@ -8,14 +8,14 @@ import Testing
 struct PasswordListTests {
   @Test("Patterns match paths, names and identifiers, with stars")
   func patterns() throws {
-    for (pattern, path, identifier, isNamed) in [
+    for (pattern, path, identifier, isMatch) in [
       ("*", "a/b", nil, true), ("a/b", "a/b", nil, true), ("a/b", "a/b/", nil, true), ("b", "a/b", nil, true),
       ("a", "a/b", nil, false), ("*.tar", "x/y.tar", nil, true), ("?.tar", "x/y.tar", nil, true),
       ("??.tar", "x/y.tar", nil, false), ("x/*", "x/y/z", nil, true),
       ("*a*a*a*b", String(repeating: "a", count: 3000), nil, false),
       ("abCD-*", "p", "ABcd-12", true), ("abcd", "p", "ABcd-12", false), ("", "p", nil, false), ("p*", "p", nil, true),
     ] as [(String, String, String?, Bool)] {
-      #expect(PasswordList.matches(pattern, path: path, identifier: identifier) == isNamed, "\(pattern) \(path)")
+      #expect(PasswordList.matches(pattern, path: path, identifier: identifier) == isMatch, "\(pattern) \(path)")
     }
   }
 
@@ -53,18 +53,18 @@ struct PasswordListTests {
       to: "list")
     for jobs in [1, 4] {
       let test = try TestSession(["--format", "ndjson", "--home", home + "/devices"])
-      let verb = try Verify.parse(
+      let command = try Verify.parse(
         [
           "\(home)/shelf", "--passwords", "\(home)/list", "--jobs", "\(jobs)", "--format", "ndjson", "--home",
           home + "/devices",
         ])
-      let run = try BatchRun(verb, in: test.session)
+      let run = try BatchRun(command, in: test.session)
       #expect(try run.run() == .ok)
       let rows = try tree.rows(test.output)
       #expect(rows.count == 8 && rows.allSatisfy { $0["code"] as? Int == 0 })
-      // Of one device with one keybag: two.zip, three.tar.gz, and one with its copies are three bags. The wrong password is
-      // tried on each, the command's on the copies alone, the right one on the other three. `one` shares its bag with
-      // the copies, but has another source.
+      // There are three keybags: in two.zip, in three.tar.gz, and in `one` and its copies. The wrong password is tried
+      // with each keybag, and the command's password only with that of the copies. The password file is tried with all
+      // three, because `one` does not use the command.
       #expect(run.worker.passwords.list?.derivationCount == 3 + 1 + 3)
     }
   }

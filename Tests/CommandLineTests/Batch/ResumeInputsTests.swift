@@ -23,15 +23,15 @@ struct ResumeInputsTests {
   func expectations() throws {
     let tree = try BackupTree()
     let line = "plan shelf/one shelf/three.tar.gz --to new-phone --expect list.json --password-file .bp"
-    func expect(_ outcome: String) throws {
+    func writeExpectation(_ outcome: String) throws {
       let list =
         #"{"format":"plan-expectations/1","expectations":[{"account":"anna","service":"chat.example","expect":"\#(outcome)"}]}"#
       try tree.sandbox.write(Array(list.utf8), to: "list.json")
     }
-    try expect("migrates")
+    try writeExpectation("migrates")
     let met = try codes(tree, line)
     #expect(try resumedCount(tree, line) == 2)
-    try expect("stays-behind")
+    try writeExpectation("stays-behind")
     let unmet = try codes(tree, line)
     #expect(met != unmet && Set([met, unmet]) == [[0, 0], [2, 2]], "\(met) \(unmet)")
   }
@@ -100,21 +100,21 @@ struct ResumeInputsTests {
     let tree = try BackupTree()
     let sandbox = tree.sandbox
     let line = "verify shelf/one shelf/three.tar.gz --password-file .bp --format ndjson --resume answers"
-    let whole = try sandbox.keyhaul(line)
+    let complete = try sandbox.keyhaul(line)
     let bytes = try sandbox.read("answers")
     let end = try #require(bytes.firstIndex(of: UInt8(ascii: "\n")))
-    // Lengths from one byte to almost the whole line.
+    // Lengths from one byte to almost the complete line.
     let count = step < 4 ? step + 1 : end - (11 - step) * end / 12
     try sandbox.write(Array(bytes.prefix(min(count, end - 1))), to: "answers")
-    for wait in [0, 2] {
+    for isRepeated in [false, true] {
       let resumed = try sandbox.keyhaul(line)
-      #expect(resumed.status == 0 && resumed.output == whole.output, "\(count): \(resumed)")
-      #expect(resumed.errors.contains("already there") == (wait > 0), "\(count): \(resumed)")
+      #expect(resumed.status == 0 && resumed.output == complete.output, "\(count): \(resumed)")
+      #expect(resumed.errors.contains("already there") == isRepeated, "\(count): \(resumed)")
     }
   }
 
   @Test("--resume refuses a file that begins like a result but is not one, and does not change it")
-  func foreign() throws {
+  func otherFile() throws {
     let tree = try BackupTree()
     for text in ["{\n  \"a\": 1\n}\n", "{\"format\":\n", "[]", "\n"] {
       try tree.sandbox.write(Array(text.utf8), to: "notes")

@@ -22,7 +22,7 @@ struct ResumeTests {
     #expect(mode[.posixPermissions] as? Int == 0o600)
 
     #expect(first.output.contains("backup-inspection/1"))
-    // A document that no backup gives shows that it was taken from the file.
+    // A format that Keyhaul never writes shows that the document comes from the file.
     let marked = first.output.replacing("backup-inspection/1", with: "backup-inspection/9")
     let written = String(decoding: try tree.sandbox.read("answers"), as: UTF8.self)
     try tree.sandbox.write(
@@ -31,13 +31,12 @@ struct ResumeTests {
     #expect(second.output == marked && second.errors.contains("4 results were already there.\n"))
     #expect(try answers(tree) == marked)
 
-    // Another manifest: another digest.
+    // With another manifest, the backup has another digest.
     let manifest = try tree.sandbox.read("shelf/one/Manifest.plist")
     try tree.sandbox.write(manifest + [0], to: "shelf/one/Manifest.plist")
     let third = try tree.sandbox.keyhaul(line)
     #expect(third.errors.contains("3 results were already there.\n"), "\(third.errors)")
     #expect(try tree.rows(third.output).count == 4)
-
   }
 
   @Test("--resume refuses a symbolic link, and adds nothing to the link's target")
@@ -51,7 +50,7 @@ struct ResumeTests {
   }
 
   @Test("A change that only the seal detects makes a resumed run check the backup again")
-  func changedBesides() throws {
+  func sealedChange() throws {
     let tree = try BackupTree()
     let line = "inspect shelf --list --password-file .bp --format ndjson --resume answers"
     let first = try tree.sandbox.keyhaul(line)
@@ -67,19 +66,19 @@ struct ResumeTests {
   func torn() throws {
     let tree = try BackupTree()
     let line = "verify shelf --format ndjson --resume answers"
-    // Without a password three of them cannot be checked.
-    let closed = try tree.sandbox.keyhaul("\(line) --no-input")
-    #expect(try tree.rows(closed.output).map { $0["code"] as? Int } == [12, 0, 12, 12])
-    let opened = try tree.sandbox.keyhaul("\(line) --password-file .bp")
-    #expect(try tree.rows(opened.output).map { $0["code"] as? Int } == [0, 14, 0, 0])
+    // Without the password, three backups cannot be checked.
+    let withoutPassword = try tree.sandbox.keyhaul("\(line) --no-input")
+    #expect(try tree.rows(withoutPassword.output).map { $0["code"] as? Int } == [12, 0, 12, 12])
+    let withPassword = try tree.sandbox.keyhaul("\(line) --password-file .bp")
+    #expect(try tree.rows(withPassword.output).map { $0["code"] as? Int } == [0, 14, 0, 0])
     let written = try tree.sandbox.read("answers")
     try tree.sandbox.write(Array(written.dropLast(40)), to: "answers")
     let resumed = try tree.sandbox.keyhaul("\(line) --password-file .bp")
-    #expect(resumed.output == opened.output)
+    #expect(resumed.output == withPassword.output)
     #expect(resumed.errors.contains("results were already there.\n"))
-    // Another question has other answers.
+    // Results of a command with other flags are not reused.
     let quick = try tree.sandbox.keyhaul("verify shelf --quick --format ndjson --resume answers")
-    #expect(!quick.errors.contains("there before") && quick.status == 0, "\(quick.errors)")
+    #expect(!quick.errors.contains("already there") && quick.status == 0, "\(quick.errors)")
   }
 
   @Test("A file with other contents, or one that another run uses, is not changed")

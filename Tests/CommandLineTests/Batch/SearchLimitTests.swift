@@ -8,11 +8,11 @@ struct SearchLimitTests {
   @Test("Folders are searched 64 levels deep, and a deeper folder has a result that says so")
   func depth() throws {
     let sandbox = try PhoneSandbox(named: "a deep shelf") { try $0.backUp("new-phone", to: "one.tar") }
-    // The folder that is named is the first of them.
+    // The named folder counts as the first level.
     let path = "shelf" + String(repeating: "/d", count: BackupFinder.maximumDepth - 1)
     try sandbox.devices.run("mkdir -p \(path) && cp one.tar \(path)/")
-    let found = try sandbox.keyhaul("inspect shelf --format ndjson")
-    #expect(found.status == 0 && found.output.contains("\(path)/one.tar"), "\(found)")
+    let reached = try sandbox.keyhaul("inspect shelf --format ndjson")
+    #expect(reached.status == 0 && reached.output.contains("\(path)/one.tar"), "\(reached)")
     try sandbox.devices.run("mkdir \(path)/d && cp one.tar \(path)/d/")
     let refused = try sandbox.keyhaul("inspect shelf --format ndjson")
     #expect(refused.status == 3, "\(refused)")
@@ -22,7 +22,7 @@ struct SearchLimitTests {
     #expect(refused.output.contains("64 folders deep"))
   }
 
-  @Test("A path in a list may have 65,536 bytes, or up to twice as many if it is noticed late")
+  @Test("A path in a list may have 65,536 bytes, and a path of more than twice that size is always rejected")
   func paths() throws {
     let sandbox = try DeviceSandbox(after: "keyhaul device create phone")
     for (count, status) in [(PathList.maximumByteCount, 3), (2 * PathList.maximumByteCount + 1, 14)] {

@@ -35,8 +35,8 @@ struct DeviceCommandTests {
   @Test("Device list shows names that are not UTF-8 escaped, and reports that it skipped them")
   func unreadableName() throws {
     try sandbox.run("keyhaul device create d --passcode-command 'echo 1' -q")
-    let made = try sandbox.run("cp -r devices/d \"devices/$(printf 'p\\377x')\"")
-    try #require(made.status == 0, "\(made)")
+    let copied = try sandbox.run("cp -r devices/d \"devices/$(printf 'p\\377x')\"")
+    try #require(copied.status == 0, "\(copied)")
     let outcome = try sandbox.run("keyhaul device list")
     #expect(outcome.status == 3 && outcome.output.contains("cannot be read"), "\(outcome)")
     #expect(outcome.errors.contains("cannot be a device's name, and was skipped"))
@@ -149,7 +149,7 @@ struct DeviceCommandTests {
   }
 
   @Test("A device is found by its path, by device:NAME, and in the folder of --home")
-  func places() throws {
+  func locations() throws {
     try sandbox.run("keyhaul --home elsewhere device create d")
     #expect(try sandbox.run("keyhaul device show elsewhere/d").status == 0)
     #expect(try sandbox.run("keyhaul device show device:d --home elsewhere").status == 0)
@@ -191,9 +191,9 @@ struct DeviceCommandTests {
       #expect(printed.status == 0)
       #expect(Array(printed.output.utf8) == BundledFixtures.bytes(named: name))
     }
-    let made = try sandbox.run(
+    let created = try sandbox.run(
       "keyhaul device fixture new-phone > mine.json && keyhaul device create mine --from mine.json")
-    #expect(made.status == 0 && made.output.hasPrefix("Created mine"))
+    #expect(created.status == 0 && created.output.hasPrefix("Created mine"))
     let near = try sandbox.run("keyhaul device fixture old-fone")
     #expect(near.status == 10 && near.output.isEmpty && near.errors.contains("keyhaul device fixture old-phone"))
   }

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Items in backups")
 struct BackupItemTests {
-  /// A device and its backups with a password, as a folder and as one file, and without one; and another home without
-  /// any device.
+  /// Returns a sandbox with a device, its encrypted backups `b` and `b.zip`, its unencrypted backup `plain.tar`, and
+  /// `elsewhere`, a device folder without devices.
   private static func sandbox() throws -> PhoneSandbox {
     try PhoneSandbox(named: "items in backups") { sandbox in
       try sandbox.write(Array("new secret".utf8), to: ".secret")
@@ -24,7 +24,7 @@ struct BackupItemTests {
     return document["items"]?.arrayValue ?? []
   }
 
-  /// An item without its position, which those behind a new one change.
+  /// Returns an item without its index, which a new item before it changes.
   private func content(_ item: JSONValue) -> String {
     [item["kind"], item["attributes"], item["secret"]].map { $0?.compactText() ?? "-" }.joined(separator: " ")
   }
@@ -55,43 +55,43 @@ struct BackupItemTests {
 
   @Test(
     "Items are added, found, changed and deleted, and everything else in the backup stays", arguments: ["b.zip", "b"])
-  func story(name: String) throws {
+  func changes(name: String) throws {
     let sandbox = try Self.sandbox()
-    let open = "\(name) --password-file .bp"
-    let before = try items(sandbox, open).map(content)
+    let backup = "\(name) --password-file .bp"
+    let before = try items(sandbox, backup).map(content)
     let added = try sandbox.succeed(
-      "item add \(open) --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret")
+      "item add \(backup) --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret")
     #expect(
       added
         == "Added generic password \"fresh.example · zoe\" to \(name) (can be decrypted on any device with the "
         + "backup's password).\n"
     )
-    #expect(try sandbox.succeed("item find \(open) --service 'fresh.*' --reveal") == "new secret")
-    #expect(try sandbox.succeed("verify \(open)").contains("\(name) is intact"))
-    let withNew = try items(sandbox, open)
+    #expect(try sandbox.succeed("item find \(backup) --service 'fresh.*' --reveal") == "new secret")
+    #expect(try sandbox.succeed("verify \(backup)").contains("\(name) is intact"))
+    let withNew = try items(sandbox, backup)
     #expect(withNew.count == before.count + 1 && Set(withNew.map(content)).isSuperset(of: before))
 
     let same = try sandbox.keyhaul(
-      "item add \(open) --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret")
+      "item add \(backup) --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret")
     #expect(same.status == 1 && same.errors.contains("already has this item"), "\(same)")
 
     let changed = try sandbox.succeed(
-      "item update \(open) --service fresh.example --new-account zara --new-label Renamed --yes --json")
+      "item update \(backup) --service fresh.example --new-account zara --new-label Renamed --yes --json")
     let document = try JSONReader.read(Array(changed.utf8))
     #expect(document["changed"] == .count(1) && document["source"] == ["kind": "archive", "name": .string(name)])
     #expect(document["items"]?.arrayValue?.first?["attributes"]?["acct"] == "zara")
-    let found = try JSONReader.read(Array(sandbox.succeed("item find \(open) --label Renamed --json").utf8))
-    #expect(found["items"]?.arrayValue == document["items"]?.arrayValue)
-    #expect(try sandbox.succeed("item find \(open) --label Renamed --reveal") == "new secret")
+    let search = try JSONReader.read(Array(sandbox.succeed("item find \(backup) --label Renamed --json").utf8))
+    #expect(search["items"]?.arrayValue == document["items"]?.arrayValue)
+    #expect(try sandbox.succeed("item find \(backup) --label Renamed --reveal") == "new secret")
 
-    let tried = try sandbox.succeed("item delete \(open) --service fresh.example -n")
-    #expect(tried.hasPrefix("Would delete 1 item from \(name):"))
-    #expect(try items(sandbox, open).count == before.count + 1)
+    let rehearsed = try sandbox.succeed("item delete \(backup) --service fresh.example -n")
+    #expect(rehearsed.hasPrefix("Would delete 1 item from \(name):"))
+    #expect(try items(sandbox, backup).count == before.count + 1)
     #expect(
-      try sandbox.succeed("item delete \(open) --service fresh.example --yes") == "Deleted 1 item from \(name).\n")
-    #expect(try items(sandbox, open).map(content) == before)
-    #expect(try sandbox.succeed("verify \(open)").contains("\(name) is intact"))
-    #expect(try sandbox.keyhaul("item find \(open) --service fresh.example").status == 4)
+      try sandbox.succeed("item delete \(backup) --service fresh.example --yes") == "Deleted 1 item from \(name).\n")
+    #expect(try items(sandbox, backup).map(content) == before)
+    #expect(try sandbox.succeed("verify \(backup)").contains("\(name) is intact"))
+    #expect(try sandbox.keyhaul("item find \(backup) --service fresh.example").status == 4)
   }
 
   @Test("Changed items are restored as the plan says")
@@ -149,7 +149,7 @@ struct BackupItemTests {
     let sandbox = try Self.sandbox()
     try sandbox.devices.run("cp b.zip kept.zip && touch b/note.txt")
     let new = "--service x --account y --secret-file .secret"
-    for (line, status, words) in [
+    for (line, status, message) in [
       ("item add b.zip --password-file .bp \(new)", 64, "no access group was given for the item"),
       (
         "item add b.zip --password-file .bp \(new) --access-group g --app chat", 64,
@@ -171,9 +171,9 @@ struct BackupItemTests {
       ("item add old-phone --password-file .bp \(new)", 64, "a device needs no backup password"),
     ] {
       let outcome = try sandbox.keyhaul(line)
-      #expect(outcome.status == status && outcome.errors.contains(words), "\(line): \(outcome)")
+      #expect(outcome.status == status && outcome.errors.contains(message), "\(line): \(outcome)")
     }
-    try sandbox.devices.run("cmp b.zip kept.zip")
+    #expect(try sandbox.devices.run("cmp b.zip kept.zip").status == 0)
   }
 
   @Test("A killed change leaves the old or the new items (10 moments, 3 in a quick run)", arguments: ["b.zip", "b"])
@@ -185,10 +185,10 @@ struct BackupItemTests {
     let start = Date()
     try sandbox.succeed(line)
     let time = Date().timeIntervalSince(start)
-    var numbers = SeededRandom(seed: UInt64(name.count))
+    var random = SeededRandom(seed: UInt64(name.count))
     for _ in 0..<Cases.count(10, quick: 3) {
       try sandbox.devices.run("rm -rf \(name) && cp -Rp kept \(name)")
-      let delay = Double.random(in: 0...time * 1.1, using: &numbers)
+      let delay = Double.random(in: 0...time * 1.1, using: &random)
       try sandbox.devices.run(
         "keyhaul \(line) > log 2>&1 & sleep \(String(format: "%.3f", delay)); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null"
       )
@@ -196,7 +196,7 @@ struct BackupItemTests {
         try sandbox.succeed("verify \(name) --password-file .bp").contains("\(name) is intact"), "after \(delay) s")
       #expect([0, 4].contains(try sandbox.keyhaul("item find \(name) --password-file .bp --service x").status))
     }
-    // The next one clears up what a killed one left.
+    // The next command deletes what a killed one left.
     try sandbox.devices.run("rm -rf \(name) && cp -Rp kept \(name)")
     try sandbox.succeed(line)
     let hidden = try sandbox.names().filter { $0.hasPrefix(".") && ![".bp", ".secret"].contains($0) }
@@ -211,18 +211,18 @@ struct BackupItemTests {
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
     let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
     var bytes = try sandbox.read("plain/\(payload)")
-    // The first item is a generic password, and no system writes this version.
+    // Gives the first item, a generic password, a version that no system writes.
     let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
     bytes[blob.lowerBound] = 9
     let find = "item find plain \(format)"
     let one = "--service chat.example --account anna"
     #expect(try sandbox.keyhaul("\(find) \(one)").status == 0)
     try sandbox.write(bytes, to: "plain/\(payload)")
-    let found = try sandbox.keyhaul("\(find) \(one)")
-    #expect(found.status == 3 && !found.output.isEmpty, "\(found)")
+    let match = try sandbox.keyhaul("\(find) \(one)")
+    #expect(match.status == 3 && !match.output.isEmpty, "\(match)")
     // The document of --json has no notes.
     let note = "1 item of plain cannot be decrypted here and may match"
-    #expect(found.errors.contains(note) == (format != "--json"), "\(found)")
+    #expect(match.errors.contains(note) == (format != "--json"), "\(match)")
     let none = try sandbox.keyhaul("\(find) --service nobody")
     #expect(none.status == 4 && none.errors.contains(note) == (format != "--json"), "\(none)")
     let other = try sandbox.keyhaul("\(find) --server imap.example.org")
@@ -233,7 +233,7 @@ struct BackupItemTests {
   func hidden() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let find = "item find b.tar --password-file .bp --home elsewhere"
-    // Three passwords for a service and a key are of this device only.
+    // Three generic passwords and a key are this-device-only.
     for (selection, count) in [("--service nobody", 3), ("--label nobody", 4), ("--kind key --label nobody", 1)] {
       let outcome = try sandbox.keyhaul("\(find) \(selection)")
       #expect(outcome.status == 4)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import keyhaul
 
-/// Certificates and keys come from `openssl` and Python's `cryptography`, with what a keychain keeps of them.
+/// The test vectors come from `openssl` and Python's `cryptography`, with the attributes that a keychain stores.
 @Suite("Adding certificates and keys")
 struct CertificateInputTests {
   let sandbox: DeviceSandbox
@@ -56,13 +56,13 @@ struct CertificateInputTests {
 
   @Test("A key is stored equally from every file format")
   func keyItem() throws {
-    for (number, (form, file)) in try key["private"].members.sorted(by: { $0.key < $1.key }).enumerated() {
+    for (number, (format, file)) in try key["private"].members.sorted(by: { $0.key < $1.key }).enumerated() {
       try write(try file.base64Bytes, to: "form.key")
       let outcome = try sandbox.run(
         "keyhaul item add d --kind key --label l\(number) --application-tag t\(number) --secret-file form.key")
-      #expect(outcome.output == "Added key \"l\(number)\" to d (moves with an encrypted backup).\n", "\(form)")
+      #expect(outcome.output == "Added key \"l\(number)\" to d (moves with an encrypted backup).\n", "\(format)")
       let item = try #require(try items("d --kind key --application-tag t\(number) --reveal").first)
-      #expect(try data(item["secret"]) == key["private_hex"].bytes, "\(form)")
+      #expect(try data(item["secret"]) == key["private_hex"].bytes, "\(format)")
       #expect(try data(item["attributes"]?["klbl"]) == key["label_hex"].bytes)
       #expect(item["attributes"]?["kcls"] == 1 && item["attributes"]?["priv"] == 1)
       #expect(item["attributes"]?["type"] == 42 && item["attributes"]?["bsiz"] == 2048)
@@ -105,18 +105,18 @@ struct CertificateInputTests {
   @Test("Other files are rejected, and the error names a password-protected file")
   func refused() throws {
     let cases = try TestVectors.certificates()["refused"].elements
-    for (name, status, words) in [
+    for (name, status, message) in [
       ("a key behind a password, old form", 14, "the private key is encrypted"),
       ("PKCS#8 behind a password, PEM", 14, "the private key is encrypted"),
       ("a certificate in PEM", 14, #"it contains "CERTIFICATE" in PEM, not a key"#),
       ("a key on secp256k1", 14, "the key is not on P-256, P-384 or P-521"),
       ("another prime", 13, "contradict each other"),
     ] as [(String, Int32, String)] {
-      let found = try #require(try cases.first { try $0["name"].string == name })
-      try write(try found["file"].base64Bytes, to: "wrong")
+      let vector = try #require(try cases.first { try $0["name"].string == name })
+      try write(try vector["file"].base64Bytes, to: "wrong")
       let outcome = try sandbox.run("COLUMNS=100 keyhaul item add d --kind key --secret-file wrong")
       #expect(outcome.status == status, "\(name)")
-      #expect(outcome.errors.contains(words), "\(name): \(outcome.errors)")
+      #expect(outcome.errors.contains(message), "\(name): \(outcome.errors)")
     }
     let outcome = try sandbox.run("cat mail.pem mail.pem | keyhaul item add d --kind certificate --secret-file -")
     #expect(outcome.status == 14 && outcome.errors.contains("it contains 2 certificates"))

@@ -30,7 +30,7 @@ struct ItemAddTests {
   }
 
   @Test(
-    "The result says where the item can move, and stores the class given as a word or a code",
+    "The result states where the item can move, and the class may be given as a word or a code",
     arguments: [
       ("when-unlocked", "ak", "moves with an encrypted backup"),
       ("after-first-unlock", "ck", "moves with an encrypted backup"),
@@ -39,11 +39,11 @@ struct ItemAddTests {
       ("after-first-unlock-this-device", "cku", "stays on this device"),
       ("always-this-device", "dku", "stays on this device"), ("passcode-only", "akpu", "never leaves this device"),
     ])
-  func protections(word: String, code: String, reach: String) throws {
+  func protections(word: String, code: String, mobility: String) throws {
     for spelling in [word, code] {
       let outcome = try sandbox.run(
         "keyhaul item add d --service s --account \(spelling) --protection \(spelling) --secret-command true")
-      #expect(outcome.output == "Added generic password \"s · \(spelling)\" to d (\(reach)).\n")
+      #expect(outcome.output == "Added generic password \"s · \(spelling)\" to d (\(mobility)).\n")
       let stored = try sandbox.document("keyhaul item find d --service s --account \(spelling) --json")
       #expect(ItemFindTests.items(of: stored).first?["protection"]?.stringValue == code)
     }
@@ -73,19 +73,20 @@ struct ItemAddTests {
     #expect(try group("") == "keyhaul")
     #expect(try group("--app chat") == "ABCDE12345.org.example.chat")
     #expect(try group("--access-group other") == "other")
-    let foreign = try sandbox.run("keyhaul item add d --label x --app chat --access-group other --secret-command true")
-    #expect(foreign.status == 1)
+    let otherGroup = try sandbox.run(
+      "keyhaul item add d --label x --app chat --access-group other --secret-command true")
+    #expect(otherGroup.status == 1)
     #expect(
-      foreign.errors == """
+      otherGroup.errors == """
         error: chat may not use the access group other
           why: it has ABCDE12345.org.example.chat (errSecMissingEntitlement, -34018)
           try: --access-group ABCDE12345.org.example.chat, or leave --app out
 
         """)
-    let nobody = try sandbox.run("keyhaul item add d --label x --app chaz --secret-command true")
-    #expect(nobody.status == 1)
-    #expect(nobody.errors.hasPrefix("error: d has no app chaz\n"))
-    #expect(nobody.errors.hasSuffix("  try: --app chat\n"))
+    let unknownApp = try sandbox.run("keyhaul item add d --label x --app chaz --secret-command true")
+    #expect(unknownApp.status == 1)
+    #expect(unknownApp.errors.hasPrefix("error: d has no app chaz\n"))
+    #expect(unknownApp.errors.hasSuffix("  try: --app chat\n"))
   }
 
   @Test("An item that requires presence or biometry is not in any backup")

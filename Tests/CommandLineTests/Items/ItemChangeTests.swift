@@ -42,9 +42,9 @@ struct ItemChangeTests {
     ] {
       let all = try count("d --service chat.example")
       #expect(all > 1)
-      let tried = try sandbox.document("keyhaul item \(line) -n --json")
-      #expect(tried[member] == 0 && tried["dry_run"] == true, "\(tried)")
-      #expect(ItemFindTests.items(of: tried).count == all)
+      let rehearsed = try sandbox.document("keyhaul item \(line) -n --json")
+      #expect(rehearsed[member] == 0 && rehearsed["dry_run"] == true, "\(rehearsed)")
+      #expect(ItemFindTests.items(of: rehearsed).count == all)
       #expect(try count("d --service chat.example") == all)
       let other = try DeviceSandbox(copyOf: sandbox)
       let done = try other.document("keyhaul item \(line) --yes --json")

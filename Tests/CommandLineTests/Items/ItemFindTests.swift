@@ -14,7 +14,7 @@ struct ItemFindTests {
     sandbox = try DeviceSandbox(after: "keyhaul device create old-phone --from old-phone")
   }
 
-  /// The description that the device was made from, as its author wrote it.
+  /// Returns the description from which the device was created, read from the repository.
   static func fixture(_ name: String) throws -> JSONValue {
     let file = Repository.root.appending(path: "Fixtures/devices/\(name).json")
     return try JSONReader.read(Array(Data(contentsOf: file)))
@@ -28,9 +28,9 @@ struct ItemFindTests {
     let document = try sandbox.document("keyhaul item find old-phone --json --reveal")
     #expect(document["format"] == "keychain-items/1")
     #expect(document["source"] == ["kind": "device", "name": "old-phone"])
-    let found = Self.items(of: document)
-    #expect(found.count == described.count)
-    for (index, (item, description)) in zip(found, described).enumerated() {
+    let items = Self.items(of: document)
+    #expect(items.count == described.count)
+    for (index, (item, description)) in zip(items, described).enumerated() {
       #expect(item["index"] == .count(index))
       #expect(item["kind"] == description["kind"])
       #expect(item["protection"] == description["protection"])
@@ -55,7 +55,7 @@ struct ItemFindTests {
       "keyhaul item add old-phone --service '\(long)' --account '\(long)' --protection cku --secret-command true")
     let table = try sandbox.run("COLUMNS=80 keyhaul item find old-phone").output.split(separator: "\n")
     #expect(table.contains { $0.contains("certificate") })
-    // Classes in few words leave room to the names, and no code stands without a word.
+    // Short names of the classes leave room for the items' names, and no class is shown as a code only.
     let bank = table.first { $0.contains("bank.example") && $0.contains("device id") }
     #expect(bank?.contains("  unlocked, bound  ") == true)
     #expect(table.map(\.count).max() == 80)
@@ -124,15 +124,15 @@ struct ItemFindTests {
     #expect(refused.status == 64)
     #expect(!refused.terminal.contains("4929-0000"))
     #expect(refused.terminal.contains("a secret is not shown on a terminal by default"))
-    let asked = try sandbox.runOnTerminal(search + ["--reveal", "-o", "-"])
-    #expect(asked.status == 0)
-    #expect(asked.terminal.contains("4929-0000-0000-0004"))
+    let allowed = try sandbox.runOnTerminal(search + ["--reveal", "-o", "-"])
+    #expect(allowed.status == 0)
+    #expect(allowed.terminal.contains("4929-0000-0000-0004"))
     let table = try sandbox.runOnTerminal(search)
     #expect(table.status == 0)
     #expect(table.terminal.contains("wallet"))
   }
 
-  @Test("A secret, table or document is written to a file completely or not at all, for its owner alone")
+  @Test("A secret, table or document is written to a file completely or not at all, and only its owner can read it")
   func file() throws {
     try sandbox.run("umask 0; echo old > out; chmod 644 out")
     for (flags, beginning) in [
@@ -202,8 +202,8 @@ struct ItemFindTests {
       }
     }
     let described = Self.items(of: try Self.fixture("hostile-names"))
-    let found = Self.items(of: try sandbox.document("keyhaul item find hostile-names --json"))
-    #expect(found.map { $0["attributes"]?["labl"] } == described.map { $0["attributes"]?["labl"] })
+    let items = Self.items(of: try sandbox.document("keyhaul item find hostile-names --json"))
+    #expect(items.map { $0["attributes"]?["labl"] } == described.map { $0["attributes"]?["labl"] })
     let terminal = try sandbox.runOnTerminal(["item", "find", "hostile-names", "--color", "never"])
     #expect(terminal.terminal.unicodeScalars.allSatisfy(Self.isPlain))
   }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Secrecy of device and item commands")
 struct ItemSecrecyTests {
-  /// Each with streams as they are, in every form of the output.
+  /// The command lines, which are run in this order on one device.
   static let lines = [
     "device list", "device show d", "device lock d", "device unlock d --passcode-command 'echo wrong-code'",
     "device unlock d --passcode-command 'echo 135790'", "device restart d", "item find d",
@@ -35,24 +35,24 @@ struct ItemSecrecyTests {
     arguments: Cases.chosen(["-vv", "", "-v", "-q", "--json"], quick: 2))
   func scan(flag: String) throws {
     let sandbox = try DeviceSandbox(after: "keyhaul device create d --from old-phone")
-    var planted = ["135790", "864201", "wrong-code", "planted-by-hand"].map { Data($0.utf8) }
-    planted.append(try Data(contentsOf: sandbox.devices.appending(path: "d/hardware.uid")))
+    var secrets = ["135790", "864201", "wrong-code", "planted-by-hand"].map { Data($0.utf8) }
+    secrets.append(try Data(contentsOf: sandbox.devices.appending(path: "d/hardware.uid")))
     for item in ItemFindTests.items(of: try ItemFindTests.fixture("old-phone")) {
       guard item["kind"] != "certificate" else { continue }
       let text = item["secret"]?["text"]?.stringValue.map { Data($0.utf8) }
       let secret = text ?? item["secret"]?["base64"]?.stringValue.flatMap { Data(base64Encoded: $0) } ?? Data()
-      if secret.count > 3 { planted.append(secret) }
+      if secret.count > 3 { secrets.append(secret) }
     }
-    #expect(planted.count >= 20)
+    #expect(secrets.count >= 20)
 
-    var said = Data()
+    var output = Data()
     for line in Self.lines {
       let outcome = try sandbox.run("keyhaul \(line) \(flag == "--json" && line.hasSuffix("--reveal") ? "-q" : flag)")
-      said += Data((outcome.output + outcome.errors).utf8)
+      output += Data((outcome.output + outcome.errors).utf8)
     }
-    #expect(said.count > 500)
-    for secret in planted {
-      for spelling in Self.spellings(of: secret) { #expect(said.range(of: spelling) == nil) }
+    #expect(output.count > 500)
+    for secret in secrets {
+      for spelling in Self.spellings(of: secret) { #expect(output.range(of: spelling) == nil) }
     }
   }
 

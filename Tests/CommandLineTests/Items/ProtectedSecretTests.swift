@@ -59,7 +59,7 @@ struct ProtectedSecretTests {
   /// Writes a backup with both items. A device leaves protected items out, but another program may include them.
   private static func writeBackup(to path: String) throws {
     let random = SeededRandomSource(seed: path)
-    let made = try BackupKeybag.make(
+    let generated = try BackupKeybag.make(
       password: Secret(utf8: PhoneSandbox.password),
       deviceKey: DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16))),
       rounds: 1, random: random)
@@ -67,16 +67,17 @@ struct ProtectedSecretTests {
     items[0][.accessControl] = constraint
     let entries = try items.map { item in
       KeychainBackupFile.Entry(
-        kind: item.kind, blob: try made.classKeys.seal(item, as: .backup, random: random).serialized())
+        kind: item.kind, blob: try generated.classKeys.seal(item, as: .backup, random: random).serialized())
     }
     let contents = BackupContents(
       device: BackupDevice(
         identifier: "4C1F0A2B-9D3E5F60718293A4", name: "phone", productType: "iPhone15,2", productVersion: "18.1",
         buildVersion: nil, serialNumber: nil),
-      date: KeychainDate(secondsSinceReferenceDate: 785_412_345), keybag: made.keybag, isEncrypted: true,
+      date: KeychainDate(secondsSinceReferenceDate: 785_412_345), keybag: generated.keybag, isEncrypted: true,
       wasPasscodeSet: true,
-      keychainFile: try KeychainBackupFile(keybagUUID: made.keybag.uuidText, entries: entries).serialized())
-    _ = try BackupWriter().write(contents, keys: made.classKeys, random: random, to: .directory(path), replace: true)
+      keychainFile: try KeychainBackupFile(keybagUUID: generated.keybag.uuidText, entries: entries).serialized())
+    _ = try BackupWriter().write(
+      contents, keys: generated.classKeys, random: random, to: .directory(path), replace: true)
   }
 
   private static func dump() throws -> String {
@@ -122,7 +123,9 @@ struct ProtectedSecretTests {
     #expect(!hidden.errors.contains(Self.authentication), "\(hidden)")
   }
 
-  @Test("`item find` prints a protected secret alone only if the source is a dump", arguments: Source.allCases)
+  @Test(
+    "`item find` prints a single protected secret only if the source is a dump or a database",
+    arguments: Source.allCases)
   func secret(_ source: Source) throws {
     let sandbox = try Self.sandbox()
     let outcome = try sandbox.keyhaul("item find \(source.argument) --service protected.example --reveal")

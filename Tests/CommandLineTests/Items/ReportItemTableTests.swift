@@ -8,7 +8,7 @@ struct ReportItemTableTests {
   private struct Item {
     var name = "chat · anna"
     var group: String? = "org.example.chat"
-    var place: Int?
+    var position: Int?
     var protection = ProtectionClass.whenUnlocked
     var isSealed = false
   }
@@ -20,7 +20,7 @@ struct ReportItemTableTests {
       row: { item in
         .init(
           symbol: "+", kind: .genericPassword, name: item.name, protection: item.protection.phrase,
-          accessGroup: item.group, place: item.place)
+          accessGroup: item.group, place: item.position)
       })
     return table.lines(style: TextStyle(width: 120, usesColor: false, isUnicode: true))
   }
@@ -38,8 +38,8 @@ struct ReportItemTableTests {
   }
 
   @Test("Rows with equal groups show their positions, unless no difference is known")
-  func places() {
-    let shown = lines([Item(place: 3), Item(place: 7), Item(group: "b", place: 9)])
+  func positions() {
+    let shown = lines([Item(position: 3), Item(position: 7), Item(group: "b", position: 9)])
     #expect(
       shown.map { $0.split(separator: "unlocked  ").last.map(String.init) } == [
         "access group org.example.chat, item 3", "access group org.example.chat, item 7", "access group b",
@@ -50,8 +50,8 @@ struct ReportItemTableTests {
   @Test("Undecryptable items of one kind and class share a row, unless all items are shown")
   func sealed() {
     let items =
-      (0..<12).map { (place: Int) in
-        Item(name: "(encrypted, item \(place))", group: nil, place: place, isSealed: true)
+      (0..<12).map { (index: Int) in
+        Item(name: "(encrypted, item \(index))", group: nil, position: index, isSealed: true)
       }
       + [Item(name: "(encrypted, item 12)", group: nil, protection: .always, isSealed: true), Item()]
     #expect(
@@ -64,9 +64,9 @@ struct ReportItemTableTests {
 
   @Test("The number of hidden items is shown, and rows of several items are counted by item")
   func hidden() {
-    let named = (0..<12).map { (place: Int) in Item(name: "account \(place)") }
-    let sealed = (0..<5).map { (place: Int) in Item(name: "(encrypted, item \(place))", isSealed: true) }
-    // The row of five and nine others are shown.
+    let named = (0..<12).map { Item(name: "account \($0)") }
+    let sealed = (0..<5).map { Item(name: "(encrypted, item \($0))", isSealed: true) }
+    // The table shows ten rows. The five encrypted items share one of them.
     #expect(lines(sealed + named).last == "    … 3 more (-v shows all)")
     #expect(lines(named + sealed).last == "    … 7 more (-v shows all)")
   }

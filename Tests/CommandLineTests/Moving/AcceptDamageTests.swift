@@ -8,8 +8,8 @@ struct AcceptDamageTests {
   enum Damage: String, CaseIterable, Sendable {
     case cutKeychain, noStatus
 
-    /// The fact that is named.
-    var fact: String {
+    /// The reason in the messages.
+    var reason: String {
       switch self {
       case .cutKeychain: "the digest recorded for the keychain file does not match"
       case .noStatus: "there is no Status.plist to show that the backup was finished"
@@ -32,7 +32,7 @@ struct AcceptDamageTests {
     }
   }
 
-  /// A backup without a password of old-phone, which is erased then and gets it back.
+  /// Returns a sandbox with a damaged backup of old-phone without a password. The device has been erased.
   private func sandbox(_ damage: Damage) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
@@ -64,15 +64,15 @@ struct AcceptDamageTests {
     let sandbox = try sandbox(damage)
     let before = try state(of: sandbox)
     let plan = try sandbox.keyhaul("plan b/ --to old-phone")
-    #expect(plan.status == 3 && unwrapped(plan.errors).contains(damage.fact), "\(plan)")
+    #expect(plan.status == 3 && unwrapped(plan.errors).contains(damage.reason), "\(plan)")
     let dry = try sandbox.keyhaul("restore b/ --to old-phone -n")
-    #expect(dry.status == 3 && unwrapped(dry.errors).contains(damage.fact), "\(dry)")
+    #expect(dry.status == 3 && unwrapped(dry.errors).contains(damage.reason), "\(dry)")
     // `--yes` does not answer this question.
     for flags in ["", "--yes", "--no-input --yes"] {
       let refused = try sandbox.keyhaul("restore b/ --to old-phone \(flags)")
       #expect(refused.status == 13 && refused.output == "", "\(refused)")
       #expect(refused.errors.contains("error: b/ \(damage.verdict), so nothing was restored to old-phone\n"))
-      #expect(unwrapped(refused.errors).contains("why: \(damage.fact)"), "\(refused.errors)")
+      #expect(unwrapped(refused.errors).contains("why: \(damage.reason)"), "\(refused.errors)")
     }
     #expect(try state(of: sandbox) == before)
     let done = try sandbox.keyhaul("restore b/ --to old-phone --accept-damage")
@@ -86,9 +86,9 @@ struct AcceptDamageTests {
     for flags in ["", "--yes"] {
       let no = try sandbox.keyhaul("restore b/ --to old-phone \(flags)", typed: ["n"])
       #expect(no.status == 1 && unwrapped(no.errors).contains("stopped: the answer was not yes"), "\(no)")
-      // The plan in short stands above it.
+      // A short plan precedes the question.
       #expect(unwrapped(no.terminal).hasPrefix("Plan: b/ → old-phone"), "\(no.terminal)")
-      #expect(unwrapped(no.terminal).contains(" removed. b/ \(damage.verdict): \(damage.fact)"), "\(no.terminal)")
+      #expect(unwrapped(no.terminal).contains(" removed. b/ \(damage.verdict): \(damage.reason)"), "\(no.terminal)")
       #expect(unwrapped(no.terminal).hasSuffix("Restore the rest to old-phone? [y/N] n"), "\(no.terminal)")
     }
     #expect(try state(of: sandbox) == before)
@@ -104,7 +104,7 @@ struct AcceptDamageTests {
     let items = "--only one.json"
     let refused = try sandbox.keyhaul("restore b/ --to old-phone \(items) --yes")
     #expect(
-      refused.status == 13 && refused.output == "" && unwrapped(refused.errors).contains(damage.fact), "\(refused)")
+      refused.status == 13 && refused.output == "" && unwrapped(refused.errors).contains(damage.reason), "\(refused)")
     #expect(try state(of: sandbox) == before)
     let done = try sandbox.keyhaul("restore b/ --to old-phone \(items) --yes --accept-damage")
     #expect(done.status == 3 && done.output == "Restored 1 item to old-phone in one step.\n", "\(done)")
@@ -115,20 +115,21 @@ struct AcceptDamageTests {
     let sandbox = try sandbox(.cutKeychain)
     try sandbox.devices.run("printf x | keyhaul item add old-phone --service mine --account me --secret-file - -q")
     let before = try state(of: sandbox)
-    let fact = "the 1 item removed from old-phone may be the only intact copy of an item that is lost in b/"
+    let reason = "the 1 item removed from old-phone may be the only intact copy of an item that is lost in b/"
     let line = "restore b/ --to old-phone --accept-damage"
     let refused = try sandbox.keyhaul("\(line) --yes")
     #expect(
-      refused.status == 13 && refused.output == "" && unwrapped(refused.errors).contains("why: \(fact)"), "\(refused)")
+      refused.status == 13 && refused.output == "" && unwrapped(refused.errors).contains("why: \(reason)"), "\(refused)"
+    )
     #expect(unwrapped(refused.errors).contains("--existing merge keeps the existing items"))
     let dry = try sandbox.keyhaul("\(line) -n")
-    #expect(dry.status == 3 && unwrapped(dry.errors).contains(fact), "\(dry)")
+    #expect(dry.status == 3 && unwrapped(dry.errors).contains(reason), "\(dry)")
     #expect(
       unwrapped(dry.output).contains("1 of them may be the only intact copy of an item that is lost in b/."), "\(dry)")
     let plan = try sandbox.object(try sandbox.keyhaul("plan b/ --to old-phone --json").output)
     #expect(plan["removed_only_copies"] as? Int == 1)
     let no = try sandbox.keyhaul(line, typed: ["n"])
-    #expect(no.status == 1 && unwrapped(no.errors).contains(fact), "\(no)")
+    #expect(no.status == 1 && unwrapped(no.errors).contains(reason), "\(no)")
     #expect(try state(of: sandbox) == before)
     let merged = try sandbox.keyhaul("\(line) --yes --existing merge")
     #expect(merged.status == 3 && !merged.errors.contains("only intact copy"), "\(merged)")
@@ -145,15 +146,15 @@ struct AcceptDamageTests {
     try sandbox.succeed("device erase old-phone --yes -q")
     var manifest = try sandbox.read("b/Manifest.plist")
     let field = try #require(
-      KeybagFields.inside(manifest).first { $0.tag == "CLAS" && Array(manifest[$0.range]) == [0, 0, 0, 7] })
-    // A class that nothing knows, so that there is none of number 7.
+      KeybagFields.all(in: manifest).first { $0.tag == "CLAS" && Array(manifest[$0.range]) == [0, 0, 0, 7] })
+    // Replaces the number 7 with that of an unknown class.
     manifest[field.range.upperBound - 1] = 13
     try sandbox.write(manifest, to: "b/Manifest.plist")
     let before = try state(of: sandbox)
     let refused = try sandbox.keyhaul("restore b/ --to old-phone --yes")
-    // Five items of the description that a backup takes are of class 7.
-    let fact = "the keybag has no key of class 7, and 5 items need one"
-    #expect(refused.status == 13 && unwrapped(refused.errors).contains(fact), "\(refused)")
+    // Five items in the backup are of class 7.
+    let reason = "the keybag has no key of class 7, and 5 items need one"
+    #expect(refused.status == 13 && unwrapped(refused.errors).contains(reason), "\(refused)")
     #expect(try state(of: sandbox) == before)
     let done = try sandbox.keyhaul("restore b/ --to old-phone --yes --accept-damage")
     #expect(done.status == 3)
@@ -165,14 +166,14 @@ struct AcceptDamageTests {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
     var manifest = try sandbox.read("b/Manifest.plist")
-    // Class 1, of files, is the keybag's last.
-    let field = try #require(KeybagFields.inside(manifest).filter { $0.tag == "WPKY" }.last)
+    // The last class key is that of class 1, which only files use.
+    let field = try #require(KeybagFields.all(in: manifest).filter { $0.tag == "WPKY" }.last)
     manifest[field.range.lowerBound] ^= 1
     try sandbox.write(manifest, to: "b/Manifest.plist")
-    for verb in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
-      let outcome = try sandbox.keyhaul("\(verb) --password-file .bp")
+    for line in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
+      let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
       #expect(outcome.status == 0)
-      // Before it stands that the backup, which has no seal any more, was made with one round.
+      // An earlier warning is about the single iteration, because no seal confirms it.
       #expect(outcome.errors.hasPrefix("warning: b/ asks for 1 iteration to derive the key from its password"))
       #expect(
         outcome.errors.hasSuffix(
@@ -191,8 +192,8 @@ struct AcceptDamageTests {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
     var manifest = try sandbox.read("b/Manifest.plist")
-    let field = try #require(KeybagFields.inside(manifest).filter { $0.tag == "CLAS" }.last)
-    // The tag stands four bytes of length before its value.
+    let field = try #require(KeybagFields.all(in: manifest).filter { $0.tag == "CLAS" }.last)
+    // Between the tag and the value, there are four bytes with the length.
     let tag = field.range.lowerBound - 8
     #expect(Array(manifest[tag..<(tag + 4)]) == Array("CLAS".utf8))
     manifest[tag] = UInt8(ascii: "X")

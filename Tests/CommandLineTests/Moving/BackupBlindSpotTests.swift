@@ -11,7 +11,7 @@ import Testing
 struct BackupBlindSpotTests {
   private static let password = "--password-file .bp"
 
-  /// Each report of a backup, to another phone and back to the one that made it.
+  /// The reports of a backup, for another phone and for the source device.
   static let reports = [
     "plan b.tar --to new-phone \(password)", "plan b.tar --to old-phone \(password)",
     "plan b.tar --to old-phone \(password) --compare", "plan b.tar --to new-phone \(password) --compare -v",
@@ -25,9 +25,9 @@ struct BackupBlindSpotTests {
     "why b.tar --kind generic -v \(password)", "why b.tar --account 'card 4' \(password)",
   ]
 
-  private static func sandbox() throws -> PhoneSandbox { try PhoneSandbox(copyOf: pattern.get()) }
+  private static func sandbox() throws -> PhoneSandbox { try PhoneSandbox(copyOf: template.get()) }
 
-  private static let pattern = Result {
+  private static let template = Result {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
@@ -36,25 +36,22 @@ struct BackupBlindSpotTests {
     return sandbox
   }
 
-  /// A report's words with its line breaks taken out.
-  private func words(_ text: String) -> String { text.split { $0 == "\n" || $0 == " " }.joined(separator: " ") }
-
   @Test("The note is one sentence, shown once, within 80 columns, and also with -q", arguments: reports)
   func text(line: String) throws {
     let sandbox = try Self.sandbox()
     let outcome = try sandbox.devices.run("COLUMNS=80 keyhaul \(line)")
     #expect(outcome.status == 0, "\(outcome)")
-    #expect(words(outcome.output).components(separatedBy: BackupBlindSpots.line).count == 2, "\(outcome.output)")
+    #expect(unwrapped(outcome.output).components(separatedBy: BackupBlindSpots.line).count == 2, "\(outcome.output)")
     for line in outcome.output.split(separator: "\n") where !line.hasPrefix("digest") {
       #expect(DisplayWidth.columns(of: String(line)) <= 80, "\(line)")
     }
-    // Where nothing stays of what is in the backup, it is not said that nothing does.
+    // No report claims that nothing stays behind, because it covers only the items in the backup.
     for claim in ["0 stay", "0 never do", "nothing stays", "Never leave the device (0)", "all that can move"] {
-      #expect(!words(outcome.output).contains(claim), "\(claim): \(outcome.output)")
+      #expect(!unwrapped(outcome.output).contains(claim), "\(claim): \(outcome.output)")
     }
     guard !line.contains(" -v") else { return }
     let quiet = try sandbox.devices.run("COLUMNS=80 keyhaul \(line) -q")
-    #expect(words(quiet.output).components(separatedBy: BackupBlindSpots.line).count == 2, "\(quiet.output)")
+    #expect(unwrapped(quiet.output).components(separatedBy: BackupBlindSpots.line).count == 2, "\(quiet.output)")
   }
 
   @Test("The note is a member of the document, with the reasons", arguments: reports)
@@ -79,7 +76,7 @@ struct BackupBlindSpotTests {
       "why old-phone --account 'card 4'", "diff old-phone new-phone", "export old-phone -o -",
     ] {
       let outcome = try sandbox.keyhaul(line)
-      #expect(!words(outcome.output + outcome.errors).contains(BackupBlindSpots.line), "\(outcome)")
+      #expect(!unwrapped(outcome.output + outcome.errors).contains(BackupBlindSpots.line), "\(outcome)")
       if line.hasPrefix("export") { continue }
       #expect(try sandbox.object(sandbox.keyhaul("\(line) --json").output)["cannot_show"] == nil, "\(line)")
     }
@@ -92,7 +89,7 @@ struct BackupBlindSpotTests {
     for (name, flags) in [("names.json", ""), ("out.csv", " --reveal"), ("out.wifi", " --reveal")] {
       let export = "export b.tar \(Self.password) -o \(name)\(flags)"
       let outcome = try sandbox.keyhaul(export)
-      #expect(outcome.status == 0 && words(outcome.errors).contains(BackupBlindSpots.line), "\(outcome)")
+      #expect(outcome.status == 0 && unwrapped(outcome.errors).contains(BackupBlindSpots.line), "\(outcome)")
       let file = try sandbox.read(name)
       #expect(String(decoding: file, as: UTF8.self).contains("A backup cannot show") == (name == "names.json"))
       let quiet = try sandbox.keyhaul("\(export) -q --yes")
@@ -110,8 +107,8 @@ struct BackupBlindSpotTests {
   func nothingMatches() throws {
     let sandbox = try Self.sandbox()
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
-    let asked = try sandbox.keyhaul("why b.tar --account 'card 4' \(Self.password)")
-    #expect(asked.status == 4 && words(asked.errors).contains(BackupBlindSpots.line), "\(asked)")
+    let unmatched = try sandbox.keyhaul("why b.tar --account 'card 4' \(Self.password)")
+    #expect(unmatched.status == 4 && unwrapped(unmatched.errors).contains(BackupBlindSpots.line), "\(unmatched)")
     let quiet = try sandbox.keyhaul("why b.tar --account 'card 4' \(Self.password) -q")
     #expect(quiet.status == 4 && !quiet.errors.contains(BackupBlindSpots.line), "\(quiet)")
   }

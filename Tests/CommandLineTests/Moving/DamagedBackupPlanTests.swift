@@ -14,7 +14,7 @@ struct DamagedBackupPlanTests {
   struct Damage: Sendable, CustomTestStringConvertible {
     let name: String
     let verdict: String
-    let harm: @Sendable (PhoneSandbox, String) throws -> Void
+    let apply: @Sendable (PhoneSandbox, String) throws -> Void
     var testDescription: String { name }
 
     /// Changes a property list of the backup.
@@ -24,10 +24,10 @@ struct DamagedBackupPlanTests {
       { sandbox, backup in
         var format = PropertyListSerialization.PropertyListFormat.xml
         let bytes = Data(try sandbox.read("\(backup)/\(file)"))
-        var list = try #require(
+        var root = try #require(
           try PropertyListSerialization.propertyList(from: bytes, format: &format) as? [String: Any])
-        change(&list)
-        let changed = try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
+        change(&root)
+        let changed = try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)
         try sandbox.write(Array(changed), to: "\(backup)/\(file)")
       }
     }
@@ -37,31 +37,31 @@ struct DamagedBackupPlanTests {
     Damage(
       name: "Status.plist has no state",
       verdict: "The backup may be incomplete: make a new one while Santas-Phone still works.",
-      harm: Damage.changing("Status.plist") { $0["SnapshotState"] = nil }),
+      apply: Damage.changing("Status.plist") { $0["SnapshotState"] = nil }),
     Damage(
       name: "Status.plist is missing",
       verdict: "The backup may be incomplete: make a new one while Santas-Phone still works.",
-      harm: { sandbox, backup in try sandbox.devices.run("rm \(backup)/Status.plist") }),
+      apply: { sandbox, backup in try sandbox.devices.run("rm \(backup)/Status.plist") }),
     Damage(
       name: "bytes follow the manifest",
       verdict: "The backup is damaged: make a new one while Santas-Phone still works.",
-      harm: { sandbox, backup in try sandbox.devices.run("echo more >> \(backup)/Manifest.db") }),
+      apply: { sandbox, backup in try sandbox.devices.run("echo more >> \(backup)/Manifest.db") }),
     Damage(
       name: "the manifest has no version",
       verdict: "The backup is damaged: make a new one while Santas-Phone still works.",
-      harm: Damage.changing("Manifest.plist") { $0["Version"] = nil }),
+      apply: Damage.changing("Manifest.plist") { $0["Version"] = nil }),
   ]
 
-  private func harmed(_ damage: Damage) throws -> PhoneSandbox {
+  private func sandbox(with damage: Damage) throws -> PhoneSandbox {
     let sandbox = try IPhoneBackups.sandbox()
-    try damage.harm(sandbox, "encrypted")
+    try damage.apply(sandbox, "encrypted")
     return sandbox
   }
 
   @Test(
     "The plan of a damaged backup starts with the damage, and only says what could move", arguments: damages)
   func verdict(damage: Damage) throws {
-    let sandbox = try harmed(damage)
+    let sandbox = try sandbox(with: damage)
     let outcome = try sandbox.keyhaul("plan encrypted/ \(Self.password)")
     #expect(outcome.status == 3 && outcome.output.hasPrefix(damage.verdict + "\n\n"), "\(outcome)")
     #expect(!outcome.errors.contains("has changed since") || damage.name == "bytes follow the manifest", "\(outcome)")
@@ -73,9 +73,10 @@ struct DamagedBackupPlanTests {
     #expect(!text.contains("Encrypt local backup") && !text.contains("Check that the backup is intact"), "\(text)")
     #expect(!text.contains("14 move") && !text.contains(" reach a new iPhone"), "\(text)")
     #expect(outcome.output.split(separator: "\n", omittingEmptySubsequences: false).count <= 26, "\(outcome.output)")
-    let whole = unwrapped(try sandbox.keyhaul("plan encrypted/ \(Self.password) -v").output)
+    let verbose = unwrapped(try sandbox.keyhaul("plan encrypted/ \(Self.password) -v").output)
     #expect(
-      !whole.contains("14 move") && whole.contains("If this backup could be restored as it is: ITEMS"), "\(whole)")
+      !verbose.contains("14 move") && verbose.contains("If this backup could be restored as it is: ITEMS"), "\(verbose)"
+    )
     let document = try sandbox.devices.document("keyhaul plan encrypted/ \(Self.password) --json")
     #expect(document["verdict"]?.stringValue == damage.verdict)
     let page = try sandbox.keyhaul("plan encrypted/ \(Self.password) --format html -o -").output
@@ -86,7 +87,7 @@ struct DamagedBackupPlanTests {
   @Test("The plan of a damaged backup for a device starts with the damage, and names the command that shows it")
   func target() throws {
     let damage = Self.damages[0]
-    let sandbox = try harmed(damage)
+    let sandbox = try sandbox(with: damage)
     let outcome = try sandbox.keyhaul("plan encrypted/ --to new-phone \(Self.password)")
     #expect(outcome.status == 3 && outcome.output.hasPrefix(damage.verdict + "\n\n"), "\(outcome)")
     let text = unwrapped(outcome.output)
@@ -102,12 +103,12 @@ struct DamagedBackupPlanTests {
 
   @Test("A table of backups does not say how many items of a damaged one would move")
   func table() throws {
-    let sandbox = try harmed(Self.damages[0])
+    let sandbox = try sandbox(with: Self.damages[0])
     let rows = try sandbox.keyhaul("plan encrypted old \(Self.password)").output.split(separator: "\n")
-    let harmed = try #require(rows.first { $0.hasSuffix("  encrypted") })
-    let other = try #require(rows.first { $0.hasSuffix("  old") })
-    #expect(harmed.hasPrefix("   3  partial            -  "), "\(harmed)")
-    #expect(other.hasPrefix("OTHER"), "\(other)")
+    let damagedRow = try #require(rows.first { $0.hasSuffix("  encrypted") })
+    let olderRow = try #require(rows.first { $0.hasSuffix("  old") })
+    #expect(damagedRow.hasPrefix("   3  partial            -  "), "\(damagedRow)")
+    #expect(olderRow.hasPrefix("  14  refused            -  "), "\(olderRow)")
   }
 
   @Test("A backup without a readable keychain leads to a new backup, and to verify")

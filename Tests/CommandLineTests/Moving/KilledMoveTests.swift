@@ -6,14 +6,14 @@ import Testing
 
 @Suite("Killed restores and backups", .serialized)
 struct KilledMoveTests {
-  /// Seconds that a line takes here and now.
+  /// Runs a shell line, which must succeed, and returns its duration in seconds.
   private func duration(_ sandbox: PhoneSandbox, _ line: String) throws -> Double {
     let start = Date()
     #expect(try sandbox.devices.run(line).status == 0, "\(line)")
     return Date().timeIntervalSince(start)
   }
 
-  /// Starts a line, kills it after a while, and says whether it was still there.
+  /// Starts a shell line, and kills it after this time.
   private func kill(_ sandbox: PhoneSandbox, _ line: String, after seconds: Double) throws {
     try sandbox.devices.run(
       "\(line) > log 2>&1 & sleep \(String(format: "%.3f", seconds)); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null")
@@ -32,15 +32,15 @@ struct KilledMoveTests {
     let new = try sandbox.succeed(find)
     #expect(old != new)
     let files = try sandbox.names(in: "devices/new-phone")
-    var numbers = SeededRandom(seed: 50)
+    var random = SeededRandom(seed: 50)
     for round in 0..<Cases.count(50, quick: 10) {
       try sandbox.devices.run("rm -rf devices/new-phone && cp -Rp before devices/new-phone")
-      let delay = Double.random(in: 0...time * 1.1, using: &numbers)
+      let delay = Double.random(in: 0...time * 1.1, using: &random)
       try kill(sandbox, line, after: delay)
-      let now = try sandbox.succeed(find)
-      #expect(now == old || now == new, "round \(round), after \(delay) s")
-      guard round % 10 == 9, now == old else { continue }
-      // The next command works and clears up what the killed one left.
+      let current = try sandbox.succeed(find)
+      #expect(current == old || current == new, "round \(round), after \(delay) s")
+      guard round % 10 == 9, current == old else { continue }
+      // The next command works, and deletes what the killed one left.
       try sandbox.succeed("restore b.tar --to new-phone --password-file .bp --yes")
       #expect(try sandbox.succeed(find) == new)
       #expect(try sandbox.names(in: "devices/new-phone") == files, "round \(round)")
@@ -48,7 +48,7 @@ struct KilledMoveTests {
   }
 
   @Test(
-    "A killed backup over another leaves the old or the new one (30 times, 9 in a quick run)",
+    "A killed backup that replaces another one leaves the old or the new backup (30 times, 9 in a quick run)",
     arguments: ["b.zip", "b/", "b.tar"])
   func backup(name: String) throws {
     let sandbox = try PhoneSandbox()
@@ -56,14 +56,14 @@ struct KilledMoveTests {
     let line = "keyhaul backup old-phone -o \(name) --password-file .bp --rounds 1 --yes"
     try sandbox.devices.run("cp -Rp \(name) kept")
     let time = try duration(sandbox, line)
-    var numbers = SeededRandom(seed: UInt64(name.count))
+    var random = SeededRandom(seed: UInt64(name.count))
     for round in 0..<Cases.count(10, quick: 3) {
-      let delay = Double.random(in: 0...time * 1.1, using: &numbers)
+      let delay = Double.random(in: 0...time * 1.1, using: &random)
       try kill(sandbox, line, after: delay)
       let plan = try sandbox.plan(name)
-      let maker = (plan["source"] as? [String: Any])?["device_name"] as? String
-      #expect(["old-phone", "new-phone"].contains(maker), "round \(round), after \(delay) s")
-      #expect((plan["items"] as? [Any])?.count == (maker == "old-phone" ? 18 : 2))
+      let sourceDevice = (plan["source"] as? [String: Any])?["device_name"] as? String
+      #expect(["old-phone", "new-phone"].contains(sourceDevice), "round \(round), after \(delay) s")
+      #expect((plan["items"] as? [Any])?.count == (sourceDevice == "old-phone" ? 18 : 2))
       let leftovers = try sandbox.names().filter { $0.hasPrefix(".b") && $0 != ".bp" }
       #expect(leftovers.count <= 1, "\(leftovers)")
       try sandbox.backUp("new-phone", to: name)
@@ -77,7 +77,7 @@ struct KilledMoveTests {
     try sandbox.backUp(to: "b/")
     try sandbox.setIterations(10_000_000, in: "DPIC", of: "b")
     let before = try sandbox.contents(of: "new-phone")
-    // The shell becomes the program, which is then no job in the background: those hear no Ctrl-C.
+    // With exec, the program is not a background job, which would ignore Ctrl-C.
     let outcome = try sandbox.devices.run(
       """
       (while [ ! -e asked ]; do sleep 0.01; done; sleep 0.1; kill -INT $$) &

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Damaged backups")
 struct MoveDamageTests {
-  /// Wrong password (or the same symptom), damaged, refused.
+  /// The exit codes for a wrong password, which damage may look like, for damage and for a refusal.
   static let refusals: Set<Int32> = [12, 13, 14]
 
   @Test(
@@ -14,16 +14,16 @@ struct MoveDamageTests {
     arguments: 0..<4)
   func cutTar(part: Int) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "whole.tar")
-    let whole = try sandbox.read("whole.tar")
-    // What follows is padding: without it nothing is missing.
-    let end = try #require(whole.lastIndex { $0 != 0 })
+    let complete = try sandbox.read("whole.tar")
+    // Only padding follows, without which the tar is still complete.
+    let end = try #require(complete.lastIndex { $0 != 0 })
     let before = try sandbox.contents(of: "new-phone")
-    var numbers = SeededRandom(seed: UInt64(part) + 1)
+    var random = SeededRandom(seed: UInt64(part) + 1)
     for _ in 0..<Cases.count(30, quick: 5) {
-      let count = Int.random(in: 0..<end, using: &numbers)
-      try sandbox.write(Array(whole.prefix(count)), to: "cut.tar")
+      let count = Int.random(in: 0..<end, using: &random)
+      try sandbox.write(Array(complete.prefix(count)), to: "cut.tar")
       let outcome = try sandbox.keyhaul("restore cut.tar --to new-phone --password-file .bp --yes")
-      #expect(Self.refusals.contains(outcome.status), "\(count) of \(whole.count) bytes: \(outcome)")
+      #expect(Self.refusals.contains(outcome.status), "\(count) of \(complete.count) bytes: \(outcome)")
       #expect(outcome.errors.hasPrefix("error: ") && outcome.output.isEmpty)
     }
     #expect(try sandbox.contents(of: "new-phone") == before)
@@ -34,21 +34,21 @@ struct MoveDamageTests {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.removeSeal("b")
     let before = try sandbox.contents(of: "new-phone")
-    var numbers = SeededRandom(seed: 7)
+    var random = SeededRandom(seed: 7)
     let files = try sandbox.files(in: "b")
     #expect(files.count == 5)
     for file in files where file != "Info.plist" {
-      let whole = try sandbox.read("b/\(file)")
-      let inside = (0..<Cases.count(18, quick: 4)).map { _ in Int.random(in: 1..<whole.count - 1, using: &numbers) }
-      for count in [0, whole.count - 1] + inside {
-        try sandbox.write(Array(whole.prefix(count)), to: "b/\(file)")
+      let complete = try sandbox.read("b/\(file)")
+      let inside = (0..<Cases.count(18, quick: 4)).map { _ in Int.random(in: 1..<complete.count - 1, using: &random) }
+      for count in [0, complete.count - 1] + inside {
+        try sandbox.write(Array(complete.prefix(count)), to: "b/\(file)")
         let outcome = try sandbox.keyhaul("restore b/ --to new-phone --password-file .bp --yes")
-        #expect(Self.refusals.contains(outcome.status), "\(file), \(count) of \(whole.count) bytes: \(outcome)")
+        #expect(Self.refusals.contains(outcome.status), "\(file), \(count) of \(complete.count) bytes: \(outcome)")
       }
-      try sandbox.write(whole, to: "b/\(file)")
+      try sandbox.write(complete, to: "b/\(file)")
     }
     #expect(try sandbox.contents(of: "new-phone") == before)
-    // Nothing is read from Info.plist, which a computer writes for people and other programs.
+    // A plan does not depend on Info.plist, which the computer writes.
     let intact = PlannedItems(try sandbox.plan("b/"))
     try sandbox.write(Array(try sandbox.read("b/Info.plist").prefix(100)), to: "b/Info.plist")
     #expect(PlannedItems(try sandbox.plan("b/")) == intact)
@@ -61,8 +61,8 @@ struct MoveDamageTests {
     status.replaceSubrange(
       try #require(status.firstRange(of: Array("finished".utf8))), with: Array("uploaded".utf8))
     try sandbox.write(status, to: "b/Status.plist")
-    for verb in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
-      let outcome = try sandbox.keyhaul("\(verb) --password-file .bp")
+    for line in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
+      let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
       #expect(outcome.status == 13 && outcome.errors.hasPrefix("error: b/ was never finished\n"), "\(outcome)")
       #expect(outcome.errors.ranges(of: "the device never finished the backup").count == 1)
     }
@@ -73,8 +73,8 @@ struct MoveDamageTests {
   func cutKeybag() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var manifest = try sandbox.read("b/Manifest.plist")
-    // The last class key's last record, longer by one than the bytes that are left.
-    let last = try #require(KeybagFields.inside(manifest).last)
+    // The keybag's last field claims to be one byte longer than it is.
+    let last = try #require(KeybagFields.all(in: manifest).last)
     manifest[last.range.lowerBound - 1] += 1
     try sandbox.write(manifest, to: "b/Manifest.plist")
     let outcome = try sandbox.keyhaul("inspect b/")
@@ -85,7 +85,7 @@ struct MoveDamageTests {
   }
 
   @Test("A keychain that names its keybag in another case is rejected, and verify says so")
-  func otherLetters() throws {
+  func otherCase() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
     let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
@@ -119,48 +119,48 @@ struct MoveDamageTests {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     let intact = PlannedItems(try sandbox.plan("b/"))
     let manifest = try sandbox.read("b/Manifest.plist")
-    let fields = KeybagFields.inside(manifest)
+    let fields = KeybagFields.all(in: manifest)
     #expect(fields.count == 10 + 11 * 5)
-    var numbers = SeededRandom(seed: 3)
+    var random = SeededRandom(seed: 3)
     for (index, field) in Cases.chosen(Array(fields.enumerated()), quick: 20) {
       // Low bits of small numbers, any bit of keys, salts and identifiers.
       let isNumber = field.range.count == 4
-      let offset = isNumber ? field.range.upperBound - 1 : Int.random(in: field.range, using: &numbers)
+      let offset = isNumber ? field.range.upperBound - 1 : Int.random(in: field.range, using: &random)
       var bytes = manifest
-      bytes[offset] ^= isNumber ? 1 : 1 << UInt8.random(in: 0..<8, using: &numbers)
+      bytes[offset] ^= isNumber ? 1 : 1 << UInt8.random(in: 0..<8, using: &random)
       try sandbox.write(bytes, to: "b/Manifest.plist")
       let outcome = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp --json")
-      let place: Comment = "record \(index), \(field.tag): \(outcome)"
+      let details: Comment = "record \(index), \(field.tag): \(outcome)"
       let isHeader = index < 10
       switch (field.tag, isHeader) {
-      case ("SALT", _), ("DPSL", _), ("ITER", _), ("DPIC", _): #expect(outcome.status == 12, place)
-      case ("UUID", true): #expect(outcome.status == 3, place)
+      case ("SALT", _), ("DPSL", _), ("ITER", _), ("DPIC", _): #expect(outcome.status == 12, details)
+      case ("UUID", true): #expect(outcome.status == 3, details)
       case ("WPKY", _):
-        // In the keybag's order, 11 down to 1, five records each: keys of items, and of files; with class 3 the list of
-        // files opens.
+        // The keybag has five fields for each class, from class 11 down to class 1. The keys of class 6 and later are for
+        // items, the others for files, and that of class 3 also for the manifest.
         let keyClass = 11 - (index - 10) / 5
-        #expect(outcome.status == (keyClass == 3 ? 13 : keyClass >= 6 ? 3 : 0), place)
-        #expect(outcome.errors.contains("no item needs it") == (outcome.status == 0), place)
-      case ("CLAS", _), ("WRAP", _), ("KTYP", _): #expect([0, 3, 12, 13, 14].contains(outcome.status), place)
-      default: #expect(outcome.status == 0, place)
+        #expect(outcome.status == (keyClass == 3 ? 13 : keyClass >= 6 ? 3 : 0), details)
+        #expect(outcome.errors.contains("no item needs it") == (outcome.status == 0), details)
+      case ("CLAS", _), ("WRAP", _), ("KTYP", _): #expect([0, 3, 12, 13, 14].contains(outcome.status), details)
+      default: #expect(outcome.status == 0, details)
       }
       let isHarmless = !["CLAS", "WRAP", "KTYP"].contains(field.tag) && outcome.status == 0
       guard let plan = try? sandbox.object(outcome.output) else { continue }
-      let now = PlannedItems(plan)
-      #expect(now.migrating.isSubset(of: intact.migrating), place)
-      if isHarmless { #expect(now.migrating == intact.migrating, place) }
+      let changed = PlannedItems(plan)
+      #expect(changed.migrating.isSubset(of: intact.migrating), details)
+      if isHarmless { #expect(changed.migrating == intact.migrating, details) }
     }
   }
 
   @Test("A backup with four billion iterations is rejected before Keyhaul asks for a password")
-  func rounds() throws {
+  func iterations() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var manifest = try sandbox.read("b/Manifest.plist")
-    let field = try #require(KeybagFields.inside(manifest).first { $0.tag == "DPIC" })
+    let field = try #require(KeybagFields.all(in: manifest).first { $0.tag == "DPIC" })
     for offset in field.range { manifest[offset] = 0xFF }
     try sandbox.write(manifest, to: "b/Manifest.plist")
-    for verb in ["plan b/ --to new-phone", "restore b/ --to new-phone", "inspect b/ --list"] {
-      let outcome = try sandbox.keyhaul(verb)
+    for line in ["plan b/ --to new-phone", "restore b/ --to new-phone", "inspect b/ --list"] {
+      let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == 14 && outcome.output.isEmpty)
       #expect(
         outcome.errors == """
@@ -171,61 +171,38 @@ struct MoveDamageTests {
 
           """)
     }
-    // What can be said without any work is said.
+    // Inspect shows the count, for which no key has to be derived.
     #expect(try sandbox.keyhaul("inspect b/ --keybag").output.contains("4,294,967,295 + 10,000 iterations, about "))
   }
 
   @Test(
-    "Changed bits cost single items or reject the backup, and move no other item (30 per file, 8 in a quick run)",
+    "Changed bits make single items unreadable or the backup invalid, and move no other item (30 per file, 8 in a quick run)",
     arguments: 0..<2)
   func flippedBits(part: Int) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.removeSeal("b")
-    // Its key would give the names of sealed items, as long as the backup says that it made it.
+    // Without the source device, the plan cannot decrypt the names of this-device-only items.
     try sandbox.succeed("device delete old-phone --confirm old-phone")
     let intact = PlannedItems(try sandbox.plan("b/"))
-    var numbers = SeededRandom(seed: UInt64(part) + 11)
+    var random = SeededRandom(seed: UInt64(part) + 11)
     for file in try sandbox.files(in: "b") {
-      try sandbox.flipBits(Cases.count(15, quick: 4), of: "b/\(file)", using: &numbers) { offset in
+      try sandbox.flipBits(Cases.count(15, quick: 4), of: "b/\(file)", using: &random) { offset in
         let outcome = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp --json")
-        let place: Comment = "\(file), byte \(offset): \(outcome.status) \(outcome.errors)"
-        #expect([0, 3, 12, 13, 14].contains(outcome.status), place)
+        let details: Comment = "\(file), byte \(offset): \(outcome.status) \(outcome.errors)"
+        #expect([0, 3, 12, 13, 14].contains(outcome.status), details)
         guard let plan = try? sandbox.object(outcome.output) else { return }
-        let now = PlannedItems(plan)
-        #expect(now.migrating.isSubset(of: intact.migrating), place)
-        if outcome.status == 0 { #expect(now == intact, place) }
+        let changed = PlannedItems(plan)
+        #expect(changed.migrating.isSubset(of: intact.migrating), details)
+        if outcome.status == 0 { #expect(changed == intact, details) }
         if outcome.status == 3, file.contains("/") {
-          // The others are as before.
-          let lost = now.decisions.filter { $0.value.hasPrefix("unreadable") }
-          #expect(lost.count <= 2, place)
-          for (index, decision) in now.decisions where lost[index] == nil {
-            #expect(decision == intact.decisions[index], place)
+          // The decisions on all other items stay the same.
+          let lost = changed.decisions.filter { $0.value.hasPrefix("unreadable") }
+          #expect(lost.count <= 2, details)
+          for (index, decision) in changed.decisions where lost[index] == nil {
+            #expect(decision == intact.decisions[index], details)
           }
         }
       }
     }
-  }
-}
-
-/// The fields of a keybag by their places in the file around it: tag, length and value, one after another.
-enum KeybagFields {
-  struct Field {
-    let tag: String
-    /// The range of the value.
-    let range: Range<Int>
-  }
-
-  static func inside(_ bytes: [UInt8]) -> [Field] {
-    let head = Array("VERS".utf8) + [0, 0, 0, 4]
-    guard var offset = bytes.indices.first(where: { bytes[$0...].starts(with: head) }) else { return [] }
-    var fields: [Field] = []
-    while offset + 8 <= bytes.count {
-      let tag = String(decoding: bytes[offset..<offset + 4], as: UTF8.self)
-      let length = bytes[offset + 4..<offset + 8].reduce(0) { $0 << 8 | Int($1) }
-      guard tag.allSatisfy({ $0.isASCII && $0.isUppercase }), offset + 8 + length <= bytes.count else { break }
-      fields.append(Field(tag: tag, range: offset + 8..<offset + 8 + length))
-      offset += 8 + length
-    }
-    return fields
   }
 }

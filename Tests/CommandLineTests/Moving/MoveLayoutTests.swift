@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Layout of the move commands")
 struct MoveLayoutTests {
-  /// Every page that backup, inspect, plan and restore show.
-  private static let pages = [
+  /// The commands whose output is checked.
+  private static let commands = [
     "backup phone -o c.tar --password-file .bp --rounds 1 --yes -v", "inspect b.tar",
     "inspect b.tar --password-file .bp",
     "inspect b.tar --list --password-file .bp", "inspect b.tar --keybag",
@@ -28,14 +28,14 @@ struct MoveLayoutTests {
   func width(columns: String, fixture: String) throws {
     let sandbox = try sandbox(fixture: fixture)
     var widest = 0
-    for page in Self.pages {
-      let outcome = try sandbox.devices.run("COLUMNS=\(columns) keyhaul \(page)")
+    for command in Self.commands {
+      let outcome = try sandbox.devices.run("COLUMNS=\(columns) keyhaul \(command)")
       for line in (outcome.output + outcome.errors).split(separator: "\n") {
         let width = DisplayWidth.columns(of: String(line))
         widest = max(widest, width)
-        // Tables of fixed words have a least width of their own; names never make a line longer.
-        #expect(width <= 92 || width <= Int(columns) ?? 0, "\(page):\n\(line)")
-        #expect(!line.hasSuffix(" "), "\(page): a space at the end of \"\(line)\"")
+        // Tables have a minimum width of up to 92 columns; names never make a line longer.
+        #expect(width <= 92 || width <= Int(columns) ?? 0, "\(command):\n\(line)")
+        #expect(!line.hasSuffix(" "), "\(command): a space at the end of \"\(line)\"")
       }
     }
     #expect(widest > 70)
@@ -44,18 +44,18 @@ struct MoveLayoutTests {
   @Test("Untrusted names cannot control the terminal")
   func hostile() throws {
     let sandbox = try sandbox(fixture: "hostile-names")
-    for page in Self.pages {
-      let outcome = try sandbox.keyhaul(page)
+    for command in Self.commands {
+      let outcome = try sandbox.keyhaul(command)
       for scalar in (outcome.output + outcome.errors).unicodeScalars where scalar != "\n" {
         let isSafe =
           switch scalar.properties.generalCategory {
           case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: false
           default: true
           }
-        #expect(isSafe, "\(page): U+\(String(scalar.value, radix: 16))")
+        #expect(isSafe, "\(command): U+\(String(scalar.value, radix: 16))")
       }
     }
-    // A document has the names whole.
+    // The JSON document has the complete names.
     let plan = try sandbox.plan("b.tar")
     let services = (plan["items"] as? [[String: Any]] ?? []).compactMap { $0["service"] as? String }
     #expect(services.contains { $0.contains("\u{1B}[31mred") } && services.contains { $0.contains("\u{202E}") })
@@ -64,21 +64,21 @@ struct MoveLayoutTests {
   }
 
   @Test("The output is ASCII without UTF-8, and has color only if wanted and without NO_COLOR")
-  func surroundings() throws {
+  func environment() throws {
     let sandbox = try sandbox(fixture: "old-phone")
-    for page in Self.pages {
-      let plain = try sandbox.devices.run("LC_ALL=C keyhaul \(page)")
-      #expect((plain.output + plain.errors).utf8.allSatisfy { $0 < 0x80 }, "\(page)")
-      let colored = try sandbox.devices.run("keyhaul \(page) --color always")
-      let never = try sandbox.devices.run("keyhaul \(page)")
+    for command in Self.commands {
+      let plain = try sandbox.devices.run("LC_ALL=C keyhaul \(command)")
+      #expect((plain.output + plain.errors).utf8.allSatisfy { $0 < 0x80 }, "\(command)")
+      let colored = try sandbox.devices.run("keyhaul \(command) --color always")
+      let never = try sandbox.devices.run("keyhaul \(command)")
       #expect(!never.output.contains("\u{1B}"))
       let stripped = colored.output.replacing(/\u{1B}\[[0-9;]*m/, with: "")
-      #expect(stripped.count == never.output.count, "colour adds nothing but colour: \(page)")
+      #expect(stripped.count == never.output.count, "the colored text differs: \(command)")
     }
     let arguments = ["plan", "b.tar", "--to", "new-phone", "--password-file", ".bp"]
     #expect(try sandbox.devices.runOnTerminal(arguments).terminal.contains("\u{1B}["))
-    let quiet = try sandbox.program(arguments, environment: ["NO_COLOR": "1"])
-    #expect(!quiet.terminal.contains("\u{1B}[3") && quiet.terminal.contains("Will move (14)"))
+    let uncolored = try sandbox.program(arguments, environment: ["NO_COLOR": "1"])
+    #expect(!uncolored.terminal.contains("\u{1B}[3") && uncolored.terminal.contains("Will move (14)"))
     let dumb = try sandbox.program(arguments, environment: ["TERM": "dumb"])
     #expect(!dumb.terminal.contains("\u{1B}[3"))
   }
@@ -87,13 +87,13 @@ struct MoveLayoutTests {
   func sealed() throws {
     let sandbox = try sandbox(fixture: "old-phone")
     let sentence = "An encrypted item's name is encrypted too; its number is its position in the backup."
-    func times(_ line: String) throws -> Int { unwrapped(try sandbox.succeed(line)).ranges(of: sentence).count }
-    #expect(try times("plan b.tar --to phone --password-file .bp") == 0)
-    // While the phone that made it is available, its key gives the names.
-    #expect(try times("plan b.tar --to new-phone --password-file .bp") == 0)
+    func count(_ line: String) throws -> Int { unwrapped(try sandbox.succeed(line)).ranges(of: sentence).count }
+    #expect(try count("plan b.tar --to phone --password-file .bp") == 0)
+    // While the source device is available, its key decrypts the names.
+    #expect(try count("plan b.tar --to new-phone --password-file .bp") == 0)
     try sandbox.succeed("device delete phone --confirm phone")
-    #expect(try times("plan p.tar --to new-phone") == 1)
-    #expect(try times("plan b.tar --to new-phone --password-file .bp") == 1)
+    #expect(try count("plan p.tar --to new-phone") == 1)
+    #expect(try count("plan b.tar --to new-phone --password-file .bp") == 1)
   }
 }
 

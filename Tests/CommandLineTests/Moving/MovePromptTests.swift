@@ -30,7 +30,7 @@ struct MovePromptTests {
     let right = try sandbox.keyhaul(plan, typed: ["hunter2", "hunter3", PhoneSandbox.password, "never typed"])
     #expect(right.status == 0 && right.terminal == Self.wrong + Self.wrong + "Password of b.tar: \n", "\(right)")
     #expect(try PlannedItems(sandbox.object(right.output)) == PlannedItems(sandbox.plan("b.tar")))
-    // Each derivation is shown as the first one is, and no wrong password is an error of the run.
+    // Every attempt reports its key derivation, and no wrong password is reported as an error.
     let lines = right.errors.split(separator: "\n")
     #expect(lines.count { $0 == #"{"message_type":"status","phase":"derive-key"}"# } == 3, "\(right.errors)")
     #expect(lines.allSatisfy { $0.contains(#""message_type":"status""#) })
@@ -40,12 +40,12 @@ struct MovePromptTests {
     #expect(never.terminal == Self.wrong + Self.wrong + "Password of b.tar: \n")
     #expect(never.errors.hasPrefix("error: cannot open b.tar: the password is wrong\n  why: "))
     #expect(never.errors.ranges(of: "error: ").count == 1 && !never.errors.contains("hunter"))
-    let ended = try sandbox.keyhaul("plan b.tar --to new-phone", typed: ["hunter2", "", PhoneSandbox.password])
-    #expect(ended.status == 12 && ended.errors.hasPrefix("error: the password of b.tar is empty\n"))
+    let empty = try sandbox.keyhaul("plan b.tar --to new-phone", typed: ["hunter2", "", PhoneSandbox.password])
+    #expect(empty.status == 12 && empty.errors.hasPrefix("error: the password of b.tar is empty\n"))
   }
 
   @Test("Every command that decrypts a backup asks again after a wrong password", arguments: DecryptingCommands.all)
-  func wrongPasswordOfVerbs(line: String) throws {
+  func wrongPasswordOfCommands(line: String) throws {
     let sandbox = try PhoneSandbox()
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
     try sandbox.backUp(to: "b/")
@@ -64,10 +64,10 @@ struct MovePromptTests {
     let outcome = try sandbox.keyhaul(
       "diff b.tar c.tar", typed: ["hunter2", "hunter3", PhoneSandbox.password, "hunter4", "hunter5", "battery staple"])
     #expect(outcome.status == 0, "\(outcome)")
-    let second = Self.wrong.replacing("b.tar", with: "c.tar")
+    let otherWrong = Self.wrong.replacing("b.tar", with: "c.tar")
     #expect(
       outcome.terminal
-        == "\(Self.wrong)\(Self.wrong)Password of b.tar: \n\(second)\(second)Password of c.tar: \n")
+        == "\(Self.wrong)\(Self.wrong)Password of b.tar: \n\(otherWrong)\(otherWrong)Password of c.tar: \n")
   }
 
   @Test("A wrong password that was not typed is not asked for again")
@@ -149,155 +149,5 @@ struct MovePromptTests {
     let sandbox = try PhoneSandbox()
     let outcome = try sandbox.devices.runOnTerminal(["backup", "old-phone", "-o", "-", "--no-password"])
     #expect(outcome.status == 64 && outcome.terminal.contains("a tar is not shown on a terminal"))
-  }
-}
-
-@Suite("Sources of a backup's password")
-struct MovePasswordTests {
-  @Test("A file, descriptor, standard input, command and environment provide the same password")
-  func sources() throws {
-    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let plan = "keyhaul plan b.tar --to new-phone --json"
-    let expected = PlannedItems(try sandbox.plan("b.tar"))
-    for line in [
-      "\(plan) --password-file .bp", "\(plan) --password-fd 7 7< .bp", "\(plan) --password-file - < .bp",
-      "\(plan) --password-fd 0 < .bp", "\(plan) --password-command 'cat .bp'",
-      "KEYHAUL_PASSWORD_FILE=.bp \(plan)", "KEYHAUL_PASSWORD_COMMAND='cat .bp' \(plan)",
-      "KEYHAUL_PASSWORD_FILE=wrong KEYHAUL_PASSWORD_COMMAND=false \(plan) --password-fd 3 3< .bp",
-      "printf 'correct horse\\r\\n' | \(plan) --password-file -", "printf 'correct horse' | \(plan) --password-file -",
-    ] {
-      let outcome = try sandbox.devices.run(line)
-      #expect(outcome.status == 0, "\(line): \(outcome.errors)")
-      #expect(try PlannedItems(sandbox.object(outcome.output)) == expected)
-    }
-  }
-
-  @Test("Only one source is allowed, and the password must be right")
-  func refusals() throws {
-    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let plan = "keyhaul plan b.tar --to new-phone"
-    for (line, status) in [
-      ("\(plan) --password-file .bp --password-fd 3 3< .bp", Int32(64)),
-      ("\(plan) --password-command 'cat .bp' --password-fd 3 3< .bp", 64),
-      ("printf 'correct horse \\n' | \(plan) --password-file -", 12),
-      ("printf 'Correct horse' | \(plan) --password-file -", 12),
-      ("printf 'correct horse\\n\\n' | \(plan) --password-file -", 12), (plan, 12),
-      ("KEYHAUL_PASSWORD='correct horse' \(plan)", 12), ("printf '' | \(plan) --password-file -", 12),
-      ("\(plan) --password-command false", 1), ("\(plan) --password-file nothing", 10),
-      ("\(plan) --password-fd 987", 1),
-      ("\(plan) --password 'correct horse'", 64), ("\(plan) --password='correct horse'", 64),
-    ] {
-      let outcome = try sandbox.devices.run(line)
-      #expect(outcome.status == status, "\(line): \(outcome)")
-      #expect(outcome.output == "" && outcome.errors.hasPrefix("error: "))
-      #expect(!outcome.errors.contains("correct horse"), "\(outcome.errors)")
-    }
-  }
-
-  @Test("The password is never in the arguments or environment of any process")
-  func nowhereElse() throws {
-    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    try sandbox.write(
-      Array(
-        "env > seen; ps -o args= -p $PPID $$ >> seen; cat /proc/$PPID/environ /proc/$PPID/cmdline >> seen; cat .bp".utf8
-      ),
-      to: "ask")
-    let outcome = try sandbox.devices.run(
-      "keyhaul restore b.tar --to new-phone --yes --password-command '. ./ask 2> /dev/null' 3< .bp")
-    #expect(outcome.status == 0, "\(outcome)")
-    let seen = String(decoding: try sandbox.read("seen"), as: UTF8.self)
-    #expect(seen.contains("KEYHAUL_HOME") && !seen.contains("correct horse"))
-  }
-
-  @Test("A password file that others can read causes a warning")
-  func warning() throws {
-    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    try sandbox.devices.run("chmod 640 .bp")
-    let outcome = try sandbox.keyhaul("plan b.tar --to new-phone --password-file .bp")
-    #expect(outcome.status == 0)
-    #expect(
-      outcome.errors
-        == "warning: other users can read .bp\n  why: they can see the password of b.tar in it\n  try: chmod 600 .bp\n")
-    // What is to be typed is one word for a shell.
-    try sandbox.devices.run("cp -p .bp 'my password'")
-    let spaced = try sandbox.keyhaul("plan b.tar --to new-phone --password-file 'my password'")
-    #expect(spaced.errors.hasSuffix("  try: chmod 600 'my password'\n"))
-  }
-}
-
-@Suite("Busy devices and full disks")
-struct BusyOrFullTests {
-  @Test("A device in use by another command is busy, and --wait waits for it")
-  func busy() throws {
-    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let device = try DeviceSet(path: sandbox.devices.devices.path).device(DeviceName("new-phone"))
-    let holder = try device.openSession(.reading, verb: "keyhaul plan")
-    let restore = "restore b.tar --to new-phone --password-file .bp --yes"
-    // It may be looked at and not be changed; who took it last, to look at it, was the restore itself.
-    let refused = try sandbox.keyhaul(restore)
-    #expect(refused.status == 11 && refused.output == "", "\(refused)")
-    #expect(
-      SessionScript.matches(
-        refused.errors,
-        ["error: new-phone is in use", "  why: another process is using it", "  try: wait, or add --wait 30s"]),
-      "\(refused.errors)")
-    #expect(try sandbox.keyhaul("item delete new-phone --service AirPort --yes").status == 11)
-    #expect(try sandbox.keyhaul("plan b.tar --to new-phone --password-file .bp").status == 0)
-
-    nonisolated(unsafe) let releasing = holder
-    Thread.detachNewThread {
-      Thread.sleep(forTimeInterval: 0.3)
-      releasing.invalidate()
-    }
-    let waited = try sandbox.keyhaul("\(restore) --wait 60s")
-    #expect(
-      waited.status == 0
-        && waited.output == "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind.\n",
-      "\(waited)")
-  }
-
-  @Test("A full disk leaves no part of a backup, and keeps an old one")
-  func full() throws {
-    let sandbox = try PhoneSandbox(backedUpTo: "old.tar")
-    try sandbox.backUp(to: "old/")
-    let before = (
-      try sandbox.plan("old.tar")["source"] as? NSDictionary, try sandbox.plan("old/")["source"] as? NSDictionary
-    )
-    for name in ["new.tar", "new.tar.gz", "new.zip", "new/", "old.tar", "old/"] {
-      let outcome = try sandbox.devices.run(
-        "ulimit -f 64; keyhaul backup old-phone -o \(name) --password-file .bp --rounds 1 --yes")
-      #expect(outcome.status == 1 && outcome.output == "", "\(name): \(outcome)")
-      #expect(
-        outcome.errors.hasPrefix("error: could not write \(name)\n  why: \(name): file too large\n"),
-        "\(outcome.errors)")
-    }
-    #expect(try sandbox.names() == [".bp", "devices", "old", "old.tar"])
-    #expect(try sandbox.plan("old.tar")["source"] as? NSDictionary == before.0)
-    #expect(try sandbox.plan("old/")["source"] as? NSDictionary == before.1)
-  }
-
-  @Test("A full disk during a restore leaves the keychain unchanged")
-  func fullRestore() throws {
-    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let before = try sandbox.contents(of: "new-phone")
-    let outcome = try sandbox.devices.run(
-      "ulimit -f 32; keyhaul restore b.tar --to new-phone --password-file .bp --yes")
-    #expect(outcome.status == 1 && outcome.output == "" && outcome.errors.hasPrefix("error: "), "\(outcome)")
-    #expect(try sandbox.contents(of: "new-phone") == before)
-    try sandbox.succeed("restore b.tar --to new-phone --password-file .bp --yes")
-  }
-
-  @Test("A plan cannot be saved without an existing folder, and the error says so")
-  func plan() throws {
-    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    try sandbox.devices.run("mkfifo pipe; mkdir folder")
-    for name in ["nowhere/p", "b.tar/p", "folder", "pipe", "/proc/p"] {
-      let outcome = try sandbox.keyhaul("plan b.tar --to new-phone --password-file .bp -o \(name)")
-      #expect(outcome.status == 1 && outcome.errors.hasPrefix("error: could not write \(name)\n"), "\(outcome)")
-    }
-    #expect(try sandbox.names() == [".bp", "b.tar", "devices", "folder", "pipe"])
-    #expect(try sandbox.devices.run("keyhaul --version > /dev/full").status == 1)
-    let pipe = try sandbox.devices.run("keyhaul plan b.tar --to new-phone --password-file .bp > /dev/full")
-    #expect(pipe.status == 1 && pipe.errors.contains("error: could not write the result"), "\(pipe)")
   }
 }

@@ -5,7 +5,6 @@ import Testing
 
 @Suite("Questions before moving to a new phone")
 struct MoveQuestionTests {
-  /// A text without its line breaks, to look for sentences in.
   @Test("\"I backed up to my computer, will my passwords be there?\" Not from a backup without a password")
   func withoutPassword() throws {
     let sandbox = try PhoneSandbox()
@@ -20,7 +19,7 @@ struct MoveQuestionTests {
     #expect(unwrapped(plan.output).contains("0 will move, 18 stay behind"))
     let compared = unwrapped(try sandbox.succeed("plan plain.tar --to new-phone --compare"))
     #expect(compared.contains("With a password, 14 more items would move; 4 stay behind in any case"))
-    // And it is true: a password is all it takes.
+    // A backup with a password restores the items, as the plan says.
     try sandbox.backUp(to: "b.tar")
     let restored = try sandbox.succeed("restore b.tar --to new-phone --password-file .bp --yes")
     #expect(restored.hasPrefix("Restored 13 items to new-phone"))
@@ -37,10 +36,10 @@ struct MoveQuestionTests {
     #expect(
       plan.contains(
         "needs-authentication: the item can be decrypted only after the user authenticates on the device"))
-    let story = unwrapped(try sandbox.succeed("why b.tar --service codes.example --password-file .bp"))
-    #expect(story.contains("not in b.tar, but on old-phone, whose backups omit it"))
+    let explanation = unwrapped(try sandbox.succeed("why b.tar --service codes.example --password-file .bp"))
+    #expect(explanation.contains("not in b.tar, but on old-phone, whose backups omit it"))
     #expect(
-      story.contains(
+      explanation.contains(
         "Before you erase the source device, transfer them in the app that made them. For one-time passwords, use the "
           + "app's own export."))
     // Not even the same phone gets it back.
@@ -56,11 +55,11 @@ struct MoveQuestionTests {
       "printf 0123456789abcdef | keyhaul item add old-phone --service notes.example --account 'database key' "
         + "--protection after-first-unlock-this-device --secret-file -")
     try sandbox.backUp(to: "b.tar")
-    let story = unwrapped(
+    let explanation = unwrapped(
       try sandbox.succeed("why b.tar --account 'database key' --to new-phone --password-file .bp"))
-    #expect(story.contains("stays behind (device-bound)"))
+    #expect(explanation.contains("stays behind (device-bound)"))
     #expect(
-      story.contains(
+      explanation.contains(
         "Sign in again on the new device. If the item is the key to an app's data, export that data "
           + "in the app first."))
     let plan = unwrapped(try sandbox.succeed("plan b.tar --to new-phone --password-file .bp"))
@@ -86,8 +85,8 @@ struct MoveQuestionTests {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run(
       "printf x | keyhaul item add old-phone --service plain.example --account me --secret-file -")
-    let story = try sandbox.object(sandbox.succeed("why old-phone --service plain.example --to new-phone --json"))
-    let first = try #require((story["stories"] as? [[String: Any]])?.first)
+    let explanation = try sandbox.object(sandbox.succeed("why old-phone --service plain.example --to new-phone --json"))
+    let first = try #require((explanation["stories"] as? [[String: Any]])?.first)
     #expect(first["protection"] as? String == "ak")
     #expect((first["on_target"] as? [String: Any])?["outcome"] as? String == "migrates")
     try sandbox.backUp(to: "b.tar")

@@ -31,7 +31,7 @@ struct MoveReportTests {
     }
   }
 
-  /// The answer for a new phone and for the same one counts an item that is damaged in this copy on neither.
+  /// Expects that a plan without a target counts the damaged item as unreadable, for a new phone and for the same one.
   private static func expectUnreadableOnBoth(_ sandbox: PhoneSandbox) throws {
     let line = "plan b/ --password-file .bp"
     let futures = try sandbox.keyhaul("\(line) --json")
@@ -43,7 +43,7 @@ struct MoveReportTests {
       let parts = ["arrives", "stays_behind", "unreadable", "never_in_backup", "not_in_this_backup"].map(count)
       #expect(parts.reduce(0, +) == count("total"))
     }
-    let text = try sandbox.keyhaul("\(line) -v").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    let text = unwrapped(try sandbox.keyhaul("\(line) -v").output)
     #expect(text.contains("! cannot be read 1 1 "), "\(text)")
     let page = try sandbox.keyhaul("\(line) --format html -o -")
     #expect(page.status == 3 && page.output.components(separatedBy: "1 cannot be read · 4 never").count == 3)
@@ -53,10 +53,10 @@ struct MoveReportTests {
   func damagedItem() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-    let whole = try sandbox.read("b/\(payload)")
-    // The file is encrypted, so that nobody sees where in it an item begins; most of it is items.
-    for offset in stride(from: 600, to: whole.count, by: 200) {
-      var bytes = whole
+    let original = try sandbox.read("b/\(payload)")
+    // The file is encrypted, so the test tries offsets until a changed byte damages exactly one item.
+    for offset in stride(from: 600, to: original.count, by: 200) {
+      var bytes = original
       bytes[offset] ^= 1
       try sandbox.write(bytes, to: "b/\(payload)")
       let outcome = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp --json")
@@ -124,7 +124,7 @@ struct MoveReportTests {
     }
     try check("plan b/ --to new-phone --password-file .bp --json", 0, "migration-plan/1")
     try check("plan b/ --to new-phone --password-file .bp --json --exit-code", 2, "migration-plan/1")
-    // All of the backup comes back; the four items of the device that are in no backup do not.
+    // All items of the backup are restored, but four items of the device are never in a backup.
     try check("plan b/ --to old-phone --password-file .bp --format json --exit-code", 2, "migration-plan/1")
     try check("plan b/ --password-file .bp --json", 0, "migration-futures/1")
     try check("plan b/ --to new-phone --json", 12, nil)
@@ -135,9 +135,9 @@ struct MoveReportTests {
     try check("backup old-phone -o c.zip --password-file .bp --rounds 1 --json", 0, "backup-result/1")
     try check("backup old-phone -o c.zip --password-file .bp --rounds 1 --json", 64, nil)
     try check("inspect b/ --json", 0, "backup-inspection/1")
-    // One class key does not unwrap, which an item needs: the others are used, and the exit code says it.
+    // If a class key that an item needs is damaged, the other keys are used, and the exit code is 3.
     var manifest = try sandbox.read("b/Manifest.plist")
-    let field = try #require(KeybagFields.inside(manifest).filter { $0.tag == "WPKY" }.first)
+    let field = try #require(KeybagFields.all(in: manifest).filter { $0.tag == "WPKY" }.first)
     manifest[field.range.lowerBound] ^= 1
     try sandbox.write(manifest, to: "b/Manifest.plist")
     try check("plan b/ --to new-phone --password-file .bp --json", 3, "migration-plan/1")
@@ -149,9 +149,9 @@ struct MoveReportTests {
   @Test("An inspection document has everything that needs no password, and null for the rest")
   func inspection() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar.gz")
-    let closed = try sandbox.object(sandbox.succeed("inspect b.tar.gz --json"))
-    let open = try sandbox.object(sandbox.succeed("inspect b.tar.gz --json --password-file .bp"))
-    for (document, isOpen) in [(closed, false), (open, true)] {
+    let locked = try sandbox.object(sandbox.succeed("inspect b.tar.gz --json"))
+    let unlocked = try sandbox.object(sandbox.succeed("inspect b.tar.gz --json --password-file .bp"))
+    for (document, isUnlocked) in [(locked, false), (unlocked, true)] {
       let device = try #require(document["device"] as? [String: Any])
       #expect(
         Set(device.keys) == [
@@ -160,7 +160,8 @@ struct MoveReportTests {
       #expect(device["name"] as? String == "old-phone" && device["product_type"] as? String == "iPhone15,2")
       #expect(document["encrypted"] as? Bool == true && document["layout"] as? String == "manifest-db")
       #expect(document["files"] as? Int == 1)
-      #expect(document["domains"] as? Int == (isOpen ? 1 : nil) && document["missing"] as? Int == (isOpen ? 0 : nil))
+      #expect(
+        document["domains"] as? Int == (isUnlocked ? 1 : nil) && document["missing"] as? Int == (isUnlocked ? 0 : nil))
       let keybag = try #require(document["keybag"] as? [String: Any])
       #expect(keybag["rounds"] as? [Int] == [1, 10_000] && keybag["version"] as? Int == 4)
       #expect(keybag["type"] as? Int == 1)
@@ -173,10 +174,10 @@ struct MoveReportTests {
       let keychain = try #require(document["keychain"] as? [String: Any])
       #expect(keychain["present"] as? Bool == true)
       let items = keychain["items"] as? [String: Int]
-      #expect(items == (isOpen ? ["genp": 10, "inet": 5, "cert": 2, "keys": 1] : nil))
+      #expect(items == (isUnlocked ? ["genp": 10, "inet": 5, "cert": 2, "keys": 1] : nil))
       let protections = keychain["by_protection"] as? [String: Int]
-      #expect(protections?.values.reduce(0, +) == (isOpen ? 18 : nil))
-      #expect(isOpen || (keychain["items"] is NSNull && keychain["by_protection"] is NSNull))
+      #expect(protections?.values.reduce(0, +) == (isUnlocked ? 18 : nil))
+      #expect(isUnlocked || (keychain["items"] is NSNull && keychain["by_protection"] is NSNull))
     }
   }
 
@@ -200,7 +201,7 @@ struct MoveReportTests {
       Set(result.keys) == [
         "format", "summary", "restored", "overwritten", "overwritten_newer", "items", "removed", "revision",
       ])
-    // One of the 14 is there already, another takes the place of an older one.
+    // One of the 14 items is already there, and another replaces an older one.
     #expect(result["restored"] as? Int == 13 && result["overwritten"] as? Int == 1)
     #expect(result["overwritten_newer"] as? Int == 0)
     #expect(PlannedItems(result) == PlannedItems(plan))
@@ -215,11 +216,11 @@ struct MoveReportTests {
     let sandbox = try PhoneSandbox()
     let quiet = try sandbox.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 -q")
     let normal = try sandbox.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 --yes")
-    let loud = try sandbox.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 --yes -v")
-    let loudest = try sandbox.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 --yes -vv")
+    let verbose = try sandbox.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 --yes -v")
+    let veryVerbose = try sandbox.keyhaul("backup old-phone -o a.tar --password-file .bp --rounds 1 --yes -vv")
     #expect(quiet.errors == "" && quiet.output == normal.output)
-    #expect(loud.output.split(separator: "\n").count { $0.hasPrefix("  + ") } == 18)
-    #expect(loud.output == loudest.output)
+    #expect(verbose.output.split(separator: "\n").count { $0.hasPrefix("  + ") } == 18)
+    #expect(verbose.output == veryVerbose.output)
     #expect(
       try sandbox.keyhaul("plan a.tar --to new-phone --password-file .bp").output.contains("… 4 more (-v shows all)"))
     let all = try sandbox.keyhaul("plan a.tar --to new-phone --password-file .bp -v").output
@@ -233,105 +234,13 @@ struct MoveReportTests {
 
   @Test(
     "A backup without --rounds uses the iteration counts of a real device",
-    .enabled(if: Cases.areAllRun, "ten million rounds, which a quick run leaves out"))
-  func standardRounds() throws {
+    .enabled(if: Cases.areAllRun, "it derives a key with ten million iterations, which a quick run leaves out"))
+  func standardIterations() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b.tar --password-file .bp")
     let inspection = try sandbox.object(sandbox.succeed("inspect b.tar --json"))
     #expect((inspection["keybag"] as? [String: Any])?["rounds"] as? [Int] == [10_000_000, 10_000])
     let refused = try sandbox.keyhaul("plan b.tar --to new-phone --max-rounds 1000000")
     #expect(refused.status == 14 && refused.errors.contains("over the limit of 1,000,000"))
-  }
-}
-
-/// The format `migration-plan/1`, checked by hand: the structure, the words that are allowed, and that its sums are right.
-enum PlanSchema {
-  static func problems(in text: String) throws -> [String] {
-    guard let plan = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] else {
-      return ["no object"]
-    }
-    var problems: [String] = []
-    func check(_ condition: Bool, _ problem: String) { if !condition { problems.append(problem) } }
-    func keys(_ object: [String: Any], _ required: Set<String>, _ optional: Set<String>, _ place: String) {
-      check(required.isSubset(of: object.keys), "\(place) lacks \(required.subtracting(object.keys))")
-      check(
-        Set(object.keys).isSubset(of: required.union(optional)),
-        "\(place) has \(Set(object.keys).subtracting(required.union(optional)))")
-    }
-    keys(
-      plan, ["format", "made", "source", "target", "policy", "summary", "items"],
-      ["removed", "cannot_show", "not_in_backup", "redacted", "checksum"], "plan")
-    check(plan["format"] as? String == "migration-plan/1", "format")
-    check(isDate(plan["made"]), "made")
-    check(["merge", "replace"].contains(plan["policy"] as? String), "policy")
-    check((plan["checksum"] as? String)?.wholeMatch(of: /sha256:[0-9a-f]{64}/) != nil, "checksum")
-    let source = plan["source"] as? [String: Any] ?? [:]
-    keys(source, ["kind", "name", "encrypted", "digest"], ["device", "made", "device_name"], "source")
-    check(["archive", "device"].contains(source["kind"] as? String), "source.kind")
-    check((source["digest"] as? String)?.wholeMatch(of: /sha256:[0-9a-f]{64}/) != nil, "source.digest")
-    check(source["made"] == nil || isDate(source["made"]), "source.made")
-    let target = plan["target"] as? [String: Any] ?? [:]
-    keys(
-      target, ["name", "same_device", "state", "revision"], ["claims_same_device", "passcode_set", "items"], "target")
-    check(target["same_device"] is Bool || target["same_device"] is NSNull, "target.same_device")
-    check(["unlocked", "locked", "before-first-unlock"].contains(target["state"] as? String), "target.state")
-    let items = plan["items"] as? [[String: Any]] ?? []
-    var counts: [String: Int] = [:]
-    var reasons: [String: Int] = [:]
-    for (index, item) in items.enumerated() {
-      keys(
-        item, ["index", "kind", "protection", "outcome"], identity.union(["change", "reason", "detail"]),
-        "item \(index)")
-      problems += identityProblems(item)
-      check(item["index"] as? Int == index, "item \(index): index")
-      check(item["protection"] is NSNull || protections.contains(item["protection"] as? String ?? ""), "protection")
-      let outcome = item["outcome"] as? String ?? ""
-      counts[outcome, default: 0] += 1
-      if outcome == "migrates" {
-        check(item["reason"] == nil && changes.contains(item["change"] as? String ?? ""), "item \(index): change")
-      } else {
-        check(["stays-behind", "unreadable"].contains(outcome), "item \(index): outcome")
-        let reason = item["reason"] as? String ?? ""
-        reasons[reason, default: 0] += 1
-        check(allReasons.contains(reason) && item["change"] == nil, "item \(index): reason")
-      }
-    }
-    let removed = plan["removed"] as? [[String: Any]] ?? []
-    for item in removed {
-      keys(item, ["kind"], identity, "removed")
-      problems += identityProblems(item)
-    }
-    let summary = plan["summary"] as? [String: Any] ?? [:]
-    keys(summary, ["total", "migrates", "stays_behind", "unreadable", "removed"], ["by_reason"], "summary")
-    check(summary["total"] as? Int == items.count, "summary.total")
-    check(summary["migrates"] as? Int == counts["migrates", default: 0], "summary.migrates")
-    check(summary["stays_behind"] as? Int == counts["stays-behind", default: 0], "summary.stays_behind")
-    check(summary["unreadable"] as? Int == counts["unreadable", default: 0], "summary.unreadable")
-    check(summary["removed"] as? Int == removed.count, "summary.removed")
-    check(summary["by_reason"] as? [String: Int] == reasons, "summary.by_reason")
-    return problems
-  }
-
-  private static let identity: Set<String> = ["kind", "label", "account", "service", "server", "access_group"]
-  private static let protections: Set<String> = ["ak", "ck", "dk", "aku", "cku", "dku", "akpu"]
-  private static let changes: Set<String> = ["new", "replaces", "keeps-existing", "identical"]
-  private static let allReasons: Set<String> = [
-    "device-bound", "backup-not-encrypted", "passcode-only", "hardware-key", "system-bound", "needs-authentication",
-    "shared-group", "app-clip", "deleted", "no-class-key", "tag-mismatch", "malformed", "unsupported-version",
-  ]
-
-  private static func identityProblems(_ item: [String: Any]) -> [String] {
-    var problems: [String] = []
-    if !["generic-password", "internet-password", "certificate", "key"].contains(item["kind"] as? String) {
-      problems.append("kind")
-    }
-    for key in identity.subtracting(["kind"]) {
-      if let value = item[key], !(value is String), !(value is NSNull) { problems.append(key) }
-    }
-    return problems
-  }
-
-  private static func isDate(_ value: Any?) -> Bool {
-    (value as? String)?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/) != nil
   }
 }

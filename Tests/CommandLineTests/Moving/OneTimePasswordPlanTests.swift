@@ -67,7 +67,7 @@ struct OneTimePasswordPlanTests {
   @Test("Each authenticator app has one entry in the checklist, whether or not its codes can be saved")
   func once() throws {
     let sandbox = try IPhoneBackups.sandbox()
-    try IPhoneBackups.name(
+    try IPhoneBackups.setApps(
       [
         ("org.example.authenticator", "Example Authenticator", 6002),
         ("com.google.Authenticator", "Google Authenticator", 6002),
@@ -101,7 +101,7 @@ struct OneTimePasswordPlanTests {
     let sandbox = try IPhoneBackups.sandbox()
     let text = try sandbox.succeed("plan plain/")
     #expect(!text.contains("codes.qr.html") && text.contains("[ ] Google Authenticator: Export the codes.\n"))
-    let whole = unwrapped(try sandbox.succeed("plan plain/ -v"))
-    #expect(whole.contains("Google Authenticator is installed; its makers do not publish how it stores its codes."))
+    let verbose = unwrapped(try sandbox.succeed("plan plain/ -v"))
+    #expect(verbose.contains("Google Authenticator is installed; its makers do not publish how it stores its codes."))
   }
 }

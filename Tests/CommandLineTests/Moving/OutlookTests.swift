@@ -7,7 +7,7 @@ import Testing
 struct OutlookTests {
   private static let password = "--password-file .bp"
 
-  /// A count of one of the two futures, in the document of a plan without a target.
+  /// Returns the outlook for one restore, in the document of a plan without a target.
   private func future(_ document: [String: Any], same: Bool, password: Bool = true) -> [String: Any] {
     let futures = document["futures"] as? [[String: Any]] ?? []
     return futures.first { $0["same_device"] as? Bool == same && $0["password"] as? Bool == password } ?? [:]
@@ -36,7 +36,7 @@ struct OutlookTests {
   }
 
   @Test("The plan equals later restores to a new phone and to the erased phone")
-  func isTrue() throws {
+  func matchesRestores() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
     let encrypted = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.password)"))
@@ -104,14 +104,14 @@ struct OutlookTests {
   @Test("With the source device's key, the prediction by class is checked")
   func deviceKey() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    // A key of somebody else opens nothing, is told of, and decides nothing.
+    // The key of another device decrypts nothing, causes a warning, and does not change the plan.
     try sandbox.devices.run("head -c 16 /dev/zero > other.key; chmod 600 other.key")
     let other = try sandbox.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
     #expect(other.errors.contains("the given device key does not belong to the source device of b.tar"))
     #expect(arriving(try sandbox.object(other.output), same: true) == 18)
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
-    let alone = try sandbox.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
-    let document = try sandbox.object(alone.output)
+    let withoutDevice = try sandbox.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
+    let document = try sandbox.object(withoutDevice.output)
     #expect(arriving(document, same: true) == 14 && document["tried_hardware"] as? Bool == false)
   }
 
@@ -133,7 +133,7 @@ struct OutlookTests {
   }
 
   @Test("The plan is available as a page, a document and a redacted report")
-  func forms() throws {
+  func formats() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let done = try sandbox.keyhaul("plan b.tar \(Self.password) --format html -o lost.html")
     #expect(done.status == 0 && done.errors.contains("Wrote lost.html"), "\(done)")
@@ -176,7 +176,7 @@ struct OutlookTests {
     #expect(unwrapped(damaged.output).contains("total 22 22"), "\(damaged)")
   }
 
-  @Test("A plan for an empty backup restores nothing, and says no more")
+  @Test("A plan for an empty backup says that nothing moves and nothing is restored")
   func empty() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create bare -q")
@@ -190,7 +190,7 @@ struct OutlookTests {
     #expect((document["futures"] as? [[String: Any]])?.map { $0["total"] as? Int } == [0, 0])
   }
 
-  @Test("A view of the plan is for a new iPhone, and says so")
+  @Test("A view of the plan states that it is for a new iPhone")
   func views() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     for view in ["--compare", "--by-app"] {
@@ -227,7 +227,7 @@ struct OutlookTests {
     #expect(try sandbox.keyhaul("plan old-phone \(Self.password)").status == 64)
     try sandbox.succeed("device lock old-phone -q")
     #expect(try sandbox.keyhaul("plan old-phone").status == 15)
-    // The backup of a phone that is locked is answered for; what it left out cannot be named.
+    // A backup of a locked phone can be planned, but the items that it omits cannot be listed.
     let locked = try sandbox.keyhaul("plan b.tar \(Self.password) -v")
     #expect(locked.status == 0 && unwrapped(locked.errors).contains("cannot be listed"), "\(locked)")
     #expect(unwrapped(locked.output).contains("x never in a backup not known not known"))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import keyhaul
 
-/// A password command stands for a person who takes their time: while it runs, somebody else uses the devices.
+/// A password command simulates a user who types slowly: while it runs, another process uses the devices.
 @Suite("Waiting for a password")
 struct PasswordPromptLockTests {
   @Test(
@@ -11,7 +11,7 @@ struct PasswordPromptLockTests {
     arguments: [
       "plan b.tar --to new-phone", "plan b.tar --source old-phone", "why b.tar --account anna --to new-phone",
     ])
-  func othersMayWrite(line: String) throws {
+  func unlockedDevices(line: String) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let other = """
       printf x | keyhaul item add new-phone --service later --account me --secret-file - -q --wait 0 && \
@@ -26,7 +26,7 @@ struct PasswordPromptLockTests {
   }
 
   @Test("The plan is for the devices as they are after the password was typed")
-  func planIsOfAfterwards() throws {
+  func currentPlan() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let before = try sandbox.object(sandbox.succeed("device show new-phone --json"))
     try sandbox.write(

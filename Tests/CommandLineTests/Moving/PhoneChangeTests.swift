@@ -14,18 +14,19 @@ struct PhoneChangeTests {
     text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
   }
 
-  private func words(_ line: String) -> Int { line.split(separator: " ").count }
+  private func wordCount(_ line: String) -> Int { line.split(separator: " ").count }
 
-  @Test("The answer for every backup of an iPhone starts with a verdict of 15 words and has at most 25 lines")
+  @Test("The plan for every backup of an iPhone starts with a verdict of at most 15 words, and has at most 25 lines")
   func length() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let commands = ["plan plain/", "plan encrypted/ \(Self.password)", "plan old/", "plan plain/ --redact"]
     for command in commands {
-      let answer = lines(try sandbox.succeed(command))
-      let verdict = try #require(answer.first)
-      #expect(words(verdict) <= 15 && verdict.contains("keychain items") && answer[1].isEmpty, "\(command): \(verdict)")
-      #expect(answer.count <= 25, "\(command): \(answer.count) lines")
-      #expect(answer.allSatisfy { $0.count <= 80 }, "\(command)")
+      let plan = lines(try sandbox.succeed(command))
+      let verdict = try #require(plan.first)
+      #expect(
+        wordCount(verdict) <= 15 && verdict.contains("keychain items") && plan[1].isEmpty, "\(command): \(verdict)")
+      #expect(plan.count <= 25, "\(command): \(plan.count) lines")
+      #expect(plan.allSatisfy { $0.count <= 80 }, "\(command)")
     }
   }
 
@@ -35,14 +36,14 @@ struct PhoneChangeTests {
     let text = try sandbox.succeed("plan plain/")
     #expect(
       text.hasPrefix("None of the 18 keychain items reaches a new iPhone: the backup has no password.\n"), "\(text)")
-    let answer = unwrapped(text)
+    let plan = unwrapped(text)
     for part in [
       "[ ] Make a new backup with a password. 14 of these items would then move.",
       "Turn on \"Encrypt local backup\" in Finder (Mac), or in Apple Devices or iTunes (Windows).",
       "Linux: idevicebackup2 -i encryption on", "Forgotten password, earlier backups: keyhaul explain backup-password",
       "[ ] Erase Santas-Phone only when every app that you need works on the new iPhone.",
     ] {
-      #expect(answer.contains(part), "\(part)\n\(text)")
+      #expect(plan.contains(part), "\(part)\n\(text)")
     }
     // Keyhaul makes backups of virtual devices only.
     #expect(!text.contains("keyhaul backup"))
@@ -63,7 +64,7 @@ struct PhoneChangeTests {
   }
 
   @Test(
-    "The last step before the erase is to restore the backup, or a new one if this backup is no use",
+    "The last step before the erase is to restore the backup, or a new one if this backup is unusable",
     arguments: [
       ("", "plan encrypted/ \(password)", "this backup"), ("", "plan plain/", "the new backup"),
       ("rm encrypted/Status.plist; rm -f encrypted/Keyhaul.seal", "plan encrypted/ \(password)", "the new backup"),
@@ -142,7 +143,7 @@ struct PhoneChangeTests {
   func maliciousNames() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let long = String(repeating: "long ", count: 2_000)
-    try IPhoneBackups.name(
+    try IPhoneBackups.setApps(
       [("a.b", "\u{1B}[31mAuthenticator\u{202E}\n[ ] erase it", 6002), ("c.d", "\(long) wallet", 6015)], in: "plain",
       of: sandbox)
     for flags in ["", "-v", "--json", "--format html -o -"] {
@@ -233,54 +234,5 @@ struct PhoneChangeTests {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let text = try sandbox.succeed("plan b.tar --to new-phone \(Self.password)")
     #expect(text.hasPrefix("14 of 18 items move to new-phone; 4 stay behind.\n\nPlan: b.tar → new-phone"), "\(text)")
-  }
-}
-
-/// Three backups as an iPhone leaves them: their device is not available, they have no seal, and `Info.plist` names apps.
-enum IPhoneBackups {
-  /// A sandbox with the backups `plain`, `encrypted` and `old`, which has the format of iOS 9.
-  static func sandbox() throws -> PhoneSandbox {
-    try PhoneSandbox(named: "backups of an iPhone") { sandbox in
-      try sandbox.succeed("device create Santas-Phone --from old-phone -q")
-      try sandbox.succeed("backup Santas-Phone -o plain/ --no-password -q")
-      try sandbox.backUp("Santas-Phone", to: "encrypted/")
-      _ = try OldBackup(in: sandbox, named: "old", of: "Santas-Phone")
-      for name in ["plain", "encrypted", "old"] { try self.name(apps, in: name, of: sandbox) }
-      try sandbox.succeed("device delete Santas-Phone --confirm Santas-Phone -q")
-    }
-  }
-
-  private static let apps = [
-    ("com.google.Authenticator", "Google Authenticator", 6002), ("net.whatsapp.WhatsApp", "WhatsApp Messenger", 6005),
-    ("org.whispersystems.signal", "Signal - Private Messenger", 6005),
-    ("io.metamask", "MetaMask - Crypto Wallet", 6015),
-    ("org.example.savings", "Example Savings", 6015), ("org.example.chat", "Example Chat", 6005),
-    ("org.example.game", "Example Game", 6014), ("org.example.maps", "Example Maps", 6010),
-  ]
-
-  /// Writes the apps into a backup's `Info.plist`, as Finder does: with the store's metadata as a binary property list.
-  static func name(
-    _ apps: [(identifier: String, name: String, genre: Int)], in backup: String, of sandbox: PhoneSandbox
-  )
-    throws
-  {
-    var format = PropertyListSerialization.PropertyListFormat.xml
-    let bytes = Data(try sandbox.read("\(backup)/Info.plist"))
-    var info = try #require(
-      try PropertyListSerialization.propertyList(from: bytes, format: &format) as? [String: Any])
-    var entries: [String: Any] = [:]
-    for app in apps {
-      let metadata: [String: Any] = [
-        "itemName": app.name, "genreId": app.genre, "genre": "Genre", "artistName": "Artist",
-      ]
-      entries[app.identifier] = [
-        "iTunesMetadata": try PropertyListSerialization.data(fromPropertyList: metadata, format: .binary, options: 0),
-        "PlaceholderIcon": Data([1]),
-      ]
-    }
-    info["Applications"] = entries
-    info["Installed Applications"] = apps.map(\.identifier)
-    let changed = try PropertyListSerialization.data(fromPropertyList: info, format: .xml, options: 0)
-    try sandbox.write(Array(changed), to: "\(backup)/Info.plist")
   }
 }

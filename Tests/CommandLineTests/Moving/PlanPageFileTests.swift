@@ -7,10 +7,7 @@ import Testing
 struct PlanPageFileTests {
   private let line = "plan b.tar --to new-phone --password-file .bp --format html"
 
-  private func sandbox() throws -> PhoneSandbox {
-    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    return sandbox
-  }
+  private func sandbox() throws -> PhoneSandbox { try PhoneSandbox(backedUpTo: "b.tar") }
 
   @Test("The page is readable only by its owner, with the verdict and without secrets")
   func file() throws {
@@ -64,10 +61,10 @@ struct PlanPageFileTests {
   }
 
   @Test("Only the plan has a page, not its other views or results without a page")
-  func otherForms() throws {
+  func otherResults() throws {
     let sandbox = try sandbox()
-    for verb in ["device list", "item find old-phone", "explain", "verify b.tar"] {
-      #expect(try sandbox.keyhaul("\(verb) --format html").status == 64)
+    for line in ["device list", "item find old-phone", "explain", "verify b.tar"] {
+      #expect(try sandbox.keyhaul("\(line) --format html").status == 64)
     }
     for flag in ["--json", "--by-app", "--audit", "--expect expected.json"] {
       #expect(try sandbox.keyhaul("\(line) \(flag)").status == 64, "\(flag)")
@@ -87,7 +84,7 @@ struct PlanPageFileTests {
     #expect(!page.contains("plum-orchard-42"))
     // Without --format html, the comparison has no page, and it is not a plan that can be saved.
     #expect(try sandbox.keyhaul("plan b.tar --to new-phone --password-file .bp --compare -o compare").status == 64)
-    // A device names what no backup holds, app by app.
+    // For a device, the page lists the items that are never in a backup, by app.
     let device = try sandbox.succeed("plan old-phone --to new-phone --compare --format html -o -")
     #expect(device.contains("Export or move the protected data in the app."))
     #expect(device.contains("<span>old-phone.backup</span>"))
@@ -106,7 +103,7 @@ struct PlanPageFileTests {
         "keyhaul plan old-phone.backup --to new-phone --existing merge -o move.plan",
         "keyhaul restore old-phone.backup --to new-phone --plan move.plan",
       ])
-    // Apps by the names that the device has for them.
+    // The page uses the device's names for the apps.
     #expect(page.contains("<bdi>bank</bdi>"))
   }
 

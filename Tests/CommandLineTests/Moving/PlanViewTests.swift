@@ -30,7 +30,7 @@ struct PlanViewTests {
   }
 
   @Test("The digest changes with the device's items")
-  func digestFollows() throws {
+  func changedDigest() throws {
     let sandbox = try PhoneSandbox()
     func digest() throws -> String? {
       (try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --json"))["source"] as? [String: Any])?[
@@ -72,12 +72,12 @@ struct PlanViewTests {
     func items(_ plan: [String: Any]) -> [[String: Any]] { plan["items"] as? [[String: Any]] ?? [] }
     #expect(items(named).compactMap { $0["account"] as? String }.contains("push token"))
     #expect(!items(sealed).compactMap { $0["account"] as? String }.contains("push token"))
-    for (one, other) in zip(items(named), items(sealed)) {
+    for (namedItem, sealedItem) in zip(items(named), items(sealed)) {
       for field in ["index", "outcome", "reason", "change", "protection", "detail", "kind"] {
-        #expect("\(one[field] ?? "-")" == "\(other[field] ?? "-")", "\(field)")
+        #expect("\(namedItem[field] ?? "-")" == "\(sealedItem[field] ?? "-")", "\(field)")
       }
     }
-    // The plan holds although the names are known no more.
+    // The plan stays valid, although the names are no longer available.
     let restored = try sandbox.keyhaul("restore b.tar --to new-phone --plan named --password-file .bp --yes")
     #expect(restored.status == 0, "\(restored.errors)")
   }
@@ -98,8 +98,8 @@ struct PlanViewTests {
     #expect(advice["brought_by_password"] as? Int == 0)
     try sandbox.backUp(to: "b.tar")
     let given = try sandbox.object(sandbox.succeed("plan b.tar --to new-phone --compare --json --password-file .bp"))
-    let words = try #require(given["advice"] as? [String: Any])
-    #expect(words["gained_by_password"] as? Int == 0 && words["brought_by_password"] as? Int == 14)
+    let givenAdvice = try #require(given["advice"] as? [String: Any])
+    #expect(givenAdvice["gained_by_password"] as? Int == 0 && givenAdvice["brought_by_password"] as? Int == 14)
     let current = try #require(compared["current"] as? [String: Bool])
     #expect(current == ["password": false, "same_device": false])
   }
@@ -110,7 +110,7 @@ struct PlanViewTests {
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
     let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
     var bytes = try sandbox.read("plain/\(payload)")
-    // The version of the first item's blob, which no system writes so.
+    // Gives the first item's blob a version that no system writes.
     let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
     bytes[blob.lowerBound] = 9
     try sandbox.write(bytes, to: "plain/\(payload)")
@@ -142,8 +142,8 @@ struct PlanViewTests {
         == ["total": 22, "leaves_device": 14, "never_leaves": 8, "unreadable": 0, "deprecated": 5])
   }
 
-  @Test("Apps are known from the backup's Info.plist")
-  func appsOfArchive() throws {
+  @Test("The names of apps come from the backup's Info.plist")
+  func appsOfBackup() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let apps = try sandbox.object(sandbox.succeed("plan b.tar --to new-phone --by-app --json --password-file .bp"))
     let list = try #require(apps["apps"] as? [[String: Any]])
@@ -173,7 +173,7 @@ struct PlanViewTests {
       #expect(!text.contains(name), "\(name)")
     }
     #expect(text.contains("\"label\": \"item-0002\"") && text.contains("\"redacted\": true"))
-    // A row of many says which backup it is about.
+    // A table names each backup, so redaction works only for one backup.
     let many = try sandbox.keyhaul("plan b.tar b.tar --to new-phone --redact --password-file .bp")
     #expect(many.status == 64 && many.output.isEmpty && !many.errors.contains("b.tar"), "\(many)")
     let plan = try sandbox.plan("b.tar")

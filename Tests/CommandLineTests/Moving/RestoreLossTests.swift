@@ -22,10 +22,9 @@ struct RestoreLossTests {
     let unasked = try sandbox.keyhaul(line)
     #expect(unasked.status == 64 && unasked.output == "")
     #expect(
-      unasked.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ").hasPrefix(
+      unwrapped(unasked.errors).hasPrefix(
         "error: adding 12 items, removing 1 item from new-phone and overwriting 1 there, of which 1 is newer than the "
-          + "backup's, must be confirmed"
-      ), "\(unasked.errors)")
+          + "backup's, must be confirmed"), "\(unasked.errors)")
     let no = try sandbox.keyhaul(line, typed: ["n"])
     #expect(no.status == 1)
     #expect(try sandbox.contents(of: "new-phone") == before)
@@ -43,7 +42,7 @@ struct RestoreLossTests {
       "Remove 1 item from new-phone, overwrite 1 there (1 is newer than the backup's) and add 12? [y/N] n",
     ]
     #expect(SessionScript.matches(no.terminal, shown), "\(no.terminal)")
-    // Merging keeps the newer one, and takes nothing away.
+    // Merging keeps the newer item, and removes nothing.
     let merged = try sandbox.keyhaul("\(line) --existing merge")
     #expect(
       merged.output
@@ -58,12 +57,12 @@ struct RestoreLossTests {
     try sandbox.devices.run(
       "for n in 01 02 03 04 05 06 07 08 09 10 11 12; do printf x | keyhaul item add new-phone --service own --account $n --secret-file - -q; done"
     )
-    let cut = try sandbox.keyhaul(line, typed: ["n"])
-    #expect(cut.terminal.contains("Removed from new-phone (12)\n"), "\(cut.terminal)")
-    #expect(cut.terminal.contains("… 2 more (-v shows all)\n"), "\(cut.terminal)")
-    #expect(!cut.terminal.contains("own · 12\n"))
-    let whole = try sandbox.keyhaul("\(line) -v", typed: ["n"])
-    #expect(whole.terminal.contains("  - generic      own · 12\n") && !whole.terminal.contains(" more ("))
+    let shortened = try sandbox.keyhaul(line, typed: ["n"])
+    #expect(shortened.terminal.contains("Removed from new-phone (12)\n"), "\(shortened.terminal)")
+    #expect(shortened.terminal.contains("… 2 more (-v shows all)\n"), "\(shortened.terminal)")
+    #expect(!shortened.terminal.contains("own · 12\n"))
+    let complete = try sandbox.keyhaul("\(line) -v", typed: ["n"])
+    #expect(complete.terminal.contains("  - generic      own · 12\n") && !complete.terminal.contains(" more ("))
   }
 
   @Test("A repeated merge reports that there is nothing to do, and changes no file of the device")
@@ -76,7 +75,7 @@ struct RestoreLossTests {
     #expect(text == "Nothing to do: all 14 items are already on new-phone; 4 stayed behind.\n")
     let document = try sandbox.object(sandbox.succeed("\(line) --existing merge --json"))
     #expect(document["restored"] as? Int == 0)
-    // Bytes, dates and the revision are as they were, and a plan says that all of them are there.
+    // No byte, date or revision has changed, and a plan calls all items identical.
     #expect(try sandbox.devices.files(of: "new-phone") == before)
     #expect(try sandbox.contents(of: "new-phone") == contents)
     let shown = try sandbox.object(sandbox.succeed("device show new-phone --json"))
@@ -84,14 +83,14 @@ struct RestoreLossTests {
     let plan = try sandbox.plan("b.tar", to: "new-phone", "--existing merge")
     let items = try #require(plan["items"] as? [[String: Any]])
     #expect(items.compactMap { $0["change"] as? String } == Array(repeating: "identical", count: 14))
-    // Nothing stands that could be done but.
+    // The command fails if it cannot print even this result.
     #expect(try sandbox.devices.run("keyhaul \(line) --existing merge > /dev/full").status == 1)
   }
 
   @Test("Existing items do not count as restored, whether they are kept or put back")
   func counted() throws {
     let sandbox = try sandbox()
-    // One of the 14 that arrive, a certificate, is on new-phone as it is in the backup.
+    // One of the 14 items that arrive, a certificate, is already on new-phone.
     let first = "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind.\n"
     #expect(try sandbox.succeed("\(line) --yes") == first)
     let second = try sandbox.object(sandbox.succeed("\(line) --yes --json"))

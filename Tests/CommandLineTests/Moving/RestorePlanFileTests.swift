@@ -17,7 +17,7 @@ struct RestorePlanFileTests {
     #expect(try sandbox.names().filter { $0.hasPrefix("p") } == ["p"])
     let piped = try sandbox.succeed("plan b.zip --to new-phone --existing \(policy) --password-file .bp -o -")
     #expect(try PlannedItems(sandbox.object(piped)) == PlannedItems(sandbox.object(printed)))
-    // Looking changes nothing, and locking and unlocking neither.
+    // A dry run changes nothing, so the plan stays valid.
     try sandbox.succeed("restore b.zip --to new-phone --plan p --password-file .bp -n")
     #expect(try sandbox.keyhaul("restore b.zip --to new-phone --plan p --password-file .bp --yes").status == 0)
     #expect(
@@ -90,7 +90,7 @@ struct RestorePlanFileTests {
       #expect(outcome.status == 16, "\(bad): \(outcome)")
       #expect(outcome.errors.hasPrefix("error: edited no longer matches new-phone\n  why: "), "\(outcome.errors)")
     }
-    // An item more, and one less to be removed.
+    // A wrong index, and one more item to remove.
     for wrong in [
       plan.replacing(#"      "index": 17,"#, with: #"      "index": 18,"#),
       plan.replacing(#""removed": ["#, with: #""removed" : [ { "kind": "key" }, "#, maxReplacements: 1),
@@ -153,15 +153,15 @@ struct RestorePlanFileTests {
       let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --plan forged --password-file .bp --yes")
       let why = "error: forged no longer matches new-phone why: \(forgery.why) try: plan again"
       #expect(outcome.status == 16, "\(forgery.name)")
-      #expect(outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ") == why, "\(forgery.name)")
+      #expect(unwrapped(outcome.errors) == why, "\(forgery.name)")
     }
-    // Another policy is another plan: what it would remove is decided for the policy that it names.
+    // With another policy, the plan would remove other items.
     var merging = plan
     merging.policy = .merge
     try sandbox.write(PlanFile.bytes(of: merging), to: "forged")
     #expect(try sandbox.keyhaul("restore b.tar --to new-phone --plan forged --password-file .bp --yes").status == 16)
     #expect(try sandbox.contents(of: "new-phone") == before)
-    // Written again without an edit it is the plan that it was.
+    // Written again without an edit, the plan is valid.
     try sandbox.write(PlanFile.bytes(of: plan), to: "same")
     #expect(try sandbox.keyhaul("restore b.tar --to new-phone --plan same --password-file .bp --yes").status == 0)
   }
@@ -180,10 +180,9 @@ struct RestorePlanFileTests {
       #expect(edited != plan)
       try sandbox.write(Array(edited.utf8), to: "edited")
       let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes")
-      let words = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
       #expect(outcome.status == 16, "\(new): \(outcome)")
       let why = "why: it was edited after it was saved, or an earlier version of Keyhaul saved it try: plan again"
-      #expect(words.hasSuffix(why))
+      #expect(unwrapped(outcome.errors).hasSuffix(why))
     }
     #expect(try sandbox.contents(of: "new-phone") == before)
   }
@@ -201,9 +200,8 @@ struct RestorePlanFileTests {
     try sandbox.devices.run("keyhaul device unlock new-phone --passcode-command 'echo 2468'")
     let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --plan p --password-file .bp --yes")
     #expect(outcome.status == 16)
-    let words = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-    #expect(words.contains("why: it was made while new-phone was locked: "), "\(words)")
-    // Where nothing of the target is removed, the plan is the same unlocked.
+    #expect(unwrapped(outcome.errors).contains("why: it was made while new-phone was locked: "), "\(outcome)")
+    // If the plan removes nothing from the target, it stays valid after unlocking.
     let other = try PhoneSandbox(backedUpTo: "b.tar")
     try other.succeed("device lock new-phone")
     let empty = try other.succeed("plan b.tar --to new-phone --existing merge --password-file .bp -o p")
@@ -211,7 +209,7 @@ struct RestorePlanFileTests {
   }
 
   @Test("A plan that would be rejected shows no restore command, and names that cannot be copied are omitted")
-  func calls() throws {
+  func restoreCommands() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
@@ -234,15 +232,15 @@ struct RestorePlanFileTests {
     let named = try sandbox.keyhaul("device show nobody --home away/")
     #expect(named.status == 10 && named.errors.hasSuffix("  try: keyhaul --home away device list\n"), "\(named)")
     try sandbox.devices.run("mkdir away && cp -R \"$KEYHAUL_HOME/new-phone\" away/")
-    for (flag, to) in [("--home away", "new-phone"), ("", "away/new-phone")] {
-      let plan = try sandbox.succeed("plan b.tar --to \(to) \(flag) --password-file .bp -o p --yes")
+    for (flag, target) in [("--home away", "new-phone"), ("", "away/new-phone")] {
+      let plan = try sandbox.succeed("plan b.tar --to \(target) \(flag) --password-file .bp -o p --yes")
       #expect(
-        plan.hasSuffix("To do exactly this:\n  keyhaul --home away restore b.tar --to \(to) --plan p\n"), "\(plan)")
-      // A page is kept: its calls name the device by its path.
-      let page = try sandbox.succeed("plan b.tar --to \(to) \(flag) --password-file .bp --format html -q")
-      let words = page.replacing(#/<[^>]*>/#, with: "")
-      #expect(words.contains("keyhaul restore b.tar --to away/new-phone --plan move.plan"), "\(words)")
-      let wrong = try sandbox.keyhaul("device passcode set \(to) \(flag) --new-passcode-command 'echo 1'")
+        plan.hasSuffix("To do exactly this:\n  keyhaul --home away restore b.tar --to \(target) --plan p\n"), "\(plan)")
+      // A page may be read later, so its commands name the device by its path.
+      let page = try sandbox.succeed("plan b.tar --to \(target) \(flag) --password-file .bp --format html -q")
+      let text = page.replacing(#/<[^>]*>/#, with: "")
+      #expect(text.contains("keyhaul restore b.tar --to away/new-phone --plan move.plan"), "\(text)")
+      let wrong = try sandbox.keyhaul("device passcode set \(target) \(flag) --new-passcode-command 'echo 1'")
       #expect(wrong.errors.hasSuffix("  try: keyhaul --home away device passcode change new-phone\n"), "\(wrong)")
     }
   }

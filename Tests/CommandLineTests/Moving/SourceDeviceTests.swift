@@ -7,7 +7,7 @@ import Testing
 struct SourceDeviceTests {
   private static let password = "--password-file .bp"
 
-  private func own(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
+  private func notInBackup(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
     let document = try sandbox.object(sandbox.succeed("\(line) \(Self.password) --json"))
     return try #require(document["not_in_backup"] as? [String: Any], "\(line)")
   }
@@ -15,7 +15,7 @@ struct SourceDeviceTests {
   @Test("The plan lists items missing from the backup with their reasons, also for another target")
   func names() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let items = try #require(try own(sandbox, "plan b.tar --to new-phone")["items"] as? [[String: Any]])
+    let items = try #require(try notInBackup(sandbox, "plan b.tar --to new-phone")["items"] as? [[String: Any]])
     let reasons = Dictionary(
       uniqueKeysWithValues: items.map {
         ($0["account"] as? String ?? $0["label"] as? String ?? "", $0["reason"] as? String ?? "")
@@ -46,9 +46,9 @@ struct SourceDeviceTests {
       let outcome = try sandbox.keyhaul("plan part.tar \(target) --exit-code \(Self.password)")
       #expect(outcome.status == 2, "\(target): \(outcome)")
       #expect(try sandbox.keyhaul("plan part.tar \(target) \(Self.password)").status == 0)
-      // Without the source device, nothing says that there is such an item.
-      let alone = try sandbox.keyhaul("plan part.tar \(target) --exit-code \(Self.password) --home elsewhere")
-      if target.isEmpty { #expect(alone.status == 0, "\(alone)") }
+      // Without the source device, the item is not known.
+      let withoutDevice = try sandbox.keyhaul("plan part.tar \(target) --exit-code \(Self.password) --home elsewhere")
+      if target.isEmpty { #expect(withoutDevice.status == 0, "\(withoutDevice)") }
     }
   }
 
@@ -61,17 +61,17 @@ struct SourceDeviceTests {
       "item add old-phone --service garden.example --account key --protection passcode-only --secret-file secret -q")
     try sandbox.succeed("item update old-phone --service AirPort --account Home --new-secret-file secret -q --yes")
     try sandbox.succeed("item delete old-phone --service home.example --account guest -q --yes")
-    let own = try own(sandbox, "plan b.tar")
+    let missing = try notInBackup(sandbox, "plan b.tar")
     // 22 items, plus two new ones, minus one that is gone. 17 of the 18 items in the backup still exist.
-    #expect(own["total"] as? Int == 23 && own["in_backup"] as? Int == 17 && own["never"] as? Int == 5)
-    #expect(own["since"] as? Int == 1 && own["changed"] as? Int == 1 && own["gone"] as? Int == 1)
+    #expect(missing["total"] as? Int == 23 && missing["in_backup"] as? Int == 17 && missing["never"] as? Int == 5)
+    #expect(missing["since"] as? Int == 1 && missing["changed"] as? Int == 1 && missing["gone"] as? Int == 1)
     let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v"))
     #expect(
       text.contains(
         "old-phone has changed since the backup: 1 item on it is not in the backup, 1 item differs and 1 item of the backup "
           + "is no longer on it, so other items that the backup omits may be gone too."), "\(text)")
     #expect(text.contains("Lost: not in this backup (1)") && text.contains("Make a new backup."))
-    // 18 of the backup, 5 that no backup holds and 1 that came.
+    // 18 items in the backup, 5 that are never in a backup, and 1 that was added later.
     #expect(text.contains("x never in a backup 5 5 x not in this backup 1 1 total 24 24"), "\(text)")
     #expect(text.contains("Of the 24 items in the backup and on old-phone, 14 move to a new iPhone and 10 do not."))
   }
@@ -92,7 +92,7 @@ struct SourceDeviceTests {
     let document = try sandbox.object(sandbox.succeed("plan b.tar \(Self.password) --json"))
     let futures = document["futures"] as? [[String: Any]] ?? []
     #expect(futures.count == 2 && futures.allSatisfy { $0["never_in_backup"] is NSNull })
-    #expect(try own(sandbox, "plan b.tar")["gone"] as? Int == 18)
+    #expect(try notInBackup(sandbox, "plan b.tar")["gone"] as? Int == 18)
   }
 
   @Test("--source accepts the right device, also in another folder")
@@ -101,7 +101,7 @@ struct SourceDeviceTests {
     try sandbox.devices.run("mkdir away && mv devices/old-phone away/")
     #expect(unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v")).contains("never in a backup not known"))
     for line in ["plan b.tar --source ./away/old-phone", "plan b.tar --to new-phone --source ./away/old-phone"] {
-      #expect(try own(sandbox, line)["never"] as? Int == 4, "\(line)")
+      #expect(try notInBackup(sandbox, line)["never"] as? Int == 4, "\(line)")
     }
     try sandbox.succeed("device create other --from old-phone -q")
     let other = try sandbox.keyhaul("plan b.tar --source other \(Self.password)")
@@ -140,11 +140,10 @@ struct SourceDeviceTests {
   @Test("An item that a restore made synchronizable counts as the same item")
   func synchronized() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let before = try own(sandbox, "plan b.tar --to new-phone")
+    let before = try notInBackup(sandbox, "plan b.tar --to new-phone")
     let restored = try sandbox.succeed("restore b.tar --to old-phone --yes \(Self.password) --json")
     #expect(restored.contains("inferred-synchronizable"))
-    let after = try own(sandbox, "plan b.tar --to new-phone")
-    // Of those that no backup holds a restore leaves what it does not remove.
+    let after = try notInBackup(sandbox, "plan b.tar --to new-phone")
     #expect(before["in_backup"] as? Int == 18 && after["in_backup"] as? Int == 18)
     for count in ["since", "changed", "gone"] { #expect(after[count] as? Int == 0, "\(count): \(after)") }
     let text = try sandbox.succeed("plan b.tar --to old-phone -v \(Self.password)")

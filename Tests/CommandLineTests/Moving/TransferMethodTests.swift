@@ -4,7 +4,7 @@ import Testing
 
 @testable import keyhaul
 
-/// The bundled phones: every-rule has one password that holds a key of the Secure Enclave, and no program made its form.
+/// The bundled phone every-rule has one password that contains a key of the Secure Enclave.
 @Suite("Transfer methods in plan and why")
 struct TransferMethodTests {
   private func sandbox() throws -> PhoneSandbox {
@@ -14,8 +14,8 @@ struct TransferMethodTests {
     }
   }
 
-  private func answers(_ story: [String: Any]) -> [String] {
-    (story["ways"] as? [[String: Any]] ?? []).compactMap { way in
+  private func transferMethods(of explanation: [String: Any]) -> [String] {
+    (explanation["ways"] as? [[String: Any]] ?? []).compactMap { way in
       guard let name = way["way"] as? String, let answer = way["answer"] as? String,
         let ground = way["ground"] as? String
       else { return nil }
@@ -23,7 +23,7 @@ struct TransferMethodTests {
     }
   }
 
-  private func story(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
+  private func explanation(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
     let document = try sandbox.object(sandbox.succeed("why \(line) --json"))
     let stories = try #require(document["stories"] as? [[String: Any]])
     #expect(stories.count == 1)
@@ -34,14 +34,15 @@ struct TransferMethodTests {
   func ways() throws {
     let sandbox = try PhoneSandbox()
     #expect(
-      answers(try story(sandbox, "old-phone --service chat.example --account anna")) == [
+      transferMethods(of: try explanation(sandbox, "old-phone --service chat.example --account anna")) == [
         "encrypted-backup yes restored", "unencrypted-backup no backup-not-encrypted",
         "direct-transfer yes movable-class", "icloud-keychain no not-synchronized",
       ])
     #expect(
-      answers(try story(sandbox, "old-phone --service chat.example --account 'push token'")).allSatisfy {
-        $0.hasSuffix(" no device-bound")
-      })
+      transferMethods(of: try explanation(sandbox, "old-phone --service chat.example --account 'push token'"))
+        .allSatisfy {
+          $0.hasSuffix(" no device-bound")
+        })
     let text = try sandbox.succeed("why old-phone --service chat.example --account anna")
     #expect(text.contains("direct transfer (Quick Start)  yes: its class is not bound to the"))
   }
@@ -51,7 +52,7 @@ struct TransferMethodTests {
     let sandbox = try PhoneSandbox()
     let document = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --compare --json"))
     let ways = try #require(document["ways"] as? [[String: Any]])
-    // 22 items; 7 of this device only; 2 that synchronize; one of the system that could move.
+    // Of 22 items, 7 are this-device-only, 2 are synchronized, and one of the system could move.
     #expect(ways.map { $0["yes"] as? Int } == [14, 0, 12, 2])
     #expect(ways.map { $0["no"] as? Int } == [8, 22, 7, 20])
     #expect(ways.map { $0["not_known"] as? Int } == [0, 0, 3, 0])
@@ -87,13 +88,12 @@ struct TransferMethodTests {
   func unusableOnAnyNewPhone() throws {
     let sandbox = try sandbox()
     func warnings(_ rows: [[String: Any]]) -> [[String: Int]?] { rows.map { $0["by_warning"] as? [String: Int] } }
-    let (dead, unsure) = (["migrates-but-unusable": 1], ["use-not-known": 1])
+    let (unusable, unknown) = (["migrates-but-unusable": 1], ["use-not-known": 1])
     let password = "--password-file .bp"
 
     let futures = try sandbox.object(sandbox.succeed("plan rules.tar \(password) --json"))
-    #expect(warnings(try #require(futures["futures"] as? [[String: Any]])) == [dead, unsure])
-    let text = try sandbox.succeed("plan rules.tar \(password) -v").split(whereSeparator: \.isWhitespace).joined(
-      separator: " ")
+    #expect(warnings(try #require(futures["futures"] as? [[String: Any]])) == [unusable, unknown])
+    let text = unwrapped(try sandbox.succeed("plan rules.tar \(password) -v"))
     #expect(
       text.contains(
         "1 of the items that move has the format of a key that only the Secure Enclave of every-rule can use, and is "
@@ -107,8 +107,8 @@ struct TransferMethodTests {
     let settings = try #require(compared["settings"] as? [[String: Any]])
     for setting in settings {
       let (hasPassword, isSame) = (setting["password"] as? Bool, setting["same_device"] as? Bool)
-      // Without a password nothing gets to another phone, this key no more than the rest.
-      let expected = isSame == true ? unsure : hasPassword == true ? dead : nil
+      // Without a password, no item moves to another phone, so there is no warning.
+      let expected = isSame == true ? unknown : hasPassword == true ? unusable : nil
       #expect(setting["by_warning"] as? [String: Int] == expected, "\(setting)")
     }
     let whatIf = try sandbox.succeed("plan rules.tar --to every-rule-target \(password) --compare")
@@ -116,19 +116,19 @@ struct TransferMethodTests {
   }
 
   @Test("Items that the source device's key names also have transfer methods")
-  func waysOfSealed() throws {
+  func encryptedItems() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
-    let known = try sandbox.object(sandbox.succeed("plan plain.tar --to new-phone --compare --json"))
-    let ways = try #require(known["ways"] as? [[String: Any]])
-    // Of the 18 in the backup 4 are of this device only and 2 synchronize; the key of old-phone, which is here, opens them.
+    let withDevice = try sandbox.object(sandbox.succeed("plan plain.tar --to new-phone --compare --json"))
+    let ways = try #require(withDevice["ways"] as? [[String: Any]])
+    // Of the 18 items in the backup, 4 are this-device-only and 2 are synchronized. The key of old-phone decrypts them.
     #expect(ways.map { $0["yes"] as? Int } == [14, 0, 12, 2], "\(ways)")
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
     let sealed = try sandbox.object(sandbox.succeed("plan plain.tar --to new-phone --compare --json"))
     #expect((sealed["ways"] as? [[String: Any]])?.map { $0["yes"] as? Int } == [14, 0, 0, 0])
   }
 
-  @Test("For the source device, nothing says that a Secure Enclave key works")
+  @Test("A plan for the source device does not claim that a Secure Enclave key works")
   func sameDevice() throws {
     let sandbox = try sandbox()
     let plan = try sandbox.object(sandbox.succeed("plan rules.tar --to every-rule --password-file .bp --json"))
@@ -136,9 +136,9 @@ struct TransferMethodTests {
     #expect(summary["by_warning"] as? [String: Int] == ["use-not-known": 1])
     let text = try sandbox.succeed("plan rules.tar --to every-rule --password-file .bp")
     #expect(text.contains("of them 1 whose keys may not work"))
-    let alone = try story(sandbox, "every-rule --account migrates-but-unusable")
-    #expect(alone["holds_enclave_key"] as? Bool == true)
-    let other = try story(sandbox, "every-rule --account identical")
+    let enclaveKey = try explanation(sandbox, "every-rule --account migrates-but-unusable")
+    #expect(enclaveKey["holds_enclave_key"] as? Bool == true)
+    let other = try explanation(sandbox, "every-rule --account identical")
     #expect(other["holds_enclave_key"] as? Bool == false)
   }
 
@@ -152,7 +152,7 @@ struct TransferMethodTests {
   func classes(code: String, word: String, constant: String) throws {
     #expect(try Explain.explanation(of: code).headline.hasSuffix("the protection class \(constant)"))
     #expect(try Explain.explanation(of: constant).id == code)
-    // The passcode's class has the word of its reason, which is the older page.
+    // The word for akpu also names a reason, whose page is shown instead.
     if code != "akpu" { #expect(try Explain.explanation(of: word).id == code) }
     #expect(try Explain.explanation(of: "ways").id == "ways")
   }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Explanations of single items")
 struct WhyTests {
-  private func story(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
+  private func explanation(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
     let document = try sandbox.object(sandbox.succeed("why \(line) --json"))
     #expect(document["format"] as? String == "item-story/1")
     let stories = try #require(document["stories"] as? [[String: Any]])
@@ -16,12 +16,12 @@ struct WhyTests {
     return try #require(stories.first)
   }
 
-  private func here(_ story: [String: Any], _ field: String) -> String? {
-    (story["here"] as? [String: Any])?[field] as? String
+  private func here(_ explanation: [String: Any], _ field: String) -> String? {
+    (explanation["here"] as? [String: Any])?[field] as? String
   }
 
   @Test("Why agrees with the plan for every item of a backup (5 in a quick run)")
-  func asThePlan() throws {
+  func itemsOfBackup() throws {
     let sandbox = try PhoneSandbox()
     for flags in ["--password-file .bp --rounds 1", "--no-password"] {
       try sandbox.succeed("backup old-phone -o b.tar \(flags) -q --yes")
@@ -30,28 +30,28 @@ struct WhyTests {
         let plan = try sandbox.object(sandbox.succeed("plan b.tar --to \(device) \(password) --json"))
         for item in Cases.chosen(try #require(plan["items"] as? [[String: Any]]), quick: 5) {
           let index = try #require(item["index"] as? Int)
-          let story = try story(sandbox, "b.tar --item \(index) --to \(device) \(password)")
-          #expect(story["on_target"] as? NSDictionary == item as NSDictionary)
-          #expect(story["index"] as? Int == index)
+          let explanation = try explanation(sandbox, "b.tar --item \(index) --to \(device) \(password)")
+          #expect(explanation["on_target"] as? NSDictionary == item as NSDictionary)
+          #expect(explanation["index"] as? Int == index)
         }
       }
     }
   }
 
   @Test("Why agrees with the plan for every item of a device (8 in a quick run)")
-  func ofADevice() throws {
+  func itemsOfDevice() throws {
     let sandbox = try PhoneSandbox()
     let plan = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --json"))
     for item in Cases.chosen(try #require(plan["items"] as? [[String: Any]]), quick: 8) {
       let index = try #require(item["index"] as? Int)
-      let story = try story(sandbox, "old-phone --item \(index) --to new-phone")
-      #expect(story["on_target"] as? NSDictionary == item as NSDictionary)
-      #expect(story["index"] as? Int == index)
+      let explanation = try explanation(sandbox, "old-phone --item \(index) --to new-phone")
+      #expect(explanation["on_target"] as? NSDictionary == item as NSDictionary)
+      #expect(explanation["index"] as? Int == index)
     }
   }
 
   @Test("Why agrees with the plan for every item of a database and a dump, and says that nothing protected them")
-  func ofADumpAndADatabase() throws {
+  func itemsOfDumpAndDatabase() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device export old-phone -o k.db --yes")
     try sandbox.succeed("export old-phone -o k.plist --format genp-plist --reveal -q")
@@ -61,10 +61,10 @@ struct WhyTests {
       #expect(items.count > 8)
       for item in Cases.chosen(items, quick: 4) {
         let index = try #require(item["index"] as? Int)
-        let story = try story(sandbox, "\(source) --item \(index) --to new-phone")
-        #expect(story["on_target"] as? NSDictionary == item as NSDictionary)
-        #expect(story["index"] as? Int == index)
-        #expect(try self.story(sandbox, "\(source) --item \(index)")["on_target"] is NSNull)
+        let explanation = try explanation(sandbox, "\(source) --item \(index) --to new-phone")
+        #expect(explanation["on_target"] as? NSDictionary == item as NSDictionary)
+        #expect(explanation["index"] as? Int == index)
+        #expect(try self.explanation(sandbox, "\(source) --item \(index)")["on_target"] is NSNull)
       }
       let document = try sandbox.object(sandbox.succeed("why \(source) --item 0 --json"))
       #expect(document["dump"] as? NSDictionary == plan["dump"] as? NSDictionary)
@@ -83,29 +83,29 @@ struct WhyTests {
       for row in list.dropFirst(2).prefix(2) {
         let cells = row.split(separator: " ")
         let index = try #require(cells.first.flatMap { Int($0) }, "\(row)")
-        let told = try sandbox.succeed("why \(source) --item \(index)")
-        #expect(told.hasPrefix("generic password \"chat.example · \(cells[4])"), "\(row): \(told)")
+        let text = try sandbox.succeed("why \(source) --item \(index)")
+        #expect(text.hasPrefix("generic password \"chat.example · \(cells[4])"), "\(row): \(text)")
       }
     }
   }
 
   @Test("Why reports that the source device's key is available, and what is encrypted without it")
-  func keysAtHand() throws {
+  func availableKeys() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    func words(_ line: String) throws -> String {
-      let outcome = try sandbox.keyhaul("why b.tar --password-file .bp \(line)")
-      return (outcome.output + outcome.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    func why(_ flags: String) throws -> String {
+      let outcome = try sandbox.keyhaul("why b.tar --password-file .bp \(flags)")
+      return unwrapped(outcome.output + outcome.errors)
     }
     #expect(
-      try words("--account 'push token' --to new-phone").contains(
+      try why("--account 'push token' --to new-phone").contains(
         "old-phone's hardware key decrypts it"))
     #expect(
-      try words("--item 3 --home elsewhere").contains("(encrypted, item 3)\" Class after first unlock, this device"))
+      try why("--item 3 --home elsewhere").contains("(encrypted, item 3)\" Class after first unlock, this device"))
     #expect(
-      try words("--item 3 --home elsewhere").contains(
+      try why("--item 3 --home elsewhere").contains(
         "it cannot be decrypted with the available keys: only the hardware key of the source device can"))
     #expect(
-      try words("--account 'push token' --home elsewhere").contains(
+      try why("--account 'push token' --home elsewhere").contains(
         "No item in b.tar matches. 3 encrypted items may match. inspect --list shows their numbers; "
           + "--item N explains one of them."))
   }
@@ -117,30 +117,30 @@ struct WhyTests {
       ("--account 'card 4'", "passcode-only"), ("--label 'ssh work laptop'", "hardware-key"),
       ("--account 'vault key'", "needs-authentication"), ("--account 'peer key'", "system-bound"),
     ] {
-      // The device is found in the home directory by itself, or named.
+      // The device is found in the device folder, or named with --to.
       for flags in ["", "--to old-phone"] {
-        let story = try story(sandbox, "b.tar \(attributes) \(flags) --password-file .bp")
-        #expect(here(story, "state") == "not-in-archive" && here(story, "reason") == reason)
-        #expect(here(story, "device") == "old-phone")
+        let explanation = try explanation(sandbox, "b.tar \(attributes) \(flags) --password-file .bp")
+        #expect(here(explanation, "state") == "not-in-archive" && here(explanation, "reason") == reason)
+        #expect(here(explanation, "device") == "old-phone")
       }
     }
     try sandbox.devices.run("printf x | keyhaul item add old-phone --service later --account me --secret-file -")
-    let later = try story(sandbox, "b.tar --account me --password-file .bp")
+    let later = try explanation(sandbox, "b.tar --account me --password-file .bp")
     #expect(here(later, "state") == "not-in-archive" && here(later, "reason") == nil)
   }
 
   @Test("An index that the backup does not have is a usage error")
-  func noSuchPlace() throws {
+  func unknownIndex() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     for (source, count) in [
       ("b.tar --password-file .bp --home elsewhere", "b.tar has 18"), ("old-phone", "old-phone has 22"),
     ] {
-      for place in ["22", "-1"] {
-        let outcome = try sandbox.keyhaul("why \(source) --item \(place)")
+      for index in ["22", "-1"] {
+        let outcome = try sandbox.keyhaul("why \(source) --item \(index)")
         #expect(outcome.status == 64 && outcome.output.isEmpty)
         #expect(
           outcome.errors == """
-            error: there is no item \(place)
+            error: there is no item \(index)
               why: \(count) items, counted from 0
               try: plan --json shows the index of each item
 
@@ -153,11 +153,13 @@ struct WhyTests {
   func deleted() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create every-rule --from every-rule -q")
-    let mark = try story(sandbox, "every-rule --account deleted")
-    #expect(here(mark, "state") == "stays-behind" && here(mark, "reason") == "deleted" && mark["index"] is NSNull)
+    let tombstone = try explanation(sandbox, "every-rule --account deleted")
+    #expect(
+      here(tombstone, "state") == "stays-behind" && here(tombstone, "reason") == "deleted"
+        && tombstone["index"] is NSNull)
     #expect(try sandbox.succeed("why every-rule --account deleted").contains("a backup of every-rule omits it: "))
     try sandbox.backUp("every-rule", to: "r.tar")
-    let missing = try story(sandbox, "r.tar --account deleted --password-file .bp")
+    let missing = try explanation(sandbox, "r.tar --account deleted --password-file .bp")
     #expect(here(missing, "state") == "not-in-archive" && here(missing, "reason") == "deleted")
     #expect(here(missing, "device") == "every-rule")
   }
@@ -167,15 +169,15 @@ struct WhyTests {
     let sandbox = try PhoneSandbox()
     for name in ["every-rule", "every-rule-target"] { try sandbox.succeed("device create \(name) --from \(name) -q") }
     try sandbox.backUp("every-rule", to: "r.tar")
-    let removed = try story(sandbox, "r.tar --account removed --to every-rule-target --password-file .bp")
+    let removed = try explanation(sandbox, "r.tar --account removed --to every-rule-target --password-file .bp")
     #expect(here(removed, "state") == "target-only")
     #expect((removed["here"] as? [String: Any])?["removed"] as? Bool == true)
-    let merged = try story(
+    let merged = try explanation(
       sandbox, "r.tar --account removed --to every-rule-target --existing merge --password-file .bp")
     #expect((merged["here"] as? [String: Any])?["removed"] as? Bool == false)
   }
 
-  @Test("Any attribute finds an item, also data and stars; several are listed, and none ends with 4")
+  @Test("Any attribute finds an item, even with data or a pattern; several items are listed, and no match exits with 4")
   func finding() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     for attributes in [
@@ -184,7 +186,7 @@ struct WhyTests {
       "--access-group '*.chat' --account anna", "--application-tag org.example.vpn", "--sync --server forum.example",
       "--item 3", "--account 'push *'",
     ] {
-      _ = try story(sandbox, "b.tar \(attributes) --password-file .bp")
+      _ = try explanation(sandbox, "b.tar \(attributes) --password-file .bp")
     }
     let several = try sandbox.keyhaul("why b.tar --service 'chat*' --password-file .bp")
     #expect(several.status == 0 && several.output.hasPrefix("2 items match:\n"))
@@ -217,7 +219,7 @@ struct WhyTests {
   }
 
   @Test("Why ends with 3 if a damaged item may also match, like item find, and ignores others")
-  func damagedBeside() throws {
+  func damagedMatch() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
     let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
@@ -231,12 +233,12 @@ struct WhyTests {
     root["genp"] = passwords
     try sandbox.write(
       Array(PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)), to: "b/\(payload)")
-    for (verb, words) in [("why", "may also match"), ("item find", "may match")] {
-      let open = try sandbox.keyhaul("\(verb) b --service chat.example --account anna")
-      #expect(open.status == 3 && open.output.contains("anna"), "\(open)")
-      #expect(open.errors.contains("1 item of b cannot be decrypted here and \(words)"), "\(open)")
-      let closed = try sandbox.keyhaul("\(verb) b --server imap.example.org")
-      #expect(closed.status == 0 && !closed.errors.contains(words), "\(closed)")
+    for (command, message) in [("why", "may also match"), ("item find", "may match")] {
+      let matching = try sandbox.keyhaul("\(command) b --service chat.example --account anna")
+      #expect(matching.status == 3 && matching.output.contains("anna"), "\(matching)")
+      #expect(matching.errors.contains("1 item of b cannot be decrypted here and \(message)"), "\(matching)")
+      let other = try sandbox.keyhaul("\(command) b --server imap.example.org")
+      #expect(other.status == 0 && !other.errors.contains(message), "\(other)")
     }
     #expect(try sandbox.keyhaul("why b --item 3").status == 0)
   }

@@ -96,29 +96,3 @@ struct ArgumentResolverTests {
     #expect(status { _ = try resolver.deviceName(name) } == (isValid ? nil : .usage))
   }
 }
-
-@Suite("The device folder")
-struct HomeDirectoryTests {
-  @Test("The flag overrides the environment, which overrides the platform's folder")
-  func order() throws {
-    let environment = ["KEYHAUL_HOME": "/k", "XDG_DATA_HOME": "/x", "HOME": "/h"]
-    #expect(try HomeDirectory.path(flag: "/f", environment: environment) == "/f")
-    #expect(try HomeDirectory.path(flag: nil, environment: environment) == "/k")
-    let place = try HomeDirectory.path(flag: nil, environment: ["HOME": "/h"])
-    #if canImport(Darwin)
-      #expect(place == "/h/Library/Application Support/keyhaul")
-    #else
-      #expect(place == "/h/.local/share/keyhaul")
-      #expect(try HomeDirectory.path(flag: nil, environment: ["XDG_DATA_HOME": "/x", "HOME": "/h"]) == "/x/keyhaul")
-      #expect(
-        try HomeDirectory.path(flag: nil, environment: ["XDG_DATA_HOME": "x", "HOME": "/h"])
-          == "/h/.local/share/keyhaul")
-    #endif
-  }
-
-  @Test("Without HOME and other settings, there is no device folder")
-  func none() throws {
-    #expect(try HomeDirectory.path(flag: nil, environment: ["KEYHAUL_HOME": ""]) == nil)
-    #expect(thrownError { _ = try HomeDirectory.path(flag: "", environment: ["HOME": "/h"]) }?.status == .usage)
-  }
-}

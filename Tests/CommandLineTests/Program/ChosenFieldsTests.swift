@@ -9,7 +9,7 @@ import Testing
 struct ChosenFieldsTests {
   private static func sandbox() throws -> PhoneSandbox { try PhoneSandbox(backedUpTo: "family.backup") }
 
-  /// A call that prints rows, the document's array that they are of, and fields of them.
+  /// Commands that print rows, each with the JSON member that contains the rows, and some fields of a row.
   private static let calls = [
     ("device list", "devices", ["name", "items"]),
     ("item find old-phone", "items", ["kind", "acct", "svce"]),
@@ -23,15 +23,15 @@ struct ChosenFieldsTests {
   @Test("The output contains the chosen fields in the given order, and nothing else", arguments: calls)
   func rows(_ call: (line: String, rows: String, fields: [String])) throws {
     let sandbox = try Self.sandbox()
-    let whole = try JSONReader.read(Array(sandbox.succeed("\(call.line) --json").utf8))
-    let rows = try #require(whole[call.rows]?.arrayValue)
+    let document = try JSONReader.read(Array(sandbox.succeed("\(call.line) --json").utf8))
+    let rows = try #require(document[call.rows]?.arrayValue)
     #expect(!rows.isEmpty)
     for flag in ["--fields ", "--json=", "--json --fields=", "--format json --fields "] {
       let text = try sandbox.succeed("\(call.line) \(flag)\(call.fields.joined(separator: ","))")
       let chosen = try #require(try JSONReader.read(Array(text.utf8)).arrayValue)
       #expect(chosen.count == rows.count)
-      let places = call.fields.compactMap { text.range(of: "\"\($0)\":")?.lowerBound }
-      #expect(places.count == call.fields.count && places == places.sorted(), "\(text.prefix(200))")
+      let positions = call.fields.compactMap { text.range(of: "\"\($0)\":")?.lowerBound }
+      #expect(positions.count == call.fields.count && positions == positions.sorted(), "\(text.prefix(200))")
       for (row, chosen) in zip(rows, chosen) {
         #expect(Set(chosen.fields?.map(\.0) ?? []) == Set(call.fields))
         for field in call.fields where field != "document" {
@@ -46,8 +46,8 @@ struct ChosenFieldsTests {
     let sandbox = try Self.sandbox()
     try sandbox.succeed(
       "item find old-phone --account 'push token' --reveal --fields acct,secret -o found.json --no-input")
-    let found = try JSONReader.read(sandbox.read("found.json"))
-    #expect(found.arrayValue?.count == 1 && found.arrayValue?.first?["secret"]?["base64"] != nil)
+    let chosen = try JSONReader.read(sandbox.read("found.json"))
+    #expect(chosen.arrayValue?.count == 1 && chosen.arrayValue?.first?["secret"]?["base64"] != nil)
     #expect(try sandbox.devices.permissions(of: "found.json") == 0o600)
   }
 
@@ -60,8 +60,8 @@ struct ChosenFieldsTests {
     #expect(error["message"] as? String == "there is no field \"item\"")
     #expect((error["why"] as? String)?.hasPrefix("the fields are name, udid, product_type") == true)
     #expect(error["try"] as? String == "--fields items")
-    let closed = try sandbox.keyhaul("inspect family.backup --list --fields accounts")
-    #expect(closed.status == 64 && closed.errors.contains("there is no field"), "\(closed)")
+    let encrypted = try sandbox.keyhaul("inspect family.backup --list --fields accounts")
+    #expect(encrypted.status == 64 && encrypted.errors.contains("there is no field"), "\(encrypted)")
   }
 
   @Test("--fields is rejected for a result without rows, and with other formats")
@@ -97,28 +97,27 @@ struct ChosenFieldsTests {
     (BatchResult.table, ["backup-answer-1.schema.json#/$defs/answer"]),
   ]
 
-  /// The members that a place of a schema names, with those of what it refers to.
-  private static func members(at place: String) throws -> Set<String> {
-    let parts = place.split(separator: "#", maxSplits: 1)
+  /// Returns the members that a schema names, including those of the schemas that it refers to.
+  ///
+  /// - Parameter location: A file and a JSON pointer in it, such as `backup-answer-1.schema.json#/$defs/answer`.
+  private static func members(at location: String) throws -> Set<String> {
+    let parts = location.split(separator: "#", maxSplits: 1)
     let file = try Data(contentsOf: Repository.root.appending(path: "docs/schemas/\(parts[0])"))
-    var found = try JSONReader.read(Array(file))
-    for name in parts[1].split(separator: "/") { found = try #require(found[String(name)], "\(place)") }
-    func follow(_ schema: JSONValue) throws -> Set<String> {
-      var names = Set(schema["properties"]?.fields?.map(\.0) ?? [])
-      for part in [schema] + (schema["allOf"]?.arrayValue ?? []) {
-        guard let reference = part["$ref"]?.stringValue else { continue }
-        names.formUnion(try members(at: reference.hasPrefix("#") ? "\(parts[0])\(reference)" : reference))
-      }
-      return names
+    var schema = try JSONReader.read(Array(file))
+    for name in parts[1].split(separator: "/") { schema = try #require(schema[String(name)], "\(location)") }
+    var names = Set(schema["properties"]?.fields?.map(\.0) ?? [])
+    for part in [schema] + (schema["allOf"]?.arrayValue ?? []) {
+      guard let reference = part["$ref"]?.stringValue else { continue }
+      names.formUnion(try members(at: reference.hasPrefix("#") ? "\(parts[0])\(reference)" : reference))
     }
-    return try follow(found)
+    return names
   }
 
   @Test("The known fields are the members of a row in the schemas")
   func schemas() throws {
-    for (table, places) in Self.tables {
-      let named = try places.reduce(into: Set<String>()) { $0.formUnion(try Self.members(at: $1)) }
-      #expect(Set(table.fields) == named && table.fields.count == named.count, "\(table.rows) of \(places)")
+    for (table, locations) in Self.tables {
+      let members = try locations.reduce(into: Set<String>()) { $0.formUnion(try Self.members(at: $1)) }
+      #expect(Set(table.fields) == members && table.fields.count == members.count, "\(table.rows) of \(locations)")
     }
   }
 }

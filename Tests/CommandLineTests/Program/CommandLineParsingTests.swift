@@ -32,10 +32,10 @@ struct CommandLineParsingTests {
   @Test("Flags may be between a group and its command")
   func between() throws {
     let command = try parse("device --home /h passcode --json set old-phone --new-passcode-fd 3")
-    let verb = try #require(command as? DevicePasscodeSet)
-    #expect(verb.target.device == "old-phone")
-    #expect(verb.newPasscode.descriptor == 3)
-    #expect(verb.common.home == "/h" && verb.common.json)
+    let passcodeSet = try #require(command as? DevicePasscodeSet)
+    #expect(passcodeSet.target.device == "old-phone")
+    #expect(passcodeSet.newPasscode.descriptor == 3)
+    #expect(passcodeSet.common.home == "/h" && passcodeSet.common.json)
   }
 
   @Test("A hyphen means standard input, and everything after two hyphens is an argument")
@@ -90,12 +90,12 @@ struct CommandLineParsingTests {
       ("10000000", 10_000_000), ("10,000,000", 10_000_000), ("0", nil), ("-1", nil), ("4294967296", nil), ("", nil),
     ]
       as [(String, Int?)])
-  func rounds(text: String, value: Int?) {
+  func iterationCount(text: String, value: Int?) {
     #expect(IterationCount(argument: text)?.value == value)
   }
 
   @Test(
-    "Errors of the parser have this program's form",
+    "Errors of the parser have the message, reason and advice of the program's own errors",
     arguments: [
       ("bakup old", "keyhaul has no command \"bakup\"", nil, "keyhaul backup"),
       ("device lisst", "keyhaul device has no command \"lisst\"", nil, "keyhaul device list"),

@@ -5,29 +5,32 @@ import Testing
 
 @Suite("Errors after a completed change")
 struct CommittedChangeTests {
-  /// Runs a line under file-size limits, in blocks of 512 bytes, as a disk that is full earlier or later. Each time the
-  /// device begins as it was.
+  /// Runs a command under limits of the file size, which simulate a disk that becomes full earlier or later. Each run
+  /// starts with the same device.
   ///
-  /// - Returns: The statuses that there were.
-  private func underLimits(
-    _ line: String, on device: String, in sandbox: PhoneSandbox, done: String, _ blocks: StrideThrough<Int>
+  /// - Parameters:
+  ///   - change: The text that an error has for the completed change.
+  ///   - limits: The limits, in blocks of 512 bytes.
+  /// - Returns: The exit codes of all runs.
+  private func statuses(
+    of line: String, on device: String, in sandbox: PhoneSandbox, change: String, limits: StrideThrough<Int>
   ) throws -> Set<Int32> {
-    // The revision may be raised for nothing, and an empty device has nothing to find.
+    // Only the items are compared, because the revision may increase without a change.
     func items() throws -> String { try sandbox.keyhaul("item find \(device) --json --reveal").output }
     let before = try items()
     try sandbox.devices.run("cp -Rp devices/\(device) before")
     var statuses: Set<Int32> = []
-    for count in blocks {
+    for count in limits {
       try sandbox.devices.run("rm -rf devices/\(device) && cp -Rp before devices/\(device)")
       let outcome = try sandbox.devices.run("ulimit -f \(count); keyhaul \(line)")
       statuses.insert(outcome.status)
       let isUnchanged = try items() == before
       #expect([0, 1, 5].contains(outcome.status), "\(count): \(outcome)")
       #expect(isUnchanged == (outcome.status == 1), "\(count): \(outcome)")
-      let told = unwrapped(outcome.errors)
-      #expect(told.contains("error: done, but ") == (outcome.status == 5), "\(count): \(told)")
-      #expect(told.contains("\(done), and this change is final; ") == (outcome.status == 5), "\(count): \(told)")
-      #expect(outcome.status != 5 || !told.contains("nothing was"), "\(count): \(told)")
+      let errors = unwrapped(outcome.errors)
+      #expect(errors.contains("error: done, but ") == (outcome.status == 5), "\(count): \(errors)")
+      #expect(errors.contains("\(change), and this change is final; ") == (outcome.status == 5), "\(count): \(errors)")
+      #expect(outcome.status != 5 || !errors.contains("nothing was"), "\(count): \(errors)")
     }
     return statuses
   }
@@ -36,18 +39,18 @@ struct CommittedChangeTests {
   func restore() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b.tar")
-    let statuses = try underLimits(
-      "restore b.tar --to new-phone --password-file .bp --yes", on: "new-phone", in: sandbox,
-      done: "13 items were restored to new-phone", stride(from: 40, through: 1240, by: 120))
+    let statuses = try statuses(
+      of: "restore b.tar --to new-phone --password-file .bp --yes", on: "new-phone", in: sandbox,
+      change: "13 items were restored to new-phone", limits: stride(from: 40, through: 1240, by: 120))
     #expect(statuses.isSuperset(of: [1, 5]), "\(statuses)")
   }
 
   @Test("A full disk before and after the commit of an erasure is reported correctly")
   func erasure() throws {
     let sandbox = try PhoneSandbox()
-    let statuses = try underLimits(
-      "device erase new-phone --yes", on: "new-phone", in: sandbox, done: "new-phone was erased",
-      stride(from: 1, through: 301, by: 50))
+    let statuses = try statuses(
+      of: "device erase new-phone --yes", on: "new-phone", in: sandbox, change: "new-phone was erased",
+      limits: stride(from: 1, through: 301, by: 50))
     #expect(statuses.isSuperset(of: [5]), "\(statuses)")
   }
 
@@ -76,29 +79,29 @@ struct CommittedChangeTests {
     let message = try sandbox.object(outcome.errors)
     #expect(message["code"] as? Int == 5 && message["id"] as? String == "done-but")
     #expect(message["done"] as? String == "new-phone was erased")
-    // An error of work that was not done has none.
-    let before = try sandbox.devices.run("keyhaul device erase nobody --yes --json")
-    #expect(before.status == 10)
-    #expect(try sandbox.object(before.errors)["done"] == nil)
+    // An error before any change does not have this member.
+    let failed = try sandbox.devices.run("keyhaul device erase nobody --yes --json")
+    #expect(failed.status == 10)
+    #expect(try sandbox.object(failed.errors)["done"] == nil)
   }
 
   @Test("A backup is reported as complete if only its record on the device fails")
   func backup() throws {
     let sandbox = try PhoneSandbox()
-    // The next record is written beside the old one: a directory in its place, made once the device is held, is in the
-    // way.
+    // A device's record is replaced by a new file. A directory with the name of that file, created while the device is in
+    // use, makes this fail.
     let outcome = try sandbox.devices.run(
       "keyhaul backup old-phone -o b.tar --rounds 1 "
         + "--password-command 'mkdir devices/old-phone/device.json.next; cat .bp'")
     #expect(outcome.status == 5, "\(outcome)")
-    let told = unwrapped(outcome.errors)
-    #expect(told.hasPrefix("error: done, but old-phone: the file system refused why: "), "\(told)")
-    #expect(told.contains("the backup of old-phone was written to b.tar, and this change is final; "), "\(told)")
-    #expect(told.hasSuffix("try: don't run it again; keyhaul inspect b.tar shows its current state"), "\(told)")
+    let errors = unwrapped(outcome.errors)
+    #expect(errors.hasPrefix("error: done, but old-phone: the file system refused why: "), "\(errors)")
+    #expect(errors.contains("the backup of old-phone was written to b.tar, and this change is final; "), "\(errors)")
+    #expect(errors.hasSuffix("try: don't run it again; keyhaul inspect b.tar shows its current state"), "\(errors)")
     try sandbox.succeed("verify b.tar --password-file .bp")
   }
 
-  @Test("A plan is printed and saved, or neither", arguments: ["", "--json", "--expect expected.json"])
+  @Test("A plan that cannot be printed is not saved either", arguments: ["", "--json", "--expect expected.json"])
   func plan(flags: String) throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b.tar")

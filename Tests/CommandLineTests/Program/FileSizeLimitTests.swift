@@ -4,35 +4,35 @@ import Testing
 
 @testable import keyhaul
 
-/// A file that is named on the command line, and how many bytes of one are read.
+/// A kind of file that a command reads, with its size limit.
 struct FileSizeLimit: CustomTestStringConvertible, Sendable {
   let name: String
   let byteCount: Int
-  /// The first bytes of the file, which determine what it is taken for.
+  /// The first bytes of the file, by which the command recognizes its kind.
   let start: String
-  /// The command that reads it.
-  let call: String
+  /// The command that reads a file with the name `file`.
+  let command: String
 
   var testDescription: String { name }
 
   static let all = [
     FileSizeLimit(
-      name: "a saved plan", byteCount: 128 << 20, start: "{", call: "restore x --to phone --plan file"),
+      name: "a saved plan", byteCount: 128 << 20, start: "{", command: "restore x --to phone --plan file"),
     FileSizeLimit(
-      name: "a list of expectations", byteCount: 16 << 20, start: "{", call: "plan phone --to phone --expect file"),
+      name: "a list of expectations", byteCount: 16 << 20, start: "{", command: "plan phone --to phone --expect file"),
     FileSizeLimit(
-      name: "a list of items to restore", byteCount: 16 << 20, start: "{", call: "restore x --to phone --only file"),
-    FileSizeLimit(name: "a dump", byteCount: 64 << 20, start: "{", call: "inspect file"),
+      name: "a list of items to restore", byteCount: 16 << 20, start: "{", command: "restore x --to phone --only file"),
+    FileSizeLimit(name: "a dump", byteCount: 64 << 20, start: "{", command: "inspect file"),
     FileSizeLimit(
-      name: "a keychain's database", byteCount: 256 << 20, start: "SQLite format 3\u{0}", call: "inspect file"),
+      name: "a keychain's database", byteCount: 256 << 20, start: "SQLite format 3\u{0}", command: "inspect file"),
     FileSizeLimit(
-      name: "a description of a device", byteCount: 512 << 20, start: "{", call: "device create new --from file"),
+      name: "a description of a device", byteCount: 512 << 20, start: "{", command: "device create new --from file"),
   ]
 }
 
 @Suite("File size limits")
 struct FileSizeLimitTests {
-  /// Most of it is a hole, which takes no room.
+  /// Writes a sparse file that is larger than a limit by this number of bytes.
   private func write(_ limit: FileSizeLimit, adding count: Int, in sandbox: DeviceSandbox) throws {
     let file = sandbox.home.appending(path: "file")
     try Data(limit.start.utf8).write(to: file)
@@ -46,7 +46,7 @@ struct FileSizeLimitTests {
     let sandbox = try DeviceSandbox(after: "keyhaul device create phone")
     for (count, isOver) in [(0, false), (1, true)] {
       try write(limit, adding: count, in: sandbox)
-      let outcome = try sandbox.run("keyhaul \(limit.call)")
+      let outcome = try sandbox.run("keyhaul \(limit.command)")
       #expect([13, 14, 64].contains(outcome.status), "\(outcome)")
       #expect(outcome.errors.contains(HumanReadable.grouped(limit.byteCount)) == isOver, "\(outcome.errors)")
     }

@@ -11,15 +11,15 @@ import Testing
   import Darwin
 #endif
 
-/// Threads of a pool have signals blocked, unlike the main thread that the program works on.
+/// Unblocks signals, which are blocked on the threads of a pool, but not on the program's main thread.
 private func unblockSignals() {
   var signals = sigset_t()
   sigemptyset(&signals)
-  for number in [SIGINT, SIGTERM] { sigaddset(&signals, number) }
+  for signal in [SIGINT, SIGTERM] { sigaddset(&signals, signal) }
   pthread_sigmask(SIG_UNBLOCK, &signals, nil)
 }
 
-/// Each of these runs in a process of its own: a signal belongs to a whole process.
+/// Each test runs in its own process, because a signal affects the entire process.
 @Suite("Ctrl-C and other signals")
 struct InterruptionTests {
   @Test("The first signal asks the work to stop, and the second one exits immediately")
@@ -66,7 +66,7 @@ struct InterruptionTests {
       unblockSignals()
       Interruption.install()
       let stopped = KeyhaulError(.cancelled, "it was stopped")
-      // Where no signal came, it is an error as any other.
+      // Without a signal, the change has an ordinary failure.
       guard CommandError(stopped, device: "phone").status == .failed else { exit(1) }
       raise(SIGINT)
       let failure = CommandError(stopped, device: "phone")
@@ -172,65 +172,5 @@ struct InterruptionTests {
       }
       exit(failure?.status.code == 130 ? 0 : 2)
     }
-  }
-}
-
-@Suite("Progress lines")
-struct ProgressLineTests {
-  @Test("A progress line names the work, shows its progress, and disappears")
-  func shown() throws {
-    let terminal = try PseudoTerminal()
-    let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
-    defer { close(descriptor) }
-    let line = ProgressLine("Deriving key: 10,000,000 iterations", style: .plain, descriptor: descriptor)
-    while !terminal.transcript.contains(
-      "Deriving key: 10,000,000 iterations ...")
-    { terminal.collect(milliseconds: 50) }
-    line.update(done: 9, total: 16)
-    while !terminal.transcript.contains("iterations  9 of 16") { terminal.collect(milliseconds: 50) }
-    line.end()
-    line.end()
-    terminal.collect(milliseconds: 50)
-    #expect(terminal.transcript.hasSuffix("\r\u{1B}[K"))
-    #expect(!terminal.transcript.contains("\n"))
-  }
-
-  @Test("A progress line is escaped, and cut at the width of the terminal")
-  func narrow() throws {
-    let terminal = try PseudoTerminal()
-    let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
-    defer { close(descriptor) }
-    let style = TextStyle(width: 20, usesColor: false, isUnicode: true)
-    let line = ProgressLine("Reading \u{1B}[2J and more of it", style: style, descriptor: descriptor)
-    while !terminal.transcript.contains("…") { terminal.collect(milliseconds: 50) }
-    line.end()
-    #expect(terminal.transcript.hasPrefix("\rReading \\u{1B}[2J …"))
-  }
-
-  @Test("A progress line without a thread is drawn when the work reports its progress")
-  func withoutThread() throws {
-    let terminal = try PseudoTerminal()
-    let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
-    defer { close(descriptor) }
-    let line = ProgressLine(
-      "Sealing items", style: .plain, descriptor: descriptor, delay: 0, startThread: { _, _ in false })
-    line.update(done: 9, total: 16)
-    terminal.collect(milliseconds: 50)
-    #expect(terminal.transcript.contains("Sealing items  9 of 16"))
-    line.end()
-    terminal.collect(milliseconds: 50)
-    #expect(terminal.transcript.hasSuffix("\r\u{1B}[K"))
-  }
-
-  @Test("No progress line appears for short work")
-  func fast() throws {
-    let terminal = try PseudoTerminal()
-    let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
-    defer { close(descriptor) }
-    let line = ProgressLine("Fast", style: .plain, descriptor: descriptor, delay: 3600)
-    terminal.collect(milliseconds: 400)
-    line.end()
-    terminal.collect(milliseconds: 50)
-    #expect(terminal.transcript == "")
   }
 }

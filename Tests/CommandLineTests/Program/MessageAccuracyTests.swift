@@ -11,16 +11,16 @@ struct MessageAccuracyTests {
   @Test(
     "A dry run of a conversion is rejected with the same message as the conversion",
     arguments: ["dangling", "link", "pipe", "none/x.tar", "device"])
-  func trial(destination: String) throws {
+  func dryRun(destination: String) throws {
     let sandbox = try Self.sandbox()
     try sandbox.devices.run(
       "ln -s nowhere dangling; echo other > file; ln -s file link; mkfifo pipe; ln -s /dev/full device")
-    let tried = try sandbox.keyhaul("convert b -o \(destination) -n --json")
-    let done = try sandbox.keyhaul("convert b -o \(destination) --yes --json")
-    #expect(tried.status == done.status && [1, 64].contains(done.status), "\(tried) \(done)")
-    #expect(tried.errors == done.errors)
-    #expect(tried.output.isEmpty)
-    // Nobody is told to say yes to what is refused afterwards.
+    let rehearsed = try sandbox.keyhaul("convert b -o \(destination) -n --json")
+    let converted = try sandbox.keyhaul("convert b -o \(destination) --yes --json")
+    #expect(rehearsed.status == converted.status && [1, 64].contains(converted.status), "\(rehearsed) \(converted)")
+    #expect(rehearsed.errors == converted.errors)
+    #expect(rehearsed.output.isEmpty)
+    // The advice does not mention --yes, because the command would still be rejected.
     #expect(try !sandbox.keyhaul("convert b -o \(destination)").errors.contains("--yes"))
   }
 
@@ -41,9 +41,9 @@ struct MessageAccuracyTests {
     let sandbox = try Self.sandbox()
     try sandbox.succeed("convert b -o x.tar")
     try sandbox.devices.run("echo mine > diary.txt; tar -rf x.tar diary.txt")
-    for written in [true, false] {
+    for isFirstRun in [true, false] {
       let outcome = try sandbox.keyhaul("convert x.tar -o y.tar")
-      #expect(outcome.output.hasPrefix("Nothing to do") == !written, "\(outcome)")
+      #expect(outcome.output.hasPrefix("Nothing to do") == !isFirstRun, "\(outcome)")
       #expect(outcome.status == 0 && outcome.errors.contains("1 file not copied"), "\(outcome)")
     }
   }

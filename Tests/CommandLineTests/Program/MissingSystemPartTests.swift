@@ -3,9 +3,9 @@ import Testing
 
 @testable import keyhaul
 
-/// A mount namespace in which a part of the system is hidden, where the system lets a test have one.
+/// A part of the system that a test hides in a mount namespace, if the system permits this.
 private struct HiddenSystemPart {
-  /// A line of shell that hides it, and fails where it does not.
+  /// A shell line that hides the part, and fails if the part is still there.
   let line: String
   /// The command that creates the namespace; `nil` if no command can create one, or the part cannot be hidden in it.
   let namespace: String?
@@ -18,13 +18,13 @@ private struct HiddenSystemPart {
     }
   }
 
-  /// Runs the program where the part is hidden, with the arguments as a shell has them.
+  /// Runs the program without the part, with arguments in shell syntax.
   func run(_ sandbox: PhoneSandbox, _ arguments: String) throws -> BuiltProgram.Outcome {
     try sandbox.devices.run("\(try #require(namespace)) sh -c '\(line) && exec sh -c \"$0\"' \"keyhaul \(arguments)\"")
   }
 
   static let proc = HiddenSystemPart("mount -t tmpfs none /proc && [ ! -e /proc/self ]")
-  /// An empty file in the place of the library, in each folder that has it. There is nothing to hide where the program has it inside.
+  /// The library is hidden by an empty file in each folder that has it. This fails if the program is linked statically.
   static let libarchive = HiddenSystemPart(
     "for f in /lib/*/libarchive.so.13 /usr/lib/*/libarchive.so.13 /usr/lib*/libarchive.so.13; do "
       + "[ ! -s $f ] || mount --bind /dev/null $f || exit 1; done; ! keyhaul version | grep -q libarchive.3")
@@ -32,7 +32,7 @@ private struct HiddenSystemPart {
 
 @Suite(
   "Systems without /proc",
-  .enabled(if: HiddenSystemPart.proc.namespace != nil, "this system lets no test hide /proc in a mount namespace"))
+  .enabled(if: HiddenSystemPart.proc.namespace != nil, "/proc cannot be hidden in a mount namespace on this system"))
 struct MissingProcTests {
   @Test("The program gets its arguments without /proc")
   func arguments() throws {
@@ -45,7 +45,7 @@ struct MissingProcTests {
   }
 
   @Test("Backups are created, checked, converted, rekeyed, exported and restored without /proc")
-  func verbs() throws {
+  func commands() throws {
     let sandbox = try PhoneSandbox()
     for line in [
       "backup old-phone -o b.tar.zst --password-file .bp --rounds 1 -q", "verify b.tar.zst --password-file .bp -q",
@@ -62,7 +62,8 @@ struct MissingProcTests {
 @Suite(
   "Systems without libarchive",
   .enabled(
-    if: HiddenSystemPart.libarchive.namespace != nil, "the program has it inside, or this system lets no test hide it"))
+    if: HiddenSystemPart.libarchive.namespace != nil,
+    "libarchive is linked statically, or cannot be hidden on this system"))
 struct MissingLibraryTests {
   @Test("Commands that need no container work, and version names the missing library")
   func folders() throws {

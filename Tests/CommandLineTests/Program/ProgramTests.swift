@@ -28,7 +28,7 @@ struct ProgramTests {
   #if os(Linux)
     @Test("The program starts without libarchive and the libraries that it needs")
     func start() throws {
-      // What glibc's loader says of each library.
+      // With LD_DEBUG, glibc's loader reports each library that it loads.
       for arguments in [["--version"], ["explain", "locked"], ["device", "list"]] {
         let loaded = try withProgram { try $0.run(arguments, environment: ["LD_DEBUG": "files"]) }.errors
         #expect(loaded.contains("libc.so") && !loaded.contains("libarchive"), "\(arguments)")
@@ -86,8 +86,8 @@ struct ProgramTests {
   @Test("Every shell can read its completion script", arguments: ["bash", "zsh", "fish"])
   func completions(shell: String) throws {
     let outcome = try withProgram { program in
-      let checked = "command -v \(shell) > /dev/null || exit 0; keyhaul completions \(shell) | \(shell) -n"
-      #expect(try program.shell(checked) == .init(output: "", errors: "", status: 0))
+      let check = "command -v \(shell) > /dev/null || exit 0; keyhaul completions \(shell) | \(shell) -n"
+      #expect(try program.shell(check) == .init(output: "", errors: "", status: 0))
       return try program.run(["completions", shell])
     }
     #expect(outcome.status == 0)
@@ -114,8 +114,8 @@ struct ProgramTests {
     try withProgram { program in
       for name in ["old-phone", "new-phone"] { #expect(try program.run(["device", "create", name]).status == 0) }
       let script = try program.run(["completions", "bash"]).output
-      let call = try #require(script.firstMatch(of: /---completion device unlock -- [^\s")]+/))
-      let words = String(call.0).split(separator: " ").map(String.init)
+      let request = try #require(script.firstMatch(of: /---completion device unlock -- [^\s")]+/))
+      let words = String(request.0).split(separator: " ").map(String.init)
       let outcome = try program.run(words + ["0", "0", "keyhaul", "device", "unlock", ""])
       #expect(outcome.status == 0)
       #expect(outcome.output.split(separator: "\n") == ["new-phone", "old-phone"])
@@ -132,7 +132,7 @@ struct ProgramTests {
   func otherTools() throws {
     let script = try withProgram { try $0.run(["--generate-completion-script", "fish"]) }
     #expect(script.status == 0 && script.output.contains("keyhaul"))
-    // The verb it stands after does not matter.
+    // The flag works after any command.
     let after = try withProgram { try $0.run(["device", "list", "--generate-completion-script=fish"]) }
     #expect(after == script)
     let description = try withProgram { try $0.run(["--experimental-dump-help"]) }

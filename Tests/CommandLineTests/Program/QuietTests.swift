@@ -20,26 +20,27 @@ struct QuietTests {
     let sandbox = try sandbox()
     try sandbox.devices.run("echo more >> b/Manifest.db; rm b/Keyhaul.seal")
     let line = "\(command) \(Self.password)"
-    let loud = try sandbox.keyhaul(line)
-    #expect(loud.errors.hasPrefix("warning: b has changed since the source device wrote it\n"), "\(loud)")
-    #expect(loud.errors.hasSuffix("\nb: this-device-only items were decrypted with the key of old-phone\n"), "\(loud)")
+    let normal = try sandbox.keyhaul(line)
+    #expect(normal.errors.hasPrefix("warning: b has changed since the source device wrote it\n"), "\(normal)")
+    #expect(
+      normal.errors.hasSuffix("\nb: this-device-only items were decrypted with the key of old-phone\n"), "\(normal)")
     let quiet = try sandbox.keyhaul("\(line) -q")
-    #expect(quiet.errors.isEmpty && quiet.output == loud.output && quiet.status == loud.status, "\(quiet)")
+    #expect(quiet.errors.isEmpty && quiet.output == normal.output && quiet.status == normal.status, "\(quiet)")
   }
 
   @Test(
     "A backup that differs from its seal is reported with a warning even with -q",
     arguments: ["plan", "inspect --list", "plan --to new-phone"])
-  func seal(verb: String) throws {
+  func seal(command: String) throws {
     let sandbox = try sandbox()
     try sandbox.devices.run("echo >> b/Info.plist")
-    let parts = verb.split(separator: " ", maxSplits: 1).map(String.init)
+    let parts = command.split(separator: " ", maxSplits: 1).map(String.init)
     let line = "\(parts[0]) b \(parts.dropFirst().joined()) \(Self.password)"
-    let loud = try sandbox.keyhaul(line)
+    let normal = try sandbox.keyhaul(line)
     let quiet = try sandbox.keyhaul("\(line) -q")
     #expect(quiet.errors.hasPrefix("warning: b has changed since it was sealed\n"), "\(quiet)")
-    #expect(quiet.output == loud.output && quiet.status == 3, "\(quiet)")
-    // Without a seal that fits, the iterations are doubted too.
+    #expect(quiet.output == normal.output && quiet.status == 3, "\(quiet)")
+    // Without a matching seal, the iteration count may cause a warning too.
     let warnings = quiet.errors.split(separator: "\n").filter { $0.hasPrefix("warning: ") }
     #expect(warnings.dropFirst().allSatisfy { $0.hasPrefix("warning: b asks for ") }, "\(quiet.errors)")
   }

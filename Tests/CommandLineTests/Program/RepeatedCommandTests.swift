@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Repeated commands")
 struct RepeatedCommandTests {
-  /// Two phones, and a backup of the first in a folder and in a file.
+  /// Returns a sandbox with two phones, a backup of old-phone in `folder`, and files with secrets.
   private static func sandbox() throws -> PhoneSandbox {
     try PhoneSandbox(named: "run twice") { sandbox in
       try sandbox.backUp(to: "folder/")
@@ -16,90 +16,97 @@ struct RepeatedCommandTests {
     }
   }
 
-  /// A verb, and what its second run says on either stream, with its exit code.
-  struct Twice: CustomTestStringConvertible, Sendable {
+  /// A command that is run twice, with the expected result of the second run.
+  struct RepeatedCommand: CustomTestStringConvertible, Sendable {
     let line: String
-    let second: String
+    /// A part of the message on standard output or standard error.
+    let message: String
     var code: Int32 = 0
-    /// Whether it is said of the first run too.
-    var isIdleAtOnce = false
+    /// Whether the first run has the same message, because there is nothing to do.
+    var isFirstRunIdle = false
     /// Commands to run before the first run.
     var before: [String] = []
 
     var testDescription: String { line }
   }
 
-  private static let opening = "--password-file .bp"
+  private static let passwordFlag = "--password-file .bp"
   private static let item = "--service chat.example --account alice --access-group g"
 
-  private static let verbs: [Twice] = [
-    Twice(line: "device lock old-phone", second: "old-phone is already locked."),
-    Twice(
-      line: "device unlock old-phone --passcode-file .pin", second: "old-phone is already unlocked.",
+  private static let commands: [RepeatedCommand] = [
+    RepeatedCommand(line: "device lock old-phone", message: "old-phone is already locked."),
+    RepeatedCommand(
+      line: "device unlock old-phone --passcode-file .pin", message: "old-phone is already unlocked.",
       before: ["keyhaul device lock old-phone"]),
-    Twice(line: "device unlock old-phone", second: "old-phone is already unlocked.", isIdleAtOnce: true),
-    Twice(
+    RepeatedCommand(line: "device unlock old-phone", message: "old-phone is already unlocked.", isFirstRunIdle: true),
+    RepeatedCommand(
       line: "device passcode change old-phone --passcode-file .pin --new-passcode-file .pin",
-      second: "The passcode of old-phone has not changed.", isIdleAtOnce: true),
-    Twice(
-      line: "device create third --from new-phone", second: "a device named third already exists", code: 64),
-    Twice(line: "device erase new-phone --yes", second: "Erased new-phone again. It had no items and no passcode."),
-    Twice(
-      line: "device delete new-phone --confirm new-phone", second: "there is no device named new-phone", code: 10),
-    Twice(
-      line: "restore folder --to new-phone --yes \(opening)",
-      second: "Nothing to restore: all 14 items were already on new-phone; 4 stayed behind."),
-    Twice(
-      line: "restore folder --to new-phone --existing merge --yes \(opening)",
-      second: "Nothing to do: all 14 items are already on new-phone; 4 stayed behind."),
-    Twice(
-      line: "rekey folder \(opening) --new-password-file .bp",
-      second: "Nothing to do: folder already has this password.", isIdleAtOnce: true),
-    Twice(
-      line: "rekey folder \(opening) --new-password-file .bp --rounds 7",
-      second: "Nothing to do: folder already has this password."),
-    // The old password opens nothing any more.
-    Twice(line: "rekey folder \(opening) --new-password-file .np", second: "the password is wrong", code: 12),
-    Twice(
-      line: "seal folder \(opening)", second: "folder is already sealed", before: ["rm folder/Keyhaul.seal"]),
-    // The same bytes are there: nothing is asked, and nothing written.
-    Twice(
-      line: "convert folder -o copy.tar", second: "Nothing to do: copy.tar already contains the same files as folder."
+      message: "The passcode of old-phone has not changed.", isFirstRunIdle: true),
+    RepeatedCommand(
+      line: "device create third --from new-phone", message: "a device named third already exists", code: 64),
+    RepeatedCommand(
+      line: "device erase new-phone --yes", message: "Erased new-phone again. It had no items and no passcode."),
+    RepeatedCommand(
+      line: "device delete new-phone --confirm new-phone", message: "there is no device named new-phone", code: 10),
+    RepeatedCommand(
+      line: "restore folder --to new-phone --yes \(passwordFlag)",
+      message: "Nothing to restore: all 14 items were already on new-phone; 4 stayed behind."),
+    RepeatedCommand(
+      line: "restore folder --to new-phone --existing merge --yes \(passwordFlag)",
+      message: "Nothing to do: all 14 items are already on new-phone; 4 stayed behind."),
+    RepeatedCommand(
+      line: "rekey folder \(passwordFlag) --new-password-file .bp",
+      message: "Nothing to do: folder already has this password.", isFirstRunIdle: true),
+    RepeatedCommand(
+      line: "rekey folder \(passwordFlag) --new-password-file .bp --rounds 7",
+      message: "Nothing to do: folder already has this password."),
+    // After the first run, the old password is wrong.
+    RepeatedCommand(
+      line: "rekey folder \(passwordFlag) --new-password-file .np", message: "the password is wrong", code: 12),
+    RepeatedCommand(
+      line: "seal folder \(passwordFlag)", message: "folder is already sealed", before: ["rm folder/Keyhaul.seal"]),
+    // If the copy has the same bytes, Keyhaul neither asks nor writes.
+    RepeatedCommand(
+      line: "convert folder -o copy.tar", message: "Nothing to do: copy.tar already contains the same files as folder."
     ),
-    Twice(line: "convert folder -o copy/", second: "Nothing to do: copy/ already contains the same files as folder."),
-    Twice(line: "convert folder -o copy.tar.zst -n", second: "Would copy folder to copy.tar.zst", isIdleAtOnce: true),
-    Twice(line: "backup old-phone -o new.tar \(opening) --rounds 1", second: "replacing new.tar", code: 64),
-    Twice(line: "export folder -o items.json \(opening)", second: "replacing items.json", code: 64),
-    Twice(
-      line: "export folder --files out \(opening)",
-      second: "Nothing to do: 1 file of folder was already in out, and was not compared again."),
-    Twice(line: "device export old-phone -o k.db", second: "replacing k.db must be confirmed", code: 64),
+    RepeatedCommand(
+      line: "convert folder -o copy/", message: "Nothing to do: copy/ already contains the same files as folder."),
+    RepeatedCommand(
+      line: "convert folder -o copy.tar.zst -n", message: "Would copy folder to copy.tar.zst", isFirstRunIdle: true),
+    RepeatedCommand(
+      line: "backup old-phone -o new.tar \(passwordFlag) --rounds 1", message: "replacing new.tar", code: 64),
+    RepeatedCommand(line: "export folder -o items.json \(passwordFlag)", message: "replacing items.json", code: 64),
+    RepeatedCommand(
+      line: "export folder --files out \(passwordFlag)",
+      message: "Nothing to do: 1 file of folder was already in out, and was not compared again."),
+    RepeatedCommand(line: "device export old-phone -o k.db", message: "replacing k.db must be confirmed", code: 64),
   ]
 
-  @Test("A repeated command reports that there is nothing to do, or why it cannot be done again", arguments: verbs)
-  func twice(_ verb: Twice) throws {
+  @Test("A repeated command reports that there is nothing to do, or why it cannot be done again", arguments: commands)
+  func twice(_ command: RepeatedCommand) throws {
     let sandbox = try Self.sandbox()
-    for line in verb.before { try sandbox.devices.run(line) }
-    let first = try sandbox.keyhaul(verb.line)
+    for line in command.before { try sandbox.devices.run(line) }
+    let first = try sandbox.keyhaul(command.line)
     #expect(first.status == 0, "\(first)")
-    #expect(unwrapped(first.output + first.errors).contains(verb.second) == verb.isIdleAtOnce, "\(first)")
-    let second = try sandbox.keyhaul(verb.line)
-    #expect(second.status == verb.code && unwrapped(second.output + second.errors).contains(verb.second), "\(second)")
+    #expect(unwrapped(first.output + first.errors).contains(command.message) == command.isFirstRunIdle, "\(first)")
+    let second = try sandbox.keyhaul(command.line)
+    #expect(
+      second.status == command.code && unwrapped(second.output + second.errors).contains(command.message), "\(second)")
   }
 
   @Test(
     "A repeated change of items is reported, on a device and in a backup",
-    arguments: ["old-phone", "folder \(opening)"])
-  func items(place: String) throws {
+    arguments: ["old-phone", "folder \(passwordFlag)"])
+  func items(source: String) throws {
     let sandbox = try Self.sandbox()
-    let name = place.hasPrefix("folder") ? "in folder" : "on old-phone"
-    let add = "item add \(place) \(Self.item) --label one --secret-file .secret"
+    let name = source.hasPrefix("folder") ? "in folder" : "on old-phone"
+    let add = "item add \(source) \(Self.item) --label one --secret-file .secret"
     try sandbox.succeed(add)
     let again = try sandbox.keyhaul(add)
     #expect(again.status == 1 && again.errors.contains("already has this item"), "\(again)")
 
     for change in ["--new-label two", "--new-secret-file .np", "--new-label three --new-secret-file .secret"] {
-      let update = "item update \(place) \(Self.item) \(change) --yes"
+      let update = "item update \(source) \(Self.item) \(change) --yes"
       #expect(try sandbox.succeed(update) == "Changed 1 item \(name).\n")
       let before = try sandbox.devices.files(of: "old-phone")
       #expect(try sandbox.succeed(update) == "Nothing to do: 1 item \(name) already has these values.\n")
@@ -109,7 +116,7 @@ struct RepeatedCommandTests {
       #expect(try sandbox.object(sandbox.succeed("\(update) --json"))["changed"] as? Int == 0)
     }
 
-    let delete = "item delete \(place) \(Self.item) --yes"
+    let delete = "item delete \(source) \(Self.item) --yes"
     #expect(try sandbox.succeed(delete).hasPrefix("Deleted 1 item"))
     let gone = try sandbox.keyhaul(delete)
     #expect(gone.status == 4 && gone.errors.contains("No item \(name) matches."), "\(gone)")
@@ -122,7 +129,7 @@ struct RepeatedCommandTests {
     ])
   func conversion(copy: String) throws {
     let sandbox = try Self.sandbox()
-    // A seal would tell of what is changed below.
+    // A seal would reveal the changes below.
     try sandbox.removeSeal("folder")
     let line = "convert folder -o \(copy) --json"
     let first = try sandbox.object(sandbox.succeed(line))
@@ -137,7 +144,7 @@ struct RepeatedCommandTests {
     #expect(try sandbox.devices.run("stat -c %Y \(copy)").output == "1000000000\n")
     #expect(try sandbox.keyhaul("convert folder -o \(copy) -q").status == 0)
 
-    // Another byte in a file that no digest tells of, and a file more.
+    // The first change adds a byte to a file without a digest, and the second one adds a file.
     let changes = [
       "printf x >> folder/Info.plist", "mkdir -p folder/00; cp folder/Manifest.plist folder/00/$(printf %040d 0)",
     ]
@@ -153,7 +160,7 @@ struct RepeatedCommandTests {
   @Test("A repeated rekey writes nothing")
   func rekey() throws {
     let sandbox = try Self.sandbox()
-    let line = "rekey folder \(Self.opening) --new-password-file .bp --json"
+    let line = "rekey folder \(Self.passwordFlag) --new-password-file .bp --json"
     let before = try sandbox.read("folder/Manifest.plist")
     #expect(try sandbox.object(sandbox.succeed(line))["written"] as? Bool == false)
     #expect(try sandbox.read("folder/Manifest.plist") == before)
@@ -164,10 +171,10 @@ struct RepeatedCommandTests {
   @Test("A repeated command deletes leftovers of killed runs, even if there is nothing else to do")
   func leftovers() throws {
     let sandbox = try Self.sandbox()
-    try sandbox.succeed("item add folder \(Self.opening) \(Self.item) --label one --secret-file .secret")
+    try sandbox.succeed("item add folder \(Self.passwordFlag) \(Self.item) --label one --secret-file .secret")
     for line in [
-      "rekey folder \(Self.opening) --new-password-file .bp",
-      "item update folder \(Self.opening) \(Self.item) --new-label one --yes",
+      "rekey folder \(Self.passwordFlag) --new-password-file .bp",
+      "item update folder \(Self.passwordFlag) \(Self.item) --new-label one --yes",
     ] {
       let names = ["folder/.Manifest.plist.7ee21a21.tmp", "folder/.Keyhaul.seal.7ee21a21.tmp"]
       for name in names { try sandbox.write([1], to: name) }

@@ -126,9 +126,9 @@ struct SessionTests {
   @Test("Status lines are written for each quarter of the work, and none without a known end")
   func fewStatusLines() {
     var lines: [String] = []
-    let known = StatusLines(phase: "derive-key") { lines.append($0) }
-    known.update(done: nil, total: nil)
-    for done in 0...1000 { known.update(done: done, total: 1000) }
+    let finite = StatusLines(phase: "derive-key") { lines.append($0) }
+    finite.update(done: nil, total: nil)
+    for done in 0...1000 { finite.update(done: done, total: 1000) }
     #expect(lines.count == 6)
     let endless = StatusLines(phase: "read") { lines.append($0) }
     for done in 0...1000 { endless.update(done: done, total: nil) }
@@ -166,17 +166,17 @@ struct SessionTests {
     #expect(mode == 0o600)
     let failure = thrownError { try sandbox.session.write(["a": 1], to: sandbox.directory.path + "/no/such/x") }
     #expect(failure?.status == .failed)
-    // What is named as a directory becomes no file.
+    // No file is created at a path that ends with a slash.
     #expect(status { try sandbox.session.write(["a": 1], to: sandbox.directory.path + "/new/") } == .failed)
     #expect(!FileManager.default.fileExists(atPath: sandbox.directory.path + "/new"))
     let directory = try sandbox.file("folder-like", [])
     try FileManager.default.removeItem(atPath: directory)
     try FileManager.default.createDirectory(atPath: directory + "/inside", withIntermediateDirectories: true)
     #expect(status { try sandbox.session.write(["a": 1], to: directory) } == .failed)
-    let left = try FileManager.default.contentsOfDirectory(atPath: sandbox.directory.path).filter {
+    let leftovers = try FileManager.default.contentsOfDirectory(atPath: sandbox.directory.path).filter {
       $0.hasSuffix(".tmp")
     }
-    #expect(left == [])
+    #expect(leftovers == [])
   }
 
   private func status(_ body: () throws -> Void) -> CommandExitStatus? { thrownError(body)?.status }

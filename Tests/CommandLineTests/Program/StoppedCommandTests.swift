@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Commands stopped by a signal", .serialized)
 struct StoppedCommandTests {
-  /// Every line that waits for a key's derivation, as long as that takes.
+  /// The commands that derive a key for several seconds.
   static let lines =
     ["rekey plain --in-place --new-password-command 'touch asked; cat .np'"]
     + [
@@ -27,7 +27,7 @@ struct StoppedCommandTests {
     }
   }
 
-  /// The files here, with their bytes.
+  /// Returns the files in the sandbox with their contents, except the locks.
   private func files(of sandbox: PhoneSandbox) throws -> [String: [UInt8]] {
     try sandbox.files(in: ".").filter { !$0.hasSuffix("/lock") && $0 != "asked" }
       .reduce(into: [:]) { $0[$1] = try sandbox.read($1) }
@@ -40,7 +40,7 @@ struct StoppedCommandTests {
     let sandbox = try sandbox()
     let before = try files(of: sandbox)
     for line in signal == "INT" ? Self.lines : Cases.chosen(Self.lines, quick: 2) {
-      // The shell becomes the program, which is then no job in the background: those hear no Ctrl-C.
+      // With exec, the program is not a background job, which would ignore Ctrl-C.
       let outcome = try sandbox.devices.run(
         """
         rm -f asked
@@ -55,14 +55,14 @@ struct StoppedCommandTests {
     }
   }
 
-  @Test("A command that is stopped twice exits immediately and leaves as little (4 commands in a quick run)")
+  @Test("A command that is stopped twice exits immediately and leaves no change or file (4 commands in a quick run)")
   func twice() throws {
     let sandbox = try sandbox()
-    // What SQLite has open is closed by the next one who opens it.
-    func lasting() throws -> [String: [UInt8]] {
+    // SQLite's own files may stay until the database is next opened.
+    func withoutSQLiteFiles() throws -> [String: [UInt8]] {
       try files(of: sandbox).filter { !$0.key.hasSuffix("-wal") && !$0.key.hasSuffix("-shm") }
     }
-    let before = try lasting()
+    let before = try withoutSQLiteFiles()
     let contents = try sandbox.contents(of: "new-phone")
     for line in Cases.chosen(Self.lines, quick: 4) {
       let outcome = try sandbox.devices.run(
@@ -72,7 +72,7 @@ struct StoppedCommandTests {
         TMPDIR=$PWD/tmp exec keyhaul \(line)
         """)
       #expect(outcome.status == 130, "\(line): \(outcome)")
-      try #expect(lasting() == before, "\(line)")
+      try #expect(withoutSQLiteFiles() == before, "\(line)")
       #expect(try sandbox.contents(of: "new-phone") == contents, "\(line)")
     }
   }
@@ -82,7 +82,7 @@ struct StoppedCommandTests {
     arguments: [("INT", Int32(130), "Ctrl-C"), ("TERM", 143, "signal 15")])
   func copying(signal: String, status: Int32, name: String) throws {
     let sandbox = try sandbox()
-    // A payload that takes its time, and cannot be packed.
+    // A large payload that cannot be compressed, so that the copy takes a while.
     try sandbox.devices.run(
       "mkdir plain/ab; head -c 60000000 /dev/urandom > plain/ab/abababababababababababababababababababab")
     let before = try sandbox.names()

@@ -40,7 +40,7 @@ struct TerminalTests {
     #expect(settings(environment).isUnicode == isUnicode)
   }
 
-  @Test("Without UTF-8, signs have an ASCII form and names are escaped")
+  @Test("Without UTF-8, symbols have an ASCII form and names are escaped")
   func ascii() {
     let style = TextStyle(width: 80, usesColor: false, isUnicode: false)
     #expect(style.adapted("a · b → c… –") == "a - b -> c... -")

@@ -28,7 +28,7 @@ struct UntrustedTextTests {
     #expect(UntrustedText.escaped(name) == name)
   }
 
-  @Test("A quoted name has its quotes marked, hidden characters escaped, and at most 120 characters")
+  @Test("A quoted name has its quotation marks and hidden characters escaped, and at most 120 characters")
   func quoted() {
     #expect(UntrustedText.quoted(#"a "b" \ c"#) == #""a \"b\" \\ c""#)
     #expect(UntrustedText.quoted("soft\u{AD}hyphen\u{1B}") == #""soft\u{AD}hyphen\u{1B}""#)
@@ -68,9 +68,9 @@ struct UntrustedTextTests {
       for isUnicode in [true, false] {
         let style = TextStyle(width: width, usesColor: false, isUnicode: isUnicode)
         for lines in [Array(table.lines(style: style).dropFirst()), items.lines(style: style)] {
-          let places = lines.map { line in DisplayWidth.columns(of: String(line.dropLast("mark".count))) }
+          let widths = lines.map { line in DisplayWidth.columns(of: String(line.dropLast("mark".count))) }
           #expect(lines.count == names.count && lines.allSatisfy { $0.hasSuffix("mark") })
-          #expect(Set(places).count == 1, "\(lines)")
+          #expect(Set(widths).count == 1, "\(lines)")
           #expect(lines.allSatisfy { DisplayWidth.columns(of: $0) <= width })
         }
       }

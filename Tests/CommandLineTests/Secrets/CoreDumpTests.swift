@@ -8,8 +8,8 @@
 
   @Suite("Core dumps")
   struct CoreDumpTests {
-    /// Whether the system writes a core dump where the program stands.
-    private static let isWrittenHere: Bool = {
+    /// Whether the system writes core dumps to the working directory of the program.
+    private static let isInWorkingDirectory: Bool = {
       let pattern = try? String(contentsOfFile: "/proc/sys/kernel/core_pattern", encoding: .utf8)
       return pattern.map { !$0.hasPrefix("|") && !$0.contains("/") } ?? false
     }()
@@ -39,7 +39,7 @@
 
     @Test("Another program leaves a core dump under the same conditions")
     func control() throws {
-      guard Self.isWrittenHere, geteuid() == 0 else { return }
+      guard Self.isInWorkingDirectory, geteuid() == 0 else { return }
       let sandbox = try DeviceSandbox()
       let outcome = try sandbox.run("(ulimit -H -c unlimited; ulimit -c unlimited; exec sh -c 'kill -SEGV $$'); ls")
       #expect(outcome.output.contains("core"), "\(outcome)")

@@ -8,34 +8,34 @@ import Testing
 struct LeakTests {
   /// Twenty secrets, text and bytes, from 24 to 4,096 bytes.
   static let secrets: [[UInt8]] = (0..<20).map { index in
-    var numbers = SeededRandom(seed: UInt64(index) + 101)
+    var random = SeededRandom(seed: UInt64(index) + 101)
     if index < 10 {
       let letters = Array("abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789".utf8)
-      return (0..<24 + index * 40).map { _ in letters.randomElement(using: &numbers) ?? 0 }
+      return (0..<24 + index * 40).map { _ in letters.randomElement(using: &random) ?? 0 }
     }
     let count = [32, 33, 64, 100, 256, 512, 1000, 2048, 4000, 4096][index - 10]
-    return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &numbers) }
+    return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &random) }
   }
 
-  /// Every level of detail and both forms.
+  /// The flags for every level of detail, as text and as JSON.
   static let modes = ["-vv", "--json", "", "-v", "--json -vv", "-q"]
 
   /// Returns the modes in which a line is run: the two with the most output, and one of the others in turn. Every command
   /// has enough lines to be run in all modes.
   static func modes(of index: Int) -> [String] {
-    func verb(_ line: String) -> Substring { line.prefix { $0 != " " } }
-    let turn = lines[..<index].count { verb($0) == verb(lines[index]) }
+    func command(_ line: String) -> Substring { line.prefix { $0 != " " } }
+    let turn = lines[..<index].count { command($0) == command(lines[index]) }
     return modes.prefix(2) + [modes[2 + turn % (modes.count - 2)]]
   }
 
-  /// The first, in which every line writes its files, and with each third line one of the others.
+  /// Returns the modes of a line in a quick run: the first one, and for every third line also another one.
   static func quickModes(of index: Int) -> [String] {
     let modes = modes(of: index)
     return modes.prefix(1) + (index.isMultiple(of: 3) ? [modes[1 + index / 3 % 2]] : [])
   }
 
-  /// Lines that go well and lines that fail, in the order in which they are run.
-  static let lines = moves + views + looks + exports + simulators + changes + failures + ends
+  /// Command lines that succeed and others that fail, in the order in which they are run.
+  static let lines = moves + views + inspections + exports + simulators + changes + failures + finalCommands
 
   private static let moves: [String] =
     ["b.tar", "b.tar.gz", "b.tar.zst", "b.zip", "b/"].flatMap { name in
@@ -59,7 +59,7 @@ struct LeakTests {
       ["plan b.tar --to new-phone --password-file .bp \(view)", "plan old-phone --to new-phone \(view)"]
     }
 
-  private static let looks: [String] =
+  private static let inspections: [String] =
     ["b.zip", "plain.tar"].flatMap { archive in
       [
         "inspect \(archive) --password-file .bp", "inspect \(archive)",
@@ -71,11 +71,11 @@ struct LeakTests {
         "diff new-phone \(archive) --password-file .bp --exit-code",
         "why \(archive) --service planted --password-file .bp",
         "why \(archive) --service planted --account n1 --to new-phone --password-file .bp",
-        // A password for a backup without one is refused.
+        // A password for a backup without a password is refused.
       ].map { archive == "plain.tar" ? $0.replacing(" --password-file .bp", with: "") : $0 }
     } + ["why old-phone --service planted --account n3", "why b.tar --service nothing --password-file .bp"]
 
-  /// Names alone, and what is refused without --reveal.
+  /// Exports of names, and exports that are refused without --reveal.
   private static let exports = [
     "export b.tar -o names.json --password-file .bp --yes", "export old-phone -o names.json --yes",
     "export b.tar -o - --password-file .bp", "export b.tar -o names.csv --password-file .bp --yes",
@@ -85,7 +85,7 @@ struct LeakTests {
     "export b/ --domain KeychainDomain --path nothing -o sealed.plist --password-file .bp --yes",
   ]
 
-  /// A Simulator's keychain, whose items are sealed under keys that lie beside them.
+  /// Commands for a Simulator's keychain, which contains the keys of its items.
   private static let simulators = [
     "device export old-phone -o sim/keychain-2-debug.db --yes", "simulator list .", "inspect sim --list", "verify sim",
     "item find sim --service planted", "item delete sim --service planted --account n0 --yes",
@@ -121,7 +121,7 @@ struct LeakTests {
     "restore b.tar --to new-phone --only few --password-file .bp -n",
   ]
 
-  private static let ends = [
+  private static let finalCommands = [
     "restore b.tar --to new-phone --password-file .bp --yes",
     "restore b.tar --to old-phone --password-file .bp --yes --existing merge", "item find old-phone",
     "item find new-phone --service planted", "device list", "device show old-phone", "device fixture new-phone",
@@ -163,13 +163,13 @@ struct LeakTests {
 
   @Test("Every command is covered by the search for leaks")
   func complete() {
-    // The demo shows what it made up itself, in a directory of its own.
-    let verbs = Set(HelpTests.verbs).subtracting(["demo"])
+    // The demo has only invented secrets, in its own folder.
+    let commands = Set(HelpTests.commandNames).subtracting(["demo"])
     let lines = Self.lines + ItemSecrecyTests.lines
-    for verb in verbs { #expect(lines.contains { $0.hasPrefix(verb) }, "\(verb)") }
-    for verb in ["backup", "inspect", "verify", "diff", "export", "rekey", "convert", "plan", "restore", "why"] {
-      let met = Self.lines.enumerated().filter { $0.element.hasPrefix(verb) }.flatMap { Self.modes(of: $0.offset) }
-      #expect(Set(met) == Set(Self.modes), "\(verb)")
+    for command in commands { #expect(lines.contains { $0.hasPrefix(command) }, "\(command)") }
+    for command in ["backup", "inspect", "verify", "diff", "export", "rekey", "convert", "plan", "restore", "why"] {
+      let modes = Self.lines.enumerated().filter { $0.element.hasPrefix(command) }.flatMap { Self.modes(of: $0.offset) }
+      #expect(Set(modes) == Set(Self.modes), "\(command)")
     }
   }
 
@@ -195,34 +195,35 @@ struct LeakTests {
     #expect(printed.count > (Cases.areAllRun ? 200_000 : 60_000))
     #expect(try sandbox.names(in: "tmp").isEmpty)
 
-    // Packed files are looked at unpacked as well.
+    // Compressed files are also searched without their compression.
     try sandbox.devices.run("gzip -dc b.tar.gz > b.gz.raw; unzip -p b.zip > b.zip.raw; true")
     let unpacked = try sandbox.devices.run("zstd -qdc b.tar.zst > b.zst.raw; wc -c < b.zst.raw")
     if unpacked.output.trimmingCharacters(in: .whitespacesAndNewlines) == "0" {
-      Issue.record(Comment("zstd is not installed here: the inside of b.tar.zst was not looked at"), severity: .warning)
+      Issue.record(
+        Comment("zstd is not installed here: the uncompressed b.tar.zst was not searched"), severity: .warning)
     }
-    var places = try files.contents()
+    var contents = try files.contents()
     for file in try sandbox.files(in: ".") where file != ".bp" && file != ".np" {
-      places[file] = try Data(contentsOf: sandbox.home.appending(path: file))
+      contents[file] = try Data(contentsOf: sandbox.home.appending(path: file))
     }
-    places["the printed output is incomplete"] = printed
+    contents["the printed output"] = printed
     #expect(
-      places["b.gz.raw"].map { $0.count > 40_000 } == true && places["b.zip.raw"].map { $0.count > 40_000 } == true)
+      contents["b.gz.raw"].map { $0.count > 40_000 } == true && contents["b.zip.raw"].map { $0.count > 40_000 } == true)
     for name in [
       "b/Manifest.db", "own.plan", "names.json", "sealed.plist", "copy.zip", "plan.html",
       "devices/old-phone/keychain-2.db",
     ] {
-      #expect(places[name] != nil, "\(name)")
+      #expect(contents[name] != nil, "\(name)")
     }
-    // Files that were there for moments only were seen too.
-    #expect(places.keys.contains { $0.hasPrefix("the file") && $0.contains(".tmp") })
+    // Temporary files were searched too.
+    #expect(contents.keys.contains { $0.hasPrefix("the file") && $0.contains(".tmp") })
     var planted = planted(in: sandbox)
-    #expect(planted.found(in: places) == [])
-    // A device's own directory holds its hardware key: it stands for the chip.
+    #expect(planted.locations(in: contents) == [])
+    // A device's folder contains its hardware key, because there is no chip.
     for device in ["old-phone", "new-phone"] {
       planted.add("the hardware of \(device)", try sandbox.read("devices/\(device)/hardware.uid"))
     }
-    #expect(planted.found(in: places.filter { !$0.key.hasSuffix("hardware.uid") }) == [])
+    #expect(planted.locations(in: contents.filter { !$0.key.hasSuffix("hardware.uid") }) == [])
   }
 
   @Test("--reveal shows a secret only in the named file, so the search would find a leak")
@@ -230,9 +231,10 @@ struct LeakTests {
     let sandbox = try sandbox()
     let planted = planted(in: sandbox)
     let all = try sandbox.succeed("item find old-phone --service planted --reveal --json")
-    #expect(planted.found(in: ["json": Data(all.utf8)]).count == 20)
+    #expect(planted.locations(in: ["json": Data(all.utf8)]).count == 20)
     #expect(
-      planted.found(in: ["json": Data(try sandbox.succeed("item find old-phone --service planted --json").utf8)]) == [])
+      planted.locations(in: ["json": Data(try sandbox.succeed("item find old-phone --service planted --json").utf8)])
+        == [])
     let files = try AppearingFiles(
       in: [sandbox.home], keptIn: sandbox.home.deletingLastPathComponent().appending(path: "kept")
     ) {
@@ -250,15 +252,16 @@ struct LeakTests {
       printed += Data((outcome.output + outcome.errors).utf8)
       let name = try #require(line.split(separator: " ").first { $0.hasPrefix("revealed") })
       let file = try Data(contentsOf: sandbox.home.appending(path: String(name)))
-      #expect(planted.found(in: ["file": file]).count >= count, "\(line)")
+      #expect(planted.locations(in: ["file": file]).count >= count, "\(line)")
     }
-    var places = try files.contents().filter { !$0.key.contains("revealed") }
-    places["the printed output is incomplete"] = printed
-    #expect(planted.found(in: places) == [])
-    // And so would a file of a device that is not sealed.
+    var contents = try files.contents().filter { !$0.key.contains("revealed") }
+    contents["the printed output"] = printed
+    #expect(planted.locations(in: contents) == [])
+    // The search would also find an unencrypted hardware key.
     var hardware = PlantedSecrets()
     hardware.add("hardware", try sandbox.read("devices/old-phone/hardware.uid"))
     #expect(
-      hardware.found(in: ["file": Data(try sandbox.read("devices/old-phone/hardware.uid"))]) == ["hardware in file"])
+      hardware.locations(in: ["file": Data(try sandbox.read("devices/old-phone/hardware.uid"))]) == ["hardware in file"]
+    )
   }
 }

@@ -8,12 +8,12 @@
   @testable import KeychainCrypto
   @testable import keyhaul
 
-  /// The program that users get, looked at from outside. It lets nobody but root do that.
+  /// Searches the memory of the built program from outside, which only root can do.
   @Suite(
     "Secrets in the program's memory", .serialized,
     .enabled(
       if: TracedProgram.isPossible,
-      "SKIPPED, NOT SHOWN: the memory of the program was not looked through; that takes root and ptrace"))
+      "SKIPPED, NOT SHOWN: secrets in the memory of the program, since searching it takes root and ptrace"))
   struct ProgramMemoryTests {
     /// A device with a passcode, an item that moves and one that stays, a backup of it, and another device.
     struct MemoryScenario {
@@ -41,23 +41,24 @@
             keyhaul plan b/ --to n -p .bp -o made.plan
             printf '#!/bin/sh\ncat .bp\n' > password; chmod 700 password
             """)
-        var found = [
+        var needles = [
           ("password", Self.password), ("new password", Self.newPassword), ("passcode", Self.passcode),
           ("new passcode", Self.newPasscode), ("secret", Self.secret), ("new secret", Self.newSecret),
         ].map { MemoryScan.Needle(name: $0, bytes: Array($1.utf8)) }
-        found += [Self.secret, Self.newSecret].map {
+        needles += [Self.secret, Self.newSecret].map {
           MemoryScan.Needle(name: "\($0) in base64", bytes: Array(Data($0.utf8).base64EncodedString().utf8.prefix(40)))
         }
         let identifier = try Data(contentsOf: sandbox.devices.appending(path: "d/hardware.uid"))
-        found.append(MemoryScan.Needle(name: "hardware", bytes: Array(identifier)))
+        needles.append(MemoryScan.Needle(name: "hardware", bytes: Array(identifier)))
         let hardware = try HardwareUID(Secret(copying: identifier)).deviceKey()
-        found.append(MemoryScan.Needle(name: "hardware key", bytes: try hardware.withKey { $0.withBytes(Array.init) }))
+        needles.append(
+          MemoryScan.Needle(name: "hardware key", bytes: try hardware.withKey { $0.withBytes(Array.init) }))
         for (name, password) in [("b", Self.password), ("plain", nil)] {
           let archive = try BackupArchive.open(.path(sandbox.home.appending(path: name).path))
           let key: BackupKey
           if let password {
             key = try archive.unlock(password: Secret(utf8: password))
-            found.append(
+            needles.append(
               MemoryScan.Needle(name: "password's key", bytes: key.passcodeKey.withBytes(Array.init)))
           } else {
             key = try archive.unlock(password: nil)
@@ -65,10 +66,10 @@
           let keys = try key.classKeys(deviceKey: hardware)
           for keyClass in keys.classes {
             let bytes = keys.entries[keyClass]?.key?.secret.withBytes(Array.init) ?? []
-            found.append(MemoryScan.Needle(name: "class key \(keyClass.rawValue) of \(name)", bytes: bytes))
+            needles.append(MemoryScan.Needle(name: "class key \(keyClass.rawValue) of \(name)", bytes: bytes))
           }
         }
-        needles = found
+        self.needles = needles
       }
 
       func counts(in process: Int32) throws -> [String: Int] { try MemoryScan.counts(of: needles, in: process) }
@@ -77,7 +78,7 @@
     }
 
     /// The commands to run, with the lines to type at their prompts.
-    static let calls: [(line: String, typed: [String])] = [
+    static let commands: [(line: String, typed: [String])] = [
       ("device create e", []),
       ("device create e --passcode-file .pin", []),
       ("device passcode change d", [MemoryScenario.passcode, MemoryScenario.newPasscode, MemoryScenario.newPasscode]),
@@ -117,10 +118,10 @@
     ]
 
     @Test(
-      "No secret stays in memory at the end, and only needed ones at prompts (a third of the calls in a quick run)",
-      arguments: Cases.chosen(calls.indices, quick: 12))
-    func verbs(index: Int) throws {
-      let (line, typed) = Self.calls[index]
+      "No secret stays in memory at the end, and only needed ones at prompts (12 commands in a quick run)",
+      arguments: Cases.chosen(commands.indices, quick: 12))
+    func memory(index: Int) throws {
+      let (line, typed) = Self.commands[index]
       let scenario = try MemoryScenario()
       var atPrompts: [[String: Int]] = []
       var atEnd: [String: Int]?
@@ -129,23 +130,23 @@
       } atEnd: { process in
         atEnd = try scenario.counts(in: process)
       }
-      // Two items have the secret; of everything else there is one owner.
-      let extra = atPrompts.filter { counts in counts.contains { $0.value > ($0.key == "secret" ? 2 : 1) } }
-      #expect(extra.isEmpty, "\(line): \(extra)")
-      // A question that comes after the password was used finds what it opened, and the password gone.
+      // The secret belongs to two items, and everything else may be in memory only once.
+      let copies = atPrompts.filter { counts in counts.contains { $0.value > ($0.key == "secret" ? 2 : 1) } }
+      #expect(copies.isEmpty, "\(line): \(copies)")
+      // At a question after the decryption, the password is no longer in memory.
       if typed.last == "y" { #expect(atPrompts.last?["password"] == nil, "\(line): \(atPrompts)") }
-      // The scenario has neither keys nor certificates.
+      // The scenario has neither keys nor certificates, so an export in PEM finds no item.
       let expected: [Int32] = line.contains("--format pem") ? [4] : [0, 12]
       #expect(expected.contains(outcome.status), "\(line): \(outcome)")
       #expect(atEnd == [:], "\(line)")
     }
 
-    static let leaving = [SIGINT, SIGTERM, SIGHUP]
-    static let crashing = [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
+    static let stopSignals = [SIGINT, SIGTERM, SIGHUP]
+    static let crashSignals = [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
 
     @Test(
       "A signal at a prompt leaves no secret in memory, even if it ends the program immediately",
-      arguments: leaving + crashing)
+      arguments: stopSignals + crashSignals)
     func atPrompt(signal: Int32) throws {
       let scenario = try MemoryScenario()
       var before: [[String: Int]] = []
@@ -168,41 +169,44 @@
       var during: [String: Int] = [:]
       var atEnd: [String: Int]?
       let arguments = ["rekey", "b/", "-p", ".bp", "--new-password-file", ".np", "--rounds", "19000000"]
-      let inspect: TracedProgram.Look = { process in
-        // Before it is traced, and where it has gone, it lets nobody look. A look takes long where the machine is busy: it
-        // begins when the password is there, which is when there is work.
+      let inspect: TracedProgram.Inspection = { process in
+        // The memory cannot be read before the process is traced or after it has ended. A search takes long on a busy
+        // machine, so it starts only when the key derivation has run for a while.
         guard during.isEmpty, TracedProgram.processorSeconds(of: process) > 0.3 else { return }
         guard let counts = try? scenario.counts(in: process), counts["new password"] != nil else {
           return
         }
         during = counts
-        for number in [SIGINT, SIGTERM].prefix(count) { kill(process, number) }
+        for signal in [SIGINT, SIGTERM].prefix(count) { kill(process, signal) }
       }
-      let end: TracedProgram.Look = { process in atEnd = try scenario.counts(in: process) }
+      let end: TracedProgram.Inspection = { process in atEnd = try scenario.counts(in: process) }
       let outcome = try scenario.program.run(arguments, whileRunning: inspect, atEnd: end)
       #expect(during["new password"] == 1 && atEnd == [:], "\(during) \(String(describing: atEnd))")
       #expect(outcome.status == 130 || (count == 2 && outcome.status == 143), "\(outcome)")
     }
 
-    /// Bound at its first call, a function of a library finds all vector registers put on the stack.
+    /// Lazy binding puts all vector registers, which may contain secrets, on the stack at the first call of a library's
+    /// function.
     ///
     /// Source: the ELF specification's program header and dynamic section; `DF_1_NOW` of glibc's elf.h.
     @Test(
       "The release program resolves its symbols at start",
       .enabled(
         if: ProcessInfo.processInfo.environment["KEYHAUL_TESTED_PROGRAM"] != nil,
-        "the program beside the tests is not linked as users get it"))
+        "the program next to the tests is not linked like the release program"))
     func binding() throws {
       let file = try Data(contentsOf: BuiltProgram.directory.appending(path: "keyhaul"))
-      func number(_ place: Int, _ count: Int) -> Int {
-        file[place..<place + count].reversed().reduce(0) { $0 << 8 | Int($1) }
+      func integer(at offset: Int, byteCount: Int) -> Int {
+        file[offset..<offset + byteCount].reversed().reduce(0) { $0 << 8 | Int($1) }
       }
-      let headers = (0..<number(56, 2)).map { number(32, 8) + $0 * number(54, 2) }
-      let dynamic = try #require(headers.first { number($0, 4) == 2 })
-      let start = number(dynamic + 8, 8)
-      let entries = stride(from: start, to: start + number(dynamic + 32, 8), by: 16)
-      let flags = try #require(entries.first { number($0, 8) == 0x6FFF_FFFB })
-      #expect(number(flags + 8, 8) & 1 == 1)
+      let (dynamicType, flagsTag, bindNow) = (2, 0x6FFF_FFFB, 1)
+      let (headerStart, headerSize) = (integer(at: 32, byteCount: 8), integer(at: 54, byteCount: 2))
+      let headers = (0..<integer(at: 56, byteCount: 2)).map { headerStart + $0 * headerSize }
+      let dynamic = try #require(headers.first { integer(at: $0, byteCount: 4) == dynamicType })
+      let start = integer(at: dynamic + 8, byteCount: 8)
+      let entries = stride(from: start, to: start + integer(at: dynamic + 32, byteCount: 8), by: 16)
+      let flags = try #require(entries.first { integer(at: $0, byteCount: 8) == flagsTag })
+      #expect(integer(at: flags + 8, byteCount: 8) & bindNow != 0)
     }
   }
 #endif

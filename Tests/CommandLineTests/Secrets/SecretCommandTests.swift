@@ -20,14 +20,14 @@ struct SecretCommandTests {
   }
 
   /// Waits up to two seconds until the killed processes are gone. Zombies count as gone.
-  private func expectGone(_ name: String, _ place: SourceLocation = #_sourceLocation) throws {
-    var left = try running(name)
-    for _ in 0..<100 where !left.isEmpty {
+  private func expectGone(_ name: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    var remaining = try running(name)
+    for _ in 0..<100 where !remaining.isEmpty {
       usleep(20_000)
-      left = try running(name).filter { !isZombie($0) }
+      remaining = try running(name).filter { !isZombie($0) }
     }
-    #expect(left.isEmpty, sourceLocation: place)
-    for process in left { kill(process, SIGKILL) }
+    #expect(remaining.isEmpty, sourceLocation: sourceLocation)
+    for process in remaining { kill(process, SIGKILL) }
   }
 
   private func isZombie(_ process: Int32) -> Bool {
@@ -57,10 +57,10 @@ struct SecretCommandTests {
     func command(_ count: Int) -> String {
       "--password-command 'sleep 300 & head -c \(count) /dev/zero | tr \"\\\\0\" a'"
     }
-    let made = try sandbox.devices.run("keyhaul backup old-phone -o long.tar --rounds 1 -q \(command(900_000))")
-    #expect(made.status == 0, "\(made)")
-    let whole = try sandbox.devices.run("keyhaul verify long.tar \(command(900_000))")
-    #expect(whole.status == 0, "\(whole)")
+    let created = try sandbox.devices.run("keyhaul backup old-phone -o long.tar --rounds 1 -q \(command(900_000))")
+    #expect(created.status == 0, "\(created)")
+    let same = try sandbox.devices.run("keyhaul verify long.tar \(command(900_000))")
+    #expect(same.status == 0, "\(same)")
     let shorter = try sandbox.devices.run("keyhaul verify long.tar \(command(899_999))")
     #expect(shorter.status == 12, "\(shorter)")
   }

@@ -14,14 +14,14 @@
       let sandbox = try DeviceSandbox()
       let outcome = try sandbox.run(
         "keyhaul device create d"
-          // A letter first: what a table would compute with stands in it as base64 alone.
+          // The secret starts with a letter, because CSV has a secret that may be a formula only as base64.
           + " && { printf s; head -c 300 /dev/urandom | base64 -w 0 | head -c 399; } > secret"
           + " && keyhaul item add d --service planted --account a --secret-file secret")
       #expect(outcome.status == 0, "\(outcome)")
       return sandbox
     }
 
-    /// Parts of the secret as text and as base64 that no memory may hold.
+    /// Returns a part of the secret, as text and as base64, which must not be in memory.
     private func needles(_ sandbox: DeviceSandbox) throws -> [SensitiveBytes] {
       let file = open(sandbox.home.appending(path: "secret").path, O_RDONLY)
       defer { close(file) }
@@ -30,20 +30,20 @@
       try #require(count == 400)
       var digits = SensitiveBuffer()
       text.withBytes { Base64Digits.forEach(of: $0) { digits.append($0) } }
-      // From the middle: what is freed may have other things at its beginning.
+      // Uses the middle, because freed memory may be overwritten at its beginning.
       func middle(_ bytes: UnsafeRawBufferPointer) -> SensitiveBytes {
         SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[180..<220]))
       }
       return [text.withBytes(middle), digits.withBytes(middle)]
     }
 
-    /// Runs a verb as the program does, with its result on a pipe's end or in a file; nothing of it lives on.
+    /// Runs a command like the program, and writes its result to a file descriptor. No object of the run stays in memory.
     @inline(never)
     private func run(_ arguments: [String], in sandbox: DeviceSandbox, to output: Int32) throws -> CommandExitStatus {
       let parsed = try Keyhaul.parseAsRoot(arguments + ["--home", sandbox.devices.path])
-      let verb = try #require(parsed as? any RunnableCommand)
-      let session = Session(common: verb.common, environment: [:], output: output, errors: 2, terminalPath: "/none")
-      let status = try verb.run(in: session)
+      let command = try #require(parsed as? any RunnableCommand)
+      let session = Session(common: command.common, environment: [:], output: output, errors: 2, terminalPath: "/none")
+      let status = try command.run(in: session)
       try session.flush()
       return status
     }
@@ -65,7 +65,7 @@
       defer { close(stream) }
       let arguments = line.split(separator: " ").map { $0 == "OUT" ? result : String($0) } + ["-q"]
       #expect(try run(arguments, in: sandbox, to: stream) == .ok)
-      // It was shown, as another process finds.
+      // Another process finds the secret in the result.
       let shown = try sandbox.run("cat result stream 2> /dev/null | grep -c -F -f secret || true").output
       let encoded = try sandbox.run("cat result stream 2> /dev/null | grep -c -F -e \"$(base64 -w 0 secret)\" || true")
         .output
@@ -89,37 +89,39 @@
   private enum ProcessMemory {
     /// Returns how often each byte string occurs in writable memory, without its own storage and the scanner's.
     static func counts(of needles: [SensitiveBytes]) throws -> [Int] {
-      let chunk = 1 << 20
+      let chunkSize = 1 << 20
       let overlap = 64
       let memory = open("/proc/self/mem", O_RDONLY)
       guard memory >= 0 else { throw CocoaError(.fileReadNoPermission) }
       defer { close(memory) }
-      let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: chunk + overlap, alignment: 4096)
+      let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: chunkSize + overlap, alignment: 4096)
       defer {
         wipe(scratch)
         scratch.deallocate()
       }
-      let own = needles.map { $0.withBytes { UInt(bitPattern: $0.baseAddress) } }
+      let ownAddresses = needles.map { $0.withBytes { UInt(bitPattern: $0.baseAddress) } }
       let excluded =
         UInt(bitPattern: scratch.baseAddress)..<(UInt(bitPattern: scratch.baseAddress) + UInt(scratch.count))
-      var places = needles.map { _ in Set<UInt>() }
+      var addresses = needles.map { _ in Set<UInt>() }
       for region in try MemoryScan.regions(of: getpid()) {
         var address = region.lowerBound
         while address < region.upperBound {
-          let wanted = min(UInt(chunk + overlap), region.upperBound - address)
-          let count = pread(memory, scratch.baseAddress, Int(wanted), off_t(address))
+          let byteCount = min(UInt(chunkSize + overlap), region.upperBound - address)
+          let count = pread(memory, scratch.baseAddress, Int(byteCount), off_t(address))
           if count > 0 {
-            for (number, needle) in needles.enumerated() {
-              let found = needle.withBytes {
+            for (index, needle) in needles.enumerated() {
+              let offsets = needle.withBytes {
                 MemoryScan.offsets(of: $0, in: UnsafeRawBufferPointer(rebasing: scratch[..<count]))
               }
-              places[number].formUnion(found.map { address + UInt($0) })
+              addresses[index].formUnion(offsets.map { address + UInt($0) })
             }
           }
-          address += UInt(chunk)
+          address += UInt(chunkSize)
         }
       }
-      return zip(places, own).map { places, own in places.count { $0 != own && !excluded.contains($0) } }
+      return zip(addresses, ownAddresses).map { addresses, own in
+        addresses.count { $0 != own && !excluded.contains($0) }
+      }
     }
   }
 #endif

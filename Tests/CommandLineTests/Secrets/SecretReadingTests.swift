@@ -55,16 +55,16 @@ struct SecretReadingTests {
     "A device key must have exactly its number of bytes",
     arguments: [(16, true), (15, false), (17, false), (0, false)])
   func deviceKey(count: Int, isKey: Bool) throws {
-    func isThere(_ key: DeviceKey?) -> Bool { if case .some = key { true } else { false } }
+    func isPresent(_ key: DeviceKey?) -> Bool { if case .some = key { true } else { false } }
     let sandbox = try TestSession()
     let path = try sandbox.file("key", [UInt8](repeating: 0x0A, count: count))
     let options = try DecryptionOptions.parse(["--device-key-file", path])
-    var wasThere = false
-    let failure = thrownError { wasThere = isThere(try options.deviceKey(of: "x.backup", in: sandbox.session)) }
-    #expect(wasThere == isKey)
+    var hasKey = false
+    let failure = thrownError { hasKey = isPresent(try options.deviceKey(of: "x.backup", in: sandbox.session)) }
+    #expect(hasKey == isKey)
     #expect(failure?.status == (isKey ? nil : .usage))
-    let none = isThere(try DecryptionOptions.parse([]).deviceKey(of: "x.backup", in: sandbox.session))
-    #expect(!none)
+    let hasDefaultKey = isPresent(try DecryptionOptions.parse([]).deviceKey(of: "x.backup", in: sandbox.session))
+    #expect(!hasDefaultKey)
   }
 
   @Test("A password with a zero byte, as in UTF-16, is rejected")
@@ -91,9 +91,9 @@ struct SecretReadingTests {
     let sandbox = try TestSession()
     let path = try sandbox.file("password", Array("hunter2".utf8), mode: mode)
     _ = try password(sandbox, ["--password-file", path])
-    let told = try sandbox.messages
-    #expect(told.isEmpty != isWarned)
-    #expect(!told.contains("hunter2"))
+    let messages = try sandbox.messages
+    #expect(messages.isEmpty != isWarned)
+    #expect(!messages.contains("hunter2"))
   }
 
   @Test("The error for an unreadable file names it and the reason")
@@ -148,9 +148,9 @@ struct SecretReadingTests {
   func limit() throws {
     let sandbox = try TestSession()
     let longest = [UInt8](repeating: 0x41, count: SecretLimits.maximumByteCount)
-    let fits = try sandbox.file("fits", longest)
+    let accepted = try sandbox.file("accepted", longest)
     let tooLong = try sandbox.file("too-long", longest + [0x41])
-    #expect(try password(sandbox, ["--password-file", fits]) == longest)
+    #expect(try password(sandbox, ["--password-file", accepted]) == longest)
     #expect(thrownError { _ = try password(sandbox, ["--password-file", tooLong]) }?.status == .refused)
     #expect(thrownError { _ = try password(sandbox, ["--password-command", "yes"]) }?.status == .refused)
   }

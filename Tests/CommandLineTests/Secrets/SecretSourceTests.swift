@@ -52,7 +52,7 @@ struct SecretSourceTests {
   }
 
   @Test("The environment applies only to the password of a backup")
-  func otherFamilies() throws {
+  func otherKinds() throws {
     #expect(try NewPasswordFlags.parse([]).source(environment: both) == .prompt)
     #expect(try PasscodeFlags.parse([]).source(environment: both) == .prompt)
     #expect(try NewPasscodeFlags.parse([]).source(environment: both) == .prompt)
@@ -60,10 +60,10 @@ struct SecretSourceTests {
   }
 
   @Test("Each kind of secret has its own flags", arguments: SecretKind.allCases)
-  func flags(family: SecretKind) throws {
-    let flags = ["--\(family.rawValue)-file", "x"]
+  func flags(kind: SecretKind) throws {
+    let flags = ["--\(kind.rawValue)-file", "x"]
     let source: SecretSource =
-      switch family {
+      switch kind {
       case .password: try PasswordFlags.parse(flags).source(environment: [:])
       case .otherPassword: try OtherPasswordFlags.parse(flags).source(environment: [:])
       case .newPassword: try NewPasswordFlags.parse(flags).source(environment: [:])

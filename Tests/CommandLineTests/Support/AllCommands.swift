@@ -14,12 +14,13 @@ struct AllCommands: ParsableCommand {
     ],
     helpNames: .long)
 
-  /// Returns every command below another one, with the words that name it.
+  /// Returns the commands below a group that have no subcommands, with the words of their names.
   static func leaves(
     of command: any ParsableCommand.Type = AllCommands.self, words: [String] = []
   ) -> [(words: [String], command: any ParsableCommand.Type)] {
-    let below = command.configuration.subcommands
-    return below.isEmpty ? [(words, command)] : below.flatMap { leaves(of: $0, words: words + [$0.commandName]) }
+    let subcommands = command.configuration.subcommands
+    if subcommands.isEmpty { return [(words, command)] }
+    return subcommands.flatMap { leaves(of: $0, words: words + [$0.commandName]) }
   }
 
   /// Parses arguments like the program.

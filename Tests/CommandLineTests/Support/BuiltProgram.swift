@@ -19,8 +19,8 @@ struct BuiltProgram {
   /// A temporary folder: the working directory, which contains the device folder.
   let home: URL
 
-  /// The folder of the program: that of `KEYHAUL_TESTED_PROGRAM`, with which `make test` names the release program, or
-  /// that of the program next to the test bundle.
+  /// The folder of the tested program: the release program's, which `make test` names in `KEYHAUL_TESTED_PROGRAM`, or else
+  /// the test bundle's.
   static var directory: URL {
     if let path = ProcessInfo.processInfo.environment["KEYHAUL_TESTED_PROGRAM"] {
       return URL(filePath: path).deletingLastPathComponent()
@@ -57,7 +57,7 @@ struct BuiltProgram {
     typed: [String]? = nil, showsOutputOnTerminal: Bool = false,
     beforeAnswering: (_ terminal: String) throws -> Void = { _ in }
   ) throws -> Outcome {
-    let process = ChildProcess(command, arguments, environment: full(environment), in: home.path)
+    let process = ChildProcess(command, arguments, environment: self.environment(with: environment), in: home.path)
     guard let typed else { return Outcome(try process.run(input: Data((input ?? "").utf8)), terminal: "") }
     let terminal = try PseudoTerminal()
     var lines = typed[...]
@@ -79,7 +79,7 @@ struct BuiltProgram {
 
   /// Returns the program as a process to start.
   func process(_ arguments: [String]) -> ChildProcess {
-    ChildProcess(Self.directory.appending(path: "keyhaul").path, arguments, environment: full([:]), in: home.path)
+    ChildProcess(Self.directory.appending(path: "keyhaul").path, arguments, environment: environment(), in: home.path)
   }
 
   /// Returns the program as a process that starts once a file exists, because a short command may end before it is
@@ -87,15 +87,15 @@ struct BuiltProgram {
   func process(_ arguments: [String], waitingFor path: String) -> ChildProcess {
     let line = #"until [ -e "$0" ]; do sleep 0.01; done; exec "$@""#
     let program = Self.directory.appending(path: "keyhaul").path
-    return ChildProcess("/bin/sh", ["-c", line, path, program] + arguments, environment: full([:]), in: home.path)
+    return ChildProcess("/bin/sh", ["-c", line, path, program] + arguments, environment: environment(), in: home.path)
   }
 
   /// Returns a shell line in which `keyhaul` is the program, as a process to start.
   func process(shell line: String) -> ChildProcess {
-    ChildProcess("/bin/sh", ["-c", line], environment: full([:]), in: home.path)
+    ChildProcess("/bin/sh", ["-c", line], environment: environment(), in: home.path)
   }
 
-  private func full(_ changes: [String: String]) -> [String: String] {
+  private func environment(with changes: [String: String] = [:]) -> [String: String] {
     var environment = [
       "PATH": "\(Self.directory.path):/usr/local/bin:/usr/bin:/bin", "HOME": home.path,
       "KEYHAUL_HOME": home.path + "/devices",

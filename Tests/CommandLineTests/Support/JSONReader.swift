@@ -3,7 +3,7 @@ import KeyhaulKit
 
 @testable import keyhaul
 
-/// Reads what the program printed, by Foundation and not by code of the program.
+/// Reads JSON that the program printed, with Foundation instead of the program's own parser.
 enum JSONReader {
   static func read(_ bytes: [UInt8]) throws -> JSONValue {
     try JSONDecoder().decode(Node.self, from: Data(bytes)).value

@@ -10,7 +10,7 @@
       let bytes: [UInt8]
     }
 
-    static let chunk = 1 << 20
+    static let chunkSize = 1 << 20
 
     /// Returns how often each byte string occurs, by name. Byte strings that do not occur are left out.
     static func counts(of needles: [Needle], in process: Int32) throws -> [String: Int] {
@@ -18,29 +18,29 @@
       guard memory >= 0 else { throw CocoaError(.fileReadNoPermission) }
       defer { close(memory) }
       let overlap = needles.map(\.bytes.count).max() ?? 0
-      let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: chunk + overlap, alignment: 4096)
+      let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: chunkSize + overlap, alignment: 4096)
       defer { scratch.deallocate() }
-      var places: [String: Set<UInt>] = [:]
+      var addresses: [String: Set<UInt>] = [:]
       for region in try regions(of: process) {
         var address = region.lowerBound
         while address < region.upperBound {
-          let wanted = min(UInt(chunk + overlap), region.upperBound - address)
-          let count = pread(memory, scratch.baseAddress, Int(wanted), off_t(address))
+          let byteCount = min(UInt(chunkSize + overlap), region.upperBound - address)
+          let count = pread(memory, scratch.baseAddress, Int(byteCount), off_t(address))
           if count > 0 {
             let bytes = UnsafeRawBufferPointer(rebasing: scratch[..<count])
             for needle in needles {
               for offset in needle.bytes.withUnsafeBytes({ offsets(of: $0, in: bytes) }) {
-                places[needle.name, default: []].insert(address + UInt(offset))
+                addresses[needle.name, default: []].insert(address + UInt(offset))
               }
             }
           }
-          address += UInt(chunk)
+          address += UInt(chunkSize)
         }
       }
-      return places.mapValues(\.count)
+      return addresses.mapValues(\.count)
     }
 
-    /// The writable memory of a process.
+    /// Returns the address ranges of a process's writable memory.
     static func regions(of process: Int32) throws -> [Range<UInt>] {
       // Files in /proc report size 0, so functions that rely on the size would read only the beginning.
       guard let file = FileHandle(forReadingAtPath: "/proc/\(process)/maps") else {
@@ -48,28 +48,28 @@
       }
       let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
       return text.split(separator: "\n").compactMap { line in
-        let words = line.split(separator: " ")
-        guard words.count > 1, words[1].hasPrefix("rw"), !line.hasSuffix("[vvar]") else { return nil }
-        let ends = words[0].split(separator: "-").compactMap { UInt($0, radix: 16) }
-        return ends.count == 2 && ends[0] < ends[1] ? ends[0]..<ends[1] : nil
+        let fields = line.split(separator: " ")
+        guard fields.count > 1, fields[1].hasPrefix("rw"), !line.hasSuffix("[vvar]") else { return nil }
+        let bounds = fields[0].split(separator: "-").compactMap { UInt($0, radix: 16) }
+        return bounds.count == 2 && bounds[0] < bounds[1] ? bounds[0]..<bounds[1] : nil
       }
     }
 
-    /// Returns the offsets at which a byte string occurs in others.
+    /// Returns the offsets at which a byte string occurs in another one.
     static func offsets(of needle: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer) -> [Int] {
       guard let base = bytes.baseAddress, let start = needle.baseAddress, let first = needle.first,
         bytes.count >= needle.count
       else { return [] }
-      var found: [Int] = []
+      var offsets: [Int] = []
       var offset = 0
       while offset + needle.count <= bytes.count,
         let hit = memchr(base + offset, Int32(first), bytes.count - needle.count + 1 - offset)
       {
         offset = base.distance(to: UnsafeRawPointer(hit))
-        if memcmp(base + offset, start, needle.count) == 0 { found.append(offset) }
+        if memcmp(base + offset, start, needle.count) == 0 { offsets.append(offset) }
         offset += 1
       }
-      return found
+      return offsets
     }
   }
 #endif

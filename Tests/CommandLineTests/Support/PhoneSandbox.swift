@@ -28,13 +28,13 @@ final class PhoneSandbox: Sendable {
     try self.init(named: "backup \(name)") { try $0.backUp(to: name) }
   }
 
-  /// Copies the sandbox with this name. The first time, `make` prepares it.
-  convenience init(named name: String, _ make: (PhoneSandbox) throws -> Void) throws {
+  /// Copies the sandbox with this name, which a closure prepares once.
+  convenience init(named name: String, _ prepare: (PhoneSandbox) throws -> Void) throws {
     let original = try Self.originals.withLock { originals in
       if let original = originals[name] { return original }
       let original = try PhoneSandbox()
       original.devices.removeAtExit()
-      try make(original)
+      try prepare(original)
       originals[name] = original
       return original
     }
@@ -66,10 +66,10 @@ final class PhoneSandbox: Sendable {
 
   /// Changes an iteration count in a backup's keybag. The password is then wrong, but trying one takes as long as the count
   /// implies.
-  func setIterations(_ rounds: UInt32, in tag: String, of directory: String) throws {
+  func setIterations(_ count: UInt32, in tag: String, of directory: String) throws {
     var manifest = try read("\(directory)/Manifest.plist")
-    let field = try #require(KeybagFields.inside(manifest).first { $0.tag == tag })
-    manifest.replaceSubrange(field.range, with: withUnsafeBytes(of: rounds.bigEndian) { Array($0) })
+    let field = try #require(KeybagFields.all(in: manifest).first { $0.tag == tag })
+    manifest.replaceSubrange(field.range, with: withUnsafeBytes(of: count.bigEndian) { Array($0) })
     try write(manifest, to: "\(directory)/Manifest.plist")
   }
 
@@ -89,18 +89,18 @@ final class PhoneSandbox: Sendable {
   ///   - count: The number of bits.
   ///   - body: A closure that gets the offset of the changed byte.
   func flipBits(
-    _ count: Int, of file: String, using numbers: inout SeededRandom, keepingSeal: Bool = false,
+    _ count: Int, of file: String, using random: inout SeededRandom, keepingSeal: Bool = false,
     _ body: (Int) throws -> Void
   ) throws {
-    let whole = try read(file)
+    let original = try read(file)
     for _ in 0..<count {
-      var bytes = whole
-      let offset = Int.random(in: whole.indices, using: &numbers)
-      bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
+      var bytes = original
+      let offset = Int.random(in: original.indices, using: &random)
+      bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &random)
       try write(bytes, to: file, keepingSeal: keepingSeal)
       try body(offset)
     }
-    try write(whole, to: file, keepingSeal: keepingSeal)
+    try write(original, to: file, keepingSeal: keepingSeal)
   }
 
   /// Removes the seal from a backup's folder.
@@ -146,14 +146,14 @@ struct PlannedItems: Equatable {
   let decisions: [Int: String]
   let migrating: Set<Int>
 
-  /// - Parameter namesSealed: Whether the names of items that stay behind count. They are known if the source device is
-  ///   available to decrypt them.
-  init(_ plan: [String: Any], namesSealed: Bool = true) {
+  /// - Parameter includesEncryptedNames: Whether to compare the names of items that stay behind. A plan has them if the
+  ///   source device is available.
+  init(_ plan: [String: Any], includesEncryptedNames: Bool = true) {
     var decisions: [Int: String] = [:]
     var migrating: Set<Int> = []
     for item in plan["items"] as? [[String: Any]] ?? [] {
       guard let index = item["index"] as? Int else { continue }
-      let names = namesSealed || item["outcome"] as? String == "migrates"
+      let names = includesEncryptedNames || item["outcome"] as? String == "migrates"
       let fields =
         ["outcome", "change", "reason", "protection"] + (names ? ["account", "service", "server", "label"] : [])
       decisions[index] = fields.map { item[$0] as? String ?? "-" }.joined(separator: "|")

@@ -2,15 +2,15 @@ import Foundation
 
 @testable import keyhaul
 
-/// A story told in commands, as it stands in a text file: what is typed, what comes back.
+/// A recorded session in text form: commands, typed lines and the expected output.
 ///
 /// ```
-/// # What happens here
+/// # A comment
 /// $ keyhaul explain nothing      a line for the shell
 /// < 1234                         typed at a prompt; the command then has a terminal
 /// > Passcode of old-phone:       what the terminal shows
 /// ! error: there is …            standard error
-/// = 64                           the exit code, where it is not 0
+/// = 64                           the exit code, if it is not 0
 /// anything else                  standard output
 /// ```
 /// `[..]` stands for any text within a line.
@@ -43,13 +43,13 @@ struct SessionScript {
         }
       }
     }
-    // Blank lines between the steps of a story are for its reader.
+    // Blank lines between the steps are not output.
     for index in steps.indices {
       while steps[index].output.last == "" { steps[index].output.removeLast() }
     }
   }
 
-  /// Whether a text is what a pattern says.
+  /// Whether a text matches a pattern, apart from line breaks at its end.
   static func matches(_ text: String, _ pattern: [String]) -> Bool {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     while lines.last == "" { lines.removeLast() }
@@ -60,11 +60,11 @@ struct SessionScript {
     let parts = pattern.components(separatedBy: "[..]")
     guard parts.count > 1, let first = parts.first, let last = parts.last else { return line == pattern }
     guard line.hasPrefix(first) else { return false }
-    var rest = line.dropFirst(first.count)
+    var remainder = line.dropFirst(first.count)
     for part in parts.dropFirst().dropLast() {
-      guard let range = rest.range(of: part) else { return false }
-      rest = rest[range.upperBound...]
+      guard let range = remainder.range(of: part) else { return false }
+      remainder = remainder[range.upperBound...]
     }
-    return rest.hasSuffix(last)
+    return remainder.hasSuffix(last)
   }
 }

@@ -3,29 +3,29 @@
   import Glibc
   import TestSupport
 
-  /// The built program under a tracer, so that its memory can be looked through at its prompts and at its very end: when
-  /// it has called `exit`, or a signal ends it, and the system has not taken its memory back yet.
+  /// The built program under `ptrace`, so that a test can search its memory at prompts and at its end: after `exit` or a
+  /// fatal signal, but before the system frees the memory.
   struct TracedProgram {
     /// A closure that inspects the process with the given number.
-    typealias Look = (_ process: Int32) throws -> Void
+    typealias Inspection = (_ process: Int32) throws -> Void
 
-    /// Whether this process may trace one that lets nobody look into it: root may, where nothing forbids it.
+    /// Whether this process can trace a program that prevents inspection. Usually, only root can.
     static let isPossible: Bool = {
       guard geteuid() == 0, let trace else { return false }
-      let seen = try? ChildProcess("/bin/sleep", ["0.05"]).run { process in
-        _ = trace(seize, process, 0, exitOption)
+      let traced = try? ChildProcess("/bin/sleep", ["0.05"]).run { process in
+        _ = trace(seizeRequest, process, 0, exitOption)
       } whenStopped: { process, _ in
-        _ = trace(goOn, process, 0, 0)
+        _ = trace(continueRequest, process, 0, 0)
       }
-      return seen?.status == 0
+      return traced?.status == 0
     }()
 
     let program: BuiltProgram
 
-    /// Seconds that a process had of the processors so far; 0 where it has gone.
+    /// Returns the processor time that a process has used, in seconds, or 0 if it has ended.
     static func processorSeconds(of process: Int32) -> Double {
       guard let line = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return 0 }
-      // The first field after the name, which may hold anything, is the third; user and system are the 14th and 15th.
+      // The name may contain any characters. After it, field 3 comes first; user and system time are fields 14 and 15.
       let fields = line.split(separator: ")").last?.split(separator: " ") ?? []
       guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return 0 }
       return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
@@ -34,13 +34,13 @@
     /// Runs the program to its end.
     ///
     /// - Parameters:
-    ///   - typed: Lines, each sent when a prompt waits and was looked at.
+    ///   - typed: The lines to type, each sent at a prompt, after `atPrompt`.
     ///   - atPrompt: Called at each prompt.
     ///   - whileRunning: Called repeatedly.
-    ///   - atEnd: Called once, before the memory goes.
+    ///   - atEnd: Called once, before the system frees the memory.
     func run(
-      _ arguments: [String], typed: [String] = [], atPrompt: Look = { _ in }, whileRunning: Look = { _ in },
-      atEnd: Look
+      _ arguments: [String], typed: [String] = [], atPrompt: Inspection = { _ in }, whileRunning: Inspection = { _ in },
+      atEnd: Inspection
     ) throws -> BuiltProgram.Outcome {
       let terminal = try PseudoTerminal()
       let start = try TemporaryDirectory()
@@ -50,7 +50,7 @@
       var prompts = 0
       let outcome = try process.run(terminal: terminal.path) { process in
         if !isTraced {
-          isTraced = Self.trace?(Self.seize, process, 0, Self.exitOption) == 0
+          isTraced = Self.trace?(Self.seizeRequest, process, 0, Self.exitOption) == 0
           if isTraced { try start.write([], to: "traced") }
         }
         terminal.collect(milliseconds: 10)
@@ -64,7 +64,7 @@
         let (signal, event) = (status >> 8 & 0xFF, status >> 16)
         if event == Self.exitEvent { try atEnd(process) }
         // A stop that the tracer caused is not a signal of the program.
-        _ = Self.trace?(Self.goOn, process, 0, event == 0 ? UInt(signal) : 0)
+        _ = Self.trace?(Self.continueRequest, process, 0, event == 0 ? UInt(signal) : 0)
       }
       terminal.collect(milliseconds: 10)
       return BuiltProgram.Outcome(
@@ -74,13 +74,13 @@
     }
 
     // The requests, options and events of `ptrace`, as Linux numbers them.
-    private static let goOn: Int32 = 7
-    private static let seize: Int32 = 0x4206
+    private static let continueRequest: Int32 = 7
+    private static let seizeRequest: Int32 = 0x4206
     private static let exitOption: UInt = 0x40
     private static let exitEvent: Int32 = 6
 
     private typealias Trace = @convention(c) (Int32, Int32, UInt, UInt) -> Int
-    /// The C library declares it with any number of arguments, which Swift does not call.
+    /// The C library declares `ptrace` as variadic, so Swift cannot call it directly.
     private static let trace: Trace? = dlsym(nil, "ptrace").map { unsafeBitCast($0, to: Trace.self) }
   }
 #endif

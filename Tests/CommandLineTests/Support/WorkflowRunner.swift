@@ -6,10 +6,10 @@ import Testing
 /// A GitHub workflow with one job, with only the parts that the tutorial's workflow has.
 struct Workflow {
   struct Step {
-    /// The action that it is, with what is handed to it.
+    /// The action of the step, whose inputs are in `with`.
     var uses: String?
     var with: [String: String] = [:]
-    /// The lines that it runs.
+    /// The lines that the step runs in a shell.
     var commands: [String] = []
   }
 
@@ -26,22 +26,22 @@ struct Workflow {
     var isInSteps = false
     for line in text.split(separator: "\n") {
       let indent = line.prefix { $0 == " " }.count
-      var words = line.dropFirst(indent)
+      var content = line.dropFirst(indent)
       guard isInSteps else {
-        if words.hasPrefix("container: ") { image = String(words.dropFirst("container: ".count)) }
-        isInSteps = words == "steps:"
+        if content.hasPrefix("container: ") { image = String(content.dropFirst("container: ".count)) }
+        isInSteps = content == "steps:"
         continue
       }
-      if words.hasPrefix("- ") {
+      if content.hasPrefix("- ") {
         steps.append(Step())
-        words = words.dropFirst(2)
+        content = content.dropFirst(2)
       }
       guard let last = steps.indices.last else { throw Unreadable(line: String(line)) }
       if indent == 10, steps[last].uses == nil {
-        steps[last].commands.append(String(words))
+        steps[last].commands.append(String(content))
         continue
       }
-      let parts = words.split(separator: ": ", maxSplits: 1).map(String.init)
+      let parts = content.split(separator: ": ", maxSplits: 1).map(String.init)
       switch (indent, parts.first) {
       case (6...8, "name"?), (8, "with:"?), (8, "run"?): break
       case (6...8, "uses"?): steps[last].uses = parts.last
@@ -59,14 +59,14 @@ struct Workflow {
   }
 }
 
-/// Runs a workflow's steps one after the other, each in a shell that finds the tools of its image and no other.
+/// Runs a workflow's steps in order, each in a shell that finds only the tools of its image.
 ///
-/// Steps that a test cannot perform are simulated: an action's checkout creates directories, `apt-get` checks whether it
-/// has its lists, and `swift build` checks for the package and its libraries and provides the tested program. The shell,
+/// Steps that a test cannot perform are simulated: a checkout creates directories, `apt-get install` requires an earlier
+/// `apt-get update`, and `swift build` requires the package and its libraries and provides the tested program. The shell,
 /// the order, the paths and the program are real.
 final class WorkflowRunner {
-  /// The programs and libraries of the image `swift:6.2` that are used here: Ubuntu 24.04 and, on top, `binutils git unzip gnupg2
-  /// pkg-config tzdata` and libraries; the lists of packages are removed.
+  /// The programs of each image that the workflow uses. `swift:6.2` is Ubuntu 24.04 with `binutils git unzip gnupg2
+  /// pkg-config tzdata` and libraries, but without package lists.
   ///
   /// Source: swiftlang/swift-docker, 6.2/ubuntu/24.04/Dockerfile.
   private static let tools = ["swift:6.2": ["sh", "echo", "cat", "mkdir", "ln", "git", "pkg-config"]]
@@ -80,7 +80,7 @@ final class WorkflowRunner {
   private let sandbox: DeviceSandbox
   private let workflow: Workflow
   private let bin: URL
-  private let paths: URL
+  private let pathFile: URL
 
   /// - Parameter repository: The files of the repository that the workflow is in.
   init(_ workflow: Workflow, repository: [String: String]) throws {
@@ -89,20 +89,20 @@ final class WorkflowRunner {
     sandbox = try DeviceSandbox()
     workspace = sandbox.home.appending(path: "workspace")
     bin = sandbox.home.appending(path: "bin")
-    paths = sandbox.home.appending(path: "github-path")
+    pathFile = sandbox.home.appending(path: "github-path")
     guard let tools = Self.tools[workflow.image] else { throw UnknownImage(name: workflow.image) }
     let files = FileManager.default
     for directory in [workspace, bin] { try files.createDirectory(at: directory, withIntermediateDirectories: true) }
-    try Data().write(to: paths)
+    try Data().write(to: pathFile)
     for tool in tools {
-      let place = ["/usr/bin", "/bin"].map { URL(filePath: $0).appending(path: tool) }.first {
+      let path = ["/usr/bin", "/bin"].map { URL(filePath: $0).appending(path: tool) }.first {
         files.isExecutableFile(atPath: $0.path)
       }
-      // What this machine has not is not used here either: the workflow would stop.
-      if let place { try files.createSymbolicLink(at: bin.appending(path: tool), withDestinationURL: place) }
+      // Without a tool that this machine lacks, the workflow fails only if it uses the tool.
+      if let path { try files.createSymbolicLink(at: bin.appending(path: tool), withDestinationURL: path) }
     }
     let state = sandbox.home.path
-    try script(
+    try writeScript(
       "apt-get",
       """
       case "$1 ${2-} ${3-}" in
@@ -114,7 +114,7 @@ final class WorkflowRunner {
       *) echo "E: $*" >&2; exit 100 ;;
       esac
       """)
-    try script(
+    try writeScript(
       "swift",
       """
       [ "$*" = 'build --package-path keyhaul -c release --product keyhaul' ] || { echo "error: $*" >&2; exit 1; }
@@ -127,15 +127,15 @@ final class WorkflowRunner {
       """)
   }
 
-  private func script(_ name: String, _ text: String) throws {
+  private func writeScript(_ name: String, _ text: String) throws {
     try Data("#!/bin/sh\nset -eu\n\(text)\n".utf8).write(to: sandbox.home.appending(path: "\(name).text"))
-    // Another process makes the file that is run: a child of another test may still hold one that this process wrote,
-    // and a file that is open for writing cannot be run.
-    let made = try sandbox.run("cp \(name).text bin/\(name) && chmod 755 bin/\(name)")
-    try #require(made.status == 0, "\(made)")
+    // A file that is open for writing cannot be run, and a child process of another test may have inherited the open file.
+    // A copy made by another process is never open here.
+    let copied = try sandbox.run("cp \(name).text bin/\(name) && chmod 755 bin/\(name)")
+    try #require(copied.status == 0, "\(copied)")
   }
 
-  /// The outcome of each step up to the first that fails.
+  /// Runs the steps up to the first that fails, and returns their outcomes.
   func run() throws -> [BuiltProgram.Outcome] {
     var outcomes: [BuiltProgram.Outcome] = []
     for step in workflow.steps {
@@ -150,7 +150,7 @@ final class WorkflowRunner {
     let directory = step.with["path"].map { workspace.appending(path: $0) } ?? workspace
     let isKeyhaul = step.with["repository"]?.hasSuffix("/keyhaul") == true
     let contents = isKeyhaul ? ["Package.swift": ""] : step.with["repository"] == nil ? repository : [:]
-    // What stands there is cleared away first.
+    // A checkout replaces the directory.
     try? FileManager.default.removeItem(at: directory)
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     for (name, text) in contents { try Data(text.utf8).write(to: directory.appending(path: name)) }
@@ -160,10 +160,11 @@ final class WorkflowRunner {
   /// Runs a step like the runner: its lines in a shell that stops at the first failure, with the directories that earlier
   /// steps added to the path.
   private func run(_ commands: [String]) throws -> BuiltProgram.Outcome {
-    let written = try String(contentsOf: paths, encoding: .utf8).split(separator: "\n").reversed().map(String.init)
-    let path = (written + [bin.path]).joined(separator: ":")
+    let addedPaths = try String(contentsOf: pathFile, encoding: .utf8).split(separator: "\n").reversed().map(
+      String.init)
+    let path = (addedPaths + [bin.path]).joined(separator: ":")
     try Data((["set -e"] + commands).joined(separator: "\n").utf8).write(to: sandbox.home.appending(path: "step.sh"))
     return try sandbox.program.shell(
-      "cd workspace && PATH='\(path)' GITHUB_PATH='\(paths.path)' exec /bin/sh -e ../step.sh")
+      "cd workspace && PATH='\(path)' GITHUB_PATH='\(pathFile.path)' exec /bin/sh -e ../step.sh")
   }
 }

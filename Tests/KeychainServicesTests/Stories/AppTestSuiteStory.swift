@@ -7,13 +7,13 @@ import VirtualDevice
 /// Unit tests of an app, which run on a temporary device.
 @Suite("Story 8: the app's test suite", .onAPhone)
 struct AppTestSuiteStory {
-  let desk: Desk
+  let environment: TestEnvironment
   let phone: KeychainClient
   let store = CredentialStore(service: "org.example.notes")
   let anna = CredentialStore.Credentials(account: "anna", token: "t0ken")
 
   init() throws {
-    desk = try Desk.ofTheTest
+    environment = try TestEnvironment.current
     phone = try DefaultKeychain.client()
   }
 
@@ -92,21 +92,21 @@ struct AppTestSuiteStory {
     #expect(store.persistentReference(server: "example.org") == nil, "when unlocked")
     #expect((try? store.seed(reason: "Pay")) == nil)
     try phone.unlock()
-    let backup = try desk.backUp(phone, password: Desk.password)
+    let backup = try environment.backUp(phone, password: TestEnvironment.password)
 
-    let new = try desk.phone()
+    let new = try environment.phone()
     new.authenticationOutcome = .allow
-    try desk.restore(backup, password: Desk.password, onto: new)
-    #expect(try new.speak { try store.credentials(for: "anna") } == anna)
-    let password = new.speak { store.persistentReference(server: "example.org").flatMap(store.password(reference:)) }
+    try environment.restore(backup, password: TestEnvironment.password, onto: new)
+    #expect(try new.perform { try store.credentials(for: "anna") } == anna)
+    let password = new.perform { store.persistentReference(server: "example.org").flatMap(store.password(reference:)) }
     #expect(password == "s3cret")
-    #expect(new.speak { try? store.seed(reason: "Pay") } == nil, "an item with access control is in no backup")
-    #expect(try new.speak { try store.deviceIdentifier() } != identifier, "another phone is another device")
+    #expect(new.perform { try? store.seed(reason: "Pay") } == nil, "an item with access control is in no backup")
+    #expect(try new.perform { try store.deviceIdentifier() } != identifier, "another phone gets its own identifier")
 
     try phone.erase()
-    try desk.restore(backup, password: Desk.password, onto: phone)
+    try environment.restore(backup, password: TestEnvironment.password, onto: phone)
     #expect(try store.credentials(for: "anna") == anna)
-    #expect(try store.deviceIdentifier() == identifier, "the same phone is the same device")
+    #expect(try store.deviceIdentifier() == identifier, "the identifier is restored to its own phone")
     #expect((try? store.seed(reason: "Pay")) == nil)
   }
 

@@ -43,7 +43,7 @@ struct DuplicateStory {
       (kSecAttrAccessGroup as String, true), (kSecAttrAccessible as String, false), (kSecAttrCreator as String, false),
       (kSecAttrType as String, false),
     ])
-  func genericKey(attribute: String, tellsApart: Bool) {
+  func genericKey(attribute: String, isDistinct: Bool) {
     let other: Any =
       switch attribute {
       case "agrp": "team.shared"
@@ -53,7 +53,7 @@ struct DuplicateStory {
       }
     #expect(SecItemAdd(genericPassword(), nil) == errSecSuccess)
     let status = SecItemAdd(genericPassword([attribute as NSString: other]), nil)
-    #expect(status == (tellsApart ? errSecSuccess : errSecDuplicateItem))
+    #expect(status == (isDistinct ? errSecSuccess : errSecDuplicateItem))
   }
 
   @Test(
@@ -66,7 +66,7 @@ struct DuplicateStory {
       (kSecAttrLabel as String, "other", false), (kSecAttrComment as String, "other", false),
       (kSecAttrDescription as String, "other", false),
     ])
-  func internetKey(attribute: String, value: String, tellsApart: Bool) {
+  func internetKey(attribute: String, value: String, isDistinct: Bool) {
     let login: [String: Any] = [
       kSecClass as String: kSecClassInternetPassword, kSecAttrServer as String: "mail.example.org",
       kSecAttrAccount as String: "anna", kSecAttrProtocol as String: kSecAttrProtocolHTTPS,
@@ -76,11 +76,11 @@ struct DuplicateStory {
     #expect(SecItemAdd(login as CFDictionary, nil) == errSecSuccess)
     #expect(SecItemAdd(login as CFDictionary, nil) == errSecDuplicateItem)
     let status = SecItemAdd(login.merging([attribute: value]) { $1 } as CFDictionary, nil)
-    #expect(status == (tellsApart ? errSecSuccess : errSecDuplicateItem))
+    #expect(status == (isDistinct ? errSecSuccess : errSecDuplicateItem))
   }
 
   @Test("Internet passwords have no generic attribute (-25303)")
-  func foreignAttribute() {
+  func genericAttributeOfInternetPassword() {
     let login: [CFString: Any] = [kSecClass: kSecClassInternetPassword, kSecAttrGeneric: Data("x".utf8)]
     #expect(SecItemAdd(login as CFDictionary, nil) == errSecNoSuchAttr)
   }

@@ -9,13 +9,13 @@ struct FTPLogin {
     var password: String
   }
 
-  /// The user's input. `save` is the state of the dialog's switch.
+  /// The user's input. `shouldSave` is the state of the dialog's switch.
   struct Answer {
     var credentials: Credentials
-    var save: Bool
+    var shouldSave: Bool
   }
 
-  enum Outcome: Equatable { case silently, afterAsking, notAtAll }
+  enum Outcome: Equatable { case automatic, afterPrompt, failed }
 
   let server: String
   /// Returns `true` if the server accepts the credentials.
@@ -24,11 +24,11 @@ struct FTPLogin {
   let ask: (Credentials?) -> Answer?
 
   func logIn() throws(KeychainFailure) -> Outcome {
-    let known = try find()
-    if let known, signIn(known) { return .silently }
-    guard let answer = ask(known), signIn(answer.credentials) else { return .notAtAll }
-    if answer.save { try save(answer.credentials, replacing: known) }
-    return .afterAsking
+    let stored = try find()
+    if let stored, signIn(stored) { return .automatic }
+    guard let answer = ask(stored), signIn(answer.credentials) else { return .failed }
+    if answer.shouldSave { try save(answer.credentials, replacing: stored) }
+    return .afterPrompt
   }
 
   private var query: [String: Any] {

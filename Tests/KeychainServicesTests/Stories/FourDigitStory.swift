@@ -20,27 +20,27 @@ struct FourDigitStory {
     let count = Cases.count(10_000, quick: 1_000)
     let passcode = PasscodeGuesser.fourDigits[count - 1]
     let phone = try phone(passcode)
-    #expect(phone.speak { keys.addKey(Data("secret".utf8), named: "key") } == errSecSuccess)
+    #expect(phone.perform { keys.addKey(Data("secret".utf8), named: "key") } == errSecSuccess)
     try phone.restart()
-    #expect(phone.speak { keys.readKey(named: "key") }.status == errSecInteractionNotAllowed)
+    #expect(phone.perform { keys.readKey(named: "key") }.status == errSecInteractionNotAllowed)
 
     let report = try PasscodeGuesser.open(phone.device, with: PasscodeGuesser.fourDigits)
 
-    #expect(report.found == passcode)
+    #expect(report.passcode == passcode)
     #expect(report.guesses == count)
     #expect(report.guessesPerSecond > 0)
     let (four, six) = (report.worstCase(symbols: 10, length: 4), report.worstCase(symbols: 10, length: 6))
     let letters = report.worstCase(symbols: 26, length: 8)
-    #expect(abs(four / report.time * Double(count) / 10_000 - 1) < 1e-9, "there are 10,000 of them")
+    #expect(abs(four / report.time * Double(count) / 10_000 - 1) < 1e-9, "10,000 passcodes have four digits")
     #expect(abs(six / four - 100) < 1e-6)
     #expect(abs(letters / six - 208_827.064576) < 1e-3)
-    #expect(phone.speak { keys.readKey(named: "key") }.key == Data("secret".utf8))
+    #expect(phone.perform { keys.readKey(named: "key") }.key == Data("secret".utf8))
   }
 
   @Test("The text of the report has the guesses, the rate, and three estimates")
-  func words() {
+  func reportText() {
     #expect(
-      PasscodeGuesser.Report(found: "0042", guesses: 43, time: 0.0172).text == """
+      PasscodeGuesser.Report(passcode: "0042", guesses: 43, time: 0.0172).text == """
         the passcode is 0042 after 43 guesses
         2500 guesses per second; at most
           4 digits   4 seconds
@@ -48,7 +48,7 @@ struct FourDigitStory {
           8 letters  966 days
         """)
     #expect(
-      PasscodeGuesser.Report(found: nil, guesses: 1000, time: 80).text == """
+      PasscodeGuesser.Report(passcode: nil, guesses: 1000, time: 80).text == """
         no passcode found after 1000 guesses
         12 guesses per second; at most
           4 digits   13 minutes
@@ -60,7 +60,7 @@ struct FourDigitStory {
   @Test("The tenth wrong passcode erases the keys, and the correct passcode no longer works")
   func erase() throws {
     let phone = try phone("9999", eraseAfterFailures: 10)
-    #expect(phone.speak { keys.addKey(Data("secret".utf8), named: "key") } == errSecSuccess)
+    #expect(phone.perform { keys.addKey(Data("secret".utf8), named: "key") } == errSecSuccess)
     try phone.lock()
 
     for guess in PasscodeGuesser.fourDigits.prefix(9) {
@@ -69,7 +69,7 @@ struct FourDigitStory {
     #expect(try code { _ = try PasscodeGuesser.open(phone.device, with: PasscodeGuesser.fourDigits) } == .erased)
 
     #expect(try code { try phone.unlock(passcode: "9999") } == .noPasscode)
-    #expect(phone.speak { keys.readKey(named: "key") }.status == errSecItemNotFound)
+    #expect(phone.perform { keys.readKey(named: "key") }.status == errSecItemNotFound)
   }
 
   @Test("A copied device directory without its hardware key cannot be unlocked with any passcode")

@@ -71,7 +71,7 @@ struct KeychainWrapperStory {
     let number = try KeychainWrapper(identifier: "Account Number")
     try password.set("s3cret", for: kSecValueData)
     #expect(throws: KeychainFailure(status: errSecDuplicateItem)) { try number.set("42", for: kSecValueData) }
-    #expect(number[kSecValueData] == "password", "as before")
+    #expect(number[kSecValueData] == "password", "the value is unchanged")
   }
 
   @Test("Wrappers of different access groups do not share values")
@@ -139,39 +139,43 @@ struct FTPLoginStory {
 
   @Test("Without stored credentials, the app asks, logs in, and saves them for the next login")
   func saved() throws {
-    expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: true)), .afterAsking, questions: 1)
+    expect(
+      try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: true)), .afterPrompt, questions: 1)
     #expect(try phone.itemCount() == 1)
-    expect(try logIn(accepting: anna, answering: nil), .silently, questions: 0)
+    expect(try logIn(accepting: anna, answering: nil), .automatic, questions: 0)
   }
 
   @Test("Credentials are not stored if the user declines to save them")
   func declined() throws {
-    expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: false)), .afterAsking, questions: 1)
+    expect(
+      try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: false)), .afterPrompt, questions: 1)
     #expect(try phone.itemCount() == 0)
-    expect(try logIn(accepting: anna, answering: nil), .notAtAll, questions: 1)
+    expect(try logIn(accepting: anna, answering: nil), .failed, questions: 1)
   }
 
   @Test("If the server refuses the stored credentials, the app asks again and updates the item")
   func refused() throws {
-    expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: true)), .afterAsking, questions: 1)
+    expect(
+      try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: true)), .afterPrompt, questions: 1)
     let new = FTPLogin.Credentials(account: "anna", password: "changed")
-    expect(try logIn(accepting: new, answering: .init(credentials: new, save: true)), .afterAsking, questions: 1)
+    expect(try logIn(accepting: new, answering: .init(credentials: new, shouldSave: true)), .afterPrompt, questions: 1)
     #expect(try phone.itemCount() == 1)
-    expect(try logIn(accepting: new, answering: nil), .silently, questions: 0)
+    expect(try logIn(accepting: new, answering: nil), .automatic, questions: 0)
   }
 
   @Test("The stored credentials stay if the user declines to save the new ones")
   func refusedAndDeclined() throws {
-    expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: true)), .afterAsking, questions: 1)
+    expect(
+      try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: true)), .afterPrompt, questions: 1)
     let new = FTPLogin.Credentials(account: "bert", password: "changed")
-    expect(try logIn(accepting: new, answering: .init(credentials: new, save: false)), .afterAsking, questions: 1)
-    expect(try logIn(accepting: anna, answering: nil), .silently, questions: 0)
+    expect(try logIn(accepting: new, answering: .init(credentials: new, shouldSave: false)), .afterPrompt, questions: 1)
+    expect(try logIn(accepting: anna, answering: nil), .automatic, questions: 0)
   }
 
   @Test("Credentials that the server refuses are never stored")
   func wrong() throws {
     let wrong = FTPLogin.Credentials(account: "anna", password: "wrong")
-    expect(try logIn(accepting: anna, answering: .init(credentials: wrong, save: true)), .notAtAll, questions: 1)
+    expect(try logIn(accepting: anna, answering: .init(credentials: wrong, shouldSave: true)), .failed, questions: 1)
     #expect(try phone.itemCount() == 0)
   }
 }

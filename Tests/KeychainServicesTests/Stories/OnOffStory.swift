@@ -8,11 +8,11 @@ import Testing
 
 @Suite("Story 4: items that require a passcode", .onAPhone(passcode: ""))
 struct OnOffStory {
-  let desk: Desk
+  let environment: TestEnvironment
   let phone: KeychainClient
 
   init() throws {
-    desk = try Desk.ofTheTest
+    environment = try TestEnvironment.current
     phone = try DefaultKeychain.client()
   }
 
@@ -22,7 +22,7 @@ struct OnOffStory {
       (kSecAttrAccessibleWhenUnlocked as String, [0, 0, 0, -25299, 0]),
       (kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly as String, [0, 0, -25300, -25293, -25300]),
     ] as [(String, [OSStatus])])
-  func game(accessible: String, expected: [OSStatus]) throws {
+  func passcodeChanges(accessible: String, expected: [OSStatus]) throws {
     let keys = ProtectedKeys(service: "game", accessible: accessible as NSString)
     let secret = Data("secret".utf8)
     var statuses: [OSStatus] = []
@@ -60,18 +60,18 @@ struct OnOffStory {
 
   @Test(
     "An item of the passcode class is in no backup, not even in one for its own device",
-    arguments: [nil, Desk.password])
+    arguments: [nil, TestEnvironment.password])
   func neverInABackup(password: String?) throws {
     try phone.setPasscode()
     let keys = ProtectedKeys(service: "game", accessible: kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly)
     let companion = ProtectedKeys(service: "companion", accessible: kSecAttrAccessibleWhenUnlockedThisDeviceOnly)
     #expect(keys.addKey(Data("secret".utf8), named: "key") == errSecSuccess)
     #expect(companion.addKey(Data("secret".utf8), named: "key") == errSecSuccess)
-    let backup = try desk.backUp(phone, password: password)
+    let backup = try environment.backUp(phone, password: password)
 
-    let plan = try desk.restore(backup, password: password, onto: phone)
+    let plan = try environment.restore(backup, password: password, onto: phone)
 
-    #expect(plan.decisions.count == 1, "only the companion is in it")
+    #expect(plan.decisions.count == 1, "the backup contains only the companion")
     #expect(companion.readKey(named: "key").status == errSecSuccess)
     #expect(keys.readKey(named: "key").status == errSecItemNotFound)
   }

@@ -6,7 +6,8 @@ import VirtualDevice
 /// Tries passcodes on a device.
 struct PasscodeGuesser {
   struct Report {
-    let found: String?
+    /// The passcode, or `nil` if no guess was correct.
+    let passcode: String?
     let guesses: Int
     /// The duration in seconds.
     let time: Double
@@ -18,15 +19,15 @@ struct PasscodeGuesser {
 
     var text: String {
       """
-      \(found.map { "the passcode is \($0)" } ?? "no passcode found") after \(guesses) guesses
+      \(passcode.map { "the passcode is \($0)" } ?? "no passcode found") after \(guesses) guesses
       \(Int(guessesPerSecond)) guesses per second; at most
-        4 digits   \(Self.words(worstCase(symbols: 10, length: 4)))
-        6 digits   \(Self.words(worstCase(symbols: 10, length: 6)))
-        8 letters  \(Self.words(worstCase(symbols: 26, length: 8)))
+        4 digits   \(Self.durationText(worstCase(symbols: 10, length: 4)))
+        6 digits   \(Self.durationText(worstCase(symbols: 10, length: 6)))
+        8 letters  \(Self.durationText(worstCase(symbols: 26, length: 8)))
       """
     }
 
-    private static func words(_ seconds: Double) -> String {
+    private static func durationText(_ seconds: Double) -> String {
       switch seconds {
       case ..<120: "\(Int(seconds.rounded(.up))) seconds"
       case ..<7200: "\(Int(seconds / 60)) minutes"
@@ -49,13 +50,13 @@ struct PasscodeGuesser {
   static func open(_ device: VirtualDevice, with guesses: some Sequence<String>) throws(KeyhaulError) -> Report {
     let start = ContinuousClock.now
     var count = 0
-    var found: String?
+    var passcode: String?
     try device.withSession(.writing, verb: "guess") { (session) throws(KeyhaulError) in
       for guess in guesses {
         count += 1
         do throws(KeyhaulError) {
           try session.unlock(passcode: Secret(utf8: guess))
-          found = guess
+          passcode = guess
           return
         } catch {
           guard error.code == .wrongPasscode else { throw error }
@@ -63,6 +64,6 @@ struct PasscodeGuesser {
       }
     }
     let (seconds, attoseconds) = (ContinuousClock.now - start).components
-    return Report(found: found, guesses: count, time: Double(seconds) + Double(attoseconds) / 1e18)
+    return Report(passcode: passcode, guesses: count, time: Double(seconds) + Double(attoseconds) / 1e18)
   }
 }

@@ -6,11 +6,11 @@ import Testing
 
 @Suite("Story 1: the password manager class", .onAPhone)
 struct PasswordManagerStory {
-  let desk: Desk
+  let environment: TestEnvironment
   let phone: KeychainClient
 
   init() throws {
-    desk = try Desk.ofTheTest
+    environment = try TestEnvironment.current
     phone = try DefaultKeychain.client()
   }
 
@@ -92,7 +92,7 @@ struct PasswordManagerStory {
   func cache() {
     let manager = manager()
     let eraser = PasswordManager(listeningTo: nil)
-    for drop in [
+    for dropCache in [
       { _ = manager.validKey(nil, forIdentifier: "other") },
       { _ = manager.validKey(nil, forIdentifier: "mail", inGroup: "team.shared") },
       { manager.purge() },
@@ -101,32 +101,33 @@ struct PasswordManagerStory {
       #expect(manager.validKey("s3cret", forIdentifier: "mail"))
       #expect(eraser.deleteKey(forIdentifier: "mail"))
       #expect(manager.validKey("s3cret", forIdentifier: "mail"), "served from the cache")
-      drop()
+      dropCache()
       #expect(!manager.validKey("s3cret", forIdentifier: "mail"), "read again")
     }
   }
 
   @Test("Each app has its own shared manager until it is dropped")
   func shared() throws {
-    let other = try desk.phone()
+    let other = try environment.phone()
     let (first, again) = (PasswordManager.shared, PasswordManager.shared)
     #expect(first === again)
-    #expect(other.speak { PasswordManager.shared } !== first)
+    #expect(other.perform { PasswordManager.shared } !== first)
     PasswordManager.dropShared()
     #expect(PasswordManager.shared !== first)
   }
 
   // MARK: Lock and restart
 
-  @Test("Ten seconds after the lock notification, only keys of the class always are readable")
+  @Test("Ten seconds after the lock notification, only `always` keys are readable")
   func lock() throws {
     let manager = manager(.whenUnlocked)
     manager.register(key: "s3cret", forIdentifier: "mail")
     #expect(manager.validKey("s3cret", forIdentifier: "mail"))
     try phone.pressSideButton()
-    desk.clock.advance(by: .seconds(9))
-    #expect(manager.validKey("s3cret", forIdentifier: "mail"), "the announcement is out, the keys are still there")
-    desk.clock.advance(by: .seconds(1))
+    environment.clock.advance(by: .seconds(9))
+    #expect(
+      manager.validKey("s3cret", forIdentifier: "mail"), "the lock is announced, but the keys are still available")
+    environment.clock.advance(by: .seconds(1))
     #expect(!manager.validKey("s3cret", forIdentifier: "mail"))
     #expect(manager.lastStatus == -25308)
     try phone.unlock()
@@ -159,42 +160,42 @@ struct PasswordManagerStory {
   }
 
   @Test(
-    "After a restart, only keys of the class always are readable, and after the first unlock also those of the second mode"
+    "After a restart, only `always` keys are readable, and after the first unlock also `afterFirstUnlock` keys"
   )
   func restart() throws {
     for (mode, readable) in [
       (PasswordManager.AccessMode.whenUnlocked, [false, true, false]), (.afterFirstUnlock, [false, true, true]),
       (.always, [true, true, true]),
     ] {
-      let phone = try desk.phone()
+      let phone = try environment.phone()
       let manager = PasswordManager(listeningTo: phone.notificationCenter)
       manager.accessMode = mode
-      phone.speak { _ = manager.register(key: "s3cret", forIdentifier: "mail") }
-      var seen: [Bool] = []
-      func look() {
+      phone.perform { _ = manager.register(key: "s3cret", forIdentifier: "mail") }
+      var validities: [Bool] = []
+      func recordValidity() {
         manager.purge()
-        seen.append(phone.speak { manager.validKey("s3cret", forIdentifier: "mail") })
+        validities.append(phone.perform { manager.validKey("s3cret", forIdentifier: "mail") })
       }
       try phone.restart()
-      look()
+      recordValidity()
       try phone.unlock()
-      look()
+      recordValidity()
       try phone.lock()
-      look()
-      #expect(seen == readable, "\(mode)")
+      recordValidity()
+      #expect(validities == readable, "\(mode)")
     }
   }
 
   @Test("A manager without notifications returns its cached secret from a locked device")
-  func deaf() throws {
-    let deaf = PasswordManager(listeningTo: nil)
-    deaf.register(key: "s3cret", forIdentifier: "mail")
-    #expect(deaf.validKey("s3cret", forIdentifier: "mail"))
+  func withoutNotifications() throws {
+    let manager = PasswordManager(listeningTo: nil)
+    manager.register(key: "s3cret", forIdentifier: "mail")
+    #expect(manager.validKey("s3cret", forIdentifier: "mail"))
     try phone.lock()
-    #expect(deaf.validKey("s3cret", forIdentifier: "mail"), "the mistake: it was never purged")
-    deaf.purge()
-    #expect(!deaf.validKey("s3cret", forIdentifier: "mail"))
-    #expect(deaf.lastStatus == errSecInteractionNotAllowed)
+    #expect(manager.validKey("s3cret", forIdentifier: "mail"), "the cache was not purged")
+    manager.purge()
+    #expect(!manager.validKey("s3cret", forIdentifier: "mail"))
+    #expect(manager.lastStatus == errSecInteractionNotAllowed)
   }
 
   @Test("Moving to the background purges the cache")
@@ -212,23 +213,23 @@ struct PasswordManagerStory {
   @Test("A key that does not migrate is missing on a new phone, and restored to the phone of the backup")
   func stayingKey() throws {
     _ = manager(migrate: false).register(key: "s3cret", forIdentifier: "mail")
-    let backup = try desk.backUp(phone, password: Desk.password)
-    let new = try desk.phone()
-    try desk.restore(backup, password: Desk.password, onto: new)
+    let backup = try environment.backUp(phone, password: TestEnvironment.password)
+    let new = try environment.phone()
+    try environment.restore(backup, password: TestEnvironment.password, onto: new)
     #expect(!isValid(on: new))
 
     try phone.erase()
     #expect(!isValid(on: phone))
-    try desk.restore(backup, password: Desk.password, onto: phone)
+    try environment.restore(backup, password: TestEnvironment.password, onto: phone)
     #expect(isValid(on: phone))
   }
 
   @Test("A key that migrates is valid on both phones")
   func movingKey() throws {
     _ = manager(migrate: true).register(key: "s3cret", forIdentifier: "mail")
-    let backup = try desk.backUp(phone, password: Desk.password)
-    let new = try desk.phone()
-    try desk.restore(backup, password: Desk.password, onto: new)
+    let backup = try environment.backUp(phone, password: TestEnvironment.password)
+    let new = try environment.phone()
+    try environment.restore(backup, password: TestEnvironment.password, onto: new)
     #expect(isValid(on: new))
     #expect(isValid(on: phone))
   }
@@ -258,26 +259,26 @@ struct PasswordManagerStory {
     "Each of the six combinations has the expected result for each of the four restores", arguments: combinations,
     [0, 1, 2, 3])
   func table(combination: Combination, restore: Int) throws {
-    let password = restore % 2 == 1 ? Desk.password : nil
+    let password = restore % 2 == 1 ? TestEnvironment.password : nil
     let isSamePhone = restore < 2
     let manager = manager(combination.accessMode, migrate: combination.migrate)
     #expect(manager.register(key: "s3cret", forIdentifier: "mail"))
     #expect(try attributes(of: "mail")[kSecAttrAccessible as String] as? String == combination.protection)
-    let backup = try desk.backUp(phone, password: password)
-    let target = isSamePhone ? phone : try desk.phone()
+    let backup = try environment.backUp(phone, password: password)
+    let target = isSamePhone ? phone : try environment.phone()
     try target.erase()
 
-    try desk.restore(backup, password: password, onto: target)
+    try environment.restore(backup, password: password, onto: target)
 
     #expect(isValid(on: target) == combination.restored[restore])
     if combination.restored[restore] {
-      let stored = try target.speak { try attributes(of: "mail") }
+      let stored = try target.perform { try attributes(of: "mail") }
       #expect(stored[kSecAttrAccessible as String] as? String == combination.protection)
     }
   }
 
   private func isValid(on phone: KeychainClient) -> Bool {
-    phone.speak { PasswordManager(listeningTo: nil).validKey("s3cret", forIdentifier: "mail") }
+    phone.perform { PasswordManager(listeningTo: nil).validKey("s3cret", forIdentifier: "mail") }
   }
 
   private func attributes(of identifier: String) throws -> [String: Any] {

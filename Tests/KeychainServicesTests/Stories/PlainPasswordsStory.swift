@@ -72,8 +72,8 @@ struct PlainPasswordsStory {
 
   @Test("An app without access groups receives -34018")
   func noEntitlement() throws {
-    let unknownIndex = KeychainClient(phone.device, as: "stranger")
-    let code = try unknownIndex.speak {
+    let appWithoutGroups = KeychainClient(phone.device, as: "stranger")
+    let code = try appWithoutGroups.perform {
       try failure { try PlainPasswords.setPassword("x", service: "mail", account: "anna") }
     }
     #expect(code == -34018)

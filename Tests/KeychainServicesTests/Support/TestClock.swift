@@ -6,17 +6,13 @@ import VirtualDevice
 final class TestClock: Sendable {
   private struct State {
     var seconds = 785_412_345.25
-    var slept: [Duration] = []
-    var whileSleeping: (@Sendable () -> Void)?
+    var waits: [Duration] = []
   }
 
   private let state = Locked(State())
 
   /// The previous waits.
-  var slept: [Duration] { state.withLock { $0.slept } }
-
-  /// Sets an action that runs at the end of the next wait.
-  func duringNextSleep(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.whileSleeping = action } }
+  var waits: [Duration] { state.withLock { $0.waits } }
 
   func advance(by duration: Duration) {
     state.withLock { $0.seconds += Double(duration.components.seconds) }
@@ -26,12 +22,7 @@ final class TestClock: Sendable {
     DeviceClock(
       now: { KeychainDate(secondsSinceReferenceDate: self.state.withLock { $0.seconds }) },
       sleep: { duration in
-        let action = self.state.withLock { state in
-          state.slept.append(duration)
-          defer { state.whileSleeping = nil }
-          return state.whileSleeping
-        }
-        action?()
+        self.state.withLock { $0.waits.append(duration) }
         self.advance(by: duration)
       })
   }

@@ -10,7 +10,7 @@ func worstCase(symbols: Int, length: Int) -> Duration {
 }
 
 @Test func tenThousandGuesses() throws {
-  // A device whose guesses cost next to nothing.
+  // With one iteration of the key derivation, a guess takes almost no time.
   let phone = try KeychainClient.onNewDevice(
     passcode: "0042", environment: DeviceEnvironment(passcodeRounds: 1))
   try phone.restart()

@@ -6,12 +6,12 @@ import Testing
   let phone = try KeychainClient.onNewDevice()
   func wrapper() throws -> KeychainWrapper { try KeychainWrapper(identifier: "Password") }
 
-  // Nothing is stored yet: the defaults show.
+  // Nothing is stored yet, so the wrapper returns its defaults.
   let first = try DefaultKeychain.using(phone) { try wrapper() }
   #expect(first[kSecAttrAccount] == "Account")
   #expect(!first.isStored)
 
-  // The first value adds the item, the next ones update it.
+  // The first value adds the item, and the next ones update it.
   try DefaultKeychain.using(phone) {
     try first.set("anna", for: kSecAttrAccount)
     try first.set("s3cret", for: kSecValueData)

@@ -12,8 +12,8 @@ import Testing
     #expect(passwords.validKey("s3cret", forIdentifier: "mail"))
   }
 
-  try phone.pressSideButton()  // announced now, done in ten seconds
-  try phone.lock()  // waits for them
+  try phone.pressSideButton()  // announces a lock in ten seconds
+  try phone.lock()  // waits until the phone is locked
 
   DefaultKeychain.using(phone) {
     #expect(!PasswordManager.shared.validKey("s3cret", forIdentifier: "mail"))

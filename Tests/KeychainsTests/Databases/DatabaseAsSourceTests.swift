@@ -16,8 +16,8 @@ struct DatabaseAsSourceTests {
     return (KeychainDump(database, opened: rows, hasGivenKeys: !classKeys.isEmpty), rows)
   }
 
-  @Test("A source made from a database has all rows as items, and states schema, versions, log and keys")
-  func facts() throws {
+  @Test("A source made from a database has all rows as items, and its details list schema, versions, log and keys")
+  func databaseDetails() throws {
     let (source, _) = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log())
     let vectors = try TestVectors.database()
     let expected = try vectors["items"].elements + vectors["wal"]["more_items"].elements
@@ -58,15 +58,15 @@ struct DatabaseAsSourceTests {
   @Test("The App Clip flag of an item comes from its column")
   func appClip() throws {
     let (source, rows) = try Self.source(DatabaseFile.changed(by: "UPDATE genp SET clip = 1 WHERE rowid = 2"))
-    let marked = source.items.filter { $0.item?[.appClip] == .integer(1) }
-    #expect(marked.map(\.entry) == [1] && rows.allSatisfy { $0.differingColumns.isEmpty })
+    let flagged = source.items.filter { $0.item?[.appClip] == .integer(1) }
+    #expect(flagged.map(\.entry) == [1] && rows.allSatisfy { $0.differingColumns.isEmpty })
   }
 
   @Test("All rows of a database without keys are listed as undecryptable items")
   func withoutKeys() throws {
     let (source, _) = try Self.source(DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp"))
-    let shut = source.items.filter { $0.fault?.reason == .noClassKey }
-    #expect(!shut.isEmpty && shut.allSatisfy { $0.item == nil && $0.protection != nil })
+    let undecryptable = source.items.filter { $0.fault?.reason == .noClassKey }
+    #expect(!undecryptable.isEmpty && undecryptable.allSatisfy { $0.item == nil && $0.protection != nil })
   }
 }
 

@@ -8,9 +8,9 @@ import Testing
 @Suite("Damaged rows of a keychain database")
 struct FaultyRowTests {
   /// Items of version 6, which the reader of the vectors decrypts but Keyhaul does not.
-  private static let notOpened: Set = ["v6-device", "v6-simulator"]
+  private static let unsupportedItems: Set = ["v6-device", "v6-simulator"]
 
-  @Test("The 71 faults of the test vectors result in their verdicts, and in the parts that can be decrypted")
+  @Test("The 71 faults of the test vectors result in the expected verdicts and decrypted parts")
   func faults() throws {
     let vectors = try TestVectors.databaseItems()
     let faults = try vectors["faults"].elements
@@ -28,21 +28,21 @@ struct FaultyRowTests {
       let keys = try database.keys(
         classKeys: Dictionary(
           uniqueKeysWithValues: classKeys.map { (try keyClass($0), SensitiveBytes(copying: try $1.bytes)) }))
-      let opened = try #require(database.decrypted(with: keys).first)
-      #expect(opened.row.sealed == blob, "\(name)")
-      guard !Self.notOpened.contains(name) else {
-        #expect(opened.opened.verdict == .unsupportedVersion && opened.opened.item == nil, "\(name)")
+      let decrypted = try #require(database.decrypted(with: keys).first)
+      #expect(decrypted.row.sealed == blob, "\(name)")
+      guard !Self.unsupportedItems.contains(name) else {
+        #expect(decrypted.opened.verdict == .unsupportedVersion && decrypted.opened.item == nil, "\(name)")
         continue
       }
       // Only the last byte of the padding is correct. Apple decrypts such an item.
       if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
-        #expect(opened.opened.isOpen && opened.opened.verdict == .open, "\(name)")
+        #expect(decrypted.opened.isOpen && decrypted.opened.verdict == .open, "\(name)")
         continue
       }
-      #expect(opened.opened.verdict.rawValue == (try fault["verdict"].string), "\(name)")
-      let opens = try fault["opens"].elements.map { try $0.string }
-      #expect((opened.opened.item != nil) == opens.contains("attributes"), "\(name)")
-      #expect(opened.opened.isOpen == opens.contains("secret"), "\(name)")
+      #expect(decrypted.opened.verdict.rawValue == (try fault["verdict"].string), "\(name)")
+      let decryptableParts = try fault["opens"].elements.map { try $0.string }
+      #expect((decrypted.opened.item != nil) == decryptableParts.contains("attributes"), "\(name)")
+      #expect(decrypted.opened.isOpen == decryptableParts.contains("secret"), "\(name)")
     }
   }
 

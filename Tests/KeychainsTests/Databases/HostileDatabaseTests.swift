@@ -21,8 +21,8 @@ struct HostileDatabaseTests {
     #expect(code([]) == .notADatabase)
     #expect(code(Array("{}".utf8)) == .notADatabase)
     #expect(code(Array("SQLite format 3\0".utf8)) == .notADatabase)
-    let none = "DROP TABLE genp; DROP TABLE inet; DROP TABLE cert; DROP TABLE keys"
-    #expect(code(try DatabaseFile.changed(by: none)) == .unknownDatabase)
+    let dropTables = "DROP TABLE genp; DROP TABLE inet; DROP TABLE cert; DROP TABLE keys"
+    #expect(code(try DatabaseFile.changed(by: dropTables)) == .unknownDatabase)
   }
 
   @Test("Indexes of a database count as damaged if their check exceeds its limit of CPU time")
@@ -73,12 +73,12 @@ struct HostileDatabaseTests {
   }
 
   @Test("A database that is truncated anywhere is rejected as damaged")
-  func cutOff() throws {
-    let whole = try DatabaseFile.bytes()
-    for count in stride(from: 512, to: whole.count, by: 5 * 512) {
-      #expect(code(Array(whole.prefix(count))) == .databaseDamaged, "\(count)")
+  func truncated() throws {
+    let intact = try DatabaseFile.bytes()
+    for count in stride(from: 512, to: intact.count, by: 5 * 512) {
+      #expect(code(Array(intact.prefix(count))) == .databaseDamaged, "\(count)")
     }
-    #expect(code(Array(whole.prefix(99))) == .notADatabase)
+    #expect(code(Array(intact.prefix(99))) == .notADatabase)
   }
 
   @Test("The number of items in a database is limited, and a log of zeros is ignored")
@@ -90,9 +90,9 @@ struct HostileDatabaseTests {
 
   @Test("A database with a changed byte is read or rejected without ending the program")
   func changedBytes() throws {
-    let whole = try DatabaseFile.bytes()
-    for offset in stride(from: 16, to: whole.count, by: 1009) {
-      var changed = whole
+    let intact = try DatabaseFile.bytes()
+    for offset in stride(from: 16, to: intact.count, by: 1009) {
+      var changed = intact
       changed[offset] ^= 0xFF
       let database = try? KeychainDatabase(file: changed)
       #expect((database?.rows.count ?? 0) <= 13, "\(offset)")

@@ -16,7 +16,7 @@ struct KeychainDatabaseTests {
     #expect(Set(database.wrappedMetadataKeys.keys.map(\.rawValue)) == Set(6...12))
     let expected = try TestVectors.database()["items"].elements
     #expect(expected.count == 12)
-    try expect(database, toHold: expected)
+    try expect(database, toContain: expected)
   }
 
   @Test("A database may have as many rows as the limit and no more")
@@ -44,8 +44,8 @@ struct KeychainDatabaseTests {
     #expect(error.code == .databaseOverLimit && error.reason == "metadatakeys has more than 1000 rows")
   }
 
-  @Test("A log with a part of a further frame is applied, and the database says that the log is cut short")
-  func cutLog() throws {
+  @Test("A log that ends with an incomplete frame is applied, and its status says so")
+  func truncatedLog() throws {
     let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: DatabaseFile.log() + Array("more".utf8))
     #expect(database.journalStatus == .partiallyApplied && database.rows.count == 13)
   }
@@ -55,7 +55,7 @@ struct KeychainDatabaseTests {
     let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: DatabaseFile.log())
     #expect(database.journalStatus == .applied)
     let vectors = try TestVectors.database()
-    try expect(database, toHold: vectors["items"].elements + vectors["wal"]["more_items"].elements)
+    try expect(database, toContain: vectors["items"].elements + vectors["wal"]["more_items"].elements)
   }
 
   @Test("A log that is truncated within its only transaction is ignored")
@@ -116,7 +116,7 @@ struct KeychainDatabaseTests {
   }
 
   @Test("Rows that cannot be decrypted are kept, each with its reason")
-  func rowsThatDoNotOpen() throws {
+  func undecryptableRows() throws {
     let changed = try DatabaseFile.changed(
       by: """
         UPDATE genp SET data = x'0900000000' WHERE rowid = 1;
@@ -130,25 +130,25 @@ struct KeychainDatabaseTests {
     #expect(verdicts.filter { $0 == .open }.count == 8)
   }
 
-  private func expect(_ database: KeychainDatabase, toHold expected: [TestVectors]) throws {
+  private func expect(_ database: KeychainDatabase, toContain expected: [TestVectors]) throws {
     let opened = try database.decrypted(with: database.keys())
     #expect(opened.count == expected.count)
     for vector in expected {
       let (table, number) = (try vector["table"].string, try vector["rowid"].integer)
       let found = try #require(opened.first { $0.row.kind.rawValue == table && $0.row.number == number })
-      let place = Comment(rawValue: "\(table):\(number)")
-      #expect(found.opened.verdict.rawValue == (try vector["verdict"].string), place)
-      #expect(found.opened.findings.isEmpty, place)
-      #expect(found.hasMatchingDigest == true, place)
-      #expect(try found.row.version.map(Int.init) == vector["version"].integer, place)
-      #expect(try found.row.digest == vector["sha1"].bytes, place)
-      let item = try #require(found.opened.item, place)
+      let location = Comment(rawValue: "\(table):\(number)")
+      #expect(found.opened.verdict.rawValue == (try vector["verdict"].string), location)
+      #expect(found.opened.findings.isEmpty, location)
+      #expect(found.hasMatchingDigest == true, location)
+      #expect(try found.row.version.map(Int.init) == vector["version"].integer, location)
+      #expect(try found.row.digest == vector["sha1"].bytes, location)
+      let item = try #require(found.opened.item, location)
       let attributes = try vector["attributes"].members.mapValues { try $0.property }
-      #expect(Dictionary(uniqueKeysWithValues: item.attributes.map { ($0.rawValue, $1) }) == attributes, place)
+      #expect(Dictionary(uniqueKeysWithValues: item.attributes.map { ($0.rawValue, $1) }) == attributes, location)
       let secrets = try vector["secret"].members.mapValues { try $0["hex"].bytes }
       let foundSecrets = Dictionary(
         uniqueKeysWithValues: item.secrets.map { ($0.rawValue, $1.withBytes { Array($0) }) })
-      #expect(foundSecrets == secrets, place)
+      #expect(foundSecrets == secrets, location)
     }
   }
 }

@@ -45,7 +45,7 @@ struct OldDatabaseFile {
     defer { sqlite3_close_v2(handle) }
     let all = (statements + inserts).joined(separator: ";")
     guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, all, nil, nil, nil) == SQLITE_OK else {
-      throw DatabaseFile.Refused(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
+      throw DatabaseFile.SQLiteFailure(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
     }
     bytes = try [UInt8](Data(contentsOf: URL(filePath: path)))
   }
@@ -78,12 +78,12 @@ struct OldSchemaTests {
       OldDatabaseFile.hex(blob), account(try text("acct")), hashed(try text("svce")), hashed(try text("labl")),
       "'\(try text("agrp"))'", "'\(try text("pdmn"))'",
     ]
-    let shut = OldDatabaseFile.hex(Array(blob.dropLast()))
+    let undecryptable = OldDatabaseFile.hex(Array(blob.dropLast()))
     return try KeychainDatabase(
       file: OldDatabaseFile([
         ("genp", "data, acct, svce, labl, agrp, pdmn", row.joined(separator: ", ")),
-        ("cert", "data, agrp, pdmn", "\(shut), 'apple', 'dk'"),
-        ("keys", "data, kcls, agrp, pdmn", "\(shut), 1, 'apple', 'dk'"),
+        ("cert", "data, agrp, pdmn", "\(undecryptable), 'apple', 'dk'"),
+        ("keys", "data, kcls, agrp, pdmn", "\(undecryptable), 1, 'apple', 'dk'"),
       ]).bytes)
   }
 
@@ -115,12 +115,12 @@ struct OldSchemaTests {
 
   @Test("A column of schema 5 may contain an attribute's value or its hash, but no other value")
   func columns() throws {
-    for (account, isRight) in [
+    for (account, isAccepted) in [
       (Self.hashed, true), ({ OldDatabaseFile.hex(Array($0.utf8)) }, true), ({ _ in Self.hashed("mallory") }, false),
     ] as [((String) -> String, Bool)] {
       let database = try Self.database(account: account)
       let first = try #require(try database.decrypted(with: Self.keys(of: database)).first)
-      #expect(first.differingColumns.contains(.account) == !isRight)
+      #expect(first.differingColumns.contains(.account) == !isAccepted)
     }
   }
 

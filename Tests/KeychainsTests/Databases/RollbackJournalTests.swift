@@ -9,9 +9,10 @@ import Testing
 
 @Suite("Rollback journals beside keychain databases")
 struct RollbackJournalTests {
-  /// A database and its journal during a change. With a cache of two pages, SQLite writes pages to the file before the
-  /// change is finished.
-  private struct Unfinished {
+  /// A database and its journal during a change.
+  ///
+  /// With a cache of two pages, SQLite writes pages to the file before the change is finished.
+  private struct UnfinishedChange {
     let before: [UInt8]
     let file: [UInt8]
     let journal: [UInt8]
@@ -25,14 +26,14 @@ struct RollbackJournalTests {
       defer { sqlite3_close_v2(handle) }
       let all = "PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; \(change)"
       guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, all, nil, nil, nil) == SQLITE_OK else {
-        throw DatabaseFile.Refused(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
+        throw DatabaseFile.SQLiteFailure(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
       }
       file = try [UInt8](Data(contentsOf: URL(filePath: path)))
       journal = try [UInt8](Data(contentsOf: URL(filePath: path + "-journal")))
     }
 
-    /// Returns the rows of a query as text after SQLite has opened the file with the journal.
-    func asSQLiteHasIt(_ sql: String, _ journal: [UInt8]? = nil) throws -> String {
+    /// Returns the rows of a query as text, after SQLite has rolled the file back with the journal.
+    func rowsAfterRecovery(_ sql: String, journal: [UInt8]? = nil) throws -> String {
       let directory = try TemporaryDirectory()
       let path = directory.url.appending(path: "k.db").path
       try Data(file).write(to: URL(filePath: path))
@@ -53,7 +54,7 @@ struct RollbackJournalTests {
       defer { sqlite3_close_v2(handle) }
       var statement: OpaquePointer?
       guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK
-      else { throw DatabaseFile.Refused(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "") }
+      else { throw DatabaseFile.SQLiteFailure(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "") }
       defer { sqlite3_finalize(statement) }
       var rows: [String] = []
       while sqlite3_step(statement) == SQLITE_ROW {
@@ -66,7 +67,7 @@ struct RollbackJournalTests {
     }
   }
 
-  private static let everything =
+  private static let allRowsSQL =
     "SELECT rowid, hex(data), hex(sha1), acct, agrp FROM genp UNION ALL SELECT rowid, hex(data), hex(sha1), acct, agrp FROM inet"
   private static let changes = [
     "DELETE FROM genp; DELETE FROM inet", "UPDATE genp SET data = randomblob(9000)",
@@ -77,25 +78,25 @@ struct RollbackJournalTests {
 
   @Test("A rollback journal undoes an unfinished change, with the same rows as in SQLite", arguments: changes)
   func rolledBack(change: String) throws {
-    let unfinished = try Unfinished(change)
-    // Otherwise the change has not reached the file, and the test shows nothing.
+    let unfinished = try UnfinishedChange(change)
+    // If the change had not reached the file, there would be nothing to roll back.
     #expect(unfinished.file != unfinished.before)
     let database = try KeychainDatabase(file: unfinished.file, journal: unfinished.journal)
     #expect(database.journalStatus == .rolledBack && database.isIntact)
-    let former = try KeychainDatabase(file: unfinished.before)
+    let original = try KeychainDatabase(file: unfinished.before)
     #expect(database.rows.count == 12)
-    #expect(database.rows.map(\.sealed) == former.rows.map(\.sealed))
-    #expect(database.rows.map(\.number) == former.rows.map(\.number))
-    let ours = try Unfinished.rows(Self.everything, of: database.image)
-    #expect(try ours == unfinished.asSQLiteHasIt(Self.everything))
-    #expect(try ours == Unfinished.rows(Self.everything, of: unfinished.before))
+    #expect(database.rows.map(\.sealed) == original.rows.map(\.sealed))
+    #expect(database.rows.map(\.number) == original.rows.map(\.number))
+    let recovered = try UnfinishedChange.rows(Self.allRowsSQL, of: database.image)
+    #expect(try recovered == unfinished.rowsAfterRecovery(Self.allRowsSQL))
+    #expect(try recovered == UnfinishedChange.rows(Self.allRowsSQL, of: unfinished.before))
   }
 
   @Test("A truncated or changed journal has the same effect as in SQLite, or is ignored")
   func damaged() throws {
-    let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
+    let unfinished = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)")
     let journal = unfinished.journal
-    var seen = Set<DatabaseDetails.JournalStatus>()
+    var statuses = Set<DatabaseDetails.JournalStatus>()
     for step in 0..<60 {
       var other = journal
       if step % 2 == 0 {
@@ -103,25 +104,26 @@ struct RollbackJournalTests {
       } else {
         other[journal.count * step / 60] ^= 0x10
       }
-      let theirs = try? unfinished.asSQLiteHasIt(Self.everything, other)
+      let rowsInSQLite = try? unfinished.rowsAfterRecovery(Self.allRowsSQL, journal: other)
       guard let database = try? KeychainDatabase(file: unfinished.file, journal: other) else { continue }
-      seen.insert(database.journalStatus)
+      statuses.insert(database.journalStatus)
       // If the journal was applied, the database is intact and SQLite has the same rows.
       guard database.journalStatus == .rolledBack else { continue }
-      #expect(try database.isIntact && Unfinished.rows(Self.everything, of: database.image) == theirs, "\(step)")
+      let rows = try UnfinishedChange.rows(Self.allRowsSQL, of: database.image)
+      #expect(database.isIntact && rows == rowsInSQLite, "\(step)")
     }
-    #expect(seen.contains(.rolledBack))
+    #expect(statuses.contains(.rolledBack))
   }
 
   @Test("Empty and zeroed journals are ignored, and a journal that does not begin like one is reported")
   func finished() throws {
-    let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
+    let unfinished = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)")
     let zeroed = [UInt8](repeating: 0, count: 28) + unfinished.journal.dropFirst(28)
     for journal in [[], zeroed] {
       let database = try KeychainDatabase(file: unfinished.before, journal: journal)
       #expect(database.journalStatus == .none && database.rows.count == 12)
     }
-    // SQLite ignores these files and removes them. Each of them may have been a journal.
+    // SQLite ignores and removes these files, although they may be damaged journals.
     let damaged = unfinished.journal
     for journal in [
       Array("no journal at all".utf8), Array(damaged.prefix(27)), [0] + damaged.dropFirst(), [7] + damaged.dropFirst(),
@@ -131,14 +133,14 @@ struct RollbackJournalTests {
       #expect(database.journalStatus == .journalUnreadable && database.rows.count == 12)
       // SQLite does not roll the file back.
       #expect(
-        try unfinished.asSQLiteHasIt("PRAGMA page_count", journal)
-          == Unfinished.rows("PRAGMA page_count", of: unfinished.file))
+        try unfinished.rowsAfterRecovery("PRAGMA page_count", journal: journal)
+          == UnfinishedChange.rows("PRAGMA page_count", of: unfinished.file))
     }
   }
 
   @Test("A journal beside a log with content is ignored")
   func besideLog() throws {
-    let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
+    let unfinished = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)")
     let log = Array("no log at all".utf8)
     let database = try KeychainDatabase(file: unfinished.before, log: log, journal: unfinished.journal)
     #expect(database.journalStatus == .unreadable)
@@ -146,18 +148,18 @@ struct RollbackJournalTests {
   }
 
   @Test("The journal of another database is not applied if that would damage an intact database")
-  func foreign() throws {
-    let other = try Unfinished("DROP TABLE genp")
-    let own = try DatabaseFile.changed(
+  func unrelatedJournal() throws {
+    let other = try UnfinishedChange("DROP TABLE genp")
+    let file = try DatabaseFile.changed(
       by: "DROP TABLE ckmirror; DROP TABLE outgoingqueue; PRAGMA page_size = 4096; VACUUM")
-    let database = try KeychainDatabase(file: own, journal: other.journal)
+    let database = try KeychainDatabase(file: file, journal: other.journal)
     #expect(database.journalStatus == .unrelated && database.rows.count == 12)
   }
 
   @Test("A journal that names a distant page does not allocate memory for the pages before it")
   func farPage() throws {
-    let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
-    // The number of pages in the largest database, and the last of them in the first record.
+    let unfinished = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)")
+    // The header states the page count of the largest database, and the first record is for its last page.
     let last: [UInt8] = [0x00, 0x03, 0xFF, 0xFF]
     var journal = unfinished.journal
     journal.replaceSubrange(16..<20, with: last)
@@ -168,8 +170,8 @@ struct RollbackJournalTests {
   }
 
   @Test("A journal that states too many pages for the database exceeds the limit, regardless of its page size")
-  func claims() throws {
-    var journal = try Unfinished("UPDATE genp SET data = randomblob(9000)").journal
+  func pageCountLimit() throws {
+    var journal = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)").journal
     journal.replaceSubrange(16..<20, with: [0xFF, 0xFF, 0xFF, 0xFF])
     let error = #expect(throws: KeyhaulError.self) {
       _ = try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal)

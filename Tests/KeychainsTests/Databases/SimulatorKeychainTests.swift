@@ -10,7 +10,7 @@ import Testing
 @Suite("Changing a Simulator's keychain")
 struct SimulatorKeychainTests {
   /// A folder with the database of the test vectors and its log.
-  private struct Place {
+  private struct SimulatorFolder {
     let directory: TemporaryDirectory
     var path: String { directory.path("keychain-2-debug.db") }
 
@@ -53,12 +53,12 @@ struct SimulatorKeychainTests {
 
   @Test("An inserted item is encrypted like the others, and every other row stays the same")
   func added() throws {
-    let place = try Place()
-    let before = try place.rows().map(Self.stored)
-    let keychain = try SimulatorKeychain(path: place.path)
+    let folder = try SimulatorFolder()
+    let before = try folder.rows().map(Self.stored)
+    let keychain = try SimulatorKeychain(path: folder.path)
     #expect(try keychain.insert(Self.item("anna", secret: "tr0ub4dor"), replacingExisting: false) == .added)
     try keychain.commit(changing: [])
-    let rows = try place.rows()
+    let rows = try folder.rows()
     #expect(rows.count == before.count + 1)
     #expect(
       rows.allSatisfy { $0.opened.verdict == .open && $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
@@ -72,20 +72,20 @@ struct SimulatorKeychainTests {
 
   @Test("An item with the same primary key is replaced only on request, and keeps its row and persistent reference")
   func replaced() throws {
-    let place = try Place()
+    let folder = try SimulatorFolder()
     do {
-      let keychain = try SimulatorKeychain(path: place.path)
+      let keychain = try SimulatorKeychain(path: folder.path)
       #expect(try keychain.insert(Self.item("anna", secret: "one"), replacingExisting: true) == .added)
       try keychain.commit(changing: [])
     }
-    let first = try #require(try place.rows().first { $0.opened.item?[.account] == .string("anna") })
+    let first = try #require(try folder.rows().first { $0.opened.item?[.account] == .string("anna") })
     do {
-      let keychain = try SimulatorKeychain(path: place.path)
+      let keychain = try SimulatorKeychain(path: folder.path)
       #expect(try keychain.insert(Self.item("anna", secret: "two"), replacingExisting: false) == .kept)
       #expect(try keychain.insert(Self.item("anna", secret: "three"), replacingExisting: true) == .replaced)
       try keychain.commit(changing: [])
     }
-    let found = try place.rows().filter { $0.opened.item?[.account] == .string("anna") }
+    let found = try folder.rows().filter { $0.opened.item?[.account] == .string("anna") }
     #expect(found.map(\.row.number) == [first.row.number])
     #expect(found.first?.opened.item?.secret?.withBytes { Array($0) } == Array("three".utf8))
     #expect(found.first?.opened.item?[.persistentReference] == first.opened.item?[.persistentReference])
@@ -93,51 +93,51 @@ struct SimulatorKeychainTests {
 
   @Test("Removing an access group deletes its rows and no others")
   func removed() throws {
-    let place = try Place()
-    let before = try place.rows()
+    let folder = try SimulatorFolder()
+    let before = try folder.rows()
     let group = "ABCDE12345.com.example.notes"
-    let keychain = try SimulatorKeychain(path: place.path)
+    let keychain = try SimulatorKeychain(path: folder.path)
     let count = try keychain.removeItems(ofGroups: [group, group])
     try keychain.commit(changing: [])
-    let rest = before.filter { $0.opened.item?.accessGroup != group }
-    #expect(count == before.count - rest.count && count > 0 && !rest.isEmpty)
-    #expect(try place.rows().map(Self.stored) == rest.map(Self.stored))
+    let remaining = before.filter { $0.opened.item?.accessGroup != group }
+    #expect(count == before.count - remaining.count && count > 0 && !remaining.isEmpty)
+    #expect(try folder.rows().map(Self.stored) == remaining.map(Self.stored))
   }
 
   @Test("Changes that are not committed are undone")
   func undone() throws {
-    let place = try Place()
-    let before = try place.rows().map(Self.stored)
+    let folder = try SimulatorFolder()
+    let before = try folder.rows().map(Self.stored)
     do {
-      let keychain = try SimulatorKeychain(path: place.path)
+      let keychain = try SimulatorKeychain(path: folder.path)
       _ = try keychain.insert(Self.item("anna", secret: "x"), replacingExisting: true)
       _ = try keychain.removeItems(ofGroups: ["ABCDE12345.com.example.notes"])
     }
-    #expect(try place.rows().map(Self.stored) == before)
+    #expect(try folder.rows().map(Self.stored) == before)
   }
 
   @Test("A class without a key gets one, and existing keys are kept")
   func newClass() throws {
-    let place = try Place(
+    let folder = try SimulatorFolder(
       DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp; DELETE FROM inet"), log: false)
-    let keychain = try SimulatorKeychain(path: place.path)
+    let keychain = try SimulatorKeychain(path: folder.path)
     for account in ["a", "b"] { _ = try keychain.insert(Self.item(account, secret: account), replacingExisting: true) }
     try keychain.commit(changing: [])
-    let database = try KeychainDatabase(file: place.directory.read("keychain-2-debug.db"))
+    let database = try KeychainDatabase(file: folder.directory.read("keychain-2-debug.db"))
     #expect(database.wrappedMetadataKeys.map(\.key.rawValue) == [7])
-    #expect(try place.rows().filter { $0.opened.isOpen }.count >= 2)
+    #expect(try folder.rows().filter { $0.opened.isOpen }.count >= 2)
   }
 
   @Test("The App Clip flag is stored in its column, with 0 for other items, and is not an attribute")
   func appClip() throws {
-    let place = try Place()
-    let keychain = try SimulatorKeychain(path: place.path)
+    let folder = try SimulatorFolder()
+    let keychain = try SimulatorKeychain(path: folder.path)
     var clip = Self.item("clip", secret: "x")
     clip[.appClip] = .integer(1)
     #expect(try keychain.insert(clip, replacingExisting: true) == .added)
     #expect(try keychain.insert(Self.item("app", secret: "x"), replacingExisting: true) == .added)
     try keychain.commit(changing: [])
-    let rows = try place.rows()
+    let rows = try folder.rows()
     func flag(_ account: String) -> ColumnValue? {
       rows.first { $0.opened.item?[.account] == .string(account) }?.row.columns[.appClip]
     }
@@ -151,23 +151,23 @@ struct SimulatorKeychainTests {
       (11, 0, true), (11, 99, true), (12, 0, true), (12, 11, true), (10, 255, false), (12, 12, false), (13, 0, false),
     ] {
       let bytes = try DatabaseFile.changed(by: "UPDATE tversion SET version = \(major), minor = \(minor)")
-      let place = try Place(bytes, log: false)
-      let keychain = try? SimulatorKeychain(path: place.path)
+      let folder = try SimulatorFolder(bytes, log: false)
+      let keychain = try? SimulatorKeychain(path: folder.path)
       #expect((keychain != nil) == isAccepted, "\(major).\(minor)")
     }
   }
 
   @Test("A database that another process has open is rejected and not changed")
   func busy() throws {
-    let place = try Place(log: false)
+    let folder = try SimulatorFolder(log: false)
     var other: OpaquePointer?
     defer { sqlite3_close_v2(other) }
-    #expect(sqlite3_open(place.path, &other) == SQLITE_OK)
+    #expect(sqlite3_open(folder.path, &other) == SQLITE_OK)
     #expect(sqlite3_exec(other, "PRAGMA journal_mode = WAL; SELECT count(*) FROM genp", nil, nil, nil) == SQLITE_OK)
-    let before = try place.files()
-    let error = #expect(throws: KeyhaulError.self) { _ = try SimulatorKeychain(path: place.path) }
+    let before = try folder.files()
+    let error = #expect(throws: KeyhaulError.self) { _ = try SimulatorKeychain(path: folder.path) }
     #expect(error?.code == .databaseBusy && error?.category == .busy)
-    #expect(try place.files() == before)
+    #expect(try folder.files() == before)
   }
 
   @Test("A database with triggers, views, a newer schema or a device's keys is rejected and not changed")
@@ -190,11 +190,11 @@ struct SimulatorKeychainTests {
       ("DROP TABLE metadatakeys", .unknownDatabase, "it has no metadatakeys table"),
     ]
     for (sql, code, reason) in cases {
-      let place = try Place(DatabaseFile.changed(by: sql), log: false)
-      let before = try place.files()
-      let error = #expect(throws: KeyhaulError.self, "\(sql)") { _ = try SimulatorKeychain(path: place.path) }
+      let folder = try SimulatorFolder(DatabaseFile.changed(by: sql), log: false)
+      let before = try folder.files()
+      let error = #expect(throws: KeyhaulError.self, "\(sql)") { _ = try SimulatorKeychain(path: folder.path) }
       #expect(error == KeyhaulError(code, reason), "\(sql)")
-      #expect(try place.files() == before, "\(sql)")
+      #expect(try folder.files() == before, "\(sql)")
     }
     let absent = #expect(throws: KeyhaulError.self) { _ = try SimulatorKeychain(path: "/nowhere/k.db") }
     #expect(absent?.code == .databaseNotWritable)

@@ -1,4 +1,5 @@
 import Basics
+import Foundation
 import KeychainFormats
 import KeychainRules
 import Keychains
@@ -19,16 +20,7 @@ func text(_ key: String, _ value: String) -> String { "<key>\(key)</key><string>
 func data(_ key: String, _ value: String) -> String {
   "<key>\(key)</key><data>\(base64(Array(value.utf8)))</data>"
 }
-func base64(_ bytes: [UInt8]) -> String {
-  let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-  var text = ""
-  for start in stride(from: 0, to: bytes.count, by: 3) {
-    let group = bytes[start..<min(start + 3, bytes.count)]
-    let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-    for place in 0..<4 { text.append(place <= group.count ? digits[bits >> (18 - 6 * place) & 63] : "=") }
-  }
-  return text
-}
+func base64(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
 func secret(_ item: DumpedItem?) -> [UInt8]? { item?.item?.secret?.withBytes { Array($0) } }
 
 /// 2026-11-20T18:04:00Z, which is 9,454 days and 65,040 seconds after 2001-01-01.
@@ -59,7 +51,7 @@ struct DumpReadingTests {
     #expect(password.item?[.generic] == .data(Array("raw\u{1}".utf8)))
     #expect(password.item?.isSynchronizable == true)
     #expect(password.item?.creationDate?.secondsSinceReferenceDate == moment)
-    #expect(secret(password) == Array("hunter2\u{0}".utf8), "a secret stays as it is, its NUL included")
+    #expect(secret(password) == Array("hunter2\u{0}".utf8), "a secret keeps its final NUL")
     #expect(mail.item?[.port] == .integer(993))
     #expect(mail.item?[.protocolType] == .string("imps"))
     #expect(mail.protection == .afterFirstUnlockThisDeviceOnly)
@@ -81,14 +73,14 @@ struct DumpReadingTests {
 
     let item = try #require(dump.items.first)
     #expect(dump.format == .untypedTables)
-    #expect(item.item?.accessGroup == "apple", "one NUL at the end is not part of a text")
+    #expect(item.item?.accessGroup == "apple", "a final NUL is not part of the text")
     #expect(item.item?[.account] == .string("anna"))
     #expect(item.item?[.synchronizable] == .integer(1))
-    #expect(item.item?[.isInvisible] == .string("007"), "no canonical number")
+    #expect(item.item?[.isInvisible] == .string("007"), "it is not a canonical number")
     #expect(item.item?.modificationDate?.secondsSinceReferenceDate == moment)
     #expect(item.item?.creationDate == nil)
     #expect(item.unusableAttributes == [.creationDate])
-    #expect(item.item?[.generic] == .data(Array("a\u{7}b".utf8)), "with a control character it is not text")
+    #expect(item.item?[.generic] == .data(Array("a\u{7}b".utf8)), "data with a control character is not text")
     #expect(item.item?[.label] == .data(Array("two\u{0}\u{0}".utf8)))
     #expect(secret(item) == Array("text\u{0}".utf8))
   }
@@ -129,7 +121,8 @@ struct DumpReadingTests {
     #expect(dump.format == .genericPasswords)
     #expect(secret(dump.items[0]) == Array("hunter2".utf8))
     #expect(
-      dump.items[0].item?[.account] == .string("anna"), "which is base64 too, and nothing says it stands for bytes")
+      dump.items[0].item?[.account] == .string("anna"),
+      "it is also valid Base64, but nothing states that it encodes bytes")
     #expect(dump.items[0].item?.creationDate?.secondsSinceReferenceDate == moment)
     #expect(dump.items[1].fault?.reason == .malformed)
     #expect(!dump.items[1].hasSecret)
@@ -173,38 +166,38 @@ struct DumpReadingTests {
   }
 
   @Test("Placeholders in objection's JSON count as missing values, and the exact secret is used beside them")
-  func wordsOfObjection() throws {
-    // objection's helpers.ts writes the first, the third and the last, its keychain.ts the second.
-    let words = [
+  func placeholders() throws {
+    // The first, third and last come from objection's helpers.ts, and the second from its keychain.ts.
+    let placeholders = [
       "(failed to decode)", "(Key data not displayed)", "(could not get string for class: __NSArrayM)",
       "(could not get string for class: undefined)",
     ]
-    for said in words {
+    for text in placeholders {
       let dump = try KeychainDump(
         parsing: Array(
           """
-          [{"item_class": "kSecClassGenericPassword", "account": "\(said)", "service": "chat.example", "label": "\(said)",
-            "accessible_attribute": "\(said)", "access_control": "\(said)", "create_date": "\(said)", "data": "\(said)",
+          [{"item_class": "kSecClassGenericPassword", "account": "\(text)", "service": "chat.example", "label": "\(text)",
+            "accessible_attribute": "\(text)", "access_control": "\(text)", "create_date": "\(text)", "data": "\(text)",
             "dataHex": ""},
            {"item_class": "kSecClassGenericPassword", "account": "anna", "service": "chat.example",
-            "accessible_attribute": "kSecAttrAccessibleWhenUnlocked", "data": "\(said)", "dataHex": "00ff"},
-           {"item_class": "kSecClassGenericPassword", "account": "otto", "data": "x", "dataHex": "\(said)"}]
+            "accessible_attribute": "kSecAttrAccessibleWhenUnlocked", "data": "\(text)", "dataHex": "00ff"},
+           {"item_class": "kSecClassGenericPassword", "account": "otto", "data": "x", "dataHex": "\(text)"}]
           """.utf8))
-      let (nothing, exact, rendered) = (dump.items[0], dump.items[1], dump.items[2])
-      #expect(!nothing.hasSecret && nothing.fault == nil && !nothing.isSecretRendered, "\(said)")
-      #expect(nothing.item?.attributes == [.service: .string("chat.example")], "\(said)")
-      #expect(nothing.unusableAttributes == [.account, .creationDate, .label, .protection].sorted(), "\(said)")
-      #expect(secret(exact) == [0, 0xFF] && !exact.isSecretRendered, "\(said)")
-      #expect(secret(rendered) == Array("x".utf8) && rendered.isSecretRendered, "\(said)")
+      let (empty, exact, rendered) = (dump.items[0], dump.items[1], dump.items[2])
+      #expect(!empty.hasSecret && empty.fault == nil && !empty.isSecretRendered, "\(text)")
+      #expect(empty.item?.attributes == [.service: .string("chat.example")], "\(text)")
+      #expect(empty.unusableAttributes == [.account, .creationDate, .label, .protection].sorted(), "\(text)")
+      #expect(secret(exact) == [0, 0xFF] && !exact.isSecretRendered, "\(text)")
+      #expect(secret(rendered) == Array("x".utf8) && rendered.isSecretRendered, "\(text)")
     }
   }
 
-  @Test("A secret that only resembles a placeholder of objection is kept")
-  func wordsOfTheUser() throws {
-    for said in ["failed to decode", "(failed to decode) ", "(could not get string for class: a b)", "(could not get"] {
+  @Test("A secret that only resembles a text of objection is kept")
+  func similarText() throws {
+    for text in ["failed to decode", "(failed to decode) ", "(could not get string for class: a b)", "(could not get"] {
       let dump = try KeychainDump(
-        parsing: Array("[{\"item_class\": \"kSecClassGenericPassword\", \"data\": \"\(said)\"}]".utf8))
-      #expect(secret(dump.items[0]) == Array(said.utf8))
+        parsing: Array("[{\"item_class\": \"kSecClassGenericPassword\", \"data\": \"\(text)\"}]".utf8))
+      #expect(secret(dump.items[0]) == Array(text.utf8))
     }
   }
 

@@ -21,17 +21,17 @@ struct KeychainDumpTests {
   }
 
   @Test("An item that cannot be decrypted has a reason and its protection class")
-  func shut() {
-    let fault = DumpFault(.tagMismatch, "the secret's tag does not fit")
-    let shut = DumpedItem(entry: 0, kind: .key, content: .undecryptable(fault, protection: .whenUnlocked))
-    let half = DumpedItem(
+  func undecryptable() {
+    let fault = DumpFault(.tagMismatch, "the secret's tag does not match")
+    let undecryptable = DumpedItem(entry: 0, kind: .key, content: .undecryptable(fault, protection: .whenUnlocked))
+    let attributesOnly = DumpedItem(
       entry: 1, kind: .key,
       content: .attributesOnly(KeychainItem(kind: .key, attributes: [.protection: .string("ck")]), fault))
 
-    #expect(shut.item == nil)
-    #expect(shut.protection == .whenUnlocked)
-    #expect(half.item != nil && !half.hasSecret)
-    #expect(half.protection == .afterFirstUnlock)
-    #expect(half.fault == fault)
+    #expect(undecryptable.item == nil)
+    #expect(undecryptable.protection == .whenUnlocked)
+    #expect(attributesOnly.item != nil && !attributesOnly.hasSecret)
+    #expect(attributesOnly.protection == .afterFirstUnlock)
+    #expect(attributesOnly.fault == fault)
   }
 }

@@ -26,7 +26,7 @@ struct ToolDumpTests {
     #expect(dump.format == .irestore && dump.recordedAttributes == nil)
     #expect(dump.items.map(\.kind) == [.genericPassword, .genericPassword, .genericPassword, .certificate])
     let (anna, otto, eve, certificate) = (dump.items[0], dump.items[1], dump.items[2], dump.items[3])
-    #expect(anna.item?[.account] == .string("YW5uYQ=="), "nothing says that it stands for bytes")
+    #expect(anna.item?[.account] == .string("YW5uYQ=="), "nothing states that it encodes bytes")
     #expect(anna.item?[.service] == .string("chat.example & more"))
     #expect(anna.protection == .afterFirstUnlockThisDeviceOnly && anna.item?.isSynchronizable == true)
     #expect(anna.item?.creationDate?.secondsSinceReferenceDate == moment)
@@ -38,7 +38,7 @@ struct ToolDumpTests {
     #expect(dump.skipped == [.unknownTable: 1, .notAnItem: 2] && dump.unknownTables == ["Extra"])
   }
 
-  @Test("Newer versions of irestore list the types, so text in an attribute that can be data is told from data")
+  @Test("Newer versions of irestore list the types, so text and data in an attribute can be distinguished")
   func irestoreTypes() throws {
     let dump = try dump(
       """
@@ -57,7 +57,7 @@ struct ToolDumpTests {
     #expect(untyped.item?[.account] == .string("YW5uYQ==") && untyped.protection == nil, "the lists do not match")
   }
 
-  @Test("What irestore prints to the terminal before the JSON names the items that it leaves out")
+  @Test("The lines that irestore prints before the JSON list the items that the JSON omits")
   func irestoreLines() throws {
     let json = "{\n  \"Certs\": null, \"General\": [{\"acct\": \"a\"}], \"Internet\": null, \"Keys\": null}\n"
     let dump = try dump(
@@ -115,7 +115,7 @@ struct ToolDumpTests {
     #expect(anna.item?[.label] == .data(Array("abc".utf8)) && anna.item?[.type] == .integer(5))
     #expect(anna.item?[.isInvisible] == .integer(1) && anna.item?[.accessControl] == nil)
     #expect(anna.item?.creationDate?.secondsSinceReferenceDate == moment)
-    #expect(anna.unusableAttributes == [.generic], "a description that leaves out bytes")
+    #expect(anna.unusableAttributes == [.generic], "the description omits bytes")
     #expect(dump.items[1].fault == DumpFault(.malformed, "raw is not text"))
     #expect(dump.items[2].item?[.account] == .string("eve") && dump.items[2].fault == nil && !dump.items[2].hasSecret)
     let mail = dump.items[3]
@@ -129,7 +129,7 @@ struct ToolDumpTests {
   }
 
   @Test(
-    "A text is the description of data only in the form that Foundation prints",
+    "Only text in the formats that Foundation prints is a description of data",
     arguments: [
       ("<>", nil), ("<616263>", [0x61, 0x62, 0x63]), ("<61626364 65>", [0x61, 0x62, 0x63, 0x64, 0x65]),
       ("<6162 63>", nil), ("<616>", nil), ("<616263", nil), ("<b>", nil), ("{length = 0, bytes = 0x}", []),
@@ -145,7 +145,7 @@ struct ToolDumpTests {
   }
 
   @Test(
-    "A description that leaves out bytes is incomplete",
+    "A description that omits bytes is incomplete",
     arguments: ["{length = 2, bytes = 0x61}", "{length = 32, bytes = 0x61626364 ... 65666768 }"])
   func incomplete(text: String) {
     #expect(DataDescription.read(text) == .incomplete)
@@ -169,12 +169,12 @@ struct ToolDumpTests {
     """
   }
 
-  @Test("In keychain_dumper's text, the lines of each item are read, and what it could not show is not a secret")
+  @Test("In keychain_dumper's text, the lines of each item are read, and its placeholders are not secrets")
   func text() throws {
     let dump = try dump(
-      ToolDumpTests.printed("anna", "hunter2") + ToolDumpTests.printed("otto", "two\nlines\n")
-        + ToolDumpTests.printed("", "(null)")
-        + ToolDumpTests.printed("eve", "<Not Accessible>") + ToolDumpTests.printed("empty", "")
+      Self.printed("anna", "hunter2") + Self.printed("otto", "two\nlines\n")
+        + Self.printed("", "(null)")
+        + Self.printed("eve", "<Not Accessible>") + Self.printed("empty", "")
         + "[INFO] No Internet Password Keychain items found.\n[HINT] You should unlock your device!\n")
     #expect(dump.format == .keychainDumper && dump.items.count == 5 && dump.skipped.isEmpty)
     #expect(
@@ -189,7 +189,7 @@ struct ToolDumpTests {
 
   @Test("The text of the first versions has no headings, and a converted file may have other line ends")
   func firstVersion() throws {
-    let item = ToolDumpTests.printed("anna", "hunter2").split(separator: "\n", omittingEmptySubsequences: false)
+    let item = Self.printed("anna", "hunter2").split(separator: "\n", omittingEmptySubsequences: false)
       .dropFirst(2)
     let text = item.joined(separator: "\r\n") + item.joined(separator: "\r\n")
     let dump = try dump(text)
@@ -233,7 +233,7 @@ struct ToolDumpTests {
   }
 
   @Test(
-    "An item whose lines are not the ones that the tool prints is not read at all",
+    "An item with a line that the tool does not print there is not read",
     arguments: [
       ToolDumpTests.printed("anna\nKeychain Data: forged", "hunter2"),
       ToolDumpTests.printed("anna\nEntitlement Group: other", "hunter2"),
@@ -252,7 +252,7 @@ struct ToolDumpTests {
 
   @Test("Text that is not UTF-8 is in the encoding of NeXTSTEP, and bytes without a character are counted")
   func encoding() throws {
-    let text = ToolDumpTests.printed("Gr\u{1}n", "stra\u{2}e").utf8.map { byte -> UInt8 in
+    let text = Self.printed("Gr\u{1}n", "stra\u{2}e").utf8.map { byte -> UInt8 in
       switch byte {
       // ü and ß in Perl's Encode::Byte ("nextstep").
       case 1: 0xF6
@@ -263,14 +263,14 @@ struct ToolDumpTests {
     let dump = try KeychainDump(parsing: text)
     #expect(dump.items.first?.item?[.account] == .string("Grün"))
     #expect(secret(dump.items.first) == Array("straße".utf8))
-    let lost = try KeychainDump(parsing: text.map { $0 == 0xFB || $0 == 0xF6 ? 0xFE : $0 })
-    #expect(lost.items.first?.unusableAttributes == [.account] && lost.items.first?.hasSecret == false)
-    #expect(lost.items.first?.fault?.reason == .malformed)
-    let converted = try self.dump(ToolDumpTests.printed("Grün", "straße"))
+    let unmappable = try KeychainDump(parsing: text.map { $0 == 0xFB || $0 == 0xF6 ? 0xFE : $0 })
+    #expect(unmappable.items.first?.unusableAttributes == [.account] && unmappable.items.first?.hasSecret == false)
+    #expect(unmappable.items.first?.fault?.reason == .malformed)
+    let converted = try self.dump(Self.printed("Grün", "straße"))
     #expect(secret(converted.items.first) == Array("straße".utf8))
   }
 
-  @Test("A text in which the tool found nothing is an empty dump, and another text is not a dump")
+  @Test("Text that reports no items is an empty dump, and other text is not a dump")
   func nothing() throws {
     let notices = ["Generic Password", "Internet Password"].map { "No \($0) Keychain items found.\n" }.joined()
     #expect(try dump(notices).entryCount == 0)
@@ -279,12 +279,12 @@ struct ToolDumpTests {
     }
   }
 
-  // MARK: All
+  // MARK: All formats
 
-  @Test("A dump that is cut off anywhere ends in an error or in items with a fault, and has no other secret")
-  func cuts() throws {
+  @Test("A truncated dump is rejected, or its items have faults, and no secret is truncated")
+  func truncation() throws {
     let examples = [
-      ToolDumpTests.printed("anna", "hunter2") + ToolDumpTests.printed("otto", "hunter2"),
+      Self.printed("anna", "hunter2") + Self.printed("otto", "hunter2"),
       "[{\"clazz\": \"generic\", \"account\": \"anna\", \"raw\": \"aHVudGVyMg==\"}]",
       "{\"General\": [{\"acct\": \"a\", \"v_Data\": \"aHVudGVyMg==\"}], \"Internet\": null, \"Certs\": null, \"Keys\": null}",
     ]
@@ -295,15 +295,15 @@ struct ToolDumpTests {
         guard let dump = try? KeychainDump(parsing: Array(bytes[..<count])) else { continue }
         for item in dump.items where item.hasSecret {
           secretCount += 1
-          #expect(secret(item) == Array("hunter2".utf8), "cut to \(count)")
+          #expect(secret(item) == Array("hunter2".utf8), "truncated to \(count) bytes")
         }
         for item in dump.items { #expect(item.item != nil || item.fault != nil) }
       }
     }
-    #expect(secretCount > 0, "else no cut leaves an item to read, and the test shows nothing")
+    #expect(secretCount > 0, "some truncated dumps must have a readable item")
   }
 
-  @Test("A damaged dump ends in an error, or each of its items has attributes or a fault")
+  @Test("A damaged dump is rejected, or each of its items has attributes or a fault")
   func damage() throws {
     var random = SeededRandom(seed: 53)
     let examples = [
@@ -315,26 +315,26 @@ struct ToolDumpTests {
     for round in 0..<9_000 {
       var bytes = examples[round % examples.count]
       for _ in 0...Int.random(in: 0..<3, using: &random) {
-        let place = Int.random(in: bytes.indices, using: &random)
+        let index = Int.random(in: bytes.indices, using: &random)
         switch Int.random(in: 0..<3, using: &random) {
-        case 0: bytes[place] = .random(in: 0...255, using: &random)
-        case 1: bytes.removeSubrange(place..<min(place + .random(in: 1...8, using: &random), bytes.count - 1))
+        case 0: bytes[index] = .random(in: 0...255, using: &random)
+        case 1: bytes.removeSubrange(index..<min(index + .random(in: 1...8, using: &random), bytes.count - 1))
         default:
           let start = Int.random(in: bytes.indices, using: &random)
-          bytes.insert(contentsOf: bytes[start..<min(start + 12, bytes.count)], at: place)
+          bytes.insert(contentsOf: bytes[start..<min(start + 12, bytes.count)], at: index)
         }
       }
       guard let dump = try? KeychainDump(parsing: bytes) else { continue }
       readCount += 1
       for item in dump.items { #expect(item.item != nil || item.fault != nil) }
     }
-    #expect(readCount > 1000, "else the damage prevents reading, and the test shows nothing")
+    #expect(readCount > 1000, "many damaged dumps must still be readable")
   }
 
   @Test("The number of entries is limited in each format")
   func limits() throws {
     let examples = [
-      ToolDumpTests.printed("anna", "a") + ToolDumpTests.printed("otto", "b"), "[{\"clazz\": \"generic\"}, 0]",
+      Self.printed("anna", "a") + Self.printed("otto", "b"), "[{\"clazz\": \"generic\"}, 0]",
       "{\"General\": [{}, 0], \"Internet\": null, \"Certs\": null, \"Keys\": null}",
     ]
     for example in examples {
@@ -345,7 +345,7 @@ struct ToolDumpTests {
     }
   }
 
-  @Test("XML that is not a property list is rejected with a word about Elcomsoft's")
+  @Test("XML that is not a property list is rejected with a note about Elcomsoft's")
   func otherXML() {
     #expect(
       throws: KeyhaulError(

@@ -8,7 +8,7 @@ import Testing
 @testable import Keychains
 
 @Suite("Adding keychain items")
-struct Adding {
+struct AddingTests {
   private func failure(_ body: () throws -> Void) -> KeyhaulError.Code? {
     #expect(throws: KeyhaulError.self, performing: body)?.code
   }
@@ -72,20 +72,20 @@ struct Adding {
   }
 
   @Test("A dry run of adding an item has the same result and changes no row")
-  func rehearsal() throws {
+  func dryRun() throws {
     let keychain = try Keychain()
-    func rehearse(_ item: KeychainItem, keys: ClassKeys) throws -> StoredItem {
+    func validate(_ item: KeychainItem, keys: ClassKeys) throws -> StoredItem {
       try keychain.store.validateAdding(item, keys: keys, now: .seconds(1), random: keychain.random)
     }
     let locked = try keychain.lockedKeys()
 
-    let rehearsed = try rehearse(.genericPassword("a"), keys: keychain.keys)
-    #expect(rehearsed.item[.account] == KeychainItem.genericPassword("a")[.account])
+    let validated = try validate(.genericPassword("a"), keys: keychain.keys)
+    #expect(validated.item[.account] == KeychainItem.genericPassword("a")[.account])
     #expect(try keychain.store.count(of: .genericPassword) == 0)
 
     try keychain.add(.genericPassword("a", secret: "first"))
-    #expect(failure { _ = try rehearse(.genericPassword("a"), keys: keychain.keys) } == .duplicateItem)
-    #expect(failure { _ = try rehearse(.genericPassword("b"), keys: locked) } == .interactionNotAllowed)
+    #expect(failure { _ = try validate(.genericPassword("a"), keys: keychain.keys) } == .duplicateItem)
+    #expect(failure { _ = try validate(.genericPassword("b"), keys: locked) } == .interactionNotAllowed)
     #expect(try keychain.only().secretText == "first")
   }
 
@@ -154,10 +154,10 @@ struct Adding {
   @Test("An item that requires a passcode cannot be added on a device without one")
   func withoutPasscode() throws {
     let item = KeychainItem.genericPassword(as: .whenPasscodeSetThisDeviceOnly)
-    let with = try Keychain()
-    try with.add(item)
-    let without = try Keychain("open phone", passcode: "")
-    #expect(failure { try without.add(item) } == .authFailed)
+    let phone = try Keychain()
+    try phone.add(item)
+    let phoneWithoutPasscode = try Keychain("open phone", passcode: "")
+    #expect(failure { try phoneWithoutPasscode.add(item) } == .authFailed)
   }
 
   @Test("An item requires an access group and an existing protection class")

@@ -35,26 +35,26 @@ struct BulkImportTests {
   @Test("A bulk import results in the same rows and indexes as single imports")
   func sameRows() throws {
     let items = items(2_100)
-    let (one, many) = (try Keychain(), try Keychain())
-    try restore(items, into: one, announcing: 0)
-    try restore(items, into: many, announcing: items.count)
-    #expect(try Set(one.sql(Self.schema)) == Set(many.sql(Self.schema)))
-    #expect(try many.sql("PRAGMA integrity_check") == [["'ok'"]])
+    let (single, bulk) = (try Keychain(), try Keychain())
+    try restore(items, into: single, announcing: 0)
+    try restore(items, into: bulk, announcing: items.count)
+    #expect(try Set(single.sql(Self.schema)) == Set(bulk.sql(Self.schema)))
+    #expect(try bulk.sql("PRAGMA integrity_check") == [["'ok'"]])
     let rows = "SELECT rowid, acct, svce, agrp, sha1, mdat FROM genp ORDER BY rowid"
-    let found = try many.sql(rows)
+    let found = try bulk.sql(rows)
     #expect(found.count == 2_079)
-    #expect(try one.sql(rows) == found)
+    #expect(try single.sql(rows) == found)
     // Each query finds all rows only if its index is complete.
     let byAccount = "SELECT count(*) FROM genp INDEXED BY genpacct WHERE acct IS NOT NULL"
     let byGroup = "SELECT count(*) FROM genp INDEXED BY agrp_musr_tomb_svce_acct WHERE agrp > ''"
-    #expect(try many.sql(byAccount) == [["2079"]])
-    #expect(try many.sql(byGroup) == [["2079"]])
-    #expect(try KeychainStore.open(at: many.path).count(of: .genericPassword) == 2_079)
+    #expect(try bulk.sql(byAccount) == [["2079"]])
+    #expect(try bulk.sql(byGroup) == [["2079"]])
+    #expect(try KeychainStore.open(at: bulk.path).count(of: .genericPassword) == 2_079)
   }
 
   @Test("A failed bulk import leaves all rows and indexes as they were")
   func failure() throws {
-    let stop = KeyhaulError(.cancelled, "it was stopped in the middle")
+    let stop = KeyhaulError(.cancelled, "the test stopped it")
     let keychain = try Keychain()
     try keychain.add(.genericPassword("before", secret: "secret"))
     let before = try keychain.sql(Self.schema)
@@ -73,7 +73,7 @@ struct BulkImportTests {
   }
 
   @Test("Indexes are not rebuilt for small imports or for tables with more rows than are imported")
-  func untouched() throws {
+  func keptIndexes() throws {
     let keychain = try Keychain()
     try restore(items(20), into: keychain, announcing: 20)
     let order = "SELECT name FROM sqlite_master ORDER BY rowid"

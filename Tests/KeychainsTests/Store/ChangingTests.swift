@@ -8,7 +8,7 @@ import Testing
 @testable import Keychains
 
 @Suite("Updating keychain items")
-struct Changing {
+struct UpdatingTests {
   private func update(
     _ keychain: Keychain, _ attributes: AttributeMap<PropertyValue>,
     secret: String? = nil, at seconds: Double = 2000, tombstones: TombstonePolicy = .forbid
@@ -132,7 +132,7 @@ struct Changing {
 }
 
 @Suite("Deleting keychain items")
-struct Deleting {
+struct DeletingTests {
   private func delete(
     _ keychain: Keychain, _ query: ItemQuery = ItemQuery(), at seconds: Double = 2000,
     tombstones: TombstonePolicy = .leave
@@ -160,17 +160,17 @@ struct Deleting {
     let item = try keychain.add(
       .genericPassword().with([.synchronizable: .integer(1), .label: .string("L")]), at: 3000)
     #expect(try delete(keychain, at: 2000) == 1)
-    let left = try keychain.only()
+    let remaining = try keychain.only()
     let expected: Set<AttributeCode> = [
       .account, .service, .accessGroup, .synchronizable, .multiUser, .creationDate, .modificationDate, .protection,
       .uuid, .persistentReference, .tombstone, .digest,
     ]
-    #expect(Set(left.attributes.keys) == expected)
-    #expect(left.secrets.isEmpty)
+    #expect(Set(remaining.attributes.keys) == expected)
+    #expect(remaining.secrets.isEmpty)
     for code in [AttributeCode.account, .uuid, .persistentReference, .creationDate, .protection] {
-      #expect(left[code] == item.item[code])
+      #expect(remaining[code] == item.item[code])
     }
-    #expect(left.modificationDate == .seconds(3000.001))
+    #expect(remaining.modificationDate == .seconds(3000.001))
     #expect(try keychain.sql("SELECT tomb, labl FROM genp") == [["1", "NULL"]])
   }
 
@@ -209,7 +209,7 @@ struct Deleting {
   }
 
   @Test("Undecodable rows that a search reported can be removed by reference")
-  func byPlace() throws {
+  func byReference() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("a"))
     try keychain.add(.genericPassword("b"))

@@ -9,12 +9,12 @@ import Testing
 @testable import Keychains
 
 /// The SHA-1 digest of empty data (FIPS 180).
-let hashOfNothing = "xda39a3ee5e6b4b0d3255bfef95601890afd80709"
+let hashOfEmptyData = "xda39a3ee5e6b4b0d3255bfef95601890afd80709"
 
 private func hash(_ text: String) -> String { "x" + SHA1.hash(Array(text.utf8)).hex }
 
 @Suite("Column values of the keychain database")
-struct Columns {
+struct ColumnsTests {
   @Test("Columns contain hashes of names, and readable classes, groups and flags")
   func genericPassword() throws {
     let keychain = try Keychain()
@@ -36,23 +36,25 @@ struct Columns {
   }
 
   @Test("Missing attributes are stored as empty values or their hashes, never as NULL, in the primary key")
-  func absent() throws {
+  func missingAttributes() throws {
     let keychain = try Keychain()
     for kind in ItemKind.allCases {
       try keychain.add(KeychainItem(kind: kind, attributes: [.accessGroup: .string("g")]))
     }
 
-    let tail = ["'g'", "0", "''", "''", "''", "''"]
+    let commonColumns = ["'g'", "0", "''", "''", "''", "''"]
     let zero = "x" + SHA1.hash([0, 0, 0, 0]).hex
     let expected: [ItemKind: [String]] = [
-      .genericPassword: [hashOfNothing, hashOfNothing],
-      .internetPassword: [hashOfNothing, hashOfNothing, hashOfNothing, "0", hashOfNothing, "0", hashOfNothing],
-      .certificate: ["0", hashOfNothing, hashOfNothing],
-      .key: [zero, "''", hashOfNothing, "0", "0", "0", "0", "0.0", "0.0"],
+      .genericPassword: [hashOfEmptyData, hashOfEmptyData],
+      .internetPassword: [
+        hashOfEmptyData, hashOfEmptyData, hashOfEmptyData, "0", hashOfEmptyData, "0", hashOfEmptyData,
+      ],
+      .certificate: ["0", hashOfEmptyData, hashOfEmptyData],
+      .key: [zero, "''", hashOfEmptyData, "0", "0", "0", "0", "0.0", "0.0"],
     ]
     for kind in ItemKind.allCases {
       let columns = ColumnDefinitions.primaryKey(of: kind).map(\.code.rawValue).joined(separator: ",")
-      #expect(try keychain.sql("SELECT \(columns) FROM \(kind.rawValue)") == [(expected[kind] ?? []) + tail])
+      #expect(try keychain.sql("SELECT \(columns) FROM \(kind.rawValue)") == [(expected[kind] ?? []) + commonColumns])
     }
   }
 
@@ -104,7 +106,7 @@ struct Columns {
   }
 
   @Test("No file of the database contains plaintext names, servers, labels or secrets")
-  func noClearText() throws {
+  func noPlaintext() throws {
     let keychain = try Keychain()
     let planted = ["planted-account", "planted-service", "planted-label", "planted-server", "planted-secret"]
     try keychain.add(

@@ -10,7 +10,7 @@ import Testing
 @testable import Keychains
 
 @Suite("Damaged keychain rows")
-struct DamagedRows {
+struct DamagedRowTests {
   private func filled() throws -> Keychain {
     let keychain = try Keychain()
     for name in ["a", "b", "c"] { try keychain.add(.genericPassword(name)) }
@@ -55,10 +55,10 @@ struct DamagedRows {
 
   @Test("A row that another device encrypted cannot be decoded")
   func otherDevice() throws {
-    let mine = try filled()
+    let keychain = try filled()
     let other = try Keychain("another phone")
-    #expect(try faults(mine, keys: other.keys) == [true, true, true])
-    #expect(try faults(mine, keys: mine.keys) == [false, false, false])
+    #expect(try faults(keychain, keys: other.keys) == [true, true, true])
+    #expect(try faults(keychain, keys: keychain.keys) == [false, false, false])
   }
 
   @Test("An encrypted item that was moved to another table counts as corrupt")
@@ -81,7 +81,7 @@ struct DamagedRows {
     try keychain.tamper("UPDATE genp SET data = substr(data, 1, 60)")
     let rows = try keychain.store.rows(includingTombstones: false, keys: keychain.keys)
     guard case .undecodable(let reason)? = rows.first?.fault else {
-      Issue.record("the row opened")
+      Issue.record("the row was decoded")
       return
     }
     #expect(!reason.contains("planted"))
@@ -90,7 +90,7 @@ struct DamagedRows {
 }
 
 @Suite("Errors of the keychain store")
-struct KeychainErrors {
+struct KeychainErrorTests {
   @Test("Every error has a category, a summary and advice")
   func table() {
     let expected: [(KeyhaulError.Code, ErrorCategory)] = [
@@ -110,7 +110,7 @@ struct KeychainErrors {
   }
 
   @Test("An error of a rule keeps its reason and code", arguments: KeychainRuleError.Code.allCases)
-  func rules(code: KeychainRuleError.Code) {
+  func ruleErrors(code: KeychainRuleError.Code) {
     let rule = KeychainRuleError(code, "a reason")
     let error = KeyhaulError(rule: rule)
     #expect(error.code.rawValue == code.rawValue)
@@ -129,7 +129,7 @@ struct KeychainErrors {
       (.SQLITE_TOOBIG, .parameter),
       (.SQLITE_IOERR_FSYNC, .storeIO),
     ] as [(ResultCode, KeyhaulError.Code)])
-  func sqlite(result: ResultCode, code: KeyhaulError.Code) {
+  func resultCodes(result: ResultCode, code: KeyhaulError.Code) {
     let error = KeyhaulError(sqlite: DatabaseError(resultCode: result, sql: "SELECT 'planted'"))
     #expect(error.code == code)
     #expect(!error.description.contains("planted"))
@@ -142,7 +142,7 @@ struct KeychainErrors {
       (.SQLITE_CANTOPEN, .noSpace, .diskFull), (.SQLITE_IOERR, .ioError, .storeIO),
       (.SQLITE_CANTOPEN, .permissionDenied, .notAvailable), (.SQLITE_CORRUPT, .noSpace, .storeDamaged),
     ] as [(ResultCode, Errno, KeyhaulError.Code)])
-  func system(result: ResultCode, reason: Errno, code: KeyhaulError.Code) {
+  func systemErrors(result: ResultCode, reason: Errno, code: KeyhaulError.Code) {
     let error = KeyhaulError(sqlite: DatabaseError(resultCode: result), reason)
     #expect(error.code == code)
     #expect(error.reason.hasSuffix(", \(reason.reason)") == (code != .storeDamaged))

@@ -18,7 +18,7 @@ private let dataColumns: [ItemKind: [String]] = [
 @Suite("Empty data in keychain columns")
 struct EmptyDataTests {
   /// Adds an item of each kind with only an access group, and for certificates an empty hash of the public key.
-  private func bare(_ keychain: Keychain) throws {
+  private func addMinimalItems(to keychain: Keychain) throws {
     for kind in ItemKind.allCases {
       var item = KeychainItem(kind: kind, attributes: [.accessGroup: .string("g"), .protection: .string("ak")])
       if kind == .certificate { item[.publicKeyHash] = .data([]) }
@@ -27,7 +27,7 @@ struct EmptyDataTests {
   }
 
   /// Changes the database to the form that the first versions of Keyhaul wrote.
-  private func age(_ keychain: Keychain) throws {
+  private func writeEmptyBlobs(in keychain: Keychain) throws {
     for (kind, columns) in dataColumns {
       for column in columns {
         try keychain.tamper("UPDATE \(kind.rawValue) SET \(column) = x'' WHERE \(column) = ''")
@@ -35,23 +35,23 @@ struct EmptyDataTests {
     }
   }
 
-  private func image(_ keychain: Keychain) throws -> [[[String]]] {
+  private func allRows(_ keychain: Keychain) throws -> [[[String]]] {
     try ItemKind.allCases.map { try keychain.sql("SELECT * FROM \($0.rawValue) ORDER BY rowid") }
   }
 
-  private func empties(of kind: ItemKind, _ keychain: Keychain) throws -> [String] {
+  private func typesAndLengths(of kind: ItemKind, _ keychain: Keychain) throws -> [String] {
     let columns = (dataColumns[kind] ?? []).map { "typeof(\($0)) || length(\($0))" }.joined(separator: ",")
     return try keychain.sql("SELECT \(columns) FROM \(kind.rawValue)").flatMap { $0 }
   }
 
   @Test("Empty data is stored as empty text, which Apple's daemon searches for, and no column has an empty blob")
-  func form() throws {
+  func emptyText() throws {
     let keychain = try Keychain()
-    try bare(keychain)
+    try addMinimalItems(to: keychain)
     try keychain.add(.genericPassword("given").with([.multiUser: .data([]), "pcsk": .data([]), "pcsi": .string("")]))
     try keychain.restore(.genericPassword("restored").with([.multiUser: .data([])]).dated(5))
     for kind in ItemKind.allCases {
-      #expect(try !empties(of: kind, keychain).contains("'blob0'"))
+      #expect(try !typesAndLengths(of: kind, keychain).contains("'blob0'"))
       #expect(try keychain.sql("SELECT count(*) FROM \(kind.rawValue) WHERE musr = ''") != [["0"]])
       for definition in ColumnDefinitions.all(of: kind) {
         let column = definition.code.rawValue
@@ -68,10 +68,10 @@ struct EmptyDataTests {
   @Test("Both forms of empty data have the same results in searches, counts and primary keys")
   func bothForms() throws {
     let keychain = try Keychain()
-    try bare(keychain)
+    try addMinimalItems(to: keychain)
     let summaries = try keychain.store.rowSummaries(includingTombstones: true)
-    try age(keychain)
-    #expect(try image(keychain).joined().joined().filter { $0 == "x" }.count == 6)
+    try writeEmptyBlobs(in: keychain)
+    #expect(try allRows(keychain).joined().joined().filter { $0 == "x" }.count == 6)
     let again = try keychain.store.rowSummaries(includingTombstones: true)
     #expect(again.map(\.primaryKey) == summaries.map(\.primaryKey) && again.count == 4)
     #expect(again.map(\.multiUser) == [[], [], [], []])
@@ -98,7 +98,8 @@ struct EmptyDataTests {
 
 @Suite("Keychain databases with empty blobs")
 struct OldEmptyDataTests {
-  private func old(_ accounts: [String] = ["anna", "ben"]) throws -> Keychain {
+  /// Creates a keychain in which `musr` and `klbl` are empty blobs.
+  private func oldKeychain(_ accounts: [String] = ["anna", "ben"]) throws -> Keychain {
     let keychain = try Keychain()
     for account in accounts { try keychain.add(.genericPassword(account)) }
     try keychain.add(.internetPassword())
@@ -122,8 +123,8 @@ struct OldEmptyDataTests {
     }
   }
 
-  /// Returns all columns that must not change.
-  private func rest(_ keychain: Keychain) throws -> [[String]] {
+  /// Returns the columns that a normalization must not change.
+  private func unchangedColumns(_ keychain: Keychain) throws -> [[String]] {
     try keychain.sql(
       "SELECT rowid, acct, svce, agrp, hex(data), hex(persistref), UUID, hex(sha1), mdat, cdat FROM genp ORDER BY rowid"
     )
@@ -131,7 +132,7 @@ struct OldEmptyDataTests {
 
   @Test("Opening a database only for reading leaves empty blobs as they are")
   func reading() throws {
-    let keychain = try old()
+    let keychain = try oldKeychain()
     let before = try Data(keychain.directory.read("keychain-2.db"))
     let store = try KeychainStore.open(at: keychain.path, isForReading: true)
     #expect(try store.find(ItemQuery(), keys: keychain.keys).items.count == 5)
@@ -142,12 +143,12 @@ struct OldEmptyDataTests {
   }
 
   @Test("Opening a database for writing normalizes empty blobs once and changes nothing else")
-  func settling() throws {
-    let keychain = try old()
-    let before = try rest(keychain)
+  func normalizing() throws {
+    let keychain = try oldKeychain()
+    let before = try unchangedColumns(keychain)
     let store = try KeychainStore.open(at: keychain.path)
     #expect(try forms(keychain) == ["text"])
-    #expect(try rest(keychain) == before)
+    #expect(try unchangedColumns(keychain) == before)
     #expect(try store.find(ItemQuery(), keys: keychain.keys).items.count == 5)
     let duplicate = #expect(throws: KeyhaulError.self) {
       try store.add(.genericPassword("anna"), keys: keychain.keys, now: .seconds(2), random: keychain.random)
@@ -155,9 +156,9 @@ struct OldEmptyDataTests {
     #expect(duplicate?.code == .duplicateItem)
     try store.close()
 
-    let settled = try Data(keychain.directory.read("keychain-2.db"))
+    let normalized = try Data(keychain.directory.read("keychain-2.db"))
     try KeychainStore.open(at: keychain.path).close()
-    #expect(try Data(keychain.directory.read("keychain-2.db")) == settled)
+    #expect(try Data(keychain.directory.read("keychain-2.db")) == normalized)
   }
 
   @Test(
@@ -167,7 +168,7 @@ struct OldEmptyDataTests {
       "UPDATE inet SET persistref = x''", "UPDATE cert SET pkhh = x''",
     ])
   func later(change: String) throws {
-    let keychain = try old()
+    let keychain = try oldKeychain()
     try KeychainStore.open(at: keychain.path).close()
     try keychain.tamper(change)
     try KeychainStore.open(at: keychain.path).close()
@@ -181,7 +182,7 @@ struct OldEmptyDataTests {
 
   @Test("After a power failure during normalization, the database has the old or the new state")
   func powerLoss() throws {
-    let keychain = try old((0..<300).map { "account \($0)" })
+    let keychain = try oldKeychain((0..<300).map { "account \($0)" })
     let copies = ["before": keychain.directory.path("before.db"), "within": keychain.directory.path("within.db")]
     func copy(_ name: String) throws {
       for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: keychain.path + suffix) {
@@ -204,13 +205,13 @@ struct OldEmptyDataTests {
   }
 
   @Test("A failed normalization changes nothing")
-  func failing() throws {
-    let keychain = try old()
+  func failedNormalization() throws {
+    let keychain = try oldKeychain()
     let store = try KeychainStore.open(at: keychain.path, isForReading: true)
     #expect(throws: KeyhaulError.self) {
       try store.write { (transaction) throws(KeyhaulError) in
         try EmptyData.normalize(in: transaction)
-        throw KeyhaulError(.diskFull, "none left")
+        throw KeyhaulError(.diskFull, "the disk is full")
       }
     }
     #expect(try forms(keychain) == ["blob"])
@@ -218,7 +219,7 @@ struct OldEmptyDataTests {
 
   /// Returns a keychain in which only the form of empty data distinguishes two rows with the same primary key, and the
   /// comments of the items that remain after normalization.
-  private func doubles(old: Double, new: Double) throws -> (keychain: Keychain, labels: [String?]) {
+  private func duplicates(old: Double, new: Double) throws -> (keychain: Keychain, comments: [String?]) {
     let keychain = try Keychain()
     try keychain.add(.genericPassword().with([.comment: .string("old form")]), at: old)
     try keychain.tamper("UPDATE genp SET musr = x''")
@@ -233,19 +234,19 @@ struct OldEmptyDataTests {
   }
 
   @Test("Of two duplicate rows, the one modified last stays, or with equal dates the one with empty text")
-  func doubles() throws {
-    for (old, new, kept) in [(5, 9, "right form"), (9, 5, "old form"), (7, 7, "right form")]
+  func duplicates() throws {
+    for (old, new, expected) in [(5, 9, "right form"), (9, 5, "old form"), (7, 7, "right form")]
       as [(Double, Double, String)]
     {
-      let (keychain, labels) = try doubles(old: old, new: new)
-      #expect(labels == [kept], "\(old) and \(new)")
+      let (keychain, comments) = try duplicates(old: old, new: new)
+      #expect(comments == [expected], "\(old) and \(new)")
       #expect(try keychain.sql("SELECT typeof(musr), count(*) FROM genp") == [["'text'", "1"]])
     }
   }
 
   @Test("Rows with NULL in their primary key are not duplicates, and an invalid date counts as missing")
-  func oddRows() throws {
-    let keychain = try old(["anna", "ben", "carl"])
+  func unusualRows() throws {
+    let keychain = try oldKeychain(["anna", "ben", "carl"])
     try keychain.tamper("UPDATE genp SET acct = zeroblob(20), vwht = NULL WHERE rowid < 3")
     try keychain.tamper("UPDATE genp SET mdat = x'ffff' WHERE rowid = 1")
     try keychain.tamper(
@@ -259,15 +260,15 @@ struct OldEmptyDataTests {
   }
 
   @Test("The search for empty blobs uses only indexes")
-  func questions() throws {
+  func probes() throws {
     let keychain = try Keychain()
     for group in 0..<40 {
       try keychain.store.add(
         contentsOf: (0..<25).map { .genericPassword("\($0)", group: "group \(group)") }, keys: keychain.keys,
         now: .seconds(1), random: keychain.random)
     }
-    let steps = try EmptyData.probeSQL(for: .genericPassword).flatMap { question in
-      try keychain.sql("EXPLAIN QUERY PLAN " + question).compactMap(\.last)
+    let steps = try EmptyData.probeSQL(for: .genericPassword).flatMap { probe in
+      try keychain.sql("EXPLAIN QUERY PLAN " + probe).compactMap(\.last)
     }
     #expect(steps.contains { $0.hasPrefix("'SEARCH genp USING") })
     #expect(!steps.contains { $0.hasPrefix("'SCAN genp") }, "\(steps)")

@@ -132,7 +132,7 @@ struct ImportConflictTests {
   }
 
   @Test("Two items of a backup with the same primary key are resolved as planned", arguments: [999.0, 1000, 1001])
-  func twins(date: Double) throws {
+  func samePrimaryKey(date: Double) throws {
     let first = try IncomingItem(old.dated(1000))
     let second = try IncomingItem(new.dated(date))
     let stored = try #require(

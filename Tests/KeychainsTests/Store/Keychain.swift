@@ -8,7 +8,7 @@ import TestSupport
 @testable import KeychainRules
 @testable import Keychains
 
-/// A keychain in its own file, with the class keys of a device that has a passcode, and access by SQL.
+/// A keychain in a temporary file, with the class keys of a device and a separate SQL connection.
 final class Keychain {
   static let passcode = "271828"
 
@@ -29,14 +29,14 @@ final class Keychain {
     store = try KeychainStore.create(at: directory.path("keychain-2.db"))
     random = SeededRandomSource(seed: name)
     hardwareSeed = name + " hardware"
-    let made = try SystemKeybag.make(
+    let newKeybag = try SystemKeybag.make(
       passcode: Secret(utf8: passcode), hardware: HardwareUID(from: SeededRandomSource(seed: hardwareSeed)), rounds: 1,
       random: random)
-    keybag = made.keybag
-    keys = made.classKeys
+    keybag = newKeybag.keybag
+    keys = newKeybag.classKeys
   }
 
-  /// Returns the keys that remain in memory after a lock: none of class A.
+  /// Returns the keys that a locked device keeps in memory.
   func lockedKeys() throws -> ClassKeys {
     var keys = try keybag.unlock(
       passcode: Secret(utf8: Keychain.passcode), hardware: HardwareUID(from: SeededRandomSource(seed: hardwareSeed)))
@@ -63,13 +63,14 @@ final class Keychain {
 
   func find(_ query: ItemQuery) throws -> [StoredItem] { try store.find(query, keys: keys).items }
 
+  /// Returns the only item of a kind.
   func only(_ kind: ItemKind = .genericPassword) throws -> KeychainItem {
     let rows = try store.rows(includingTombstones: true, keys: keys).filter { $0.summary.kind == kind }
-    guard rows.count == 1, let item = rows[0].item else { throw Unexpected(what: "\(rows.count) rows") }
+    guard rows.count == 1, let item = rows[0].item else { throw UnexpectedRowCount(count: rows.count) }
     return item
   }
 
-  struct Unexpected: Error { let what: String }
+  struct UnexpectedRowCount: Error { let count: Int }
 
   // MARK: SQL, on a separate connection
 

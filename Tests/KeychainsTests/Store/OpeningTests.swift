@@ -10,7 +10,7 @@ import Testing
 @testable import Keychains
 
 @Suite("Opening keychain databases", .serialized)
-struct Opening {
+struct OpeningTests {
   private func mode(_ path: String) throws -> Int {
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
@@ -110,9 +110,9 @@ struct Opening {
   }
 
   @Test("Calls on other threads fail with the same error or finish while a store is being closed")
-  func closedMeanwhile() async throws {
+  func closedConcurrently() async throws {
     let store = try KeychainStore.inMemory()
-    let ends = await withTaskGroup(of: String?.self) { group in
+    let errors = await withTaskGroup(of: String?.self) { group in
       for number in 0..<8 {
         group.addTask {
           for round in 0..<50 {
@@ -126,9 +126,9 @@ struct Opening {
           return nil
         }
       }
-      return await group.reduce(into: [String]()) { if let end = $1 { $0.append(end) } }
+      return await group.reduce(into: [String]()) { if let error = $1 { $0.append(error) } }
     }
-    #expect(ends == [])
+    #expect(errors == [])
     #expect(throws: KeyhaulError.self) { try store.count(of: .key) }
   }
 
@@ -182,7 +182,7 @@ struct Opening {
   }
 
   @Test(
-    "A database with other definitions than Apple's schema is rejected",
+    "A database whose definitions differ from Apple's schema is rejected",
     arguments: [
       "CREATE TRIGGER t AFTER INSERT ON genp BEGIN DELETE FROM inet; END",
       "CREATE VIEW v AS SELECT * FROM genp",
@@ -212,7 +212,7 @@ struct Opening {
       "CREATE TABLE more(n); PRAGMA writable_schema = ON; UPDATE sqlite_master SET "
         + "name = 'sqlite_more', tbl_name = 'sqlite_more', sql = 'CREATE TABLE sqlite_more(n)' WHERE name = 'more'",
     ])
-  func foreignContent(change: String) throws {
+  func otherSchema(change: String) throws {
     let keychain = try Keychain()
     try keychain.store.close()
     try keychain.tamper(change)

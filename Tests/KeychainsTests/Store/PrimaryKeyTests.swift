@@ -9,8 +9,8 @@ import Testing
 @testable import Keychains
 
 @Suite("Primary keys of items")
-struct PrimaryKeys {
-  private func collide(_ first: KeychainItem, _ second: KeychainItem) throws -> Bool {
+struct PrimaryKeyTests {
+  private func areDuplicates(_ first: KeychainItem, _ second: KeychainItem) throws -> Bool {
     let keychain = try Keychain()
     try keychain.add(first)
     do {
@@ -25,7 +25,7 @@ struct PrimaryKeys {
   func genericAttribute() throws {
     let first = KeychainItem.genericPassword(secret: "one").with([.generic: .data([1]), .label: .string("a")])
     let second = KeychainItem.genericPassword(secret: "two").with([.generic: .data([2]), .label: .string("b")])
-    #expect(try collide(first, second))
+    #expect(try areDuplicates(first, second))
   }
 
   @Test(
@@ -37,7 +37,7 @@ struct PrimaryKeys {
     ] as [(AttributeCode, PropertyValue)])
   func genericPasswords(code: AttributeCode, value: PropertyValue) throws {
     let item = KeychainItem.genericPassword()
-    #expect(try !collide(item, item.with([code: value])))
+    #expect(try !areDuplicates(item, item.with([code: value])))
   }
 
   @Test(
@@ -49,11 +49,11 @@ struct PrimaryKeys {
     ] as [(AttributeCode, PropertyValue)])
   func internetPasswords(code: AttributeCode, value: PropertyValue) throws {
     let item = KeychainItem.internetPassword()
-    #expect(try !collide(item, item.with([code: value])))
-    #expect(try collide(item, item.with([.label: .string("x"), .comment: .string("y")])))
+    #expect(try !areDuplicates(item, item.with([code: value])))
+    #expect(try areDuplicates(item, item.with([.label: .string("x"), .comment: .string("y")])))
   }
 
-  /// Pairs of items for a comparison of SQLite with the computed primary key.
+  /// Pairs of items with unusual values, on which SQLite and the computed primary key must agree.
   private static let pairs: [(KeychainItem, KeychainItem)] = {
     let generic = KeychainItem.genericPassword()
     let internet = KeychainItem.internetPassword()
@@ -83,7 +83,7 @@ struct PrimaryKeys {
   @Test("The computed primary key agrees with SQLite for unusual values", arguments: pairs.indices)
   func agreement(index: Int) throws {
     let (first, second) = Self.pairs[index]
-    #expect(try collide(first, second) == (PrimaryKey(of: first) == PrimaryKey(of: second)))
+    #expect(try areDuplicates(first, second) == (PrimaryKey(of: first) == PrimaryKey(of: second)))
   }
 
   @Test("The primary key of a decrypted item equals that of its row")
@@ -102,9 +102,9 @@ struct PrimaryKeys {
 }
 
 @Suite("Text in numeric columns")
-struct NumericAffinityOfText {
+struct NumericAffinityTests {
   /// Returns the value that SQLite stores for a text in an INTEGER column.
-  private func inDatabase(_ text: String) throws -> ColumnValue {
+  private func storedValue(of text: String) throws -> ColumnValue {
     try DatabaseQueue().write { database in
       try database.execute(sql: "CREATE TABLE t(n INTEGER)")
       try database.run("INSERT INTO t VALUES (?)", [.text(text)])
@@ -123,7 +123,7 @@ struct NumericAffinityOfText {
       "-0", "-0.0", "0.1", "123456789012345678901234567890", "4611686018427387904.0", "1_000", "1,5",
     ])
   func text(_ text: String) throws {
-    #expect(try NumericAffinity.applied(toText: Array(text.utf8)) == inDatabase(text), "\(text)")
+    #expect(try NumericAffinity.applied(toText: Array(text.utf8)) == storedValue(of: text), "\(text)")
   }
 
   @Test("10,000 random texts are converted as in SQLite (2,000 in a quick run)")

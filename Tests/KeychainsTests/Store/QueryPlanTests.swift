@@ -15,10 +15,10 @@ struct QueryPlanTests {
     let database = try DatabaseQueue()
     return try database.write { database in
       for object in KeychainSchema.objects { try database.execute(sql: object.sql) }
-      let places = condition.clause.count { $0 == "?" }
+      let parameterCount = condition.clause.count { $0 == "?" }
       return try Row.fetchAll(
         database, sql: "EXPLAIN QUERY PLAN " + KeychainTable.of(kind).selectSQL + condition.clause,
-        arguments: StatementArguments([(any DatabaseValueConvertible)?](repeating: nil, count: places))
+        arguments: StatementArguments([(any DatabaseValueConvertible)?](repeating: nil, count: parameterCount))
       ).compactMap { $0["detail"] as String? }
     }
   }

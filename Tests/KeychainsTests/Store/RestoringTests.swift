@@ -9,7 +9,7 @@ import Testing
 @testable import Keychains
 
 @Suite("Restoring items into a keychain")
-struct Restoring {
+struct RestoringTests {
   private func restored(_ item: KeychainItem, reference: [UInt8]? = nil) throws -> KeychainItem {
     let keychain = try Keychain()
     #expect(try keychain.restore(item, reference: reference).outcome == .insertsNew)
@@ -17,7 +17,7 @@ struct Restoring {
   }
 
   @Test("Dates and UUID come from the backup, and the digest is computed again")
-  func kept() throws {
+  func keptAttributes() throws {
     let item = KeychainItem.genericPassword().dated(77).with([
       .uuid: .string("7F7A6E46-0000-4000-8000-000000000001"), .digest: .data([UInt8](repeating: 0, count: 20)),
       AttributeCode(rawValue: "future"): .string("kept"),
@@ -34,14 +34,14 @@ struct Restoring {
   }
 
   @Test("An item without a UUID and persistent reference gets random ones")
-  func drawn() throws {
+  func randomIdentifiers() throws {
     let stored = try restored(.genericPassword())
     #expect(stored[.uuid]?.stringValue?.count == 36)
     #expect(stored[.persistentReference]?.dataValue?.count == 16)
     #expect(stored.modificationDate == nil)
   }
 
-  @Test("The reference beside an item takes precedence over the one in it, if it is valid for the kind")
+  @Test("A valid reference beside an item takes precedence over the reference in the item")
   func references() throws {
     let inner = [UInt8](repeating: 0x11, count: 16)
     let outer = [UInt8](repeating: 0x22, count: 16)
@@ -54,8 +54,8 @@ struct Restoring {
     #expect(try reference(Array("inet".utf8) + outer) == inner)
     #expect(try reference(Array("genp".utf8) + [0, 0, 0, 0, 0, 0, 0, 9]) == inner)
     #expect(try reference([1, 2, 3]) == inner)
-    let drawn = try restored(item.with([.persistentReference: .data([])]))[.persistentReference]?.dataValue
-    #expect(drawn?.count == 16)
+    let random = try restored(item.with([.persistentReference: .data([])]))[.persistentReference]?.dataValue
+    #expect(random?.count == 16)
   }
 
   @Test("Items of all users except the system keychain become items of the single user")
@@ -108,8 +108,8 @@ struct Restoring {
     }
     // The encoding of everything except the secret. From 16 MiB on, its length field has a constant size.
     let probe = 16 << 20
-    let settled = try IncomingItem(item(probe)).item.derDictionary().count
-    let largest = IncomingItem.maximumByteCount - (settled - probe)
+    let normalizedCount = try IncomingItem(item(probe)).item.derDictionary().count
+    let largest = IncomingItem.maximumByteCount - (normalizedCount - probe)
     #expect(try restored(item(largest)).secret?.count == largest)
     let error = #expect(throws: KeychainRuleError.self) { try IncomingItem(item(largest + 1)) }
     #expect(error?.code == .decode)
@@ -146,10 +146,10 @@ struct Restoring {
       try transaction.deleteNonSynced()
     }
 
-    let left = try ItemKind.allCases.flatMap { kind in
+    let remaining = try ItemKind.allCases.flatMap { kind in
       try keychain.sql("SELECT labl FROM \(kind.rawValue)")
     }
-    #expect(Set(left.flatMap { $0 }) == Set(rows.filter(\.stays).map { "x" + SHA1.hash(Array($0.name.utf8)).hex }))
+    #expect(Set(remaining.flatMap { $0 }) == Set(rows.filter(\.stays).map { "x" + SHA1.hash(Array($0.name.utf8)).hex }))
     #expect(count == rows.filter { !$0.stays }.count)
   }
 
@@ -180,7 +180,7 @@ struct Restoring {
     let before = try ItemKind.allCases.map { try keychain.sql("SELECT * FROM \($0.rawValue)") }
     let incoming = try IncomingItem(.genericPassword("new"))
 
-    let abort = KeyhaulError(.cancelled, "it was stopped in the middle")
+    let abort = KeyhaulError(.cancelled, "the test stopped it")
     #expect(throws: abort) {
       try keychain.store.restore { (transaction) throws(KeyhaulError) in
         try transaction.deleteNonSynced()

@@ -7,7 +7,7 @@ import Testing
 @testable import Keychains
 
 /// The statements of schema 12.11 as Apple's daemon executes them, written by hand from its attribute lists.
-private enum ApplesSchema {
+private enum AppleSchema {
   static let genericPasswords = """
     CREATE TABLE genp(rowid INTEGER PRIMARY KEY AUTOINCREMENT,cdat REAL,mdat REAL,desc BLOB,icmt BLOB,\
     crtr INTEGER,type INTEGER,scrp INTEGER,labl BLOB,alis BLOB,invi INTEGER,nega INTEGER,cusi INTEGER,\
@@ -89,7 +89,7 @@ private enum ApplesSchema {
 }
 
 @Suite("New keychain databases")
-struct NewDatabase {
+struct SchemaTests {
   private func statements(_ type: String) throws -> [String] {
     let directory = try TemporaryDirectory()
     _ = try KeychainStore.create(at: directory.path("keychain-2.db"))
@@ -103,18 +103,18 @@ struct NewDatabase {
   @Test("A new database has Apple's tables exactly")
   func tables() throws {
     let expected = [
-      ApplesSchema.genericPasswords, ApplesSchema.internetPasswords, ApplesSchema.certificates, ApplesSchema.keys,
-      ApplesSchema.version, ApplesSchema.metadataKeys,
+      AppleSchema.genericPasswords, AppleSchema.internetPasswords, AppleSchema.certificates, AppleSchema.keys,
+      AppleSchema.version, AppleSchema.metadataKeys,
     ]
     #expect(try statements("table") == expected)
   }
 
   @Test("A new database has Apple's indexes and no others")
   func indexes() throws {
-    let single = ApplesSchema.singleColumnIndexes.flatMap { table, columns in
+    let single = AppleSchema.singleColumnIndexes.flatMap { table, columns in
       columns.split(separator: " ").map { "CREATE INDEX \(table)\($0) ON \(table)(\($0))" }
     }
-    #expect(Set(try statements("index")) == Set(single + ApplesSchema.compositeIndexes))
+    #expect(Set(try statements("index")) == Set(single + AppleSchema.compositeIndexes))
   }
 
   @Test("A new database states version 12.11 in one row")

@@ -8,7 +8,7 @@ import Testing
 @testable import Keychains
 
 @Suite("Searching the keychain")
-struct Searching {
+struct SearchingTests {
   private func accounts(_ keychain: Keychain, _ query: ItemQuery) throws -> Set<String> {
     Set(try keychain.find(query).compactMap { $0.item[.account]?.stringValue })
   }
@@ -59,7 +59,7 @@ struct Searching {
   }
 
   @Test("Items are found by row and by persistent reference")
-  func handles() throws {
+  func references() throws {
     let keychain = try filled()
     let dora = try #require(try keychain.find(ItemQuery(kind: .internetPassword)).first)
     #expect(try accounts(keychain, ItemQuery(row: dora.summary.reference)) == ["dora"])
@@ -72,9 +72,9 @@ struct Searching {
     let keychain = try filled()
     let query = ItemQuery(attributes: [.account: .string("anna")])
     #expect(try keychain.find(query).map(\.item.secretText) == [nil])
-    var asking = query
-    asking.wantsSecret = true
-    #expect(try keychain.find(asking).map(\.item.secretText) == ["correct horse"])
+    var withSecret = query
+    withSecret.wantsSecret = true
+    #expect(try keychain.find(withSecret).map(\.item.secretText) == ["correct horse"])
   }
 
   @Test("A changed access group column does not make an item visible to another group")
@@ -111,7 +111,7 @@ struct Searching {
 }
 
 @Suite("Listing keychain rows")
-struct WalkingThroughRows {
+struct RowListingTests {
   @Test("Rows are listed by kind and number, with column values even if an item is locked")
   func order() throws {
     let keychain = try Keychain()

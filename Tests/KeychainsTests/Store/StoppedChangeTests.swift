@@ -18,16 +18,16 @@ struct StoppedChangeTests {
   }
 
   /// Performs a change that is stopped after `count` checks, and expects that nothing has changed.
-  private func expectNothing(
+  private func expectRollback(
     of change: (KeychainStore, Keychain) throws(KeyhaulError) -> Void, after count: Int, on keychain: Keychain
   ) throws {
-    let before = (try keychain.sql(Self.rows), try keychain.sql(Self.schema))
+    let before = (rows: try keychain.sql(Self.rows), schema: try keychain.sql(Self.schema))
     let budget = CheckBudget(count: count)
     let store = try KeychainStore.open(at: keychain.path, shouldContinue: { budget.useCheck() })
     let error = #expect(throws: KeyhaulError.self) { try change(store, keychain) }
     #expect(error?.code == .cancelled, "\(String(describing: error))")
-    #expect(try keychain.sql(Self.rows) == before.0)
-    #expect(try keychain.sql(Self.schema) == before.1)
+    #expect(try keychain.sql(Self.rows) == before.rows)
+    #expect(try keychain.sql(Self.schema) == before.schema)
     #expect(try keychain.sql("PRAGMA integrity_check") == [["'ok'"]])
   }
 
@@ -38,7 +38,7 @@ struct StoppedChangeTests {
     try keychain.add(.genericPassword("before"))
     let incoming = try items(2_100).map { try IncomingItem($0) }
     let kinds = incoming.map(\.item.kind)
-    try expectNothing(
+    try expectRollback(
       of: { (store, keychain) throws(KeyhaulError) in
         try store.restore { (transaction) throws(KeyhaulError) in
           try transaction.deleteNonSynced()
@@ -52,7 +52,7 @@ struct StoppedChangeTests {
   @Test("Stopping the creation of a device from a description rolls it back")
   func provision() throws {
     let items = items(10)
-    try expectNothing(
+    try expectRollback(
       of: { (store, keychain) throws(KeyhaulError) in
         try store.provision(items, keys: keychain.keys, random: keychain.random)
       }, after: 5, on: try Keychain())
@@ -65,7 +65,7 @@ struct StoppedChangeTests {
     let items = (0..<2_100).map { KeychainItem.genericPassword("person-\($0)", secret: secret) }
     let keychain = try Keychain()
     try keychain.store.close()
-    try expectNothing(
+    try expectRollback(
       of: { (store, keychain) throws(KeyhaulError) in
         try store.provision(items, isUnfinished: true, keys: keychain.keys, random: keychain.random)
       }, after: 2_102, on: keychain)
@@ -73,8 +73,8 @@ struct StoppedChangeTests {
   }
 
   @Test("A database that was filled without a log has the same content, and has a log afterwards")
-  func madeWithoutLog() throws {
-    let made = try [false, true].map { isUnfinished in
+  func withoutLog() throws {
+    let databases = try [false, true].map { isUnfinished in
       let keychain = try Keychain()
       try keychain.store.close()
       let log = keychain.path + "-wal"
@@ -86,9 +86,9 @@ struct StoppedChangeTests {
       #expect(try keychain.sql("PRAGMA integrity_check") == [["'ok'"]])
       return (rows: try keychain.sql(Self.rows), schema: try keychain.sql(Self.schema))
     }
-    #expect(made[0].rows.count == 2_100)
-    #expect(made[0].rows == made[1].rows)
-    #expect(made[0].schema == made[1].schema)
+    #expect(databases[0].rows.count == 2_100)
+    #expect(databases[0].rows == databases[1].rows)
+    #expect(databases[0].schema == databases[1].schema)
   }
 
   @Test("Stopping an update or a deletion rolls it back", arguments: [0, 12])
@@ -96,19 +96,19 @@ struct StoppedChangeTests {
     let keychain = try Keychain()
     for item in items(10) { try keychain.add(item) }
     let changes = ItemChanges(attributes: [.label: .string("new")])
-    try expectNothing(
+    try expectRollback(
       of: { (store, keychain) throws(KeyhaulError) in
         try store.update(
           ItemQuery(), with: changes, keys: keychain.keys, now: .reference, random: keychain.random)
       }, after: count, on: keychain)
-    try expectNothing(
+    try expectRollback(
       of: { (store, keychain) throws(KeyhaulError) in
         try store.delete(ItemQuery(), keys: keychain.keys, now: .reference, random: keychain.random)
       }, after: min(count, 5), on: keychain)
   }
 
   @Test("A change that is not stopped completes")
-  func patient() throws {
+  func completed() throws {
     let keychain = try Keychain()
     let budget = CheckBudget(count: 1_000)
     let store = try KeychainStore.open(at: keychain.path, shouldContinue: { budget.useCheck() })

@@ -20,7 +20,7 @@ struct UnreadableDiskTests {
     if suffix.isEmpty { try keychain.store.close() }
     var failures = 0
     for read in 1...500 {
-      try FailingReads.of(keychain.path + suffix, from: read)
+      try FailingReads.start(keychain.path + suffix, from: read)
       defer { FailingReads.stop() }
       do throws(KeyhaulError) {
         let store = try KeychainStore.open(at: keychain.path, isForReading: true)
@@ -41,7 +41,7 @@ struct UnreadableDiskTests {
   }
 
   @Test("A failed read is reported with the system's error text")
-  func words() throws {
+  func errorText() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("a"))
     try keychain.store.close()
@@ -50,7 +50,7 @@ struct UnreadableDiskTests {
     try store.write { (transaction) throws(KeyhaulError) in
       try transaction.database.run("PRAGMA shrink_memory", [])
     }
-    try FailingReads.of(keychain.path, from: 1)
+    try FailingReads.start(keychain.path, from: 1)
     defer { FailingReads.stop() }
     let error = #expect(throws: KeyhaulError.self) {
       try store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys)
@@ -64,7 +64,8 @@ struct UnreadableDiskTests {
 private enum FailingReads {
   private static let state = Locked((inode: UInt64(0), from: 0, count: 0))
 
-  static func of(_ path: String, from number: Int) throws {
+  /// Lets all reads of a file fail, starting with the read of this number.
+  static func start(_ path: String, from number: Int) throws {
     _ = isInstalled
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     let inode = try #require(attributes[.systemFileNumber] as? UInt64)
@@ -76,7 +77,7 @@ private enum FailingReads {
   /// The number of reads from the file.
   static var count: Int { state.withLock { $0.count } }
 
-  static func fails(_ file: Int32) -> Bool {
+  static func shouldFail(_ file: Int32) -> Bool {
     var status = stat()
     guard fstat(file, &status) == 0 else { return false }
     return state.withLock { state in
@@ -91,22 +92,23 @@ private enum FailingReads {
     guard let system = sqlite3_vfs_find(nil) else { return false }
     typealias Read = @convention(c) (Int32, UnsafeMutableRawPointer?, Int) -> Int
     typealias ReadAt = @convention(c) (Int32, UnsafeMutableRawPointer?, Int, Int64) -> Int
-    let plain: Read = { file, target, count in
-      guard !FailingReads.fails(file) else { return FailingReads.refused }
+    let plainRead: Read = { file, target, count in
+      guard !FailingReads.shouldFail(file) else { return FailingReads.failure }
       return read(file, target, count)
     }
-    let placed: ReadAt = { file, target, count, offset in
-      guard !FailingReads.fails(file) else { return FailingReads.refused }
+    let positionedRead: ReadAt = { file, target, count, offset in
+      guard !FailingReads.shouldFail(file) else { return FailingReads.failure }
       return pread(file, target, count, off_t(offset))
     }
-    _ = system.pointee.xSetSystemCall(system, "read", unsafeBitCast(plain, to: sqlite3_syscall_ptr.self))
+    _ = system.pointee.xSetSystemCall(system, "read", unsafeBitCast(plainRead, to: sqlite3_syscall_ptr.self))
     for name in ["pread", "pread64"] {
-      _ = system.pointee.xSetSystemCall(system, name, unsafeBitCast(placed, to: sqlite3_syscall_ptr.self))
+      _ = system.pointee.xSetSystemCall(system, name, unsafeBitCast(positionedRead, to: sqlite3_syscall_ptr.self))
     }
     return true
   }()
 
-  private static var refused: Int {
+  /// Sets `errno` and returns the result of a failed read.
+  private static var failure: Int {
     errno = EIO
     return -1
   }

@@ -51,7 +51,7 @@ package final class BackupLock: Sendable {
       switch try attempt(path, access, system) {
       case .locked(let lock): return BackupLock(lock, access)
       case .unavailable: return nil
-      case .held:
+      case .lockedElsewhere:
         guard wait.pause(pause) else {
           throw KeyhaulError(
             .busy, "another process is \(access == .reading ? "changing" : "reading or changing") it")

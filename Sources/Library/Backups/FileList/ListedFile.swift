@@ -153,7 +153,7 @@ extension ListedFile {
 extension ListedFile.Kind {
   /// Determines the type from the row's flags, or from the mode if the flags contain none.
   init(_ row: borrowing UntrustedRow, _ reader: RecordReader) {
-    let flags = FileFlags(rawValue: row.number(3) ?? 0)
+    let flags = FileFlags(rawValue: row.integer(3) ?? 0)
     self = flags.statesNoType ? Self(reader.file(in: row, 4)) : flags.kind
   }
 

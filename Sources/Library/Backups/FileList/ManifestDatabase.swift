@@ -166,7 +166,7 @@ final class ManifestDatabase: Sendable {
     var withoutIdentifier = 0
     var listing = try listing(against: stored, "\(Self.columns), rowid") { (row) throws(KeyhaulError) in
       guard kind == nil || ListedFile.Kind(row, records) == kind else { return }
-      guard let file = ListedFile(row, records), let place = row.number(5) else {
+      guard let file = ListedFile(row, records), let place = row.integer(5) else {
         withoutIdentifier += 1
         return
       }

@@ -70,7 +70,7 @@ struct SalvagedRows: Sendable {
     do throws(KeyhaulError) {
       try connection.forEachRow("SELECT rowid FROM Files \(order)") { (row) throws(KeyhaulError) in
         try quota.add()
-        if let number = row.number(0) { numbers.insert(number) }
+        if let number = row.integer(0) { numbers.insert(number) }
       }
       return numbers
     } catch {

@@ -89,7 +89,7 @@ public enum Remedy: Sendable, Hashable {
   case setPasscode(device: String)
   /// Change the passcode of the device with this name.
   case changePasscode(device: String)
-  /// Remove the passcode, which setting an empty one does not do.
+  /// Remove the passcode. Setting an empty one does not remove it.
   case removePasscode
   /// Use a device with this version of its system, or a later one.
   case newerSystem(version: String)

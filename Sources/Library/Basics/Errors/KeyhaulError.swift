@@ -31,8 +31,8 @@ public struct KeyhaulError: ExplainedError {
     }
   }
 
-  /// Everything about an error. It is on the heap, so that a call that can fail returns no more than a reference.
-  private final class Facts: Sendable {
+  /// The contents of an error. They are on the heap, so that a call that can fail returns only a reference.
+  private final class Storage: Sendable {
     let code: Code
     let meaning: ErrorMeaning
     let reason: String
@@ -55,27 +55,27 @@ public struct KeyhaulError: ExplainedError {
     }
   }
 
-  private let facts: Facts
+  private let storage: Storage
 
   /// Creates an error.
   ///
   /// - Parameters:
   ///   - code: The kind of error.
-  ///   - reason: The fact found, with its place.
+  ///   - reason: The specific reason, with its location.
   ///   - subject: The name or path of the device or file that the error is about.
   ///   - meaning: The error's own category, summary and remedy; `nil` if the error has those of the code.
-  ///   - errno: The reason of the system call that failed.
+  ///   - errno: The error of the system call that failed.
   ///   - underlying: The error of a format, a rule or the cryptography that caused this error.
   ///   - stage: Whether the change was already made when the error happened.
   package init(
     _ code: Code, _ reason: String, subject: String? = nil, meaning: ErrorMeaning? = nil, errno: Errno? = nil,
     underlying: (any ExplainedError)? = nil, stage: CommitStage = .beforeCommit
   ) {
-    facts = Facts(
+    storage = Storage(
       code, meaning ?? code.meaning, reason, subject: subject, stage: stage, errno: errno, underlying: underlying)
   }
 
-  /// Creates an error that repeats what an error of a lower layer says. A `KeyhaulError` stays as it is.
+  /// Creates an error with the text of a lower layer's error. A `KeyhaulError` stays as it is.
   public init(_ error: any ExplainedError) {
     if let error = error as? KeyhaulError {
       self = error
@@ -85,24 +85,24 @@ public struct KeyhaulError: ExplainedError {
   }
 
   /// The kind of error, for a program to switch on.
-  public var code: Code { facts.code }
+  public var code: Code { storage.code }
   /// The category, the summary and the remedy.
-  public var meaning: ErrorMeaning { facts.meaning }
-  /// The fact found, with its place. It quotes no value of an item.
-  public var reason: String { facts.reason }
+  public var meaning: ErrorMeaning { storage.meaning }
+  /// The specific reason, with its location. It quotes no value of an item.
+  public var reason: String { storage.reason }
   /// The name or path of the device or file that the error is about; `nil` if the caller knows it.
-  public var subject: String? { facts.subject }
+  public var subject: String? { storage.subject }
   /// Whether the change was already made when the error happened.
-  public var stage: CommitStage { facts.stage }
+  public var stage: CommitStage { storage.stage }
   /// The error of a format, a rule or the cryptography that caused this error; `nil` if there is none.
-  public var underlying: (any ExplainedError)? { facts.underlying }
-  /// The reason of the system call that failed; `nil` if none did.
-  package var errno: Errno? { facts.errno }
+  public var underlying: (any ExplainedError)? { storage.underlying }
+  /// The error of the system call that failed; `nil` if none did.
+  package var errno: Errno? { storage.errno }
 
-  /// Whether the system had no descriptor or memory left. No file is at fault then, and the whole work ends.
+  /// Whether the system had no file descriptor or memory left. No file is at fault then, and the operation stops.
   package var isResourceShortage: Bool { errno?.isResourceShortage == true }
 
-  /// Returns the error with some of its facts replaced; `nil` keeps a fact.
+  /// Returns a copy of the error with some parts replaced; `nil` keeps a part.
   package func with(
     reason: String? = nil, subject: String? = nil, meaning: ErrorMeaning? = nil, stage: CommitStage? = nil
   ) -> KeyhaulError {
@@ -113,7 +113,7 @@ public struct KeyhaulError: ExplainedError {
 }
 
 extension KeyhaulError.Code {
-  /// An error of a format, a rule or the cryptography, in its own words (`KeyhaulError.underlying`).
+  /// An error of a format, a rule or the cryptography, with its own text (`KeyhaulError.underlying`).
   public static let underlying = Self(
     "underlying", of: .init("underlying"), .failed, "a part of the library failed", advice: "run it again")
 }
@@ -148,7 +148,7 @@ package func converting<Value: ~Copyable, Lower: Error, Upper: Error>(
   do throws(Lower) { return try body() } catch { throw convert(error) }
 }
 
-/// Calls a function of a lower layer, whose error keeps its own words.
+/// Calls a function of a lower layer and converts its error, which keeps its text.
 ///
 /// - Parameter subject: The name of the device or file that the call is about.
 @discardableResult

@@ -7,11 +7,11 @@ package struct DestinationPath: Sendable {
   ///
   /// - Returns: `nil` if the path has no name of its own at its end: `/`, `.`, `..`, or the empty path.
   package init?(_ path: String) {
-    var rest = Substring(path)
-    while rest.count > 1, rest.hasSuffix("/") { rest = rest.dropLast() }
-    let cut = rest.lastIndex(of: "/")
-    name = String(cut.map { rest[rest.index(after: $0)...] } ?? rest)
-    parent = cut.map { $0 == rest.startIndex ? "/" : String(rest[..<$0]) } ?? "."
+    var trimmed = Substring(path)
+    while trimmed.count > 1, trimmed.hasSuffix("/") { trimmed = trimmed.dropLast() }
+    let lastSlash = trimmed.lastIndex(of: "/")
+    name = String(lastSlash.map { trimmed[trimmed.index(after: $0)...] } ?? trimmed)
+    parent = lastSlash.map { $0 == trimmed.startIndex ? "/" : String(trimmed[..<$0]) } ?? "."
     if name.isEmpty || name == "." || name == ".." { return nil }
   }
 

@@ -39,12 +39,12 @@ package struct FileLock: ~Copyable, Sendable {
   /// Returns whether the locked file contains exactly these bytes.
   package borrowing func contains(_ bytes: [UInt8], _ system: FileSystem) throws(Errno) -> Bool {
     // One more byte shows whether the file is longer.
-    var found = [UInt8](repeating: 0, count: bytes.count + 1)
+    var content = [UInt8](repeating: 0, count: bytes.count + 1)
     let raw = file.raw
-    let count = try found.withUnsafeMutableBufferPointer { (buffer) throws(Errno) in
+    let count = try content.withUnsafeMutableBufferPointer { (buffer) throws(Errno) in
       try system.read(raw, at: 0, into: UnsafeMutableRawBufferPointer(buffer))
     }
-    return found.prefix(count).elementsEqual(bytes)
+    return content.prefix(count).elementsEqual(bytes)
   }
 }
 
@@ -56,19 +56,20 @@ extension FileSystem {
   ///   - kind: Whether other processes may also lock the file.
   /// - Returns: The lock, or `nil` if another process has a conflicting one.
   package func lock(_ file: consuming OwnedFileDescriptor, _ kind: FileLock.Kind) throws(Errno) -> FileLock? {
-    guard try isLocked(file.raw, kind) else { return nil }
+    guard try tryLock(file.raw, kind) else { return nil }
     return FileLock(file)
   }
 
   /// Marks a file or directory as being written, until the descriptor is closed.
   ///
   /// - Returns: Whether no other process has marked it; always `false` on a file system without locks.
-  package func claim(_ file: borrowing OwnedFileDescriptor) -> Bool { (try? isLocked(file.raw, .exclusive)) == true }
+  package func claim(_ file: borrowing OwnedFileDescriptor) -> Bool { (try? tryLock(file.raw, .exclusive)) == true }
 
   /// Removes the mark of `claim(_:)`, even if a starting child process has a copy of the descriptor.
   package func unclaim(_ file: borrowing OwnedFileDescriptor) { SystemCalls.unlock(file.raw) }
 
-  private func isLocked(_ file: FileDescriptor, _ kind: FileLock.Kind) throws(Errno) -> Bool {
+  /// - Returns: Whether the file is now locked; `false` if another process has a conflicting lock.
+  private func tryLock(_ file: FileDescriptor, _ kind: FileLock.Kind) throws(Errno) -> Bool {
     do throws(Errno) {
       try perform(.lock, omitted: ()) { _ in try SystemCalls.lock(file, isShared: kind == .shared) }
       return true
@@ -78,7 +79,7 @@ extension FileSystem {
     }
   }
 
-  /// Opens a file that exists only to be locked, and creates it for its owner alone if it does not exist.
+  /// Opens a file that exists only to be locked. If it does not exist, creates one that only its owner can access.
   package func openLockFile(_ path: String) throws(Errno) -> OwnedFileDescriptor {
     OwnedFileDescriptor(
       try perform(.lock) { _ in
@@ -94,7 +95,7 @@ extension FileSystem {
   package enum PathLock: ~Copyable {
     case locked(FileLock)
     /// Another process has a conflicting lock.
-    case held
+    case lockedElsewhere
     /// The path does not lead to a file or folder that can be locked, or the file system has no locks.
     case unavailable
   }
@@ -109,13 +110,13 @@ extension FileSystem {
       case .none: continue
       }
     }
-    return .held
+    return .lockedElsewhere
   }
 
   /// - Returns: The lock, or `nil` if the path now leads to a different file from the locked one.
   private func attempt(at path: String, _ kind: FileLock.Kind) throws(Errno) -> PathLock? {
-    // Closing this descriptor would take away a pipe's writer.
-    guard let found = try status(of: path, followsLink: true), found.kind == .file || found.kind == .directory else {
+    // A pipe is not opened, because closing it again would interrupt its writer.
+    guard let status = try status(of: path, followsLink: true), status.kind == .file || status.kind == .directory else {
       return .unavailable
     }
     let file: OwnedFileDescriptor
@@ -126,11 +127,11 @@ extension FileSystem {
       return .unavailable
     }
     do throws(Errno) {
-      guard let lock = try lock(file, kind) else { return .held }
-      let isSame = try status(of: path, followsLink: true)?.isSame(as: status(of: lock.file.raw)) == true
+      guard let lock = try lock(file, kind) else { return .lockedElsewhere }
+      let isSame = try self.status(of: path, followsLink: true)?.isSame(as: self.status(of: lock.file.raw)) == true
       return isSame ? .locked(lock) : nil
     } catch {
-      guard Self.lackOfLocks.contains(error) else { throw error }
+      guard Self.unsupportedErrors.contains(error) else { throw error }
       return .unavailable
     }
   }
@@ -138,7 +139,7 @@ extension FileSystem {
   /// The errors of a file system that has no locks, or that locks only files open for writing.
   ///
   /// Source: flock(2), "NFS details".
-  private static let lackOfLocks: [Errno] = [
+  private static let unsupportedErrors: [Errno] = [
     .notSupported, .noLocks, .badFileDescriptor, .invalidArgument, .noFunction,
   ]
 }
@@ -169,13 +170,13 @@ package struct LockTimeout {
 
   package var waited: Duration { max(slept, start.duration(to: .now)) }
 
-  /// Sleeps for a duration, or for the rest of the limit if that is shorter.
+  /// Sleeps for a duration, or for the remaining time if that is shorter.
   ///
   /// - Returns: `false` if the limit is reached or the user no longer wants to wait.
   package mutating func pause(_ duration: Duration) -> Bool {
-    let rest = limit - waited
-    guard rest > .zero, shouldContinue() else { return false }
-    let pause = min(duration, rest)
+    let remaining = limit - waited
+    guard remaining > .zero, shouldContinue() else { return false }
+    let pause = min(duration, remaining)
     sleep(pause)
     slept += pause
     return true

@@ -29,7 +29,8 @@ package struct FileReplacement: Sendable {
     case occupied(FileStatus.Kind)
   }
 
-  package struct Written: Sendable {
+  /// The result of a successful write.
+  package struct Outcome: Sendable {
     package let byteCount: Int64
     /// The reason why the disk did not confirm the new name, or `nil`. The new file exists in either case.
     package let nameFailure: Errno?
@@ -41,10 +42,10 @@ package struct FileReplacement: Sendable {
   /// A fixed name for the temporary file, instead of a random one. An existing entry with this name is removed first.
   package var temporaryName: String?
   private let system: FileSystem
-  private let place: DestinationPath
+  private let destination: DestinationPath
 
-  package init(_ place: DestinationPath, _ system: FileSystem) {
-    self.place = place
+  package init(_ destination: DestinationPath, _ system: FileSystem) {
+    self.destination = destination
     self.system = system
   }
 
@@ -59,16 +60,16 @@ package struct FileReplacement: Sendable {
   package func write<Failure: Error>(
     explaining explain: (Refusal) -> Failure, check: (String) throws(Failure) -> Void = { (_) throws(Failure) in },
     fill: (FileDescriptor) throws(Failure) -> Int64
-  ) throws(Failure) -> Written {
-    let parent = try calling(explain) { () throws(Errno) in try system.openDirectory(place.parent) }
+  ) throws(Failure) -> Outcome {
+    let parent = try calling(explain) { () throws(Errno) in try system.openDirectory(destination.parent) }
     let replaced = try existingStatus(in: parent, explain)
-    if temporaryName == nil { system.removeLeftovers(of: place, .file, in: parent) }
-    let temporary = temporaryName ?? place.sibling("tmp")
+    if temporaryName == nil { system.removeLeftovers(of: destination, .file, in: parent) }
+    let temporary = temporaryName ?? destination.sibling("tmp")
     do throws(Failure) {
-      let file = try make(temporary, in: parent, explain)
+      let file = try createTemporaryFile(temporary, in: parent, explain)
       // Without the lock, another process could remove the file as a leftover before it has its final name.
-      let claimed = try calling(explain) { () throws(Errno) in try system.openForReading(temporary, in: parent) }
-      _ = system.claim(claimed)
+      let claimedFile = try calling(explain) { () throws(Errno) in try system.openForReading(temporary, in: parent) }
+      _ = system.claim(claimedFile)
       let count = try fill(file.raw)
       do throws(Errno) {
         if let replaced { try system.preserveAccess(of: replaced, for: file, preservedAccess) }
@@ -76,10 +77,10 @@ package struct FileReplacement: Sendable {
       } catch {
         throw explain(.system(error))
       }
-      try check("\(place.parent)/\(temporary)")
+      try check("\(destination.parent)/\(temporary)")
       try install(temporary, in: parent, explain)
-      system.unclaim(claimed)
-      return Written(byteCount: count, nameFailure: nameFailure(of: parent))
+      system.unclaim(claimedFile)
+      return Outcome(byteCount: count, nameFailure: nameFailure(of: parent))
     } catch {
       system.discardTree(temporary, in: parent)
       throw error
@@ -91,8 +92,8 @@ package struct FileReplacement: Sendable {
   ) throws(Failure) {
     do throws(Errno) {
       switch target {
-      case .nothing: try system.renameToNew(temporary, place.name, in: parent)
-      case .file, .anything: try system.rename(temporary, to: place.name, in: parent)
+      case .nothing: try system.renameToNew(temporary, destination.name, in: parent)
+      case .file, .anything: try system.rename(temporary, to: destination.name, in: parent)
       }
     } catch {
       // Another process has created the file since the check.
@@ -116,14 +117,14 @@ package struct FileReplacement: Sendable {
   ) throws(Failure) -> FileStatus? {
     if target == .anything { return nil }
     let status = try calling(explain) { () throws(Errno) in
-      try system.status(of: place.name.systemName, in: parent)
+      try system.status(of: destination.name.systemName, in: parent)
     }
     guard let status else { return nil }
     guard status.kind == .file, target == .file else { throw explain(.occupied(status.kind)) }
     return status
   }
 
-  private func make<Failure: Error>(
+  private func createTemporaryFile<Failure: Error>(
     _ name: String, in parent: borrowing OwnedFileDescriptor, _ explain: (Refusal) -> Failure
   ) throws(Failure) -> OwnedFileDescriptor {
     try calling(explain) { () throws(Errno) in
@@ -139,8 +140,8 @@ package struct FileReplacement: Sendable {
 }
 
 extension FileSystem {
-  /// Creates a synced file with these bytes, accessible to its owner alone regardless of the umask. Replaces an
-  /// existing file.
+  /// Creates a synced file with these bytes, accessible only to its owner regardless of the umask. Replaces an existing
+  /// file.
   package func createFile(_ name: String, in parent: borrowing OwnedFileDescriptor, bytes: [UInt8]) throws(Errno) {
     let file = try recreateFile(name, in: parent)
     try writeAll(bytes, to: file.raw)

@@ -23,27 +23,27 @@ package struct FileStatus: Sendable {
   package let owner: UInt32
   package let group: UInt32
   private let device: DeviceID
-  private let number: Inode
+  private let inode: Inode
   /// The times of the last change to the content and to the status, in seconds and nanoseconds.
-  private let changes: [Int]
+  private let changeTimes: [Int]
 
   /// The time of the last change to the file's bytes, in seconds since 1970.
-  package var lastChange: Double { Double(changes[0]) + Double(changes[1]) / 1e9 }
+  package var lastChange: Double { Double(changeTimes[0]) + Double(changeTimes[1]) / 1e9 }
 
   /// Whether the entry belongs to the user who runs this process.
-  package var isOwn: Bool { owner == SystemCalls.user }
+  package var belongsToCurrentUser: Bool { owner == SystemCalls.user }
 
   /// Returns whether both are the same file, possibly under different names.
-  package func isSame(as other: FileStatus) -> Bool { device == other.device && number == other.number }
+  package func isSame(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }
 
   /// Returns whether this is the same file and the system has recorded no change since.
   package func isUnchanged(since earlier: FileStatus) -> Bool {
-    isSame(as: earlier) && byteCount == earlier.byteCount && changes == earlier.changes
+    isSame(as: earlier) && byteCount == earlier.byteCount && changeTimes == earlier.changeTimes
   }
 
   /// Returns whether this is the same file with unchanged content; its permissions may have changed.
   package func hasUnchangedBytes(since earlier: FileStatus) -> Bool {
-    isSame(as: earlier) && byteCount == earlier.byteCount && changes.prefix(2) == earlier.changes.prefix(2)
+    isSame(as: earlier) && byteCount == earlier.byteCount && changeTimes.prefix(2) == earlier.changeTimes.prefix(2)
   }
 
   init(_ status: Stat) {
@@ -60,8 +60,8 @@ package struct FileStatus: Sendable {
     owner = status.userID.rawValue
     group = status.groupID.rawValue
     device = status.deviceID
-    number = status.inode
-    changes = SystemCalls.changes(in: status)
+    inode = status.inode
+    changeTimes = SystemCalls.changeTimes(in: status)
   }
 }
 
@@ -117,7 +117,7 @@ package struct OwnedFileDescriptor: ~Copyable, Sendable {
     var reason: Errno?
     do { try raw.close() } catch { reason = error as? Errno ?? .ioError }
     if let fault = system.fault(in: .close) { throw fault }
-    // After an interruption the file is closed too, and its number may belong to another file by now.
+    // An interrupted call has also closed the file, and its descriptor may belong to another file by now.
     if let reason, reason != .interrupted { throw reason }
   }
 

@@ -25,28 +25,28 @@ extension FileSystem {
     var names = Self.names(ofPath: start)
     var folder = ""
     var linkCount = 0
-    if let root = try exposure(at: "/")?.exposure { return root }
+    if let exposure = try checkedEntry(at: "/")?.exposure { return exposure }
     while let name = names.popLast() {
       if name == "." { continue }
       if name == ".." {
         folder = folder.lastIndex(of: "/").map { String(folder[..<$0]) } ?? ""
         continue
       }
-      let place = "\(folder)/\(name)"
-      guard let found = try exposure(at: place) else {
-        throw .noSuchFileOrDirectory
-      }
-      if let exposure = found.exposure { return exposure }
-      guard found.status.kind == .link else {
-        folder = place
+      let entryPath = "\(folder)/\(name)"
+      guard let entry = try checkedEntry(at: entryPath) else { throw .noSuchFileOrDirectory }
+      if let exposure = entry.exposure { return exposure }
+      guard entry.status.kind == .link else {
+        folder = entryPath
         continue
       }
       linkCount += 1
       guard linkCount <= Self.maximumLinkCount else { throw .tooManySymbolicLinkLevels }
-      guard let target = try linkTarget(of: place) else { throw .noSuchFileOrDirectory }
+      guard let target = try linkTarget(of: entryPath) else { throw .noSuchFileOrDirectory }
       // A link of /proc to a pipe, such as that of `<(command)`, contains no path. The pipe itself is checked.
-      if names.isEmpty, !target.hasPrefix("/"), let end = try status(of: place, followsLink: true), end.kind == .pipe {
-        return end.isOwn || end.owner == 0 ? nil : .otherOwner(path: place)
+      if names.isEmpty, !target.hasPrefix("/"), let end = try status(of: entryPath, followsLink: true),
+        end.kind == .pipe
+      {
+        return end.belongsToCurrentUser || end.owner == 0 ? nil : .otherOwner(path: entryPath)
       }
       if target.hasPrefix("/") { folder = "" }
       names += Self.names(ofPath: target)
@@ -60,13 +60,14 @@ extension FileSystem {
   /// Returns the names of a path in reverse order.
   private static func names(ofPath path: String) -> [String] { path.split(separator: "/").reversed().map(String.init) }
 
-  private func exposure(at place: String) throws(Errno) -> (status: FileStatus, exposure: FileExposure?)? {
-    guard let status = try status(of: place) else { return nil }
-    guard status.isOwn || status.owner == 0 else { return (status, .otherOwner(path: place)) }
+  /// Returns the status of the entry at a path and whether another user could change it; `nil` if there is no entry.
+  private func checkedEntry(at path: String) throws(Errno) -> (status: FileStatus, exposure: FileExposure?)? {
+    guard let status = try status(of: path) else { return nil }
+    guard status.belongsToCurrentUser || status.owner == 0 else { return (status, .otherOwner(path: path)) }
     // The write bits of group and others, and the sticky bit, in POSIX numbering. A link's own bits have no effect.
     guard status.kind != .link, status.permissions & 0o022 != 0 else { return (status, nil) }
-    if status.kind != .directory { return (status, .writableFile(path: place)) }
-    return (status, status.permissions & 0o1000 != 0 ? nil : .writableFolder(path: place))
+    if status.kind != .directory { return (status, .writableFile(path: path)) }
+    return (status, status.permissions & 0o1000 != 0 ? nil : .writableFolder(path: path))
   }
 
   private func linkTarget(of path: String) throws(Errno) -> String? {

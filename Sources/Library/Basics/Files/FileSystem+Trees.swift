@@ -40,7 +40,7 @@ extension FileSystem {
     return (buffer.prefix(count) + [0]).map { $0 }.validText
   }
 
-  /// Opens a subdirectory, and creates it for its owner alone if it does not exist. A link is not followed.
+  /// Opens a subdirectory. If it does not exist, creates one that only its owner can access. A link is not followed.
   package func openOrMakeDirectory(_ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno)
     -> OwnedFileDescriptor
   {
@@ -123,8 +123,8 @@ extension FileSystem {
   }
 
   /// Sets the permissions of a newly created file or directory, which only its owner could access.
-  package func setPermissions(_ permissions: UInt32, of made: borrowing OwnedFileDescriptor) throws(Errno) {
-    let raw = made.raw
+  package func setPermissions(_ permissions: UInt32, of file: borrowing OwnedFileDescriptor) throws(Errno) {
+    let raw = file.raw
     try perform(.permissions, omitted: ()) { _ in
       try SystemCalls.setPermissions(CInterop.Mode(truncatingIfNeeded: permissions), of: raw)
     }
@@ -154,19 +154,19 @@ extension FileSystem {
   /// If the group cannot be set, the current group gets only the permissions that everybody has, so nobody gains
   /// access.
   package func preserveAccess(
-    of replaced: FileStatus, for file: borrowing OwnedFileDescriptor, _ kept: PreservedAccess
+    of replaced: FileStatus, for file: borrowing OwnedFileDescriptor, _ preserved: PreservedAccess
   ) throws(Errno) {
-    guard kept != .none else { return }
-    var made = try status(of: file.raw)
-    if (made.owner, made.group) != (replaced.owner, replaced.group) {
+    guard preserved != .none else { return }
+    var current = try status(of: file.raw)
+    if (current.owner, current.group) != (replaced.owner, replaced.group) {
       transferOwnership(file, to: replaced)
-      made = try status(of: file.raw)
+      current = try status(of: file.raw)
     }
-    var permissions = kept == .all ? replaced.permissions : made.permissions
-    // The group's bits are three places above the others' bits. 0o6000 is set-user-ID and set-group-ID.
-    if made.group != replaced.group { permissions &= 0o1707 | (permissions & 0o007) << 3 }
+    var permissions = preserved == .all ? replaced.permissions : current.permissions
+    // The group's bits are three positions above the others' bits. 0o6000 is set-user-ID and set-group-ID.
+    if current.group != replaced.group { permissions &= 0o1707 | (permissions & 0o007) << 3 }
     // A file system without permissions reports equal permissions for every file, and refuses to change them.
-    if made.permissions != permissions { try setPermissions(permissions, of: file) }
+    if current.permissions != permissions { try setPermissions(permissions, of: file) }
   }
 }
 
@@ -182,17 +182,18 @@ extension FileSystem {
   /// are entries that cannot be read.
   ///
   /// - Parameters:
-  ///   - place: The destination.
+  ///   - destination: The destination.
   ///   - parent: The directory of the destination.
   ///   - body: Called with an entry and its directory.
   /// - Throws: The system's error if the directory cannot be listed.
   package func forEachLeftover(
-    of place: DestinationPath, in parent: borrowing OwnedFileDescriptor,
+    of destination: DestinationPath, in parent: borrowing OwnedFileDescriptor,
     _ body: (Leftover, borrowing OwnedFileDescriptor) -> Void
   ) throws(Errno) {
     for bytes in try names(in: parent) {
-      guard let name = bytes.validText, place.isSibling(name), let file = try? openForReading(name, in: parent),
-        let status = try? status(of: file.raw), status.kind == .file || status.kind == .directory, status.isOwn,
+      guard let name = bytes.validText, destination.isSibling(name), let file = try? openForReading(name, in: parent),
+        let status = try? status(of: file.raw), status.kind == .file || status.kind == .directory,
+        status.belongsToCurrentUser,
         claim(file)
       else { continue }
       defer { unclaim(file) }
@@ -203,16 +204,16 @@ extension FileSystem {
   /// Removes the temporary files or directories that interrupted writes left, but no replaced originals.
   ///
   /// - Parameters:
-  ///   - place: The destination of the writes.
+  ///   - destination: The destination of the writes.
   ///   - kind: The kind of entry to remove.
   ///   - parent: The directory of the destination.
   ///   - keeping: Returns whether to keep an entry because another process may have put something into it.
   package func removeLeftovers(
-    of place: DestinationPath, _ kind: FileStatus.Kind, in parent: borrowing OwnedFileDescriptor,
+    of destination: DestinationPath, _ kind: FileStatus.Kind, in parent: borrowing OwnedFileDescriptor,
     keeping: (_ name: Name, borrowing OwnedFileDescriptor) -> Bool = { _, _ in false }
   ) {
-    try? forEachLeftover(of: place, in: parent) { leftover, parent in
-      guard place.isTemporarySibling(leftover.name), leftover.status.kind == kind,
+    try? forEachLeftover(of: destination, in: parent) { leftover, parent in
+      guard destination.isTemporarySibling(leftover.name), leftover.status.kind == kind,
         !keeping(leftover.name.systemName, parent)
       else { return }
       try? removeTree(leftover.name.systemName, in: parent)
@@ -221,7 +222,8 @@ extension FileSystem {
 }
 
 extension FileSystem {
-  /// Creates a directory at a path from the user, and its missing parents, each for its owner alone. Follows links.
+  /// Creates a directory at a path from the user, and its missing parents. Only their owner can access them. Follows
+  /// links.
   package func makeDirectories(_ path: String) throws(Errno) {
     do throws(Errno) {
       try makeDirectory(path)

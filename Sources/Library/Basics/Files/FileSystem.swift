@@ -1,9 +1,9 @@
 package import SystemPackage
 
-/// The only access to the file system. Only SQLite calls the system on its own.
+/// All access to the file system, except SQLite's own.
 ///
 /// Tests can make every call fail, to interrupt a change at each of its steps. Calls that a signal interrupts are
-/// repeated. A link at the end of a path is never followed, except in a path from the user. typed.
+/// repeated. A link at the end of a path is followed only in a path that the user entered.
 package struct FileSystem: Sendable {
   /// A kind of system call.
   package enum Call: String, Sendable, Hashable, CaseIterable {
@@ -20,8 +20,8 @@ package struct FileSystem: Sendable {
     case failure(Errno)
     /// A read or write handles only the first half of its bytes.
     case short
-    /// The call has no effect but reports success, like `fsync` on a disk that lies. A call that opens something is
-    /// still made.
+    /// The call has no effect but reports success, like `fsync` on a disk that does not sync. A call that opens something
+    /// is still made.
     case omitted
   }
 
@@ -41,9 +41,9 @@ package struct FileSystem: Sendable {
   ///   - omitted: The result of a call that is left out, or `nil` if it must be made.
   ///   - body: Makes the call; throws only `Errno`.
   @discardableResult
-  func perform<Answer>(
-    _ call: Call, omitted: Answer? = nil, _ body: (_ isShort: Bool) throws -> Answer
-  ) throws(Errno) -> Answer {
+  func perform<Value>(
+    _ call: Call, omitted: Value? = nil, _ body: (_ isShort: Bool) throws -> Value
+  ) throws(Errno) -> Value {
     while true {
       var isShort = false
       switch intercept?(call) {
@@ -110,11 +110,12 @@ extension FileSystem {
   package func openForReading(_ path: String, _ missingWriter: MissingWriter = .returnsAtOnce) throws(Errno)
     -> OwnedFileDescriptor
   {
-    let waiting: FileDescriptor.OpenOptions = missingWriter == .waits ? [] : .nonBlocking
+    let blocking: FileDescriptor.OpenOptions = missingWriter == .waits ? [] : .nonBlocking
     return OwnedFileDescriptor(
       try perform(.open) { _ in
         try FileDescriptor.open(
-          path, .readOnly, options: [waiting, .closeOnExec, SystemCalls.noControllingTerminal], retryOnInterrupt: false)
+          path, .readOnly, options: [blocking, .closeOnExec, SystemCalls.noControllingTerminal], retryOnInterrupt: false
+        )
       })
   }
 
@@ -139,7 +140,7 @@ extension FileSystem {
       })
   }
 
-  /// Creates a file that does not exist yet, for its owner alone.
+  /// Creates a file that does not exist yet. Only its owner can access it.
   package func createFile(_ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) -> OwnedFileDescriptor
   {
     let raw = parent.raw
@@ -150,7 +151,7 @@ extension FileSystem {
       })
   }
 
-  /// Creates a file that does not exist yet at a path, for its owner alone.
+  /// Creates a file that does not exist yet at a path. Only its owner can access it.
   package func createFile(_ path: String) throws(Errno) -> OwnedFileDescriptor {
     OwnedFileDescriptor(
       try perform(.create) { _ in
@@ -172,7 +173,7 @@ extension FileSystem {
       })
   }
 
-  /// Creates a file for its owner alone and unlinks it immediately.
+  /// Creates a file that only its owner can access, and unlinks it immediately.
   package func createUnlinkedFile(in directory: String) throws(Errno) -> OwnedFileDescriptor {
     var name: [CChar] = []
     let file = OwnedFileDescriptor(
@@ -314,7 +315,7 @@ extension FileSystem {
     try perform(.makeDirectory, omitted: ()) { _ in try SystemCalls.makeDirectory(name, in: raw, permissions: 0o700) }
   }
 
-  /// Creates a directory at a path, for its owner alone regardless of the umask.
+  /// Creates a directory at a path, accessible only to its owner regardless of the umask.
   package func makeDirectory(_ path: String) throws(Errno) {
     try perform(.makeDirectory, omitted: ()) { _ in
       try SystemCalls.makeDirectory(path, in: SystemCalls.workingDirectory, permissions: 0o700)

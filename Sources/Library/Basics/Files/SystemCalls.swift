@@ -9,7 +9,7 @@ import SystemPackage
   import Darwin
 #endif
 
-/// The file system calls that `SystemPackage` lacks, made once each and without any policy.
+/// The file system calls that `SystemPackage` lacks. Each is made once, without retries or any other policy.
 enum SystemCalls {
   /// A file or directory name as the system stores it: bytes with a NUL at the end, not always UTF-8.
   typealias Name = UnsafePointer<CChar>
@@ -28,7 +28,7 @@ enum SystemCalls {
       rawValue: try checked(openat(directory.rawValue, name, mode.rawValue | options.rawValue, permissions)))
   }
 
-  /// Creates a file for its owner alone, with an unpredictable name.
+  /// Creates a file with an unpredictable name that only its owner can access.
   ///
   /// - Parameter pattern: The path, which ends in six `X` characters. They are replaced with the name.
   static func makeFile(_ pattern: inout [CChar]) throws(Errno) -> FileDescriptor {
@@ -167,10 +167,10 @@ enum SystemCalls {
   /// Sleeps for a duration, or until a signal arrives.
   static func sleep(_ duration: Duration) {
     let (seconds, attoseconds) = duration.components
-    var rest = timespec()
-    rest.tv_sec = .init(clamping: seconds)
-    rest.tv_nsec = .init(clamping: attoseconds / 1_000_000_000)
-    nanosleep(&rest, nil)
+    var interval = timespec()
+    interval.tv_sec = .init(clamping: seconds)
+    interval.tv_nsec = .init(clamping: attoseconds / 1_000_000_000)
+    nanosleep(&interval, nil)
   }
 
   /// Returns the names in a directory, without `.` and `..`, each with a NUL at its end.
@@ -196,7 +196,7 @@ enum SystemCalls {
   }
 
   /// Returns the times of the last change to a file's content and to its status, in seconds and nanoseconds.
-  static func changes(in status: Stat) -> [Int] {
+  static func changeTimes(in status: Stat) -> [Int] {
     [status.st_mtim, status.st_ctim].flatMap { [Int($0.tv_sec), Int($0.tv_nsec)] }
   }
 

@@ -76,8 +76,8 @@ package struct JSONCursor {
     throw child(key, other).fault("is not a known member; known members: \(keys.joined(separator: ", "))")
   }
 
-  /// Throws if the value differs from the one that Keyhaul would write for it, such as by an unknown member or an
-  /// explicit null.
+  /// Throws if the value differs from the one that Keyhaul would write for it. An unknown member or an explicit null is
+  /// such a difference.
   package func requireNothing(beyond written: JSONValue) throws(Fault) {
     switch (value, written) {
     case (.object(let fields), .object):
@@ -124,8 +124,8 @@ package struct JSONCursor {
     return number
   }
 
-  package func count(from least: Int) throws(Fault) -> Int {
-    guard let number = Int(exactly: try integer()), number >= least else { throw fault("is less than \(least)") }
+  package func count(from minimum: Int) throws(Fault) -> Int {
+    guard let number = Int(exactly: try integer()), number >= minimum else { throw fault("is less than \(minimum)") }
     return number
   }
 

@@ -10,7 +10,7 @@ package struct JSONParseError: Error, Equatable {
   /// unknown.
   ///
   /// - Parameter bytes: The document.
-  package func place(in bytes: [UInt8]) -> String? {
+  package func location(in bytes: [UInt8]) -> String? {
     guard let offset else { return nil }
     // Only the first byte of each scalar counts.
     let column = bytes.prefix(offset).reversed().prefix { $0 != UInt8(ascii: "\n") }
@@ -47,7 +47,7 @@ extension JSONValue {
     parsing bytes: [UInt8], acceptingAtMost limit: Int = Self.maximumValueCount, decodingLazily member: String? = nil
   ) throws(JSONParseError) {
     guard bytes.withUnsafeBytes({ UTF8Scalars.isValid($0) }) else { throw JSONParseError(reason: "it is not JSON") }
-    var parser = JSONParser(bytes: bytes, remaining: limit, reread: member)
+    var parser = JSONParser(bytes: bytes, remaining: limit, lazyMember: member)
     do throws(JSONParseError) {
       self = try parser.document()
     } catch {
@@ -62,7 +62,7 @@ extension JSONValue {
   package static func line(of path: [JSONPathComponent], in bytes: [UInt8]) -> Int? {
     var parser = JSONParser(bytes: bytes, remaining: maximumValueCount, target: path)
     do throws(JSONParseError) { _ = try parser.document() } catch { return nil }
-    return parser.found.map { line(of: $0, in: bytes) }
+    return parser.targetOffset.map { line(of: $0, in: bytes) }
   }
 
   fileprivate static func line(of offset: Int, in bytes: [UInt8]) -> Int {
@@ -75,14 +75,14 @@ private struct JSONParser {
   /// The number of values that are still accepted.
   var remaining: Int
   var position = 0
-  /// The path of the value whose offset is wanted.
+  /// The path of the value whose offset is requested.
   var target: [JSONPathComponent] = []
   /// The number of components of `target` that lead to the current value.
   var matchedCount = 0
-  /// The offset of the wanted value, or of its name if it is a member.
-  var found: Int?
+  /// The offset of the value at `target`, or of its name if it is a member.
+  var targetOffset: Int?
   /// The member of the root object whose elements are parsed on each access.
-  var reread: String?
+  var lazyMember: String?
 
   private static let malformed = JSONParseError(reason: "it is not JSON")
 
@@ -111,7 +111,7 @@ private struct JSONParser {
     while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
   }
 
-  private mutating func value(depth: Int, isReread: Bool = false) throws(JSONParseError) -> JSONValue {
+  private mutating func value(depth: Int, isLazy: Bool = false) throws(JSONParseError) -> JSONValue {
     remaining -= 1
     guard remaining >= 0 else {
       throw JSONParseError(reason: "it has more values than Keyhaul reads", isOverLimit: true)
@@ -119,10 +119,10 @@ private struct JSONParser {
     switch next {
     case UInt8(ascii: "\""): return .string(try string())
     case UInt8(ascii: "{"): return try object(depth: depth + 1)
-    case UInt8(ascii: "["): return isReread ? try rereadArray(depth: depth + 1) : try array(depth: depth + 1)
-    case UInt8(ascii: "t"): return try word("true", .boolean(true))
-    case UInt8(ascii: "f"): return try word("false", .boolean(false))
-    case UInt8(ascii: "n"): return try word("null", .null)
+    case UInt8(ascii: "["): return isLazy ? try lazyArray(depth: depth + 1) : try array(depth: depth + 1)
+    case UInt8(ascii: "t"): return try literal("true", .boolean(true))
+    case UInt8(ascii: "f"): return try literal("false", .boolean(false))
+    case UInt8(ascii: "n"): return try literal("null", .null)
     default: return try number()
     }
   }
@@ -134,11 +134,12 @@ private struct JSONParser {
   ///   - start: The offset of the value.
   ///   - depth: The depth of the array or object, at least 1.
   private mutating func beginValue(_ step: @autoclosure () -> JSONPathComponent, at start: Int, depth: Int) {
-    guard found == nil, matchedCount == depth - 1, matchedCount < target.count, target[matchedCount] == step() else {
+    guard targetOffset == nil, matchedCount == depth - 1, matchedCount < target.count, target[matchedCount] == step()
+    else {
       return
     }
     matchedCount = depth
-    if matchedCount == target.count { found = start }
+    if matchedCount == target.count { targetOffset = start }
   }
 
   /// Records the end of a value in an array or object.
@@ -156,12 +157,12 @@ private struct JSONParser {
     return .array(elements)
   }
 
-  private mutating func rereadArray(depth: Int) throws(JSONParseError) -> JSONValue {
+  private mutating func lazyArray(depth: Int) throws(JSONParseError) -> JSONValue {
     var starts: [Int] = []
     try forEachElement(depth: depth) { starts.append($1) }
     return .elements(count: starts.count) { [bytes, starts] index in
       var parser = JSONParser(bytes: bytes, remaining: .max, position: starts[index])
-      // The same bytes were parsed before.
+      // An error is impossible, because the bytes have been parsed before.
       do throws(JSONParseError) { return try parser.value(depth: depth) } catch { return .null }
     }
   }
@@ -203,7 +204,7 @@ private struct JSONParser {
       try expect(UInt8(ascii: ":"))
       skipBlanks()
       beginValue(.member(name), at: start, depth: depth)
-      fields.append((name, try value(depth: depth, isReread: depth == 1 && name == reread)))
+      fields.append((name, try value(depth: depth, isLazy: depth == 1 && name == lazyMember)))
       endValue(depth: depth)
       skipBlanks()
       if consume(UInt8(ascii: "}")) { return .object(fields) }
@@ -211,9 +212,9 @@ private struct JSONParser {
     }
   }
 
-  private mutating func word(_ word: String, _ value: JSONValue) throws(JSONParseError) -> JSONValue {
-    guard bytes[position...].starts(with: word.utf8) else { throw Self.malformed }
-    position += word.utf8.count
+  private mutating func literal(_ text: String, _ value: JSONValue) throws(JSONParseError) -> JSONValue {
+    guard bytes[position...].starts(with: text.utf8) else { throw Self.malformed }
+    position += text.utf8.count
     return value
   }
 

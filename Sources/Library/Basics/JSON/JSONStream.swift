@@ -1,6 +1,6 @@
 /// Writes a JSON document with a long array at its end, one element at a time.
 ///
-/// The bytes equal those of `JSONValue.write(to:)`. They are only ever in memory that is wiped.
+/// The bytes equal those of `JSONValue.write(to:)`. They are only in memory that is wiped.
 package struct JSONStream: ~Copyable {
   /// The number of bytes that are collected before they are written.
   static let portionByteCount = 32_768
@@ -10,7 +10,7 @@ package struct JSONStream: ~Copyable {
   /// The closing brackets of the open objects and arrays, the innermost last.
   private var brackets: [String] = []
 
-  /// Starts a document whose last value is the empty array, or contains it as its own last value, and so on.
+  /// Starts a document in which the array to fill is empty and comes last, at any depth.
   package init(_ document: JSONValue) {
     var last: JSONValue? = document
     while let value = last {

@@ -48,8 +48,8 @@ extension JSONValue {
 
   /// Returns an object with additional members at its end; any other value unchanged.
   package func adding(_ members: [(String, JSONValue)]) -> JSONValue {
-    guard case .object(let own) = self else { return self }
-    return .object(own + members)
+    guard case .object(let existing) = self else { return self }
+    return .object(existing + members)
   }
 
   /// Returns an object whose members are sorted by name.
@@ -96,8 +96,8 @@ extension JSONValue: Equatable {
     case (.integer(let left), .integer(let right)): left == right
     case (.number(let left), .number(let right)): left == right
     case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
-    case (.sensitive(let left, let form), .sensitive(let right, let other)):
-      form == other && left.constantTimeEquals(right)
+    case (.sensitive(let left, let leftEncoding), .sensitive(let right, let rightEncoding)):
+      leftEncoding == rightEncoding && left.constantTimeEquals(right)
     case (.array, .array), (.array, .elements), (.elements, .array), (.elements, .elements):
       left.arrayValue == right.arrayValue
     case (.object(let left), .object(let right)):
@@ -160,9 +160,9 @@ extension JSONValue {
     write(to: &buffer, indent: indent) { (_: inout SensitiveBuffer) in }
   }
 
-  /// - Parameter passing: Called after each element of an array; it may remove what was written.
+  /// - Parameter afterElement: Called after each element of an array; it may remove the bytes written so far.
   private func write<Failure: Error>(
-    to buffer: inout SensitiveBuffer, indent: Int?, passing: (inout SensitiveBuffer) throws(Failure) -> Void
+    to buffer: inout SensitiveBuffer, indent: Int?, afterElement: (inout SensitiveBuffer) throws(Failure) -> Void
   ) throws(Failure) {
     switch self {
     case .null: buffer.append("null")
@@ -171,15 +171,16 @@ extension JSONValue {
     // JSON has no infinities, and Keyhaul's documents contain no such number.
     case .number(let value): buffer.append(value.isFinite ? String(value) : "null")
     case .string(let value): Self.write(value, to: &buffer)
-    case .sensitive(let bytes, let form): Self.write(bytes, form, to: &buffer)
+    case .sensitive(let bytes, let encoding): Self.write(bytes, encoding, to: &buffer)
     case .array(let elements):
-      try Self.elements(count: elements.count) { elements[$0] }.write(to: &buffer, indent: indent, passing: passing)
+      try Self.elements(count: elements.count) { elements[$0] }.write(
+        to: &buffer, indent: indent, afterElement: afterElement)
     case .elements(let count, let make):
       buffer.append("[")
       for index in 0..<count {
         Self.begin(index, in: &buffer, indent)
-        try make(index).write(to: &buffer, indent: indent.map { $0 + 2 }, passing: passing)
-        try passing(&buffer)
+        try make(index).write(to: &buffer, indent: indent.map { $0 + 2 }, afterElement: afterElement)
+        try afterElement(&buffer)
       }
       Self.end("]", of: count, in: &buffer, indent)
     case .object(let fields):
@@ -188,7 +189,7 @@ extension JSONValue {
         Self.begin(index, in: &buffer, indent)
         Self.write(field.0, to: &buffer)
         buffer.append(indent == nil ? ":" : ": ")
-        try field.1.write(to: &buffer, indent: indent.map { $0 + 2 }, passing: passing)
+        try field.1.write(to: &buffer, indent: indent.map { $0 + 2 }, afterElement: afterElement)
       }
       Self.end("}", of: fields.count, in: &buffer, indent)
     }
@@ -217,10 +218,10 @@ extension JSONValue {
     buffer.append(UInt8(ascii: "\""))
   }
 
-  private static func write(_ bytes: SensitiveBytes, _ form: SensitiveEncoding, to buffer: inout SensitiveBuffer) {
+  private static func write(_ bytes: SensitiveBytes, _ encoding: SensitiveEncoding, to buffer: inout SensitiveBuffer) {
     buffer.append(UInt8(ascii: "\""))
     bytes.withBytes { bytes in
-      switch form {
+      switch encoding {
       case .text: writeEscaped(bytes, to: &buffer)
       case .base64: Base64Digits.append(bytes, to: &buffer)
       }
@@ -230,7 +231,7 @@ extension JSONValue {
 
   /// Escapes every character that a terminal would act on or hide, so that a document can be displayed safely.
   private static func writeEscaped(_ utf8: UnsafeRawBufferPointer, to buffer: inout SensitiveBuffer) {
-    // Most texts need no escapes, and are copied up to the first byte that may.
+    // Most texts need no escapes. The bytes before the first one that may need one are copied at once.
     let plain = utf8.prefix {
       (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
     }

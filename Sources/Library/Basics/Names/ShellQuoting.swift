@@ -1,12 +1,13 @@
 /// Quotes names for commands that people copy to a shell.
 package enum ShellQuoting {
+  /// Returns a name with control characters escaped, in single quotes if the shell would otherwise interpret it.
   package static func quote(_ name: String) -> String {
-    let shown = UntrustedText.escaped(name)
-    let isPlain = shown.utf8.allSatisfy { byte in
+    let escaped = UntrustedText.escaped(name)
+    let isPlain = escaped.utf8.allSatisfy { byte in
       (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
         || "._/-:+,@%".utf8.contains(byte)
     }
-    return isPlain && !shown.isEmpty ? shown : "'" + shown.replacing("'", with: #"'\''"#) + "'"
+    return isPlain && !escaped.isEmpty ? escaped : "'" + escaped.replacing("'", with: #"'\''"#) + "'"
   }
 
   /// Returns a backup or device argument for use in another command.
@@ -18,7 +19,7 @@ package enum ShellQuoting {
   ///   displayed as escapes and so cannot be copied.
   package static func argument(_ argument: String?, placeholder: String) -> String {
     guard let argument, !argument.isEmpty, UntrustedText.escaped(argument) == argument else { return placeholder }
-    // The prefix keeps the shell's command from reading the path as a flag.
+    // Without the prefix, the command would read the path as a flag.
     return quote(argument.hasPrefix("-") ? "./" + argument : argument)
   }
 }

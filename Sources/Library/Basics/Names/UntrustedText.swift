@@ -49,11 +49,11 @@ package enum UntrustedText {
   /// Returns a name in quotes for an error's text, cut after 120 characters. Quotes and backslashes in it get a
   /// backslash.
   package static func quoted(_ name: String) -> String {
-    let longest = 120
+    let maximumCount = 120
     var result = "\""
     var previous: Unicode.Scalar?
     for (index, scalar) in name.unicodeScalars.enumerated() {
-      guard index < longest else { return result + "...\"" }
+      guard index < maximumCount else { return result + "...\"" }
       if scalar == "\"" || scalar == "\\" { result += "\\" }
       if isHarmless(scalar, after: previous) { result.unicodeScalars.append(scalar) } else { result += escape(scalar) }
       previous = scalar

@@ -22,7 +22,7 @@ enum ReadOnlyFileSystem {
   /// The databases that are about to be opened, by the names that SQLite opens.
   private static let pending = Locked<(next: Int, databases: [String: PendingDatabase])>((0, [:]))
 
-  /// A database's bytes on their way into SQLite, which opens them on the same thread.
+  /// The content of a database that SQLite opens on the same thread. The open file then retains it.
   fileprivate final class PendingDatabase: @unchecked Sendable {
     let content: any DatabaseContent
 
@@ -31,7 +31,7 @@ enum ReadOnlyFileSystem {
 
   /// Opens a read-only connection to a database.
   ///
-  /// - Returns: SQLite's result, and the connection, which is to be closed in any case.
+  /// - Returns: SQLite's result, and the connection, which must be closed even after a failure.
   static func open(_ content: any DatabaseContent) -> (code: Int32, connection: OpaquePointer?) {
     guard isRegistered else { return (SQLITE_ERROR, nil) }
     let database = PendingDatabase(content)

@@ -4,9 +4,9 @@ package import SystemPackage
 /// A connection to an SQLite database that another program wrote. SQLite computes and loads nothing that the database
 /// defines.
 ///
-/// A database is read from its bytes, changed in its file, or changed in a copy in memory. GRDB is for databases of our
-/// own. Not to be used from two threads at once. Source: SQLite, "Defense Against The Dark Arts" (untrusted database
-/// files).
+/// A database is read from its bytes, changed in its file, or changed in a copy in memory. Keyhaul's own databases are
+/// opened with GRDB instead. Not to be used from two threads at once. Source: SQLite, "Defense Against The Dark Arts"
+/// (untrusted database files).
 package final class UntrustedDatabase<Failure: Error> {
   /// The connection; `nil` after `close`.
   private var handle: OpaquePointer?
@@ -78,7 +78,7 @@ package final class UntrustedDatabase<Failure: Error> {
       sqlite3_free(memory)
       throw error
     }
-    // SQLite frees the bytes, also if this fails.
+    // SQLite frees the bytes, even if this fails.
     let result = sqlite3_deserialize(
       handle, "main", memory.assumingMemoryBound(to: UInt8.self), Int64(byteCount), Int64(byteCount),
       UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE))
@@ -123,9 +123,9 @@ package final class UntrustedDatabase<Failure: Error> {
 
   private static func hasLog(beside path: String) -> Bool {
     guard let system = sqlite3_vfs_find(nil) else { return true }
-    var found: Int32 = 0
-    let result = system.pointee.xAccess(system, path + "-wal", SQLITE_ACCESS_EXISTS, &found)
-    return result != SQLITE_OK || found != 0
+    var exists: Int32 = 0
+    let result = system.pointee.xAccess(system, path + "-wal", SQLITE_ACCESS_EXISTS, &exists)
+    return result != SQLITE_OK || exists != 0
   }
 
   // MARK: Statements
@@ -180,7 +180,7 @@ package final class UntrustedDatabase<Failure: Error> {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: try body(UntrustedRow(statement: handle))
         case SQLITE_DONE:
-          // A check reports what it could not read as a row of text, and goes on.
+          // An integrity check reports an unreadable page as a row of text, and continues.
           if database.isRefused { throw database.failure(SQLITE_IOERR) }
           return
         case let result: throw database.failure(result)
@@ -213,7 +213,7 @@ package final class UntrustedDatabase<Failure: Error> {
   ) throws(Failure) -> Value? {
     var byteCount: Int64 = 0
     try forEachRow("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") {
-      byteCount = $0.number(0) ?? 0
+      byteCount = $0.integer(0) ?? 0
     }
     var deadline = keyhaul_sqlite3_cpu_time() + (limit ?? 5_000_000_000 + byteCount / 4096 * 1_000_000)
     return try withUnsafeMutablePointer(to: &deadline) { (deadline) throws(Failure) -> Value? in
@@ -301,18 +301,18 @@ package struct UntrustedRow: ~Copyable {
   package func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
 
   /// Returns the integer in a column; `nil` if the column has another type.
-  package func number(_ column: Int32) -> Int64? {
+  package func integer(_ column: Int32) -> Int64? {
     sqlite3_column_type(statement, column) == SQLITE_INTEGER ? sqlite3_column_int64(statement, column) : nil
   }
 
-  /// Returns the bytes of data; `nil` if the column has another type.
+  /// Returns the bytes of a BLOB; `nil` if the column has another type.
   package func data(_ column: Int32) -> [UInt8]? {
     guard sqlite3_column_type(statement, column) == SQLITE_BLOB else { return nil }
     let start = sqlite3_column_blob(statement, column)
     return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
   }
 
-  /// Returns the bytes of data or of a text.
+  /// Returns the bytes of a BLOB or a text; `nil` if the column has another type.
   package func bytes(_ column: Int32) -> [UInt8]? { data(column) ?? textBytes(column).map(Array.init) }
 
   /// Returns the value of a column.
@@ -390,7 +390,7 @@ package struct SQLiteFailure: Error {
 
 /// The version of SQLite that this process uses.
 package enum SQLiteLibrary {
-  /// Such as "3.40.1".
+  /// The version number, such as "3.40.1".
   package static var version: String { String(cString: sqlite3_libversion()) }
 }
 

@@ -4,8 +4,8 @@
 /// so a process that ends abruptly can overwrite them. Small secrets share a page. Released memory is overwritten and
 /// reused; the pages stay mapped.
 package final class SecretArena: Sendable {
-  /// For passwords and keys. The limit of locked memory is small, and these are more important than the secret of one
-  /// item.
+  /// For passwords and keys. The system's limit of locked memory is small, and these are more important than the secret of
+  /// one item.
   package static let keys = SecretArena(lockLimit: SecretPages.lockLimit)
   /// For the secrets of items, and data derived from them.
   package static let items = SecretArena(lockLimit: SecretPages.lockLimit / 2)
@@ -56,10 +56,10 @@ package final class SecretArena: Sendable {
     init(lockLimit: Int) { self.lockLimit = lockLimit }
 
     mutating func allocate(_ size: SlotSize) -> UInt {
-      guard let number = size.smallClass else { return allocateLarge(size.byteCount) }
-      let slot = freeSmall[number]
+      guard let sizeClass = size.smallClass else { return allocateLarge(size.byteCount) }
+      let slot = freeSmall[sizeClass]
       if slot != 0, let pointer = UnsafeMutableRawPointer(bitPattern: slot) {
-        freeSmall[number] = pointer.load(as: UInt.self)
+        freeSmall[sizeClass] = pointer.load(as: UInt.self)
         pointer.storeBytes(of: 0, as: UInt.self)
         return slot
       }
@@ -73,13 +73,13 @@ package final class SecretArena: Sendable {
     }
 
     mutating func free(_ slot: UInt, _ size: SlotSize) {
-      guard let number = size.smallClass else {
+      guard let sizeClass = size.smallClass else {
         freeLarge[size.byteCount, default: []].append(slot)
         SecretPages.returnMemory(of: slot, size.byteCount)
         return
       }
-      UnsafeMutableRawPointer(bitPattern: slot)?.storeBytes(of: freeSmall[number], as: UInt.self)
-      freeSmall[number] = slot
+      UnsafeMutableRawPointer(bitPattern: slot)?.storeBytes(of: freeSmall[sizeClass], as: UInt.self)
+      freeSmall[sizeClass] = slot
     }
 
     private mutating func allocateLarge(_ byteCount: Int) -> UInt {
@@ -91,11 +91,11 @@ package final class SecretArena: Sendable {
     }
 
     private mutating func map(_ byteCount: Int) -> UInt {
-      let all = byteCount + SecretPages.headerByteCount
-      let shouldLock = byteCount < SecretPages.byteCount && lockedByteCount + all <= lockLimit
-      let pages = SecretPages.map(all, locked: shouldLock)
-      mappedByteCount += all
-      if pages.isLocked { lockedByteCount += all }
+      let total = byteCount + SecretPages.headerByteCount
+      let shouldLock = byteCount < SecretPages.byteCount && lockedByteCount + total <= lockLimit
+      let pages = SecretPages.map(total, locked: shouldLock)
+      mappedByteCount += total
+      if pages.isLocked { lockedByteCount += total }
       return pages.content
     }
   }
@@ -107,16 +107,19 @@ private struct SlotSize {
   /// The index of a size that shares pages, or `nil` if the size has pages of its own.
   let smallClass: Int?
 
-  private static let finest = 16
-  private static let steps = 4
+  /// The difference between neighboring sizes up to 256 bytes.
+  private static let smallestStep = 16
+  /// The number of sizes between two powers of two above 256 bytes.
+  private static let stepsPerPower = 4
+  /// The largest size that shares pages.
   private static let largestSmall = 16_384
   /// 16 steps of 16 bytes, then 4 steps for each power of two up to the largest small size.
-  static let smallClassCount = 16 + 6 * steps
+  static let smallClassCount = 16 + 6 * stepsPerPower
 
   init(holding count: Int) {
     if count <= 256 {
-      let number = max(1, (count + Self.finest - 1) / Self.finest)
-      (byteCount, smallClass) = (number * Self.finest, number - 1)
+      let stepCount = max(1, (count + Self.smallestStep - 1) / Self.smallestStep)
+      (byteCount, smallClass) = (stepCount * Self.smallestStep, stepCount - 1)
       return
     }
     // The largest power of two below the count.
@@ -126,9 +129,10 @@ private struct SlotSize {
       smallClass = nil
       return
     }
-    let step = (1 << power) / Self.steps
-    let number = (count - (1 << power) + step - 1) / step
-    byteCount = (1 << power) + number * step
-    smallClass = 16 + (power - 8) * Self.steps + number - 1
+    let step = (1 << power) / Self.stepsPerPower
+    let stepCount = (count - (1 << power) + step - 1) / step
+    byteCount = (1 << power) + stepCount * step
+    // 256 is the eighth power of two.
+    smallClass = 16 + (power - 8) * Self.stepsPerPower + stepCount - 1
   }
 }

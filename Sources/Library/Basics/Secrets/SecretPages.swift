@@ -38,7 +38,7 @@ enum SecretPages {
     return Int(clamping: limit.rlim_cur)
   }()
 
-  /// Maps zeroed pages. Pages that cannot be locked are not an error, because the system's limit may be 0.
+  /// Maps zeroed pages. It is not an error if they cannot be locked, because the system's limit may be 0.
   ///
   /// Ends the process if the system has no memory, as Swift's own allocator does. Input cannot cause this by itself:
   /// sizes from a file are checked against a limit before memory is requested.
@@ -77,9 +77,9 @@ enum SecretPages {
     #if os(Linux)
       // The first page contains the header.
       let pageSize = Int(getpagesize())
-      let all = header.pointee.byteCount
-      guard !header.pointee.isLocked, all > pageSize else { return }
-      madvise(UnsafeMutableRawPointer(header) + pageSize, all - pageSize, Int32(MADV_DONTNEED))
+      let total = header.pointee.byteCount
+      guard !header.pointee.isLocked, total > pageSize else { return }
+      madvise(UnsafeMutableRawPointer(header) + pageSize, total - pageSize, Int32(MADV_DONTNEED))
     #endif
   }
 

@@ -1,4 +1,4 @@
-/// Bytes of an item that must not be printed or outlive their last owner: a secret, or a whole decrypted item.
+/// Bytes of an item that must not be printed or outlive their last owner: a secret, or a complete decrypted item.
 ///
 /// Shared by reference, so that items can be passed around without copying their secrets, and overwritten when the last
 /// reference is released. Keys and passwords use the noncopyable `Secret` instead.
@@ -55,9 +55,9 @@ package struct SensitiveBuffer: ~Copyable {
   private var storage: UnsafeMutableRawBufferPointer
   package private(set) var count = 0
 
-  private static let firstCapacity = 4096
+  private static let initialCapacity = 4096
 
-  package init() { storage = SecretArena.items.allocate(Self.firstCapacity) }
+  package init() { storage = SecretArena.items.allocate(Self.initialCapacity) }
 
   deinit { SecretArena.items.release(storage) }
 

@@ -27,7 +27,7 @@ package final class StreamSocket: Sendable {
     self.init(OwnedFileDescriptor(FileDescriptor(rawValue: try checked(keyhaul_connect_path(path)))))
   }
 
-  /// Reads the bytes that are there, or waits for the first of them.
+  /// Reads the available bytes, or waits for the first ones.
   ///
   /// - Parameters:
   ///   - count: The most bytes to read, above 0.
@@ -39,8 +39,8 @@ package final class StreamSocket: Sendable {
     while true {
       var failure: Errno?
       let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-        let found = recv(descriptor.raw.rawValue, buffer.baseAddress, count, 0)
-        if found < 0 { failure = Errno(rawValue: errno) } else { initialized = found }
+        let received = recv(descriptor.raw.rawValue, buffer.baseAddress, count, 0)
+        if received < 0 { failure = Errno(rawValue: errno) } else { initialized = received }
       }
       guard let failure else { return bytes }
       if failure != .interrupted { throw failure }
@@ -70,28 +70,31 @@ package final class StreamSocket: Sendable {
   package func shutDown() { keyhaul_shut_down(descriptor.raw.rawValue) }
 }
 
-/// A socket that waits for connections on this machine alone: a loopback address, or a path for its owner.
+/// A socket that accepts connections only from this machine: at a loopback address, or at a path that only its owner can
+/// access.
 package final class ListeningSocket: Sendable {
   private let descriptor: OwnedFileDescriptor
   /// The port of a loopback address; `nil` if the socket is at a path.
   package let port: UInt16?
-  /// The path from the root; `nil` if the address is a loopback address.
+  /// The absolute path; `nil` if the address is a loopback address.
   package let path: String?
 
-  /// A peer that reads nothing for this long is given up.
-  private static let writeSeconds: Int32 = 60
+  /// The longest time that a write waits for the peer to read.
+  private static let writeTimeoutSeconds: Int32 = 60
 
   /// Listens on 127.0.0.1 or ::1.
   ///
-  /// - Parameter port: The port, or 0 for a free one.
-  package init(loopbackPort port: UInt16, version6: Bool = false) throws(Errno) {
+  /// - Parameters:
+  ///   - port: The port, or 0 for a free one.
+  ///   - usesIPv6: Whether to listen on ::1.
+  package init(loopbackPort port: UInt16, usesIPv6: Bool = false) throws(Errno) {
     var chosen = port
-    descriptor = OwnedFileDescriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_loopback(version6, &chosen))))
+    descriptor = OwnedFileDescriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_loopback(usesIPv6, &chosen))))
     self.port = chosen
     path = nil
   }
 
-  /// Listens at a path, for this user alone.
+  /// Listens at a path that only this user can access.
   ///
   /// - Throws: `.addressInUse` if anything is at the path.
   package init(path: String) throws(Errno) {
@@ -107,10 +110,10 @@ package final class ListeningSocket: Sendable {
   package func accept(within limit: Duration) throws(Errno) -> StreamSocket? {
     guard try isReadable(descriptor.raw, within: limit) else { return nil }
     do throws(Errno) {
-      let accepted = try checked(keyhaul_accept(descriptor.raw.rawValue, Self.writeSeconds))
+      let accepted = try checked(keyhaul_accept(descriptor.raw.rawValue, Self.writeTimeoutSeconds))
       return StreamSocket(OwnedFileDescriptor(FileDescriptor(rawValue: accepted)))
     } catch {
-      // A peer may go away before it is accepted. The listener is still sound.
+      // A peer may disconnect before it is accepted. The listener is still usable.
       if error == .connectionAbort || error == .interrupted || error == .wouldBlock { return nil }
       throw error
     }
@@ -122,12 +125,14 @@ private func checked(_ result: CInt) throws(Errno) -> CInt {
   return result
 }
 
-/// Waits until a socket has bytes, a connection, or its end.
+/// Waits until a socket has bytes or a connection, or is at its end.
+///
+/// - Returns: `false` if the limit was reached first.
 private func isReadable(_ socket: FileDescriptor, within limit: Duration?) throws(Errno) -> Bool {
   let end = limit.map { ContinuousClock.now.advanced(by: $0) }
   while true {
-    let rest = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
-    let milliseconds = rest.map { CInt(clamping: Int64(($0 / .milliseconds(1)).rounded(.up))) } ?? -1
+    let remaining = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+    let milliseconds = remaining.map { CInt(clamping: Int64(($0 / .milliseconds(1)).rounded(.up))) } ?? -1
     let status = keyhaul_wait_readable(socket.rawValue, milliseconds)
     if status > 0 { return true }
     if status == 0 { return false }

@@ -58,14 +58,14 @@ package enum LocalTimeFormat {
   }
 
   private static func minutes(_ fields: tm) -> String {
-    "\(day(fields)) \(two(fields.tm_hour)):\(two(fields.tm_min))"
+    "\(day(fields)) \(twoDigits(fields.tm_hour)):\(twoDigits(fields.tm_min))"
   }
 
   private static func day(_ fields: tm) -> String {
     let year = String(Int(fields.tm_year) + 1900)
     let padding = String(repeating: "0", count: max(0, 4 - year.count))
-    return "\(padding)\(year)-\(two(fields.tm_mon + 1))-\(two(fields.tm_mday))"
+    return "\(padding)\(year)-\(twoDigits(fields.tm_mon + 1))-\(twoDigits(fields.tm_mday))"
   }
 
-  private static func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+  private static func twoDigits(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }

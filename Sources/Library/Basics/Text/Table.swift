@@ -67,10 +67,10 @@ package struct Table {
   /// Returns the heading and the rows, without trailing spaces.
   package func lines(style: TextStyle) -> [String] { lines(style, widths(style)) }
 
-  /// Returns the heading and the rows, or those of another table if a cell would have to be cut.
-  package func lines(style: TextStyle, fallback other: () -> Table) -> [String] {
+  /// Returns the heading and the rows, or those of the fallback if a cell would have to be cut.
+  package func lines(style: TextStyle, fallback: () -> Table) -> [String] {
     let widths = widths(style)
-    return !style.cutsText || Self.total(widths) <= style.width ? lines(style, widths) : other().lines(style: style)
+    return !style.cutsText || Self.total(widths) <= style.width ? lines(style, widths) : fallback().lines(style: style)
   }
 
   private func lines(_ style: TextStyle, _ needed: [Int]) -> [String] {

@@ -5,7 +5,7 @@ package struct TextStyle: Equatable, Sendable {
   package var usesColor: Bool
   /// Whether the locale uses UTF-8; otherwise all text is converted to ASCII.
   package var isUnicode: Bool
-  /// Whether text that is wider than its place is cut; not in a pipe or a file, whose reader needs all of it.
+  /// Whether text that is too wide is cut. It is not cut in a pipe or a file, whose reader needs all of it.
   package var cutsText: Bool
 
   package init(width: Int, usesColor: Bool, isUnicode: Bool, cutsText: Bool = true) {
@@ -32,7 +32,7 @@ package struct TextStyle: Equatable, Sendable {
       if scalar.isASCII {
         result.unicodeScalars.append(scalar)
       } else {
-        result += Self.spelledInASCII[scalar] ?? UntrustedText.escape(scalar)
+        result += Self.asciiReplacements[scalar] ?? UntrustedText.escape(scalar)
       }
     }
     return result
@@ -48,7 +48,7 @@ package struct TextStyle: Equatable, Sendable {
   /// The sign for omitted text.
   package var ellipsis: String { isUnicode ? "…" : "..." }
 
-  private static let spelledInASCII: [Unicode.Scalar: String] = [
+  private static let asciiReplacements: [Unicode.Scalar: String] = [
     "·": "-", "→": "->", "…": "...", "–": "-", "—": "-", "×": "x", "’": "'", "“": "\"", "”": "\"",
   ]
 }

@@ -1,6 +1,7 @@
 import CUTF8Proc
 
-/// Breaks text at its spaces. A word that is too long stays whole on a line of its own, because a cut path is unusable.
+/// Breaks text at its spaces. A word that is too long is not broken, because a broken path is unusable; it gets its own
+/// line.
 package enum WordWrap {
   package static func lines(of text: String, columns: Int) -> [String] {
     var lines: [String] = []
@@ -58,17 +59,17 @@ package enum DisplayWidth {
   /// Returns the text, shortened to the given number of columns with an ellipsis at its end.
   package static func cut(_ text: String, columns limit: Int, ellipsis: String) -> String {
     guard columns(of: text) > limit else { return text }
-    let room = limit - columns(of: ellipsis)
-    guard room > 0 else { return String(ellipsis.prefix(max(0, limit))) }
-    var taken = ""
+    let available = limit - columns(of: ellipsis)
+    guard available > 0 else { return String(ellipsis.prefix(max(0, limit))) }
+    var result = ""
     var width = 0
     for character in text {
       let next = columns(of: character)
-      if width + next > room { break }
-      taken.append(character)
+      if width + next > available { break }
+      result.append(character)
       width += next
     }
-    return taken + ellipsis
+    return result + ellipsis
   }
 
   /// Returns the text padded with spaces to a number of columns.

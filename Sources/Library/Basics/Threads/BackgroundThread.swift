@@ -4,7 +4,7 @@ import Foundation
 package final class BackgroundThread: Sendable {
   /// Returns whether the work should continue. Waits up to the given number of seconds for a stop; with 0, returns at
   /// once.
-  package typealias Demand = @Sendable (_ seconds: Double) -> Bool
+  package typealias ContinuationCheck = @Sendable (_ seconds: Double) -> Bool
 
   private let state = State()
 
@@ -16,7 +16,7 @@ package final class BackgroundThread: Sendable {
   /// - Returns: `nil` if no thread can be started. The work has then not begun.
   package init?(
     startThread: SecureThread.Starter = SecureThread.start,
-    _ work: @escaping @Sendable (_ shouldContinue: @escaping Demand) -> Void
+    _ work: @escaping @Sendable (_ shouldContinue: @escaping ContinuationCheck) -> Void
   ) {
     let isRunning = startThread { [state] in
       work { state.shouldContinue(after: $0) }
@@ -34,31 +34,31 @@ package final class BackgroundThread: Sendable {
   /// The state that the thread and its owner share. All stored properties are accessed only with the lock held.
   private final class State: @unchecked Sendable {
     private let changed = NSCondition()
-    private var wanted = true
-    private var ended = false
+    private var isWanted = true
+    private var hasEnded = false
 
     func shouldContinue(after seconds: Double) -> Bool {
       changed.lock()
       defer { changed.unlock() }
       let end = Date(timeIntervalSinceNow: seconds)
-      while wanted, seconds > 0, changed.wait(until: end) {}
-      return wanted
+      while isWanted, seconds > 0, changed.wait(until: end) {}
+      return isWanted
     }
 
     func end() {
       changed.lock()
-      ended = true
+      hasEnded = true
       changed.broadcast()
       changed.unlock()
     }
 
-    /// Stops the work and waits for its end, after which it has released everything.
+    /// Stops the work and waits until it has ended and released everything.
     func stop() {
       changed.lock()
       defer { changed.unlock() }
-      wanted = false
+      isWanted = false
       changed.broadcast()
-      while !ended { changed.wait() }
+      while !hasEnded { changed.wait() }
     }
   }
 }

@@ -48,20 +48,20 @@ package enum ParallelMap {
     }
     let pool = Pool(work: work)
     defer { pool.finish() }
-    var (given, delivered, started, isAtEnd) = (0, 0, 0, false)
+    var (submitted, delivered, started, isAtEnd) = (0, 0, 0, false)
     while shouldContinue() {
-      if !isAtEnd, given - delivered < jobs * maximumLeadPerJob {
+      if !isAtEnd, submitted - delivered < jobs * maximumLeadPerJob {
         if let input = try next() {
-          pool.add(input, at: given)
-          given += 1
+          pool.add(input, at: submitted)
+          submitted += 1
           // A job starts only when there is an element for it.
-          if given <= jobs, pool.startJob(startThread) { started += 1 }
+          if submitted <= jobs, pool.startJob(startThread) { started += 1 }
         } else {
           isAtEnd = true
         }
       }
-      if isAtEnd, delivered == given { return true }
-      let mustWait = isAtEnd || given - delivered == jobs * maximumLeadPerJob
+      if isAtEnd, delivered == submitted { return true }
+      let mustWait = isAtEnd || submitted - delivered == jobs * maximumLeadPerJob
       if mustWait, started == 0 { runAsJob { pool.workOnce() } }
       if let result = pool.result(at: delivered, waitingFor: mustWait ? waitInterval : 0) {
         let output = try result.get()
@@ -93,7 +93,7 @@ package enum ParallelMap {
   private final class Pool<Input: Sendable, Output: Sendable, Failure: Error>: @unchecked Sendable {
     private let changed = NSCondition()
     private let work: @Sendable (Input) throws(Failure) -> Output
-    private var waiting: [(place: Int, input: Input)] = []
+    private var waiting: [(index: Int, input: Input)] = []
     private var results: [Int: Result<Output, Failure>] = [:]
     private var jobCount = 0
     private var isFinished = false
@@ -107,7 +107,7 @@ package enum ParallelMap {
       locked { jobCount += 1 }
       let isRunning = startThread { [self] in
         isJob = true
-        while let (place, input) = take() { work(on: input, at: place) }
+        while let (index, input) = nextWaitingElement() { work(on: input, at: index) }
       } _: { [self] in
         locked { jobCount -= 1 }
       }
@@ -119,23 +119,23 @@ package enum ParallelMap {
     /// wait for an element.
     func workOnce() {
       changed.lock()
-      let next = waiting.isEmpty ? nil : waiting.removeFirst()
+      let element = waiting.isEmpty ? nil : waiting.removeFirst()
       changed.unlock()
-      if let next { work(on: next.input, at: next.place) }
+      if let element { work(on: element.input, at: element.index) }
     }
 
-    private func work(on input: Input, at place: Int) {
+    private func work(on input: Input, at index: Int) {
       let result = Result { () throws(Failure) in try work(input) }
-      locked { results[place] = result }
+      locked { results[index] = result }
     }
 
-    func add(_ input: Input, at place: Int) { locked { waiting.append((place, input)) } }
+    func add(_ input: Input, at index: Int) { locked { waiting.append((index, input)) } }
 
-    func result(at place: Int, waitingFor seconds: Double) -> Result<Output, Failure>? {
+    func result(at index: Int, waitingFor seconds: Double) -> Result<Output, Failure>? {
       changed.lock()
       defer { changed.unlock() }
-      if results[place] == nil, seconds > 0 { _ = changed.wait(until: Date(timeIntervalSinceNow: seconds)) }
-      return results.removeValue(forKey: place)
+      if results[index] == nil, seconds > 0 { _ = changed.wait(until: Date(timeIntervalSinceNow: seconds)) }
+      return results.removeValue(forKey: index)
     }
 
     /// Drops the waiting elements and waits for the running ones.
@@ -149,7 +149,7 @@ package enum ParallelMap {
     }
 
     /// Waits for the next element and returns it, or `nil` at the end.
-    private func take() -> (place: Int, input: Input)? {
+    private func nextWaitingElement() -> (index: Int, input: Input)? {
       changed.lock()
       defer { changed.unlock() }
       while waiting.isEmpty, !isFinished { changed.wait() }

@@ -2,8 +2,8 @@ internal import CKeyhaul
 
 /// Starts threads for work on secrets: the stack of the work is overwritten before the thread counts as ended.
 ///
-/// The only place where this project starts threads. For most work, use `ParallelMap` or `BackgroundThread`, which wait for its
-/// end. Nothing here uses libdispatch's threads, because libdispatch waits forever if the system refuses a thread.
+/// This project starts threads only here. For most work, use `ParallelMap` or `BackgroundThread`, which wait for the end
+/// of the work. Nothing here uses libdispatch's threads, because libdispatch waits forever if the system refuses a thread.
 package enum SecureThread {
   /// A function that starts a thread for a piece of work, as `start` does. Tests pass functions that refuse.
   package typealias Starter =

@@ -10,8 +10,8 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
   private let capacity: Int
   private var values: [Key: Value] = [:]
   private var order: [Key] = []
-  private var underway: Set<Key> = []
-  private var madeCount = 0
+  private var keysInProgress: Set<Key> = []
+  private var computedCount = 0
 
   /// Creates an empty cache.
   ///
@@ -22,7 +22,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
   package var count: Int {
     changed.lock()
     defer { changed.unlock() }
-    return madeCount
+    return computedCount
   }
 
   /// Returns the value for a key, and computes it if necessary. No lock is held during the computation.
@@ -30,10 +30,10 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     if let value = claim(key) { return value }
     do throws(Failure) {
       let value = try make()
-      settle(key, value)
+      finish(key, value)
       return value
     } catch {
-      settle(key, nil)
+      finish(key, nil)
       throw error
     }
   }
@@ -42,19 +42,20 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
   private func claim(_ key: Key) -> Value? {
     changed.lock()
     defer { changed.unlock() }
-    while underway.contains(key) { changed.wait() }
+    while keysInProgress.contains(key) { changed.wait() }
     if let value = values[key] { return value }
-    underway.insert(key)
+    keysInProgress.insert(key)
     return nil
   }
 
-  private func settle(_ key: Key, _ value: Value?) {
+  /// Stores the value of a computation, or `nil` if it failed, and wakes the threads that wait for it.
+  private func finish(_ key: Key, _ value: Value?) {
     changed.lock()
     defer { changed.unlock() }
-    underway.remove(key)
+    keysInProgress.remove(key)
     changed.broadcast()
     guard let value else { return }
-    madeCount += 1
+    computedCount += 1
     values[key] = value
     order.append(key)
     if order.count > capacity { values[order.removeFirst()] = nil }

@@ -71,8 +71,8 @@ package enum Base64Digits {
       let group = rest.prefix(3)
       rest = rest.dropFirst(3)
       let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - group.count))
-      for place in 0..<4 {
-        body(place <= group.count ? alphabet[Int(bits >> (18 - 6 * UInt32(place)) & 63)] : UInt8(ascii: "="))
+      for position in 0..<4 {
+        body(position <= group.count ? alphabet[Int(bits >> (18 - 6 * UInt32(position)) & 63)] : UInt8(ascii: "="))
       }
     }
   }
@@ -87,15 +87,15 @@ package enum Base64Digits {
 
   private static func write(_ bytes: UnsafeRawBufferPointer, into digits: UnsafeMutableRawBufferPointer) {
     alphabet.withUnsafeBufferPointer { alphabet in
-      var place = 0
+      var position = 0
       for start in stride(from: 0, to: bytes.count, by: 3) {
         let count = min(3, bytes.count - start)
         var bits = UInt32(bytes[start]) << 16
         if count > 1 { bits |= UInt32(bytes[start + 1]) << 8 }
         if count > 2 { bits |= UInt32(bytes[start + 2]) }
         for digit in 0..<4 {
-          digits[place] = digit <= count ? alphabet[Int(bits >> (18 - 6 * UInt32(digit)) & 63)] : UInt8(ascii: "=")
-          place += 1
+          digits[position] = digit <= count ? alphabet[Int(bits >> (18 - 6 * UInt32(digit)) & 63)] : UInt8(ascii: "=")
+          position += 1
         }
       }
     }

@@ -1,7 +1,7 @@
 /// Formats and parses RFC 3339 dates in UTC ("2026-11-20T18:04:00.25Z"), with as many decimal places as the date has.
 package enum Timestamp {
   private static let secondsPerDay: Double = 86_400
-  /// The first second that can be formatted: years 1 to 9999 are supported, and other dates become the nearest of them.
+  /// The first and last second that can be formatted: the years 1 to 9999. Other dates become the nearest of them.
   package static let earliest: Double = -63_113_904_000
   package static let latest: Double = 252_423_993_599
 
@@ -14,25 +14,25 @@ package enum Timestamp {
     let date = CivilDate(daysSinceReference: Int64(days))
     // Writing single digits is fast, and a document has two dates for each of its items.
     let text = String(unsafeUninitializedCapacity: 20) { text in
-      var place = 0
-      func put(_ number: Int, digits: Int, before mark: Unicode.Scalar?) {
-        var rest = number
-        for digit in stride(from: place + digits - 1, through: place, by: -1) {
-          text[digit] = UInt8(ascii: "0") + UInt8(rest % 10)
-          rest /= 10
+      var end = 0
+      func append(_ number: Int, digits: Int, before mark: Unicode.Scalar?) {
+        var remaining = number
+        for position in stride(from: end + digits - 1, through: end, by: -1) {
+          text[position] = UInt8(ascii: "0") + UInt8(remaining % 10)
+          remaining /= 10
         }
-        place += digits
+        end += digits
         guard let mark else { return }
-        text[place] = UInt8(ascii: mark)
-        place += 1
+        text[end] = UInt8(ascii: mark)
+        end += 1
       }
-      put(Int(date.year), digits: 4, before: "-")
-      put(Int(date.month), digits: 2, before: "-")
-      put(Int(date.day), digits: 2, before: "T")
-      put(secondOfDay / 3600, digits: 2, before: ":")
-      put(secondOfDay / 60 % 60, digits: 2, before: ":")
-      put(secondOfDay % 60, digits: 2, before: clamped == whole ? "Z" : nil)
-      return place
+      append(Int(date.year), digits: 4, before: "-")
+      append(Int(date.month), digits: 2, before: "-")
+      append(Int(date.day), digits: 2, before: "T")
+      append(secondOfDay / 3600, digits: 2, before: ":")
+      append(secondOfDay / 60 % 60, digits: 2, before: ":")
+      append(secondOfDay % 60, digits: 2, before: clamped == whole ? "Z" : nil)
+      return end
     }
     return clamped == whole ? text : text + fraction(of: clamped) + "Z"
   }
@@ -45,12 +45,15 @@ package enum Timestamp {
   /// - Returns: The date, or `nil` if the text is not RFC 3339 or the day or time does not exist.
   package static func date(from text: String) -> KeychainDate? {
     var cursor = Cursor(bytes: Array(text.utf8))
-    guard let year = cursor.number(digits: 4), cursor.take("-"), let month = cursor.number(digits: 2), cursor.take("-"),
-      let day = cursor.number(digits: 2), cursor.take("T") || cursor.take("t"), let hour = cursor.number(digits: 2),
-      cursor.take(":"), let minute = cursor.number(digits: 2), cursor.take(":"), let second = cursor.number(digits: 2)
+    guard let year = cursor.number(digits: 4), cursor.consume("-"), let month = cursor.number(digits: 2),
+      cursor.consume("-"),
+      let day = cursor.number(digits: 2), cursor.consume("T") || cursor.consume("t"),
+      let hour = cursor.number(digits: 2),
+      cursor.consume(":"), let minute = cursor.number(digits: 2), cursor.consume(":"),
+      let second = cursor.number(digits: 2)
     else { return nil }
     var fraction = ""
-    if cursor.take(".") {
+    if cursor.consume(".") {
       fraction = cursor.digits()
       if fraction.isEmpty { return nil }
     }
@@ -87,7 +90,7 @@ package enum Timestamp {
 
     var isAtEnd: Bool { position == bytes.count }
 
-    mutating func take(_ character: Unicode.Scalar) -> Bool {
+    mutating func consume(_ character: Unicode.Scalar) -> Bool {
       guard position < bytes.count, UInt32(bytes[position]) == character.value else { return false }
       position += 1
       return true
@@ -105,16 +108,16 @@ package enum Timestamp {
     }
 
     mutating func digits() -> String {
-      let found = bytes[position...].prefix(maximumFractionDigits).prefix { (0x30...0x39).contains($0) }
-      position += found.count
-      return String(decoding: found, as: UTF8.self)
+      let digits = bytes[position...].prefix(maximumFractionDigits).prefix { (0x30...0x39).contains($0) }
+      position += digits.count
+      return String(decoding: digits, as: UTF8.self)
     }
 
     /// Parses the offset from UTC, in seconds east of Greenwich.
     mutating func offset() -> Int? {
-      if take("Z") || take("z") { return 0 }
-      let sign = take("+") ? 1 : take("-") ? -1 : 0
-      guard sign != 0, let hours = number(digits: 2), take(":"), let minutes = number(digits: 2), hours < 24,
+      if consume("Z") || consume("z") { return 0 }
+      let sign = consume("+") ? 1 : consume("-") ? -1 : 0
+      guard sign != 0, let hours = number(digits: 2), consume(":"), let minutes = number(digits: 2), hours < 24,
         minutes < 60
       else { return nil }
       return sign * (hours * 3600 + minutes * 60)

@@ -118,15 +118,15 @@ extension String {
   /// Returns whether two texts have the same bytes; `==` also treats composed and decomposed letters as equal.
   package func hasSameBytes(as other: String) -> Bool {
     guard utf8.count == other.utf8.count else { return false }
-    let compared = utf8.withContiguousStorageIfAvailable { mine in
-      other.utf8.withContiguousStorageIfAvailable { theirs in mine.elementsEqual(theirs) }
+    let compared = utf8.withContiguousStorageIfAvailable { left in
+      other.utf8.withContiguousStorageIfAvailable { right in left.elementsEqual(right) }
     }
     return (compared ?? nil) ?? utf8.elementsEqual(other.utf8)
   }
 
   /// Hashes the bytes, so that texts with the same bytes have the same hash.
   package func hashBytes(into hasher: inout Hasher) {
-    let fed: Void? = utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-    if fed == nil { Array(utf8).withUnsafeBytes { hasher.combine(bytes: $0) } }
+    let combined: Void? = utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    if combined == nil { Array(utf8).withUnsafeBytes { hasher.combine(bytes: $0) } }
   }
 }

@@ -16,8 +16,8 @@ package enum UUIDText {
   /// Returns whether a text is a UUID in upper case.
   package static func isUppercase(_ text: UnsafeRawBufferPointer) -> Bool {
     guard text.count == byteCount else { return false }
-    for (place, sign) in text.enumerated() {
-      let isHyphen = place == 8 || place == 13 || place == 18 || place == 23
+    for (position, sign) in text.enumerated() {
+      let isHyphen = position == 8 || position == 13 || position == 18 || position == 23
       guard isHyphen ? sign == UInt8(ascii: "-") : value(of: sign) != nil else { return false }
     }
     return true
@@ -25,11 +25,11 @@ package enum UUIDText {
 
   /// Writes the 16 bytes of an upper-case UUID.
   package static func write(uppercase text: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer) {
-    var place = 0
+    var position = 0
     for index in 0..<min(16, target.count) {
-      if hasHyphen(before: index) { place += 1 }
-      target[index] = (value(of: text[place]) ?? 0) << 4 | (value(of: text[place + 1]) ?? 0)
-      place += 2
+      if hasHyphen(before: index) { position += 1 }
+      target[index] = (value(of: text[position]) ?? 0) << 4 | (value(of: text[position + 1]) ?? 0)
+      position += 2
     }
   }
 

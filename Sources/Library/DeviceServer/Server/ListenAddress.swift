@@ -4,7 +4,7 @@ package import SystemPackage
 /// The address that a server listens at: only on this machine.
 package enum ListenAddress: Sendable, Hashable {
   /// A port of 127.0.0.1 or ::1; 0 is a free one.
-  case loopback(port: UInt16, version6: Bool)
+  case loopback(port: UInt16, usesIPv6: Bool)
   /// A socket at a path.
   case path(String)
 
@@ -14,9 +14,9 @@ package enum ListenAddress: Sendable, Hashable {
   package init?(_ text: String) {
     func port(after prefix: String) -> UInt16? { text.hasPrefix(prefix) ? UInt16(text.dropFirst(prefix.count)) : nil }
     if let port = port(after: "127.0.0.1:") {
-      self = .loopback(port: port, version6: false)
+      self = .loopback(port: port, usesIPv6: false)
     } else if let port = port(after: "[::1]:") {
-      self = .loopback(port: port, version6: true)
+      self = .loopback(port: port, usesIPv6: true)
     } else if text.contains("/") || (text.hasSuffix(".sock") && !text.contains(":")) {
       self = .path(text)
     } else {
@@ -62,13 +62,13 @@ final class Listener: Sendable {
 
   init(_ address: ListenAddress) throws(ListenError) {
     switch address {
-    case .loopback(let port, let version6):
+    case .loopback(let port, let usesIPv6):
       do throws(Errno) {
-        socket = try ListeningSocket(loopbackPort: port, version6: version6)
+        socket = try ListeningSocket(loopbackPort: port, usesIPv6: usesIPv6)
       } catch {
         throw .system("port \(port)", error)
       }
-      self.address = "\(version6 ? "[::1]" : "127.0.0.1"):\(socket.port ?? port)"
+      self.address = "\(usesIPv6 ? "[::1]" : "127.0.0.1"):\(socket.port ?? port)"
     case .path(let path):
       socket = try Self.listen(at: path)
       self.address = "UNIX:\(socket.path ?? path)"
@@ -86,7 +86,7 @@ final class Listener: Sendable {
     do throws(Errno) { status = try FileSystem.real.status(of: path) } catch { throw .system(path, error) }
     if let status {
       // What no server answers at was left by one that was killed.
-      guard status.kind == .other, status.isOwn else { throw .occupied(path) }
+      guard status.kind == .other, status.belongsToCurrentUser else { throw .occupied(path) }
       let isAnswered: Bool
       do throws(Errno) {
         _ = try StreamSocket(path: path)

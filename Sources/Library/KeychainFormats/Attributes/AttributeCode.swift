@@ -4,8 +4,8 @@ import Basics
 ///
 /// Source: Apple `SecItemConstants.c`.
 public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, ExpressibleByStringLiteral {
-  /// The first seven bytes, the first one highest, and the length. The usual codes of four letters are thus created,
-  /// compared and hashed as one number.
+  /// The first seven bytes, the most significant first, and the length in the lowest byte. The usual codes of four
+  /// letters are therefore created, compared and hashed as one number.
   private let prefix: UInt64
   /// The code if it does not fit into `prefix`. A reference is half the size of a `String`, and thousands of items have
   /// ten codes each.
@@ -60,7 +60,7 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
     return prefix | UInt64(min(count, 0xFF))
   }
 
-  /// Returns whether a prefix contains the whole code.
+  /// Returns whether a prefix contains the complete code.
   private static func isShort(_ prefix: UInt64) -> Bool { prefix & 0xFF <= UInt64(prefixByteCount) }
 
   private var isShort: Bool { Self.isShort(prefix) }
@@ -76,11 +76,11 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
   }
 
   /// Returns the index of the first code that equals `code`, or `nil` if there is none.
-  @usableFromInline static func place(of code: AttributeCode, in codes: [AttributeCode]) -> Int? {
+  @usableFromInline static func index(of code: AttributeCode, in codes: [AttributeCode]) -> Int? {
     codes.withUnsafeBufferPointer { codes in
-      for place in codes.indices where codes[place].prefix == code.prefix {
-        // The prefix of a short code is the whole code, so nothing else has to be read.
-        if code.isShort || codes[place] == code { return place }
+      for index in codes.indices where codes[index].prefix == code.prefix {
+        // The prefix of a short code is the complete code, so nothing else has to be read.
+        if code.isShort || codes[index] == code { return index }
       }
       return nil
     }

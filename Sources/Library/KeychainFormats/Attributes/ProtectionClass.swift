@@ -88,11 +88,11 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
 
   /// Creates the class from its name for users, its code or Apple's constant, or `nil` if the name is unknown.
   package init?(named text: String) {
-    guard let named = Self.named[text] else { return nil }
-    self = named
+    guard let match = Self.byName[text] else { return nil }
+    self = match
   }
 
-  private static let named = Dictionary(
+  private static let byName = Dictionary(
     allCases.flatMap { each in [each.word, each.rawValue, each.constant].map { ($0, each) } },
     uniquingKeysWith: { first, _ in first })
 

@@ -4,9 +4,10 @@ package import Basics
 ///
 /// Source: protonpass/proton-pass-common, `proton-authenticator/proto/authenticator_entry.proto`.
 package enum AuthenticatorEntry {
-  /// Returns the `otpauth` address of an entry, copied without a text that would not be wiped.
+  /// Returns the `otpauth` address of an entry, copied only into memory that is wiped.
   ///
-  /// An entry for Steam has a secret only. Its address has the type `steam`, as in other authenticators.
+  /// An entry for Steam has only a secret. Its address has the type `steam`, as in other authenticators.
+  ///
   /// - Returns: `nil` if the bytes are not an entry.
   package static func address(of message: UnsafeRawBufferPointer) -> SensitiveBytes? {
     do throws(FormatError) {
@@ -15,7 +16,7 @@ package enum AuthenticatorEntry {
       let contents = try Self.fields(of: content)
       if let timed = try contents[1]?.contents("the account") {
         return try Self.fields(of: timed)[1].map { (uri) throws(FormatError) in
-          SensitiveBytes(copying: try uri.contents("the address").rest)
+          SensitiveBytes(copying: try uri.contents("the address").remainingBytes)
         }
       }
       guard let steam = try contents[2]?.contents("the account"),
@@ -23,14 +24,14 @@ package enum AuthenticatorEntry {
       else { return nil }
       var address = SensitiveBuffer()
       address.append("otpauth://steam/Steam?issuer=Steam&secret=")
-      address.append(secret.rest)
+      address.append(secret.remainingBytes)
       return address.bytes()
     } catch {
       return nil
     }
   }
 
-  /// The fields by their numbers. If a field occurs twice, the last one counts.
+  /// Returns the fields by their numbers. If a field occurs twice, the last one counts.
   private static func fields(of message: ByteCursor) throws(FormatError) -> [UInt64: ProtobufReader.Field] {
     var reader = ProtobufReader(message)
     var fields: [UInt64: ProtobufReader.Field] = [:]

@@ -23,9 +23,9 @@ package struct FileRecord: Sendable, Hashable {
   package var mode: UInt32
   /// The inode number on the source device (`st_ino`).
   package var inode: UInt64
-  /// The owner's number on the source device (`st_uid`); 501 is `mobile`.
+  /// The owner's user ID on the source device (`st_uid`); 501 is `mobile`.
   package var userID: Int64
-  /// The group's number (`st_gid`).
+  /// The group ID (`st_gid`).
   package var groupID: Int64
   /// The last change of the content (`st_mtime`), in Unix seconds.
   package var lastModified: Int64
@@ -201,18 +201,18 @@ extension FileRecord {
     _ encryptionKey: ClassWrappedKey?, _ digest: [UInt8]?, _ size: Int64?, in list: inout PropertyValue
   ) throws(FormatError) {
     guard var root = list.dictionaryValue, var objects = root["$objects"]?.arrayValue,
-      case .uid(let number)? = root["$top"]?.dictionaryValue?["root"],
-      let index = Int(exactly: number), objects.indices.contains(index), var record = objects[index].dictionaryValue
+      case .uid(let reference)? = root["$top"]?.dictionaryValue?["root"],
+      let index = Int(exactly: reference), objects.indices.contains(index), var record = objects[index].dictionaryValue
     else { throw FormatError(.fileRecord, .malformed, "it has no root") }
     func refer(to object: PropertyValue) -> PropertyValue {
       objects.append(object)
       return .uid(UInt64(objects.count - 1))
     }
     // The object of the old key is no longer referenced.
-    if case .uid(let old)? = record["EncryptionKey"], let place = Int(exactly: old), objects.indices.contains(place),
-      place != 0, place != index
+    if case .uid(let old)? = record["EncryptionKey"], let oldIndex = Int(exactly: old),
+      objects.indices.contains(oldIndex), oldIndex != 0, oldIndex != index
     {
-      objects[place] = .string("$null")
+      objects[oldIndex] = .string("$null")
     }
     record["EncryptionKey"] = nil
     if let size { record["Size"] = .integer(size) }

@@ -6,7 +6,8 @@ import Basics
 public struct KeychainBackupFile: Sendable, Hashable {
   /// The most items in a file; a full device has some thousands. `sharedByteAllowance` limits the work on them.
   package static let maximumEntryCount = 2_000_000
-  /// The bytes that an entry counts in addition to its blob and its reference, fewer than any entry takes in a file.
+  /// The bytes that are counted for each entry in addition to its blob and its reference. Every entry takes more in a
+  /// file.
   private static let entryByteCount = 16
   /// The number of bytes by which all entries together may exceed the size of the file, each counted separately with
   /// `entryByteCount`. A device never stores two items in the same bytes, but a crafted file could make a reader
@@ -41,8 +42,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
   /// Reads a file.
   ///
-  /// Rejects every file that a device would reject as a whole: a key that is not a string, a key `idnt`, or an element
-  /// that is not a dictionary.
+  /// Rejects every file that a device would reject completely, because of a key that is not a string, a key `idnt`, or
+  /// an element that is not a dictionary.
+  ///
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
   package init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
     try self.init(parsing: bytes, limits: limits, acceptingAtMost: Self.maximumEntryCount)
@@ -149,13 +151,12 @@ public struct KeychainBackupFile: Sendable, Hashable {
     private mutating func readEntries(
       of kind: ItemKind, at index: Int, into file: inout KeychainBackupFile, acceptingAtMost limit: Int
     ) throws(FormatError) -> Bool {
-      let room = (left: limit - file.entries.count, of: limit)
       switch try document.object(at: index) {
       case .dictionary:
-        try checkRoom(room, for: 1, at: index)
+        try requireRoom(for: 1, in: file, acceptingAtMost: limit, at: index)
         file.entries.append(try entry(of: kind, at: index))
       case .array(let references):
-        try checkRoom(room, for: references.count, at: index)
+        try requireRoom(for: references.count, in: file, acceptingAtMost: limit, at: index)
         for position in 0..<references.count {
           file.entries.append(try entry(of: kind, at: document.index(position, of: references)))
         }
@@ -164,11 +165,12 @@ public struct KeychainBackupFile: Sendable, Hashable {
       return true
     }
 
-    private func checkRoom(_ room: (left: Int, of: Int), for count: Int, at index: Int) throws(FormatError) {
-      guard count <= room.left else {
+    private func requireRoom(
+      for count: Int, in file: KeychainBackupFile, acceptingAtMost limit: Int, at index: Int
+    ) throws(FormatError) {
+      guard count <= limit - file.entries.count else {
         throw FormatError(
-          .keychainFile, .overLimit, "more than \(room.of) items",
-          offset: try document.offset(ofObject: index))
+          .keychainFile, .overLimit, "more than \(limit) items", offset: try document.offset(ofObject: index))
       }
     }
 
@@ -212,12 +214,12 @@ public struct KeychainBackupFile: Sendable, Hashable {
 extension KeychainBackupFile {
   /// An item as the file stores it.
   package struct Entry: Sendable {
-    /// The bytes of the whole file, so that they are in memory only once, or the entry's own bytes if it was created.
+    /// The bytes of the complete file, so that they are in memory only once. For a new entry, only its own bytes.
     private let source: [UInt8]
-    private let sealed: Part
+    private let blobPart: Part
     private let reference: Part
     /// The offset of the blob in the file; `max` if there is none.
-    private var place = UInt32.max
+    private var blobStart = UInt32.max
     /// The kind whose array contains the item.
     package var kind: ItemKind
 
@@ -253,7 +255,7 @@ extension KeychainBackupFile {
       bytes.reserveCapacity(count + (persistentReference?.count ?? 0))
       for part in [blob, persistentReference] { bytes += part ?? [] }
       source = bytes
-      sealed = Part(blob.map { _ in 0..<count })
+      blobPart = Part(blob.map { _ in 0..<count })
       reference = Part(persistentReference.map { count..<(count + $0.count) })
     }
 
@@ -266,23 +268,23 @@ extension KeychainBackupFile {
     package init(kind: ItemKind, in source: [UInt8], blob: Range<Int>?, persistentReference: Range<Int>?) {
       self.kind = kind
       self.source = source
-      sealed = Part(blob)
+      blobPart = Part(blob)
       reference = Part(persistentReference)
-      place = blob.map { UInt32(clamping: $0.lowerBound) } ?? .max
+      blobStart = blob.map { UInt32(clamping: $0.lowerBound) } ?? .max
     }
 
     /// A copy of the encrypted item, or `nil` if the file has none, in which case only this item is unreadable.
     package var blob: [UInt8]? {
-      get { sealed.bytes(of: source) }
+      get { blobPart.bytes(of: source) }
       set { self = Entry(kind: kind, blob: newValue, persistentReference: persistentReference) }
     }
     /// The value of `v_PersistentRef`: 12 or 20 bytes, unchanged, which `PersistentReference` parses.
     package var persistentReference: [UInt8]? { reference.bytes(of: source) }
     /// The offset of the blob in the file, in bytes from its start, or `nil` if the entry is not from a file.
-    package var blobOffset: Int? { place == .max ? nil : Int(place) }
+    package var blobOffset: Int? { blobStart == .max ? nil : Int(blobStart) }
 
-    /// Removes the offset, which has no meaning in the original file.
-    mutating func clearOffset() { place = .max }
+    /// Removes the offset, which refers to the converted file instead of the original one.
+    mutating func clearOffset() { blobStart = .max }
   }
 }
 
@@ -290,13 +292,13 @@ extension KeychainBackupFile.Entry {
   /// The most bytes in which the ranges of an entry can lie.
   package static let maximumSourceByteCount = Int(UInt32.max) - 1
 
-  var hasBlob: Bool { sealed.range != nil }
+  var hasBlob: Bool { blobPart.range != nil }
   var hasPersistentReference: Bool { reference.range != nil }
   /// The number of bytes of the blob and the reference together.
   package var byteCount: Int { ranges.reduce(0) { $0 + $1.count } }
 
   /// The ranges of the blob and the reference in the bytes from which the entry was read.
-  package var ranges: [Range<Int>] { [sealed.range, reference.range].compactMap(\.self) }
+  package var ranges: [Range<Int>] { [blobPart.range, reference.range].compactMap(\.self) }
 
   /// Creates the same entry for other bytes. Without bytes, only its offsets remain.
   ///
@@ -306,16 +308,16 @@ extension KeychainBackupFile.Entry {
   package init(_ entry: Self, in bytes: [UInt8], beginningAt start: Int = 0) {
     kind = entry.kind
     source = bytes
-    sealed = Part(entry.sealed.range.map { $0.lowerBound - start..<$0.upperBound - start })
+    blobPart = Part(entry.blobPart.range.map { $0.lowerBound - start..<$0.upperBound - start })
     reference = Part(entry.reference.range.map { $0.lowerBound - start..<$0.upperBound - start })
-    place = entry.place
+    blobStart = entry.blobStart
   }
 
   /// Creates the same entry from the separate bytes of each of its ranges, in their order.
   package init(_ entry: Self, of parts: [[UInt8]]) {
-    let blob = entry.sealed.range == nil ? nil : parts.first
+    let blob = entry.blobPart.range == nil ? nil : parts.first
     self.init(kind: entry.kind, blob: blob, persistentReference: entry.reference.range == nil ? nil : parts.last)
-    place = entry.place
+    blobStart = entry.blobStart
   }
 }
 

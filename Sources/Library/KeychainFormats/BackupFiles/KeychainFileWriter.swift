@@ -9,17 +9,18 @@ package struct KeychainFileWriter {
 
   /// Creates a writer.
   ///
-  /// - Parameter file: The file. Its entries may have offsets only.
+  /// - Parameter file: The file. Its entries may have only offsets.
   /// - Throws: `.overLimit` for more entries than `KeychainBackupFile.maximumEntryCount`.
   package init(_ file: KeychainBackupFile) throws(FormatError) {
-    let most = KeychainBackupFile.maximumEntryCount
-    guard file.entries.count <= most else {
-      throw FormatError(.keychainFile, .overLimit, "it has \(file.entries.count) items; at most \(most) are accepted")
+    let maximum = KeychainBackupFile.maximumEntryCount
+    guard file.entries.count <= maximum else {
+      throw FormatError(
+        .keychainFile, .overLimit, "it has \(file.entries.count) items; at most \(maximum) are accepted")
     }
     self.file = file
   }
 
-  /// Writes the whole file.
+  /// Writes the complete file.
   ///
   /// - Parameters:
   ///   - bytes: Returns an entry with its bytes. Called once for each entry, kind by kind, in the order of the file.

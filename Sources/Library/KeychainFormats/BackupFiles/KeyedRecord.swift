@@ -36,7 +36,7 @@ struct KeyedRecord {
   private let document: BinaryPlistReader
   private let objects: BinaryPlistReader.References
   /// The index of each field's value, or -1 if the record does not have the field.
-  private var places = [Int](repeating: -1, count: Field.allCases.count)
+  private var valueIndexes = [Int](repeating: -1, count: Field.allCases.count)
 
   /// The most references between a field and its value; devices write one.
   private static let maximumHops = 16
@@ -53,7 +53,9 @@ struct KeyedRecord {
     else { throw FormatError(.fileRecord, .malformed, "its root is not a dictionary") }
     for position in 0..<record.keys.count {
       guard let field = try Self.field(document.index(position, of: record.keys), in: document) else { continue }
-      if places[field.rawValue] < 0 { places[field.rawValue] = try document.index(position, of: record.values) }
+      if valueIndexes[field.rawValue] < 0 {
+        valueIndexes[field.rawValue] = try document.index(position, of: record.values)
+      }
     }
   }
 
@@ -112,8 +114,8 @@ struct KeyedRecord {
   }
 
   private func resolve(_ field: Field) throws(FormatError) -> Int? {
-    let place = places[field.rawValue]
-    return place < 0 ? nil : try resolve(place, field.name)
+    let index = valueIndexes[field.rawValue]
+    return index < 0 ? nil : try resolve(index, field.name)
   }
 
   /// Returns the object of a field, or the object that it wraps under `wrapper`; `nil` if there is neither.

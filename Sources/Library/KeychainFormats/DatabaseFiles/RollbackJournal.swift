@@ -20,30 +20,34 @@ package struct RollbackJournal {
   /// - Returns: `nil` if the bytes do not start like a journal: the file is empty, a finished transaction has zeroed
   ///   its header, or it is not a journal.
   package init?(_ bytes: [UInt8]) {
-    guard let first = Header(bytes, at: 0), DatabasePage.isByteCount(first.pageByteCount) else { return nil }
-    pageByteCount = first.pageByteCount
-    pageCount = first.pageCount
+    guard let firstHeader = Header(bytes, at: 0), DatabasePage.isByteCount(firstHeader.pageByteCount) else {
+      return nil
+    }
+    pageByteCount = firstHeader.pageByteCount
+    pageCount = firstHeader.pageCount
     var starts: [Int: Int] = [:]
-    var place = 0
+    var offset = 0
     // Like SQLite, stops at the first invalid record: later ones were not synced, so their pages were not overwritten
     // yet.
-    sections: while let header = Header(bytes, at: place) {
-      place += first.sectorByteCount
+    sections: while let header = Header(bytes, at: offset) {
+      offset += firstHeader.sectorByteCount
       var recordCount = header.recordCount
-      while recordCount > 0, place + 8 + pageByteCount <= bytes.count {
-        let page = Int(bytes.bigEndian(at: place))
+      while recordCount > 0, offset + 8 + pageByteCount <= bytes.count {
+        let page = Int(bytes.bigEndian(at: offset))
         guard page > 0, page != Self.lockedPage(pageByteCount) else { break sections }
-        let content = place + 4..<place + 4 + pageByteCount
+        let content = offset + 4..<offset + 4 + pageByteCount
         if page <= pageCount, starts[page] == nil {
-          guard Self.sum(bytes[content], header.nonce) == bytes.bigEndian(at: content.upperBound) else {
+          guard Self.checksum(bytes[content], header.nonce) == bytes.bigEndian(at: content.upperBound) else {
             break sections
           }
           starts[page] = content.lowerBound
         }
-        place = content.upperBound + 4
+        offset = content.upperBound + 4
         recordCount -= 1
       }
-      place = (place + first.sectorByteCount - 1) / first.sectorByteCount * first.sectorByteCount
+      // The next header is at the start of a sector.
+      let sectorByteCount = firstHeader.sectorByteCount
+      offset = (offset + sectorByteCount - 1) / sectorByteCount * sectorByteCount
     }
     pageStarts = starts
   }
@@ -61,14 +65,14 @@ package struct RollbackJournal {
     let sectorByteCount: Int
     let pageByteCount: Int
 
-    init?(_ bytes: [UInt8], at place: Int) {
-      guard bytes.count - place >= headerByteCount, bytes[place...].starts(with: magic) else { return nil }
-      let count = bytes.bigEndian(at: place + 8)
+    init?(_ bytes: [UInt8], at offset: Int) {
+      guard bytes.count - offset >= headerByteCount, bytes[offset...].starts(with: magic) else { return nil }
+      let count = bytes.bigEndian(at: offset + 8)
       recordCount = count == UInt32.max ? Int.max : Int(count)
-      nonce = bytes.bigEndian(at: place + 12)
-      pageCount = Int(bytes.bigEndian(at: place + 16))
-      sectorByteCount = Int(bytes.bigEndian(at: place + 20))
-      pageByteCount = Int(bytes.bigEndian(at: place + 24))
+      nonce = bytes.bigEndian(at: offset + 12)
+      pageCount = Int(bytes.bigEndian(at: offset + 16))
+      sectorByteCount = Int(bytes.bigEndian(at: offset + 20))
+      pageByteCount = Int(bytes.bigEndian(at: offset + 24))
       guard (32...65536).contains(sectorByteCount), sectorByteCount & (sectorByteCount - 1) == 0 else { return nil }
     }
   }
@@ -77,7 +81,7 @@ package struct RollbackJournal {
   private static func lockedPage(_ pageByteCount: Int) -> Int { 0x4000_0000 / pageByteCount + 1 }
 
   /// Returns the checksum of a page: the sum of every 200th byte, from the end.
-  private static func sum(_ page: ArraySlice<UInt8>, _ nonce: UInt32) -> UInt32 {
+  private static func checksum(_ page: ArraySlice<UInt8>, _ nonce: UInt32) -> UInt32 {
     var sum = nonce
     var offset = page.count - 200
     while offset > 0 {

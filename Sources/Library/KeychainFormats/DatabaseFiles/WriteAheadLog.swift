@@ -11,7 +11,7 @@ package struct WriteAheadLog {
   package let hasUncommittedFrames: Bool
   /// The offset of the end of the last commit, or of the end of the header if there is none.
   package let committedByteCount: Int
-  /// Whether a whole frame follows the header, of any generation.
+  /// Whether a complete frame of any generation follows the header.
   package let hasFrames: Bool
 
   private static let headerByteCount = 32
@@ -26,9 +26,9 @@ package struct WriteAheadLog {
     guard magic & ~1 == 0x377f_0682, bytes.bigEndian(at: 4) == 3_007_000,
       let size = Int(exactly: bytes.bigEndian(at: 8)), DatabasePage.isByteCount(size)
     else { return nil }
-    var sum = WALChecksum(isBigEndian: magic & 1 == 1)
-    sum.add(bytes, 0..<24)
-    guard sum.first == bytes.bigEndian(at: 24), sum.second == bytes.bigEndian(at: 28) else { return nil }
+    var checksum = WALChecksum(isBigEndian: magic & 1 == 1)
+    checksum.add(bytes, 0..<24)
+    guard checksum.s0 == bytes.bigEndian(at: 24), checksum.s1 == bytes.bigEndian(at: 28) else { return nil }
     pageByteCount = size
     var committed: [Int: Int] = [:]
     var pending: [Int: Int] = [:]
@@ -44,9 +44,10 @@ package struct WriteAheadLog {
       let count = Int(bytes.bigEndian(at: start + 4))
       // If the salts differ, the frame is of an earlier generation.
       guard bytes[start + 8..<start + 16].elementsEqual(bytes[16..<24]) else { break }
-      sum.add(bytes, start..<start + 8)
-      sum.add(bytes, start + Self.frameHeaderByteCount..<start + frameByteCount)
-      guard page > 0, sum.first == bytes.bigEndian(at: start + 16), sum.second == bytes.bigEndian(at: start + 20) else {
+      checksum.add(bytes, start..<start + 8)
+      checksum.add(bytes, start + Self.frameHeaderByteCount..<start + frameByteCount)
+      guard page > 0, checksum.s0 == bytes.bigEndian(at: start + 16), checksum.s1 == bytes.bigEndian(at: start + 20)
+      else {
         hasInvalidFrame = true
         break
       }
@@ -65,16 +66,16 @@ package struct WriteAheadLog {
     hasFrames = frameCount > 0
     // An incomplete frame at the end matters only if all frames before it are valid.
     let end = Self.headerByteCount + frameCount * frameByteCount
-    let hasPart = frame == frameCount && bytes.count > end
-    hasUncommittedFrames = hasInvalidFrame || hasPart || frame > committedFrameCount
+    let hasIncompleteFrame = frame == frameCount && bytes.count > end
+    hasUncommittedFrames = hasInvalidFrame || hasIncompleteFrame || frame > committedFrameCount
   }
 }
 
-/// The running checksum of a log.
+/// The running checksum of a log: two sums, `s0` and `s1` in SQLite's documentation.
 private struct WALChecksum {
   let isBigEndian: Bool
-  private(set) var first: UInt32 = 0
-  private(set) var second: UInt32 = 0
+  private(set) var s0: UInt32 = 0
+  private(set) var s1: UInt32 = 0
 
   init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
 
@@ -82,8 +83,8 @@ private struct WALChecksum {
   mutating func add(_ bytes: [UInt8], _ range: Range<Int>) {
     for offset in stride(from: range.lowerBound, to: range.upperBound, by: 8) {
       let (left, right) = (bytes.bigEndian(at: offset), bytes.bigEndian(at: offset + 4))
-      first = first &+ (isBigEndian ? left : left.byteSwapped) &+ second
-      second = second &+ (isBigEndian ? right : right.byteSwapped) &+ first
+      s0 = s0 &+ (isBigEndian ? left : left.byteSwapped) &+ s1
+      s1 = s1 &+ (isBigEndian ? right : right.byteSwapped) &+ s0
     }
   }
 }

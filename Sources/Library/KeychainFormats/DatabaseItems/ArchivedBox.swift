@@ -52,7 +52,8 @@ package struct ArchivedBox: Sendable, Hashable {
       let top = archive["$top"]?.dictionaryValue
     else { throw FormatError(.keyedArchive, .malformed, "it is not from NSKeyedArchiver, version 100000") }
     func object(_ name: String, in holder: PropertyDictionary) throws(FormatError) -> PropertyValue {
-      guard case .uid(let number)? = holder[name], let index = Int(exactly: number), index > 0, index < objects.count
+      guard case .uid(let reference)? = holder[name], let index = Int(exactly: reference), index > 0,
+        index < objects.count
       else { throw FormatError(.keyedArchive, .malformed, "\(name) refers to no object") }
       return objects[index]
     }

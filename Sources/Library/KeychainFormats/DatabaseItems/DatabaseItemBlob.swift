@@ -2,8 +2,9 @@ import Basics
 
 /// An encrypted item in the databases of iOS 11 and later (versions 7 and 8), with attributes and secret in two boxes.
 ///
-/// A version word, then a protocol buffer message. A key that all items of a class share decrypts the attributes; a key
-/// of the item's own decrypts the secret. A text that is repeated in both boxes and next to them ties them together.
+/// It consists of a version word and a protocol buffer message. A key that all items of a class share decrypts the
+/// attributes; the item's own key decrypts the secret. Each box, and each part next to its box, contains the same text,
+/// which shows that the boxes belong together.
 /// Both versions have the same layout; version 8 indicates only that the secret's key may belong to a persona.
 ///
 /// Source: Apple `SecDbKeychainSerializedItemV7.proto` and its parts, `SecDbKeychainItemV7.m`.
@@ -92,21 +93,21 @@ package struct DatabaseItemBlob: Sendable {
     let word = try BlobVersionWord(&cursor)
     guard let version = Version(rawValue: word.number) else { throw word.unsupported }
     var reader = ProtobufReader(try cursor.takeCursor(cursor.remaining, "the message"))
-    var (secret, attributes, number) = (SecretPart?.none, AttributesPart?.none, Self.defaultClass)
+    var (secret, attributes, classNumber) = (SecretPart?.none, AttributesPart?.none, Self.defaultClass)
     while let field = try reader.next() {
       switch field.number {
       case 1: secret = try SecretPart(field.contents("the secret part"))
       case 2: attributes = try AttributesPart(field.contents("the attribute part"))
-      case 3: number = try field.number("the class")
+      case 3: classNumber = try field.number("the class")
       default: continue
       }
     }
     guard let secret else { throw FormatError(.itemBlob, .malformed, "the secret part is missing") }
     guard let attributes else { throw FormatError(.itemBlob, .malformed, "the attribute part is missing") }
-    guard let raw = UInt32(exactly: number) else {
-      throw FormatError(.itemBlob, .malformed, "its class \(number) is not a protection class")
+    guard let rawClass = UInt32(exactly: classNumber) else {
+      throw FormatError(.itemBlob, .malformed, "its class \(classNumber) is not a protection class")
     }
-    try self.init(version: version, keyClass: KeyClass(rawValue: raw), attributes: attributes, secret: secret)
+    try self.init(version: version, keyClass: KeyClass(rawValue: rawClass), attributes: attributes, secret: secret)
   }
 
   /// Returns the blob's bytes, which equal the original ones if a device wrote the blob.

@@ -29,7 +29,7 @@ package struct ItemKeyWrap: Sendable {
     var (wrappedKey, referenceKey, type) = (SensitiveBytes?.none, [UInt8]?.none, Self.classWrap)
     while let field = try reader.next() {
       switch field.number {
-      case 1: wrappedKey = SensitiveBytes(copying: try field.contents("the wrapped key").rest)
+      case 1: wrappedKey = SensitiveBytes(copying: try field.contents("the wrapped key").remainingBytes)
       case 2: referenceKey = try field.bytes("the reference key")
       case 3: type = try field.number("the type of the wrap")
       default: continue
@@ -62,15 +62,15 @@ package enum MockReferenceKey {
   package static func matches(_ bytes: [UInt8]) -> Bool {
     bytes.withRawBytes { buffer in
       var reader = ProtobufReader(ByteCursor(buffer, format: .itemBlob))
-      var found: [UInt8]?
+      var storedKey: [UInt8]?
       do throws(FormatError) {
         while let field = try reader.next() {
-          if field.number == 1 { found = try field.bytes("the key") }
+          if field.number == 1 { storedKey = try field.bytes("the key") }
         }
       } catch {
         return false
       }
-      return found == key
+      return storedKey == key
     }
   }
 

@@ -98,14 +98,14 @@ extension ProtobufReader.Field {
 
   /// Returns the value of a text field.
   package func text(_ what: String) throws(FormatError) -> String {
-    guard let text = String(utf8: try contents(what).rest) else {
+    guard let text = String(utf8: try contents(what).remainingBytes) else {
       throw FormatError(.itemBlob, .malformed, "\(what) is not UTF-8", offset: offset)
     }
     return text
   }
 
   /// Returns a copy of a field's bytes.
-  func bytes(_ what: String) throws(FormatError) -> [UInt8] { Array(try contents(what).rest) }
+  func bytes(_ what: String) throws(FormatError) -> [UInt8] { Array(try contents(what).remainingBytes) }
 }
 
 /// Writes the fields of a protocol buffer message.
@@ -124,11 +124,11 @@ struct ProtobufWriter {
   }
 
   private mutating func appendVarint(_ value: UInt64) {
-    var rest = value
-    while rest >= 0x80 {
-      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-      rest >>= 7
+    var remaining = value
+    while remaining >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: remaining) | 0x80)
+      remaining >>= 7
     }
-    bytes.append(UInt8(truncatingIfNeeded: rest))
+    bytes.append(UInt8(truncatingIfNeeded: remaining))
   }
 }

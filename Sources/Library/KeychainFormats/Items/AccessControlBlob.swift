@@ -59,7 +59,7 @@ package struct AccessControlBlob: Sendable, Hashable {
     self.protection = protection
     self.wrappedKey = wrappedKey
     self.referenceKey = referenceKey
-    (ciphertext, tag) = try cursor.takeSealedRest()
+    (ciphertext, tag) = try cursor.takeCiphertextAndTag()
   }
 
   /// Creates a blob from encrypted data.

@@ -15,7 +15,7 @@ package struct AttributeMap<Value: AttributeMapValue> {
   @usableFromInline private(set) var codes: [AttributeCode] = []
   @usableFromInline private(set) var contents = Contents.values([])
   /// The index of each code, once there are too many codes for a linear search.
-  @usableFromInline private(set) var places: [AttributeCode: Int]?
+  @usableFromInline private(set) var indexes: [AttributeCode: Int]?
 
   /// The most codes for a linear search, more than any kind of item has. A crafted item may have thousands.
   private static var maximumLinearSearchCount: Int { 48 }
@@ -40,12 +40,12 @@ package struct AttributeMap<Value: AttributeMapValue> {
 
   /// The value for a code, or `nil` if the map does not contain it. Setting `nil` removes the code.
   package subscript(code: AttributeCode) -> Value? {
-    @inlinable get { place(of: code).map(value) }
+    @inlinable get { index(of: code).map(value) }
     set {
-      switch (place(of: code), newValue) {
-      case (let place?, let value?): change { _, values in values[place] = value }
+      switch (index(of: code), newValue) {
+      case (let index?, let value?): change { _, values in values[index] = value }
       case (nil, let value?): append(value, forKey: code)
-      case (let place?, nil): remove(at: place)
+      case (let index?, nil): remove(at: index)
       case (nil, nil): break
       }
     }
@@ -56,7 +56,7 @@ package struct AttributeMap<Value: AttributeMapValue> {
   /// - Returns: Whether the value was added.
   @discardableResult
   mutating func insert(_ value: Value, forKey code: AttributeCode) -> Bool {
-    guard place(of: code) == nil else { return false }
+    guard index(of: code) == nil else { return false }
     append(value, forKey: code)
     return true
   }
@@ -86,15 +86,15 @@ package struct AttributeMap<Value: AttributeMapValue> {
   /// Returns whether both maps store the same packed bytes under the same codes.
   func hasSamePackedValues(as other: Self) -> Bool { packed != nil && codes == other.codes && packed == other.packed }
 
-  @inlinable func place(of code: AttributeCode) -> Int? {
-    if let places { return places[code] }
-    return AttributeCode.place(of: code, in: codes)
+  @inlinable func index(of code: AttributeCode) -> Int? {
+    if let indexes { return indexes[code] }
+    return AttributeCode.index(of: code, in: codes)
   }
 
-  @inlinable func value(at place: Int) -> Value {
+  @inlinable func value(at index: Int) -> Value {
     switch contents {
-    case .values(let values): values[place]
-    case .packed(let packed): packed[place]
+    case .values(let values): values[index]
+    case .packed(let packed): packed[index]
     }
   }
 
@@ -108,25 +108,25 @@ package struct AttributeMap<Value: AttributeMapValue> {
   }
 
   private mutating func append(_ value: Value, forKey code: AttributeCode) {
-    places?[code] = codes.count
+    indexes?[code] = codes.count
     change { codes, values in
       codes.append(code)
       values.append(value)
     }
-    guard places == nil, codes.count > Self.maximumLinearSearchCount else { return }
-    places = Dictionary(uniqueKeysWithValues: zip(codes, codes.indices))
+    guard indexes == nil, codes.count > Self.maximumLinearSearchCount else { return }
+    indexes = Dictionary(uniqueKeysWithValues: zip(codes, codes.indices))
   }
 
-  /// Removes a value and moves the last one to its place.
-  private mutating func remove(at place: Int) {
-    places?[codes[place]] = nil
+  /// Removes a value and moves the last one to its index.
+  private mutating func remove(at index: Int) {
+    indexes?[codes[index]] = nil
     change { codes, values in
-      codes.swapAt(place, codes.count - 1)
-      values.swapAt(place, values.count - 1)
+      codes.swapAt(index, codes.count - 1)
+      values.swapAt(index, values.count - 1)
       codes.removeLast()
       values.removeLast()
     }
-    if place < codes.count { places?[codes[place]] = place }
+    if index < codes.count { indexes?[codes[index]] = index }
   }
 }
 
@@ -136,7 +136,7 @@ extension AttributeMap: RandomAccessCollection {
   /// The index after the last pair.
   @inlinable package var endIndex: Int { codes.count }
   /// The code and the value at an index.
-  @inlinable package subscript(place: Int) -> (key: AttributeCode, value: Value) { (codes[place], value(at: place)) }
+  @inlinable package subscript(index: Int) -> (key: AttributeCode, value: Value) { (codes[index], value(at: index)) }
 
   /// Returns the pairs that satisfy a condition.
   package func filter(
@@ -186,17 +186,17 @@ private let lastCodes = Locked<[ItemKind: [AttributeCode]]>([:])
 extension AttributeMap {
   /// Shares the storage of the codes with the previous item of the same kind if they are equal, as they mostly are.
   mutating func internCodes(for kind: ItemKind) {
-    guard places == nil else { return }
-    let own = codes
+    guard indexes == nil else { return }
+    let newCodes = codes
     codes = lastCodes.withLock { last in
-      if let known = last[kind], known == own { return known }
-      last[kind] = own
-      return own
+      if let sharedCodes = last[kind], sharedCodes == newCodes { return sharedCodes }
+      last[kind] = newCodes
+      return newCodes
     }
   }
 
-  /// Shares the storage of known codes if they are equal.
-  mutating func internCodes(_ known: [AttributeCode]) { if codes == known { codes = known } }
+  /// Shares the storage of the given codes if they are equal.
+  mutating func internCodes(_ sharedCodes: [AttributeCode]) { if codes == sharedCodes { codes = sharedCodes } }
 }
 
 /// A type that an `AttributeMap` can contain.
@@ -216,7 +216,7 @@ package protocol PackedAttributeValues: Sendable, Equatable {
   init?(_ values: [Value])
 
   /// The value at an index, which must exist.
-  subscript(place: Int) -> Value { get }
+  subscript(index: Int) -> Value { get }
 }
 
 /// The packed representation of types that are never packed. It has no instances.
@@ -224,7 +224,7 @@ package enum UnpackedStorage<Value>: PackedAttributeValues {
   /// Always returns `nil`.
   package init?(_ values: [Value]) { nil }
 
-  package subscript(place: Int) -> Value { switch self {} }
+  package subscript(index: Int) -> Value { switch self {} }
 }
 
 extension SensitiveBytes: AttributeMapValue {
@@ -242,7 +242,7 @@ package struct SingleSecretStorage: PackedAttributeValues {
     secret = values[0]
   }
 
-  package subscript(place: Int) -> SensitiveBytes { secret }
+  package subscript(index: Int) -> SensitiveBytes { secret }
 
   package static func == (left: Self, right: Self) -> Bool { left.secret.constantTimeEquals(right.secret) }
 }

@@ -1,8 +1,8 @@
 import Basics
 
-/// Reads the DER of an item that has the form that devices write, without creating values.
+/// Reads the DER of an item in the form that devices write, without creating values.
 ///
-/// Any other form is left to `DERDecoder`, which reports errors.
+/// Any other form is read by `DERDecoder`, which reports errors.
 struct CanonicalDERReader {
   /// A tag and the contents in place.
   struct Element {
@@ -10,25 +10,26 @@ struct CanonicalDERReader {
     let contents: UnsafeRawBufferPointer
   }
 
-  private(set) var rest: UnsafeRawBufferPointer
+  private(set) var remainingBytes: UnsafeRawBufferPointer
 
-  init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
+  init(_ bytes: UnsafeRawBufferPointer) { remainingBytes = bytes }
 
   /// Reads the next element, or returns `nil` if there is none or its length takes more than two bytes or is not in its
   /// shortest form.
   mutating func next() -> Element? {
-    guard rest.count >= 2 else { return nil }
-    var (start, count) = (2, Int(rest[1]))
+    guard remainingBytes.count >= 2 else { return nil }
+    var (start, count) = (2, Int(remainingBytes[1]))
     if count >= 0x80 {
       let digits = count - 0x80
-      guard (1...2).contains(digits), rest.count >= 2 + digits else { return nil }
-      count = digits == 1 ? Int(rest[2]) : Int(rest[2]) << 8 | Int(rest[3])
+      guard (1...2).contains(digits), remainingBytes.count >= 2 + digits else { return nil }
+      count = digits == 1 ? Int(remainingBytes[2]) : Int(remainingBytes[2]) << 8 | Int(remainingBytes[3])
       guard count >= (digits == 1 ? 0x80 : 0x100) else { return nil }
       start += digits
     }
-    guard count <= rest.count - start else { return nil }
-    let element = Element(tag: rest[0], contents: UnsafeRawBufferPointer(rebasing: rest[start..<(start + count)]))
-    rest = UnsafeRawBufferPointer(rebasing: rest[(start + count)...])
+    guard count <= remainingBytes.count - start else { return nil }
+    let element = Element(
+      tag: remainingBytes[0], contents: UnsafeRawBufferPointer(rebasing: remainingBytes[start..<(start + count)]))
+    remainingBytes = UnsafeRawBufferPointer(rebasing: remainingBytes[(start + count)...])
     return element
   }
 
@@ -36,7 +37,8 @@ struct CanonicalDERReader {
   mutating func nextPair() -> (key: UnsafeRawBufferPointer, value: Element)? {
     guard let pair = next(), pair.tag == DERPropertyList.Tag.sequence else { return nil }
     var parts = CanonicalDERReader(pair.contents)
-    guard let key = parts.next(), key.tag == DERPropertyList.Tag.string, let value = parts.next(), parts.rest.isEmpty
+    guard let key = parts.next(), key.tag == DERPropertyList.Tag.string, let value = parts.next(),
+      parts.remainingBytes.isEmpty
     else { return nil }
     return (key.contents, value)
   }

@@ -62,7 +62,7 @@ package struct ItemBlob: Sendable, Hashable {
     self.version = version
     hasStaticIV = word.hasStaticIV
     wrappedKey = try cursor.takeBytes(keyByteCount, "the wrapped key")
-    (ciphertext, tag) = try cursor.takeSealedRest()
+    (ciphertext, tag) = try cursor.takeCiphertextAndTag()
   }
 
   /// Creates a blob from encrypted data.
@@ -161,7 +161,7 @@ struct BlobVersionWord {
 
 extension ByteCursor {
   /// Reads all remaining bytes: ciphertext of any length, then the tag.
-  mutating func takeSealedRest() throws(FormatError) -> (ciphertext: [UInt8], tag: [UInt8]) {
+  mutating func takeCiphertextAndTag() throws(FormatError) -> (ciphertext: [UInt8], tag: [UInt8]) {
     guard remaining >= ItemBlob.tagByteCount else {
       throw FormatError(.itemBlob, .truncated, "the tag of 16 bytes does not fit", offset: offset)
     }

@@ -98,8 +98,8 @@ extension KeychainItem {
   package init(
     derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind, repairsDates: Bool = true, packs: Bool = true
   ) throws(FormatError) {
-    if packs, let plain = KeychainItem(packing: bytes, kind: kind) {
-      self = plain
+    if packs, let packed = KeychainItem(packing: bytes, kind: kind) {
+      self = packed
       return
     }
     var decoder = try DERDecoder(bytes, format: .item, dates: repairsDates ? .substitute : .refuse)
@@ -200,15 +200,15 @@ extension AttributeFlags {
 }
 
 extension KeychainItem {
-  /// Returns whether the item's DER dictionary certainly can be encoded within a number of bytes, and its digest
-  /// encoding at all. It looks only at the sizes of values, which is much faster than encoding; `false` means that it
-  /// cannot tell.
+  /// Returns whether the item's DER dictionary certainly fits into a number of bytes, and its digest can be encoded.
+  ///
+  /// Looks only at the sizes of values, which is much faster than encoding. `false` means that the result is unknown.
   package func certainlyEncodes(within maximumByteCount: Int) -> Bool {
     var count = ItemEncoder.maximumOverhead
     let packed = attributes.packed
-    for (place, code) in attributes.keys.enumerated() {
+    for (index, code) in attributes.keys.enumerated() {
       let contentCount =
-        packed.map { $0.maximumDERByteCount(at: place) } ?? attributes[place].value.maximumEncodedByteCount
+        packed.map { $0.maximumDERByteCount(at: index) } ?? attributes[index].value.maximumEncodedByteCount
       guard !code.isSecret(in: kind), let contentCount else { return false }
       count += ItemEncoder.maximumOverhead + code.rawValue.utf8.count + contentCount
     }
@@ -216,8 +216,8 @@ extension KeychainItem {
     return count <= maximumByteCount
   }
 
-  /// Whether encoding and decoding the item certainly gives the same item, in any order; `false` means that it cannot
-  /// tell.
+  /// Whether encoding and decoding the item certainly gives the same item, in any order; `false` means that the result
+  /// is unknown.
   package var roundTripsExactly: Bool {
     // An encoding of this size cannot contain more values than the decoder accepts.
     isPacked && secrets.keys.allSatisfy { $0.isSecret(in: kind) }
@@ -362,10 +362,10 @@ extension KeychainItem {
   /// Reads an item directly into its packed form, or returns `nil` if only `init(derDictionary:)` can read it or report
   /// its error.
   package init?(packing bytes: UnsafeRawBufferPointer, kind: ItemKind) {
-    var all = CanonicalDERReader(bytes)
-    guard let dictionary = all.next(), dictionary.tag == DERPropertyList.Tag.dictionary, all.rest.isEmpty else {
-      return nil
-    }
+    var reader = CanonicalDERReader(bytes)
+    guard let dictionary = reader.next(), dictionary.tag == DERPropertyList.Tag.dictionary,
+      reader.remainingBytes.isEmpty
+    else { return nil }
     // Key items have the most attributes, 37 in the fixtures. With a larger capacity, the elements would not be on the
     // stack.
     let maximumCount = 42
@@ -375,13 +375,13 @@ extension KeychainItem {
       var codes: [AttributeCode] = []
       codes.reserveCapacity(maximumCount / 2)
       var pairs = CanonicalDERReader(dictionary.contents)
-      while !pairs.rest.isEmpty {
+      while !pairs.remainingBytes.isEmpty {
         guard let (key, value) = pairs.nextPair(), let code = AttributeCode(utf8: key) else { return nil }
         if code.isSecret(in: kind) {
           guard value.tag == DERPropertyList.Tag.data, secrets[code] == nil else { return nil }
           secrets[code] = SensitiveBytes(copying: value.contents)
         } else {
-          guard codes.count < maximumCount, AttributeCode.place(of: code, in: codes) == nil else { return nil }
+          guard codes.count < maximumCount, AttributeCode.index(of: code, in: codes) == nil else { return nil }
           elements.initializeElement(at: codes.count, to: value)
           codes.append(code)
         }

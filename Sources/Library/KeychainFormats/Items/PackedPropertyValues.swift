@@ -18,6 +18,9 @@ package struct PackedPropertyValues: PackedAttributeValues {
     case dateText
   }
 
+  /// The packed type of a value and its number of bytes.
+  private typealias Layout = (tag: Tag, byteCount: Int)
+
   /// The most bytes for which offsets take one byte; otherwise they take two. There is one more offset than values, for
   /// the end of the last value.
   private static let maximumShortByteCount = 255
@@ -29,48 +32,49 @@ package struct PackedPropertyValues: PackedAttributeValues {
   /// property lists have.
   package init?(_ values: [PropertyValue]) {
     self.init(
-      count: values.count, form: { Self.form(of: values[$0]) }, write: { Self.write(values[$0], as: $1, to: $2) })
+      count: values.count, layout: { Self.layout(of: values[$0]) }, write: { Self.write(values[$0], as: $1, to: $2) })
   }
 
   /// Packs values from their DER; `nil` if a value is not encoded as devices encode it.
   init?(_ elements: UnsafeBufferPointer<CanonicalDERReader.Element>) {
     self.init(
-      count: elements.count, form: { Self.form(of: elements[$0]) }, write: { Self.write(elements[$0], as: $1, to: $2) })
+      count: elements.count, layout: { Self.layout(of: elements[$0]) },
+      write: { Self.write(elements[$0], as: $1, to: $2) })
   }
 
   private init?(
-    count valueCount: Int, form: (Int) -> (tag: Tag, byteCount: Int)?,
+    count valueCount: Int, layout: (Int) -> Layout?,
     write: (Int, Tag, UnsafeMutableRawBufferPointer) -> Void
   ) {
-    let packed = withUnsafeTemporaryAllocation(of: (tag: Tag, byteCount: Int).self, capacity: valueCount) {
-      forms -> [UInt8]? in
+    let packed = withUnsafeTemporaryAllocation(of: Layout.self, capacity: valueCount) {
+      layouts -> [UInt8]? in
       var byteCount = 0
-      for place in 0..<valueCount {
-        guard let form = form(place) else { return nil }
-        forms.initializeElement(at: place, to: form)
-        byteCount += 1 + form.byteCount
+      for index in 0..<valueCount {
+        guard let layout = layout(index) else { return nil }
+        layouts.initializeElement(at: index, to: layout)
+        byteCount += 1 + layout.byteCount
       }
       let width = byteCount + valueCount + 1 <= Self.maximumShortByteCount ? 1 : 2
       let start = (valueCount + 1) * width
       byteCount += start
       guard byteCount <= Self.maximumByteCount else { return nil }
       return Array(unsafeUninitializedCapacity: byteCount) { buffer, count in
-        let all = UnsafeMutableRawBufferPointer(buffer)
-        func note(_ place: Int, _ start: Int) {
+        let target = UnsafeMutableRawBufferPointer(buffer)
+        func writeOffset(_ start: Int, ofValue index: Int) {
           if width == 1 {
-            all[place] = UInt8(truncatingIfNeeded: start)
+            target[index] = UInt8(truncatingIfNeeded: start)
           } else {
-            all.storeBytes(of: UInt16(truncatingIfNeeded: start), toByteOffset: 2 * place, as: UInt16.self)
+            target.storeBytes(of: UInt16(truncatingIfNeeded: start), toByteOffset: 2 * index, as: UInt16.self)
           }
         }
         var end = start
-        note(0, end)
-        for place in 0..<valueCount {
-          let (tag, count) = forms[place]
-          all[end] = tag.rawValue
-          write(place, tag, UnsafeMutableRawBufferPointer(rebasing: all[(end + 1)..<(end + 1 + count)]))
+        writeOffset(end, ofValue: 0)
+        for index in 0..<valueCount {
+          let (tag, count) = layouts[index]
+          target[end] = tag.rawValue
+          write(index, tag, UnsafeMutableRawBufferPointer(rebasing: target[(end + 1)..<(end + 1 + count)]))
           end += 1 + count
-          note(place + 1, end)
+          writeOffset(end, ofValue: index + 1)
         }
         count = end
       }
@@ -79,12 +83,12 @@ package struct PackedPropertyValues: PackedAttributeValues {
     bytes = packed
   }
 
-  package subscript(place: Int) -> PropertyValue { withBytes(at: place, Self.value) }
+  package subscript(index: Int) -> PropertyValue { withBytes(at: index, Self.value) }
 
   /// Returns an upper bound for a value's DER contents in bytes, or `nil` if it is a date that is not stored as its
   /// text. A UUID has little more than twice its packed bytes. A value with a bound decodes to itself.
-  func maximumDERByteCount(at place: Int) -> Int? {
-    withBytes(at: place) { bytes in
+  func maximumDERByteCount(at index: Int) -> Int? {
+    withBytes(at: index) { bytes in
       switch bytes.first.flatMap(Tag.init(rawValue:)) {
       case .date, .dateWithText, nil: nil
       case .dateText: [0x00, 0x99].contains(bytes.dropFirst().first) ? nil : DERDate.maximumTextByteCount
@@ -93,39 +97,39 @@ package struct PackedPropertyValues: PackedAttributeValues {
     }
   }
 
-  private func withBytes<Result>(at place: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+  private func withBytes<Result>(at index: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     bytes.withUnsafeBytes { bytes in
-      func start(of place: Int) -> Int {
+      func start(of index: Int) -> Int {
         bytes.count <= Self.maximumShortByteCount
-          ? Int(bytes[place]) : Int(bytes.loadUnaligned(fromByteOffset: 2 * place, as: UInt16.self))
+          ? Int(bytes[index]) : Int(bytes.loadUnaligned(fromByteOffset: 2 * index, as: UInt16.self))
       }
-      return body(UnsafeRawBufferPointer(rebasing: bytes[start(of: place)..<start(of: place + 1)]))
+      return body(UnsafeRawBufferPointer(rebasing: bytes[start(of: index)..<start(of: index + 1)]))
     }
   }
 
   /// Returns the packed type of a value and its number of bytes, or `nil` if it cannot be packed.
-  private static func form(of value: PropertyValue) -> (tag: Tag, byteCount: Int)? {
+  private static func layout(of value: PropertyValue) -> Layout? {
     switch value {
     case .boolean(let value): (value ? .yes : .no, 0)
     case .integer(let value): (.integer, byteCount(of: value))
     case .data(let bytes): (.data, bytes.count)
     case .string(let text):
       withBytes(of: text, UUIDText.isUppercase) ? (.identifier, 16) : (.string, text.utf8.count)
-    case .date(let date): form(of: date)
+    case .date(let date): layout(of: date)
     case .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: nil
     }
   }
 
-  private static func form(of date: KeychainDate) -> (tag: Tag, byteCount: Int) {
+  private static func layout(of date: KeychainDate) -> Layout {
     let byteCount = MemoryLayout<Double>.size
     guard let text = date.encodedText else { return (.date, byteCount) }
-    guard let said = withBytes(of: text, { DERDate.packedByteCount(of: $0, saying: date) }) else {
+    guard let packedByteCount = withBytes(of: text, { DERDate.packedByteCount(of: $0, representing: date) }) else {
       return (.dateWithText, byteCount + text.utf8.count)
     }
-    return (.dateText, said)
+    return (.dateText, packedByteCount)
   }
 
-  private static func form(of element: CanonicalDERReader.Element) -> (tag: Tag, byteCount: Int)? {
+  private static func layout(of element: CanonicalDERReader.Element) -> Layout? {
     let contents = element.contents
     switch element.tag {
     case DERPropertyList.Tag.boolean:
@@ -150,7 +154,7 @@ package struct PackedPropertyValues: PackedAttributeValues {
     _ element: CanonicalDERReader.Element, as tag: Tag, to target: UnsafeMutableRawBufferPointer
   ) {
     switch tag {
-    case .integer: for place in target.indices { target[place] = element.contents[target.count - 1 - place] }
+    case .integer: for index in target.indices { target[index] = element.contents[target.count - 1 - index] }
     case .identifier: UUIDText.write(uppercase: element.contents, to: target)
     case .dateText: DERDate.pack(element.contents, into: target)
     case .no, .yes: return
@@ -170,7 +174,7 @@ package struct PackedPropertyValues: PackedAttributeValues {
   private static func write(_ value: PropertyValue, as tag: Tag, to target: UnsafeMutableRawBufferPointer) {
     switch value {
     case .integer(let value):
-      for place in target.indices { target[place] = UInt8(truncatingIfNeeded: value >> (8 * Int64(place))) }
+      for index in target.indices { target[index] = UInt8(truncatingIfNeeded: value >> (8 * Int64(index))) }
     case .data(let bytes): target.copyBytes(from: bytes)
     case .string(let text):
       guard tag == .identifier else { return target.copyBytes(from: text.utf8) }

@@ -4,7 +4,7 @@ import Basics
 ///
 /// Source: Apple `SecItemServer.c` (`_SecItemMakePersistentRef`, `_SecItemParsePersistentRef`) and `SecItem.m`.
 package enum PersistentReference: Sendable, Hashable {
-  /// The class and the number of the row, big-endian: 12 bytes.
+  /// The class and the row ID, big-endian: 12 bytes.
   case rowID(ItemKind, Int64)
   /// The class and the item's `persistref`: 20 bytes.
   case uuid(ItemKind, [UInt8])
@@ -35,10 +35,10 @@ package enum PersistentReference: Sendable, Hashable {
     guard let kind = ItemKind.allCases.first(where: { bytes.starts(with: $0.rawValue.utf8) }) else {
       throw FormatError(.persistentReference, .malformed, "its class is not genp, inet, cert or keys", offset: 0)
     }
-    let rest = Array(bytes[4...])
-    switch rest.count {
-    case 8: self = .rowID(kind, Int64(bitPattern: rest.reduce(0) { $0 << 8 | UInt64($1) }))
-    case 16: self = .uuid(kind, rest)
+    let identifier = Array(bytes[4...])
+    switch identifier.count {
+    case 8: self = .rowID(kind, Int64(bitPattern: identifier.reduce(0) { $0 << 8 | UInt64($1) }))
+    case 16: self = .uuid(kind, identifier)
     default:
       throw FormatError(.persistentReference, .malformed, "it has \(bytes.count) bytes, not 12 or 20", offset: 4)
     }
@@ -61,8 +61,8 @@ package enum PersistentReference: Sendable, Hashable {
   /// - Throws: `.unencodable` for a UUID that does not have 16 bytes.
   package func serialized() throws(FormatError) -> [UInt8] {
     switch self {
-    case .rowID(let kind, let number):
-      let pattern = UInt64(bitPattern: number)
+    case .rowID(let kind, let rowID):
+      let pattern = UInt64(bitPattern: rowID)
       return Array(kind.rawValue.utf8) + (0..<8).reversed().map { UInt8(truncatingIfNeeded: pattern >> (8 * $0)) }
     case .uuid(let kind, let bytes):
       guard bytes.count == 16 else {

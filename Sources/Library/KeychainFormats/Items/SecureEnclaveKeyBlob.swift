@@ -8,7 +8,8 @@ import Basics
 /// the wrapped key material `rkm`. Apple does not document the format, so other values may also contain such a key;
 /// further members are accepted.
 ///
-/// Source: Apple Developer Forums, threads 119315 (such a value, printed) and 786223 (what it is).
+/// Source: Apple Developer Forums, threads 119315 (an example of such a value) and 786223 (its
+/// meaning).
 enum SecureEnclaveKeyBlob {
   /// The most bytes, more than a key with the longest access control has.
   static let maximumByteCount = 16 << 10
@@ -23,12 +24,12 @@ enum SecureEnclaveKeyBlob {
       var decoder = try DERDecoder(bytes, format: .der, dates: .refuse)
       let outer = try decoder.onlyElement()
       guard outer.tag == DERPropertyList.Tag.data else { return false }
-      var rest = outer.contents
-      let value = try decoder.element(in: &rest)
-      guard rest.isAtEnd, let blob = try members(of: value, depth: 1, &decoder) else { return false }
-      guard let restrictions = blob["ed"], let key = blob["rk"],
-        let restrictions = try members(of: restrictions, depth: 2, &decoder),
-        let key = try members(of: key, depth: 2, &decoder)
+      var contents = outer.contents
+      let value = try decoder.element(in: &contents)
+      guard contents.isAtEnd, let blob = try members(of: value, depth: 1, &decoder) else { return false }
+      guard let restrictionsElement = blob["ed"], let keyElement = blob["rk"],
+        let restrictions = try members(of: restrictionsElement, depth: 2, &decoder),
+        let key = try members(of: keyElement, depth: 2, &decoder)
       else { return false }
       return restrictions["acl"]?.tag == DERPropertyList.Tag.dictionary && isKey(key)
     } catch {
@@ -37,11 +38,11 @@ enum SecureEnclaveKeyBlob {
   }
 
   private static func isKey(_ members: [AttributeCode: DERDecoder.Element]) -> Bool {
-    let needed: [AttributeCode] = ["bid", "kid", "pub", "rkm"]
-    guard needed.allSatisfy({ members[$0]?.tag == DERPropertyList.Tag.data }), let pub = members["pub"] else {
+    let requiredMembers: [AttributeCode] = ["bid", "kid", "pub", "rkm"]
+    guard requiredMembers.allSatisfy({ members[$0]?.tag == DERPropertyList.Tag.data }), let pub = members["pub"] else {
       return false
     }
-    return pub.contents.remaining == publicKeyByteCount && pub.contents.rest.first == 0x04
+    return pub.contents.remaining == publicKeyByteCount && pub.contents.remainingBytes.first == 0x04
   }
 
   /// Returns the members of a dictionary whose values are all plain (see `isPlain`), or `nil` if the element is not

@@ -1,10 +1,10 @@
 import Basics
 
 extension Keybag {
-  /// The line from which hashcat (modes 14700 and 14800) and John the Ripper look for a backup's forgotten password.
+  /// The hash with which hashcat (modes 14700 and 14800) and John the Ripper search for a backup's forgotten password.
   ///
-  /// It contains a wrapped class key and the parameters of the derivation. Any class key that the password wraps will do;
-  /// published tools take the first one. `nil` if the keybag has no such key, or lacks a parameter.
+  /// It contains a wrapped class key and the parameters of the derivation. Any class key that the password wraps is
+  /// suitable; published tools use the first one. `nil` if the keybag has no such key, or lacks a parameter.
   ///
   /// Source: philsmd/itunes_backup2hashcat, "Explanation of the output format".
   package var passwordHash: String? {

@@ -206,7 +206,7 @@ extension Keybag {
   private static let groupExtraLengths: Lengths = [(.keyType, 4), (.publicKey, 32)]
 
   private static func check(
-    _ records: [Record], of place: String, from start: Int, required: Lengths, optional: Lengths
+    _ records: [Record], of section: String, from start: Int, required: Lengths, optional: Lengths
   ) throws(FormatError) {
     var seen: Set<Tag> = []
     var offset = start
@@ -215,16 +215,16 @@ extension Keybag {
       if let known {
         guard record.value.count == known.count else {
           throw FormatError(
-            .keybag, .malformed, "\(record) in \(place); it should have \(known.count)", offset: offset)
+            .keybag, .malformed, "\(record) in \(section); it should have \(known.count)", offset: offset)
         }
         guard seen.insert(record.tag).inserted else {
-          throw FormatError(.keybag, .malformed, "\(record.tag) occurs twice in \(place)", offset: offset)
+          throw FormatError(.keybag, .malformed, "\(record.tag) occurs twice in \(section)", offset: offset)
         }
       }
       offset += record.byteCount
     }
     for (tag, _) in required where !seen.contains(tag) {
-      throw FormatError(.keybag, .malformed, "\(place) has no \(tag)", offset: offset)
+      throw FormatError(.keybag, .malformed, "\(section) has no \(tag)", offset: offset)
     }
   }
 

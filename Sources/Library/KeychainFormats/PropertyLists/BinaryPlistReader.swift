@@ -247,7 +247,7 @@ package final class PagedBytes {
 
   /// The size of a page, in bytes.
   package static let pageByteCount = 16 << 10
-  private static let placeCount = 256
+  private static let maximumSlotCount = 256
 
   /// Creates the bytes of a file.
   ///
@@ -257,9 +257,9 @@ package final class PagedBytes {
   package init(count: Int, _ read: @escaping (Int, UnsafeMutableRawBufferPointer) -> Bool) {
     self.count = count
     self.read = read
-    let places = min(Self.placeCount, count / Self.pageByteCount + 1)
-    memory = .allocate(byteCount: places * Self.pageByteCount, alignment: 16)
-    pages = Array(repeating: -1, count: places)
+    let slotCount = min(Self.maximumSlotCount, count / Self.pageByteCount + 1)
+    memory = .allocate(byteCount: slotCount * Self.pageByteCount, alignment: 16)
+    pages = Array(repeating: -1, count: slotCount)
   }
 
   deinit { memory.deallocate() }
@@ -267,16 +267,16 @@ package final class PagedBytes {
   /// The byte at an offset, which must be less than the count.
   package subscript(offset: Int) -> UInt8 {
     let page = offset / Self.pageByteCount
-    let place = page % pages.count
-    if pages[place] != page { fill(place, with: page) }
-    return memory[place * Self.pageByteCount + offset % Self.pageByteCount]
+    let slot = page % pages.count
+    if pages[slot] != page { fill(slot, with: page) }
+    return memory[slot * Self.pageByteCount + offset % Self.pageByteCount]
   }
 
-  private func fill(_ place: Int, with page: Int) {
+  private func fill(_ slot: Int, with page: Int) {
     let start = page * Self.pageByteCount
     let target = UnsafeMutableRawBufferPointer(
-      rebasing: memory[(place * Self.pageByteCount)...].prefix(min(Self.pageByteCount, count - start)))
-    pages[place] = page
+      rebasing: memory[(slot * Self.pageByteCount)...].prefix(min(Self.pageByteCount, count - start)))
+    pages[slot] = page
     guard hasFailed || !read(start, target) else { return }
     hasFailed = true
     target.initializeMemory(as: UInt8.self, repeating: 0)
@@ -295,7 +295,7 @@ struct BinaryPlistDecoder {
   /// The number of bytes of texts and data that may still be reused. Reuse is free here, but every reader of the values
   /// spends time on each use. A long text that is reused in every item would turn a small file into much work.
   private var remainingSharedBytes: Int
-  /// The values that were created, by page. A page is empty until it has one, because most objects may never be
+  /// The texts and data that were created, by page. A page is empty until it has one, because most objects may never be
   /// accessed.
   private var leaves: [[PropertyValue?]]
   /// The containers around the current value.
@@ -303,7 +303,7 @@ struct BinaryPlistDecoder {
   /// The malformed texts so far, or `nil` to reject them.
   private(set) var malformedTexts: MalformedTexts?
 
-  private static let leavesOfPage = 256
+  private static let leavesPerPage = 256
   /// The number of reused bytes allowed per byte of the file. Dumps with short texts need less than three.
   private static let sharedBytesPerByte = 16
   /// The number of reused bytes allowed in any file.
@@ -324,7 +324,7 @@ struct BinaryPlistDecoder {
     remainingBytes = document.bytes.count
     let (shared, sharedOverflows) = document.bytes.count.multipliedReportingOverflow(by: Self.sharedBytesPerByte)
     remainingSharedBytes = sharedOverflows ? .max : max(shared, Self.sharedByteAllowance)
-    leaves = Array(repeating: [], count: document.objectCount / Self.leavesOfPage + 1)
+    leaves = Array(repeating: [], count: document.objectCount / Self.leavesPerPage + 1)
   }
 
   /// Returns the value of an object with everything in it. `index` must be less than the number of objects.
@@ -351,10 +351,10 @@ struct BinaryPlistDecoder {
     case .uid(let value): return .uid(value)
     case .data(let range):
       try charge(bytes: range.count, at: index)
-      return keep(.data(document.bytes.withBytes(range) { Array($0) }), for: index)
+      return cache(.data(document.bytes.withBytes(range) { Array($0) }), for: index)
     case .asciiString(let range), .utf16String(let range):
       try charge(bytes: range.count, at: index)
-      return keep(.string(try text(object)), for: index)
+      return cache(.string(try text(object)), for: index)
     case .array(let references):
       try charge(values: references.count, at: index)
       return .array(try inside(index) { builder throws(FormatError) in try builder.values(references) })
@@ -372,8 +372,8 @@ struct BinaryPlistDecoder {
     do throws(FormatError) {
       return try document.text(object) ?? ""
     } catch {
-      guard let standIn = malformedTexts?.add(object, of: document) else { throw error }
-      return standIn
+      guard let placeholder = malformedTexts?.add(object, of: document) else { throw error }
+      return placeholder
     }
   }
 
@@ -401,17 +401,17 @@ struct BinaryPlistDecoder {
   }
 
   private func leaf(at index: Int) -> PropertyValue? {
-    let page = leaves[index / Self.leavesOfPage]
-    return page.isEmpty ? nil : page[index % Self.leavesOfPage]
+    let page = leaves[index / Self.leavesPerPage]
+    return page.isEmpty ? nil : page[index % Self.leavesPerPage]
   }
 
-  private mutating func keep(_ value: PropertyValue, for index: Int) -> PropertyValue {
-    let (page, place) = index.quotientAndRemainder(dividingBy: Self.leavesOfPage)
+  private mutating func cache(_ value: PropertyValue, for index: Int) -> PropertyValue {
+    let (page, position) = index.quotientAndRemainder(dividingBy: Self.leavesPerPage)
     if leaves[page].isEmpty {
-      let count = min(Self.leavesOfPage, document.objectCount - page * Self.leavesOfPage)
+      let count = min(Self.leavesPerPage, document.objectCount - page * Self.leavesPerPage)
       leaves[page] = Array(repeating: nil, count: count)
     }
-    leaves[page][place] = value
+    leaves[page][position] = value
     return value
   }
 
@@ -456,14 +456,14 @@ struct BinaryPlistDecoder {
 /// Malformed texts of a binary property list, preserved for writing it again. A placeholder represents each of them.
 struct MalformedTexts {
   /// A text object as stored in the list.
-  struct Stored {
+  struct StoredText {
     let isUTF16: Bool
     let bytes: [UInt8]
   }
 
-  private(set) var stored: [String: Stored] = [:]
-  /// Random for each process, so that no list can contain a text that equals a placeholder.
-  private let mark = "malformed text \(UInt64.random(in: .min ... .max)) \(UInt64.random(in: .min ... .max)) "
+  private(set) var stored: [String: StoredText] = [:]
+  /// The start of each placeholder. It is random, so that no list can contain a text that equals a placeholder.
+  private let prefix = "malformed text \(UInt64.random(in: .min ... .max)) \(UInt64.random(in: .min ... .max)) "
 
   /// Adds a text object.
   ///
@@ -471,12 +471,12 @@ struct MalformedTexts {
   mutating func add(_ object: BinaryPlistReader.Object, of document: BinaryPlistReader) -> String? {
     let (range, isUTF16): (Range<Int>, Bool)
     switch object {
-    case .asciiString(let place): (range, isUTF16) = (place, false)
-    case .utf16String(let place): (range, isUTF16) = (place, true)
+    case .asciiString(let textRange): (range, isUTF16) = (textRange, false)
+    case .utf16String(let textRange): (range, isUTF16) = (textRange, true)
     default: return nil
     }
-    let standIn = mark + String(stored.count)
-    stored[standIn] = Stored(isUTF16: isUTF16, bytes: document.bytes.withBytes(range) { Array($0) })
-    return standIn
+    let placeholder = prefix + String(stored.count)
+    stored[placeholder] = StoredText(isUTF16: isUTF16, bytes: document.bytes.withBytes(range) { Array($0) })
+    return placeholder
   }
 }

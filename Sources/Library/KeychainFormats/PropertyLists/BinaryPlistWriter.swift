@@ -14,14 +14,14 @@ private struct BytewiseString: Hashable {
 struct BinaryPlistWriter {
   /// The bytes that were written but not output yet.
   private var bytes: [UInt8] = BinaryPlist.magic + BinaryPlist.version
-  private var takenByteCount = 0
+  private var flushedByteCount = 0
   private var offsets: [Int] = []
   /// The index of each text's object; negative until it is written.
   private var texts: [BytewiseString: Int] = [:]
   private var referenceWidth = 1
   private var dataByteCount = 0
   /// The malformed texts to write, by their placeholders.
-  private let malformedTexts: [String: MalformedTexts.Stored]
+  private let malformedTexts: [String: MalformedTexts.StoredText]
 
   init(_ malformedTexts: MalformedTexts? = nil) { self.malformedTexts = malformedTexts?.stored ?? [:] }
 
@@ -30,8 +30,8 @@ struct BinaryPlistWriter {
     prepare(for: objectCount)
     // An object has a few bytes itself, a reference and an entry in the table. Reserving too little would make the
     // array grow, and a growing array is in memory twice.
-    let placeByteCount = referenceWidth + Self.width(of: UInt64(dataByteCount))
-    bytes.reserveCapacity(dataByteCount + objectCount * (8 + placeByteCount))
+    let tableEntryByteCount = referenceWidth + Self.width(of: UInt64(dataByteCount))
+    bytes.reserveCapacity(dataByteCount + objectCount * (8 + tableEntryByteCount))
     finish(root: try write(value), atLeast: .max) { _ in }
     return bytes
   }
@@ -48,7 +48,7 @@ struct BinaryPlistWriter {
   mutating func finish<Failure: Error>(
     root: Int, atLeast count: Int, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    let tableOffset = takenByteCount + bytes.count
+    let tableOffset = flushedByteCount + bytes.count
     let offsetWidth = Self.width(of: UInt64(tableOffset))
     for offset in offsets {
       append(UInt64(offset), width: offsetWidth)
@@ -64,7 +64,7 @@ struct BinaryPlistWriter {
   ) throws(Failure) {
     guard bytes.count >= count else { return }
     try bytes.withRawBytes(sink)
-    takenByteCount += bytes.count
+    flushedByteCount += bytes.count
     bytes.removeAll(keepingCapacity: true)
   }
 
@@ -199,7 +199,7 @@ struct BinaryPlistWriter {
   }
 
   private mutating func begin(_ body: (inout BinaryPlistWriter) -> Void) -> Int {
-    offsets.append(takenByteCount + bytes.count)
+    offsets.append(flushedByteCount + bytes.count)
     body(&self)
     return offsets.count - 1
   }

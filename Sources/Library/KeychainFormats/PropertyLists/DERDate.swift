@@ -121,7 +121,7 @@ package enum DERDate {
 
     init(_ text: UnsafeRawBufferPointer) { self.text = text }
 
-    private var rest: Slice<UnsafeRawBufferPointer> { text[position...] }
+    private var remaining: Slice<UnsafeRawBufferPointer> { text[position...] }
 
     mutating func number(digits: Int) throws(Fault) -> Int64 {
       guard text.count - position >= digits else { throw .malformed }
@@ -145,7 +145,7 @@ package enum DERDate {
       let second = try number(digits: 2)
       let fraction = allowsFraction ? try self.fraction() : 0
       let zone = try zoneSeconds()
-      guard rest.isEmpty else { throw .malformed }
+      guard remaining.isEmpty else { throw .malformed }
       guard (1...12).contains(month), (1...CivilDate.daysInMonth(month, of: year)).contains(day), hour < 24,
         minute < 60, second <= 61
       else { throw .outOfRange }
@@ -154,9 +154,9 @@ package enum DERDate {
     }
 
     private mutating func fraction() throws(Fault) -> Double {
-      guard rest.first == UInt8(ascii: ".") else { return 0 }
+      guard remaining.first == UInt8(ascii: ".") else { return 0 }
       position += 1
-      let digits = rest.prefix(while: Self.isDigit)
+      let digits = remaining.prefix(while: Self.isDigit)
       guard let last = digits.last, last != UInt8(ascii: "0") else { throw .malformed }
       position += digits.count
       let counted = digits.prefix(maximumFractionDigits)
@@ -165,7 +165,7 @@ package enum DERDate {
     }
 
     private mutating func zoneSeconds() throws(Fault) -> Int64 {
-      guard let sign = rest.first else { throw .malformed }
+      guard let sign = remaining.first else { throw .malformed }
       position += 1
       switch sign {
       case UInt8(ascii: "Z"):
@@ -185,14 +185,14 @@ package enum DERDate {
 /// The packed text of a date, with two characters in a byte, for items in memory.
 extension DERDate {
   /// The characters by half byte; the filler completes the last byte.
-  private static let signs = Array("0123456789.Z+-".utf8)
+  private static let characters = Array("0123456789.Z+-".utf8)
   private static let filler: UInt8 = 0xF
   /// The longest text to pack: longer than any that a device writes, and short enough for the stack.
   private static let maximumPackedTextByteCount = 64
 
-  private static func place(of sign: UInt8) -> UInt8? {
-    switch sign {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): sign - UInt8(ascii: "0")
+  private static func halfByte(of character: UInt8) -> UInt8? {
+    switch character {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
     case UInt8(ascii: "."): 10
     case UInt8(ascii: "Z"): 11
     case UInt8(ascii: "+"): 12
@@ -203,18 +203,20 @@ extension DERDate {
 
   /// Returns the packed size of a date's text in bytes, or `nil` if the text is not a date, has characters that cannot
   /// be packed, or does not decode to exactly `date`, bit for bit.
-  static func packedByteCount(of text: UnsafeRawBufferPointer, saying date: KeychainDate? = nil) -> Int? {
-    guard text.count <= maximumPackedTextByteCount, text.allSatisfy({ place(of: $0) != nil }),
-      let said = try? seconds(text), date.map({ $0.secondsSinceReferenceDate.bitPattern == said.bitPattern }) ?? true
+  static func packedByteCount(of text: UnsafeRawBufferPointer, representing date: KeychainDate? = nil) -> Int? {
+    guard text.count <= maximumPackedTextByteCount, text.allSatisfy({ halfByte(of: $0) != nil }),
+      let decoded = try? seconds(text),
+      date.map({ $0.secondsSinceReferenceDate.bitPattern == decoded.bitPattern }) ?? true
     else { return nil }
     return (text.count + 1) / 2
   }
 
-  /// Packs a text. `target` must have exactly `packedByteCount(of:saying:)` bytes.
+  /// Packs a text. `target` must have exactly `packedByteCount(of:representing:)` bytes.
   static func pack(_ text: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) {
     for index in target.indices {
-      let second = 2 * index + 1 < text.count ? place(of: text[2 * index + 1]) : nil
-      target[index] = (place(of: text[2 * index]) ?? filler) << 4 | (second ?? filler)
+      let high = halfByte(of: text[2 * index])
+      let low = 2 * index + 1 < text.count ? halfByte(of: text[2 * index + 1]) : nil
+      target[index] = (high ?? filler) << 4 | (low ?? filler)
     }
   }
 
@@ -222,11 +224,11 @@ extension DERDate {
   static func date(unpacking bytes: UnsafeRawBufferPointer) -> KeychainDate? {
     withUnsafeTemporaryAllocation(byteCount: 2 * bytes.count, alignment: 1) { text in
       var count = 0
-      for place in 0..<(2 * bytes.count) {
-        let both = bytes[place / 2]
-        let half = Int(place.isMultiple(of: 2) ? both >> 4 : both & 0xF)
-        guard half < signs.count else { break }
-        text[count] = signs[half]
+      for position in 0..<(2 * bytes.count) {
+        let byte = bytes[position / 2]
+        let halfByte = Int(position.isMultiple(of: 2) ? byte >> 4 : byte & 0xF)
+        guard halfByte < characters.count else { break }
+        text[count] = characters[halfByte]
         count += 1
       }
       return try? decode(UnsafeRawBufferPointer(rebasing: text[..<count]))

@@ -204,9 +204,9 @@ struct DERDecoder {
 
   /// Reads an element that takes up all of the bytes.
   mutating func onlyElement() throws(FormatError) -> Element {
-    var rest = cursor
-    let element = try element(in: &rest)
-    try checkEnd(of: rest, after: "the value")
+    var remaining = cursor
+    let element = try element(in: &remaining)
+    try checkEnd(of: remaining, after: "the value")
     return element
   }
 
@@ -289,10 +289,10 @@ struct DERDecoder {
 
   /// Returns the number of elements in a dictionary's contents.
   func pairCount(in contents: ByteCursor) throws(FormatError) -> Int {
-    var (rest, count) = (contents, 0)
-    while !rest.isAtEnd {
-      _ = try rest.takeByte("a tag")
-      _ = try rest.take(Self.length(in: &rest), "the contents")
+    var (remaining, count) = (contents, 0)
+    while !remaining.isAtEnd {
+      _ = try remaining.takeByte("a tag")
+      _ = try remaining.take(Self.length(in: &remaining), "the contents")
       count += 1
     }
     return count
@@ -324,7 +324,9 @@ struct DERDecoder {
     guard element.tag == DERPropertyList.Tag.string || element.tag == DERPropertyList.Tag.numericString else {
       throw malformed(element, "a value that is not a string")
     }
-    guard let text = read(element.contents.rest) else { throw malformed(element, "a string that is not UTF-8") }
+    guard let text = read(element.contents.remainingBytes) else {
+      throw malformed(element, "a string that is not UTF-8")
+    }
     return text
   }
 
@@ -333,7 +335,7 @@ struct DERDecoder {
   }
 
   private func integer(of element: Element) throws(FormatError) -> Int64 {
-    let bytes = element.contents.rest
+    let bytes = element.contents.remainingBytes
     guard let first = bytes.first else { throw malformed(element, "an integer without bytes") }
     guard bytes.count <= 8 else { throw malformed(element, "an integer of \(bytes.count) bytes") }
     if bytes.count > 1, first == 0 && bytes[1] < 0x80 || first == 0xFF && bytes[1] >= 0x80 {
@@ -343,7 +345,7 @@ struct DERDecoder {
   }
 
   private func date(of element: Element) throws(FormatError) -> KeychainDate {
-    let text = element.contents.rest
+    let text = element.contents.remainingBytes
     do throws(DERDate.Fault) {
       return element.tag == DERPropertyList.Tag.utcTime
         ? try DERDate.decodeUTCTime(text) : try DERDate.decode(text)
@@ -372,7 +374,7 @@ struct DERDecoder {
       let pair = try pair(in: &contents)
       let key = try value(of: pair.key, depth: depth + 1)
       let value = try value(of: pair.value, depth: depth + 1)
-      let keyBytes = [pair.key.tag] + pair.key.contents.rest
+      let keyBytes = [pair.key.tag] + pair.key.contents.remainingBytes
       if seen.insert(keyBytes).inserted { entries.append(PropertyDictionary.Entry(key: key, value: value)) }
     }
     return PropertyDictionary(entries)

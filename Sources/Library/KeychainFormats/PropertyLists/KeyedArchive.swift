@@ -2,7 +2,7 @@ package import Basics
 
 /// The fields of an archive that `NSKeyedArchiver` wrote, read in place. The bytes must outlive it.
 ///
-/// The fields are those of the archive's root object. An archive without a root object has fields of its own.
+/// The fields are those of the archive's root object, or of its `$top` dictionary if it has no root object.
 package struct KeyedArchive {
   private let document: BinaryPlistReader
   private let objects: BinaryPlistReader.References
@@ -21,32 +21,32 @@ package struct KeyedArchive {
       case .array(let objects) = try document.object(at: list)
     else { throw document.malformed("not a keyed archive", 0) }
     self.objects = objects
-    let own = try Self.fields(at: top, in: document)
-    if let root = own["root"] {
+    let topFields = try Self.fields(at: top, in: document)
+    if let root = topFields["root"] {
       values = try Self.fields(at: Self.resolved(root, objects, document), in: document)
     } else {
-      values = own
+      values = topFields
     }
   }
 
-  /// The text of a field; `nil` if there is no such field, or if it is not text.
+  /// Returns the text of a field; `nil` if there is no such field, or if it is not text.
   package func text(_ name: String) throws(FormatError) -> String? {
     try object(name).flatMap { (object) throws(FormatError) in try document.text(object) }
   }
 
-  /// The number of a field; `nil` if there is no such field, or if it is not a whole number.
+  /// Returns the integer of a field; `nil` if there is no such field, or if it is not a whole number.
   package func integer(_ name: String) throws(FormatError) -> Int64? {
     guard case .integer(let number)? = try object(name) else { return nil }
     return number
   }
 
-  /// The truth value of a field; `nil` if there is no such field, or if it is not one.
+  /// Returns the boolean of a field; `nil` if there is no such field, or if it is not a boolean.
   package func boolean(_ name: String) throws(FormatError) -> Bool? {
     guard case .boolean(let value)? = try object(name) else { return nil }
     return value
   }
 
-  /// The data of a field; `nil` if there is no such field, or if it is not data.
+  /// Returns the data of a field; `nil` if there is no such field, or if it is not data.
   package func data(_ name: String) throws(FormatError) -> SensitiveBytes? {
     switch try object(name) {
     case .data(let range)?:
@@ -67,18 +67,18 @@ package struct KeyedArchive {
     return try document.object(at: Self.resolved(index, objects, document))
   }
 
-  /// The index of the object that a reference leads to.
+  /// Returns the index of the object that a reference leads to.
   private static func resolved(
     _ index: Int, _ objects: BinaryPlistReader.References, _ document: BinaryPlistReader
   ) throws(FormatError) -> Int {
-    guard case .uid(let number) = try document.object(at: index) else { return index }
-    guard let position = Int(exactly: number), position < objects.count else {
+    guard case .uid(let reference) = try document.object(at: index) else { return index }
+    guard let position = Int(exactly: reference), position < objects.count else {
       throw document.malformed("a reference to an object that does not exist", try document.offset(ofObject: index))
     }
     return try document.index(position, of: objects)
   }
 
-  /// The values of a dictionary, by their keys; empty if the object is not a dictionary.
+  /// Returns the indexes of a dictionary's values, by their keys; empty if the object is not a dictionary.
   private static func fields(at index: Int, in document: BinaryPlistReader) throws(FormatError) -> [String: Int] {
     guard case .dictionary(let keys, let values) = try document.object(at: index) else { return [:] }
     guard keys.count <= maximumFieldCount else {

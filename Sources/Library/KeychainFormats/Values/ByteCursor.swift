@@ -26,9 +26,14 @@ struct ByteCursor {
   var remaining: Int { end - offset }
   var isAtEnd: Bool { offset == end }
   /// All remaining bytes, not copied.
-  var rest: UnsafeRawBufferPointer { bytes(in: offset..<end) }
+  var remainingBytes: UnsafeRawBufferPointer { bytes(in: offset..<end) }
 
   /// Skips `count` bytes and returns their range.
+  ///
+  /// - Parameters:
+  ///   - count: The number of bytes.
+  ///   - what: The name of the bytes, for the error if they are missing.
+  /// - Throws: `.truncated` if fewer bytes remain.
   mutating func take(_ count: Int, _ what: @autoclosure () -> String) throws(FormatError) -> Range<Int> {
     guard count >= 0, count <= remaining else { throw truncated(count, what()) }
     defer { offset += count }

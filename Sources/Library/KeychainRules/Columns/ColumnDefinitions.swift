@@ -71,29 +71,31 @@ package enum NumericAffinity {
 
   /// Returns `[+-]digits[.digits][e[+-]digits]` without the blanks around it, or `nil` if the text is anything else.
   private static func numericLiteral(in bytes: [UInt8]) -> String? {
-    var rest = ArraySlice(bytes)
-    while let first = rest.first, isBlank(first) { rest.removeFirst() }
-    while let last = rest.last, isBlank(last) { rest.removeLast() }
-    let literal = rest
-    if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { rest.removeFirst() }
-    var mantissaDigits = skipDigits(&rest)
-    if rest.first == UInt8(ascii: ".") {
-      rest.removeFirst()
-      mantissaDigits += skipDigits(&rest)
+    var remaining = ArraySlice(bytes)
+    while let first = remaining.first, isBlank(first) { remaining.removeFirst() }
+    while let last = remaining.last, isBlank(last) { remaining.removeLast() }
+    let literal = remaining
+    if let sign = remaining.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { remaining.removeFirst() }
+    var mantissaDigits = skipDigits(&remaining)
+    if remaining.first == UInt8(ascii: ".") {
+      remaining.removeFirst()
+      mantissaDigits += skipDigits(&remaining)
     }
     guard mantissaDigits > 0 else { return nil }
-    if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
-      rest.removeFirst()
-      if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { rest.removeFirst() }
-      guard skipDigits(&rest) > 0 else { return nil }
+    if remaining.first == UInt8(ascii: "e") || remaining.first == UInt8(ascii: "E") {
+      remaining.removeFirst()
+      if let sign = remaining.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { remaining.removeFirst() }
+      guard skipDigits(&remaining) > 0 else { return nil }
     }
-    return rest.isEmpty ? String(decoding: literal, as: UTF8.self) : nil
+    return remaining.isEmpty ? String(decoding: literal, as: UTF8.self) : nil
   }
 
-  private static func skipDigits(_ rest: inout ArraySlice<UInt8>) -> Int {
-    let before = rest.count
-    while let first = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) { rest.removeFirst() }
-    return before - rest.count
+  private static func skipDigits(_ remaining: inout ArraySlice<UInt8>) -> Int {
+    let initialCount = remaining.count
+    while let first = remaining.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) {
+      remaining.removeFirst()
+    }
+    return initialCount - remaining.count
   }
 
   private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }

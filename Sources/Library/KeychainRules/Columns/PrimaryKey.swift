@@ -68,7 +68,7 @@ package struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
   }
 
   private static func append(_ value: UInt64, to bytes: inout [UInt8]) {
-    for place in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64(place)))) }
+    bytes.append(contentsOf: bigEndianBytes(value))
   }
 }
 

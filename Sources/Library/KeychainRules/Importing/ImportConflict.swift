@@ -93,16 +93,23 @@ package struct ImportResolution: Sendable, Equatable {
 
   /// A reason why the backup's item wins.
   package enum Replacement: String, Sendable {
-    /// The row cannot be decrypted, is a tombstone, is older, has no date whereas the item has one, or has the larger
-    /// digest at equal dates.
-    case existingCorrupt, existingTombstone, existingOlder, existingUndated, sameDateSmallerDigest
+    /// The row cannot be decrypted.
+    case existingCorrupt
+    case existingTombstone
+    case existingOlder
+    /// The row has no date, but the item has one.
+    case existingUndated
+    /// The dates are equal, and the item has the smaller digest.
+    case sameDateSmallerDigest
   }
 
   /// A reason why the existing row wins.
   package enum Retention: String, Sendable {
-    /// The row is newer, the item has no date whereas the row has one, or the row has the smaller digest at equal
-    /// dates.
-    case existingNewer, incomingUndated, sameDateSmallerDigest
+    case existingNewer
+    /// The item has no date, but the row has one.
+    case incomingUndated
+    /// The dates are equal, and the row has the smaller digest.
+    case sameDateSmallerDigest
   }
 
   /// The effect and its reason.
@@ -135,7 +142,7 @@ extension ImportResolution {
   package func storedItem(incoming: KeychainItem, existing: KeychainItem?) -> KeychainItem? {
     let winner: KeychainItem?
     switch outcome {
-    // No row was there to inherit anything from.
+    // There is no row to inherit anything from.
     case .insertsNew: return incoming
     case .replaces: winner = incoming
     case .keepsExisting, .identical: winner = existing
@@ -163,7 +170,7 @@ extension ImportResolution {
     return isSame ? nil : kept
   }
 
-  /// Returns whether the existing row stays unchanged, to the last byte.
+  /// Returns whether the existing row stays unchanged, byte for byte.
   package func leavesUnchanged(_ existing: KeychainItem?, whenImporting incoming: IncomingItem) -> Bool {
     switch outcome {
     case .keepsExisting, .identical: existing != nil && keptItem(incoming: incoming, existing: existing) == nil

@@ -40,11 +40,11 @@ package struct IncomingItem: Sendable {
     self = try Keyed(preserved: item).incoming
   }
 
-  /// Creates an item of a backup that was validated before; whether a blob can store it is not checked again.
+  /// Creates an item of a backup that was validated before. Whether a blob can store it is not checked again.
   ///
   /// - Throws: `.decode` under the same conditions, except for a value that a blob cannot have.
   package init(
-    again item: KeychainItem, persistentReference reference: [UInt8]?
+    validated item: KeychainItem, persistentReference reference: [UInt8]?
   ) throws(KeychainRuleError) {
     self.item = try Keyed.normalized(Keyed.withoutAccessControl(item), reference: reference)
   }
@@ -55,7 +55,7 @@ package struct IncomingItem: Sendable {
   package struct Keyed: Sendable {
     /// The item.
     package let incoming: IncomingItem
-    /// The key of the row that the item occupies. It is as large as the rest of an item, so it is kept only for the
+    /// The key of the row that the item occupies. It takes as much memory as the item itself, so it is kept only for the
     /// lookup.
     package let primaryKey: PrimaryKey
 
@@ -81,7 +81,7 @@ package struct IncomingItem: Sendable {
 extension IncomingItem.Keyed {
   private init(normalizing item: KeychainItem, reference: [UInt8]?) throws(KeychainRuleError) {
     let normalized = try Self.normalized(item, reference: reference)
-    primaryKey = try Self.malformed { () throws(KeychainRuleError) in
+    primaryKey = try Self.reportingMalformed { () throws(KeychainRuleError) in
       try Self.validate(normalized)
       return try PrimaryKey(of: normalized)
     }
@@ -99,11 +99,11 @@ extension IncomingItem.Keyed {
   fileprivate static func normalized(
     _ item: KeychainItem, reference: [UInt8]?
   ) throws(KeychainRuleError) -> KeychainItem {
-    try malformed { () throws(KeychainRuleError) in
+    try reportingMalformed { () throws(KeychainRuleError) in
       var normalized = item
       normalized.unpack()
       // With any other value it would be neither an item that a search finds nor a deletion.
-      if let mark = normalized[.tombstone], mark != .null, ![0, 1].contains(mark.integerValue) {
+      if let flag = normalized[.tombstone], flag != .null, ![0, 1].contains(flag.integerValue) {
         throw KeychainRuleError(.decode, "its tombstone flag (tomb) is not 0 or 1")
       }
       var isChanged = try normalized.convertAttributes()
@@ -124,7 +124,7 @@ extension IncomingItem.Keyed {
   }
 
   /// Calls a closure and reports a value that an attribute cannot have as a malformed item (`.decode`).
-  private static func malformed<Value>(
+  private static func reportingMalformed<Value>(
     _ body: () throws(KeychainRuleError) -> Value
   ) throws(KeychainRuleError) -> Value {
     do throws(KeychainRuleError) {
@@ -134,13 +134,12 @@ extension IncomingItem.Keyed {
     }
   }
 
-  /// Checks that an item can be stored, before a transaction begins: one bad item would otherwise undo the whole
+  /// Checks that an item can be stored, before a transaction begins: one bad item would otherwise undo the complete
   /// restore.
   ///
   /// The attributes are converted already. An infinite date, which no column can store, has no encoding.
   private static func validate(_ item: KeychainItem) throws(KeychainRuleError) {
-    var plain = item
-    if plain[.accessControl] != nil { plain[.accessControl] = nil }
+    let plain = withoutAccessControl(item)
     guard !plain.certainlyEncodes(within: IncomingItem.maximumByteCount) else { return }
     let byteCount: Int
     do {

@@ -8,7 +8,7 @@ package struct RestoreExclusion: Sendable {
   let excludes: @Sendable (KeychainItem, RestoreContext) -> Bool
 }
 
-/// The facts that a restore depends on apart from the backup's items and the target's rows.
+/// The conditions of a restore, apart from the backup's items and the target's rows.
 package struct RestoreContext: Sendable, Hashable {
   /// Whether the target takes part in synchronization, so that tombstones have an effect there.
   package var targetSyncs: Bool
@@ -59,7 +59,7 @@ package enum RestoreExclusions {
 /// Source: Apple `SecItemDb.c` (`SecServerImportKeychainInPlist`).
 package enum RestoreRemoval {
   /// The access groups whose rows a restore keeps.
-  package static let keptAccessGroups = [
+  package static let preservedAccessGroups = [
     "com.apple.security.sos", "com.apple.security.sos-usercredential", "com.apple.security.ckks",
     "com.apple.security.egoIdentities", "com.apple.security.octagon",
   ]
@@ -67,7 +67,7 @@ package enum RestoreRemoval {
   /// Returns whether a restore removes the row, like the SQL condition on columns of any type: a NULL keeps the row.
   package static func removes(_ columns: [AttributeCode: ColumnValue]) -> Bool {
     guard columns[.synchronizable] == .integer(0), columns[.sharingGroup] == .text([]) else { return false }
-    return !keptAccessGroups.contains { columns[.accessGroup] == .text($0) }
+    return !preservedAccessGroups.contains { columns[.accessGroup] == .text($0) }
   }
 }
 
@@ -89,7 +89,7 @@ package enum RowFault: Hashable, Sendable {
   }
 }
 
-/// Decides which items a restore makes synchronized although their backup does not say so.
+/// Decides which items a restore flags as synchronized although the backup does not.
 package enum SyncInference {
   /// Returns whether an item is one of Safari's passwords from before synchronization existed: an internet password in
   /// the group of the network layer, with server, protocol and authentication type as text, that is not shared.

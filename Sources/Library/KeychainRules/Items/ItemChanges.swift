@@ -17,7 +17,7 @@ package struct ItemChanges: Sendable {
   }
 
   /// The attributes that callers cannot set; changes to them are ignored.
-  private static let ignored: Set<AttributeCode> = [
+  private static let ignoredCodes: Set<AttributeCode> = [
     .multiUser, .modificationDate, .digest, .tombstone, .rowID, .uuid, .persistentReference,
   ]
 
@@ -25,12 +25,12 @@ package struct ItemChanges: Sendable {
   ///
   /// - Parameters:
   ///   - item: The item to change.
-  ///   - now: The current date; the item's new date is later than its old one in any case.
+  ///   - now: The current date; the item's new date is always later than its old one.
   /// - Throws: `.noSuchAttribute` if the kind of item does not have an attribute; `.parameter` if an attribute cannot
   ///   be changed or the item would lack an access group or a known protection class.
   package func applied(to item: KeychainItem, now: KeychainDate) throws(KeychainRuleError) -> KeychainItem {
     var changed = item
-    for (code, value) in attributes where !Self.ignored.contains(code) {
+    for (code, value) in attributes where !Self.ignoredCodes.contains(code) {
       guard let definition = AttributeTable.definition(of: code, in: item.kind) else {
         throw KeychainRuleError(.noSuchAttribute, "a \(item.kind.reportName) has no \(code.rawValue) attribute")
       }

@@ -78,10 +78,10 @@ package enum SystemBoundItems {
 
   /// Returns whether an item is system-bound.
   ///
-  /// A numeric `sysb` decides alone: 0 means not bound, any other number bound. Otherwise an item without a string
+  /// A numeric `sysb` takes precedence: 0 means not bound, any other number bound. Otherwise an item without a string
   /// access group is not bound, and one with a sharing group is.
   package static func contains(_ item: KeychainItem, isSharedIPad: Bool = false) -> Bool {
-    if let mark = item[.systemBound]?.integerValue { return mark != 0 }
+    if let flag = item[.systemBound]?.integerValue { return flag != 0 }
     guard let group = item.accessGroup else { return false }
     if item.isSharedCopy { return true }
     // Almost every item is in a group that no row lists.

@@ -31,7 +31,7 @@ package enum Tombstone {
   ///
   /// - Parameters:
   ///   - item: The deleted item.
-  ///   - now: The current date; the tombstone is dated after the item in any case.
+  ///   - now: The current date; the tombstone is always dated after the item.
   package static func make(for item: KeychainItem, at now: KeychainDate) -> KeychainItem {
     var tombstone = KeychainItem(kind: item.kind)
     for definition in ColumnDefinitions.primaryKey(of: item.kind) {

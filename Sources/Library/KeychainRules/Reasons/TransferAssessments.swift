@@ -28,15 +28,15 @@ package struct TransferAssessments: Sendable, Hashable {
   ) {
     encryptedBackup = withPassword.map { .no(.reason($0)) } ?? .yes(.restored)
     unencryptedBackup = withoutPassword.map { .no(.reason($0)) } ?? .yes(.restored)
-    let bound = withPassword == .deleted ? .deleted : protection.flatMap(Self.bindingReason)
-    let ofBoth = bound.map { .no(.reason($0)) } ?? Self.unknown(withPassword)
-    directTransfer = ofBoth ?? Self.direct(withPassword, protection, isSynchronizable)
-    iCloudKeychain = ofBoth ?? Self.cloud(withPassword, isSynchronizable)
+    let bindingReason = withPassword == .deleted ? .deleted : protection.flatMap(Self.bindingReason)
+    let sharedAssessment = bindingReason.map { .no(.reason($0)) } ?? Self.malformedAssessment(withPassword)
+    directTransfer = sharedAssessment ?? Self.assessDirectTransfer(withPassword, protection, isSynchronizable)
+    iCloudKeychain = sharedAssessment ?? Self.assessICloudKeychain(withPassword, isSynchronizable)
   }
 
   /// The assessment for a method.
-  package subscript(way: TransferMethod) -> TransferAssessment {
-    switch way {
+  package subscript(method: TransferMethod) -> TransferAssessment {
+    switch method {
     case .encryptedBackup: encryptedBackup
     case .unencryptedBackup: unencryptedBackup
     case .directTransfer: directTransfer
@@ -50,13 +50,14 @@ package struct TransferAssessments: Sendable, Hashable {
     return protection.isThisDeviceOnly ? .deviceBound : nil
   }
 
-  /// Returns "not known" for a malformed item, whose attributes may differ from those of the original on its device.
-  private static func unknown(_ reason: Reason?) -> TransferAssessment? {
+  /// Returns "not known" for a malformed item, whose attributes may differ from those of the original on its device;
+  /// otherwise `nil`.
+  private static func malformedAssessment(_ reason: Reason?) -> TransferAssessment? {
     reason == .malformed ? .notKnown(.reason(.malformed)) : nil
   }
 
   /// Assesses a direct transfer. The published rule covers only the class of items that do not synchronize.
-  private static func direct(
+  private static func assessDirectTransfer(
     _ reason: Reason?, _ protection: ProtectionClass?, _ isSynchronizable: Bool?
   ) -> TransferAssessment {
     switch reason {
@@ -70,7 +71,7 @@ package struct TransferAssessments: Sendable, Hashable {
   }
 
   /// Assesses iCloud Keychain. The group of a shared copy distributes it by a method of its own.
-  private static func cloud(_ reason: Reason?, _ isSynchronizable: Bool?) -> TransferAssessment {
+  private static func assessICloudKeychain(_ reason: Reason?, _ isSynchronizable: Bool?) -> TransferAssessment {
     if reason == .sharedGroup { return .notKnown(.noSource) }
     guard let isSynchronizable else { return .notKnown(.sealed) }
     return isSynchronizable ? .yes(.synchronized) : .no(.notSynchronized)

@@ -115,7 +115,7 @@ package struct KeychainDatabase: Sendable {
         var values: [AttributeCode: ColumnValue] = [:]
         for (place, code) in known.enumerated() { values[code] = row.value(Int32(place + 3)) }
         let found = Row(
-          kind: kind, number: row.number(0) ?? 0, sealed: row.data(1) ?? [], digest: row.data(2),
+          kind: kind, number: row.integer(0) ?? 0, sealed: row.data(1) ?? [], digest: row.data(2),
           hasDigestColumn: hasDigestColumn, columns: values)
         byteCount += found.sealed.count + (found.digest?.count ?? 0) + values.values.reduce(0) { $0 + $1.byteCount }
         // Rows that share their pages would take more memory than the file has bytes.
@@ -197,7 +197,7 @@ package struct KeychainDatabase: Sendable {
     let minor = columns.contains("minor") ? "minor" : "0"
     var version: SchemaVersion?
     try database.forEachRow("SELECT version, \(minor) FROM main.tversion LIMIT 1") { row in
-      guard let major = row.number(0), let minor = row.number(1) else { return }
+      guard let major = row.integer(0), let minor = row.integer(1) else { return }
       version = SchemaVersion(major: Int(major & 0xFF), minor: Int(minor & 0xFF))
     }
     return version

@@ -70,7 +70,7 @@ extension KeychainDump {
     } catch {
       throw KeyhaulError(
         error.isOverLimit ? .dumpOverLimit : .unreadableDump,
-        error.place(in: bytes).map { "\(error.reason) (\($0))" } ?? error.reason)
+        error.location(in: bytes).map { "\(error.reason) (\($0))" } ?? error.reason)
     }
   }
 

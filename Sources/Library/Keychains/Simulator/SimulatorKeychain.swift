@@ -272,7 +272,7 @@ package final class SimulatorKeychain {
     try database.forEachRow(
       "SELECT rowid, \(reference) FROM main.\(item.kind.rawValue) WHERE \(conditions.joined(separator: " AND "))",
       values
-    ) { row in found = row.number(0).map { ($0, row.data(1)) } }
+    ) { row in found = row.integer(0).map { ($0, row.data(1)) } }
     return found
   }
 

@@ -125,7 +125,9 @@ extension PlanDocument.Summary {
     byReason = [:]
     for (reason, count) in try node.member("by_reason").members() { byReason[reason] = try count.count(from: 0) }
     byWarning = [:]
-    for (word, count) in try node.optional("by_warning")?.members() ?? [] { byWarning[word] = try count.count(from: 0) }
+    for (warning, count) in try node.optional("by_warning")?.members() ?? [] {
+      byWarning[warning] = try count.count(from: 0)
+    }
   }
 }
 

@@ -158,7 +158,7 @@ public struct PlanDocument: Sendable, Equatable {
     package var removed: Int
     /// Items that stay behind or are unreadable, by the identifier of the reason.
     package var byReason: [String: Int]
-    /// Items that arrive with a warning, by the word of the warning.
+    /// Items that arrive with a warning, by the identifier of the warning.
     package var byWarning: [String: Int]
 
     /// Creates the counts of a plan.
@@ -206,11 +206,11 @@ public struct PlanDocument: Sendable, Equatable {
 
     /// Returns whether both decisions about an item are the same. An encrypted item may have a name in only one of
     /// them, because names are known only if the source device's key is available.
-    func decides(as other: Item) -> Bool {
+    func isSameDecision(as other: Item) -> Bool {
       guard outcome != .migrates, identity.isEncrypted || other.identity.isEncrypted else { return self == other }
-      var named = other
-      named.identity = identity
-      return self == named && identity.kind == other.identity.kind
+      var otherWithSameNames = other
+      otherWithSameNames.identity = identity
+      return self == otherWithSameNames && identity.kind == other.identity.kind
     }
   }
 
@@ -243,8 +243,8 @@ public struct PlanDocument: Sendable, Equatable {
     self.dump = dump
   }
 
-  /// Returns a copy without the names of the devices and the backup. The items' names are removed from the plan before
-  /// (`MigrationPlan.redacted`).
+  /// Returns a copy without the names of the devices and the backup. The items' names were already removed from the
+  /// plan (`MigrationPlan.redacted`).
   package func redactingNames() -> PlanDocument {
     var document = self
     document.redacted = true
@@ -260,20 +260,20 @@ public struct PlanDocument: Sendable, Equatable {
 extension PlanDocument {
   /// Returns the difference between a saved plan and a current one as one sentence; `nil` if they are the same.
   ///
-  /// Compares every item, change and removal, not only the counts, so that an edited plan is refused as well.
-  package func difference(from now: PlanDocument) -> String? {
-    if format != now.format { return "its format is \(format), not \(now.format)" }
-    if source.digest != now.source.digest { return "it was made from another backup, or the backup has changed" }
-    if target.name != now.target.name { return "it was made for \(target.name)" }
-    if target.revision != now.target.revision {
-      return "\(target.name) has changed since (revision \(target.revision), now \(now.target.revision))"
+  /// Every item, change and removal is compared, not only the counts, so that an edited plan is refused as well.
+  package func difference(from current: PlanDocument) -> String? {
+    if format != current.format { return "its format is \(format), not \(current.format)" }
+    if source.digest != current.source.digest { return "it was made from another backup, or the backup has changed" }
+    if target.name != current.target.name { return "it was made for \(target.name)" }
+    if target.revision != current.target.revision {
+      return "\(target.name) has changed since (revision \(target.revision), now \(current.target.revision))"
     }
-    if policy != now.policy {
+    if policy != current.policy {
       return "it was made for a restore that \(policy == .replace ? "replaces" : "merges with") the existing items"
     }
-    if target.sameDevice != now.target.sameDevice { return "it was made for another device" }
-    guard let difference = decisionDifference(from: now) else { return nil }
-    guard target.state != now.target.state else { return difference }
+    if target.sameDevice != current.target.sameDevice { return "it was made for another device" }
+    guard let difference = decisionDifference(from: current) else { return nil }
+    guard target.state != current.target.state else { return difference }
     return "it was made while \(target.name) was \(Self.description(ofState: target.state)): \(difference)"
   }
 
@@ -282,17 +282,19 @@ extension PlanDocument {
   }
 
   /// Returns a difference between the decisions about items, or between the items to remove; `nil` if there is none.
-  private func decisionDifference(from now: PlanDocument) -> String? {
-    if items.count != now.items.count { return "it lists \(items.count) items, but the backup has \(now.items.count)" }
-    if let index = items.indices.first(where: { !items[$0].decides(as: now.items[$0]) }) {
+  private func decisionDifference(from current: PlanDocument) -> String? {
+    if items.count != current.items.count {
+      return "it lists \(items.count) items, but the backup has \(current.items.count)"
+    }
+    if let index = items.indices.first(where: { !items[$0].isSameDecision(as: current.items[$0]) }) {
       return "the decision on item \(index) is different now"
     }
-    if removed != now.removed {
-      let hasDecryptedNames = removed.count == now.removed.count && removed.contains(where: \.isEncrypted)
+    if removed != current.removed {
+      let hasDecryptedNames = removed.count == current.removed.count && removed.contains(where: \.isEncrypted)
       return hasDecryptedNames
         ? "it does not name all items that would be removed" : "different items would be removed now"
     }
-    if summary != now.summary { return "its summary does not match its items" }
+    if summary != current.summary { return "its summary does not match its items" }
     return nil
   }
 }
@@ -336,7 +338,7 @@ extension PlanDocument {
     package var id: String
     /// The file that contains it.
     package var place: String
-    /// The fact.
+    /// A sentence that describes it.
     package var detail: String
     /// Whether a part of the backup is lost.
     package var isLoss: Bool
@@ -357,9 +359,9 @@ extension PlanDocument {
 extension PlanDocument.Finding {
   /// The finding without the details, which may contain a name from the backup.
   package var redacted: PlanDocument.Finding {
-    var shown = self
-    shown.detail = id
-    return shown
+    var finding = self
+    finding.detail = id
+    return finding
   }
 
   package var json: JSONValue {
@@ -456,19 +458,19 @@ extension PlanDocument {
     /// The number of items on the device.
     package var total: Int
     /// The number of items that the backup contains.
-    package var held: Int
-    /// The number of those that differ.
-    package var changed: Int
+    package var includedCount: Int
+    /// The number of included items that the device has changed since.
+    package var changedCount: Int
     /// The number of items that may be among the backup's encrypted items.
-    package var doubtful: Int
+    package var possiblyIncludedCount: Int
     /// The number of items of the backup that the device no longer has.
-    package var gone: Int
+    package var removedCount: Int
     /// The number of items that a rule excludes from every backup.
-    package var never: Int
+    package var neverIncludedCount: Int
     /// The number of damaged rows.
-    package var unreadable: Int
+    package var unreadableCount: Int
     /// The number of items that were added after the backup.
-    package var since: Int
+    package var addedCount: Int
     /// The items that are not in the backup.
     package var items: [Item]
 
@@ -477,13 +479,14 @@ extension PlanDocument {
       device = sourceDeviceItems.device
       revision = sourceDeviceItems.revision
       isProven = sourceDeviceItems.isProven
-      (total, held, changed) = (
-        sourceDeviceItems.total, sourceDeviceItems.includedCount, sourceDeviceItems.changedCount
-      )
-      (doubtful, gone) = (sourceDeviceItems.possiblyIncludedCount, sourceDeviceItems.removedCount)
-      (never, unreadable, since) = (
-        sourceDeviceItems.never.count, sourceDeviceItems.unreadable.count, sourceDeviceItems.since.count
-      )
+      total = sourceDeviceItems.total
+      includedCount = sourceDeviceItems.includedCount
+      changedCount = sourceDeviceItems.changedCount
+      possiblyIncludedCount = sourceDeviceItems.possiblyIncludedCount
+      removedCount = sourceDeviceItems.removedCount
+      neverIncludedCount = sourceDeviceItems.neverIncluded.count
+      unreadableCount = sourceDeviceItems.unreadable.count
+      addedCount = sourceDeviceItems.addedSince.count
       items = sourceDeviceItems.absent.map {
         Item(identity: Identity($0.identity), protection: $0.protection?.rawValue, reason: $0.reason?.rawValue)
       }
@@ -495,8 +498,9 @@ extension PlanDocument.NotInBackup {
   package var json: JSONValue {
     [
       "device": .string(device), "revision": .string(revision), "proven": .boolean(isProven), "total": .count(total),
-      "in_backup": .count(held), "changed": .count(changed), "doubtful": .count(doubtful), "gone": .count(gone),
-      "never": .count(never), "unreadable": .count(unreadable), "since": .count(since),
+      "in_backup": .count(includedCount), "changed": .count(changedCount), "doubtful": .count(possiblyIncludedCount),
+      "gone": .count(removedCount), "never": .count(neverIncludedCount), "unreadable": .count(unreadableCount),
+      "since": .count(addedCount),
       "items": .each(items) { item in
         .object(item.identity.fields + [("protection", .text(item.protection)), ("reason", .text(item.reason))])
       },
@@ -508,13 +512,13 @@ extension PlanDocument.NotInBackup {
     revision = try node.member("revision").string()
     isProven = try node.member("proven").boolean()
     total = try node.member("total").count(from: 0)
-    held = try node.member("in_backup").count(from: 0)
-    changed = try node.member("changed").count(from: 0)
-    doubtful = try node.member("doubtful").count(from: 0)
-    gone = try node.member("gone").count(from: 0)
-    never = try node.member("never").count(from: 0)
-    unreadable = try node.member("unreadable").count(from: 0)
-    since = try node.member("since").count(from: 0)
+    includedCount = try node.member("in_backup").count(from: 0)
+    changedCount = try node.member("changed").count(from: 0)
+    possiblyIncludedCount = try node.member("doubtful").count(from: 0)
+    removedCount = try node.member("gone").count(from: 0)
+    neverIncludedCount = try node.member("never").count(from: 0)
+    unreadableCount = try node.member("unreadable").count(from: 0)
+    addedCount = try node.member("since").count(from: 0)
     items = []
     for element in try node.member("items").elements() {
       items.append(

@@ -11,11 +11,11 @@ package struct PlanFile: Sendable {
   package let document: PlanDocument
   /// Whether the file has a checksum as its last member.
   let hasChecksum: Bool
-  /// Whether the checksum matches the file's bytes.
-  let isAsSaved: Bool
+  /// Whether the file has a checksum that matches its bytes.
+  let matchesChecksum: Bool
 
   private static let digitCount = 64
-  /// The text around the checksum's digits at the end of every file.
+  /// The text before and after the checksum's digits, at the end of every file.
   private static let opening = Array(",\n  \"checksum\": \"sha256:".utf8)
   private static let ending = Array("\"\n}\n".utf8)
 
@@ -30,38 +30,38 @@ package struct PlanFile: Sendable {
     return bytes
   }
 
-  /// Passes the same bytes in portions of a few kilobytes, to limit the memory.
+  /// Calls a closure with the bytes of a saved plan, in portions of a few kilobytes to limit the memory.
   ///
   /// - Parameter translating: Returns the error to throw for an error of the cryptographic library.
   package static func forEachPortion<Failure: Error>(
     of document: PlanDocument, translating: (KeyhaulError) -> Failure,
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    func hashing<Result>(_ work: () throws(DataProtectionError) -> Result) throws(Failure) -> Result {
-      try converting({ translating(KeyhaulError($0)) }, work)
+    func hashing<Result>(_ body: () throws(DataProtectionError) -> Result) throws(Failure) -> Result {
+      try converting({ translating(KeyhaulError($0)) }, body)
     }
     let digest = try hashing { () throws(DataProtectionError) in try DigestStream(.sha256) }
-    // The last portion is held back, because the checksum is inserted before its closing bracket.
-    var last: [UInt8] = []
+    // Each portion waits for the next, because the checksum is inserted before the closing bracket of the last one.
+    var pending: [UInt8] = []
     try document.json.forEachPortion { (portion) throws(Failure) in
-      try hashing { () throws(DataProtectionError) in try digest.update(last) }
-      try last.withRawBytes(body)
-      last = Array(portion)
+      try hashing { () throws(DataProtectionError) in try digest.update(pending) }
+      try pending.withRawBytes(body)
+      pending = Array(portion)
     }
-    last.removeLast("\n}\n".utf8.count)
-    last += opening
-    last += try hashing { () throws(DataProtectionError) in
-      try digest.update(last)
+    pending.removeLast("\n}\n".utf8.count)
+    pending += opening
+    pending += try hashing { () throws(DataProtectionError) in
+      try digest.update(pending)
       try digest.update(ending)
       return Array(String(hexadecimal: try digest.finish()).utf8)
     }
-    try (last + ending).withRawBytes(body)
+    try (pending + ending).withRawBytes(body)
   }
 
   /// Reads a saved plan.
   ///
   /// - Throws: `.malformedPlan` if the file is not a plan or has unknown members; `.stalePlan` if that is because the
-  ///   file was edited; `.otherPlanFormat`.
+  ///   file was edited; `.otherPlanFormat` if Keyhaul does not know the format.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     // An editor may have added a byte order mark, which the checksum does not cover.
     let bytes = Array(bytes.dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes)))
@@ -71,14 +71,14 @@ package struct PlanFile: Sendable {
     guard format == PlanDocument.formatName else { throw .otherPlanFormat(format) }
     let checksum = value["checksum"]?.stringValue
     let digits = Self.storedDigits(in: bytes)
-    let isAsSaved: Bool
+    let matchesChecksum: Bool
     if let digits, let checksum, checksum.utf8.elementsEqual(Array("sha256:".utf8) + bytes[digits]) {
       let computed = try translatingErrors { () throws(DataProtectionError) in
-        try Self.digits(before: bytes[..<digits.lowerBound], after: bytes[digits.upperBound...])
+        try Self.checksumDigits(before: bytes[..<digits.lowerBound], after: bytes[digits.upperBound...])
       }
-      isAsSaved = bytes[digits].elementsEqual(computed)
+      matchesChecksum = bytes[digits].elementsEqual(computed)
     } else {
-      isAsSaved = false
+      matchesChecksum = false
     }
     do throws(JSONCursor.Fault) {
       let fields = (value.fields ?? []).filter { $0.0 != "checksum" || checksum == nil }
@@ -86,19 +86,19 @@ package struct PlanFile: Sendable {
       document = try PlanDocument(node)
       try node.requireNothing(beyond: document.json)
     } catch {
-      if checksum != nil, !isAsSaved { throw .stalePlan(Self.edited) }
-      let place = error.path.isEmpty ? "the document" : UntrustedText.escaped(error.path)
-      throw .malformedPlan("\(place) \(error.reason)")
+      if checksum != nil, !matchesChecksum { throw .stalePlan(Self.wrongChecksum) }
+      let location = error.path.isEmpty ? "the document" : UntrustedText.escaped(error.path)
+      throw .malformedPlan("\(location) \(error.reason)")
     }
     hasChecksum = checksum != nil
-    self.isAsSaved = isAsSaved
+    self.matchesChecksum = matchesChecksum
   }
 
   /// The reason why the plan can never be carried out, as one sentence; `nil` if there is none.
   package var obstacle: String? {
     if document.redacted == true { return "its names were left out, so it can be shown but not carried out" }
     guard hasChecksum else { return "it has no checksum" }
-    if !isAsSaved { return Self.edited }
+    if !matchesChecksum { return Self.wrongChecksum }
     return switch document.source.kind {
     case .archive: nil
     case .device: "it was made from \(document.source.name) itself, not from a backup"
@@ -106,9 +106,10 @@ package struct PlanFile: Sendable {
     }
   }
 
-  /// Earlier versions computed the checksum from the values only, so the cause is unknown.
-  static let edited = "it was edited after it was saved, or an earlier version of Keyhaul saved it"
+  /// The two possible reasons for a wrong checksum: earlier versions computed it from the values only.
+  static let wrongChecksum = "it was edited after it was saved, or an earlier version of Keyhaul saved it"
 
+  /// Returns the position of the checksum's digits; `nil` if the file does not end with a checksum.
   private static func storedDigits(in bytes: [UInt8]) -> Range<Int>? {
     let end = bytes.count - ending.count
     let start = end - digitCount
@@ -118,7 +119,7 @@ package struct PlanFile: Sendable {
     return start..<end
   }
 
-  private static func digits(
+  private static func checksumDigits(
     before head: some Sequence<UInt8>, after tail: some Sequence<UInt8>
   ) throws(DataProtectionError) -> [UInt8] {
     Array(String(hexadecimal: try Digest.sha256(Array(head) + Array(tail))).utf8)

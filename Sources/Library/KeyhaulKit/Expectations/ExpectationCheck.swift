@@ -45,35 +45,36 @@ package struct ExpectationCheck: Sendable {
   /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
   package init(_ expectations: [PlanExpectation], _ comparison: MigrationComparison) throws(KeyhaulError) {
     try self.init(expectations, in: RestoreScenario.allCases.map(ExpectedScenario.init)) { scenario in
-      let scenario = RestoreScenario(hasPassword: scenario.hasPassword, onSameDevice: scenario.onSameDevice == true)
-      return comparison.items.map { ExpectedItem($0, in: scenario) }
+      let restore = RestoreScenario(hasPassword: scenario.hasPassword, onSameDevice: scenario.onSameDevice == true)
+      return comparison.items.map { ExpectedItem($0, in: restore) }
     }
   }
 
   private init(
-    _ expectations: [PlanExpectation], in scenarios: [ExpectedScenario], items: (ExpectedScenario) -> [ExpectedItem]
+    _ expectations: [PlanExpectation], in scenarios: [ExpectedScenario],
+    itemsIn: (ExpectedScenario) -> [ExpectedItem]
   ) throws(KeyhaulError) {
     self.expectations = expectations
     self.scenarios = scenarios
     var cases: [Case] = []
-    // The items have equal names in every restore.
-    var named: ExpectedItems?
+    // The items have equal names in every restore, so all restores share one index.
+    var nameIndex: ExpectedItems?
     for scenario in scenarios {
-      let items = items(scenario)
-      var known: ExpectedItems
-      if let named { known = named } else { known = try ExpectedItems(items, for: expectations) }
+      let items = itemsIn(scenario)
+      var names: ExpectedItems
+      if let nameIndex { names = nameIndex } else { names = try ExpectedItems(items, for: expectations) }
+      let missCount = cases.reduce(0) { $0 + $1.misses.count }
       var outcomes = ExpectedOutcomes(
-        items, in: known.groups, missesAtMost: ExpectedItems.maximumMissCount - cases.reduce(0) { $0 + $1.misses.count }
-      )
-      for (index, expectation) in expectations.enumerated() where expectation.holds(for: scenario) {
-        let meant = known.meant(by: expectation.matcher)
+        items, in: names.groups, missesAtMost: ExpectedItems.maximumMissCount - missCount)
+      for (index, expectation) in expectations.enumerated() where expectation.applies(to: scenario) {
+        let matches = names.matches(for: expectation.matcher)
         cases.append(
           Case(
             index: index, expectation: expectation, scenario: scenario,
-            matchedCount: meant.certain.reduce(0) { $0 + known.groups[$1].places.count },
-            misses: try outcomes.misses(of: expectation, among: meant)))
+            matchedCount: matches.certain.reduce(0) { $0 + names.groups[$1].positions.count },
+            misses: try outcomes.misses(of: expectation, among: matches)))
       }
-      named = known
+      nameIndex = names
     }
     self.cases = cases
   }

@@ -1,9 +1,9 @@
 import Backups
 import Basics
 
-/// An index of items by name, so that each expectation is compared only with the items that it may mean.
+/// An index of items by name, so that each expectation is compared only with the items that may match.
 ///
-/// Items with equal names count as one until they must be told apart. Each matcher is looked up only once. Only
+/// Items with equal names form a group, which is compared only once. The matches of each matcher are cached. Only
 /// patterns with stars are compared with every name, and the number of these comparisons is limited.
 struct ExpectedItems {
   /// The limit for comparisons of matchers with names, for all expectations together.
@@ -11,21 +11,21 @@ struct ExpectedItems {
   /// The limit for items with an unexpected outcome, for all expectations together.
   static let maximumMissCount = 1_000_000
 
-  /// The items that have equal names, by their positions.
+  /// The positions of all items with the same names.
   struct Group {
     let identity: ItemDescriptor
-    var places: [Int]
+    var positions: [Int]
   }
 
   private(set) var groups: [Group] = []
-  /// The groups by each kind of name that an expectation can require, in the order of `asked`.
-  private var byName: [[ByteName: [Int]]]
+  /// The groups by name, with one dictionary for each name that an expectation can require, in the order of `patterns`.
+  private var groupsByName: [[ByteName: [Int]]]
   /// The groups of encrypted items without a known name.
-  private var nameless: [Int] = []
-  private var known: [ItemMatcher: Meant] = [:]
+  private var namelessGroups: [Int] = []
+  private var cachedMatches: [ItemMatcher: Matches] = [:]
 
-  /// The groups that a matcher certainly means, and the groups that it may mean.
-  struct Meant {
+  /// The groups that certainly match, and the nameless groups that may match.
+  struct Matches {
     var certain: [Int] = []
     var possible: [Int] = []
   }
@@ -33,10 +33,11 @@ struct ExpectedItems {
   /// A name, compared by its bytes.
   private typealias ByteName = [UInt8]
 
-  private static func asked(of matcher: ItemMatcher) -> [GlobPattern?] {
+  private static func patterns(of matcher: ItemMatcher) -> [GlobPattern?] {
     [matcher.account, matcher.service, matcher.label, matcher.server, matcher.accessGroup]
   }
 
+  /// Returns the names in the order of `patterns`.
   private static func names(of identity: ItemDescriptor) -> [String?] {
     [identity.account, identity.service, identity.label, identity.server, identity.accessGroup]
   }
@@ -44,51 +45,49 @@ struct ExpectedItems {
   /// - Parameter expectations: All expectations that will be looked up.
   /// - Throws: `.malformedExpectations` if they require more comparisons than the limit allows.
   init(_ items: [ExpectedItem], for expectations: [PlanExpectation]) throws(KeyhaulError) {
-    byName = Array(repeating: [:], count: Self.asked(of: ItemMatcher()).count)
-    var numbers: [ItemDescriptor: Int] = [:]
-    for (place, item) in items.enumerated() {
-      if let number = numbers[item.identity] {
-        groups[number].places.append(place)
+    groupsByName = Array(repeating: [:], count: Self.patterns(of: ItemMatcher()).count)
+    var groupIndexes: [ItemDescriptor: Int] = [:]
+    for (position, item) in items.enumerated() {
+      if let index = groupIndexes[item.identity] {
+        groups[index].positions.append(position)
         continue
       }
-      let number = groups.count
-      numbers[item.identity] = number
-      groups.append(Group(identity: item.identity, places: [place]))
-      if item.identity.isEncrypted, item.identity.names.isEmpty { nameless.append(number) }
-      for (position, name) in Self.names(of: item.identity).enumerated() {
-        if let name { byName[position][Array(name.utf8), default: []].append(number) }
+      let index = groups.count
+      groupIndexes[item.identity] = index
+      groups.append(Group(identity: item.identity, positions: [position]))
+      if item.identity.isEncrypted, item.identity.names.isEmpty { namelessGroups.append(index) }
+      for (attribute, name) in Self.names(of: item.identity).enumerated() {
+        if let name { groupsByName[attribute][Array(name.utf8), default: []].append(index) }
       }
     }
     var comparisonCount = 0
     for matcher in Set(expectations.map(\.matcher)) {
-      comparisonCount += (candidates(for: matcher)?.count ?? groups.count) + nameless.count
+      comparisonCount += (candidates(for: matcher)?.count ?? groups.count) + namelessGroups.count
       guard comparisonCount <= Self.maximumComparisonCount else { throw .tooManyComparisons }
     }
   }
 
-  /// Returns the groups that have one of the names that a matcher spells in full; `nil` if it spells none.
+  /// Returns the groups with the rarest name that a matcher requires without a star; `nil` if all its patterns have
+  /// stars.
   private func candidates(for matcher: ItemMatcher) -> [Int]? {
     var candidates: [Int]?
-    for (position, pattern) in Self.asked(of: matcher).enumerated() {
-      guard let text = pattern?.text else { continue }
-      let found = byName[position][Array(text.utf8)] ?? []
-      if found.count < candidates?.count ?? .max { candidates = found }
+    for (attribute, pattern) in Self.patterns(of: matcher).enumerated() {
+      guard let name = pattern?.text else { continue }
+      let namedGroups = groupsByName[attribute][Array(name.utf8)] ?? []
+      if namedGroups.count < candidates?.count ?? .max { candidates = namedGroups }
     }
     return candidates
   }
 
-  /// Returns the groups that a matcher certainly means, and the groups that it may mean.
-  mutating func meant(by matcher: ItemMatcher) -> Meant {
-    if let meant = known[matcher] { return meant }
-    var meant = Meant()
-    if let candidates = candidates(for: matcher) {
-      meant.certain = candidates.filter { matcher.matches(groups[$0].identity) }
-    } else {
-      meant.certain = groups.indices.filter { matcher.matches(groups[$0].identity) }
-    }
-    meant.possible = nameless.filter { matcher.couldMatch(groups[$0].identity) }
-    known[matcher] = meant
-    return meant
+  /// Returns the groups that match.
+  mutating func matches(for matcher: ItemMatcher) -> Matches {
+    if let matches = cachedMatches[matcher] { return matches }
+    let candidates = candidates(for: matcher) ?? Array(groups.indices)
+    let matches = Matches(
+      certain: candidates.filter { matcher.matches(groups[$0].identity) },
+      possible: namelessGroups.filter { matcher.couldMatch(groups[$0].identity) })
+    cachedMatches[matcher] = matches
+    return matches
   }
 }
 
@@ -96,36 +95,40 @@ struct ExpectedItems {
 struct ExpectedOutcomes {
   private let items: [ExpectedItem]
   /// The positions of each group's items, by outcome.
-  private let places: [[RestoreOutcome: [Int]]]
+  private let positions: [[RestoreOutcome: [Int]]]
   /// The number of items with an unexpected outcome that may still be reported.
   private var remainingMissCount: Int
 
   init(_ items: [ExpectedItem], in groups: [ExpectedItems.Group], missesAtMost count: Int) {
     self.items = items
-    places = groups.map { group in Dictionary(grouping: group.places) { items[$0].restoreOutcome } }
+    positions = groups.map { group in Dictionary(grouping: group.positions) { items[$0].restoreOutcome } }
     remainingMissCount = count
   }
 
+  /// Returns the unexpected outcomes.
+  ///
   /// - Throws: `.malformedExpectations` if there are more items with an unexpected outcome than may be listed.
   mutating func misses(
-    of expectation: PlanExpectation, among meant: ExpectedItems.Meant
+    of expectation: PlanExpectation, among matches: ExpectedItems.Matches
   ) throws(KeyhaulError) -> [PlanExpectation.Miss] {
-    func unmet(_ groups: [Int]) -> [[Int]] {
-      groups.flatMap { places[$0].filter { !expectation.isMet(by: $0.key) }.values }
+    func unexpected(in groups: [Int]) -> [[Int]] {
+      groups.flatMap { positions[$0].filter { !expectation.isMet(by: $0.key) }.values }
     }
-    let found = unmet(meant.certain)
-    remainingMissCount -= found.reduce(0) { $0 + $1.count } + 1
+    let unexpectedItems = unexpected(in: matches.certain)
+    remainingMissCount -= unexpectedItems.reduce(0) { $0 + $1.count } + 1
     guard remainingMissCount >= 0 else { throw .tooManyMisses }
-    var misses = found.joined().sorted().map {
-      PlanExpectation.Miss(expectation: expectation, item: items[$0], encryptedCount: 0, isAnyItemMeant: true)
+    var misses = unexpectedItems.joined().sorted().map {
+      PlanExpectation.Miss(expectation: expectation, item: items[$0], encryptedCount: 0, hasCertainMatch: true)
     }
-    let isMissing = meant.certain.isEmpty && expectation.fate != .absent
-    let sealed = isMissing ? meant.possible.flatMap { places[$0].values } : unmet(meant.possible)
-    let encryptedCount = sealed.reduce(0) { $0 + $1.count }
+    let isMissing = matches.certain.isEmpty && expectation.fate != .absent
+    let encryptedItems =
+      isMissing ? matches.possible.flatMap { positions[$0].values } : unexpected(in: matches.possible)
+    let encryptedCount = encryptedItems.reduce(0) { $0 + $1.count }
     if isMissing || encryptedCount > 0 && (expectation.fate == .absent || expectation.matcher.canMatchSeveral) {
       misses.append(
         PlanExpectation.Miss(
-          expectation: expectation, item: nil, encryptedCount: encryptedCount, isAnyItemMeant: !meant.certain.isEmpty))
+          expectation: expectation, item: nil, encryptedCount: encryptedCount,
+          hasCertainMatch: !matches.certain.isEmpty))
     }
     return misses
   }

@@ -14,9 +14,9 @@ package struct PlanExpectation: Sendable, Hashable {
   package let fate: ItemFate
   /// The reason why the item must stay behind; `nil` means any.
   package var reason: Reason?
-  /// `true` for a backup with a password only, `false` for one without only, `nil` means both.
+  /// Whether the expectation applies only to backups with a password, or only to those without; `nil` means both.
   package var hasPassword: Bool?
-  /// `true` for the source device only, `false` for another device only, `nil` means both.
+  /// Whether the expectation applies only to the source device, or only to other devices; `nil` means both.
   package var onSameDevice: Bool?
 
   /// Creates an expectation.
@@ -31,10 +31,10 @@ package struct PlanExpectation: Sendable, Hashable {
     self.onSameDevice = onSameDevice
   }
 
-  /// An unmet expectation: an item that it means has another outcome, or there is no such item.
+  /// An unmet expectation: a matching item has another outcome, or no item matches.
   ///
-  /// An encrypted item has no names. An expectation about all items that a star matches, or about the absence of items,
-  /// may therefore stay undecided. This is the case if it may mean an encrypted item with another outcome.
+  /// An encrypted item has no names, so it may or may not match. An expectation about all items that a star matches, or
+  /// about the absence of items, therefore also counts as unmet if an encrypted item with another outcome may match.
   package struct Miss: Sendable, Hashable {
     /// The expectation.
     package let expectation: PlanExpectation
@@ -43,11 +43,11 @@ package struct PlanExpectation: Sendable, Hashable {
     /// The number of encrypted items that may match, because their names are unknown.
     package let encryptedCount: Int
     /// Whether any item certainly matches.
-    package let isAnyItemMeant: Bool
+    package let hasCertainMatch: Bool
   }
 
   /// Returns whether the expectation applies to a restore. It does not if it requires a property that is unknown.
-  package func holds(for scenario: ExpectedScenario) -> Bool {
+  package func applies(to scenario: ExpectedScenario) -> Bool {
     if let hasPassword, hasPassword != scenario.hasPassword { return false }
     if let onSameDevice, onSameDevice != scenario.onSameDevice { return false }
     return true
@@ -57,7 +57,7 @@ package struct PlanExpectation: Sendable, Hashable {
   func isMet(by restoreOutcome: RestoreOutcome) -> Bool {
     switch (fate, restoreOutcome) {
     case (.migrates, .arrives): true
-    case (.staysBehind, .staysBehind(let why)): reason == nil || reason == why
+    case (.staysBehind, .staysBehind(let actual)): reason == nil || reason == actual
     case (.migrates, _), (.staysBehind, _), (.unreadable, _), (.absent, _), (.ambiguous, _): false
     }
   }

@@ -3,7 +3,7 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// A list of expectations as it stands in a file (format `plan-expectations/1`).
+/// A list of expectations from a file (format `plan-expectations/1`).
 ///
 /// ```json
 /// { "format": "plan-expectations/1",
@@ -13,8 +13,8 @@ import KeychainRules
 ///       "same_device": false },
 ///     { "kind": "key", "label": "*", "expect": "absent" } ] }
 /// ```
-/// `*` stands for any text. Without `password` and `same_device` an expectation holds for all four restores. A member
-/// that is not known is an error, so that a mistyped one does not widen an expectation.
+/// `*` stands for any text. Without `password` and `same_device`, an expectation applies to all four restores. An
+/// unknown member is an error, because an ignored typing mistake would widen the expectation.
 package struct PlanExpectations: Sendable {
   /// The name of the format.
   package static let formatName = "plan-expectations/1"
@@ -27,21 +27,22 @@ package struct PlanExpectations: Sendable {
 
   /// Reads a list. Requires strict JSON without unknown or repeated members or values of another type.
   ///
-  /// - Throws: `.malformedExpectations` with the position, and the word that was probably meant.
+  /// - Throws: `.malformedExpectations` with the position, and with the similar word that was probably
+  ///   intended.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let value: JSONValue
     do throws(JSONParseError) {
       value = try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount)
     } catch {
-      throw .malformedExpectations(error.reason + (error.place(in: bytes).map { " (\($0))" } ?? ""))
+      throw .malformedExpectations(error.reason + (error.location(in: bytes).map { " (\($0))" } ?? ""))
     }
-    let list = try ExpectationMembers(value, [], in: bytes)
+    let list = try ExpectationMembers(value, at: [], in: bytes)
     try list.allow(["format", "expectations"])
-    let format = try list.needed("format").string()
+    let format = try list.required("format").string()
     guard format == Self.formatName else {
       throw list.fault("its format is \(UntrustedText.quoted(format)); Keyhaul reads \(Self.formatName)", at: "format")
     }
-    let elements = try list.needed("expectations").array()
+    let elements = try list.required("expectations").array()
     guard !elements.isEmpty else {
       throw list.fault(
         "it contains no expectations, so every plan meets it", at: "expectations")
@@ -49,7 +50,7 @@ package struct PlanExpectations: Sendable {
     var expectations: [PlanExpectation] = []
     for (index, element) in elements.enumerated() {
       let path: [JSONPathComponent] = [.member("expectations"), .element(index)]
-      expectations.append(try PlanExpectation(ExpectationMembers(element, path, in: bytes)))
+      expectations.append(try PlanExpectation(ExpectationMembers(element, at: path, in: bytes)))
     }
     self.expectations = expectations
   }
@@ -60,19 +61,21 @@ extension PlanExpectation {
     try members.allow(
       ["kind", "label", "account", "service", "server", "access_group", "expect", "reason", "password", "same_device"])
     var matcher = ItemMatcher()
-    matcher.kind = try members.word("kind", "is not a kind", among: ItemKind.allCases, by: \.reportName)
+    matcher.kind = try members.keyword(
+      "kind", elseReport: "is not a kind", among: ItemKind.allCases, by: \.reportName)
     matcher.label = try members.pattern("label")
     matcher.account = try members.pattern("account")
     matcher.service = try members.pattern("service")
     matcher.server = try members.pattern("server")
     matcher.accessGroup = try members.pattern("access_group")
     guard matcher != ItemMatcher() else { throw members.fault("it selects no item: add service, account, kind …") }
-    _ = try members.needed("expect")
-    guard let fate = try members.word("expect", "cannot be expected", among: Self.fates, by: \.rawValue) else {
+    _ = try members.required("expect")
+    guard let fate = try members.keyword("expect", elseReport: "cannot be expected", among: Self.fates, by: \.rawValue)
+    else {
       throw members.fault("it expects nothing")
     }
-    let reason = try members.word(
-      "reason", "is not a reason", "explain lists them", among: Reason.allCases, by: \.rawValue)
+    let reason = try members.keyword(
+      "reason", elseReport: "is not a reason", hint: "explain lists them", among: Reason.allCases, by: \.rawValue)
     guard reason == nil || fate == .staysBehind else { throw members.fault("only stays-behind can have a reason") }
     self.init(
       matcher, fate, reason: reason, hasPassword: try members.flag("password"),
@@ -80,7 +83,7 @@ extension PlanExpectation {
   }
 }
 
-/// The members of the list or of an expectation, and their position.
+/// The members of the list or of an expectation, with its position for errors.
 private struct ExpectationMembers {
   private let fields: [(String, JSONValue)]
   /// The path from the list to the object.
@@ -88,36 +91,39 @@ private struct ExpectationMembers {
   /// The bytes of the list.
   private let bytes: [UInt8]
 
-  init(_ value: JSONValue, _ path: [JSONPathComponent], in bytes: [UInt8]) throws(KeyhaulError) {
+  init(_ value: JSONValue, at path: [JSONPathComponent], in bytes: [UInt8]) throws(KeyhaulError) {
     (self.fields, self.path, self.bytes) = (value.fields ?? [], path, bytes)
     guard value.fields != nil else { throw fault("it should be an object, not \(value.typeName)") }
   }
 
-  /// - Parameter member: The name of the wrong member; `nil` means the object itself.
+  /// - Parameters:
+  ///   - member: The name of the wrong member; `nil` means the object itself.
+  ///   - word: The similar word that was probably intended.
   func fault(_ reason: String, at member: String? = nil, near word: String? = nil) -> KeyhaulError {
-    .malformedExpectations("\(place(of: member)): \(reason)", near: word)
+    .malformedExpectations("\(location(of: member)): \(reason)", near: word)
   }
 
   /// Returns a position: "expectation 2, line 7", or "the list, line 1" for a member of the list.
-  private func place(of member: String?) -> String {
+  private func location(of member: String?) -> String {
     let owner = if case .element(let index) = path.last { "expectation \(index + 1)" } else { "the list" }
     let line = JSONValue.line(of: path + (member.map { [.member($0)] } ?? []), in: bytes)
     return owner + (line.map { ", line \($0)" } ?? "")
   }
 
-  private func unknown(
-    _ word: String, at member: String, _ finding: String, _ hint: String? = nil, among known: [String]
+  private func unknownWord(
+    _ word: String, at member: String, finding: String, hint: String? = nil, among knownWords: [String]
   ) -> KeyhaulError {
     let finding = "\(UntrustedText.quoted(word)) \(finding)"
-    guard let near = EditDistance.nearest(to: word, among: known) else {
-      return fault("\(finding); \(hint ?? "known are \(HumanReadable.list(known))")", at: member)
+    guard let similarWord = EditDistance.nearest(to: word, among: knownWords) else {
+      return fault("\(finding); \(hint ?? "known are \(HumanReadable.list(knownWords))")", at: member)
     }
-    return fault("\(finding); \"\(near)\" is similar", at: member, near: near)
+    return fault("\(finding); \"\(similarWord)\" is similar", at: member, near: similarWord)
   }
 
+  /// Checks that the object has no other members.
   func allow(_ names: [String]) throws(KeyhaulError) {
     guard let name = fields.map(\.0).first(where: { !names.contains($0) }) else { return }
-    throw unknown(name, at: name, "is not a known member", among: names.sorted())
+    throw unknownWord(name, at: name, finding: "is not a known member", among: names.sorted())
   }
 
   struct Member {
@@ -149,7 +155,7 @@ private struct ExpectationMembers {
     fields.first { $0.0 == name }.map { Member(name: name, value: $0.1, members: self) }
   }
 
-  func needed(_ name: String) throws(KeyhaulError) -> Member {
+  func required(_ name: String) throws(KeyhaulError) -> Member {
     guard let member = member(name) else { throw fault("it has no \"\(name)\"") }
     return member
   }
@@ -161,22 +167,25 @@ private struct ExpectationMembers {
 
   func flag(_ name: String) throws(KeyhaulError) -> Bool? { try member(name)?.boolean() }
 
-  /// Returns the value that a word stands for.
+  /// Returns the value that the word in a member stands for; `nil` if there is no such member.
   ///
-  /// - Parameter hint: A hint for the error, if the list of words would be too long.
-  func word<Value>(
-    _ name: String, _ finding: String, _ hint: String? = nil, among values: [Value], by spelling: (Value) -> String
+  /// - Parameters:
+  ///   - finding: The end of the error about an unknown word.
+  ///   - hint: Replaces the list of known words in the error if that would be too long.
+  func keyword<Value>(
+    _ name: String, elseReport finding: String, hint: String? = nil, among values: [Value],
+    by spelling: (Value) -> String
   ) throws(KeyhaulError) -> Value? {
     guard let word = try member(name)?.string() else { return nil }
     guard let value = values.first(where: { spelling($0) == word }) else {
-      throw unknown(word, at: name, finding, hint, among: values.map(spelling))
+      throw unknownWord(word, at: name, finding: finding, hint: hint, among: values.map(spelling))
     }
     return value
   }
 }
 
 extension KeyhaulError {
-  /// - Parameter word: The word that was probably meant.
+  /// - Parameter word: The similar word that was probably intended.
   fileprivate static func malformedExpectations(_ reason: String, near word: String? = nil) -> KeyhaulError {
     let example =
       #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#

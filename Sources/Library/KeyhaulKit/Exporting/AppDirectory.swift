@@ -13,7 +13,7 @@ package struct AppName: Sendable, Hashable {
     case identifier
     /// An access group that is not an app's, such as the system's.
     case group
-    /// The decrypted item names no access group. Items of iOS 4 are like this: only their secret is stored.
+    /// The decrypted item has no access group. This is the case for items of iOS 4, which consist only of a secret.
     case unnamed
     /// The item is encrypted, including its access group.
     case unknown
@@ -34,8 +34,8 @@ package struct AppName: Sendable, Hashable {
     }
   }
 
-  /// Whether it is an access group that only Apple's own code can be in: any other begins with its team's prefix, or with
-  /// "group.".
+  /// Whether it is an access group that only Apple's own code can be in. All other groups begin with a team's prefix or
+  /// with "group.".
   ///
   /// Source: Apple, "Sharing access to keychain items among a collection of apps".
   package var isAppleGroup: Bool {
@@ -143,7 +143,7 @@ package enum InstalledApps {
   /// Returns the apps of a backup: their names, their groups, and which of them the user installed.
   ///
   /// - Parameter domains: Returns the domains of the backup's files, such as `AppDomain-org.example.chat`. It is called
-  ///   only if neither property list names an app, because it reads the whole list of files.
+  ///   only if neither property list names an app, because it reads the complete manifest.
   package static func directory(of archive: BackupArchive, domains: () -> [String] = { [] }) -> AppDirectory {
     var names = names(in: archive)
     let info = archive.computerProperties
@@ -158,8 +158,8 @@ package enum InstalledApps {
       for identifier in identifiers { names[identifier] = names[identifier] ?? identifier }
     }
     var groups = InfoPlist.groups(in: archive.manifest.others["Applications"]?.dictionaryValue)
-    for (identifier, others) in info?.groups ?? [:] {
-      groups[identifier] = Array(Set(groups[identifier, default: []]).union(others))
+    for (identifier, infoGroups) in info?.groups ?? [:] {
+      groups[identifier] = Array(Set(groups[identifier, default: []]).union(infoGroups))
     }
     let apps = identifiers.filter { !$0.hasPrefix("com.apple.") }.map { identifier in
       InstalledApp(identifier: identifier, name: store[identifier]?.name, genre: store[identifier]?.genre)
@@ -171,9 +171,9 @@ package enum InstalledApps {
     Array(archive.manifest.others["Applications"]?.dictionaryValue?.entries ?? [])
   }
 
-  /// Returns whether an entry of `Manifest.plist` is that of an app, not of an extension or a group.
+  /// Returns whether an entry of `Manifest.plist` describes an app, not an extension or a group.
   private static func isApp(_ entry: PropertyDictionary.Entry) -> Bool {
-    guard let content = entry.value.dictionaryValue?["ContainerContentClass"]?.stringValue else { return true }
-    return content == "Data/Application"
+    guard let contentClass = entry.value.dictionaryValue?["ContainerContentClass"]?.stringValue else { return true }
+    return contentClass == "Data/Application"
   }
 }

@@ -51,7 +51,7 @@ package enum BackupExporter {
     let keys = bag.classKeys
     let spool = try spooling { () throws(KeyhaulError) in try SealedItemSpool(system: system) }
     let export = try export(
-      session, sealing: keys, keeping: .sealed(in: spool, isListed: listsExported), random: environment.random)
+      session, sealing: keys, keeping: .encrypted(in: spool, isListed: listsExported), random: environment.random)
     let keychain = try spooling { () throws(KeyhaulError) in try spool.finish(keybagUUID: keybag.uuidText) }
     let contents = BackupContents(
       device: BackupDevice(session.record), date: environment.clock.now(), keybag: keybag, isEncrypted: isEncrypted,
@@ -66,15 +66,15 @@ package enum BackupExporter {
   ///   the encrypted items cannot be stored.
   static func export(
     _ session: DeviceSession, sealing keys: ClassKeys, keeping form: Export.Form,
-    sharingMemoryWith known: [BackupItem] = [], random: any RandomSource
+    sharingMemoryWith items: [BackupItem] = [], random: any RandomSource
   ) throws(KeyhaulError) -> Export {
     var export = Export(random: random, deviceSyncs: session.record.isSyncing, keeping: form)
-    export.known = SharedContents(known)
+    export.sharedContents = SharedContents(items)
     let store = try session.keychain
     var locked = LockedRows()
     try store.forEachRow(includingTombstones: true, keys: session.classKeys) { row in
-      locked.note(row)
-      export.take(row, sealing: keys)
+      locked.count(row)
+      export.add(row, sealing: keys)
     }
     try locked.check(session)
     if let failure = export.spoolFailure { throw .making(failure) }
@@ -103,14 +103,12 @@ package enum BackupExporter {
 
   /// An export, row by row.
   struct Export {
-    /// The form in which exported items are kept.
+    /// The form in which exported items are kept. If they are listed, the report contains their names.
     enum Form {
-      /// Encrypted, as in a backup. The report lists their names if necessary.
-      case sealed(in: SealedItemSpool, isListed: Bool)
+      /// Encrypted, as in a backup.
+      case encrypted(in: SealedItemSpool, isListed: Bool)
       /// Decrypted, as a reader with all keys sees them.
-      case opened
-      /// Decrypted, without a list of the exported items.
-      case openedAlone
+      case decrypted(isListed: Bool)
     }
 
     let random: any RandomSource
@@ -118,10 +116,10 @@ package enum BackupExporter {
     let form: Form
     /// The decrypted items by position, if they are kept.
     var items: [BackupItem] = []
-    /// Items in memory that are not stored again.
-    var known = SharedContents([])
-    /// The failure of the cryptography, which is not the fault of an item.
-    var fault: KeyhaulError?
+    /// Items in memory. An equal item is not stored a second time.
+    var sharedContents = SharedContents([])
+    /// An error of the cryptographic library, which no item has caused.
+    var libraryError: KeyhaulError?
     /// The reason why encrypted items could not be stored. No further item is encrypted.
     var spoolFailure: KeyhaulError?
     var report = ExportReport()
@@ -132,7 +130,8 @@ package enum BackupExporter {
       self.form = form
     }
 
-    mutating func take(_ row: KeychainRow, sealing keys: ClassKeys) {
+    /// Adds a row's item, or the reason why it stays on the device.
+    mutating func add(_ row: KeychainRow, sealing keys: ClassKeys) {
       switch row.content {
       case .fault(let fault):
         let item = ExportReport.Item(
@@ -147,14 +146,14 @@ package enum BackupExporter {
         let candidate = ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
           deviceSyncs: deviceSyncs)
-        take(candidate, entry, reference: row.summary.persistentReference, sealing: keys)
+        add(candidate, entry, reference: row.summary.persistentReference, sealing: keys)
       }
     }
 
     /// Adds an item in the chosen form, unless a rule excludes it.
     ///
     /// - Parameter reference: The item's reference of 16 bytes in a backup. References of other lengths are ignored.
-    mutating func take(
+    mutating func add(
       _ candidate: ExportCandidate, _ entry: ExportReport.Item, reference: [UInt8], sealing keys: ClassKeys
     ) {
       guard spoolFailure == nil else { return }
@@ -166,16 +165,16 @@ package enum BackupExporter {
       do throws(ItemCryptoError) {
         let reference = try? PersistentReference.uuid(item.kind, reference).serialized()
         switch form {
-        case .sealed(let spool, let isListed):
-          keep(try keys.seal(item, as: .backup, random: random), item.kind, reference, in: spool)
+        case .encrypted(let spool, let isListed):
+          store(try keys.seal(item, as: .backup, random: random), item.kind, reference, in: spool)
           if isListed { report.exported.append(entry) }
-        case .opened, .openedAlone:
+        case .decrypted(let isListed):
           let (keyClass, opening) = try opening(of: item, sealing: keys)
-          let opened = BackupItem(
+          let backupItem = BackupItem(
             index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
             keyClass: keyClass, classKey: nil, opening: opening)
-          items.append(opened)
-          if case .opened = form { report.exported.append(opened.item.map(entry.sharing) ?? entry) }
+          items.append(backupItem)
+          if isListed { report.exported.append(backupItem.item.map(entry.sharing) ?? entry) }
         }
         report.exportedCount += 1
       } catch {
@@ -186,7 +185,7 @@ package enum BackupExporter {
 }
 
 extension BackupExporter.Export {
-  private mutating func keep(_ blob: ItemBlob, _ kind: ItemKind, _ reference: [UInt8]?, in spool: SealedItemSpool) {
+  private mutating func store(_ blob: ItemBlob, _ kind: ItemKind, _ reference: [UInt8]?, in spool: SealedItemSpool) {
     do throws(KeyhaulError) {
       try spool.append(kind, blob: blob.serialized(), persistentReference: reference)
     } catch {
@@ -194,19 +193,22 @@ extension BackupExporter.Export {
     }
   }
 
-  /// Returns the item as it would be read from its blob. An item that certainly round-trips is not encoded.
+  /// Returns the item as it would be read from its blob. An item that certainly survives encoding and decoding is not
+  /// encoded.
   private mutating func opening(
     of item: KeychainItem, sealing keys: ClassKeys
   ) throws(ItemCryptoError) -> (KeyClass, BackupItem.Opening) {
-    if item.roundTripsExactly { return (try keys.classToSeal(for: item), .opened(known.shared(item))) }
+    if item.roundTripsExactly { return (try keys.classToSeal(for: item), .opened(sharedContents.shared(item))) }
     let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)
     do throws(ItemCryptoError) {
-      return (keyClass, .opened(known.shared(try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass))))
+      return (
+        keyClass, .opened(sharedContents.shared(try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass)))
+      )
     } catch {
       do throws(KeyhaulError) {
         return (keyClass, .failed(try BackupItem.Failure(error, keyClass: keyClass)))
       } catch let failure {
-        fault = failure
+        libraryError = failure
         return (keyClass, .failed(.tagMismatch))
       }
     }
@@ -242,21 +244,23 @@ extension BackupDevice {
   }
 }
 
-/// Items that were read before, such as those of a backup. Equal items of the device share their memory.
+/// Items that are already in memory, such as those of a backup. Equal items of the device share their memory.
 struct SharedContents {
   private let items: [BackupItem]
-  /// Both lists have the same order, except for added and removed items.
-  private var next = 0
-  private static let maximumGap = 64
+  /// The position of the item that probably comes next: device and backup have the same order, except for added and
+  /// removed items.
+  private var nextPosition = 0
+  /// The number of positions that are compared with an item.
+  private static let searchWidth = 64
 
   init(_ items: [BackupItem]) { self.items = items }
 
-  /// Returns the equal item that is already in memory if it is among the next ones; otherwise the item itself.
+  /// Returns the equal item that is already in memory if it is at one of the next positions; otherwise the argument.
   mutating func shared(_ item: KeychainItem) -> KeychainItem {
-    for place in next..<min(next + Self.maximumGap, items.count) {
-      guard let known = items[place].item, known.hasSamePackedContent(as: item) else { continue }
-      next = place + 1
-      return known
+    for position in nextPosition..<min(nextPosition + Self.searchWidth, items.count) {
+      guard let sharedItem = items[position].item, sharedItem.hasSamePackedContent(as: item) else { continue }
+      nextPosition = position + 1
+      return sharedItem
     }
     return item
   }

@@ -4,7 +4,7 @@ package struct InstalledApp: Sendable, Hashable {
   package let identifier: String
   /// The app's name in the App Store; the identifier if there is none.
   package let name: String
-  /// Whether the app is of a kind that often keeps secrets on its device, and which; `nil` if nothing says so.
+  /// The kind of app, if it is one that often keeps secrets on its device; otherwise `nil`.
   package let kind: AppKind?
 
   /// Creates an app.
@@ -12,7 +12,7 @@ package struct InstalledApp: Sendable, Hashable {
   /// - Parameters:
   ///   - identifier: The app's bundle identifier.
   ///   - name: The app's name in the App Store; `nil` if it is unknown.
-  ///   - genre: The store's number of the app's category; `nil` if it is unknown.
+  ///   - genre: The App Store's genre ID of the app's category; `nil` if it is unknown.
   package init(identifier: String, name: String?, genre: Int64?) {
     self.identifier = identifier
     self.name = name ?? identifier
@@ -27,8 +27,8 @@ package struct InstalledApp: Sendable, Hashable {
 
 /// A kind of app that often keeps secrets which stay on their device.
 ///
-/// An app's kind comes from its category in the App Store, its identifier, or words in its name or identifier. It says
-/// what to check, not what the app's items are.
+/// An app's kind comes from its category in the App Store, its identifier, or words in its name or identifier. Reports
+/// use it to suggest a check; they do not conclude anything about the app's items from it.
 package enum AppKind: String, Sendable, CaseIterable {
   case authenticator
   case messenger
@@ -45,18 +45,18 @@ package enum AppKind: String, Sendable, CaseIterable {
   /// - Parameters:
   ///   - identifier: The app's bundle identifier.
   ///   - name: The app's name in the App Store; `nil` if it is unknown.
-  ///   - genre: The store's number of the app's category; `nil` if it is unknown.
+  ///   - genre: The App Store's genre ID of the app's category; `nil` if it is unknown.
   init?(identifier: String, name: String?, genre: Int64?) {
     let identifier = String(identifier.unicodeScalars.prefix(Self.maximumLength)).lowercased()
     let name = String((name ?? "").unicodeScalars.prefix(Self.maximumLength)).lowercased()
     let words = Set((identifier + " " + name).split { !$0.isLetter && !$0.isNumber }.map(String.init))
     let kinds: [AppKind] = [.authenticator, .messenger, .wallet]
-    let known = kinds.first { kind in
+    let matchingKind = kinds.first { kind in
       kind.identifiers.contains(identifier) || !kind.keywords.isDisjoint(with: words)
         || kind.names.contains { name.hasPrefix($0) }
     }
-    if let known {
-      self = known
+    if let matchingKind {
+      self = matchingKind
     } else if genre == Self.financeGenre || !AppKind.finance.keywords.isDisjoint(with: words) {
       self = .finance
     } else {
@@ -64,7 +64,7 @@ package enum AppKind: String, Sendable, CaseIterable {
     }
   }
 
-  /// The part of a name that is searched for words, in scalars.
+  /// The maximum number of scalars of a name that are searched for words.
   private static let maximumLength = 200
 
   /// Words that the names of such apps contain.

@@ -68,8 +68,8 @@ package struct ExportReport: Sendable {
   package internal(set) var exported: [Item] = []
   /// The number of items in the backup.
   package internal(set) var exportedCount = 0
-  /// The decisions about the rows that stay on the device, including tombstones. Their positions are the numbers of the
-  /// rows.
+  /// The decisions about the rows that stay on the device, including tombstones. The `index` of each decision is the
+  /// row's number.
   package internal(set) var leftOut: [MigrationPlan.Decision] = []
 
   /// The items that stay on the device, without tombstones.

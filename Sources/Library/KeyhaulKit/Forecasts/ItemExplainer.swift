@@ -61,14 +61,14 @@ package struct ItemExplainer {
     onto target: (device: DeviceSession, plan: MigrationPlan)?
   ) throws(KeyhaulError) -> [ItemExplanation] {
     try selection.check(count: archive.items.count, of: name)
-    let opened = MigrationPlanner.plan(
+    let planForEmptyDevice = MigrationPlanner.plan(
       archive.items, onto: [], policy: .merge,
       context: RestoreContext(backupHasPassword: archive.hasPassword)
     ).naming(archive.encryptedItemSummaries)
-    let comparison = MigrationComparison(of: archive, opened)
+    let comparison = MigrationComparison(of: archive, planForEmptyDevice)
     var explanations: [ItemExplanation] = []
     for (position, item) in archive.items.enumerated() {
-      let decision = opened.decisions[position]
+      let decision = planForEmptyDevice.decisions[position]
       let isSelected =
         item.item.map { selection.contains($0, index: item.index) }
         ?? selection.contains(KeychainItem(named: decision.identity, item.protection), index: item.index)
@@ -80,24 +80,27 @@ package struct ItemExplainer {
           onTarget: target?.plan.decisions[position], item: item.item))
     }
     guard explanations.isEmpty, selection.index == nil else { return explanations }
-    let claimed = archive.archive.device.identifier
-    if let sourceDevice { explanations += try missing(from: sourceDevice) }
+    if let sourceDevice { explanations += try explanationsOfMissingItems(on: sourceDevice) }
     if let (device, plan) = target {
+      let isSourceDevice = device.record.udid == archive.archive.device.identifier
       explanations +=
-        device.record.udid == claimed ? try missing(from: device) : try explanationsOnTargetOnly(device, plan)
+        isSourceDevice
+        ? try explanationsOfMissingItems(on: device) : try explanationsOnTargetOnly(device, plan)
     }
     return explanations
   }
 
   /// Explains items of the source device that are not in the backup.
-  private func missing(from sourceDevice: DeviceSession) throws(KeyhaulError) -> [ItemExplanation] {
+  private func explanationsOfMissingItems(on sourceDevice: DeviceSession) throws(KeyhaulError) -> [ItemExplanation] {
     let rows = try rows(on: sourceDevice, tombstones: .included)
     guard !rows.isEmpty else { return [] }
-    var rules: [RowReference: Reason] = [:]
+    var reasons: [RowReference: Reason] = [:]
     let simulatedBackup = try simulatedBackup(of: sourceDevice)
-    for left in simulatedBackup.leftOut + simulatedBackup.tombstones { rules[left.row] = left.outcome.reason }
+    for decision in simulatedBackup.leftOut + simulatedBackup.tombstones {
+      reasons[decision.row] = decision.outcome.reason
+    }
     return rows.map { row in
-      let rule = rules[row.summary.reference]
+      let rule = reasons[row.summary.reference]
       let protection = row.protection
       var restoreOutcomes: RestoreOutcomes = [:]
       for scenario in RestoreScenario.allCases {
@@ -110,15 +113,13 @@ package struct ItemExplainer {
   }
 
   /// Explains items that are only on the target.
-  private func explanationsOnTargetOnly(_ target: DeviceSession, _ plan: MigrationPlan) throws(KeyhaulError)
-    -> [ItemExplanation]
-  {
+  private func explanationsOnTargetOnly(
+    _ target: DeviceSession, _ plan: MigrationPlan
+  ) throws(KeyhaulError) -> [ItemExplanation] {
     try rows(on: target).map { row in
-      let isRemoved = plan.removed.contains(row.identity)
-      return ItemExplanation(
-        location: .targetOnly(isRemoved: isRemoved), identity: row.identity, protection: row.protection,
-        restoreOutcomes: [:],
-        decision: nil, onTarget: nil, item: row.item)
+      ItemExplanation(
+        location: .targetOnly(isRemoved: plan.removed.contains(row.identity)), identity: row.identity,
+        protection: row.protection, restoreOutcomes: [:], decision: nil, onTarget: nil, item: row.item)
     }
   }
 
@@ -150,33 +151,31 @@ package struct ItemExplainer {
     for (position, row) in (simulatedBackup.exported.map(\.row) + simulatedBackup.leftOut.map(\.row)).enumerated() {
       positions[row] = position
     }
-    let marks = Set(simulatedBackup.tombstones.map(\.row))
+    let tombstones = Set(simulatedBackup.tombstones.map(\.row))
     return rows.compactMap { row in
-      if selection.index == nil, marks.contains(row.summary.reference) { return Self.explanation(ofDeleted: row) }
+      if selection.index == nil, tombstones.contains(row.summary.reference) {
+        return Self.explanation(ofDeleted: row.item, row.identity, row.protection)
+      }
       guard let position = positions[row.summary.reference],
         selection.index == nil || selection.index == position
       else { return nil }
-      let left =
+      let exclusion =
         position < simulatedBackup.exported.count
         ? nil : simulatedBackup.leftOut[position - simulatedBackup.exported.count]
       return ItemExplanation(
         location: .device(index: position), identity: row.identity, protection: row.protection,
         restoreOutcomes: comparison.items[position].allOutcomes,
-        decision: left.map {
+        decision: exclusion.map {
           MigrationPlan.Decision(
             index: position, identity: row.identity, protection: row.protection, outcome: $0.outcome, detail: $0.detail)
         },
         onTarget: plan?.decisions[position], item: row.item,
-        containsSecureEnclaveKey: left?.containsSecureEnclaveKey
+        containsSecureEnclaveKey: exclusion?.containsSecureEnclaveKey
           ?? simulatedBackup.containsSecureEnclaveKey(at: position))
     }
   }
 
-  private static func explanation(ofDeleted row: KeychainRow) -> ItemExplanation {
-    explanation(ofDeleted: row.item, row.identity, row.protection)
-  }
-
-  static func explanation(
+  private static func explanation(
     ofDeleted item: KeychainItem?, _ identity: ItemDescriptor, _ protection: ProtectionClass?
   ) -> ItemExplanation {
     ItemExplanation(
@@ -228,7 +227,7 @@ extension KeychainRow {
 /// All that is known about one item: when it can be read, its outcome in the four restores and in this backup, and its
 /// effect on one target.
 package struct ItemExplanation: Sendable {
-  /// The place where an item was found.
+  /// The location of an explained item.
   package enum Location: Sendable, Hashable {
     /// In the backup, at this position.
     case archive(index: Int)
@@ -236,13 +235,13 @@ package struct ItemExplanation: Sendable {
     case device(index: Int)
     /// On the device, as the tombstone of a deleted item. No backup contains it, and no plan numbers it.
     case deleted
-    /// On the source device but not in the backup. The rule excluded the item; without a rule, it was added later.
+    /// On the source device but not in the backup. A rule excludes the item; without a rule, it was added later.
     case missing(from: String, rule: Reason?)
     /// On the target only, which is not the source device.
     case targetOnly(isRemoved: Bool)
   }
 
-  /// The place where the item was found.
+  /// The location of the item.
   package let location: Location
   /// The item's names.
   package let identity: ItemDescriptor
@@ -262,7 +261,7 @@ package struct ItemExplanation: Sendable {
   /// Creates an explanation.
   ///
   /// - Parameters:
-  ///   - location: The place where the item was found.
+  ///   - location: The location of the item.
   ///   - identity: The item's names.
   ///   - protection: The protection class.
   ///   - restoreOutcomes: The outcome in each of the four restores.
@@ -288,7 +287,7 @@ package struct ItemExplanation: Sendable {
       ?? decision?.containsSecureEnclaveKey
   }
 
-  /// The assessments of the ways to another device; `nil` if no outcome is known, as for an item only on the target.
+  /// The assessments of the transfer methods to another device; `nil` if no outcome is known, as for an item only on the target.
   package var transfers: TransferAssessments? {
     guard !restoreOutcomes.isEmpty else { return nil }
     return TransferAssessments(
@@ -348,12 +347,13 @@ extension ItemExplainer {
   ) throws(KeyhaulError) -> [ItemExplanation] {
     try selection.check(count: dump.items.count, of: name)
     let simulatedBackup = try SimulatedBackup(of: dump, named: name, hasPassword: true)
-    let leftOut = Dictionary(simulatedBackup.leftOut.map { ($0.index, $0) }, uniquingKeysWith: { first, _ in first })
-    let deleted = Set(simulatedBackup.tombstones.map(\.index))
+    let exclusions = Self.byIndex(simulatedBackup.leftOut)
+    let tombstoneIndexes = Set(simulatedBackup.tombstones.map(\.index))
     var onTarget: [Int: MigrationPlan.Decision] = [:]
     if let target {
       do throws(KeyhaulError) {
-        onTarget = Self.byPlace(try Restorer.plan(dump, named: name, hasPassword: true, onto: target, policy: policy))
+        let plan = try Restorer.plan(dump, named: name, hasPassword: true, onto: target, policy: policy)
+        onTarget = Self.byIndex(plan.decisions)
       } catch {
         throw error.with(subject: target.name)
       }
@@ -361,33 +361,35 @@ extension ItemExplainer {
     return dump.items.compactMap { dumped in
       let named = dumped.item ?? KeychainItem(named: ItemDescriptor(undecryptable: dumped.kind), dumped.protection)
       guard selection.contains(named, index: dumped.index) else { return nil }
-      guard !deleted.contains(dumped.index) else {
+      guard !tombstoneIndexes.contains(dumped.index) else {
         return Self.explanation(ofDeleted: dumped.item, ItemDescriptor(named), named.protection)
       }
-      return Self.explanation(of: dumped, named: ItemDescriptor(named), leftOut[dumped.index], onTarget[dumped.index])
+      return Self.explanation(
+        of: dumped, named: ItemDescriptor(named), exclusion: exclusions[dumped.index], onTarget: onTarget[dumped.index])
     }
   }
 
   private static func explanation(
-    of dumped: DumpedItem, named identity: ItemDescriptor, _ left: MigrationPlan.Decision?,
-    _ onTarget: MigrationPlan.Decision?
+    of dumped: DumpedItem, named identity: ItemDescriptor, exclusion: MigrationPlan.Decision?,
+    onTarget: MigrationPlan.Decision?
   ) -> ItemExplanation {
     let protection = dumped.item?.protection ?? dumped.protection
     var restoreOutcomes: RestoreOutcomes = [:]
     for scenario in RestoreScenario.allCases {
-      restoreOutcomes[scenario] = left.map { RestoreOutcome($0.outcome) } ?? protection?.restoreOutcome(in: scenario)
+      restoreOutcomes[scenario] =
+        exclusion.map { RestoreOutcome($0.outcome) } ?? protection?.restoreOutcome(in: scenario)
     }
     return ItemExplanation(
       location: .device(index: dumped.index), identity: identity, protection: protection,
       restoreOutcomes: restoreOutcomes,
-      decision: left.map {
+      decision: exclusion.map {
         MigrationPlan.Decision(
           index: dumped.index, identity: identity, protection: protection, outcome: $0.outcome, detail: $0.detail)
       },
       onTarget: onTarget, item: dumped.item)
   }
 
-  private static func byPlace(_ plan: MigrationPlan) -> [Int: MigrationPlan.Decision] {
-    Dictionary(plan.decisions.map { ($0.index, $0) }, uniquingKeysWith: { first, _ in first })
+  private static func byIndex(_ decisions: [MigrationPlan.Decision]) -> [Int: MigrationPlan.Decision] {
+    Dictionary(decisions.map { ($0.index, $0) }, uniquingKeysWith: { first, _ in first })
   }
 }

@@ -44,7 +44,7 @@ public struct MigrationComparison: Sendable {
         isSynchronizable: decision.isSynchronizable, containsSecureEnclaveKey: decision.containsSecureEnclaveKey)
     }
 
-    /// The assessments of the ways to another device.
+    /// The assessments of the transfer methods to another device.
     package var transfers: TransferAssessments {
       TransferAssessments(restoreOutcomes: allOutcomes, protection: protection, isSynchronizable: isSynchronizable)
     }
@@ -104,9 +104,9 @@ public struct MigrationComparison: Sendable {
     }
   }
 
-  /// The number of items with each verdict for one way to another device.
-  public subscript(way: TransferMethod) -> [TransferAssessment.Verdict: Int] {
-    items.reduce(into: [:]) { counts, item in counts[item.transfers[way].verdict, default: 0] += 1 }
+  /// The number of items with each verdict on a transfer method to another device.
+  public subscript(method: TransferMethod) -> [TransferAssessment.Verdict: Int] {
+    items.reduce(into: [:]) { counts, item in counts[item.transfers[method].verdict, default: 0] += 1 }
   }
 
   /// Compares the outcomes of a backup with those of other backups of the same items.
@@ -129,7 +129,8 @@ public struct MigrationComparison: Sendable {
     current = RestoreScenario(hasPassword: archive.hasPassword, onSameDevice: plan.isSameDevice == true)
   }
 
-  /// Returns the outcome by class, if a key or the hardware decides.
+  /// Returns the outcome by class if the decision depends on the password or the hardware; otherwise, the decision's own
+  /// outcome.
   static func restoreOutcome(of decision: MigrationPlan.Decision, in scenario: RestoreScenario) -> RestoreOutcome {
     switch decision.outcome {
     case .unreadable(let reason): .unreadable(reason)
@@ -158,34 +159,31 @@ public struct MigrationComparison: Sendable {
   package init(
     of source: DeviceSession, onto target: DeviceSession, knowing simulatedBackup: SimulatedBackup
   ) throws(KeyhaulError) {
-    let sameKey = try source.deviceKey()
-    let isItself = source.device.directory == target.device.directory
-    let otherKey = isItself ? try Self.keyOfUnknownDevice() : try Self.key(of: target)
+    let sourceKey = try source.deviceKey()
+    let isSourceDevice = source.device.directory == target.device.directory
+    let otherKey = isSourceDevice ? try Self.keyOfUnknownDevice() : try target.deviceKey()
     var restoreOutcomes: [RestoreOutcomes] = []
     var decisions: [MigrationPlan.Decision] = []
-    func enter(_ simulatedBackup: SimulatedBackup) throws(KeyhaulError) {
+    func addOutcomes(of simulatedBackup: SimulatedBackup) throws(KeyhaulError) {
       for onSameDevice in [true, false] {
         let plan = try Restorer.plan(
-          simulatedBackup, ontoEmpty: onSameDevice ? sameKey : otherKey,
+          simulatedBackup, ontoEmpty: onSameDevice ? sourceKey : otherKey,
           targetSyncs: (onSameDevice ? source : target).record.isSyncing)
         let scenario = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: onSameDevice)
         if restoreOutcomes.isEmpty { restoreOutcomes = Array(repeating: [:], count: plan.decisions.count) }
         // All four plans have the same items in the same order.
-        for (place, decision) in plan.decisions.enumerated() {
-          restoreOutcomes[place][scenario] = RestoreOutcome(decision.outcome)
+        for (position, decision) in plan.decisions.enumerated() {
+          restoreOutcomes[position][scenario] = RestoreOutcome(decision.outcome)
         }
-        // One of the four provides the names and classes of the items.
+        // The decisions provide the items' names and classes. A plan without a password is preferred.
         if decisions.isEmpty || !simulatedBackup.hasPassword { decisions = plan.decisions }
       }
     }
-    try enter(simulatedBackup)
-    try enter(try simulatedBackup.copy(withPassword: !simulatedBackup.hasPassword, deviceKey: sameKey))
+    try addOutcomes(of: simulatedBackup)
+    try addOutcomes(
+      of: try simulatedBackup.copy(withPassword: !simulatedBackup.hasPassword, deviceKey: sourceKey))
     items = zip(decisions, restoreOutcomes).map(Item.init)
-    current = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: isItself)
-  }
-
-  private static func key(of device: DeviceSession) throws(KeyhaulError) -> DeviceKey {
-    try device.deviceKey()
+    current = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: isSourceDevice)
   }
 
   /// Returns a hardware key that no device has.
@@ -201,7 +199,7 @@ extension MigrationComparison {
     package let total: Int
     /// Items that arrive in the current restore.
     package let arrivesNow: Int
-    /// Items that would also arrive on the same target with a password; 0 if the current backup has one.
+    /// Items that would arrive in addition if the backup had a password; 0 if it has one.
     package let gainedByPassword: Int
     /// Items that arrive only because the current backup has a password; 0 if it has none.
     package let broughtByPassword: Int
@@ -216,25 +214,25 @@ extension MigrationComparison {
   /// The advice from the outcomes of all four restores.
   package var advice: Advice {
     let withPassword = RestoreScenario(hasPassword: true, onSameDevice: current.onSameDevice)
-    let without = RestoreScenario(hasPassword: false, onSameDevice: current.onSameDevice)
-    func reaches(_ item: Item) -> Bool { item[withPassword] == .arrives || item[without] == .arrives }
+    let withoutPassword = RestoreScenario(hasPassword: false, onSameDevice: current.onSameDevice)
+    func canReachTarget(_ item: Item) -> Bool { item[withPassword] == .arrives || item[withoutPassword] == .arrives }
     func isDamaged(_ item: Item) -> Bool { if case .unreadable = item[current] { true } else { false } }
     return Advice(
       total: items.count, arrivesNow: items.count { $0[current] == .arrives },
       gainedByPassword: items.count { $0[withPassword] == .arrives && $0[current] != .arrives },
-      broughtByPassword: items.count { $0[current] == .arrives && $0[without] != .arrives },
+      broughtByPassword: items.count { $0[current] == .arrives && $0[withoutPassword] != .arrives },
       sameDeviceOnly: items.count { item in
         !item.canLeaveItsDevice && RestoreScenario.allCases.contains { $0.onSameDevice && item[$0] == .arrives }
       },
-      neverToTarget: items.count { !reaches($0) && !isDamaged($0) }, damaged: items.count(where: isDamaged))
+      neverToTarget: items.count { !canReachTarget($0) && !isDamaged($0) }, damaged: items.count(where: isDamaged))
   }
 }
 
 extension MigrationComparison.Advice {
   /// Returns a sentence such as "with a password, 13 more items would move; 3 stay behind in any case".
   ///
-  /// If all items arrive, the sentence says how many items that is, because a backup does not contain all items of its
-  /// device.
+  /// If all items arrive, the sentence has their number instead of "all items", because a backup does not contain all
+  /// items of its device.
   package func sentence(for scenario: RestoreScenario) -> String {
     var parts: [String] = []
     switch (scenario.hasPassword, scenario.onSameDevice) {
@@ -251,10 +249,10 @@ extension MigrationComparison.Advice {
         "\(HumanReadable.grouped(neverToTarget)) \(neverToTarget == 1 ? "stays" : "stay") behind in any case")
     }
     if !scenario.onSameDevice, sameDeviceOnly > 0 {
-      let them =
+      let items =
         sameDeviceOnly == neverToTarget
         ? (neverToTarget == 1 ? "it" : "them") : "\(HumanReadable.grouped(sameDeviceOnly)) of them"
-      parts.append("only the source device can restore \(them)")
+      parts.append("only the source device can restore \(items)")
     }
     if damaged > 0 { parts.append("\(HumanReadable.grouped(damaged)) cannot be read in this copy") }
     return parts.joined(separator: "; ")

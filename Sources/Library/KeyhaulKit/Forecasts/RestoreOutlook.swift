@@ -55,29 +55,29 @@ public struct RestoreOutlook: Sendable {
     of archive: UnlockedBackup, returning: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
   ) throws(KeyhaulError) {
     let returning = returning.flatMap { $0.isSameDevice == false ? nil : $0 }
-    let onNew = try Restorer.plan(archive, ontoEmptyNamedBy: returning)
-    var onSame: MigrationPlan?
-    if let returning { onSame = try Restorer.plan(returning, ontoEmptyNamedBy: nil) }
+    let planForNewDevice = try Restorer.plan(archive, ontoEmptyNamedBy: returning)
+    var planForSameDevice: MigrationPlan?
+    if let returning { planForSameDevice = try Restorer.plan(returning, ontoEmptyNamedBy: nil) }
     let hasPassword = archive.hasPassword
-    let current = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
+    let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
+    let toSameDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: true)
     var expected: Set<Int> = []
-    let items = onNew.decisions.enumerated().map { position, decision in
+    let items = planForNewDevice.decisions.enumerated().map { position, decision in
       var restoreOutcomes: RestoreOutcomes = [:]
       for scenario in RestoreScenario.allCases {
         restoreOutcomes[scenario] = MigrationComparison.restoreOutcome(of: decision, in: scenario)
       }
-      let back = RestoreScenario(hasPassword: hasPassword, onSameDevice: true)
-      restoreOutcomes[current] = RestoreOutcome(decision.outcome)
-      if let onSame {
-        restoreOutcomes[back] = RestoreOutcome(onSame.decisions[position].outcome)
-      } else if decision.outcome.needsDeviceKey, restoreOutcomes[back] == .arrives {
+      restoreOutcomes[toNewDevice] = RestoreOutcome(decision.outcome)
+      if let planForSameDevice {
+        restoreOutcomes[toSameDevice] = RestoreOutcome(planForSameDevice.decisions[position].outcome)
+      } else if decision.outcome.needsDeviceKey, restoreOutcomes[toSameDevice] == .arrives {
         expected.insert(decision.index)
       }
       return MigrationComparison.Item(decision, restoreOutcomes)
     }
     self.init(
-      MigrationComparison(items, current: current), planForNewDevice: onNew, sourceIsBackup: true, expected: expected,
-      triedDeviceKey: onSame != nil, sourceDeviceItems: sourceDeviceItems)
+      MigrationComparison(items, current: toNewDevice), planForNewDevice: planForNewDevice, sourceIsBackup: true,
+      expected: expected, triedDeviceKey: planForSameDevice != nil, sourceDeviceItems: sourceDeviceItems)
   }
 
   /// Creates the outlook for a device with a simulated backup. Both restores are simulated in memory with real keys.
@@ -92,14 +92,13 @@ public struct RestoreOutlook: Sendable {
 
   /// Creates the outlook for a device with a simulated backup that was made before.
   package init(of device: DeviceSession, _ simulatedBackup: SimulatedBackup) throws(KeyhaulError) {
-    let otherKey = try MigrationComparison.keyOfUnknownDevice()
-    let compared = try MigrationComparison(of: device, onto: device, knowing: simulatedBackup)
+    let newDeviceKey = try MigrationComparison.keyOfUnknownDevice()
+    let comparison = try MigrationComparison(of: device, onto: device, knowing: simulatedBackup)
     let current = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: false)
     self.init(
-      MigrationComparison(compared.items, current: current),
-      planForNewDevice: try Restorer.plan(simulatedBackup, ontoEmpty: otherKey), sourceIsBackup: false,
-      triedDeviceKey: true
-    )
+      MigrationComparison(comparison.items, current: current),
+      planForNewDevice: try Restorer.plan(simulatedBackup, ontoEmpty: newDeviceKey), sourceIsBackup: false,
+      triedDeviceKey: true)
   }
 }
 
@@ -116,12 +115,14 @@ extension Restorer {
     _ archive: UnlockedBackup, ontoEmptyNamedBy other: UnlockedBackup?
   ) throws(KeyhaulError) -> MigrationPlan {
     try archive.archive.requireUsableClassKeys(for: .planning)
-    var known = archive.encryptedItemSummaries
-    for item in other?.items ?? [] { if let opened = item.item { known[item.index] = ItemSummary(opened) } }
+    var summaries = archive.encryptedItemSummaries
+    for item in other?.items ?? [] {
+      if let decrypted = item.item { summaries[item.index] = ItemSummary(decrypted) }
+    }
     return MigrationPlanner.plan(
       archive.items, onto: [], policy: .replace,
       context: RestoreContext(backupHasPassword: archive.hasPassword)
-    ).naming(known)
+    ).naming(summaries)
   }
 }
 
@@ -169,10 +170,11 @@ extension RestoreOutlook {
       if let warning = item.warning(in: scenario) { counts.byWarning[warning, default: 0] += 1 }
     }
     if let sourceDeviceItems {
-      // A device that has lost items of the backup, such as an erased one, no longer shows which items it kept.
+      // A device that has lost items of the backup, such as an erased one, no longer shows which items it kept to itself.
       counts.never =
-        sourceDeviceItems.never.isEmpty && sourceDeviceItems.removedCount > 0 ? nil : sourceDeviceItems.never.count
-      counts.since = sourceDeviceItems.since.count
+        sourceDeviceItems.neverIncluded.isEmpty && sourceDeviceItems.removedCount > 0
+        ? nil : sourceDeviceItems.neverIncluded.count
+      counts.since = sourceDeviceItems.addedSince.count
       counts.unreadable += sourceDeviceItems.unreadable.count
     }
     return counts
@@ -217,18 +219,16 @@ extension RestoreOutlook {
   /// All known items: those of the backup or of the device in their order, then those that are only on the source
   /// device.
   public var items: [Item] {
-    let (back, away) = (
-      RestoreScenario(hasPassword: hasPassword, onSameDevice: true),
-      RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
-    )
+    let toSameDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: true)
+    let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
     return comparison.items.map { item in
-      var reason = item[away].reason
-      if let damage = item[back].reason, damage.isDamage { reason = damage }
+      var reason = item[toNewDevice].reason
+      if let damage = item[toSameDevice].reason, damage.isDamage { reason = damage }
       return Item(
         index: item.index, identity: item.identity, protection: item.protection,
-        outlook: item[away] == .arrives ? .both : item[back] == .arrives ? .sameDevice : .neither,
-        isExpected: expected.contains(item.index), reason: reason, warning: item.warning(in: away),
-        warningOnReturn: item.warning(in: back))
+        outlook: item[toNewDevice] == .arrives ? .both : item[toSameDevice] == .arrives ? .sameDevice : .neither,
+        isExpected: expected.contains(item.index), reason: reason, warning: item.warning(in: toNewDevice),
+        warningOnReturn: item.warning(in: toSameDevice))
     }
       + (sourceDeviceItems?.absent ?? []).map { item in
         Item(

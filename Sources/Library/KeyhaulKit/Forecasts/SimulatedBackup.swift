@@ -58,26 +58,27 @@ public final class SimulatedBackup: Sendable {
 
   /// - Parameter isPlannedOnce: Whether only one plan uses the backup, so that nothing is cached.
   package convenience init(of session: DeviceSession, hasPassword: Bool, isPlannedOnce: Bool) throws(KeyhaulError) {
-    try self.init(of: session, hasPassword: hasPassword, .opened, sharingMemoryWith: [], isPlannedOnce: isPlannedOnce)
+    try self.init(
+      of: session, hasPassword: hasPassword, isListed: true, sharingMemoryWith: [], isPlannedOnce: isPlannedOnce)
   }
 
   /// Simulates a backup without a list of the exported items.
   ///
-  /// - Parameter known: Items in memory. Equal items of the device share their memory.
-  convenience init(itemsOf session: DeviceSession, sharingMemoryWith known: [BackupItem]) throws(KeyhaulError) {
-    try self.init(of: session, hasPassword: true, .openedAlone, sharingMemoryWith: known)
+  /// - Parameter items: Items in memory. Equal items of the device share their memory.
+  convenience init(itemsOf session: DeviceSession, sharingMemoryWith items: [BackupItem]) throws(KeyhaulError) {
+    try self.init(of: session, hasPassword: true, isListed: false, sharingMemoryWith: items)
   }
 
   private convenience init(
-    of session: DeviceSession, hasPassword: Bool, _ form: BackupExporter.Export.Form,
-    sharingMemoryWith known: [BackupItem],
+    of session: DeviceSession, hasPassword: Bool, isListed: Bool, sharingMemoryWith items: [BackupItem],
     isPlannedOnce: Bool = false
   ) throws(KeyhaulError) {
     try BackupExporter.check(session)
     let deviceKey = try session.deviceKey()
     try self.init(of: session.name, hasPassword: hasPassword, deviceKey: deviceKey, isPlannedOnce: isPlannedOnce) {
       (keys, random) throws(KeyhaulError) in
-      try BackupExporter.export(session, sealing: keys, keeping: form, sharingMemoryWith: known, random: random)
+      try BackupExporter.export(
+        session, sealing: keys, keeping: .decrypted(isListed: isListed), sharingMemoryWith: items, random: random)
     }
   }
 
@@ -89,7 +90,7 @@ public final class SimulatedBackup: Sendable {
   ) throws(KeyhaulError) {
     try self.init(hasPassword: hasPassword, deviceKey: deviceKey) { (keys, random) throws(KeyhaulError) in
       let export = try export(keys, random)
-      if let fault = export.fault { throw KeyhaulError(fault) }
+      if let error = export.libraryError { throw error }
       return Contents(
         source: source, keepsPositions: keepsPositions, report: export.report, items: export.items,
         importCache: isPlannedOnce ? nil : ImportCache(count: export.items.count))
@@ -108,7 +109,7 @@ public final class SimulatedBackup: Sendable {
 
   private init(
     hasPassword: Bool, deviceKey: DeviceKey,
-    _ read: (ClassKeys, SystemRandomSource) throws(KeyhaulError) -> Contents
+    _ readContents: (ClassKeys, SystemRandomSource) throws(KeyhaulError) -> Contents
   ) throws(KeyhaulError) {
     let random = SystemRandomSource()
     let password = try translatingErrors { () throws(DataProtectionError) in
@@ -117,19 +118,19 @@ public final class SimulatedBackup: Sendable {
     let bag = try translatingErrors { () throws(DataProtectionError) in
       try Self.keybag(hasPassword ? password.copy() : nil, deviceKey, random)
     }
-    let derived = try translatingErrors { () throws(DataProtectionError) in
+    let passcodeKey = try translatingErrors { () throws(DataProtectionError) in
       try bag.keybag.passcodeKey(password: password)
     }
     let keybag = bag.keybag
     let keys = bag.classKeys
-    let contents = try read(keys, random)
+    let contents = try readContents(keys, random)
     probes = try Self.probes(of: contents.items, sealing: keys, for: keybag, random)
     leftOut = contents.report.missing
     tombstones = contents.report.tombstones
     self.contents = contents
     self.hasPassword = hasPassword
     self.keybag = keybag
-    passcodeKey = derived
+    self.passcodeKey = passcodeKey
   }
 
   private static func keybag(
@@ -139,19 +140,19 @@ public final class SimulatedBackup: Sendable {
       password: password, deviceKey: deviceKey, rounds: SimulatedBackup.rounds, random: random)
   }
 
-  /// Returns one item for each class. Only a missing class key can prevent their decryption.
+  /// Returns an artificial item for each class in the backup. Only a missing class key can prevent its decryption.
   private static func probes(
     of items: [BackupItem], sealing keys: ClassKeys, for keybag: Keybag, _ random: SystemRandomSource
   ) throws(KeyhaulError) -> KeychainBackupFile {
     var entries: [KeychainBackupFile.Entry] = []
-    var seen: Set<KeyClass> = []
-    for archived in items {
-      guard let protection = archived.protection, seen.insert(protection.keyClass).inserted else { continue }
-      var item = KeychainItem(kind: .genericPassword)
-      item.protection = protection
+    var keyClasses: Set<KeyClass> = []
+    for item in items {
+      guard let protection = item.protection, keyClasses.insert(protection.keyClass).inserted else { continue }
+      var probe = KeychainItem(kind: .genericPassword)
+      probe.protection = protection
       do throws(ItemCryptoError) {
-        let blob = try keys.seal(item, as: .backup, random: random)
-        entries.append(.init(kind: item.kind, blob: blob.serialized()))
+        let blob = try keys.seal(probe, as: .backup, random: random)
+        entries.append(.init(kind: probe.kind, blob: blob.serialized()))
       } catch {
         throw KeyhaulError(error)
       }
@@ -172,17 +173,17 @@ public final class SimulatedBackup: Sendable {
     } catch {
       throw KeyhaulError(error)
     }
-    var trials: [KeyClass: BackupItem] = [:]
-    for trial in try BackupItem.openAll(in: probes, with: keys) {
-      if let keyClass = trial.keyClass { trials[keyClass] = trial }
+    var openedProbes: [KeyClass: BackupItem] = [:]
+    for probe in try BackupItem.openAll(in: probes, with: keys) {
+      if let keyClass = probe.keyClass { openedProbes[keyClass] = probe }
     }
     var items: [BackupItem] = []
     items.reserveCapacity(contents.items.count)
     for item in contents.items {
-      guard let trial = item.keyClass.flatMap({ trials[$0] }) else {
+      guard let probe = item.keyClass.flatMap({ openedProbes[$0] }) else {
         throw KeyhaulError(DataProtectionError(.malformed, "no item of the same class could be tried"))
       }
-      items.append(item.tried(like: trial, at: keepsPositions ? Int(exported[item.index].rowID) : item.index))
+      items.append(item.tried(like: probe, at: keepsPositions ? Int(exported[item.index].rowID) : item.index))
     }
     return items
   }
@@ -216,23 +217,25 @@ public final class SimulatedBackup: Sendable {
   /// the positions of their source, the decisions are in that order; otherwise, the excluded items follow the last one.
   func completing(_ plan: MigrationPlan) -> MigrationPlan {
     let exported = exported
-    let staying = leftOut.enumerated().map { offset, left in
-      keepsPositions ? left : left.at(exported.count + offset)
+    let exclusions = leftOut.enumerated().map { offset, decision in
+      keepsPositions ? decision : decision.at(exported.count + offset)
     }
-    let positions =
+    let exportedByRow =
       keepsPositions
       ? Dictionary(exported.map { (Int($0.rowID), $0) }, uniquingKeysWith: { first, _ in first }) : [:]
-    let named = plan.decisions.map { decision in
-      let place = decision.index
-      let isPosition = !keepsPositions && exported.indices.contains(place)
-      guard let item = isPosition ? exported[place] : positions[place] else { return decision }
+    func exportedItem(at index: Int) -> ExportReport.Item? {
+      if keepsPositions { return exportedByRow[index] }
+      return exported.indices.contains(index) ? exported[index] : nil
+    }
+    let namedDecisions = plan.decisions.map { decision in
+      guard let item = exportedItem(at: decision.index) else { return decision }
       return decision.naming(
         ItemSummary(
           decision.identity.isEncrypted ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable,
           containsSecureEnclaveKey: item.containsSecureEnclaveKey))
     }
-    guard keepsPositions else { return plan.showing(named + staying) }
-    return plan.showing((named + staying).sorted { $0.index < $1.index })
+    let decisions = namedDecisions + exclusions
+    return plan.showing(keepsPositions ? decisions.sorted { $0.index < $1.index } : decisions)
   }
 }
 
@@ -263,23 +266,25 @@ extension SimulatedBackup {
   ///
   /// The device is unknown. A random hardware key replaces the device's key, and the device is assumed not to
   /// synchronize. The same rules decide which items are excluded; a flag that is missing in the dump counts as not set.
+  ///
   /// - Parameters:
   ///   - dump: The items.
   ///   - name: The name in reports.
   ///   - hasPassword: Whether the backup has a password.
   /// - Throws: An error of the cryptographic library.
   package convenience init(of dump: KeychainDump, named name: String, hasPassword: Bool) throws(KeyhaulError) {
-    let someKey = try MigrationComparison.keyOfUnknownDevice()
-    try self.init(of: name, hasPassword: hasPassword, deviceKey: someKey, keepsPositions: true) { (keys, random) in
-      var export = BackupExporter.Export(random: random, deviceSyncs: false, keeping: .opened)
-      for item in dump.items { export.take(item, sealing: keys) }
+    let deviceKey = try MigrationComparison.keyOfUnknownDevice()
+    try self.init(of: name, hasPassword: hasPassword, deviceKey: deviceKey, keepsPositions: true) { (keys, random) in
+      var export = BackupExporter.Export(random: random, deviceSyncs: false, keeping: .decrypted(isListed: true))
+      for item in dump.items { export.add(item, sealing: keys) }
       return export
     }
   }
 }
 
 extension BackupExporter.Export {
-  mutating func take(_ dumped: DumpedItem, sealing keys: ClassKeys) {
+  /// Adds a dump's item, or the reason why it is not in the backup.
+  mutating func add(_ dumped: DumpedItem, sealing keys: ClassKeys) {
     guard let item = dumped.item else {
       let entry = ExportReport.Item(
         identity: ItemDescriptor(undecryptable: dumped.kind), protection: dumped.protection, rowID: Int64(dumped.index),
@@ -298,7 +303,7 @@ extension BackupExporter.Export {
       item: item, isAccessControlled: item[.accessControl] != nil,
       isAppClip: item[.appClip]?.integerValue.map { $0 != 0 } ?? false)
     let reference = item[.persistentReference]?.dataValue ?? []
-    take(candidate, entry, reference: reference, sealing: keys)
+    add(candidate, entry, reference: reference, sealing: keys)
   }
 }
 
@@ -306,7 +311,7 @@ extension Restorer {
   /// Plans the restore of a simulated backup of a dump's device. Nothing is changed.
   ///
   /// Positions are those in the dump. Whether the target is the device of the dump is unknown; the plan treats it as
-  /// another one, without stating this.
+  /// another one, but does not state that it is one.
   ///
   /// - Throws: The errors of the target's keychain.
   package static func plan(

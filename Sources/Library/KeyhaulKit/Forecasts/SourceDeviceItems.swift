@@ -69,9 +69,10 @@ public struct SourceDeviceItems: Sendable {
   package init(of archive: UnlockedBackup, on device: DeviceSession) throws(KeyhaulError) {
     let simulatedBackup = try SimulatedBackup(itemsOf: device, sharingMemoryWith: archive.items)
     let deviceKey = try device.deviceKey()
-    let today = try simulatedBackup.items(openedWith: deviceKey).filter { $0.item != nil }.map(
+    let deviceEntries = try simulatedBackup.items(openedWith: deviceKey).filter { $0.item != nil }.map(
       KeychainEntry.init(opened:))
-    let difference = try KeychainDifference(from: Self.asRestored(archive.entries, comparedWith: today), to: today)
+    let backupEntries = Self.asRestored(archive.entries, comparedWith: deviceEntries)
+    let difference = try KeychainDifference(from: backupEntries, to: deviceEntries)
     self.init(
       device: device.name, revision: device.record.revision, isProven: archive.isSameDevice == true,
       absent: simulatedBackup.leftOut.map {
@@ -82,38 +83,44 @@ public struct SourceDeviceItems: Sendable {
       removedCount: difference.removed.count)
   }
 
-  /// Returns items of the backup as a restore stores them, if the device has them in that form: synchronized, although
-  /// the backup does not say so.
-  private static func asRestored(_ items: [KeychainEntry], comparedWith today: [KeychainEntry]) -> [KeychainEntry] {
+  /// Returns the backup's entries in the form that a restore stores, if the device has them in that form.
+  ///
+  /// A restore marks some items as synchronized that the backup does not mark (`SyncInference`).
+  private static func asRestored(
+    _ entries: [KeychainEntry], comparedWith deviceEntries: [KeychainEntry]
+  ) -> [KeychainEntry] {
     func key(_ item: KeychainItem) -> PrimaryKey? { try? PrimaryKey(of: item) }
-    let isInferred = items.map { compared in
-      compared.item.map { !$0.isSynchronizable && SyncInference.appliesTo($0) } ?? false
+    func mayStartToSync(_ entry: KeychainEntry) -> Bool {
+      entry.item.map { !$0.isSynchronizable && SyncInference.appliesTo($0) } ?? false
     }
-    guard isInferred.contains(true) else { return items }
-    let there = Set(today.lazy.filter { $0.kind == .internetPassword }.compactMap { $0.item.flatMap(key) })
-    return zip(items, isInferred).map { compared, isInferred in
-      guard isInferred, let item = compared.item, let own = key(item), !there.contains(own) else { return compared }
+    guard entries.contains(where: mayStartToSync) else { return entries }
+    let deviceKeys = Set(
+      deviceEntries.lazy.filter { $0.kind == .internetPassword }.compactMap { $0.item.flatMap(key) })
+    return entries.map { entry in
+      guard mayStartToSync(entry), let item = entry.item, let keyInBackup = key(item),
+        !deviceKeys.contains(keyInBackup)
+      else { return entry }
       var restored = item
       restored.unpack()
       restored[.synchronizable] = .integer(1)
-      guard let synchronized = key(restored), there.contains(synchronized) else { return compared }
+      guard let restoredKey = key(restored), deviceKeys.contains(restoredKey) else { return entry }
       return KeychainEntry(
-        index: compared.index, item: restored, persistentReference: compared.persistentReference,
-        protection: compared.protection)
+        index: entry.index, item: restored, persistentReference: entry.persistentReference,
+        protection: entry.protection)
     }
   }
 
   /// The number of items of the device, without tombstones.
   package var total: Int { includedCount + possiblyIncludedCount + absent.count }
   /// Items that a rule excludes from every backup.
-  package var never: [Item] { absent.filter { $0.reason?.isDamage == false } }
+  package var neverIncluded: [Item] { absent.filter { $0.reason?.isDamage == false } }
   /// Items with rows that cannot be read, so that no backup contains them.
   package var unreadable: [Item] { absent.filter { $0.reason?.isDamage == true } }
   /// Items that a new backup would contain, unlike this one.
-  package var since: [Item] { absent.filter { $0.reason == nil } }
-  /// Whether the device has visibly changed since the backup. Items that were excluded then and deleted since are
-  /// unknown.
-  package var hasChanged: Bool { changedCount > 0 || removedCount > 0 || !since.isEmpty }
+  package var addedSince: [Item] { absent.filter { $0.reason == nil } }
+  /// Whether the device has visibly changed since the backup. Items that were excluded from the backup and deleted later
+  /// are unknown.
+  package var hasChanged: Bool { changedCount > 0 || removedCount > 0 || !addedSince.isEmpty }
 
   /// The result with items that are named by position, such as `own-0001`.
   package var redacted: SourceDeviceItems {
@@ -139,25 +146,25 @@ extension BackupArchive {
   ///   - home: The available devices.
   ///   - target: A device that is already open and is not opened again.
   ///   - verb: The name of the command, for other processes that find the device in use.
-  ///   - passedOver: Called with each device that has the identifier but whose key cannot be read, and with the reason.
+  ///   - onSkip: Called with each device that has the identifier but whose key cannot be read, and with the error.
   /// - Returns: The session; `nil` if there is no such device or it cannot be read.
   /// - Throws: The error of a device if the system has no descriptor or memory left.
   package func sourceDevice(
     in home: DeviceSet, excluding target: DeviceSession?, verb: String,
-    passedOver: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
+    onSkip: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
   ) throws(KeyhaulError) -> DeviceSession? {
     guard let identifier = device.identifier?.lowercased(), identifier != target?.record.udid.lowercased(),
-      let devices = try Self.readable({ () throws(KeyhaulError) in try home.devices() })
+      let devices = try Self.valueIfReadable({ () throws(KeyhaulError) in try home.devices() })
     else { return nil }
     for device in devices {
       // Only a device with the right identifier is locked.
-      let record = try Self.readable { () throws(KeyhaulError) in try device.storedRecord() }
+      let record = try Self.valueIfReadable { () throws(KeyhaulError) in try device.storedRecord() }
       guard record?.udid.lowercased() == identifier else { continue }
       do throws(KeyhaulError) {
         return try Self.sessionWithKey(of: device, verb)
       } catch {
         if error.isResourceShortage { throw error }
-        passedOver(device, error)
+        onSkip(device, error)
       }
     }
     return nil
@@ -166,7 +173,7 @@ extension BackupArchive {
   /// Returns the result of reading from a device; `nil` if the device cannot be read.
   ///
   /// - Throws: The error if the system has no descriptor or memory left, because the device is not at fault.
-  private static func readable<Value>(
+  private static func valueIfReadable<Value>(
     _ read: () throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value? {
     do throws(KeyhaulError) {

@@ -127,7 +127,7 @@ extension Backup {
   /// Copies the backup to a folder or a file, byte by byte.
   ///
   /// - Parameter path: The path of the copy, as for `create(from:password:at:iterations:)`.
-  /// - Throws: Category `usage` if there is something at that path; `failed` if the disk is full. No partial copy is left.
+  /// - Throws: Category `usage` if the path exists; `failed` if the disk is full. No partial copy is left.
   @discardableResult
   public func convert(to path: String) throws(KeyhaulError) -> RewrittenBackup {
     try BackupRewriter().convert(archive, at: self.path, to: .init(path: path))
@@ -139,10 +139,10 @@ extension Backup {
   ///   - old: The password of the backup.
   ///   - new: The new password.
   /// - Returns: The backup, opened with the new password; this value no longer represents what is on the disk.
-  /// - Throws: Category `wrongPassword` for `old`; `busy` if another process uses the backup; `damaged` if the manifest is
-  ///   not what its device wrote.
+  /// - Throws: Category `wrongPassword` for `old`; `busy` if another process uses the backup; `damaged` if the manifest
+  ///   does not have the form in which devices write it.
   public func rekey(from old: borrowing Secret, to new: borrowing Secret) throws(KeyhaulError) -> Backup {
-    try requireOwnPath()
+    try requireNoSymbolicLink()
     let limit = max(IterationLimit.standard, Int(archive.keybag.iterations ?? 0))
     let keybag: Keybag
     do throws(DataProtectionError) {
@@ -162,13 +162,13 @@ extension Backup {
   /// - Throws: Category `usage` if the backup has a seal; `busy` if another process uses the backup.
   @discardableResult
   public func seal() throws(KeyhaulError) -> Int {
-    try requireOwnPath()
+    try requireNoSymbolicLink()
     let keys = try key.classKeys(deviceKey: nil)
     return try BackupRewriter().seal(archive, at: path, keys: keys)
   }
 
   /// Checks that the path is not a link, because the new file would replace the link and not the backup.
-  private func requireOwnPath() throws(KeyhaulError) {
+  private func requireNoSymbolicLink() throws(KeyhaulError) {
     guard (try? FileSystem.real.status(of: path, followsLink: false))?.kind == .link else { return }
     throw KeyhaulError(.unsupported, "\(UntrustedText.escaped(path)) is a symbolic link")
   }

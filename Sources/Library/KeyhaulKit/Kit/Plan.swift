@@ -43,14 +43,16 @@ public struct Plan: Sendable {
   /// - Throws: Category `locked` if the device must be unlocked first; `stalePlan` if it has changed since the plan was
   ///   made. An error whose `stage` is before the commit leaves the device unchanged.
   public func restore() throws(KeyhaulError) {
-    let refusal = try device.withSession(.writing, verb: "restore") {
-      (session) throws(KeyhaulError) in failure(on: session)
+    let failure = try device.withSession(.writing, verb: "restore") {
+      (session) throws(KeyhaulError) in restore(onto: session)
     }
-    if let refusal { throw refusal }
+    if let failure { throw failure }
   }
 
-  /// Carries out the plan, and returns the error if that failed.
-  private func failure(on session: DeviceSession) -> KeyhaulError? {
+  /// Carries out the plan.
+  ///
+  /// - Returns: The error if that failed, so that the session is closed first; `nil` otherwise.
+  private func restore(onto session: DeviceSession) -> KeyhaulError? {
     guard session.record.revision == revision else {
       return .stalePlan("\(session.name) has changed since (revision \(revision), now \(session.record.revision))")
     }

@@ -2,9 +2,9 @@ import Backups
 public import Basics
 
 extension SensitiveBytes {
-  /// Writes the bytes to a file that only its owner can read: the file is complete, or there is none.
+  /// Writes the bytes to a new file that only its owner can read, completely or not at all.
   ///
-  /// - Throws: Category `usage` if there is something at the path; `failed` if the disk is full.
+  /// - Throws: Category `usage` if the path exists; `failed` if the disk is full.
   public func write(toNewFile path: String) throws(KeyhaulError) {
     try withBytes { (bytes) throws(KeyhaulError) in
       try BackupInstaller(system: .real).placeNewFile(at: path, bytes)

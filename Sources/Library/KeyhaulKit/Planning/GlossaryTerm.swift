@@ -1,7 +1,7 @@
 public import KeychainRules
 
-/// A word in reports of a move with a page of its own: reasons, changes, warnings, and the fate of the target's own
-/// items.
+/// A term in reports of a move that `explain` describes: reasons, changes, warnings, and the outcomes for the target's
+/// own items.
 ///
 /// Source of the rules: Apple `SecItemDb.c` (`SecServerImportItem`, `SecServerImportKeychainInPlist`), `SecDbItem.c`
 /// (`SecDbItemInsertOrReplace`).
@@ -23,13 +23,13 @@ public enum GlossaryTerm: Sendable, Hashable, CaseIterable {
   /// A file of the backup does not match the seal.
   case sealBroken
 
-  /// All words, in the order in which `explain` lists them.
+  /// All terms, in the order in which `explain` lists them.
   public static let allCases: [GlossaryTerm] =
     Reason.allCases.map(GlossaryTerm.reason) + MigrationPlan.Change.allCases.map(GlossaryTerm.change)
     + ArrivalWarning.allCases.map(GlossaryTerm.warning)
     + [.inferredSynchronizable, .removed, .preserved, .keybagMismatch, .sealBroken]
 
-  /// The word, as in reports, JSON and `explain`.
+  /// The identifier, as in reports, JSON and `explain`.
   package var id: String {
     switch self {
     case .reason(let reason): reason.rawValue

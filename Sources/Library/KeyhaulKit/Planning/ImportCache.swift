@@ -6,23 +6,23 @@ import KeychainRules
 /// A cache of prepared items for all plans of one backup: each item as a restore would store it, and its summary for
 /// reports.
 final class ImportCache: Sendable {
-  /// A class, because the table has an element for each item from the start.
+  /// A class, so that an element of the array takes only a pointer until its item is prepared.
   private final class CachedImport: Sendable {
     let incoming: Result<IncomingItem.Keyed, KeychainRuleError>
-    let known: ItemSummary
+    let summary: ItemSummary
 
-    init(_ incoming: Result<IncomingItem.Keyed, KeychainRuleError>, _ known: ItemSummary) {
+    init(_ incoming: Result<IncomingItem.Keyed, KeychainRuleError>, _ summary: ItemSummary) {
       self.incoming = incoming
-      self.known = known
+      self.summary = summary
     }
   }
 
-  private let all: Locked<[CachedImport?]>
+  private let imports: Locked<[CachedImport?]>
   private let isEnabled: Bool
 
   /// - Parameter count: The number of items to cache, by position; 0 for a single plan.
   init(count: Int = 0) {
-    all = Locked(Array(repeating: nil, count: count))
+    imports = Locked(Array(repeating: nil, count: count))
     isEnabled = count > 0
   }
 
@@ -41,12 +41,12 @@ final class ImportCache: Sendable {
 
   /// Returns the summary of an item for reports.
   func summary(_ archived: BackupItem, _ item: KeychainItem) -> ItemSummary {
-    isEnabled ? cached(archived, item).known : .sharing(item)
+    isEnabled ? cached(archived, item).summary : .sharing(item)
   }
 
   private func cached(_ archived: BackupItem, _ item: KeychainItem) -> CachedImport {
     let index = archived.index
-    if let cached = all.withLock({ $0.indices.contains(index) ? $0[index] : nil }) { return cached }
+    if let cached = imports.withLock({ $0.indices.contains(index) ? $0[index] : nil }) { return cached }
     let incoming: Result<IncomingItem.Keyed, KeychainRuleError>
     do throws(KeychainRuleError) {
       incoming = .success(try Self.prepared(archived, item))
@@ -54,7 +54,7 @@ final class ImportCache: Sendable {
       incoming = .failure(error)
     }
     let cached = CachedImport(incoming, .sharing(item))
-    all.withLock { if $0.indices.contains(index) { $0[index] = cached } }
+    imports.withLock { if $0.indices.contains(index) { $0[index] = cached } }
     return cached
   }
 }

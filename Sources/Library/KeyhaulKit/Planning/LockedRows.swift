@@ -6,7 +6,8 @@ import VirtualDevice
 struct LockedRows {
   private var counts: [ProtectionClass: Int] = [:]
 
-  mutating func note(_ row: KeychainRow) {
+  /// Counts the row if its class key is not in memory.
+  mutating func count(_ row: KeychainRow) {
     guard case .locked(let keyClass)? = row.fault, let protection = ProtectionClass(keyClass: keyClass),
       protection != .whenPasscodeSetThisDeviceOnly
     else { return }
@@ -17,10 +18,11 @@ struct LockedRows {
   func check(_ session: DeviceSession) throws(KeyhaulError) {
     let total = counts.values.reduce(0, +)
     guard total > 0 || session.state != .unlocked else { return }
-    let most = counts.max { ($0.value, $1.key.keyClass) < ($1.value, $0.key.keyClass) }
+    // Of equally frequent classes, the first one is reported.
+    let mostFrequent = counts.max { ($0.value, $1.key.keyClass) < ($1.value, $0.key.keyClass) }
+    let count = mostFrequent?.value ?? 0
     throw .deviceLocked(
-      lockedItems: most?.value ?? 0, protection: most?.key ?? .whenUnlocked, others: total - (most?.value ?? 0),
-      device: session.name)
+      lockedItems: count, protection: mostFrequent?.key ?? .whenUnlocked, others: total - count, device: session.name)
   }
 
   /// Checks that every row can be read, except for rows of the passcode class.
@@ -30,7 +32,7 @@ struct LockedRows {
     guard session.state != .unlocked else { return }
     let store = try session.keychain
     var locked = LockedRows()
-    try store.forEachRow(includingTombstones: true, keys: session.classKeys) { locked.note($0) }
+    try store.forEachRow(includingTombstones: true, keys: session.classKeys) { locked.count($0) }
     try locked.check(session)
   }
 }

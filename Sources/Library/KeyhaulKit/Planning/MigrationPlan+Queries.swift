@@ -28,13 +28,13 @@ extension MigrationPlan {
   /// Returns the reason why the only item with a name does not arrive; `nil` if it arrives, or unless exactly one item
   /// has the name.
   public func reason(for name: String) -> Reason? {
-    let found = decisions(named: name)
-    return found.count == 1 ? found[0].outcome.reason : nil
+    let matching = decisions(named: name)
+    return matching.count == 1 ? matching[0].outcome.reason : nil
   }
 
-  private func fate(of found: [Decision]) -> ItemFate {
-    guard let first = found.first?.outcome.fate else { return .absent }
-    return found.allSatisfy { $0.outcome.fate == first } ? first : .ambiguous
+  private func fate(of decisions: [Decision]) -> ItemFate {
+    guard let first = decisions.first?.outcome.fate else { return .absent }
+    return decisions.allSatisfy { $0.outcome.fate == first } ? first : .ambiguous
   }
 }
 
@@ -47,12 +47,14 @@ extension MigrationPlan {
     return removedOnlyCopies(of: unreadable.map(\.identity.kind))
   }
 
-  /// Returns the same number for a plan of some of a backup's items.
+  /// Returns the same maximum for a plan of some of a backup's items.
   ///
   /// - Parameter kinds: The kinds of all unreadable items in the backup, each as often as it occurs.
   package func removedOnlyCopies(of kinds: [ItemKind]) -> Int {
-    let lost = Dictionary(grouping: kinds) { $0 }
-    return Dictionary(grouping: removed, by: \.kind).reduce(0) { $0 + min($1.value.count, lost[$1.key]?.count ?? 0) }
+    let unreadable = Dictionary(grouping: kinds) { $0 }
+    return Dictionary(grouping: removed, by: \.kind).reduce(0) { sum, removed in
+      sum + min(removed.value.count, unreadable[removed.key]?.count ?? 0)
+    }
   }
 }
 
@@ -84,23 +86,23 @@ extension MigrationPlan.Outcome {
 }
 
 extension MigrationPlan {
-  /// Returns the plan with other decisions to show. Its restore does the same.
+  /// Returns a plan with other decisions to show. The restore of both plans is the same.
   func showing(_ decisions: [Decision], removed: [ItemDescriptor]? = nil) -> MigrationPlan {
     MigrationPlan(self, decisions: decisions, removed: removed ?? self.removed, isSameDevice: isSameDevice)
   }
 
-  /// The plan without proof about the target, because the hardware key that was tried is not a real one.
+  /// The plan without a statement about the target's hardware, because the hardware key that was tried is not a real one.
   var withoutDeviceProof: MigrationPlan {
     MigrationPlan(self, decisions: decisions, removed: removed, isSameDevice: nil)
   }
 
   /// Adds known names to encrypted items, by position.
-  package func naming(_ known: [Int: ItemSummary]) -> MigrationPlan {
-    guard !known.isEmpty else { return self }
+  package func naming(_ summaries: [Int: ItemSummary]) -> MigrationPlan {
+    guard !summaries.isEmpty else { return self }
     return showing(
       decisions.map { decision in
-        guard decision.identity.isEncrypted, let item = known[decision.index] else { return decision }
-        return decision.naming(item)
+        guard decision.identity.isEncrypted, let summary = summaries[decision.index] else { return decision }
+        return decision.naming(summary)
       })
   }
 
@@ -116,9 +118,9 @@ extension MigrationPlan {
 }
 
 extension ItemDescriptor {
-  /// Creates a name from a word and a number of four digits.
-  init(redacted identity: ItemDescriptor, _ word: String, _ number: Int) {
+  /// Creates a name from a prefix and a number with at least four digits.
+  init(redacted identity: ItemDescriptor, _ prefix: String, _ number: Int) {
     let digits = String(number)
-    self.init(identity.kind, called: word + String(repeating: "0", count: max(0, 4 - digits.count)) + digits)
+    self.init(identity.kind, called: prefix + String(repeating: "0", count: max(0, 4 - digits.count)) + digits)
   }
 }

@@ -18,9 +18,9 @@ public struct MigrationPlan: Sendable {
   /// `false` if it decrypts no such item; `nil` if no item needs the key, or if the key decrypts items of some of these
   /// classes and not of others.
   package let isSameDevice: Bool?
-  /// The steps of `Restorer` in order, each with its expected result.
+  /// The imports that `Restorer` makes, in order, each with its expected result.
   package let imports: [PlannedImport]
-  /// Whether the plan has these steps. Without them, it is only for reports.
+  /// Whether the plan contains its imports. Without them, it is only for reports.
   package let keepsImports: Bool
   /// The number of rows that the policy removes before the first import, including those that are added again.
   package let removedRowCount: Int
@@ -30,7 +30,7 @@ public struct MigrationPlan: Sendable {
 
   /// An import into the target's database, with its expected result.
   package struct PlannedImport: Sendable {
-    /// The item of an import. There is one for every item, so it contains no copy of the backup's item.
+    /// The item of an import. For an item of the backup, this is only a position, to save memory.
     package enum Origin: Sendable {
       /// An item of the plan, by its position.
       case archive(position: UInt32)
@@ -163,11 +163,11 @@ public struct MigrationPlan: Sendable {
     }
 
     /// Returns the decision with known names and other properties of an encrypted item.
-    func naming(_ known: ItemSummary) -> Decision {
+    func naming(_ summary: ItemSummary) -> Decision {
       Decision(
-        index: index, identity: known.identity, protection: protection, outcome: outcome, detail: detail,
-        overwrites: overwrites, warning: warning, isSynchronizable: isSynchronizable ?? known.isSynchronizable,
-        containsSecureEnclaveKey: containsSecureEnclaveKey ?? known.containsSecureEnclaveKey)
+        index: index, identity: summary.identity, protection: protection, outcome: outcome, detail: detail,
+        overwrites: overwrites, warning: warning, isSynchronizable: isSynchronizable ?? summary.isSynchronizable,
+        containsSecureEnclaveKey: containsSecureEnclaveKey ?? summary.containsSecureEnclaveKey)
     }
   }
 
@@ -260,7 +260,7 @@ extension MigrationPlan {
     case .archive(let position):
       return try translatingErrors { () throws(KeychainRuleError) in
         let archived = items[Int(position)]
-        return try IncomingItem(again: archived.requireItem(), persistentReference: archived.persistentReference)
+        return try IncomingItem(validated: archived.requireItem(), persistentReference: archived.persistentReference)
       }
     }
   }
@@ -282,7 +282,7 @@ extension MigrationPlan {
     }
   }
 
-  /// Returns the text about an import whose result would differ from the plan.
+  /// Returns the reason of the error about an import whose result would differ from the plan.
   package func difference(at planned: PlannedImport) -> String {
     switch planned.origin {
     case .archive(let position): "item \(items[Int(position)].index) would not be restored as planned"

@@ -67,7 +67,7 @@ package enum MigrationPlanner {
         }
         switch eligibility(of: item, hardware, context, cache) {
         case .ineligible(let verdict): decide(verdict)
-        case .eligible(let incoming, let isInferred):
+        case .eligible(let incoming, let startsToSync):
           let step: TargetModel.Step
           do throws(KeychainRuleError) {
             step = try target.importing(incoming, from: .archive(position: UInt32(clamping: position)), of: items)
@@ -78,11 +78,14 @@ package enum MigrationPlanner {
           add(step.planned)
           decide(
             Verdict(
-              outcome: .migrates(step.change), detail: joined(isInferred ? inference(step.change) : nil, step.detail),
+              outcome: .migrates(step.change),
+              detail: joined(startsToSync ? syncRemark(step.change) : nil, step.detail),
               overwrites: step.overwrites))
-          let loss = Verdict(
-            outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this backup has the same key and wins")
-          for loser in step.superseded { decisions[loser] = superseded(decisions[loser], by: loss) }
+          supersede(
+            step,
+            with: Verdict(
+              outcome: .migrates(.keepsExisting),
+              detail: "item \(item.index) of this backup has the same key and wins"))
         }
       }
       for step in target.reimportingPreserved(includingTombstones: context.targetSyncs, alongside: items) {
@@ -92,7 +95,7 @@ package enum MigrationPlanner {
           step.isDeletion
           ? Verdict(outcome: .staysBehind(.deleted), detail: "the system's own deletion of it is newer")
           : Verdict(outcome: .migrates(.keepsExisting), detail: "the system's own item with the same key wins")
-        for loser in step.superseded { decisions[loser] = superseded(decisions[loser], by: verdict) }
+        supersede(step, with: verdict)
       }
       removed = target.removedIdentities
       removedRowCount = target.removedRowCount
@@ -102,8 +105,14 @@ package enum MigrationPlanner {
       writes = writes || planned.writes
       if keepsImports { imports.append(planned) }
     }
+
+    /// Changes the decisions about earlier items that the import of a step replaces.
+    private mutating func supersede(_ step: TargetModel.Step, with verdict: Verdict) {
+      for position in step.superseded { decisions[position] = superseded(decisions[position], by: verdict) }
+    }
   }
 
+  /// The part of a decision that depends on the import, not on the item itself.
   private struct Verdict {
     let outcome: MigrationPlan.Outcome
     let detail: String?
@@ -122,7 +131,7 @@ package enum MigrationPlanner {
       isSynchronizable: summary.isSynchronizable, containsSecureEnclaveKey: summary.containsSecureEnclaveKey)
   }
 
-  /// Returns the decision about an item whose primary key another item has, so that the other one is on the target.
+  /// Returns the decision about an item that lost its primary key to another item.
   private static func superseded(
     _ decision: MigrationPlan.Decision, by verdict: Verdict
   ) -> MigrationPlan.Decision {
@@ -137,22 +146,21 @@ package enum MigrationPlanner {
   }
 
   private enum ImportEligibility {
-    case eligible(IncomingItem.Keyed, isInferred: Bool)
+    case eligible(IncomingItem.Keyed, startsToSync: Bool)
     case ineligible(Verdict)
   }
 
-  /// Returns the remark about an item that a restore treats as synchronized although it does not say so.
-  private static func inference(_ change: MigrationPlan.Change) -> String {
-    let fact =
+  /// Returns the remark about an item that a restore marks as synchronized although the backup does not.
+  private static func syncRemark(_ change: MigrationPlan.Change) -> String {
+    let effect =
       switch change {
       case .new, .replaces: "it will sync with iCloud Keychain once restored"
       case .keepsExisting, .identical: "it already syncs on the target"
       }
-    return "\(GlossaryTerm.inferredSynchronizable.id): \(fact)"
+    return "\(GlossaryTerm.inferredSynchronizable.id): \(effect)"
   }
 
-  /// Returns the item in the form in which it is imported, or the verdict on an item that a restore leaves out. Of
-  /// items with the same primary key, only one stays on the target.
+  /// Returns the item in the form in which it is imported, or the verdict if a restore excludes it.
   private static func eligibility(
     of archived: BackupItem, _ hardware: DeviceKeyEvidence, _ context: RestoreContext,
     _ cache: ImportCache
@@ -177,8 +185,8 @@ package enum MigrationPlanner {
       }
       do throws(KeychainRuleError) {
         let incoming = try cache.incoming(archived, item)
-        let inferred = incoming.incoming.item.isSynchronizable && !item.isSynchronizable
-        return .eligible(incoming, isInferred: inferred)
+        let startsToSync = incoming.incoming.item.isSynchronizable && !item.isSynchronizable
+        return .eligible(incoming, startsToSync: startsToSync)
       } catch {
         return .ineligible(malformed(archived, error))
       }

@@ -178,7 +178,7 @@ extension OutlookSummary {
         backupCondition, hasPassword: restoreOutlook.hasPassword, argument: placeholders.source, command: newBackup)
     } else if !sourceIsBackup || (!restoreOutlook.hasPassword && gained > 0) {
       backup = .missing(command: newBackup)
-    } else if sourceDeviceItems?.since.isEmpty == false, let newBackup {
+    } else if sourceDeviceItems?.addedSince.isEmpty == false, let newBackup {
       backup = .outdated(command: newBackup)
     } else {
       backup = .good(argument: placeholders.source)

@@ -57,7 +57,7 @@ struct NotInBackupSection {
           place: reason.isDamage ? "Cannot be read on the device" : "Never in a backup"
         ).write(to: &page)
       }
-      Self.write(sourceDeviceItems.since, to: &page)
+      Self.write(sourceDeviceItems.addedSince, to: &page)
     }
   }
 

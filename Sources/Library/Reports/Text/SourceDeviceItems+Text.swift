@@ -18,7 +18,8 @@ extension SourceDeviceItems {
   private var changes: [String] {
     func item(_ count: Int) -> String { HumanReadable.count(count, "item") }
     return [
-      since.isEmpty ? nil : "\(item(since.count)) on it \(since.count == 1 ? "is" : "are") not in the backup",
+      addedSince.isEmpty
+        ? nil : "\(item(addedSince.count)) on it \(addedSince.count == 1 ? "is" : "are") not in the backup",
       changedCount == 0 ? nil : "\(item(changedCount)) \(changedCount == 1 ? "differs" : "differ")",
       removedCount == 0
         ? nil
@@ -31,8 +32,8 @@ extension SourceDeviceItems {
   /// are none.
   package var absence: String? {
     let parts = [
-      (never.count, "never in a backup"), (unreadable.count, "damaged there and never in a backup"),
-      (since.count, "not in this backup"),
+      (neverIncluded.count, "never in a backup"), (unreadable.count, "damaged there and never in a backup"),
+      (addedSince.count, "not in this backup"),
     ].filter { $0.0 > 0 }
     guard !parts.isEmpty else { return nil }
     return parts.enumerated().map { position, part in

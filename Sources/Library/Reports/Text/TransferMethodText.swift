@@ -46,8 +46,8 @@ extension SourceDeviceItems {
       WordWrap.labeled(label, style.adapted(UntrustedText.escaped(text)), columns: style.width)
     }
     let groups = [
-      ("Never in a backup", never), ("Cannot be read on \(device), and not in the backup", unreadable),
-      ("Not in this backup", since),
+      ("Never in a backup", neverIncluded), ("Cannot be read on \(device), and not in the backup", unreadable),
+      ("Not in this backup", addedSince),
     ].filter { !$0.1.isEmpty }
     return groups.flatMap { title, items in
       let head = wrapped("\(title) (\(HumanReadable.grouped(items.count)))").map { style.painted($0, .yellow) }

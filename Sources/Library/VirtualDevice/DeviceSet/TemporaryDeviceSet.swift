@@ -68,7 +68,8 @@ public final class TemporaryDeviceSet: Sendable {
     for name in names {
       let text = String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
       guard text.hasPrefix(prefix), UUID(uuidString: String(text.dropFirst(prefix.count))) != nil,
-        let status = try? system.status(of: name, in: directory), status.kind == .directory, status.isOwn,
+        let status = try? system.status(of: name, in: directory), status.kind == .directory,
+        status.belongsToCurrentUser,
         let left = try? system.openDirectory(name, in: directory),
         let file = try? system.openForReading(lockName, in: left), system.claim(file)
       else { continue }

@@ -353,7 +353,7 @@ extension BackupUnlocker {
     excluding target: DeviceSession? = nil, isNeeded: Bool = false
   ) throws(CommandError) -> HardwareKey? {
     let told: (VirtualDevice, KeyhaulError) -> Void = isNeeded ? warn : { _, _ in }
-    guard let openDevice = try sourceDevice(excluding: target, passedOver: told) else { return nil }
+    guard let openDevice = try sourceDevice(excluding: target, onSkip: told) else { return nil }
     defer { openDevice.invalidate() }
     guard let key = try? openDevice.deviceKey() else { return nil }
     let isPublished = (try? openDevice.isHardwareKeyPublished(knownSeeds: WellKnownSeeds.all)) == true
@@ -371,11 +371,11 @@ extension BackupUnlocker {
   /// Returns an open session of the virtual device that claims to be the backup's source. The caller closes it.
   func sourceDevice(
     excluding target: DeviceSession? = nil,
-    passedOver: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
+    onSkip: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
   ) throws(CommandError) -> DeviceSession? {
     guard let home = try? DeviceSet(of: session) else { return nil }
     do throws(KeyhaulError) {
-      return try archive.sourceDevice(in: home, excluding: target, verb: session.commandName, passedOver: passedOver)
+      return try archive.sourceDevice(in: home, excluding: target, verb: session.commandName, onSkip: onSkip)
     } catch {
       throw CommandError(error, doing: "cannot look for the source device of \(name)")
     }

@@ -188,12 +188,18 @@ struct TableFormatter: ResultFormatter {
   }
 
   func foot(_ summary: BatchSummary) -> String {
-    var lines = ["", summary.sentence] + summary.remarks
+    var lines = (["", summary.sentence] + summary.remarks).flatMap { wrapped(style.adapted($0)) }
     if let path = summary.firstToShow {
-      let words = [call, ShellQuoting.argument(path, placeholder: "ARCHIVE")] + parts
-      lines.append("One of them in full: \(words.joined(separator: " "))")
+      let arguments = [call, ShellQuoting.argument(path, placeholder: "ARCHIVE")] + parts
+      lines += commandLines("One of them in full:", style.adapted(arguments.joined(separator: " ")))
     }
-    return lines.flatMap { wrapped(style.adapted($0)) }.map { $0 + "\n" }.joined()
+    return lines.map { $0 + "\n" }.joined()
+  }
+
+  /// Formats a command with a label. The command is never broken, because the user may copy it.
+  private func commandLines(_ label: String, _ command: String) -> [String] {
+    let line = "\(label) \(command)"
+    return style.cutsText && DisplayWidth.columns(of: line) > style.width ? [label, "  \(command)"] : [line]
   }
 
   /// Formats a text below a row, wrapped between words on a terminal.

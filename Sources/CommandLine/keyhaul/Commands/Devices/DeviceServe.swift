@@ -89,7 +89,7 @@ struct DeviceServe: RunnableCommand {
   }
 
   private func listenAddress() throws(CommandError) -> ListenAddress {
-    guard let listen else { return .loopback(port: 0, version6: false) }
+    guard let listen else { return .loopback(port: 0, usesIPv6: false) }
     guard let address = ListenAddress(listen) else {
       throw .usage(
         "\(listen) is not an address to listen at", why: "a device is served to this computer alone",

@@ -70,13 +70,13 @@ extension UntrustedDatabase<KeyhaulError> {
     try forEachRow(
       "SELECT type = 'table' AND typeof(rootpage) = 'integer' AND rootpage > 0 FROM main.sqlite_schema"
         + " WHERE name = '\(table)' COLLATE NOCASE"
-    ) { row in isTable = row.number(0) == 1 }
+    ) { row in isTable = row.integer(0) == 1 }
     guard isTable else { return nil }
     var names: Set<String> = []
     var computes = false
     try forEachRow("PRAGMA main.table_xinfo(\(table))") { row in
       if let name = row.text(1) { names.insert(name) }
-      if row.number(6) != 0 { computes = true }
+      if row.integer(6) != 0 { computes = true }
     }
     guard !computes else { throw KeyhaulError(.databaseDamaged, "a column of its \(table) table is computed") }
     return names

@@ -30,13 +30,13 @@ package struct RestoreTransaction: ~Copyable {
   /// - Returns: The number of deleted rows.
   @discardableResult
   package borrowing func deleteNonSynced() throws(KeyhaulError) -> Int {
-    let places = RestoreRemoval.keptAccessGroups.map { _ in "?" }.joined(separator: ",")
+    let places = RestoreRemoval.preservedAccessGroups.map { _ in "?" }.joined(separator: ",")
     var count = 0
     for kind in ItemKind.allCases {
       // If `ggrp` is NULL, which no writer stores, the condition is NULL and the row stays, as with Apple's statement.
       try transaction.database.run(
         "DELETE FROM \(kind.rawValue) WHERE sync=0 AND NOT agrp IN (\(places)) AND NOT ggrp <> ''",
-        RestoreRemoval.keptAccessGroups.map { .text($0) })
+        RestoreRemoval.preservedAccessGroups.map { .text($0) })
       count += transaction.database.changesCount
     }
     return count

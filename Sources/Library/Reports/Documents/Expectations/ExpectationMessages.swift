@@ -60,7 +60,7 @@ package struct ExpectationMessages: Sendable {
     let encrypted = miss.encryptedCount
     let remark =
       "\(HumanReadable.count(encrypted, "encrypted item")) in the plan \(encrypted == 1 ? "has" : "have") no name"
-    if encrypted > 0, miss.expectation.fate == .absent || miss.isAnyItemMeant {
+    if encrypted > 0, miss.expectation.fate == .absent || miss.hasCertainMatch {
       return "which cannot be known: \(remark)"
     }
     var hint = ""

@@ -15,7 +15,7 @@ import VirtualDevice
 
 /// A temporary device stays open between calls, which must not affect other sessions.
 @Suite("Devices that stay open between calls", .onAPhone)
-struct KeptDeviceTests {
+struct OpenDeviceTests {
   let item: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "notes", kSecAttrAccount: "anna"]
 
   private func add(_ account: String) -> OSStatus {
@@ -26,14 +26,14 @@ struct KeptDeviceTests {
   }
 
   @Test("A session between two calls sees the changes of the first, and the second call sees those of the session")
-  func between() throws {
+  func sessionBetweenCalls() throws {
     let phone = try DefaultKeychain.client()
     for round in 1...3 {
       #expect(add("anna") == errSecSuccess)
       let before = try phone.device.withSession(.reading, verb: "test") { (session) throws(KeyhaulError) in
-        (session.record.revision, try session.itemCount)
+        (revision: session.record.revision, itemCount: try session.itemCount)
       }
-      #expect(before.1 == 1, "round \(round)")
+      #expect(before.itemCount == 1, "round \(round)")
       try phone.device.withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
         try session.erase()
       }
@@ -43,7 +43,7 @@ struct KeptDeviceTests {
       let after = try phone.device.withSession(.reading, verb: "test") { (session) throws(KeyhaulError) in
         session.record.revision
       }
-      #expect(after != before.0)
+      #expect(after != before.revision)
       var other = item
       other[kSecAttrAccount] = "bert"
       #expect(SecItemDelete(other as CFDictionary) == errSecSuccess)
@@ -54,7 +54,7 @@ struct KeptDeviceTests {
   func otherProcess() throws {
     let phone = try DefaultKeychain.client()
     #expect(add("anna") == errSecSuccess)
-    // To the system, a lock of another file descriptor is that of another process.
+    // The system treats a lock of another file descriptor like that of another process.
     let file = try FileDescriptor.open(FilePath(phone.device.directory + "/lock"), .readWrite)
     defer { try? file.close() }
     var waited = 0
@@ -83,31 +83,31 @@ struct KeptDeviceTests {
         at: URL(filePath: link.path("home")), withDestinationURL: home)
       device = try DeviceSet(path: link.path("home")).device(device.name)
     }
-    let calls = Calls()
-    Thread { calls.go(on: phone) }.start()
-    defer { calls.stop() }
+    let searches = RepeatedSearches()
+    Thread { searches.run(on: phone) }.start()
+    defer { searches.stop() }
     for _ in 0..<3 {
       let count = try device.withSession(.writing, verb: "test", wait: .seconds(20)) {
         (session) throws(KeyhaulError) in try session.itemCount
       }
       #expect(count == 0)
     }
-    calls.stop()
-    #expect(calls.count < Calls.most)
+    searches.stop()
+    #expect(searches.count < RepeatedSearches.maximumCount)
   }
 
-  /// Repeated searches until `stop()`.
-  final class Calls: Sendable {
-    static let most = 1_000_000
+  /// Searches the keychain repeatedly until `stop()`.
+  final class RepeatedSearches: Sendable {
+    static let maximumCount = 1_000_000
     private let state = Locked((count: 0, isStopped: false))
 
     var count: Int { state.withLock { $0.count } }
     func stop() { state.withLock { $0.isStopped = true } }
 
-    func go(on phone: KeychainClient) {
+    func run(on phone: KeychainClient) {
       let query = [kSecClass: kSecClassGenericPassword] as [CFString: Any]
       DefaultKeychain.using(phone) {
-        while state.withLock({ !$0.isStopped && $0.count < Self.most }) {
+        while state.withLock({ !$0.isStopped && $0.count < Self.maximumCount }) {
           _ = SecItemCopyMatching(query as CFDictionary, nil)
           state.withLock { $0.count += 1 }
         }
@@ -116,7 +116,7 @@ struct KeptDeviceTests {
   }
 
   @Test("The device can be opened again after a change that failed")
-  func failing() throws {
+  func failedChange() throws {
     let phone = try DefaultKeychain.client()
     #expect(add("anna") == errSecSuccess)
     #expect(throws: KeyhaulError.self) { try phone.unlock(passcode: "9999") }
@@ -125,10 +125,10 @@ struct KeptDeviceTests {
   }
 
   @Test("The directory is deleted with the client, even shortly after a call")
-  func end() throws {
+  func deletion() throws {
     var phone: KeychainClient? = try .onNewDevice()
     let directory = try #require(phone?.device.directory)
-    #expect(phone?.speak { add("anna") } == errSecSuccess)
+    #expect(phone?.perform { add("anna") } == errSecSuccess)
     #expect(FileManager.default.fileExists(atPath: directory))
     phone = nil
     #expect(!FileManager.default.fileExists(atPath: directory))

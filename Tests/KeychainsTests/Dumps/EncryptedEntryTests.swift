@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite("Encrypted entries with their keys")
-struct SealedEntryTests {
+struct EncryptedEntryTests {
   private let vector: TestVectors
   private let bytes: [UInt8]
 
@@ -34,19 +34,20 @@ struct SealedEntryTests {
     #expect(dump.skipped == [.unknownLayout: 1])
     #expect(dump.items.count == 6 && expected.count == 6)
     for item in dump.items {
-      let wanted = expected[item.entry]
-      let verdict = try wanted["verdict"].string
-      #expect(try item.kind.rawValue == wanted["table"].string)
+      let expectedItem = expected[item.entry]
+      let verdict = try expectedItem["verdict"].string
+      #expect(try item.kind.rawValue == expectedItem["table"].string)
       #expect(item.tableSource == .stated)
-      #expect(try item.protection?.rawValue == wanted["protection"].string)
+      #expect(try item.protection?.rawValue == expectedItem["protection"].string)
       #expect((item.fault?.reason.rawValue ?? "ok") == verdict)
       #expect(item.hasSecret == (verdict == "ok"))
-      #expect(try secret(item) == (verdict == "ok" ? wanted["secret"]["v_Data"]["hex"].bytes : nil))
-      guard wanted.has("attributes") else {
+      #expect(try secret(item) == (verdict == "ok" ? expectedItem["secret"]["v_Data"]["hex"].bytes : nil))
+      guard expectedItem.has("attributes") else {
         #expect(item.item == nil)
         continue
       }
-      let attributes = try wanted["attributes"].members.reduce(into: AttributeMap<PropertyValue>()) { all, member in
+      let attributes = try expectedItem["attributes"].members.reduce(into: AttributeMap<PropertyValue>()) {
+        all, member in
         all[AttributeCode(rawValue: member.key)] = try member.value.property
       }
       #expect(item.item?.attributes == attributes)
@@ -54,10 +55,10 @@ struct SealedEntryTests {
   }
 
   @Test("Undecryptable entries are counted by class and reason")
-  func shut() throws {
-    let shut = try KeychainDump(parsing: bytes).undecryptedCounts
+  func undecryptable() throws {
+    let counts = try KeychainDump(parsing: bytes).undecryptedCounts
     #expect(
-      shut.map { "\($0.itemCount) \($0.protection?.rawValue ?? "-") \($0.reason.rawValue) \($0.hasAttributes)" } == [
+      counts.map { "\($0.itemCount) \($0.protection?.rawValue ?? "-") \($0.reason.rawValue) \($0.hasAttributes)" } == [
         "1 ak no-class-key true", "1 ak tag-mismatch true", "1 dku no-class-key false",
       ])
   }
@@ -80,14 +81,14 @@ struct SealedEntryTests {
 
     let version = try changed(("<integer>7</integer>\n\t\t</dict>", "<integer>9</integer>\n\t\t</dict>"))
     #expect(faults(version) == [nil, "unsupported-version", "no-class-key", "tag-mismatch", "no-class-key", nil])
-    let classless = try changed(("<key>classKeyIdx</key>", "<key>classKey</key>"))
-    #expect(faults(classless) == Array(repeating: "malformed", count: 6))
-    #expect(classless.items.allSatisfy { $0.item == nil && $0.protection == nil })
+    let withoutClass = try changed(("<key>classKeyIdx</key>", "<key>classKey</key>"))
+    #expect(faults(withoutClass) == Array(repeating: "malformed", count: 6))
+    #expect(withoutClass.items.allSatisfy { $0.item == nil && $0.protection == nil })
     let tamper = try changed(("<string>37B79A1C-259F-CD90-363E-EC8F40821958</string>", "<string>37</string>"))
     #expect(faults(tamper).first == "malformed" && faults(tamper).dropFirst().first == .some(nil))
     #expect(tamper.items.first?.item == nil)
-    let partless = try changed(("<key>metadata</key>", "<key>meta</key>"))
-    #expect(faults(partless) == Array(repeating: "malformed", count: 6))
+    let withoutMetadata = try changed(("<key>metadata</key>", "<key>meta</key>"))
+    #expect(faults(withoutMetadata) == Array(repeating: "malformed", count: 6))
   }
 
   @Test("Base64 text counts as data, and an unusable class key affects only items of its class")
@@ -96,8 +97,8 @@ struct SealedEntryTests {
     let text = try changed((key, "<string>9sv/78Y9zuXKbDVmdoJKsxJvlSqmD2ke4nyIJrm8MkM=</string>"))
     #expect(text.items.first?.hasSecret == true)
 
-    for none in ["<data>AAAA</data>", "<string>*</string>", "<integer>1</integer>", "<dict/>"] {
-      let dump = try changed((key, none))
+    for unusableKey in ["<data>AAAA</data>", "<string>*</string>", "<integer>1</integer>", "<dict/>"] {
+      let dump = try changed((key, unusableKey))
       #expect(dump.items.filter { $0.protection == .whenUnlocked }.allSatisfy { $0.fault?.reason == .malformed })
       #expect(dump.items.filter(\.hasSecret).map(\.protection) == [.afterFirstUnlock, .whenUnlockedThisDeviceOnly])
     }

@@ -7,8 +7,10 @@ import TestSupport
 import Testing
 import VirtualDevice
 
-/// Phones with one app each and a directory for their backups, with cheap derivations and a test clock.
-struct Desk {
+/// Creates phones with one app each, and backs them up to a temporary directory.
+///
+/// The phones share a test clock and derive passcode keys with few iterations.
+struct TestEnvironment {
   static let app = "notes"
   static let passcode = "1234"
   static let password = "correct horse battery staple"
@@ -18,11 +20,11 @@ struct Desk {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  @TaskLocal fileprivate static var current: Desk?
+  @TaskLocal fileprivate static var ofCurrentTask: TestEnvironment?
 
   /// The environment of the current test.
-  static var ofTheTest: Desk {
-    get throws { try #require(current) }
+  static var current: TestEnvironment {
+    get throws { try #require(ofCurrentTask) }
   }
 
   /// Creates a phone with an app.
@@ -44,7 +46,7 @@ struct Desk {
     return path
   }
 
-  /// Replaces the items of a phone by those of a backup.
+  /// Replaces the items of a phone with those of a backup.
   @discardableResult
   func restore(_ path: String, password: String?, onto phone: KeychainClient) throws -> MigrationPlan {
     let session = try phone.device.openSession(.writing, verb: "restore")
@@ -63,12 +65,12 @@ struct Desk {
 }
 
 extension KeychainClient {
-  func unlock() throws { try unlock(passcode: Desk.passcode) }
-  func setPasscode() throws { try setPasscode(Desk.passcode) }
-  func removePasscode() throws { try removePasscode(Desk.passcode) }
+  func unlock() throws { try unlock(passcode: TestEnvironment.passcode) }
+  func setPasscode() throws { try setPasscode(TestEnvironment.passcode) }
+  func removePasscode() throws { try removePasscode(TestEnvironment.passcode) }
 
   /// Runs the closure with this client.
-  func speak<Result>(_ body: () throws -> Result) rethrows -> Result { try DefaultKeychain.using(self, body) }
+  func perform<Result>(_ body: () throws -> Result) rethrows -> Result { try DefaultKeychain.using(self, body) }
 
   /// Returns the number of items on the device, of all apps.
   func itemCount() throws -> Int {
@@ -76,7 +78,7 @@ extension KeychainClient {
   }
 }
 
-/// Runs each test with an app on its own phone.
+/// Runs each test on a new phone with one app.
 struct OnAPhone: SuiteTrait, TestTrait, TestScoping {
   let passcode: String
   var isRecursive: Bool { true }
@@ -84,15 +86,15 @@ struct OnAPhone: SuiteTrait, TestTrait, TestScoping {
   func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
   ) async throws {
-    let desk = try Desk()
-    let phone = try desk.phone(passcode: passcode)
-    try await Desk.$current.withValue(desk) {
+    let environment = try TestEnvironment()
+    let phone = try environment.phone(passcode: passcode)
+    try await TestEnvironment.$ofCurrentTask.withValue(environment) {
       try await DefaultKeychain.using(phone) { try await function() }
     }
   }
 }
 
 extension Trait where Self == OnAPhone {
-  static var onAPhone: Self { onAPhone(passcode: Desk.passcode) }
+  static var onAPhone: Self { onAPhone(passcode: TestEnvironment.passcode) }
   static func onAPhone(passcode: String) -> Self { OnAPhone(passcode: passcode) }
 }

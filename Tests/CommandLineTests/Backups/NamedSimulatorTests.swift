@@ -1,0 +1,196 @@
+import Foundation
+import GRDB
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+/// Simulators in Xcode's folder: two named "iPhone 16", one of them booted, and an "iPhone 16 Pro".
+@Suite("Simulators found by name")
+struct NamedSimulatorTests {
+  private static let devices = "Library/Developer/CoreSimulator/Devices"
+  private static let old = "0A1B2C3D-0000-4000-8000-000000000017"
+  private static let new = "0A1B2C3D-0000-4000-8000-000000000018"
+  private static let pro = "0A1B2C3D-0000-4000-8000-000000000019"
+
+  private static func sandbox() throws -> DeviceSandbox {
+    let sandbox = try DeviceSandbox()
+    let vectors = try TestVectors.database()
+    for (udid, name, system, state) in [
+      (old, "iPhone 16", "iOS-17-5", 1), (new, "iPhone 16", "iOS-18-0", 3), (pro, "iPhone 16 Pro", "iOS-18-0", 1),
+    ] {
+      try sandbox.run("mkdir -p \(devices)/\(udid)/data/Library/Keychains")
+      let folder = sandbox.home.appending(path: "\(devices)/\(udid)")
+      let database = folder.appending(path: "data/Library/Keychains/keychain-2-debug.db").path
+      try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: database))
+      try Data(vectors["wal"]["base64"].base64Bytes).write(to: URL(filePath: database + "-wal"))
+      let description: [String: Any] = [
+        "UDID": udid, "name": name, "runtime": "com.apple.CoreSimulator.SimRuntime.\(system)", "state": state,
+        "deviceType": "com.apple.CoreSimulator.SimDeviceType.iPhone-16",
+      ]
+      try PropertyListSerialization.data(fromPropertyList: description, format: .xml, options: 0)
+        .write(to: folder.appending(path: "device.plist"))
+    }
+    return sandbox
+  }
+
+  private static func keychain(of udid: String) -> String {
+    "\(devices)/\(udid)/data/Library/Keychains/keychain-2-debug.db"
+  }
+
+  @Test("A list of Simulators shows the name, the system and the state of each")
+  func list() throws {
+    let sandbox = try Self.sandbox()
+    #expect(
+      try sandbox.run("keyhaul simulator list").output == """
+        SIMULATOR      RUNTIME   STATE     ITEMS  SCHEMA
+        iPhone 16      iOS 17.5  shutdown     13  12.11
+        iPhone 16      iOS 18.0  booted       13  12.11
+        iPhone 16 Pro  iOS 18.0  shutdown     13  12.11
+
+        """)
+    let listed = try sandbox.document("keyhaul simulator list --json")["simulators"]?.arrayValue?[1]
+    #expect(listed?["name"]?.stringValue == Self.new && listed?["device_name"]?.stringValue == "iPhone 16")
+    #expect(listed?["runtime"]?.stringValue == "iOS 18.0" && listed?["state"]?.stringValue == "booted")
+  }
+
+  @Test("A Simulator is found by its name, its UDID in any case, and as booted")
+  func names() throws {
+    let sandbox = try Self.sandbox()
+    for (name, udid) in [("'iphone 16 pro'", Self.pro), (Self.old.lowercased(), Self.old), ("booted", Self.new)] {
+      let saved = try sandbox.run("keyhaul simulator snapshot \(name) -o saved.db --yes")
+      #expect(saved.output.contains("/\(udid) with 13 rows as saved.db"), "\(saved)")
+    }
+    let several = try sandbox.run("keyhaul simulator snapshot 'iPhone 16' -o saved.db --yes")
+    #expect(
+      several.status == 64 && several.errors.contains("\(Self.old) (iOS 17.5) and")
+        && several.errors.contains("\(Self.new) (iOS 18.0)"), "\(several)"
+    )
+    let none = try sandbox.run("keyhaul simulator snapshot 'iPhone 16 Pre' -o saved.db --yes")
+    #expect(none.status == 10 && none.errors.contains("try: 'iPhone 16 Pro'"), "\(none)")
+  }
+
+  @Test("A Simulator that is booted is not changed")
+  func booted() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.run("keyhaul device create phone --from old-phone -q; keyhaul simulator snapshot booted -o saved.db")
+    let digest = "cat \(Self.devices)/\(Self.new)/data/Library/Keychains/* | sha256sum"
+    let before = try sandbox.run(digest).output
+    for line in [
+      "simulator seed booted --from phone --yes", "simulator restore booted saved.db --yes",
+      "simulator reset booted --app ABCDE12345.com.example.notes --yes",
+      "item delete \(Self.devices)/\(Self.new) --kind generic --yes",
+    ] {
+      let outcome = try sandbox.run("keyhaul \(line)")
+      #expect(
+        outcome.status == 11 && outcome.errors.contains("its device.plist says that it is booted; nothing was changed")
+          && outcome.errors.contains("try: xcrun simctl shutdown \(Self.new)"), "\(line): \(outcome)")
+    }
+    #expect(try sandbox.run(digest).output == before)
+  }
+
+  @Test("An app is found by its bundle identifier, and the names of its items are listed before they are deleted")
+  func bundleIdentifier() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.run("keyhaul device create phone --from old-phone -q")
+    let groups = Set(
+      (try sandbox.document("keyhaul export phone -o - --json")["items"]?.arrayValue ?? [])
+        .compactMap { $0["attributes"]?["agrp"]?.stringValue })
+    let group = try #require(groups.sorted().first { $0.hasPrefix("ABCDE12345.") })
+    let app = group.dropFirst("ABCDE12345.".count)
+    let byGroup = try sandbox.run("keyhaul simulator seed \(Self.pro) --from phone --app \(group) -n").output
+    #expect(try sandbox.run("keyhaul simulator seed \(Self.pro) --from phone --app \(app) -n").output == byGroup)
+    #expect(byGroup.hasPrefix("Would put "))
+    let near = try sandbox.run("keyhaul simulator seed \(Self.pro) --from phone --app \(app)x -n")
+    #expect(near.status == 4 && near.errors.contains("\(app) is similar."), "\(near)")
+    let reset = try sandbox.run("keyhaul simulator reset \(Self.pro) --app com.example.notes -n")
+    #expect(reset.output.hasPrefix("Would delete ") && reset.output.contains("\nKIND "), "\(reset)")
+  }
+
+  @Test("A bundle identifier of two teams is refused, and both access groups are named")
+  func twoTeams() throws {
+    let sandbox = try Self.sandbox()
+    try DatabaseQueue(path: sandbox.home.appending(path: Self.keychain(of: Self.pro)).path).write { database in
+      try database.execute(
+        sql: "UPDATE genp SET agrp = 'ZZZZZ99999.com.example.notes' WHERE rowid = (SELECT max(rowid) FROM genp)")
+    }
+    let reset = try sandbox.run("keyhaul simulator reset \(Self.pro) --app com.example.notes --yes")
+    #expect(
+      reset.status == 64 && reset.errors.contains("ABCDE12345.com.example.notes and ZZZZZ99999.com.example.notes"),
+      "\(reset)")
+  }
+
+  @Test("A snapshot is restored byte for byte, with and without a log", arguments: [true, false])
+  func restore(hasLog: Bool) throws {
+    let sandbox = try Self.sandbox()
+    let keychain = Self.keychain(of: Self.old)
+    if !hasLog { try sandbox.run("rm \(keychain)-wal; keyhaul device create phone --from old-phone -q") }
+    try sandbox.run("keyhaul device create phone --from old-phone -q; chmod 640 \(keychain)")
+    try sandbox.run("keyhaul simulator snapshot \(Self.old) -o saved.db")
+    #expect(try sandbox.run("keyhaul simulator seed \(Self.old) --from phone --yes").status == 0)
+    // A log that is left behind would change the restored database.
+    let path = sandbox.home.appending(path: keychain).path
+    let connection = try DatabaseQueue(path: path)
+    try connection.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; DELETE FROM genp")
+    }
+    try sandbox.run("cp \(keychain) \(keychain)-wal .")
+    try connection.close()
+    try sandbox.run("cp keychain-2-debug.db \(keychain); cp keychain-2-debug.db-wal \(keychain)-wal")
+    let rehearsed = try sandbox.run("keyhaul simulator restore \(Self.old) saved.db -n")
+    #expect(rehearsed.output.hasPrefix("Would replace the ") && rehearsed.status == 0, "\(rehearsed)")
+    let restored = try sandbox.run("keyhaul simulator restore \(Self.old) saved.db --yes")
+    #expect(restored.status == 0 && restored.output.contains(" from saved.db, with "), "\(restored)")
+    #expect(try sandbox.run("cmp saved.db \(keychain) && ls \(keychain)-* 2>/dev/null").output == "")
+    #expect(try sandbox.permissions(of: keychain) == 0o640)
+    try sandbox.run("keyhaul simulator snapshot \(Self.old) -o again.db")
+    #expect(try sandbox.run("cmp saved.db again.db").status == 0)
+  }
+
+  @Test("A snapshot is restored only after a question, to a closed database, and from a Simulator's keychain")
+  func refusedRestore() throws {
+    let sandbox = try Self.sandbox()
+    let keychain = Self.keychain(of: Self.old)
+    try sandbox.run(
+      "keyhaul device create phone --from old-phone -q; printf words > pw; chmod 600 pw; keyhaul backup phone -o b.tar "
+        + "--password-file pw; keyhaul simulator snapshot \(Self.old) -o saved.db")
+    let digest = "cat \(keychain)* | sha256sum"
+    let before = try sandbox.run(digest).output
+    for (line, status) in [
+      ("\(Self.old) saved.db", Int32(64)), ("\(Self.old) b.tar --yes", 14), ("\(Self.old) nothing.db --yes", 10),
+      ("phone saved.db --yes", 10),
+    ] {
+      let outcome = try sandbox.run("keyhaul simulator restore \(line)")
+      #expect(outcome.status == status, "\(line): \(outcome)")
+    }
+    #expect(try sandbox.run(digest).output == before)
+    let queue = try DatabaseQueue(path: sandbox.home.appending(path: keychain).path)
+    try queue.read { database in
+      #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM genp") == 7)
+      let outcome = try sandbox.run("keyhaul simulator restore \(Self.old) saved.db --yes")
+      #expect(outcome.status == 11 && outcome.errors.contains("nothing was changed"), "\(outcome)")
+    }
+  }
+
+  @Test("The examples in the help of the simulator commands run as printed")
+  func examples() throws {
+    let sandbox = try Self.sandbox()
+    let folders = [(Self.old, "UDID"), (Self.new, "other"), (Self.pro, "third")]
+    for (udid, name) in folders { try sandbox.run("mv \(Self.devices)/\(udid) \(Self.devices)/\(name)") }
+    try sandbox.run(
+      "sed -i 's/iPhone 16/iPhone 15/' \(Self.devices)/other/device.plist; printf words > pw; chmod 600 pw; "
+        + "keyhaul device create old-phone --from old-phone -q; "
+        + "keyhaul backup old-phone -o family.backup --password-file pw")
+    let commands: [any RunnableCommand.Type] = [
+      SimulatorList.self, SimulatorSnapshot.self, SimulatorSeed.self, SimulatorRestore.self, SimulatorReset.self,
+    ]
+    for command in commands {
+      for example in command.helpScreen.examples {
+        let outcome = try sandbox.run("export KEYHAUL_PASSWORD_FILE=pw; \(example)", typed: ["y"])
+        #expect(outcome.status == 0, "\(example): \(outcome)")
+        try sandbox.run("keyhaul simulator seed 'iPhone 16' --from old-phone --yes")
+      }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import KeyhaulKit
+import Testing
+
+@testable import keyhaul
+
+@Suite("Sources of a backup's password")
+struct MovePasswordTests {
+  @Test("A file, descriptor, standard input, command and environment provide the same password")
+  func sources() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let plan = "keyhaul plan b.tar --to new-phone --json"
+    let expected = PlannedItems(try sandbox.plan("b.tar"))
+    for line in [
+      "\(plan) --password-file .bp", "\(plan) --password-fd 7 7< .bp", "\(plan) --password-file - < .bp",
+      "\(plan) --password-fd 0 < .bp", "\(plan) --password-command 'cat .bp'",
+      "KEYHAUL_PASSWORD_FILE=.bp \(plan)", "KEYHAUL_PASSWORD_COMMAND='cat .bp' \(plan)",
+      "KEYHAUL_PASSWORD_FILE=wrong KEYHAUL_PASSWORD_COMMAND=false \(plan) --password-fd 3 3< .bp",
+      "printf 'correct horse\\r\\n' | \(plan) --password-file -", "printf 'correct horse' | \(plan) --password-file -",
+    ] {
+      let outcome = try sandbox.devices.run(line)
+      #expect(outcome.status == 0, "\(line): \(outcome.errors)")
+      #expect(try PlannedItems(sandbox.object(outcome.output)) == expected)
+    }
+  }
+
+  @Test("Only one source is allowed, and the password must be right")
+  func refusals() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let plan = "keyhaul plan b.tar --to new-phone"
+    for (line, status) in [
+      ("\(plan) --password-file .bp --password-fd 3 3< .bp", Int32(64)),
+      ("\(plan) --password-command 'cat .bp' --password-fd 3 3< .bp", 64),
+      ("printf 'correct horse \\n' | \(plan) --password-file -", 12),
+      ("printf 'Correct horse' | \(plan) --password-file -", 12),
+      ("printf 'correct horse\\n\\n' | \(plan) --password-file -", 12), (plan, 12),
+      ("KEYHAUL_PASSWORD='correct horse' \(plan)", 12), ("printf '' | \(plan) --password-file -", 12),
+      ("\(plan) --password-command false", 1), ("\(plan) --password-file nothing", 10),
+      ("\(plan) --password-fd 987", 1),
+      ("\(plan) --password 'correct horse'", 64), ("\(plan) --password='correct horse'", 64),
+    ] {
+      let outcome = try sandbox.devices.run(line)
+      #expect(outcome.status == status, "\(line): \(outcome)")
+      #expect(outcome.output == "" && outcome.errors.hasPrefix("error: "))
+      #expect(!outcome.errors.contains("correct horse"), "\(outcome.errors)")
+    }
+  }
+
+  @Test("The password is never in the arguments or environment of any process")
+  func processes() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.write(
+      Array(
+        "env > seen; ps -o args= -p $PPID $$ >> seen; cat /proc/$PPID/environ /proc/$PPID/cmdline >> seen; cat .bp".utf8
+      ),
+      to: "ask")
+    let outcome = try sandbox.devices.run(
+      "keyhaul restore b.tar --to new-phone --yes --password-command '. ./ask 2> /dev/null' 3< .bp")
+    #expect(outcome.status == 0, "\(outcome)")
+    let seen = String(decoding: try sandbox.read("seen"), as: UTF8.self)
+    #expect(seen.contains("KEYHAUL_HOME") && !seen.contains("correct horse"))
+  }
+
+  @Test("A password file that others can read causes a warning")
+  func warning() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.devices.run("chmod 640 .bp")
+    let outcome = try sandbox.keyhaul("plan b.tar --to new-phone --password-file .bp")
+    #expect(outcome.status == 0)
+    #expect(
+      outcome.errors
+        == "warning: other users can read .bp\n  why: they can see the password of b.tar in it\n  try: chmod 600 .bp\n")
+    // The advice quotes the file name for the shell.
+    try sandbox.devices.run("cp -p .bp 'my password'")
+    let spaced = try sandbox.keyhaul("plan b.tar --to new-phone --password-file 'my password'")
+    #expect(spaced.errors.hasSuffix("  try: chmod 600 'my password'\n"))
+  }
+}

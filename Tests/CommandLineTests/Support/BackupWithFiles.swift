@@ -1,0 +1,42 @@
+@testable import keyhaul
+
+/// A backup with unencrypted files in the layout of iOS 9, which a test can write by hand.
+struct BackupWithFiles {
+  let sandbox: PhoneSandbox
+
+  static let files: [(domain: String, path: String, text: String)] = [
+    ("HomeDomain", "Library/SMS/sms.db", "messages"), ("HomeDomain", "Library/notes.txt", "notes"),
+    ("AppDomain-org.example.chat", "Documents/chat.txt", "chat"),
+    ("AppDomainGroup-group.org.example.chat.shared", "shared.txt", "shared"),
+    ("AppDomainGroup-group.family", "family.txt", "family"),
+    ("AppDomainPlugin-org.example.chat.widget", "widget.txt", "widget"),
+    ("AppDomain-org.example.chatter", "Documents/other.txt", "another app"),
+  ]
+
+  /// - Parameters:
+  ///   - hasDigests: Whether the manifest has a digest of each file.
+  ///   - undecoded: The first file, in HomeDomain, whose path need not be UTF-8.
+  init(
+    _ files: [(domain: String, path: String, text: String)] = Self.files, hasDigests: Bool = true,
+    undecoded: (path: [UInt8], text: String)? = nil
+  ) throws {
+    sandbox = try PhoneSandbox()
+    try sandbox.succeed("backup old-phone -o b/ --no-password -q")
+    var manifest = MBDBRecord.header
+    let undecodedFiles = undecoded.map { [("HomeDomain", $0.path, $0.text)] } ?? []
+    for (domain, path, text) in undecodedFiles + files.map({ ($0.domain, Array($0.path.utf8), $0.text) }) {
+      let bytes = Array(text.utf8)
+      try sandbox.write(bytes, to: "b/\(MBDBRecord.fileName(domain: domain, path: path))")
+      manifest += try MBDBRecord.bytes(
+        domain: domain, path: path, content: bytes, modified: 1_400_000_000, hasDigest: hasDigests)
+    }
+    try sandbox.write(manifest, to: "b/Manifest.mbdb")
+    try sandbox.devices.run("rm -r b/Manifest.db b/??/")
+  }
+
+  /// Returns the paths of the exported files in a folder, without the list that the export writes.
+  func tree(_ folder: String) throws -> [String] {
+    try sandbox.devices.run("cd \(folder) && find . -type f ! -name 'keyhaul-files.*' | sed 's,^./,,' | sort").output
+      .split(separator: "\n").map(String.init)
+  }
+}

@@ -1,0 +1,22 @@
+/// The fields of a keybag inside a file. Each has a tag, a length and a value.
+enum KeybagFields {
+  struct Field {
+    let tag: String
+    /// The range of the value.
+    let range: Range<Int>
+  }
+
+  static func all(in bytes: [UInt8]) -> [Field] {
+    let beginning = Array("VERS".utf8) + [0, 0, 0, 4]
+    guard var offset = bytes.indices.first(where: { bytes[$0...].starts(with: beginning) }) else { return [] }
+    var fields: [Field] = []
+    while offset + 8 <= bytes.count {
+      let tag = String(decoding: bytes[offset..<offset + 4], as: UTF8.self)
+      let length = bytes[offset + 4..<offset + 8].reduce(0) { $0 << 8 | Int($1) }
+      guard tag.allSatisfy({ $0.isASCII && $0.isUppercase }), offset + 8 + length <= bytes.count else { break }
+      fields.append(Field(tag: tag, range: offset + 8..<offset + 8 + length))
+      offset += 8 + length
+    }
+    return fields
+  }
+}
