@@ -80,7 +80,7 @@ struct RestoreAtomicityTests {
       """
       CREATE TRIGGER fail BEFORE INSERT ON genp WHEN (SELECT count(*) FROM genp) = 3
       BEGIN SELECT RAISE(ABORT, 'no'); END
-      """, on: halfway.session.device)
+      """, on: pending.session.device)
     let error = try migrationError { try Restorer.restore(fullPlan, onto: pending.session) }
     #expect(error?.code == .storeDamaged)
     try pending.expectUnchanged()

@@ -100,7 +100,7 @@ struct VerificationTests {
   func withoutPassword() throws {
     let backup = try backup(hasPassword: false, files: [EditableBackup.File("letter.txt", Self.text)])
     let withoutDeviceKey = try verify(backup)
-    #expect(withoutDeviceKey.verdict == .foreign && foreign.isWhole)
+    #expect(withoutDeviceKey.verdict == .foreign && withoutDeviceKey.isWhole)
     #expect(withoutDeviceKey.items == .init(readable: 0, deviceBound: 3, damaged: 0))
     #expect(detail(.files, withoutDeviceKey) == "2 of 2 present, 2 digests match")
     #expect(try verify(backup, hardware: .own).verdict == .whole)
