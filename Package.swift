@@ -152,6 +152,7 @@ let vectors = ["test", "certificate", "database-item", "database", "key-operatio
   "\($0)-vectors.json"
 }
 
+/// Returns whether a target is built. Only tests can be left out (`testedParts`).
 func isWanted(_ target: Target) -> Bool {
   target.type != .test || testedParts?.contains(target.name) ?? true
 }

@@ -23,10 +23,12 @@ MEMBER_TYPES = {"name": str, "description": str, "inputs": dict, "runs": dict}
 
 
 def run(*command, **options):
+    """Run a command, which has to succeed."""
     return subprocess.run(command, check=True, **options)
 
 
 def require(condition, message):
+    """End with an error if a condition is false."""
     if not condition:
         sys.exit(f"error: {message}")
 

@@ -29,6 +29,7 @@ def escape(text):
 
 
 def bold(text):
+    """Return text in bold for roff."""
     return f"\\fB{escape(text)}\\fR"
 
 
@@ -38,57 +39,47 @@ def paragraph(text):
 
 
 class PageWriter:
+    """The program and the folder of the pages, with the pages written so far."""
+
     def __init__(self, program, folder, date):
         self.program, self.folder, self.date = program, folder, date
         self.version = json.loads(self.run_program("version", "--json"))["version"]
         self.names = []
 
     def run_program(self, *arguments):
+        """Return the standard output of the program."""
         environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
         return subprocess.run(
             [self.program, *arguments], check=True, capture_output=True, text=True, env=environment
         ).stdout
 
     def write(self, name, section, lines):
+        """Write a page with a title line."""
         title = name.upper().replace("-", "\\-")
         title_line = f'.TH {title} {section} {self.date} "Keyhaul {self.version}" "Keyhaul Manual"'
-        # A title already starts a paragraph.
+        # A heading already starts a paragraph.
         lines = [
-            line for before, line in zip([""] + lines, lines) if line != ".PP" or not before.startswith((".SH", ".SS"))
+            line
+            for previous, line in zip([""] + lines, lines)
+            if line != ".PP" or not previous.startswith((".SH", ".SS"))
         ]
         text = "\n".join([title_line, *lines]) + "\n"
         (self.folder / f"{name}.{section}").write_text(re.sub(r"\n{2,}", "\n", text), encoding="utf-8")
         self.names.append((name, section))
 
     def exit_codes(self):
+        """Return the topics of `explain` about exit codes."""
         topics = json.loads(self.run_program("explain", "--json"))["topics"]
         return [topic for topic in topics if "code" in topic]
 
     def write_command(self, command, path):
+        """Write the page of a command."""
         name = "-".join(path)
         lines = [".SH NAME", f"{escape(name)} \\- {paragraph(command['abstract'])}", ".SH SYNOPSIS", ".nf"]
         text = self.run_program("help", *path[1:])
         lines += [bold(line.strip()) for line in re.search(r"USAGE: (.*?)\n\n", text, re.S)[1].split("\n")] + [".fi"]
-        discussion = command.get("discussion", "").strip()
-        if discussion:
-            lines.append(".SH DESCRIPTION" if not discussion.startswith("Examples:") else ".SH EXAMPLES")
-            for line in discussion.removeprefix("Examples:").strip("\n").split("\n"):
-                example = line.strip()
-                if example:
-                    lines += [".PP", bold(example) if example.startswith("keyhaul ") else paragraph(example)]
-        # The JSON lists the same values of --format for every command; the help text lists those of this command.
-        formats_match = re.search(r"Output format\.\s+\(values: ([^)]*)\)", text)
-        sections = {}
-        for argument in command["arguments"]:
-            if formats_match and any(name["name"] == "format" for name in argument.get("names") or []):
-                argument = {**argument, "allValues": re.split(r",\s+", formats_match[1])}
-            if argument["shouldDisplay"]:
-                kind = "ARGUMENTS" if argument["kind"] == "positional" else argument.get("sectionTitle") or "OPTIONS"
-                sections.setdefault(kind.upper(), []).append(argument)
-        for title in sorted(sections, key=lambda title: (title != "ARGUMENTS", title != "OPTIONS", title)):
-            lines.append(f".SH {escape(title)}")
-            for argument in sections[title]:
-                lines += self.argument_lines(argument)
+        lines += self.discussion_lines(command.get("discussion", "").strip())
+        lines += self.section_lines(command["arguments"], text)
         lines += [
             ".SH EXIT STATUS",
             "0 if the command succeeds. The other codes are listed in",
@@ -99,7 +90,38 @@ class PageWriter:
         self.write(name, 1, lines)
 
     @staticmethod
+    def discussion_lines(discussion):
+        """Return the section with the description or the examples of a command."""
+        if not discussion:
+            return []
+        lines = [".SH EXAMPLES" if discussion.startswith("Examples:") else ".SH DESCRIPTION"]
+        for line in discussion.removeprefix("Examples:").strip("\n").split("\n"):
+            example = line.strip()
+            if example:
+                lines += [".PP", bold(example) if example.startswith("keyhaul ") else paragraph(example)]
+        return lines
+
+    def section_lines(self, arguments, help_text):
+        """Return the sections with the arguments and options of a command."""
+        # The JSON lists the same values of --format for every command; the help text lists those of this command.
+        formats_match = re.search(r"Output format\.\s+\(values: ([^)]*)\)", help_text)
+        sections = {}
+        for argument in arguments:
+            if formats_match and any(name["name"] == "format" for name in argument.get("names") or []):
+                argument = {**argument, "allValues": re.split(r",\s+", formats_match[1])}
+            if argument["shouldDisplay"]:
+                title = "ARGUMENTS" if argument["kind"] == "positional" else argument.get("sectionTitle") or "OPTIONS"
+                sections.setdefault(title.upper(), []).append(argument)
+        lines = []
+        for title in sorted(sections, key=lambda title: (title != "ARGUMENTS", title != "OPTIONS", title)):
+            lines.append(f".SH {escape(title)}")
+            for argument in sections[title]:
+                lines += self.argument_lines(argument)
+        return lines
+
+    @staticmethod
     def argument_lines(argument):
+        """Return the entry of an argument or option, with its values and its default."""
         if argument["kind"] == "positional":
             term = f"\\fI{escape(argument['valueName'])}\\fR"
         else:
@@ -117,6 +139,7 @@ class PageWriter:
         return [".TP", term, text]
 
     def write_main(self, command):
+        """Write keyhaul(1), with the commands, exit codes and environment variables."""
         lines = [".SH NAME", f"keyhaul \\- {paragraph(command['abstract'])}", ".SH SYNOPSIS", bold("keyhaul") +
                  " \\fIcommand\\fR [\\fIarguments\\fR] [\\fIflags\\fR]", ".SH DESCRIPTION"]
         paragraphs = command["discussion"].split("\n\n")
@@ -134,6 +157,7 @@ class PageWriter:
         self.write("keyhaul", 1, lines)
 
     def commands(self, command, path=()):
+        """Yield each command without subcommands, and the words that call it."""
         path = (*path, command["commandName"])
         subcommands = [
             subcommand for subcommand in command.get("subcommands", []) if subcommand["commandName"] != "help"
@@ -144,6 +168,7 @@ class PageWriter:
             yield from self.commands(subcommand, path)
 
     def write_formats(self):
+        """Write keyhaul-formats(5) from docs/Format.md."""
         source = (TOP / "docs/Format.md").read_text(encoding="utf-8").split("\n")
         lines = [".SH NAME", "keyhaul\\-formats \\- formats that keyhaul reads and writes"]
         in_code = False
@@ -160,13 +185,7 @@ class PageWriter:
                     f".SH {escape(title.upper())}" if line.startswith(("# ", "## ")) else f".SS {escape(title)}"
                 )
             elif line.startswith("|"):
-                cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", plain)[1:-1]]
-                if set("".join(cells)) - set("-: "):
-                    lines += [
-                        ".TP",
-                        self.inline(cells[0]) or "\\&",
-                        self.inline("; ".join(cell for cell in cells[1:] if cell)),
-                    ]
+                lines += self.table_row_lines(plain)
             elif re.match(r"(- |\d+\. )", line):
                 mark, text = plain.split(" ", 1)
                 lines += [".IP " + ("\\(bu" if mark == "-" else mark) + " 4", self.inline(text)]
@@ -177,6 +196,13 @@ class PageWriter:
         lines = [line for line, following in zip(lines, lines[1:] + [""])
                  if line != ".PP" or not following.startswith((".PP", ".SH", ".SS", ".TP", ".IP"))]
         self.write("keyhaul-formats", 5, lines + [".SH SEE ALSO", bold("keyhaul") + "(1)"])
+
+    def table_row_lines(self, line):
+        """Return a row of a table as an entry of a list, or no lines for the row below the head."""
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if not set("".join(cells)) - set("-: "):
+            return []
+        return [".TP", self.inline(cells[0]) or "\\&", self.inline("; ".join(cell for cell in cells[1:] if cell))]
 
     @staticmethod
     def inline(text):

@@ -5,8 +5,8 @@
 
 A manifest that reads environment variables builds other targets with other flags in another environment, also for a
 package that uses it by version. Swift 6.2 accepts unsafe compiler flags in such a package; older versions refused them.
-So the commit of the tag has another Package.swift, without both: the lines between "Development builds" and "End of development builds" are replaced by fixed values. Otherwise the commit
-equals the current one, which is its parent. The tag is named after the version of the program, such as v0.2.0. The
+So the commit of the tag has another Package.swift, without both: the lines between "Development builds" and "End of
+development builds" are replaced with fixed values. Otherwise the commit equals the current one, which is its parent. The tag is named after the version of the program, such as v0.2.0. The
 branch and the files in the folder do not change, and nothing is pushed.
 
 --check only checks that such a manifest can be made. `make lint` runs it.
@@ -34,6 +34,7 @@ let importsSecurity: [SwiftSetting] = []
 
 
 def fail(message):
+    """End with an error."""
     sys.exit(f"error: {message}")
 
 
@@ -45,13 +46,13 @@ def git(*arguments, **options):
     return run.stdout.strip()
 
 
-def released(manifest, commit):
+def release_manifest(manifest, commit):
     """Return the manifest of a release."""
     blocks = DEVELOPMENT.findall(manifest)
     if len(blocks) != 1:
         fail(f'Package.swift has {len(blocks)} blocks "Development builds"; there must be one')
-    names = [found[0] for found in DECLARATION.findall(blocks[0])]
-    fixed_names = [found[0] for found in DECLARATION.findall(FIXED)]
+    names = [match[0] for match in DECLARATION.findall(blocks[0])]
+    fixed_names = [match[0] for match in DECLARATION.findall(FIXED)]
     if names != fixed_names:
         fail(f"the development builds declare {', '.join(names)}, but a release declares {', '.join(fixed_names)}")
     text = manifest.replace(blocks[0], FIXED.replace("COMMIT", commit))
@@ -64,7 +65,7 @@ def released(manifest, commit):
 def main():
     manifest = (TOP / "Package.swift").read_text(encoding="utf-8")
     if sys.argv[1:] == ["--check"]:
-        released(manifest, "0" * 40)
+        release_manifest(manifest, "0" * 40)
         return
     if sys.argv[1:]:
         fail("the only option is --check")
@@ -74,7 +75,7 @@ def main():
     tag, commit = f"v{version}", git("rev-parse", "HEAD")
     if git("tag", "--list", tag):
         fail(f"the tag {tag} already exists")
-    blob = git("hash-object", "-w", "--stdin", input=released(manifest, commit))
+    blob = git("hash-object", "-w", "--stdin", input=release_manifest(manifest, commit))
     date = git("log", "-1", "--format=%cI")
     with tempfile.TemporaryDirectory() as folder:
         index = {**os.environ, "GIT_INDEX_FILE": f"{folder}/index"}

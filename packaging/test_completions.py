@@ -38,7 +38,7 @@ def read_until(terminal, text, output, deadline):
 
 
 def is_completed(prefix, shell, share):
-    """Whether the shell completes the command and the flag."""
+    """Return whether the shell completes the command and the flag."""
     arguments, setup = SHELLS[shell]
     child, terminal = pty.fork()
     if child == 0:

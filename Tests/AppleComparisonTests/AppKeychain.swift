@@ -53,8 +53,9 @@ struct AppKeychain: ComparedKeychain {
   init(named name: String) throws {
     self.name = name
     ownGroup = try Self.defaultGroup()
-    let bare = ownGroup.hasSuffix(Self.sharedEnding) ? String(ownGroup.dropLast(Self.sharedEnding.count)) : ownGroup
-    guard bare.hasSuffix(Self.groupEnding) else {
+    let baseGroup =
+      ownGroup.hasSuffix(Self.sharedEnding) ? String(ownGroup.dropLast(Self.sharedEnding.count)) : ownGroup
+    guard baseGroup.hasSuffix(Self.groupEnding) else {
       throw Refused(
         description: """
           The access group of this app does not end with "\(Self.groupEnding)", so the app may have items of its own. \
@@ -62,7 +63,7 @@ struct AppKeychain: ComparedKeychain {
           README says.
           """)
     }
-    let other = bare == ownGroup ? bare + Self.sharedEnding : bare
+    let other = baseGroup == ownGroup ? baseGroup + Self.sharedEnding : baseGroup
     let search: [String: Any] = [kSecClass as String: kSecClassKey, kSecAttrAccessGroup as String: other]
     sharedGroup = SecItemCopyMatching(search as CFDictionary, nil) == errSecMissingEntitlement ? nil : other
     hasPasscode = LAContext().canEvaluatePolicy(.deviceOwnerAuthentication, error: nil)
@@ -95,12 +96,12 @@ struct AppKeychain: ComparedKeychain {
   }
 
   func obstacle(to row: CallRow) -> String? {
-    let words = Set(row.device)
+    let conditions = Set(row.device)
     if row.app != "mail" || row.given.contains(where: { $0.contains(">") }) { return "another app" }
-    if !words.isDisjoint(with: ["locked", "boot"]) { return "a device that is locked or was restarted" }
-    if words.contains("no-passcode") { return "a device without a passcode" }
-    if !words.isDisjoint(with: ["allow", "deny", "cancel", "none"]) { return "an answer of the user" }
-    if words.contains("syncing") { return "a device with iCloud Keychain" }
+    if !conditions.isDisjoint(with: ["locked", "boot"]) { return "a device that is locked or was restarted" }
+    if conditions.contains("no-passcode") { return "a device without a passcode" }
+    if !conditions.isDisjoint(with: ["allow", "deny", "cancel", "none"]) { return "an answer of the user" }
+    if conditions.contains("syncing") { return "a device with iCloud Keychain" }
     let queries = row.queries
     if queries.contains("ref12") { return "the row number of an item in the database" }
     if queries.contains("TEAM.shared"), sharedGroup == nil { return "a second access group of the app" }

@@ -43,7 +43,7 @@ struct CallComparison {
     if let failure { throw failure }
   }
 
-  /// Makes the call of a row, and compares its end with the row.
+  /// Makes the call of a row, and compares its status and result with the row.
   ///
   /// - Returns: The received status and result, or `nil` if they are as expected.
   private static func difference(_ row: CallRow, _ keychain: some ComparedKeychain) throws -> String? {
@@ -109,12 +109,12 @@ struct CallComparison {
 /// Describes the result of a call in the words of the table, without the data of items.
 struct ResultShape {
   /// The texts that the row itself stores.
-  private let ownTexts: Set<String>
+  private let storedTexts: Set<String>
   private let isReference: Bool
 
   init(_ row: CallRow) {
     let words = row.queries.split(separator: " ")
-    ownTexts = Set(words.compactMap { word in word.range(of: "=d:").map { String(word[$0.upperBound...]) } })
+    storedTexts = Set(words.compactMap { word in word.range(of: "=d:").map { String(word[$0.upperBound...]) } })
     isReference = row.query.contains("r_PersistentRef=!true")
   }
 
@@ -144,6 +144,6 @@ struct ResultShape {
     if isReference, ["genp", "inet", "cert", "keys", "idnt"].contains(start) { return "ref\(data.count) \(start)" }
     if data.isEmpty { return "empty-data" }
     let text = String(decoding: data, as: UTF8.self)
-    return ownTexts.contains(text) ? "data:\(text)" : "data of \(data.count) bytes"
+    return storedTexts.contains(text) ? "data:\(text)" : "data of \(data.count) bytes"
   }
 }

@@ -2,12 +2,12 @@ import Foundation
 import LocalAuthentication
 import Security
 
-/// The reason why a row cannot be run here.
+/// An error for a row that cannot be run with this keychain.
 struct NotRun: Error {
   let reason: String
 }
 
-/// Makes the dictionaries of calls from the table's query language, with public functions only.
+/// Creates the dictionaries of calls from the table's query language, with public functions only.
 ///
 /// A query is `class key=value …`. A value is text, `#42`, `%1.5`, `!true`, `!false`, `!null`, `d:text` (data),
 /// `x:hex` (data), `@1000` (a date), `uuid:hex`, `ac:ak:flag+flag`, `ctx:answer`, `[]`, `[d]`, `ref20` or `ref12` (of
@@ -46,15 +46,15 @@ struct QueryBuilder {
   }
 
   private func value(_ text: String) throws -> Any {
-    func rest(_ prefix: String) -> String? { text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : nil }
-    if let number = rest("#") { return NSNumber(value: try parsed(Int64(number), text)) }
-    if let number = rest("%") { return NSNumber(value: try parsed(Double(number), text)) }
-    if let date = rest("@") { return NSDate(timeIntervalSinceReferenceDate: try parsed(Double(date), text)) }
-    if let text = rest("d:") { return Data(text.utf8) }
-    if let hex = rest("x:") { return try data(hex: hex) }
-    if let hex = rest("uuid:") { return try uuid(hex: hex) }
-    if let answer = rest("ctx:") { return try context(answer) }
-    if let control = rest("ac:") { return try accessControl(control) }
+    func suffix(after prefix: String) -> String? { text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : nil }
+    if let number = suffix(after: "#") { return NSNumber(value: try parsed(Int64(number), text)) }
+    if let number = suffix(after: "%") { return NSNumber(value: try parsed(Double(number), text)) }
+    if let date = suffix(after: "@") { return NSDate(timeIntervalSinceReferenceDate: try parsed(Double(date), text)) }
+    if let text = suffix(after: "d:") { return Data(text.utf8) }
+    if let hex = suffix(after: "x:") { return try data(hex: hex) }
+    if let hex = suffix(after: "uuid:") { return try uuid(hex: hex) }
+    if let answer = suffix(after: "ctx:") { return try context(answer) }
+    if let control = suffix(after: "ac:") { return try accessControl(control) }
     switch text {
     case "!true": return try parsed(kCFBooleanTrue, text)
     case "!false": return try parsed(kCFBooleanFalse, text)

@@ -17,7 +17,7 @@
 
     private var client: KeychainClient?
 
-    /// `prepare(for:)` was not called.
+    /// An error for a call before `prepare(for:)`.
     struct NoPhone: Error {}
 
     private var phone: KeychainClient {

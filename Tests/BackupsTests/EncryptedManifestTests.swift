@@ -38,7 +38,7 @@ struct EncryptedManifestTests {
   ///
   /// - Parameters:
   ///   - stored: The SQL expression of the keychain file's record.
-  ///   - properties: The SQL statements for the table `Properties`.
+  ///   - properties: The SQL values for the table `Properties`, in parentheses.
   private func backup(
     _ sample: borrowing SampleBackup, stored: String,
     properties: String = "('salt', x'0001020304050607'), ('passwordHash', x'00')"
@@ -134,10 +134,10 @@ struct EncryptedManifestTests {
   func notRekeyed() throws {
     let sample = try SampleBackup()
     let archive = try backup(sample, stored: "'\(base64(try encrypted(try record(sample))))'")
-    let another = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkRekeying(of: archive) }
-    let none = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkReencryption(of: archive) }
-    #expect(another == none && another?.code == .sealedList && another?.category == .refused)
+    let rekeyError = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkRekeying(of: archive) }
+    let reencryptionError = #expect(throws: KeyhaulError.self) { try BackupRewriter.checkReencryption(of: archive) }
+    #expect(rekeyError == reencryptionError && rekeyError?.code == .sealedList && rekeyError?.category == .refused)
     #expect(
-      another?.reason == "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
+      rekeyError?.reason == "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
   }
 }

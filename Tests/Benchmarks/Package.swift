@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Settings that show Keyhaul's `package` declarations to the targets here. That package is named like its folder.
+/// Settings that give these targets access to Keyhaul's `package` declarations. That package is named like its folder.
 let inside: [SwiftSetting] = [
   .unsafeFlags([
     "-package-name",

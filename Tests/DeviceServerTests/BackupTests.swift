@@ -5,7 +5,7 @@ import Testing
 
 @testable import DeviceServer
 
-/// A backup client in memory: it answers the device's messages from a folder of its own.
+/// A backup client that stores its files in memory and responds to the device's messages.
 final class MemoryClient: ByteChannel {
   private struct State {
     var files: [String: [UInt8]] = [:]
@@ -16,24 +16,27 @@ final class MemoryClient: ByteChannel {
     var messages: [String] = []
     var isUploading = false
     var response: PropertyDictionary?
-    /// The bytes that are still given to the device; then the stream ends.
+    /// The number of bytes that the device can still read before the stream ends.
     var budget = Int.max
-    var givenCount = 0
-    /// The place of a byte that is changed on its way to the device.
-    var changedPlace: Int?
+    var sentCount = 0
+    /// The offset of a byte that is changed on its way to the device.
+    var changedOffset: Int?
   }
 
   private let state: Locked<State>
 
+  /// Creates a client that has sent its greeting.
+  ///
   /// - Parameters:
-  ///   - requests: Sent after the greeting, each when the one before it was answered.
-  ///   - budget: The number of bytes after which the client is gone.
-  ///   - changedPlace: The place of a byte that is changed on its way to the device.
+  ///   - files: The files in the client's folder, by path.
+  ///   - freeByteCount: The free space of the client's disk.
+  ///   - budget: The number of bytes after which the client's stream ends.
+  ///   - changedOffset: The offset of a byte that is changed on its way to the device.
   init(
-    files: [String: [UInt8]] = [:], freeByteCount: Int64 = 1 << 40, budget: Int = .max, changedPlace: Int? = nil
+    files: [String: [UInt8]] = [:], freeByteCount: Int64 = 1 << 40, budget: Int = .max, changedOffset: Int? = nil
   ) {
     var state = State()
-    state.changedPlace = changedPlace
+    state.changedOffset = changedOffset
     (state.files, state.freeByteCount, state.budget) = (files, freeByteCount, budget)
     state.input = Self.frame([.string("DLMessageVersionExchange"), .string("DLVersionsOk"), .integer(400)])
     state.input += Self.frame([
@@ -50,12 +53,12 @@ final class MemoryClient: ByteChannel {
   var files: [String: [UInt8]] { state.withLock { $0.files } }
   var messages: [String] { state.withLock { $0.messages } }
   var response: PropertyDictionary? { state.withLock { $0.response } }
-  /// The bytes that the device took.
-  var spent: Int { state.withLock { Int.max - $0.budget } }
+  /// The number of bytes that the device has read.
+  var sentCount: Int { state.withLock { $0.sentCount } }
 
   /// Runs one request.
   ///
-  /// - Returns: The number of the device's response; `nil` if there was none.
+  /// - Returns: The error code of the device's response, or `nil` if there was no response.
   func run(_ request: PropertyDictionary, on device: ServedDevice) -> Int64? {
     state.withLock { state in
       state.input += Self.frame([.string("DLMessageProcessMessage"), .dictionary(request)])
@@ -69,10 +72,10 @@ final class MemoryClient: ByteChannel {
       var bytes = Array(state.input.prefix(min(count, state.budget)))
       state.input.removeFirst(bytes.count)
       state.budget -= bytes.count
-      if let place = state.changedPlace, bytes.indices.contains(place - state.givenCount) {
-        bytes[place - state.givenCount] ^= 0x15
+      if let offset = state.changedOffset, bytes.indices.contains(offset - state.sentCount) {
+        bytes[offset - state.sentCount] ^= 0x15
       }
-      state.givenCount += bytes.count
+      state.sentCount += bytes.count
       return bytes
     }
   }
@@ -82,17 +85,17 @@ final class MemoryClient: ByteChannel {
   func write(_ bytes: [UInt8]) throws(WireError) {
     state.withLock { state in
       state.received += bytes
-      while Self.step(&state) {}
+      while Self.processNext(&state) {}
     }
   }
 
   private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
 
-  /// Takes one message or file from what was received.
+  /// Processes the next message or file that was received.
   ///
-  /// - Returns: Whether there was a whole one.
-  private static func step(_ state: inout State) -> Bool {
-    if state.isUploading { return takeFile(&state) }
+  /// - Returns: Whether it was complete.
+  private static func processNext(_ state: inout State) -> Bool {
+    if state.isUploading { return receiveFile(&state) }
     guard state.received.count >= 4 else { return false }
     let count = number(state.received[0..<4])
     guard state.received.count >= 4 + count else { return false }
@@ -102,34 +105,34 @@ final class MemoryClient: ByteChannel {
       return false
     }
     state.messages.append(name)
-    answer(name, array, &state)
+    respond(to: name, array, &state)
     return true
   }
 
-  private static func takeFile(_ state: inout State) -> Bool {
-    var place = 0
-    func take(_ count: Int) -> ArraySlice<UInt8>? {
-      guard state.received.count - place >= count else { return nil }
-      defer { place += count }
-      return state.received[place..<(place + count)]
+  private static func receiveFile(_ state: inout State) -> Bool {
+    var offset = 0
+    func next(_ count: Int) -> ArraySlice<UInt8>? {
+      guard state.received.count - offset >= count else { return nil }
+      defer { offset += count }
+      return state.received[offset..<(offset + count)]
     }
-    func lengthed() -> ArraySlice<UInt8>? { take(4).flatMap { take(number($0)) } }
-    guard let first = take(4) else { return false }
+    func nextField() -> ArraySlice<UInt8>? { next(4).flatMap { next(number($0)) } }
+    guard let first = next(4) else { return false }
     if number(first) == 0 {
       state.received.removeFirst(4)
       state.isUploading = false
       state.input += status(0)
       return true
     }
-    place = 0
-    guard lengthed() != nil, let path = lengthed() else { return false }
+    offset = 0
+    guard nextField() != nil, let path = nextField() else { return false }
     var content: [UInt8] = []
     while true {
-      guard let block = lengthed(), let code = block.first else { return false }
+      guard let block = nextField(), let code = block.first else { return false }
       if code == 0 { break }
       content += block.dropFirst()
     }
-    state.received.removeFirst(place)
+    state.received.removeFirst(offset)
     state.files[String(decoding: path, as: UTF8.self)] = content
     return true
   }
@@ -138,7 +141,7 @@ final class MemoryClient: ByteChannel {
     frame([.string("DLMessageStatusResponse"), .integer(code), .string(DeviceLink.emptyParameter), value])
   }
 
-  private static func answer(_ name: String, _ array: [PropertyValue], _ state: inout State) {
+  private static func respond(to name: String, _ array: [PropertyValue], _ state: inout State) {
     switch name {
     case "DLMessageProcessMessage":
       guard let response = array[1].dictionaryValue, response["ProtocolVersion"] == nil else { return }
@@ -229,7 +232,7 @@ struct BackupTests {
     return client.files
   }
 
-  @Test("A backup has its files in their places, its status finished, and nothing in the snapshot's folder")
+  @Test("A backup has exactly its four files, and its status is finished")
   func backup() throws {
     let phone = try phone()
     let files = try backup(phone)
@@ -244,7 +247,7 @@ struct BackupTests {
     #expect(try BackupManifest(parsing: try #require(files["\(udid)/Manifest.plist"])).isEncrypted == false)
   }
 
-  @Test("The client is told of each step in the order in which a device takes it")
+  @Test("The client receives the messages of a backup in the order of a real device")
   func order() throws {
     let phone = try phone()
     let client = MemoryClient()
@@ -258,7 +261,7 @@ struct BackupTests {
       ])
   }
 
-  @Test("A disk with exactly the reserve free is too small for a backup")
+  @Test("A backup is refused if only the reserve is free on the client's disk")
   func noSpace() throws {
     let phone = try phone()
     let client = MemoryClient(freeByteCount: 128 << 20)
@@ -266,7 +269,7 @@ struct BackupTests {
     #expect(client.files.isEmpty)
   }
 
-  @Test("A locked device answers with the number that clients show as locked")
+  @Test("A backup of a locked device fails with the code that clients show as locked")
   func locked() throws {
     let phone = try ServedPhone(passcode: "1234") { (session) throws(KeyhaulError) in
       try session.add(Self.password("mail", .whenUnlocked))
@@ -277,7 +280,7 @@ struct BackupTests {
     #expect(MemoryClient().run(request("Backup", phone), on: phone.served) == 208)
   }
 
-  @Test("A restore onto the same device brings everything back, and a cut one changes nothing, wherever it is cut")
+  @Test("A restore to the same device restores all items, and one that ends after any byte changes nothing")
   func restore() throws {
     let phone = try phone()
     let files = try backup(phone)
@@ -285,13 +288,13 @@ struct BackupTests {
       try session.erase()
     }
     let before = try revision(of: phone)
-    let whole = MemoryClient(files: files)
-    // The length of the whole conversation, measured on a device of its own.
+    let complete = MemoryClient(files: files)
+    // Measures the length of the conversation on another device.
     let twin = try self.phone()
-    _ = whole.run(request("Restore", twin, ["SourceIdentifier": .string(phone.served.udid)]), on: twin.served)
-    let length = whole.spent
+    _ = complete.run(request("Restore", twin, ["SourceIdentifier": .string(phone.served.udid)]), on: twin.served)
+    let length = complete.sentCount
     #expect(length > 10_000)
-    // The last bytes are the client's farewell: the restore stands by then.
+    // The last bytes only end the conversation, after the restore is committed.
     for budget in stride(from: 0, to: length - 200, by: max(1, length / 150)) {
       let client = MemoryClient(files: files, budget: budget)
       #expect(client.run(request("Restore", phone), on: phone.served) == nil)
@@ -302,32 +305,32 @@ struct BackupTests {
     #expect(try accounts(on: phone) == ["mail", "token"])
   }
 
-  @Test("A restore of which one byte was changed on its way fails and changes nothing, or brings nothing else")
+  @Test("A restore with a changed byte fails and changes nothing, or restores only items of the backup")
   func changedRestore() throws {
     let phone = try phone()
     let files = try backup(phone)
     let measured = MemoryClient(files: files)
     _ = measured.run(request("Restore", phone), on: phone.served)
     var before = try revision(of: phone)
-    for place in Cases.chosen(0..<measured.spent, quick: 150, seed: 52) {
-      let client = MemoryClient(files: files, changedPlace: place)
+    for offset in Cases.chosen(0..<measured.sentCount, quick: 150, seed: 52) {
+      let client = MemoryClient(files: files, changedOffset: offset)
       let code = client.run(request("Restore", phone), on: phone.served)
       if code == 0 {
-        #expect(Set(try accounts(on: phone)).isSubset(of: ["mail", "token"]), "the byte \(place)")
+        #expect(Set(try accounts(on: phone)).isSubset(of: ["mail", "token"]), "byte \(offset)")
         before = try revision(of: phone)
       } else {
-        #expect(try revision(of: phone) == before, "the byte \(place)")
+        #expect(try revision(of: phone) == before, "byte \(offset)")
       }
     }
     #expect(try accounts(on: phone) == ["mail", "token"])
   }
 
-  @Test("With a password, an item that may move reaches another device, and a this-device-only item does not")
+  @Test("A backup with a password restores to another device all items except this-device-only ones")
   func restoreElsewhere() throws {
     let old = try phone()
-    let set = MemoryClient().run(
+    let code = MemoryClient().run(
       request("ChangePassword", old, ["NewPassword": .string("horse")]), on: old.served)
-    #expect(set == 0)
+    #expect(code == 0)
     #expect(old.served.isBackupEncrypted)
     let files = try backup(old)
     let new = try ServedPhone()
@@ -344,7 +347,7 @@ struct BackupTests {
     #expect(!new.served.isBackupEncrypted)
     #expect(restore("horse") == 0)
     #expect(try accounts(on: new) == ["mail"])
-    // The password comes along, as on an iPhone.
+    // The backup password is restored too, as on an iPhone.
     #expect(new.served.isBackupEncrypted)
   }
 
@@ -358,17 +361,17 @@ struct BackupTests {
     var status = try BackupStatus(parsing: try #require(files["\(udid)/Status.plist"]))
     status.snapshotState = "uploading"
     unfinished["\(udid)/Status.plist"] = try status.serialized()
-    var cut = files
-    cut["\(udid)/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"]?.removeLast(10)
+    var truncated = files
+    truncated["\(udid)/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"]?.removeLast(10)
     var empty = files
     empty["\(udid)/Manifest.plist"] = []
-    for (name, damaged) in [("unfinished", unfinished), ("cut", cut), ("empty", empty), ("missing", [:])] {
+    for (name, damaged) in [("unfinished", unfinished), ("truncated", truncated), ("empty", empty), ("missing", [:])] {
       #expect(MemoryClient(files: damaged).run(request("Restore", phone), on: phone.served) == 205, "\(name)")
     }
     #expect(try revision(of: phone) == before)
   }
 
-  @Test("The password is set, changed and removed, and a wrong one is refused")
+  @Test("The backup password can be set, changed and removed, but not with a wrong password")
   func passwords() throws {
     let phone = try phone()
     func change(_ old: String?, _ new: String?, files: [String: [UInt8]] = [:]) -> (Int64?, [String: [UInt8]]) {
@@ -385,7 +388,7 @@ struct BackupTests {
     let files = try backup(phone)
     let (code, changed) = change("first", "second", files: files)
     #expect(code == 0)
-    // The existing backup got the new password with it.
+    // The existing backup now has the new password too.
     let folder = try TemporaryDirectory()
     for (path, bytes) in changed { try folder.write(bytes, to: path) }
     let path = folder.path(phone.served.udid)
@@ -395,17 +398,17 @@ struct BackupTests {
     #expect(phone.served.isBackupEncrypted)
     // A password that is too long or not text does not count as none.
     #expect(change("second", String(repeating: "a", count: 1_025)).0 == 1)
-    let noText: PropertyDictionary = ["OldPassword": .string("second"), "NewPassword": .data([0x61])]
-    #expect(MemoryClient().run(request("ChangePassword", phone, noText), on: phone.served) == 1)
+    let dataPassword: PropertyDictionary = ["OldPassword": .string("second"), "NewPassword": .data([0x61])]
+    #expect(MemoryClient().run(request("ChangePassword", phone, dataPassword), on: phone.served) == 1)
     #expect(phone.served.isBackupEncrypted)
     #expect(change("second", nil).0 == 0)
     #expect(!phone.served.isBackupEncrypted)
   }
 
-  @Test("The observers of the backup domain are told when the password changes")
+  @Test("The observers of the backup domain are notified when the password changes")
   func notification() throws {
     let phone = try phone()
-    let lines = Lines()
+    let lines = LineRecorder()
     let observer = NotificationHub.Observer { lines.add($0) }
     observer.observe(NotificationProxy.backupDomainChanged)
     phone.served.notifications.add(observer)
@@ -413,7 +416,7 @@ struct BackupTests {
     #expect(lines.all == [NotificationProxy.backupDomainChanged])
   }
 
-  @Test("Information, list and unpacked files come from the client's backup")
+  @Test("The device reads information, a list and unpacked files from the client's backup")
   func reading() throws {
     let phone = try phone()
     let udid = phone.served.udid
@@ -429,16 +432,16 @@ struct BackupTests {
     let path = "_unback_/\(udid)/KeychainDomain/keychain-backup.plist"
     #expect(unback.files[path] == files["\(udid)/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"])
     let extract = MemoryClient(files: files)
-    let wanted: PropertyDictionary = [
+    let selection: PropertyDictionary = [
       "DomainName": .string("KeychainDomain"), "RelativePath": .string("keychain-backup.plist"),
     ]
-    #expect(extract.run(request("Extract", phone, wanted), on: phone.served) == 0)
+    #expect(extract.run(request("Extract", phone, selection), on: phone.served) == 0)
     #expect(extract.files["keychain-backup.plist"] == unback.files[path])
     let missing: PropertyDictionary = ["DomainName": .string("KeychainDomain"), "RelativePath": .string("other")]
     #expect(MemoryClient(files: files).run(request("Extract", phone, missing), on: phone.served) == 4)
   }
 
-  @Test("Files of an encrypted backup are unpacked decrypted, with its password alone")
+  @Test("Files of an encrypted backup are decrypted and unpacked only with its password")
   func readingEncrypted() throws {
     let phone = try phone()
     _ = MemoryClient().run(request("ChangePassword", phone, ["NewPassword": .string("horse")]), on: phone.served)
@@ -452,7 +455,7 @@ struct BackupTests {
   }
 
   @Test(
-    "An identifier that is not one never becomes a path",
+    "An invalid identifier is never used as a path",
     arguments: ["..", "../../../../../../etc/passwd", "a/b", "", "55A16284-5725385955A4A8EF/..", "x\u{0}y"])
   func hostileIdentifiers(text: String) throws {
     let phone = try phone()
@@ -468,7 +471,7 @@ struct BackupTests {
   }
 
   @Test(
-    "A request that clients cannot make of a virtual device is refused",
+    "A request that a virtual device does not support is refused",
     arguments: ["EraseDevice", "EnableCloudBackup", "Frobnicate"])
   func refused(name: String) throws {
     let phone = try phone()
@@ -476,7 +479,7 @@ struct BackupTests {
     #expect(try accounts(on: phone) == ["mail", "token"])
   }
 
-  @Test("Nothing of a client's backup is left in the device's folder")
+  @Test("An interrupted restore leaves no files in the device's folder")
   func staging() throws {
     let phone = try phone()
     let files = try backup(phone)
@@ -486,7 +489,7 @@ struct BackupTests {
   }
 }
 
-/// Starts one thread, which accepts connections, and refuses all others.
+/// Starts only the first thread, which accepts connections.
 private final class OneThread: Sendable {
   private let count = Locked(0)
 
@@ -499,14 +502,14 @@ private final class OneThread: Sendable {
   }
 }
 
-/// A client that sends some bytes, and then waits.
+/// A client that sends some bytes and then nothing.
 private final class SilentChannel: ByteChannel {
   private let input: Locked<[UInt8]>
   private let lastLimit = Locked<Duration?>(nil)
 
   init(_ bytes: [UInt8]) { input = Locked(bytes) }
 
-  /// The wait that ended the connection; `nil` if nothing limits it.
+  /// The time limit of the read that timed out, or `nil` if it had none.
   var limit: Duration? { lastLimit.withLock { $0 } }
 
   func read(upTo count: Int, within limit: Duration?) throws(WireError) -> [UInt8] {
@@ -525,8 +528,8 @@ private final class SilentChannel: ByteChannel {
 }
 
 @Suite("Malicious clients")
-struct HostileClientTests {
-  @Test("A client that says nothing before it has a session is cut off after a minute, wherever it stops")
+struct MaliciousClientTests {
+  @Test("A silent client without a session is disconnected after at most a minute, wherever it stops")
   func silence() throws {
     let phone = try ServedPhone()
     let server = try DeviceServer([phone.served], at: .loopback(port: 0, usesIPv6: false)) { _ in }
@@ -541,7 +544,7 @@ struct HostileClientTests {
     }
   }
 
-  @Test("A length of 4 GiB is refused at each layer before memory is taken")
+  @Test("A length of 4 GiB is refused at each layer before memory is allocated")
   func hugeLengths() {
     let huge: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF]
     #expect(throws: WireError.self) { try PropertyListFrame.small.read(from: ScriptedChannel(huge), within: nil) }
@@ -562,15 +565,15 @@ struct HostileClientTests {
     }
   }
 
-  @Test("AFC knows no path outside its own tree, and its tree has limits")
+  @Test("AFC paths cannot leave the shared tree, whose size is limited")
   func conduitPaths() {
     #expect(SharedFiles.normalized(Array("/../../etc/passwd".utf8)) == "/etc/passwd")
     #expect(SharedFiles.normalized(Array("a/./b/../c".utf8)) == "/a/c")
     #expect(SharedFiles.normalized([UInt8](repeating: 97, count: 1025)) == nil)
     #expect(SharedFiles.normalized([0xFF]) == nil)
     let files = SharedFiles()
-    let made = (0..<100).count { files.makeDirectory("/\($0)") }
-    #expect(made == 63)
+    let directoryCount = (0..<100).count { files.makeDirectory("/\($0)") }
+    #expect(directoryCount == 63)
     #expect(!files.makeFile("/0/x", truncates: true))
     #expect(files.remove("/5"))
     #expect(files.makeFile("/0/x", truncates: true))
@@ -580,10 +583,10 @@ struct HostileClientTests {
     #expect(!files.remove("/"))
   }
 
-  @Test("A refused thread closes its connection, and the log says so")
+  @Test("A connection without a thread is closed and logged")
   func refusedThreads() throws {
     let phone = try ServedPhone()
-    let lines = Lines()
+    let lines = LineRecorder()
     let starter = OneThread()
     let server = try DeviceServer(
       [phone.served], at: .loopback(port: 0, usesIPv6: false), startThread: { starter.start($0, $1) },

@@ -5,16 +5,16 @@ import Testing
 
 @testable import DeviceServer
 
-/// The captured messages of clients with random changes, at each layer.
+/// Sends captured messages of clients with random changes to each layer.
 @Suite("Changed messages of backup clients")
 struct ChangedMessageTests {
-  /// A layer that takes changed messages.
+  /// A layer that receives changed messages.
   enum Layer: String, CaseIterable, CustomTestStringConvertible {
     case multiplexer, lockdown, services, fileConduit, backup
 
     var testDescription: String { rawValue }
 
-    /// The layers of the captured messages that are sent.
+    /// The layers of the captured messages to send.
     var vectorLayers: Set<String> {
       switch self {
       case .multiplexer: ["usbmuxd"]
@@ -26,19 +26,19 @@ struct ChangedMessageTests {
     }
   }
 
-  /// Makes a stream of captured messages and changes up to six places in it.
+  /// Returns a stream of captured messages with up to six changes.
   private static func stream(
     _ first: [[UInt8]], then messages: [[UInt8]], _ random: inout SeededRandom
   ) -> [UInt8] {
     var bytes = first.randomElement(using: &random) ?? []
     for _ in 0..<Int.random(in: 0...4, using: &random) { bytes += messages.randomElement(using: &random) ?? [] }
     for _ in 0..<Int.random(in: 0...6, using: &random) where !bytes.isEmpty {
-      let place = Int.random(in: 0..<bytes.count, using: &random)
+      let index = Int.random(in: 0..<bytes.count, using: &random)
       switch Int.random(in: 0...3, using: &random) {
-      case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
-      case 1: bytes.remove(at: place)
-      case 2: bytes.insert(UInt8.random(in: 0...255, using: &random), at: place)
-      default: bytes.removeLast(bytes.count - place)
+      case 0: bytes[index] = UInt8.random(in: 0...255, using: &random)
+      case 1: bytes.remove(at: index)
+      case 2: bytes.insert(UInt8.random(in: 0...255, using: &random), at: index)
+      default: bytes.removeLast(bytes.count - index)
       }
     }
     return bytes
@@ -61,7 +61,7 @@ struct ChangedMessageTests {
       }
     }
     let all = messages(vectors)
-    // A backup client begins with a request. Its other messages are answers.
+    // A backup client begins with a request. Its other messages are responses.
     let first = layer == .backup ? messages(vectors.filter { $0.decoded?.contains("TargetIdentifier") == true }) : all
     try #require(first.count >= 3)
     let opening: [UInt8] =
@@ -77,14 +77,14 @@ struct ChangedMessageTests {
     let count = Cases.count(20_000, quick: 400)
     var answeredCount = 0
     for _ in 0..<count {
-      // A few clients leave the opening out.
+      // A few clients omit the opening.
       let begin = Int.random(in: 0..<16, using: &random) > 0 ? opening : []
       let bytes = begin + Self.stream(first, then: all, &random)
       let channel = ScriptedChannel(bytes, portion: Int.random(in: 1...64, using: &random))
       try serve(channel, on: phone, server, layer, &random)
       if channel.output.count > greeting.output.count { answeredCount += 1 }
     }
-    // The changed messages of many clients reached what answers them.
+    // Many changed messages must still get an answer.
     #expect(answeredCount > count / 4)
     #expect(try phone.served.pairingFile().pairings.isEmpty)
     #expect(try Self.files(of: phone) == files)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import DeviceServer
 
-/// A request to pair, with certificates that are made for the device's key.
+/// The pairing records that clients sent, from the captured messages.
 enum PairRequest {
-  /// The captured record of a client, by its place. Its device certificate is of another device.
+  /// Returns a captured record. Its device certificate is for the key of another device.
   static func captured(_ index: Int) throws -> PropertyDictionary {
     let records = try #require(try ProtocolVector.file()["pairRecords"] as? [[String: Any]])
     var record: PropertyDictionary = [:]
@@ -21,25 +21,25 @@ enum PairRequest {
 
 @Suite("Pairing")
 struct PairingTests {
-  @Test("A pairing accepts the certificate that its client shows in TLS, and no other captured certificate")
-  func leaves() throws {
+  @Test("A pairing accepts the certificate that its client presents in TLS, and no other captured certificate")
+  func clientCertificates() throws {
     let records = try #require(try ProtocolVector.file()["pairRecords"] as? [[String: Any]])
     for (index, record) in records.enumerated() {
       let pairing = try #require(Pairing(record: try PairRequest.captured(index), escrowBag: [1]))
       let accepted = Set(try pairing.clientCertificates.map { String(hexadecimal: try Digest.sha256($0)) })
-      let shown = try #require(record["presentsInTLS"] as? String)
+      let presented = try #require(record["presentsInTLS"] as? String)
       for (other, entry) in records.enumerated() {
         let digests = try #require(entry["derSHA256"] as? [String: String])
         for (name, digest) in digests {
           let isOwn = other == index && (name == "HostCertificate" || name == "RootCertificate")
           #expect(accepted.contains(digest) == isOwn, "\(name) of \(other)")
-          if other == index, name == shown { #expect(accepted.contains(digest)) }
+          if other == index, name == presented { #expect(accepted.contains(digest)) }
         }
       }
     }
   }
 
-  @Test("A record without a certificate, or with an identifier that is not one, is no pairing")
+  @Test("A record without a certificate or with an invalid identifier is not a pairing")
   func damagedRecords() throws {
     let record = try PairRequest.captured(0)
     #expect(Pairing(record: record, escrowBag: [1]) != nil)
@@ -52,7 +52,7 @@ struct PairingTests {
     }
   }
 
-  @Test("A stored pairing is read as it was, and has no private key of the computer")
+  @Test("A stored pairing is read back unchanged, and has no private key of the computer")
   func storage() throws {
     var record = try PairRequest.captured(1)
     record["RootPrivateKey"] = .data(Array("-----BEGIN PRIVATE KEY-----".utf8))
@@ -61,19 +61,19 @@ struct PairingTests {
     #expect(!pairing.stored.entries.contains { $0.key.stringValue?.contains("Private") == true })
   }
 
-  @Test("The device's key is read from its file as it was written, each time")
+  @Test("The device's key is the same each time its file is read")
   func storedKey() throws {
     let file = try PairingFile()
     let bytes = try file.encoded()
     #expect(try file.encoded() == bytes)
     for _ in 0..<2 {
-      let again = try #require(PairingFile(bytes))
-      #expect(again.privateKey.withBytes { Array($0) } == file.privateKey.withBytes { Array($0) })
-      #expect(try again.encoded() == bytes)
+      let reread = try #require(PairingFile(bytes))
+      #expect(reread.privateKey.withBytes { Array($0) } == file.privateKey.withBytes { Array($0) })
+      #expect(try reread.encoded() == bytes)
     }
   }
 
-  @Test("Of 65 pairings, the oldest is forgotten")
+  @Test("The 65th pairing removes the oldest one")
   func manyPairings() throws {
     var file = try PairingFile()
     for number in 0..<65 {
@@ -97,7 +97,7 @@ struct LockdownTests {
     }
   }
 
-  @Test("Before a session, a client sees only what it needs to pair")
+  @Test("Before a session, a client can read only the values that pairing requires")
   func openValues() throws {
     let phone = try ServedPhone()
     var lockdown = LockdownConversation(phone.served)
@@ -121,7 +121,7 @@ struct LockdownTests {
     #expect(text.utf8.count == 426)
   }
 
-  @Test("The captured requests get the errors that clients understand")
+  @Test("Requests without a session get the captured errors")
   func errors() throws {
     let phone = try ServedPhone()
     var lockdown = LockdownConversation(phone.served)
@@ -146,7 +146,7 @@ struct LockdownTests {
     #expect(set["Error"] == .string("SetProhibited"))
   }
 
-  @Test("Each request is a line of the log, with the names in it and no other value")
+  @Test("The log has a line for each request, with its names and no other value")
   func log() throws {
     let phone = try ServedPhone()
     var lockdown = LockdownConversation(phone.served)
@@ -169,8 +169,8 @@ struct LockdownTests {
       ])
   }
 
-  @Test("A certificate that is not of the device's key does not pair")
-  func foreignCertificate() throws {
+  @Test("A pairing with a certificate for another device's key is refused")
+  func otherCertificate() throws {
     let phone = try ServedPhone()
     var lockdown = LockdownConversation(phone.served)
     let answer = try answer(
@@ -179,25 +179,25 @@ struct LockdownTests {
     #expect(try phone.served.pairingFile().pairings.isEmpty)
   }
 
-  @Test("A person's consent counts for one pairing, and a refusal for one request")
+  @Test("The user's consent applies to one pairing, and a refusal to one request")
   func consent() {
-    let asked = Lines()
-    let authorizer = PairingAuthorizer(device: "phone", .ask { asked.add($0.device) })
+    let prompts = LineRecorder()
+    let authorizer = PairingAuthorizer(device: "phone", .ask { prompts.add($0.device) })
     #expect(authorizer.decide() == .pending)
     #expect(authorizer.decide() == .pending)
-    #expect(asked.all == ["phone"])
+    #expect(prompts.all == ["phone"])
     authorizer.answer(isTrusted: true)
     #expect(authorizer.decide() == .granted)
     #expect(authorizer.decide() == .pending)
     authorizer.answer(isTrusted: false)
     #expect(authorizer.decide() == .refused)
     #expect(authorizer.decide() == .pending)
-    #expect(asked.all.count == 3)
+    #expect(prompts.all.count == 3)
     let once = PairingAuthorizer(device: "phone", .once)
     #expect([once.decide(), once.decide(), once.decide()] == [.granted, .refused, .refused])
   }
 
-  @Test("A port is good for one connection of the pairing that it was handed out for")
+  @Test("A port accepts one connection, for the pairing that it was issued for")
   func ports() throws {
     let ports = ServicePorts()
     let pairing = try #require(Pairing(record: try PairRequest.captured(0), escrowBag: [1]))
@@ -223,7 +223,7 @@ struct LockdownTests {
     #expect(host.addListener(channels[8]))
   }
 
-  @Test("A device that forgets a pairing also forgets the computer's record of it")
+  @Test("Removing a pairing from a device also removes the computer's record of it")
   func forgetting() throws {
     let phone = try ServedPhone()
     let pairing = try #require(Pairing(record: try PairRequest.captured(0), escrowBag: [1]))
@@ -240,7 +240,7 @@ struct LockdownTests {
       try host.response(to: .readPairRecord(udid: phone.served.udid)) == MultiplexerResult.noDevice.answer)
   }
 
-  @Test("The files of a served device are for its owner alone, and an erase removes them")
+  @Test("Only the owner can read the files of a served device, and an erase removes them")
   func files() throws {
     let phone = try ServedPhone()
     let pairing = try #require(Pairing(record: try PairRequest.captured(0), escrowBag: [1]))
@@ -263,7 +263,7 @@ struct LockdownTests {
   func secondServer() throws {
     let phone = try ServedPhone()
     #expect(throws: KeyhaulError.self) {
-      try ServedDevice(phone.served.device, number: 1, trust: .always, rounds: 1) { _ in }
+      try ServedDevice(phone.served.device, deviceID: 1, trust: .always, rounds: 1) { _ in }
     }
   }
 }
@@ -290,7 +290,7 @@ struct ListenAddressTests {
     #expect(!ListenAddress.isSystemSocket("./usbmuxd"))
   }
 
-  @Test("A socket is for its owner, a second server is refused, and what a killed server left is replaced")
+  @Test("Only the owner can use a socket, a second server is refused, and another file is not replaced")
   func path() throws {
     let folder = try TemporaryDirectory()
     let phone = try ServedPhone()

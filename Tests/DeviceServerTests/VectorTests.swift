@@ -12,40 +12,40 @@ struct VectorTests {
   }
 
   @Test(
-    "A captured usbmuxd packet is read as its content",
+    "A captured usbmuxd packet has the content in its vector",
     arguments: ProtocolVector.all.filter { $0.layer == "usbmuxd" })
   func multiplexer(vector: ProtocolVector) throws {
     let channel = ScriptedChannel(vector.bytes)
     let packet = try #require(try MultiplexerPacket.read(from: channel, within: nil))
     let value = try PropertyListFrame.value(of: packet.body)
     #expect(packet.version == 1)
-    #expect(channel.rest == 0)
+    #expect(channel.remainingCount == 0)
     #expect(ProtocolVector.comparable(of: value) == vector.decoded)
     let dictionary = try #require(value.dictionaryValue)
-    // The same content, written by us, is read as the same packet.
+    // The same content, written by Keyhaul, is read as the same packet.
     let written = ScriptedChannel(try MultiplexerPacket.bytes(of: dictionary, tag: packet.tag))
-    let again = try #require(try MultiplexerPacket.read(from: written, within: nil))
-    #expect(again.tag == packet.tag)
-    #expect(try PropertyListFrame.value(of: again.body) == value)
+    let reread = try #require(try MultiplexerPacket.read(from: written, within: nil))
+    #expect(reread.tag == packet.tag)
+    #expect(try PropertyListFrame.value(of: reread.body) == value)
     if vector.isFromClient { #expect(MultiplexerRequest(dictionary) != .other) }
   }
 
-  private static let framed: Set = [
+  private static let framedLayers: Set = [
     "lockdown", "notification_proxy", "installation_proxy", "diagnostics_relay", "devicelink",
   ]
 
   @Test(
-    "A captured frame is read as its content, and written again with the same content",
-    arguments: ProtocolVector.all.filter { framed.contains($0.layer) })
+    "A captured frame has the content in its vector, and is written with the same content",
+    arguments: ProtocolVector.all.filter { framedLayers.contains($0.layer) })
   func frames(vector: ProtocolVector) throws {
     let channel = ScriptedChannel(vector.bytes)
     let value = try #require(try PropertyListFrame.deviceLink.read(from: channel, within: nil))
-    #expect(channel.rest == 0)
+    #expect(channel.remainingCount == 0)
     #expect(ProtocolVector.comparable(of: value) == vector.decoded)
     let encoding = vector.layer == "devicelink" ? PropertyListFrame.Encoding.binary : .xml
     let written = ScriptedChannel(try PropertyListFrame.bytes(of: value, as: encoding))
-    let again = try #require(try PropertyListFrame.deviceLink.read(from: written, within: nil))
-    #expect(ProtocolVector.comparable(of: again) == vector.decoded)
+    let reread = try #require(try PropertyListFrame.deviceLink.read(from: written, within: nil))
+    #expect(ProtocolVector.comparable(of: reread) == vector.decoded)
   }
 
   @Test(
@@ -54,14 +54,14 @@ struct VectorTests {
   func fileConduit(vector: ProtocolVector) throws {
     let channel = ScriptedChannel(vector.bytes)
     let packet = try #require(try FileConduitPacket.read(from: channel))
-    #expect(channel.rest == 0)
+    #expect(channel.remainingCount == 0)
     #expect(packet.bytes == vector.bytes)
   }
 
-  @Test("Every captured message belongs to a layer that a test reads")
+  @Test("Every captured message belongs to a tested layer")
   func layers() {
     let layers = Set(ProtocolVector.all.map(\.layer))
-    #expect(layers == Self.framed.union(["usbmuxd", "afc", "devicelink-files"]))
+    #expect(layers == Self.framedLayers.union(["usbmuxd", "afc", "devicelink-files"]))
   }
 
   @Test("The three encodings of −13 are read as −13")
@@ -96,13 +96,14 @@ struct VectorTests {
     #expect(
       content(.dictionary(NotificationProxy.relay("com.apple.LocalAuthentication.ui.presented")))
         == (try expected("np.Relay")))
-    let browsed = PropertyListServices.installationProxy(
+    let applications = PropertyListServices.installationProxy(
       ["Command": .string("Browse")], applications: ["org.example.chat"])
-    #expect(try browsed.map { content(.dictionary($0)) } == [expected("ip.Browse.answer"), expected("ip.Browse.end")])
-    let asked = PropertyListServices.diagnostics([
+    #expect(
+      try applications.map { content(.dictionary($0)) } == [expected("ip.Browse.answer"), expected("ip.Browse.end")])
+    let diagnostics = PropertyListServices.diagnostics([
       "Request": .string("MobileGestalt"), "MobileGestaltKeys": .array([.string("PasswordConfigured")]),
     ])
-    #expect(content(.dictionary(asked.answer)) == (try expected("diag.MobileGestalt.answer")))
+    #expect(content(.dictionary(diagnostics.answer)) == (try expected("diag.MobileGestalt.answer")))
     #expect(
       content(.array([.string("DLMessageProcessMessage"), DeviceLink.response(nil)]))
         == (try expected("dl.Response.ok")))
@@ -118,11 +119,9 @@ struct VectorTests {
       "afc.open.lockfile", "afc.lock", "afc.info.missing", "afc.unlock", "afc.close", "afc.mkdir", "afc.open.write",
       "afc.write",
     ] {
-      var request = try #require(
+      let request = try #require(
         try FileConduitPacket.read(from: ScriptedChannel(ProtocolVector.named(name + ".request").bytes)))
-      // Two requests were captured on connections of their own, where the handles have other numbers.
       let answer = try ProtocolVector.named(name + ".answer").bytes
-      request.payload = Array(request.payload)
       #expect(conduit.answer(to: request).bytes == answer, "\(name)")
     }
   }
@@ -167,7 +166,9 @@ struct FileStreamTests {
     #expect(ProtocolVector.comparable(of: value) == (try ProtocolVector.named("dl.UploadFiles.request").decoded))
   }
 
-  @Test("A file that the client lacks is reported as missing, however the stream is cut", arguments: ["old", "new"])
+  @Test(
+    "A file that the client lacks is reported as missing, regardless of how the stream is split",
+    arguments: ["old", "new"])
   func missingFile(client: String) throws {
     let stream = try named("dl.DownloadFiles.missing.\(client).files")
     let answer = try named("dl.DownloadFiles.missing.\(client).answer")
@@ -175,11 +176,11 @@ struct FileStreamTests {
       let channel = ScriptedChannel(stream + answer, portion: portion)
       let bytes = try DeviceLink(channel).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 1 << 20)
       #expect(bytes == nil)
-      #expect(channel.rest == 0)
+      #expect(channel.remainingCount == 0)
     }
   }
 
-  @Test("A file that the client has is read whole, however the stream is cut")
+  @Test("A file that the client has is read completely, regardless of how the stream is split")
   func foundFile() throws {
     let stream = try named("dl.DownloadFiles.found.files")
     let answer = try named("dl.UploadFiles.answer")
@@ -191,8 +192,8 @@ struct FileStreamTests {
     }
   }
 
-  @Test("A stream that ends at any byte is an error, never a file")
-  func cutStream() throws {
+  @Test("A stream that ends before its last byte is an error")
+  func truncatedStream() throws {
     let stream = try named("dl.DownloadFiles.found.files") + named("dl.UploadFiles.answer")
     for count in 0..<stream.count {
       let channel = ScriptedChannel(Array(stream.prefix(count)))
@@ -202,8 +203,8 @@ struct FileStreamTests {
     }
   }
 
-  @Test("A file that was not asked for, and one above its limit, end the conversation")
-  func unwantedFiles() throws {
+  @Test("A file that was not requested or exceeds its limit ends the conversation")
+  func unrequestedFiles() throws {
     let stream = try named("dl.DownloadFiles.found.files") + named("dl.UploadFiles.answer")
     #expect(throws: DeviceLink.protocolError("the client sent another file")) {
       try DeviceLink(ScriptedChannel(stream)).downloadBytes("55A16284-5725385955A4A8EF/Manifest.pl", atMost: 1 << 20)
@@ -211,9 +212,9 @@ struct FileStreamTests {
     #expect(throws: DeviceLink.protocolError("a file of more than 57 bytes")) {
       try DeviceLink(ScriptedChannel(stream)).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 57)
     }
-    let whole = try DeviceLink(ScriptedChannel(stream)).downloadBytes(
+    let file = try DeviceLink(ScriptedChannel(stream)).downloadBytes(
       "55A16284-5725385955A4A8EF/Status.plist", atMost: 58)
-    #expect(whole?.count == 58)
+    #expect(file?.count == 58)
   }
 
   @Test(
@@ -222,10 +223,10 @@ struct FileStreamTests {
   func writtenAgain(vector: ProtocolVector) throws {
     // Without parts, the vector is one block.
     let parts = vector.parts.isEmpty ? [("block", vector.bytes.count)] : vector.parts
-    var (written, rest): ([UInt8], ArraySlice<UInt8>) = ([], vector.bytes[...])
+    var (written, remaining): ([UInt8], ArraySlice<UInt8>) = ([], vector.bytes[...])
     for (name, byteCount) in parts {
-      let content = Array(rest.prefix(byteCount).dropFirst(4))
-      rest = rest.dropFirst(byteCount)
+      let content = Array(remaining.prefix(byteCount).dropFirst(4))
+      remaining = remaining.dropFirst(byteCount)
       if name == "end" {
         written += bigEndianBytes(UInt32(0))
       } else if name.hasPrefix("name") {
@@ -235,7 +236,7 @@ struct FileStreamTests {
         written += DeviceLink.block(code, Array(content.dropFirst()))
       }
     }
-    #expect(rest.isEmpty)
+    #expect(remaining.isEmpty)
     #expect(written == vector.bytes)
   }
 

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Settings that show Keyhaul's `package` declarations to the targets here. That package is named like its folder.
+/// Settings that give these targets access to Keyhaul's `package` declarations. That package is named like its folder.
 let inside: [SwiftSetting] = [
   .unsafeFlags([
     "-package-name",
@@ -11,14 +11,14 @@ let inside: [SwiftSetting] = [
   ])
 ]
 
-/// Fuzzers for the code that reads bytes of others. They are a separate package, because a target without `main` would break
-/// every other build. `make fuzz` runs them on Linux only, whose toolchain includes libFuzzer.
+/// Fuzzers for the code that parses untrusted bytes. They are a separate package, because a target without `main` would
+/// break every other build. `make fuzz` runs them on Linux only, whose toolchain includes libFuzzer.
 let package = Package(
   name: "keyhaul-fuzzing",
   platforms: [.macOS(.v15)],
   dependencies: [.package(name: "keyhaul", path: "../..")],
   targets: [
-    // A fuzzer has no `main`: libFuzzer brings it.
+    // libFuzzer provides `main`.
     .executableTarget(
       name: "Fuzzer",
       dependencies: [

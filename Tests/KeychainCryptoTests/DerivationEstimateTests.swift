@@ -37,7 +37,7 @@ struct DerivationEstimateTests {
   private func parameters(_ first: UInt32?, _ last: UInt32) -> PasswordDerivation.Parameters {
     PasswordDerivation.Parameters(
       salt: [UInt8](repeating: 1, count: 20), iterations: last,
-      first: first.map { .init(salt: [UInt8](repeating: 2, count: 20), iterations: $0) })
+      sha256Step: first.map { .init(salt: [UInt8](repeating: 2, count: 20), iterations: $0) })
   }
 
   @Test("The estimate is the time of a sample, multiplied by the ratio of the iterations")

@@ -12,7 +12,7 @@ struct IterationLimitTests {
   ) {
     var didWork = false
     let parameters = PasswordDerivation.Parameters(
-      salt: [1], iterations: iterations, first: first.map { .init(salt: [2], iterations: $0) })
+      salt: [1], iterations: iterations, sha256Step: first.map { .init(salt: [2], iterations: $0) })
     do throws(DataProtectionError) {
       _ = try PasswordDerivation.passcodeKey(
         password: Secret(utf8: "x"), parameters: parameters, acceptingAtMost: limit
@@ -86,7 +86,7 @@ struct IterationLimitTests {
 struct ExcessiveIterationCountTests {
   private func excessive(_ iterations: UInt32, _ first: UInt32? = nil) -> ExcessiveIterationCount? {
     PasswordDerivation.Parameters(
-      salt: [1], iterations: iterations, first: first.map { .init(salt: [2], iterations: $0) }
+      salt: [1], iterations: iterations, sha256Step: first.map { .init(salt: [2], iterations: $0) }
     ).excessiveIterations
   }
 

@@ -244,7 +244,7 @@ struct StoppedDerivationTests {
   /// Returns the progress reports of a derivation that is canceled after more than the given iterations.
   private func reports(_ iterations: UInt32, _ first: UInt32?, stopsAfter maximum: Int) -> [Int] {
     let parameters = PasswordDerivation.Parameters(
-      salt: [1], iterations: iterations, first: first.map { .init(salt: [2], iterations: $0) })
+      salt: [1], iterations: iterations, sha256Step: first.map { .init(salt: [2], iterations: $0) })
     var reports: [Int] = []
     let error = #expect(throws: DataProtectionError.self) {
       _ = try PasswordDerivation.passcodeKey(

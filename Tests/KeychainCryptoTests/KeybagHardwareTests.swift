@@ -23,7 +23,7 @@ struct KeybagHardwareTests {
     return bag
   }
 
-  private func numbers(_ bag: Keybag, hasPassword: Bool) -> [UInt32] {
+  private func classesWithoutDeviceWrap(in bag: Keybag, hasPassword: Bool) -> [UInt32] {
     BackupKeybag.classesWithoutDeviceWrap(in: bag, hasPassword: hasPassword).map(\.rawValue)
   }
 

@@ -79,7 +79,7 @@ private func makeCertificate(of key: KeyMaterial) throws -> [UInt8] {
   X509_gmtime_adj(X509_getm_notAfter(certificate), 86_400)
   X509_set_pubkey(certificate, handle)
   #expect(X509_sign(certificate, handle, EVP_sha256()) > 0)
-  return try X509Certificate(taking: try #require(X509_dup(certificate))).der()
+  return try X509Certificate(adopting: try #require(X509_dup(certificate))).der()
 }
 
 @Suite("TLS as a server")

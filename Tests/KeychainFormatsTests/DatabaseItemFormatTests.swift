@@ -77,7 +77,7 @@ struct DatabaseItemFormatTests {
 
   @Test("An archive is read by the names of its references, in any order of its objects")
   func names() throws {
-    #expect(try archive { _, _ in } == nil, "texts stored once")
+    #expect(try archive { _, _ in } == nil, "equal texts may be stored once")
     #expect(try archive { root, _ in root["$top"] = .dictionary(["other": .uid(0), "root": .uid(1)]) } == nil)
     #expect(try changing(5, "$classes", nil) == nil)
     for name in ["SFCiphertext", "SFAuthenticationCode", "SFInitializationVector", "$class"] {

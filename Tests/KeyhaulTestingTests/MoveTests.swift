@@ -41,11 +41,11 @@ struct MoveTests {
 
   @Test("A move to the same phone erases it and restores its device-bound items, even from an unencrypted backup")
   func samePhone() throws {
-    let again = try phone.move(to: .samePhone, backup: .unencrypted).restore()
-    #expect(again === phone)
-    try again.lock()
-    try again.unlock()
-    try again.run { #expect(SignIn.secret(of: "device id") == "d-0815") }
+    let restored = try phone.move(to: .samePhone, backup: .unencrypted).restore()
+    #expect(restored === phone)
+    try restored.lock()
+    try restored.unlock()
+    try restored.run { #expect(SignIn.secret(of: "device id") == "d-0815") }
   }
 
   @Test("A move to an existing phone replaces its items")
@@ -86,18 +86,18 @@ struct MoveTests {
   func everyItem(fixture: String) throws {
     let bytes = try #require(BundledFixtures.bytes(named: fixture))
     let document = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
-    let described = try #require(document["items"] as? [[String: Any]])
-    let tombstones = described.filter { ($0["attributes"] as? [String: Any])?["tomb"] as? Int == 1 }
+    let fixtureItems = try #require(document["items"] as? [[String: Any]])
+    let tombstones = fixtureItems.filter { ($0["attributes"] as? [String: Any])?["tomb"] as? Int == 1 }
     let phone = try Phone(fixture: fixture)
     for move in try phone.moves().all {
       let parts = [move.migrating, move.stayingBehind, move.neverInBackup, move.unreadable]
       #expect(parts.map(\.count).reduce(0, +) == move.items.count)
-      #expect(move.items.count == described.count - tombstones.count)
+      #expect(move.items.count == fixtureItems.count - tombstones.count)
       #expect(try move.items.count == phone.itemCount)
     }
   }
 
-  @Test("The move of the bundled old phone has the results of its description")
+  @Test("The move of the bundled old phone has the expected outcomes")
   func oldPhone() throws {
     let move = try Phone(fixture: "old-phone").move(to: .newPhone, backup: .encrypted)
     #expect(

@@ -21,7 +21,7 @@ struct PageTests {
   }
 
   @Test("The output in the tutorial equals that of a failed test")
-  func story() throws {
+  func failureOutput() throws {
     let phone = try Phone()
     try phone.run { SignIn.add("session token", "t", kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly) }
     let fate = try phone.move(to: .newPhone, backup: .encrypted)["session token"]

@@ -75,14 +75,14 @@ struct PhoneTests {
   }
 
   @Test("The user of a phone answers a prompt only as the test specifies")
-  func person() throws {
+  func user() throws {
     let phone = try Phone()
     try phone.run { SignIn.addGuarded("vault") }
     #expect(try phone.run { SignIn.secret(of: "vault") } == nil)
-    for person in Phone.User.allCases {
-      phone.user = person
-      #expect(phone.user == person)
-      #expect(try phone.run { SignIn.secret(of: "vault") } == (person == .allows ? "guarded" : nil))
+    for user in Phone.User.allCases {
+      phone.user = user
+      #expect(phone.user == user)
+      #expect(try phone.run { SignIn.secret(of: "vault") } == (user == .allows ? "guarded" : nil))
     }
   }
 
@@ -100,8 +100,8 @@ struct PhoneTests {
 
   @Test("A missing or invalid fixture is an error")
   func wrongFixtures() throws {
-    let near = error { try Phone(fixture: "old-fone") }
-    #expect(near?.code == .noSuchFixture && near?.reason == "\"old-phone\" is similar")
+    let similar = error { try Phone(fixture: "old-fone") }
+    #expect(similar?.code == .noSuchFixture && similar?.reason == "\"old-phone\" is similar")
     #expect(error { try Phone(fixtureFile: "no/such.json") }?.code == .noSuchFixture)
     let other = Repository.root.appending(path: "Fixtures/backup-faults.json").path
     #expect(error { try Phone(fixtureFile: other) }?.code == .badFixture)
@@ -109,7 +109,7 @@ struct PhoneTests {
   }
 
   @Test("Each task has its own phone, so that tests can run concurrently")
-  func sideBySide() async throws {
+  func concurrentTasks() async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<16 {
         group.addTask {
@@ -128,7 +128,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("A phone exists as long as a client of it, also for other threads")
+  @Test("A phone exists as long as it has a client, even on another thread")
   func threads() async throws {
     let client = try Phone().client()
     let status = await withCheckedContinuation { continuation in
@@ -141,7 +141,7 @@ struct PhoneTests {
   }
 
   @Test("Two phones can be moved to each other at the same time")
-  func toAndFro() async throws {
+  func mutualMoves() async throws {
     let left = try Phone()
     let right = try Phone()
     try await withThrowingTaskGroup(of: Void.self) { group in

@@ -10,7 +10,7 @@ struct BackupConditionTests {
     BackupCondition(damage: damage, findings: findings.map(PlanDocument.Finding.init))
   }
 
-  @Test("A backup with several signs counts as damaged, unless all of them are changes that lose nothing")
+  @Test("A backup with several anomalies counts as damaged, unless they are all harmless changes")
   func kinds() {
     #expect(condition([]) == .usable)
     // A keychain file in XML can be read, and loses nothing.
@@ -27,9 +27,9 @@ struct BackupConditionTests {
   }
 
   @Test(
-    "A verdict has at most 15 words, whatever the device is called",
+    "A verdict has at most 15 words, regardless of the device's name",
     arguments: [BackupCondition.unconfirmed, .changed, .damaged, .decryptedCopy])
-  func words(condition: BackupCondition) throws {
+  func verdictLength(condition: BackupCondition) throws {
     for name in ["phone", "a phone with a name of many words", String(repeating: "x", count: 300)] {
       let verdict = try #require(condition.verdict(shortest: [name, "the source device"]))
       #expect(verdict.split(separator: " ").count <= 15 && verdict.count <= 100, "\(verdict)")
@@ -38,7 +38,7 @@ struct BackupConditionTests {
     #expect(BackupCondition.usable.verdict(shortest: ["phone"]) == nil)
   }
 
-  @Test("The sentence about a damaged backup counts only its items, and says that others may be missing")
+  @Test("The sentence about a damaged backup counts only its items, and states that others may be missing")
   func itemsSentence() {
     func text(_ condition: BackupCondition, _ count: Int, _ moving: Int, needsPassword: Bool = false) -> String? {
       condition.itemsSentence(count: count, moving: moving, to: "a new iPhone", needsPassword: needsPassword)

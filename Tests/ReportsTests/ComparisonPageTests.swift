@@ -27,12 +27,12 @@ struct ComparisonPageTests {
   }
 
   private func page(
-    _ items: [MigrationComparison.Item], encrypted: Bool = true, same: Bool = false,
+    _ items: [MigrationComparison.Item], isEncrypted: Bool = true, isSameDevice: Bool = false,
     kind: PlanDocument.Source.Kind = .archive, apps: AppDirectory = AppDirectory([]), name: String = "family.backup"
   ) -> ComparisonPage {
-    let plan = PlanPage.make([], from: name, encrypted: encrypted, isSameDevice: same, kind: kind)
+    let plan = PlanPage.make([], from: name, isEncrypted: isEncrypted, isSameDevice: isSameDevice, kind: kind)
     return ComparisonPage(
-      MigrationComparison(items, current: RestoreScenario(hasPassword: encrypted, onSameDevice: same)),
+      MigrationComparison(items, current: RestoreScenario(hasPassword: isEncrypted, onSameDevice: isSameDevice)),
       of: plan.document, apps: apps, sourceArgument: name, targetArgument: "new-phone", program: "keyhaul 1.0")
   }
 
@@ -86,7 +86,7 @@ struct ComparisonPageTests {
   }
 
   @Test("The checklist of a backup, but not of a device, states that there may be more items")
-  func unseen() throws {
+  func blindSpots() throws {
     let ofBackup = page([item(0, .whenUnlocked)])
     let note = BackupBlindSpots.line
     #expect(ofBackup.checklist.groups[1].note == note && entries(ofBackup, 1).count == 1)
@@ -98,20 +98,20 @@ struct ComparisonPageTests {
 
   @Test("The checklist asks for a new backup only if there is none or if a password would move more items")
   func newBackup() {
-    let (free, bound) = (item(0, .whenUnlocked), item(1, .whenUnlockedThisDeviceOnly))
+    let (portable, bound) = (item(0, .whenUnlocked), item(1, .whenUnlockedThisDeviceOnly))
     let old = "Make a backup with a password, and keep the password. | keyhaul backup old-phone -o "
     // Keyhaul makes backups of virtual devices only, and this one is not available.
     let real = "Make a new backup with a password. 1 of these items would then move."
     let check = "Check that the backup is intact. | keyhaul verify family.backup"
-    #expect(entries(page([free], encrypted: false), 0) == [real])
-    #expect(entries(page([free], kind: .device, name: "old-phone"), 0) == [old + "old-phone.backup"])
-    #expect(entries(page([bound], encrypted: false), 0) == [check])
-    #expect(entries(page([free], encrypted: false, same: true), 0) == [check])
+    #expect(entries(page([portable], isEncrypted: false), 0) == [real])
+    #expect(entries(page([portable], kind: .device, name: "old-phone"), 0) == [old + "old-phone.backup"])
+    #expect(entries(page([bound], isEncrypted: false), 0) == [check])
+    #expect(entries(page([portable], isEncrypted: false, isSameDevice: true), 0) == [check])
   }
 
   @Test("The checklist for the same device mentions no new device")
   func sameDevice() {
-    let page = page(bank(), same: true)
+    let page = page(bank(), isSameDevice: true)
     #expect(page.checklist.groups.map(\.title).last == "Last of all")
     #expect(page.checklist.groups[2].title == "After the restore")
     // This-device-only items return to their own device.

@@ -26,7 +26,7 @@ struct DifferencePageTests {
     return item
   }
 
-  private func open(_ items: [KeychainItem]) -> [KeychainEntry] {
+  private func entries(_ items: [KeychainItem]) -> [KeychainEntry] {
     items.enumerated().map { KeychainEntry(index: $0, item: $1) }
   }
 
@@ -40,11 +40,11 @@ struct DifferencePageTests {
   }
 
   private func page(
-    _ first: [KeychainEntry], _ second: [KeychainEntry], from one: DifferencePage.Side? = nil,
-    to other: DifferencePage.Side? = nil
+    _ first: [KeychainEntry], _ second: [KeychainEntry], from firstSide: DifferencePage.Side? = nil,
+    to secondSide: DifferencePage.Side? = nil
   ) throws -> DifferencePage {
     DifferencePage(
-      from: one ?? side("monday.backup"), to: other ?? side("family.backup"),
+      from: firstSide ?? side("monday.backup"), to: secondSide ?? side("family.backup"),
       try KeychainDifference(from: first, to: second), program: "keyhaul 1.0")
   }
 
@@ -56,15 +56,15 @@ struct DifferencePageTests {
       reason: .deviceBound)
     let verdicts: [([KeychainEntry], [KeychainEntry], String)] = [
       ([], [], "There is nothing to compare."),
-      (open([anna, berta]), open([berta, anna]), "Nothing differs: 2 items on both sides."),
+      (entries([anna, berta]), entries([berta, anna]), "Nothing differs: 2 items on both sides."),
       ([sealed], [sealed], "None of the items can be compared."),
-      (open([anna]) + [sealed], open([anna]), "All comparable items are the same: 1 item."),
-      (open([anna]), open([berta, carl]), "2 items are new, 1 is missing; nothing is the same."),
+      (entries([anna]) + [sealed], entries([anna]), "All comparable items are the same: 1 item."),
+      (entries([anna]), entries([berta, carl]), "2 items are new, 1 is missing; nothing is the same."),
       (
-        open([anna, berta]), open([item("anna", secret: "another"), berta, carl]),
+        entries([anna, berta]), entries([item("anna", secret: "another"), berta, carl]),
         "1 item is new, 1 changed; 1 is the same."
       ),
-      (open([anna, berta, carl]), open([anna, berta]), "1 item is missing; 2 are the same."),
+      (entries([anna, berta, carl]), entries([anna, berta]), "1 item is missing; 2 are the same."),
     ]
     for (first, second, verdict) in verdicts { #expect(try page(first, second).verdict == verdict) }
   }
@@ -73,8 +73,8 @@ struct DifferencePageTests {
   func changes() throws {
     let visibleText = try PageReader(
       page(
-        open([item("anna", secret: "first-secret"), item("berta", label: "old-label")]),
-        open([
+        entries([item("anna", secret: "first-secret"), item("berta", label: "old-label")]),
+        entries([
           item("anna", .afterFirstUnlock, secret: "second-secret"), item("berta", label: "new-label"),
         ])
       ).html()
@@ -87,7 +87,7 @@ struct DifferencePageTests {
   }
 
   @Test("The page lists items that could not be compared and items in no backup, with their reasons")
-  func left() throws {
+  func uncompared() throws {
     let sealed = KeychainEntry(
       index: 4, undecryptable: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
       reason: .tagMismatch)
@@ -95,7 +95,7 @@ struct DifferencePageTests {
     wallet.service = "wallet"
     let visibleText = try PageReader(
       page(
-        [sealed], open([item("anna")]),
+        [sealed], entries([item("anna")]),
         to: side(
           "old-phone", .device,
           leftOut: [
@@ -126,7 +126,7 @@ struct DifferencePageTests {
   func doubtful() throws {
     let anna = item("anna")
     let page = try PageReader(
-      page(open([anna]) + [encryptedItem(1)], open([anna, bound("berta"), item("carl")])).html())
+      page(entries([anna]) + [encryptedItem(1)], entries([anna, bound("berta"), item("carl")])).html())
     // The counts of new, changed, missing, equal and possibly encrypted items.
     #expect(page.texts(of: "b").prefix(5) == ["1", "0", "0", "1", "1"])
     for text in [
@@ -136,15 +136,15 @@ struct DifferencePageTests {
     ] {
       #expect(page.visibleText.contains(text), "\(text)")
     }
-    let other = try PageReader(self.page(open([anna, bound("berta")]), open([anna]) + [encryptedItem(1)]).html())
+    let other = try PageReader(self.page(entries([anna, bound("berta")]), entries([anna]) + [encryptedItem(1)]).html())
       .visibleText
     #expect(other.contains(", or encrypted in family.backup"))
   }
 
   @Test("Encrypted items with identical bytes count as equal")
-  func alike() throws {
+  func identicalBytes() throws {
     let copy = encryptedItem(1).stored(as: try ItemFingerprint(of: [1]))
-    let page = try page(open([item("anna")]) + [copy], open([item("anna")]) + [copy])
+    let page = try page(entries([item("anna")]) + [copy], entries([item("anna")]) + [copy])
     #expect(page.verdict == "Nothing differs: 2 items on both sides.")
     let visibleText = try PageReader(page.html()).visibleText
     #expect(visibleText.contains("1 of the same items is encrypted and stored identically, byte for byte."))
@@ -152,7 +152,7 @@ struct DifferencePageTests {
   }
 
   @Test("Encrypted items that may match on both sides count once")
-  func once() throws {
+  func possibleMatches() throws {
     let page = try PageReader(page([encryptedItem(0), encryptedItem(1)], [encryptedItem(0)]).html())
     #expect(page.texts(of: "b").contains("2 items") && page.visibleText.contains("at least"))
     #expect(page.visibleText.contains("It is not known which of them match."))
@@ -161,13 +161,13 @@ struct DifferencePageTests {
   @Test("Backups differ only if there are more possible matches than encrypted items")
   func onlyDoubtful() throws {
     let anna = item("anna")
-    let same = try page([encryptedItem(0)], open([bound("berta")]))
+    let same = try page([encryptedItem(0)], entries([bound("berta")]))
     #expect(same.verdict == "None of the items can be compared; 1 may be encrypted on the other side.")
     let steps = try PageReader(same.html()).visibleText
     #expect(steps.contains("keyhaul   diff") && !steps.contains("keyhaul   plan"))
-    let known = try page(open([anna]) + [encryptedItem(1)], open([anna, bound("berta")]))
+    let known = try page(entries([anna]) + [encryptedItem(1)], entries([anna, bound("berta")]))
     #expect(known.verdict == "All comparable items are the same: 1 item; 1 may be encrypted on the other side.")
-    let more = try page([encryptedItem(0)], open([bound("berta"), bound("carl")]))
+    let more = try page([encryptedItem(0)], entries([bound("berta"), bound("carl")]))
     #expect(
       more.verdict == "At least 1 item differs, but it is not known which; 2 may be encrypted on the other side.")
     #expect(try PageReader(more.html()).visibleText.contains("keyhaul   plan   family.backup   --to   DEVICE"))
@@ -177,7 +177,7 @@ struct DifferencePageTests {
   func disambiguators() throws {
     var synced = item("anna")
     synced[.synchronizable] = .integer(1)
-    let visibleText = try PageReader(page([], open([item("anna"), synced, item("berta")])).html()).visibleText
+    let visibleText = try PageReader(page([], entries([item("anna"), synced, item("berta")])).html()).visibleText
     #expect(visibleText.contains("new: not synced") && visibleText.contains("new: synced"))
     #expect(visibleText.ranges(of: "synced").count == 2)
   }
@@ -185,7 +185,7 @@ struct DifferencePageTests {
   @Test("The page states that a side has no keychain")
   func noKeychain() throws {
     let visibleText = try PageReader(
-      page([], open([item("anna")]), from: side("empty.backup", hasKeychain: false)).html()
+      page([], entries([item("anna")]), from: side("empty.backup", hasKeychain: false)).html()
     ).visibleText
     #expect(visibleText.contains(": it has no keychain."))
     #expect(visibleText.contains("family.backup") && visibleText.contains(": 3 items."))
@@ -194,10 +194,10 @@ struct DifferencePageTests {
   @Test("Commands contain the typed argument of a device, and no name that cannot be typed")
   func typed() throws {
     let visibleText = try PageReader(
-      page([], open([item("anna")]), to: side("old-phone", .device, typed: "./phones/old-phone")).html()
+      page([], entries([item("anna")]), to: side("old-phone", .device, typed: "./phones/old-phone")).html()
     ).visibleText
     #expect(visibleText.contains("keyhaul   backup   ./phones/old-phone   -o   new.backup"))
-    let hostile = try PageReader(page([], open([item("anna")]), to: side("a\u{1B}b")).html()).visibleText
+    let hostile = try PageReader(page([], entries([item("anna")]), to: side("a\u{1B}b")).html()).visibleText
     #expect(hostile.contains("keyhaul   plan   ARCHIVE   --to   DEVICE"))
     #expect(hostile.contains(#"a\u{1B}b"#) && !hostile.contains(#"\u{5C}"#))
   }
@@ -207,7 +207,8 @@ struct DifferencePageTests {
     func structure(_ name: String) throws -> PageReader {
       let one = item(name, service: name, secret: "one", group: name)
       let two = item(name, service: name, secret: "two", group: name)
-      return try PageReader(page(open([one, item("gone")]), open([two, item(name + "2")]), from: side(name)).html())
+      return try PageReader(
+        page(entries([one, item("gone")]), entries([two, item(name + "2")]), from: side(name)).html())
     }
     let read = try structure(name)
     let harmless = try structure("name")
@@ -219,7 +220,8 @@ struct DifferencePageTests {
   @Test("A long list is collapsed, and a short list is expanded")
   func folding() throws {
     let many = (0..<60).map { item("account-\($0)") }
-    #expect(try page([], open(many)).html().contains(#"<details class="items"><summary>"#))
-    #expect(try page([], open(Array(many.prefix(3)))).html().contains(#"<details class="items" open="open"><summary>"#))
+    #expect(try page([], entries(many)).html().contains(#"<details class="items"><summary>"#))
+    #expect(
+      try page([], entries(Array(many.prefix(3)))).html().contains(#"<details class="items" open="open"><summary>"#))
   }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import KeyhaulKit
 @testable import Reports
 
-/// Each member of a document gets a number of its own, so that two members that are mixed up differ.
+/// Gives each member of a document a distinct value, so that swapped members are noticed.
 @Suite("Members of JSON documents")
 struct DocumentMemberTests {
   @Test("Each count of a verification's files and items has its own member")
@@ -66,14 +66,14 @@ struct DocumentMemberTests {
     let document = BackupDocument(
       report, of: "phone", to: "b.tar", written: nil, isEncrypted: true, isKeyPublished: false
     ).json
-    func facts(_ name: String) -> [[JSONValue?]] {
+    func members(_ name: String) -> [[JSONValue?]] {
       (document[name]?.arrayValue ?? []).map { [$0["account"], $0["protection"], $0["reason"], $0["detail"]] }
     }
     #expect(
-      facts("left_out") == [
+      members("left_out") == [
         ["token", "dk", "hardware-key", nil], ["damaged", "dk", "tag-mismatch", "a detail"],
       ])
-    #expect(facts("deleted") == [["gone", "dk", "deleted", nil], ["also gone", "dk", "deleted", nil]])
+    #expect(members("deleted") == [["gone", "dk", "deleted", nil], ["also gone", "dk", "deleted", nil]])
     // Deleted items are not items of the device.
     #expect(document["items"] == 5 && document["total"] == 7)
     #expect(document["device"] == "phone" && document["archive"] == "b.tar" && document["bytes"] == .null)
@@ -123,25 +123,27 @@ struct DocumentMemberTests {
     let readable = KeychainEntry(index: 3, item: item("bound", bound))
     let first = [same, old, only, readable]
     let second = [same, new, encrypted(4)]
-    let there = try document(first, second)
-    let back = try document(second, first)
-    #expect(accounts(there["doubtful"]?["in_first"]) == ["bound"] && accounts(there["doubtful"]?["in_second"]) == [])
-    #expect(accounts(back["doubtful"]?["in_first"]) == [] && accounts(back["doubtful"]?["in_second"]) == ["bound"])
-    #expect(accounts(there["removed"]) == ["only"] && accounts(there["added"]) == [])
-    #expect(accounts(back["removed"]) == [] && accounts(back["added"]) == ["only"])
-    #expect(there["same"] == 1 && back["same"] == 1)
+    let forward = try document(first, second)
+    let backward = try document(second, first)
+    #expect(
+      accounts(forward["doubtful"]?["in_first"]) == ["bound"] && accounts(forward["doubtful"]?["in_second"]) == [])
+    #expect(
+      accounts(backward["doubtful"]?["in_first"]) == [] && accounts(backward["doubtful"]?["in_second"]) == ["bound"])
+    #expect(accounts(forward["removed"]) == ["only"] && accounts(forward["added"]) == [])
+    #expect(accounts(backward["removed"]) == [] && accounts(backward["added"]) == ["only"])
+    #expect(forward["same"] == 1 && backward["same"] == 1)
     for (document, indexes, dates) in [
-      (there, (1, 5), ("2001-01-01T00:01:40Z", "2001-01-01T00:03:20Z")),
-      (back, (5, 1), ("2001-01-01T00:03:20Z", "2001-01-01T00:01:40Z")),
+      (forward, (1, 5), ("2001-01-01T00:01:40Z", "2001-01-01T00:03:20Z")),
+      (backward, (5, 1), ("2001-01-01T00:03:20Z", "2001-01-01T00:01:40Z")),
     ] {
       let change = try #require(document["changed"]?.arrayValue?.first)
       #expect(change["index_first"] == .count(indexes.0) && change["index_second"] == .count(indexes.1))
       #expect(change["modified_first"] == .string(dates.0) && change["modified_second"] == .string(dates.1))
       #expect(change["attributes"]?.arrayValue?.contains("pdmn") == true && change["secret_changed"] == false)
     }
-    #expect(there["sealed"]?["only_in_second"] == 1 && there["sealed"]?["only_in_first"] == 0)
-    #expect(back["sealed"]?["only_in_second"] == 0 && back["sealed"]?["only_in_first"] == 1)
-    #expect(there["first"]?["name"] == "one" && there["second"]?["device_name"] == "two-device")
-    #expect(there["first"]?["items"] == 4 && there["second"]?["items"] == 3)
+    #expect(forward["sealed"]?["only_in_second"] == 1 && forward["sealed"]?["only_in_first"] == 0)
+    #expect(backward["sealed"]?["only_in_second"] == 0 && backward["sealed"]?["only_in_first"] == 1)
+    #expect(forward["first"]?["name"] == "one" && forward["second"]?["device_name"] == "two-device")
+    #expect(forward["first"]?["items"] == 4 && forward["second"]?["items"] == 3)
   }
 }

@@ -31,8 +31,8 @@ struct EscapingTests {
       (String(repeating: "x", count: 64), String(repeating: "x", count: 64)),
       (String(repeating: "x", count: 65), "DEVICE"), ("", "DEVICE"), (nil, "DEVICE"),
     ] as [(String?, String)])
-  func device(name: String?, word: String) {
-    #expect(ShellQuoting.device(named: name) == word)
+  func device(name: String?, argument: String) {
+    #expect(ShellQuoting.device(named: name) == argument)
   }
 
   @Test(

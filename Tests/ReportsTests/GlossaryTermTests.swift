@@ -38,7 +38,7 @@ struct GlossaryTermTests {
   }
 
   @Test("The other methods for each reason have their row in docs/Rules.md", arguments: Reason.allCases)
-  func documentedWays(_ reason: Reason) throws {
+  func documentedTransferMethods(_ reason: Reason) throws {
     let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
     let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
     let row = "| `\(reason.rawValue)` | \(reason.explanation.otherWays ?? "") |"
@@ -61,7 +61,7 @@ struct GlossaryTermTests {
   }
 
   @Test("The blind spots of a backup are all items that the rules exclude, except tombstones")
-  func unseen() {
+  func blindSpots() {
     #expect(Set(ExportExclusions.all.map(\.reason)).subtracting([.deleted]) == Set(BackupBlindSpots.reasons))
     #expect(BackupBlindSpots.reasons.count == 6)
     #expect(

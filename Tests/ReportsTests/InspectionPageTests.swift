@@ -20,24 +20,24 @@ struct InspectionPageTests {
   }
 
   static func backup(
-    _ items: [KeychainEntry]?, encrypted: Bool = true, name: String = "family.backup",
+    _ items: [KeychainEntry]?, isEncrypted: Bool = true, name: String = "family.backup",
     argument: String? = "family.backup", device: String? = "old-phone"
   ) throws -> InspectionPage.BackupInfo {
     var backup = InspectionPage.BackupInfo(
       name: name, argument: argument,
       device: BackupDevice(name: device, productType: "iPhone15,2", productVersion: "18.1"),
       made: KeychainDate(secondsSinceReferenceDate: 0), layout: .manifestDB,
-      digest: "sha256:" + String(repeating: "4f", count: 32), isEncrypted: encrypted, hasKeychain: true,
-      keybag: try keybag(hasPassword: encrypted), storedFiles: (1, 41_208))
+      digest: "sha256:" + String(repeating: "4f", count: 32), isEncrypted: isEncrypted, hasKeychain: true,
+      keybag: try keybag(hasPassword: isEncrypted), storedFiles: (1, 41_208))
     backup.items = items
     return backup
   }
 
   private func backup(
-    _ items: [KeychainEntry]?, encrypted: Bool = true, name: String = "family.backup",
+    _ items: [KeychainEntry]?, isEncrypted: Bool = true, name: String = "family.backup",
     argument: String? = "family.backup", device: String? = "old-phone"
   ) throws -> InspectionPage.BackupInfo {
-    try Self.backup(items, encrypted: encrypted, name: name, argument: argument, device: device)
+    try Self.backup(items, isEncrypted: isEncrypted, name: name, argument: argument, device: device)
   }
 
   private func page(_ backup: InspectionPage.BackupInfo) -> InspectionPage {
@@ -76,33 +76,33 @@ struct InspectionPageTests {
 
   @Test("The verdict states the devices that the keychain can be restored to")
   func verdicts() throws {
-    let free = item(0, .whenUnlocked)
+    let portable = item(0, .whenUnlocked)
     let bound = item(1, .whenUnlockedThisDeviceOnly, .deviceBound)
     let lost = item(2, .whenUnlocked, .tagMismatch)
-    var none = try backup(nil)
-    none.hasKeychain = false
-    var keyless = try backup([lost], encrypted: false)
-    keyless.findings = [.keybagUnusable(reason: "its keybag has no class key")]
-    let html = try page(keyless).html()
+    var withoutKeychain = try backup(nil)
+    withoutKeychain.hasKeychain = false
+    var withoutClassKeys = try backup([lost], isEncrypted: false)
+    withoutClassKeys.findings = [.keybagUnusable(reason: "its keybag has no class key")]
+    let html = try page(withoutClassKeys).html()
     #expect(html.contains("Look for another copy"))
     #expect(!html.contains("what a restore to a device would do"))
     #expect(!html.contains("make a new backup with a password"))
     let verdicts: [(InspectionPage.BackupInfo, String)] = [
       (
-        keyless,
+        withoutClassKeys,
         "The keybag of this backup is unusable: no keychain item can be decrypted, on any device; 1 cannot be read in "
           + "this copy."
       ),
-      (none, "This backup contains no keychain."),
+      (withoutKeychain, "This backup contains no keychain."),
       (
         try backup(nil),
         "With the password, this keychain can move to any device; its this-device-only items can be restored only to "
           + "old-phone."
       ),
       (try backup([]), "The keychain in this backup is empty."),
-      (try backup([free]), "With the password, this keychain can move to any device."),
+      (try backup([portable]), "With the password, this keychain can move to any device."),
       (
-        try backup([free, bound]),
+        try backup([portable, bound]),
         "With the password, this keychain can move to any device; 1 of 2 items can be restored only to old-phone."
       ),
       (
@@ -110,16 +110,16 @@ struct InspectionPageTests {
         "This keychain can be restored only to old-phone: all items that can be decrypted are this-device-only."
       ),
       (
-        try backup([free, lost]),
+        try backup([portable, lost]),
         "With the password, this keychain can move to any device; 1 cannot be read in this copy."
       ),
       // The device key may be available, but it does not make the items portable.
       (
-        try backup([free], encrypted: false),
+        try backup([portable], isEncrypted: false),
         "This keychain can be restored only to old-phone, because the backup has no password."
       ),
       (
-        try backup([free], encrypted: false, device: nil),
+        try backup([portable], isEncrypted: false, device: nil),
         "This keychain can be restored only to the source device, because the backup has no password."
       ),
     ]
@@ -128,15 +128,15 @@ struct InspectionPageTests {
 
   @Test("Secrets of iOS 4 without names cannot be restored, and the page states how to save them")
   func secretsWithoutNames() throws {
-    let nameless = item(0, .whenUnlocked, service: nil, isSecretOnly: true)
-    let only = page(try backup([nameless]))
+    let secretOnly = item(0, .whenUnlocked, service: nil, isSecretOnly: true)
+    let only = page(try backup([secretOnly]))
     #expect(
       only.verdict
         == "This keychain contains secrets without names, as iOS 4 stored them, and cannot be restored to any device.")
     let html = try only.html()
     #expect(html.contains("without a name, for no device") && html.contains(">--reveal<"))
 
-    let mixed = page(try backup([nameless, item(1, .whenUnlocked)]))
+    let mixed = page(try backup([secretOnly, item(1, .whenUnlocked)]))
     #expect(mixed.verdict == "With the password, this keychain can move to any device.")
     #expect(mixed.counts.anyDevice == 1 && mixed.counts.noDevice == 1)
     #expect(!(try page(backup([item(1, .whenUnlocked)])).html().contains("for no device")))
@@ -154,7 +154,7 @@ struct InspectionPageTests {
   }
 
   @Test("Without the password, the page shows what is known and the command for more")
-  func locked() throws {
+  func withoutPassword() throws {
     var backup = try backup(nil, name: "my backup", argument: "my backup")
     backup.unlockTime = .milliseconds(800)
     let visibleText = try PageReader(page(backup).html()).visibleText
@@ -166,7 +166,7 @@ struct InspectionPageTests {
   }
 
   @Test("With the password, the page shows all classes, items, damage and missing files")
-  func opened() throws {
+  func withPassword() throws {
     var backup = try backup([
       item(0, .whenUnlocked), item(1, .whenUnlockedThisDeviceOnly, .deviceBound, service: nil),
       item(2, .whenUnlocked, .tagMismatch, service: nil),
@@ -198,7 +198,7 @@ struct InspectionPageTests {
     let visibleText = try PageReader(
       page(
         try backup(
-          [item(0, .whenUnlocked)], encrypted: false, name: "standard input", argument: nil, device: "Anna's phone")
+          [item(0, .whenUnlocked)], isEncrypted: false, name: "standard input", argument: nil, device: "Anna's phone")
       ).html()
     ).visibleText
     #expect(visibleText.contains("keyhaul   verify   ARCHIVE"))
@@ -215,7 +215,7 @@ struct InspectionPageTests {
     let page = try PageReader(page(backup([])).html())
     let cells = page.texts.filter { ["th", "td"].contains($0.element) }.map(\.text)
     #expect(cells.contains("items: when unlocked") && cells.contains("6"))
-    var unbound = try backup([item(0, .whenUnlocked)], encrypted: false)
+    var unbound = try backup([item(0, .whenUnlocked)], isEncrypted: false)
     unbound.keybag = try Self.keybag()
     let verdict = self.page(unbound).verdict
     #expect(verdict.contains("the key of class 6 (when unlocked) in its keybag is not wrapped"))

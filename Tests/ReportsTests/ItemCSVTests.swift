@@ -42,7 +42,7 @@ struct ItemCSVTests {
     #expect(lines([item([])], reveals: false) == [Self.columns, Self.fields, ""])
   }
 
-  @Test("A secret is in one of two columns, as text if it is text and no formula")
+  @Test("A secret is in one of two columns, as text unless it is binary or a formula")
   func secrets() {
     let cases: [(secret: [UInt8], fields: String)] = [
       (Array("plain".utf8), "plain,"), (Array("a,\"b\"".utf8), "\"a,\"\"b\"\"\","), (Array("=1+1".utf8), ",PTErMQ=="),

@@ -14,7 +14,7 @@ struct MaliciousNameTests {
     String(repeating: "long ", count: 1_000), "a\u{2028}b",
   ]
 
-  /// Returns a page with a name in all places.
+  /// Returns a page with the same name for all items, apps and devices.
   ///
   /// - Parameter typed: The typed argument of the backup and the target; `nil` to use the name.
   private func page(_ name: String, typed: String? = nil) -> PlanPage {

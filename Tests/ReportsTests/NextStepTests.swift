@@ -51,37 +51,37 @@ struct NextStepTests {
     let same = decision(1, .migrates(.identical))
     let older = decision(2, .migrates(.keepsExisting))
     let bound = decision(3, .staysBehind(.deviceBound))
-    let closed = decision(4, .staysBehind(.backupNotEncrypted))
-    let systems = decision(5, .staysBehind(.systemBound))
+    let needsPassword = decision(4, .staysBehind(.backupNotEncrypted))
+    let system = decision(5, .staysBehind(.systemBound))
     let deleted = decision(6, .staysBehind(.deleted))
     let damaged = decision(7, .unreadable(.tagMismatch))
-    let there = [identity("there")]
+    let existing = [identity("there")]
     let table: [(situation: String, page: PlanPage, steps: Steps)] = [
-      ("nothing is in the backup", .make([]), []),
-      ("nothing is in the backup, and a restore would remove", .make([], removed: there), []),
+      ("the backup is empty", .make([]), []),
+      ("the backup is empty, and a restore would only remove items", .make([], removed: existing), []),
       ("all move", .make([new]), Self.restore),
-      ("all move, and something there goes", .make([new], removed: there), Self.merge + Self.restore),
-      ("all are there already", .make([same, same], policy: .merge), []),
-      ("all are there already, newer or the same", .make([same, older], policy: .merge), []),
-      ("all are there already, and more, which would go", .make([same], removed: there), []),
+      ("all move, and a restore removes existing items", .make([new], removed: existing), Self.merge + Self.restore),
+      ("all are on the target already", .make([same, same], policy: .merge), []),
+      ("all are on the target already, newer or identical", .make([same, older], policy: .merge), []),
+      ("all are on the target already, with others that a restore would remove", .make([same], removed: existing), []),
       ("one of two is new", .make([same, new]), Self.restore),
       ("some stay", .make([new, bound]), Self.restore + Self.keep),
       ("all stay", .make([bound]), Self.keep),
-      ("all stay, and a restore would only remove", .make([bound], removed: there), Self.keep),
-      ("what stays, every device has itself", .make([new, systems]), Self.restore),
-      ("what stays was deleted before", .make([new, deleted]), Self.restore),
-      ("all come back to the device itself", .make([new], isSameDevice: true), Self.restore),
-      ("some come back, and the phone is the same", .make([new, bound], isSameDevice: true), Self.restore),
+      ("all stay, and a restore would only remove items", .make([bound], removed: existing), Self.keep),
+      ("the item that stays exists on every device", .make([new, system]), Self.restore),
+      ("the item that stays was deleted earlier", .make([new, deleted]), Self.restore),
+      ("all return to the same device", .make([new], isSameDevice: true), Self.restore),
+      ("some return to the same device", .make([new, bound], isSameDevice: true), Self.restore),
       ("some cannot be read", .make([new, damaged]), Self.otherCopy + Self.restore + Self.keep),
       ("none can be read", .make([damaged]), Self.otherCopy + Self.keep),
-      ("there is no password", .make([closed], encrypted: false), Self.withPassword),
+      ("there is no password", .make([needsPassword], isEncrypted: false), Self.withPassword),
       (
-        "there is no password, and some are bound", .make([closed, bound], encrypted: false),
+        "there is no password, and some are bound", .make([needsPassword, bound], isEncrypted: false),
         Self.withPassword + Self.keep
       ),
       (
-        "there is no password, and something there goes: the backup that is merged is the new one",
-        .make([closed], removed: there, encrypted: false),
+        "there is no password, and a restore removes existing items, so the new backup is merged",
+        .make([needsPassword], removed: existing, isEncrypted: false),
         [
           Self.withPassword[0],
           ("To keep the items on", ["keyhaul plan with-password.backup --to new-phone --existing merge"]),
@@ -98,10 +98,14 @@ struct NextStepTests {
 
   @Test("The steps after a plan of a device begin with a backup, unless nothing would be restored")
   func devices() {
-    func page(_ decisions: [Decision], removed: [ItemDescriptor] = [], encrypted: Bool = true, same: Bool = false)
+    func page(
+      _ decisions: [Decision], removed: [ItemDescriptor] = [], isEncrypted: Bool = true, isSameDevice: Bool = false
+    )
       -> PlanPage
     {
-      .make(decisions, removed: removed, from: "old-phone", encrypted: encrypted, isSameDevice: same, kind: .device)
+      .make(
+        decisions, removed: removed, from: "old-phone", isEncrypted: isEncrypted, isSameDevice: isSameDevice,
+        kind: .device)
     }
     func restore(_ text: String = "Plan with that backup", _ flags: String = "") -> Steps {
       [
@@ -117,21 +121,21 @@ struct NextStepTests {
     let backup: Steps = [("Make a backup with a password.", ["keyhaul backup old-phone -o old-phone.backup"])]
     let new = decision(0, .migrates(.new))
     let table: [(situation: String, page: PlanPage, steps: Steps)] = [
-      ("nothing is on it", page([]), []),
+      ("the device is empty", page([]), []),
       ("all move", page([new]), backup + restore()),
-      ("all are there already", page([decision(0, .migrates(.identical))]), []),
+      ("all are on the target already", page([decision(0, .migrates(.identical))]), []),
       ("none moves", page([decision(0, .staysBehind(.passcodeOnly))]), Self.keep),
       (
-        "something there goes", page([new], removed: [identity("x")]),
+        "a restore removes existing items", page([new], removed: [identity("x")]),
         backup + [("To keep the items on", ["keyhaul plan old-phone --to new-phone --existing merge"])] + restore()
       ),
       (
         "without a password nothing would move",
-        page([decision(0, .staysBehind(.backupNotEncrypted))], encrypted: false),
+        page([decision(0, .staysBehind(.backupNotEncrypted))], isEncrypted: false),
         [("Make a backup with a password. The item that", backup[0].commands)] + restore()
       ),
       (
-        "without a password all comes back to itself", page([new], encrypted: false, same: true),
+        "without a password all return to the same device", page([new], isEncrypted: false, isSameDevice: true),
         [("Make a backup without a password.", ["keyhaul backup old-phone -o old-phone.backup --no-password"])]
           + restore()
       ),
@@ -140,7 +144,7 @@ struct NextStepTests {
   }
 
   @Test("The steps after an inspection are useful in every situation")
-  func archives() throws {
+  func inspections() throws {
     func item(_ protection: ProtectionClass?, _ reason: Reason? = nil, isSecretOnly: Bool = false)
       -> KeychainEntry
     {
@@ -152,9 +156,9 @@ struct NextStepTests {
           reason: reason)
     }
     func page(
-      _ items: [KeychainEntry]?, encrypted: Bool = true, hasKeychain: Bool = true
+      _ items: [KeychainEntry]?, isEncrypted: Bool = true, hasKeychain: Bool = true
     ) throws -> InspectionPage {
-      var backup = try InspectionPageTests.backup(items, encrypted: encrypted)
+      var backup = try InspectionPageTests.backup(items, isEncrypted: isEncrypted)
       backup.hasKeychain = hasKeychain
       return InspectionPage(backup, program: "keyhaul 1.0")
     }
@@ -168,29 +172,29 @@ struct NextStepTests {
     ]
     let damage: Steps = [("Find out what is damaged", ["keyhaul verify family.backup", "keyhaul verify COPY"])]
     let save: Steps = [("Save the secrets", ["keyhaul export family.backup --reveal -o secrets.json"])]
-    let open: Steps = [
+    let decrypt: Steps = [
       (
         "List the items of the keychain",
         ["keyhaul inspect family.backup --format html --password-file PATH -o inspection.html"]
       )
     ]
-    let free = item(.whenUnlocked)
+    let portable = item(.whenUnlocked)
     let bound = item(.whenUnlockedThisDeviceOnly)
     let lost = item(.whenUnlocked, .tagMismatch)
     let secret = item(.whenUnlocked, isSecretOnly: true)
     let table: [(situation: String, page: InspectionPage, steps: Steps)] = [
-      ("no password is given", try page(nil), open + plan + verify),
-      ("it opens", try page([free, bound]), plan + verify),
+      ("no password is given", try page(nil), decrypt + plan + verify),
+      ("the password decrypts it", try page([portable, bound]), plan + verify),
       ("it is empty", try page([]), verify),
       ("it has no keychain", try page(nil, hasKeychain: false), verify),
-      ("it has no password", try page([free], encrypted: false), password + plan + verify),
-      ("it has no password, and a password would not help", try page([bound], encrypted: false), plan + verify),
-      ("it has no password and no items", try page([], encrypted: false), verify),
-      ("one of two is damaged", try page([free, lost]), damage + plan),
+      ("it has no password", try page([portable], isEncrypted: false), password + plan + verify),
+      ("it has no password, and a password would not help", try page([bound], isEncrypted: false), plan + verify),
+      ("it has no password and no items", try page([], isEncrypted: false), verify),
+      ("one of two is damaged", try page([portable, lost]), damage + plan),
       ("all are damaged", try page([lost]), damage),
       ("it contains only secrets without names", try page([secret]), save + verify),
       (
-        "it contains only secrets without names, and has no password", try page([secret], encrypted: false),
+        "it contains only secrets without names, and has no password", try page([secret], isEncrypted: false),
         save + verify
       ),
     ]

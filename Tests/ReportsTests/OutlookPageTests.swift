@@ -15,22 +15,23 @@ struct OutlookPageTests {
     return identity
   }
 
-  /// Returns the page of a backup whose device is not available: two items move, one stays behind, and two encrypted ones
+  /// Returns the page of a backup from an unavailable device: two items move, and one decrypted and two encrypted items
   /// stay behind.
-  private func page(phone: String? = "Santas Phone", password: Bool = true, redacted: Bool = false) -> OutlookPage {
-    OutlookPage(summary(phone: phone, password: password, redacted: redacted), program: "keyhaul 1.0")
+  private func page(phone: String? = "Santas Phone", hasPassword: Bool = true, isRedacted: Bool = false) -> OutlookPage
+  {
+    OutlookPage(summary(phone: phone, hasPassword: hasPassword, isRedacted: isRedacted), program: "keyhaul 1.0")
   }
 
   private func summary(
-    phone: String? = "Santas Phone", password: Bool = true, redacted: Bool = false, unreadable: Int = 0
+    phone: String? = "Santas Phone", hasPassword: Bool = true, isRedacted: Bool = false, unreadable: Int = 0
   ) -> OutlookSummary {
-    let away = RestoreScenario(hasPassword: password, onSameDevice: false)
-    let closed: Reason = password ? .deviceBound : .backupNotEncrypted
+    let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
+    let reason: Reason = hasPassword ? .deviceBound : .backupNotEncrypted
     func decision(_ index: Int, _ identity: ItemDescriptor, _ outcome: MigrationPlan.Outcome) -> MigrationPlan.Decision
     {
       .init(index: index, identity: identity, protection: .whenUnlocked, outcome: outcome, detail: nil)
     }
-    let moves: MigrationPlan.Outcome = password ? .migrates(.new) : .staysBehind(closed)
+    let moves: MigrationPlan.Outcome = hasPassword ? .migrates(.new) : .staysBehind(reason)
     var decisions = [
       decision(0, identity("mail", "ABCDE12345.org.example.mail"), moves),
       decision(1, identity("web", "ABCDE12345.org.example.web"), moves),
@@ -44,22 +45,23 @@ struct OutlookPageTests {
       for scenario in RestoreScenario.allCases {
         restoreOutcomes[scenario] = MigrationComparison.restoreOutcome(of: decision, in: scenario)
       }
-      restoreOutcomes[away] = RestoreOutcome(decision.outcome)
+      restoreOutcomes[toNewDevice] = RestoreOutcome(decision.outcome)
       return MigrationComparison.Item(decision, restoreOutcomes)
     }
     let plan = MigrationPlan(
       decisions: decisions, removed: [], policy: .replace, isSameDevice: false, imports: [], removedRowCount: 0)
     let restoreOutlook = RestoreOutlook(
-      MigrationComparison(items, current: away), planForNewDevice: plan, sourceIsBackup: true, triedDeviceKey: false)
+      MigrationComparison(items, current: toNewDevice), planForNewDevice: plan, sourceIsBackup: true,
+      triedDeviceKey: false)
     let source = PlanDocument.Source(
       kind: .archive, name: "family.backup", device: nil, made: "2026-11-20T18:04:10Z", deviceName: phone,
-      encrypted: password, digest: "sha256:" + String(repeating: "4f", count: 32))
+      encrypted: hasPassword, digest: "sha256:" + String(repeating: "4f", count: 32))
     let apps = AppDirectory(
       installed: ["org.example.bank": "Example Bank", "org.example.mail": "Example Mail"],
       apps: [InstalledApp(identifier: "a.b", name: "Signal - Private Messenger", genre: 6005)])
     return OutlookSummary(
       restoreOutlook, of: source, made: "2026-11-21T09:12:44Z", apps: apps, productType: "iPhone15,2", hardware: nil,
-      sourceArgument: "family.backup", isRedacted: redacted)
+      sourceArgument: "family.backup", isRedacted: isRedacted)
   }
 
   @Test("The heading has at most 12 words and the verdict at most 15, with any phone name")
@@ -72,8 +74,9 @@ struct OutlookPageTests {
       let html = try page(phone: name).html()
       let heading = try #require(try PageReader(html).texts(of: "h1").first)
       #expect(heading.split(separator: " ").count <= 12)
-      for summary in [summary(phone: name), summary(phone: name, password: false), summary(phone: name, unreadable: 3)]
-      {
+      for summary in [
+        summary(phone: name), summary(phone: name, hasPassword: false), summary(phone: name, unreadable: 3),
+      ] {
         #expect(summary.verdict.split(separator: " ").count <= 15, "\(summary.verdict)")
         #expect(summary.verdict.count <= 100, "\(summary.verdict)")
       }
@@ -101,7 +104,7 @@ struct OutlookPageTests {
   }
 
   @Test("In print, the checklist follows the heading")
-  func paper() throws {
+  func printing() throws {
     let html = try page().html()
     #expect(html.contains("@media print{main{display:flex"))
     #expect(html.contains("main>.checklist{order:1}"))
@@ -109,7 +112,7 @@ struct OutlookPageTests {
 
   @Test("A redacted page has no name of an app, a device or a backup")
   func redacted() throws {
-    let visibleText = try PageReader(page(redacted: true).html()).visibleText
+    let visibleText = try PageReader(page(isRedacted: true).html()).visibleText
     for name in ["Example Bank", "Santas Phone", "family.backup", "Signal", "org.example"] {
       #expect(!visibleText.contains(name), "\(name)")
     }

@@ -19,18 +19,18 @@ struct PageReader {
   init(_ page: String) throws {
     let doctype = "<!DOCTYPE html>\n"
     guard page.hasPrefix(doctype) else { throw Fault(description: "no document type") }
-    var rest = page.dropFirst(doctype.count)
+    var remaining = page.dropFirst(doctype.count)
     var open: [String] = []
-    while let next = rest.first {
+    while let next = remaining.first {
       if next != "<" {
-        let text = rest.prefix { $0 != "<" }
-        rest = rest.dropFirst(text.count)
-        let decoded = open.last == "style" ? String(text) : try Self.resolved(text)
+        let text = remaining.prefix { $0 != "<" }
+        remaining = remaining.dropFirst(text.count)
+        let decoded = open.last == "style" ? String(text) : try Self.decodingEntities(text)
         if !open.isEmpty { texts.append((open.last ?? "", decoded)) }
         continue
       }
-      let tag = rest.prefix { $0 != ">" }
-      rest = rest.dropFirst(tag.count + 1)
+      let tag = remaining.prefix { $0 != ">" }
+      remaining = remaining.dropFirst(tag.count + 1)
       var body = tag.dropFirst()
       if body.first == "/" {
         guard let name = open.popLast(), name == body.dropFirst() else { throw Fault(description: "closes \(body)") }
@@ -50,23 +50,23 @@ struct PageReader {
   }
 
   private mutating func read(attributes text: Substring, of element: String) throws {
-    var rest = text
-    var seen: Set<String> = []
-    while rest.first == " " {
-      rest = rest.dropFirst()
-      let name = String(rest.prefix { $0 != "=" })
-      rest = rest.dropFirst(name.count)
-      guard rest.hasPrefix("=\"") else { throw Fault(description: "\(element) \(name): no quotes") }
-      let value = rest.dropFirst(2).prefix { $0 != "\"" }
-      rest = rest.dropFirst(value.count + 3)
-      guard seen.insert(name).inserted else { throw Fault(description: "\(element) \(name): twice") }
-      _ = try Self.resolved(value)
+    var remaining = text
+    var names: Set<String> = []
+    while remaining.first == " " {
+      remaining = remaining.dropFirst()
+      let name = String(remaining.prefix { $0 != "=" })
+      remaining = remaining.dropFirst(name.count)
+      guard remaining.hasPrefix("=\"") else { throw Fault(description: "\(element) \(name): no quotes") }
+      let value = remaining.dropFirst(2).prefix { $0 != "\"" }
+      remaining = remaining.dropFirst(value.count + 3)
+      guard names.insert(name).inserted else { throw Fault(description: "\(element) \(name): twice") }
+      _ = try Self.decodingEntities(value)
       attributes.insert(name)
     }
-    guard rest.isEmpty else { throw Fault(description: "\(element): \(rest)") }
+    guard remaining.isEmpty else { throw Fault(description: "\(element): \(remaining)") }
   }
 
-  private static func resolved(_ text: Substring) throws -> String {
+  private static func decodingEntities(_ text: Substring) throws -> String {
     var parts = text.split(separator: "&", omittingEmptySubsequences: false)[...]
     var result = String(parts.popFirst() ?? "")
     for part in parts {

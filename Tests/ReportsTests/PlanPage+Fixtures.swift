@@ -12,7 +12,7 @@ extension PlanPage {
   static func make(
     _ decisions: [Decision], removed: [ItemDescriptor] = [], policy: ExistingItemPolicy = .replace,
     from name: String = "family.backup", device: String? = "old-phone", to target: String = "new-phone",
-    encrypted: Bool = true, isSameDevice: Bool? = false, kind: PlanDocument.Source.Kind = .archive,
+    isEncrypted: Bool = true, isSameDevice: Bool? = false, kind: PlanDocument.Source.Kind = .archive,
     state: String = "unlocked", targetArgument: String? = nil, apps: AppDirectory = AppDirectory([]),
     findings: [BackupFinding] = [], isRedacted: Bool = false
   ) -> PlanPage {
@@ -23,7 +23,7 @@ extension PlanPage {
     let document = PlanDocument(
       made: "2026-11-21T09:12:44Z",
       source: PlanDocument.Source(
-        kind: kind, name: name, device: nil, made: "2026-11-20T18:04:10Z", deviceName: device, encrypted: encrypted,
+        kind: kind, name: name, device: nil, made: "2026-11-20T18:04:10Z", deviceName: device, encrypted: isEncrypted,
         digest: "sha256:" + String(repeating: "4f", count: 32)),
       target: PlanDocument.Target(
         name: target, sameDevice: isSameDevice, claimsSameDevice: false, state: state, passcodeSet: true,

@@ -14,8 +14,8 @@ struct PlanPageTests {
     let move = decision(0, .migrates(.new))
     let stay = decision(1, .staysBehind(.deviceBound))
     let lost = decision(2, .unreadable(.tagMismatch))
-    let closed = decision(3, .staysBehind(.backupNotEncrypted))
-    let there = [identity("a"), identity("b")]
+    let needsPassword = decision(3, .staysBehind(.backupNotEncrypted))
+    let existing = [identity("a"), identity("b")]
     let verdicts: [(PlanPage, String)] = [
       (.make([]), "There is nothing to move to new-phone."),
       (.make([move]), "The only item in the backup moves to new-phone."),
@@ -25,37 +25,37 @@ struct PlanPageTests {
       (.make([move, move, stay, stay, lost]), "2 of 5 items move to new-phone; 2 stay behind, 1 cannot be read."),
       (.make([stay]), "The only item cannot move to new-phone."),
       (.make([stay, lost]), "None of the 2 items can move to new-phone."),
-      (.make([closed, stay]), "Nothing can move to new-phone, because the backup has no password."),
+      (.make([needsPassword, stay]), "Nothing can move to new-phone, because the backup has no password."),
       (
-        .make([move], removed: there),
+        .make([move], removed: existing),
         "The only item in the backup moves to new-phone; 2 items on the target are removed."
       ),
       (
-        .make([move, stay], removed: [there[0]]),
+        .make([move, stay], removed: [existing[0]]),
         "1 of 2 items moves to new-phone; 1 stays behind, 1 item on the target is removed."
       ),
       (
-        .make([stay], removed: there),
+        .make([stay], removed: existing),
         "The only item cannot move to new-phone; a restore would only remove 2 items from it."
       ),
     ]
     for (page, verdict) in verdicts { #expect(page.verdict == verdict) }
   }
 
-  @Test("A backup whose manifest and files disagree about a password is not said to have none")
+  @Test("If the manifest and the files disagree about a password, the page does not say that there is none")
   func protection() throws {
-    func text(_ findings: [BackupFinding], encrypted: Bool) throws -> String {
-      let page = PlanPage.make([decision(0, .migrates(.new))], encrypted: encrypted, findings: findings)
+    func text(_ findings: [BackupFinding], isEncrypted: Bool) throws -> String {
+      let page = PlanPage.make([decision(0, .migrates(.new))], isEncrypted: isEncrypted, findings: findings)
       return try PageReader(page.html()).visibleText
     }
-    #expect(try text([], encrypted: false).contains(", without a password."))
-    #expect(try text([], encrypted: true).contains(", with a password."))
+    #expect(try text([], isEncrypted: false).contains(", without a password."))
+    #expect(try text([], isEncrypted: true).contains(", with a password."))
     for (finding, protection) in [
       (BackupFinding.passwordDenied(reason: ""), "with no password according to Manifest.plist, but made with one."),
       (.falseClaim(reason: ""), "with unencrypted files, although Manifest.plist says that the backup is encrypted."),
       (.decryptedCopy, "a decrypted copy with password-protected items."),
     ] {
-      let visibleText = try text([finding], encrypted: false)
+      let visibleText = try text([finding], isEncrypted: false)
       #expect(visibleText.contains(protection) && !visibleText.contains("without a password"), "\(visibleText)")
     }
   }
@@ -99,7 +99,7 @@ struct PlanPageTests {
     #expect(!page.contains("://") && !page.contains("@import"))
   }
 
-  @Test("Equal plans give equal pages")
+  @Test("Equal plans result in equal pages")
   func repeatable() throws {
     #expect(try PlanPage.make(allOutcomes).html() == PlanPage.make(allOutcomes).html())
   }
@@ -125,13 +125,13 @@ struct PlanPageTests {
     #expect(!section.contains("mail") && !section.contains("sos"))
   }
 
-  @Test("A decrypted item without an app is marked, and an encrypted item is not")
+  @Test("A decrypted item without an app is flagged, and an encrypted item is not")
   func unnamed() throws {
-    let secretAlone = Decision(
+    let withoutApp = Decision(
       index: 0, identity: ItemDescriptor(KeychainItem(kind: .genericPassword, attributes: [:])),
       protection: .whenUnlocked, outcome: .unreadable(.unsupportedVersion), detail: nil)
     let decisions = [
-      secretAlone, encryptedItem(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound)),
+      withoutApp, encryptedItem(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound)),
     ]
     let visibleText = try PageReader(PlanPage.make(decisions).html()).visibleText
     #expect(visibleText.ranges(of: "(names no app)").count == 1)
@@ -140,7 +140,7 @@ struct PlanPageTests {
   }
 
   @Test("Encrypted items are counted, and their positions are not listed")
-  func sealedItems() throws {
+  func encryptedItems() throws {
     let visibleText = try PageReader(
       PlanPage.make([encryptedItem(3, .staysBehind(.deviceBound)), encryptedItem(1204, .staysBehind(.deviceBound))])
         .html()
@@ -163,7 +163,7 @@ struct PlanPageTests {
     let path = PlanPage.make([decision(0, .migrates(.new))], targetArgument: "./phones/new-phone")
     #expect(try PageReader(path.html()).visibleText.contains("--to   ./phones/new-phone"))
     for name in ["--help", "my phone", String(repeating: "x", count: 200)] {
-      let page = PlanPage.make([decision(0, .staysBehind(.backupNotEncrypted))], device: name, encrypted: false)
+      let page = PlanPage.make([decision(0, .staysBehind(.backupNotEncrypted))], device: name, isEncrypted: false)
       let visibleText = try PageReader(page.html()).visibleText
       #expect(!visibleText.contains("keyhaul   backup") && visibleText.contains("Encrypt local backup"), "\(name)")
     }
@@ -174,7 +174,7 @@ struct PlanPageTests {
     let visibleText = try PageReader(
       PlanPage.make(
         [decision(0, .staysBehind(.backupNotEncrypted)), decision(1, .unreadable(.malformed))],
-        removed: [identity("x")], encrypted: false
+        removed: [identity("x")], isEncrypted: false
       ).html()
     ).visibleText
     for text in [

@@ -24,7 +24,7 @@ struct SankeyTests {
     return SankeyDiagram(decisions, by: axis, apps: AppDirectory([]), removedCount: removed)
   }
 
-  @Test("Each class and outcome that occur have a flow, and each item is in one flow")
+  @Test("Each combination of class and outcome has a flow, and each item is in one flow")
   func flows() {
     let decisions = [
       decision(0, .migrates(.new)), decision(1, .migrates(.identical)),
@@ -88,7 +88,7 @@ struct SankeyTests {
     #expect(try captions(redacted) == ["Where the item goes, by kind", classes])
   }
 
-  @Test("Bars and labels do not overlap and are inside of the drawing", arguments: 0..<40)
+  @Test("Bars and labels do not overlap and are inside the drawing", arguments: 0..<40)
   func layout(seed: Int) {
     for axis in [SankeyDiagram.Axis.app, .kind, .protection] {
       let layout = SankeyLayout(diagram(seed: UInt64(seed), by: axis))

@@ -57,7 +57,7 @@ import Testing
   }
 #endif
 
-@Suite("Unchanged iOS code", PhoneOfItsOwn())
+@Suite("Unchanged iOS code", NewPhoneTrait())
 struct UnchangedCodeTests {
   @Test("A token can be saved, replaced, and found")
   func tokens() throws {
@@ -74,8 +74,8 @@ struct UnchangedCodeTests {
     #expect(AnyHashable("acct").hashValue == AnyHashable(kSecAttrAccount).hashValue)
     let attributes: [AnyHashable: Any] = [kSecAttrAccount: "anna"]
     #expect(attributes["acct"] as? String == "anna")
-    let words: [AnyHashable: Any] = ["svce": "mail"]
-    #expect(words[kSecAttrService] as? String == "mail")
+    let textKeys: [AnyHashable: Any] = ["svce": "mail"]
+    #expect(textKeys[kSecAttrService] as? String == "mail")
   }
 
   @Test("Contexts can be members of sets, and evaluate access controls")
@@ -86,19 +86,19 @@ struct UnchangedCodeTests {
     #expect(one.canEvaluatePolicy(.deviceOwnerAuthentication, error: &problem), "\(String(describing: problem))")
     let control = try #require(
       SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, .userPresence, nil))
-    let guarded = await withCheckedContinuation { continuation in
+    let isGuardedAllowed = await withCheckedContinuation { continuation in
       one.evaluateAccessControl(control, operation: .useItem, localizedReason: "to sign in") { done, error in
         continuation.resume(returning: done || (error as? LAError)?.code != .notInteractive)
       }
     }
-    #expect(!guarded, "nobody is at the device")
-    let free = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, [], nil))
-    let open = await withCheckedContinuation { continuation in
-      one.evaluateAccessControl(free, operation: .useItem, localizedReason: "to sign in") { done, _ in
+    #expect(!isGuardedAllowed, "no user responds")
+    let unconstrained = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, [], nil))
+    let isAllowed = await withCheckedContinuation { continuation in
+      one.evaluateAccessControl(unconstrained, operation: .useItem, localizedReason: "to sign in") { done, _ in
         continuation.resume(returning: done)
       }
     }
-    #expect(open)
+    #expect(isAllowed)
   }
 
   @Test("SecRandomCopyBytes fills memory with random bytes and refuses a negative count")
@@ -134,8 +134,8 @@ struct UnchangedCodeTests {
     #expect(CFArrayGetCount(["a", "b"] as CFArray) == 2 && CFSetGetCount(Set(["a"]) as CFSet) == 1)
     #expect(CFDictionaryGetCount([kSecClass: kSecClassKey] as CFDictionary) == 1)
     let error = NSError(domain: NSOSStatusErrorDomain, code: -25300, userInfo: [NSLocalizedDescriptionKey: "none"])
-    let told = CFErrorCopyUserInfo(error) as? [String: Any]
-    #expect(told?[NSLocalizedDescriptionKey] as? String == "none")
+    let userInfo = CFErrorCopyUserInfo(error) as? [String: Any]
+    #expect(userInfo?[NSLocalizedDescriptionKey] as? String == "none")
     #expect(kCFBundleIdentifierKey as String == "CFBundleIdentifier")
     let code: FourCharCode = 0x6765_6E70
     #expect(withUnsafeBytes(of: code.bigEndian, Array.init) == Array("genp".utf8))

@@ -78,7 +78,7 @@ def copy_with_tls(folder, target, certificate):
             count += len(block)
     sender.join()
     seconds = time.perf_counter() - started
-    require(count == sum(file.stat().st_size for file in files), "the copy is not whole")
+    require(count == sum(file.stat().st_size for file in files), "the copy is incomplete")
     target.unlink()
     return seconds, count
 
@@ -90,6 +90,7 @@ def processor_seconds(process):
 
 
 def peak_megabytes(process):
+    """Return the most memory that a process has used."""
     lines = pathlib.Path(f"/proc/{process}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
 
@@ -102,8 +103,8 @@ def main():
     if not shutil.which("idevicebackup2"):
         figures.unmeasured(title, "idevicebackup2 is missing")
         return figures.finish()
-    with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as name:
-        folder = pathlib.Path(name)
+    with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as temporary:
+        folder = pathlib.Path(temporary)
         description = folder / "large.json"
         write_description(description, arguments.items, arguments.megabytes * 1_000_000)
         subprocess.run(

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare the time of a whole cold `keyhaul export` with two published readers that only extract the keychain file.
+"""Compare the time of a complete cold `keyhaul export` with two published readers that only extract the keychain file.
 
     bench_export.py PROGRAM [--rounds 5]
 

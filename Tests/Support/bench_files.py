@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare `keyhaul export --files` for a whole encrypted backup with published readers, in time and memory.
+"""Compare `keyhaul export --files` for all files of an encrypted backup with published readers, in time and memory.
 
     bench_files.py PROGRAM [--files 6000] [--megabytes 300] [--rounds 1] [--mvt PATH/mvt-ios] [--before PROGRAM]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare the rows per second that a restore writes with those of SQLite alone.
+"""Compare the rows per second that a restore writes with those that SQLite writes without Keyhaul.
 
     bench_restore.py PROGRAM [--items 100000] [--rounds 3] [--before PROGRAM]
 

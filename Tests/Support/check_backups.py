@@ -132,6 +132,7 @@ class BackupChecker:
 # Valid backups
 
 def check_case(checker, case):
+    """Check the commands on a valid backup."""
     path, expectations = case.write(checker.folder / "written")
     password = checker.password(case.typed_password)
     if "inspect" in checker.commands:
@@ -156,24 +157,25 @@ def check_case(checker, case):
 
 
 def check_inspection(checker, result, expectations, with_password):
+    """Check the document of `inspect`."""
     name = "inspect with the password" if with_password else "inspect"
     code = expectations["codes"]["inspect-password" if with_password else "inspect"]
     if not checker.check_exit(result, code, name) or code != 0:
         return
-    found = result.json
-    if not checker.check(isinstance(found, dict), f"{name}: prints no JSON document"):
+    document = result.json
+    if not checker.check(isinstance(document, dict), f"{name}: prints no JSON document"):
         return
-    checker.check_equal(found.get("format"), "backup-inspection/1", f"{name}: format")
+    checker.check_equal(document.get("format"), "backup-inspection/1", f"{name}: format")
     for field in ("layout", "encrypted"):
-        checker.check_equal(found.get(field), expectations[field], f"{name}: {field}")
+        checker.check_equal(document.get(field), expectations[field], f"{name}: {field}")
     for field, expected in expectations["device"].items():
-        checker.check_equal((found.get("device") or {}).get(field), expected, f"{name}: device.{field}")
-    keybag = found.get("keybag") or {}
+        checker.check_equal((document.get("device") or {}).get(field), expected, f"{name}: device.{field}")
+    keybag = document.get("keybag") or {}
     checker.check_equal(keybag.get("version"), expectations["keybag"]["version"], f"{name}: keybag.version")
     checker.check_equal([count for count in keybag.get("rounds") or [] if count],
                         [count for count in expectations["keybag"]["rounds"] if count], f"{name}: keybag.rounds")
     checker.check_equal(len(keybag.get("classes") or []), expectations["keybag"]["classes"], f"{name}: keybag.classes")
-    keychain = found.get("keychain") or {}
+    keychain = document.get("keychain") or {}
     checker.check_equal(keychain.get("present"), expectations["keychain"], f"{name}: keychain.present")
     if not expectations["keychain"]:
         return
@@ -182,7 +184,7 @@ def check_inspection(checker, result, expectations, with_password):
             (keychain.get("items"), keychain.get("by_protection")), (None, None), f"{name}: keychain's items"
         )
         return
-    checker.check_equal(found.get("missing"), expectations["missing"], f"{name}: missing")
+    checker.check_equal(document.get("missing"), expectations["missing"], f"{name}: missing")
     for field, key in (("items", "table"), ("by_protection", "protection")):
         expected = dict(collections.Counter(item[key] for item in expectations["items"]))
         shown = {word: count for word, count in (keychain.get(field) or {}).items() if count}
@@ -190,29 +192,36 @@ def check_inspection(checker, result, expectations, with_password):
 
 
 def check_verification(checker, result, expectations):
+    """Check the document of `verify`."""
     code = expectations["codes"]["verify"]
     if not checker.check_exit(result, code, "verify") or code != 0:
         return
-    found = result.json or {}
-    checker.check_equal(found.get("format"), "backup-verification/1", "verify: format")
-    bound = [item["with_password"] is not None for item in expectations["items"]]
+    document = result.json or {}
+    checker.check_equal(document.get("format"), "backup-verification/1", "verify: format")
+    item_count = len(expectations["items"])
+    bound_count = sum(item["with_password"] is not None for item in expectations["items"])
     # A change in a file without a digest cannot be detected.
     is_proven = expectations["without_digest"] == 0
-    checker.check_equal(found.get("whole"), is_proven, "verify: whole")
-    verdict = "foreign" if expectations["keychain"] and bound and all(bound) else "whole" if is_proven else "unproven"
-    checker.check_equal(found.get("verdict"), verdict, "verify: verdict")
+    checker.check_equal(document.get("whole"), is_proven, "verify: whole")
+    is_foreign = expectations["keychain"] and 0 < item_count == bound_count
+    verdict = "foreign" if is_foreign else "whole" if is_proven else "unproven"
+    checker.check_equal(document.get("verdict"), verdict, "verify: verdict")
     checker.check_equal(
-        (found.get("files") or {}).get("without_digest"), expectations["without_digest"], "verify: without a digest"
+        (document.get("files") or {}).get("without_digest"), expectations["without_digest"], "verify: without a digest"
     )
-    bound = sum(item["with_password"] is not None for item in expectations["items"])
-    checker.check_equal((found.get("items") or {}) if expectations["keychain"] else None,
-                        {"readable": len(expectations["items"]) - bound, "device_bound": bound, "damaged": 0}
-                        if expectations["keychain"] else None, "verify: items")
-    failed = [check.get("id") for check in found.get("checks", []) if not check.get("ok")]
+    if expectations["keychain"]:
+        checker.check_equal(
+            document.get("items"), {"readable": item_count - bound_count, "device_bound": bound_count, "damaged": 0},
+            "verify: items")
+    failed = [check.get("id") for check in document.get("checks", []) if not check.get("ok")]
     checker.check_equal(failed, [], "verify: failed checks")
 
 
 def check_export(checker, path, expectations, key_options, state):
+    """Check the items that `export` writes.
+
+    `state` is the member of an expected item with the reason why this export cannot read it, or None.
+    """
     name = f"export {state.replace('_', ' ')}"
     target = checker.folder / f"{state}.json"
     result = checker.run(
@@ -223,11 +232,11 @@ def check_export(checker, path, expectations, key_options, state):
     if not checker.check(target.is_file(), f"{name}: writes no file"):
         return
     checker.check_equal(target.stat().st_mode & 0o777, 0o600, f"{name}: the file's mode")
-    found = json.loads(target.read_bytes())
-    checker.check_equal(found.get("format"), "keychain-items/1", f"{name}: format")
-    entries = {entry["index"]: entry for entry in found.get("items", [])}
+    document = json.loads(target.read_bytes())
+    checker.check_equal(document.get("format"), "keychain-items/1", f"{name}: format")
+    entries = {entry["index"]: entry for entry in document.get("items", [])}
     checker.check_equal(
-        sorted(entries), [item["index"] for item in expectations["items"]], f"{name}: the items' numbers"
+        sorted(entries), [item["index"] for item in expectations["items"]], f"{name}: the items' indexes"
     )
     for item in expectations["items"]:
         entry = entries.get(item["index"], {})
@@ -266,7 +275,8 @@ def differing_attributes(expected, found):
 
 
 def check_exported_file(checker, path, file, password):
-    target = checker.folder / "taken-out"
+    """Check that `export` writes the contents of one file."""
+    target = checker.folder / "exported"
     result = checker.run(
         "export", path, *password, "--domain", file["domain"], "--path", file["path"], "-o", target)
     name = f"export --path {file['path']}"
@@ -295,6 +305,7 @@ def check_parent(checker):
 # Faulty backups
 
 def check_fault(checker, fault):
+    """Check the commands on a backup with one fault."""
     path = fault.write(checker.folder / "written")
     password = checker.password(fault.options.password)
     for command, code in fault.exit_codes.items():
@@ -308,19 +319,24 @@ def check_fault(checker, fault):
     if "convert" in checker.commands and fault.base == "encrypted":
         check_decrypted_copy(checker, fault, path, password)
     if "plan" in checker.commands and fault.name.startswith("part-decrypted"):
-        page = checker.folder / "outlook.html"
-        for flags in ([], ["--format", "html", "-o", page], ["--to", "new-phone"]):
-            page.unlink(missing_ok=True)
-            result = checker.run("plan", path, *flags)
-            output = " ".join(
-                (result.text_output + (page.read_text(encoding="utf-8") if page.is_file() else "")).split()
-            )
-            # The manifest is that of a backup with a password, but the stored files are decrypted, so it is unknown.
-            output = re.sub(r"\b(?:and|but) no passwords\b", "", output)
-            claims = [claim for claim in ("no password", "without a password") if claim in output]
-            checker.check_equal(
-                claims, [], f"plan for a new device {' '.join(map(str, flags[:2]))}: claims that there is no password"
-            )
+        check_password_claims(checker, path)
+
+
+def check_password_claims(checker, path):
+    """Check that no plan claims that a partly decrypted backup has no password.
+
+    Its manifest is that of a backup with a password, but its stored files are decrypted, so it is unknown.
+    """
+    page = checker.folder / "outlook.html"
+    for flags in ([], ["--format", "html", "-o", page], ["--to", "new-phone"]):
+        page.unlink(missing_ok=True)
+        result = checker.run("plan", path, *flags)
+        output = result.text_output + (page.read_text(encoding="utf-8") if page.is_file() else "")
+        output = re.sub(r"\b(?:and|but) no passwords\b", "", " ".join(output.split()))
+        claims = [claim for claim in ("no password", "without a password") if claim in output]
+        checker.check_equal(
+            claims, [], f"plan for a new device {' '.join(map(str, flags[:2]))}: claims that there is no password"
+        )
 
 
 # The exit codes of a call that writes no copy.
@@ -348,38 +364,50 @@ def check_decrypted_copy(checker, fault, path, password):
         return
     manifest = plistlib.loads((target / "Manifest.plist").read_bytes())
     checker.check(not manifest["IsEncrypted"], f"{name}: its Manifest.plist claims that it is encrypted")
-    rows = {}
-    with contextlib.closing(sqlite3.connect(f"file:{target / 'Manifest.db'}?mode=ro", uri=True)) as database:
-        try:
-            rows = {
-                (row[0], row[1]): row[2] for row in database.execute("SELECT domain, relativePath, file FROM Files")
-            }
-        except sqlite3.DatabaseError as error:
-            checker.check(
-                result.code == PARTIAL, f"{name}: sqlite3 cannot read its manifest ({error}), and it ended with 0"
-            )
-    missing, differing = [], []
-    for file in fault.options.files:
-        if not file.is_regular or not file.is_stored:
-            continue
-        payload = target / file.identifier[:2] / file.identifier
-        if not payload.is_file():
-            missing.append(file.path)
-        elif payload.read_bytes() != file.content:
-            differing.append((file, payload.read_bytes()))
+    missing, differing = compare_payloads(target, fault.options.files)
     checker.check(
         not missing or result.code == PARTIAL, f"{name}: {missing} is missing in the copy, and it ended with 0"
     )
+    records = file_records(checker, target / "Manifest.db", result.code, name)
     if checker.check(isinstance(result.json, dict), f"{name}: prints no JSON document"):
         listed = {entry["file_id"] for entry in result.json["differing"]}
         for file, content in differing:
             checker.check_equal(result.code, PARTIAL, f"{name}: {file.path} differs")
             checker.check(file.identifier in listed, f"{name}: {file.path} differs, and is not listed")
             # As in the original, the digest in the manifest shows that the file was changed.
-            record = mbfile.FileRecord.parse(rows.get((file.domain, file.path)) or b"")
+            record = mbfile.FileRecord.parse(records.get((file.domain, file.path)) or b"")
             checker.check(
                 record.digest is not None and record.digest != hashlib.sha1(content).digest(),
                 f"{name}: {file.path} differs, and its digest does not show it")
+
+
+def file_records(checker, path, code, name):
+    """Return the file records of a manifest by domain and path. A manifest may be unreadable after exit code 3."""
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        try:
+            return {
+                (domain, file): record
+                for domain, file, record in database.execute("SELECT domain, relativePath, file FROM Files")
+            }
+        except sqlite3.DatabaseError as error:
+            checker.check(
+                code == PARTIAL, f"{name}: sqlite3 cannot read its manifest ({error}), and it ended with 0"
+            )
+            return {}
+
+
+def compare_payloads(folder, files):
+    """Return the paths of files that a copy lacks, and the files with other contents, each with those contents."""
+    missing, differing = [], []
+    for file in files:
+        if not file.is_regular or not file.is_stored:
+            continue
+        payload = folder / file.identifier[:2] / file.identifier
+        if not payload.is_file():
+            missing.append(file.path)
+        elif payload.read_bytes() != file.content:
+            differing.append((file, payload.read_bytes()))
+    return missing, differing
 
 
 # Reports on changed backups
@@ -408,13 +436,13 @@ def changed_backup(base, suffix, variant):
     identifier = mbfile.file_id(*NOTES)
 
     def listed(entries):
-        def digest(file, key, digest):
+        def changed_digest(file, digest):
             if variant == "no digest":
                 return digest if file.domain == KEYCHAIN[0] else None
             if variant == "other form" and file.identifier == identifier:
                 return hashlib.sha1(file.content).digest()
             return None if file.identifier == identifier else digest
-        return [(file, key, digest(file, key, found)) for file, key, found in entries]
+        return [(file, key, changed_digest(file, digest)) for file, key, digest in entries]
 
     def flip(contents):
         # In CBC, a change 17 bytes before the end inverts bits of the last plaintext byte, the padding's length.
@@ -440,7 +468,7 @@ def check_changed_backups(checker):
 
 
 def check_reports(checker, fault, name, is_detectable):
-    """Check all reports on one changed backup. `is_detectable` says whether a digest or padding shows the change."""
+    """Check all reports on one changed backup. `is_detectable`: a digest or padding shows the change."""
     folder = checker.folder / name.replace(" ", "-").replace(",", "")
     path = fault.write(folder)
     good = dataclasses.replace(fault, edits={}).write(folder / "good")
@@ -494,6 +522,7 @@ UNDETECTED_FAULTS = {}
 
 
 def tasks(only):
+    """Return the kind, name, summary and check of each backup and fault, or of the one with a name."""
     selected = [
         ("backup", case.name, case.summary, lambda checker, case=case: check_case(checker, case)) for case in CASES
     ]
@@ -507,6 +536,7 @@ def tasks(only):
 
 
 def run_task(program, work, commands, number, task):
+    """Run a task in its own folder. Return it, and the checker with its failures."""
     kind, name, _, check = task
     checker = BackupChecker(program, work / f"{number:04}", commands)
     try:

@@ -5,8 +5,8 @@
     check_calls.py PROGRAM power [--variants 4] [--only SCENARIO]
 
 A preloaded library (`system_calls.c`) intercepts the calls to the C library, including those of SQLite and libarchive.
-`faults`: one call fails with ENOSPC, EIO, EINTR or EDQUOT, or handles half of its bytes. Then the state must be the old
-or the new one, as the exit code says, the error must name the reason, and the next run must succeed. `power`: the
+`faults`: one call fails with ENOSPC, EIO, EINTR or EDQUOT, or handles half of its bytes. Then the exit code must
+state whether the command made its change, the error must name the reason, and the next run must succeed. `power`: the
 writes, syncs and renames are recorded. For each prefix of the record, disks are made on which everything that was not
 synced is lost, present, or torn at 512 bytes. The program must find the old or the new state. Exit 1 if a check fails.
 """
@@ -64,12 +64,13 @@ class CallTester(CommandTester):
         self.codes, self.image_count, self.seen_images, self.fault_count = {}, 0, {}, 0
 
     def watched_sandbox(self, origin):
+        """Return a copy of a folder, in which file calls are counted."""
         return WatchedSandbox(self.program, self.new_sandbox(origin).folder, self.library)
 
     # Faults
 
-    def test_faults(self, scenario, every, rest, kind=""):
-        """Run a scenario with a fault in every `every`-th call, at another offset for each kind of fault."""
+    def test_faults(self, scenario, every, offset, kind=""):
+        """Run a scenario with a fault in every `every`-th call, from another call on for each kind of fault."""
         self.record_reference(scenario)
         origin = self.references[scenario.name][0]
         names_path = self.work / "names"
@@ -77,7 +78,7 @@ class CallTester(CommandTester):
         self.checks.check(total > 10, f"{scenario.name}: {total} calls")
         selected = [call for call, name in enumerate(names_path.read_text().splitlines(), 1) if re.search(kind, name)]
         for position, (fault, number) in enumerate(FAULTS.items()):
-            for call in selected[(rest + position) % every::every]:
+            for call in selected[(offset + position) % every::every]:
                 sandbox = self.watched_sandbox(origin)
                 code, error_output, _, name = sandbox.run_watched(scenario.command, FAIL=call, ERRNO=number)
                 if name != "none":
@@ -93,7 +94,7 @@ class CallTester(CommandTester):
         self.codes[fault, code] = self.codes.get((fault, code), 0) + 1
         found = scenario.read_state(sandbox)
         if isinstance(new, dict):
-            # Files are exported one by one, and the manifest of the export says which are missing.
+            # Files are exported one by one, and the manifest of the export lists the missing ones.
             partial = {name: content for name, content in found.items() if name != "keyhaul-files.jsonl"}
             check(
                 found == new if code == 0 else set(partial.items()) <= set(new.items()), f"{context}: different files"
@@ -137,7 +138,7 @@ class CallTester(CommandTester):
 
     def without_device(self, scenario):
         """Return the state after the command without the device, whose key is then unavailable."""
-        undisturbed = Sandbox(self.program, self.work / "alone")
+        undisturbed = Sandbox(self.program, self.work / "without-device")
         if not undisturbed.folder.exists():
             shutil.copytree(self.references[scenario.name][0], undisturbed.folder)
             shutil.rmtree(undisturbed.folder / "home")
@@ -180,7 +181,7 @@ class CallTester(CommandTester):
 
     def check_image(self, scenario, image, context, old, new):
         """Write an image to a folder, and check the state that the program finds."""
-        folder = self.work / "place"
+        folder = self.work / "sandbox"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         for name, content in image.items():
@@ -219,40 +220,40 @@ def tree_digest(image):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("what", choices=("faults", "power"))
+    parser.add_argument("test", choices=("faults", "power"))
     parser.add_argument(
         "--every", type=int, default=1, help="let one call in this many fail, a different one for each fault"
     )
     parser.add_argument("--variants", type=int, default=4, help=f"disks after each change, up to {len(VARIANTS)}")
     parser.add_argument("--only", default="", help="scenarios whose names begin with this")
     parser.add_argument("--calls", default="", help="only calls whose names match, such as sync:sim.db or unlink")
-    parser.add_argument("--rest", type=int, default=0, help="the index of the first call, if not every call fails")
+    parser.add_argument("--offset", type=int, default=0, help="the index of the first call, if not every call fails")
     arguments = parser.parse_args()
     selected = [
         scenario
         for scenario in selected_scenarios(arguments.only)
-        if not (scenario.is_large and arguments.what == "power")
+        if not (scenario.is_large and arguments.test == "power")
     ]
     with tempfile.TemporaryDirectory(prefix="keyhaul-calls-") as name:
-        calls, started = CallTester(arguments.program, pathlib.Path(name).resolve(), "calls"), time.perf_counter()
+        tester, started = CallTester(arguments.program, pathlib.Path(name).resolve(), "calls"), time.perf_counter()
         for number, scenario in enumerate(selected):
-            if arguments.what == "faults":
-                calls.test_faults(scenario, arguments.every, arguments.rest + number, arguments.calls)
+            if arguments.test == "faults":
+                tester.test_faults(scenario, arguments.every, arguments.offset + number, arguments.calls)
             else:
-                calls.test_power_cuts(scenario, VARIANTS[:arguments.variants])
+                tester.test_power_cuts(scenario, VARIANTS[:arguments.variants])
             print(
-                f"{scenario.name}: {calls.fault_count or calls.image_count} after "
+                f"{scenario.name}: {tester.fault_count or tester.image_count} after "
                 f"{time.perf_counter() - started:.0f} s",
                 flush=True)
-    if arguments.what == "faults":
-        codes = ", ".join(f"{fault} {code}: {count}" for (fault, code), count in sorted(calls.codes.items()))
-        print(f"{calls.fault_count} faults in {len(selected)} scenarios; fault and exit code: {codes}")
+    if arguments.test == "faults":
+        codes = ", ".join(f"{fault} {code}: {count}" for (fault, code), count in sorted(tester.codes.items()))
+        print(f"{tester.fault_count} faults in {len(selected)} scenarios; fault and exit code: {codes}")
     else:
         print(
-            f"{calls.image_count} disks after power cuts in {len(selected)} scenarios, "
-            f"{len(calls.seen_images)} of them different"
+            f"{tester.image_count} disks after power cuts in {len(selected)} scenarios, "
+            f"{len(tester.seen_images)} of them different"
         )
-    return calls.checks.finish()
+    return tester.checks.finish()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Lets published backup clients use a virtual device: `keyhaul device serve` as the phone.
+"""Run published backup clients on virtual devices that `keyhaul device serve` shows as phones.
 
     check_clients.py [--pymobiledevice3 PROGRAM] [--pytest PROGRAM] [--cuts N] [--seed S] KEYHAUL
 
 The clients are those of libimobiledevice (idevicepair, ideviceinfo, idevicebackup2) and, if it is named, pymobiledevice3.
 Each makes backups, changes the backup password and restores. Each backup that a client wrote has to pass `keyhaul verify`,
 to have the items of the device, to be read by the published readers, and to equal a backup of `keyhaul backup` except in
-parts that are listed with their reasons. Each restored device has to have the items of the plan of `keyhaul plan`. Exits
-with 1 at the first difference, and with 2 if a client is missing.
+parts that are listed with their reasons. Each restored device has to have the items of the plan of `keyhaul plan`. Exit 1
+at the first difference, and 2 if a client is missing.
 """
 
 import argparse
@@ -33,6 +33,7 @@ from served_devices import ITERATIONS, Difference, ServedDevices, require
 FIRST, SECOND, WRONG = "first-Tq7", "second-Zx4", "wrong-Hk9"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "Fixtures/devices"
+RESTORE = ["restore", "--system", "--no-reboot"]
 
 
 class ServedTestDevices(ServedDevices):
@@ -49,7 +50,10 @@ class ServedTestDevices(ServedDevices):
 
 
 class LibimobiledeviceClient:
+    """The commands of libimobiledevice on one device."""
+
     name = "libimobiledevice"
+    wrong_password = 49
 
     def __init__(self, devices, udid):
         self.devices, self.udid = devices, udid
@@ -77,9 +81,7 @@ class LibimobiledeviceClient:
         self.run(folder, "backup", *(["--full"] if full else []))
 
     def restore(self, folder, password=None, source=None, status=0):
-        arguments = ["restore", "--system", "--no-reboot"]
-        if source:
-            arguments = ["-s", source] + arguments
+        arguments = ["-s", source, *RESTORE] if source else [*RESTORE]
         if password:
             arguments += ["--password", password]
         return self.run(folder, *arguments, status=status)
@@ -103,10 +105,10 @@ class LibimobiledeviceClient:
         self.run(folder, "unback")
         return folder / "_unback_" / self.udid / "KeychainDomain" / "keychain-backup.plist"
 
-    wrong_password = 49
-
 
 class PymobiledeviceClient:
+    """The commands of pymobiledevice3 on one device."""
+
     name = "pymobiledevice3"
     wrong_password = 1
 
@@ -162,6 +164,8 @@ class PymobiledeviceClient:
 
 
 class Checks:
+    """The number of checks that passed. The first one that fails ends the run."""
+
     def __init__(self):
         self.count = 0
 
@@ -178,8 +182,10 @@ def make_devices(devices):
 
 
 def restored_by_program(devices, backup, target, password):
-    """Return the items of a copy of the device after `keyhaul restore` of the same backup. None if Keyhaul refuses,
-    because nothing would arrive: a phone restores nothing then, but still removes its own items."""
+    """Return the items of a copy of the device after `keyhaul restore` of the same backup.
+
+    Return None if Keyhaul refuses because nothing would arrive. A phone restores nothing then, but removes its items.
+    """
     home = devices.folder / "copies"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(mode=0o700)
@@ -187,8 +193,8 @@ def restored_by_program(devices, backup, target, password):
     arguments = ["--home", str(home), "restore", str(backup), "--to", target, "--yes"]
     if password:
         arguments += ["--password-file", str(devices.secret(password))]
-    answer = devices.keyhaul(*arguments, status=(0, 3, 14))
-    if not answer:
+    output = devices.keyhaul(*arguments, status=(0, 3, 14))
+    if not output:
         return None
     items = devices.items(target, home)
     shutil.rmtree(home)
@@ -203,7 +209,7 @@ ARRIVING = {
 
 
 def check_restore(checks, devices, make_client, folder, source, target, password):
-    """Check that a client's restore does what the plan of the same backup says, and what `keyhaul restore` does."""
+    """Check that a client's restore does what the plan of the same backup predicts, and what `keyhaul restore` does."""
     backup = folder / devices.udid(source)
     expected = restored_by_program(devices, backup, target, password)
     plan = devices.plan(backup, target, password)
@@ -211,15 +217,15 @@ def check_restore(checks, devices, make_client, folder, source, target, password
     planned = client_backups.planned_items(plan, before, in_backup)
     make_client(target).restore(folder, password, source=devices.udid(source) if source != target else None)
     problems = client_backups.item_problems(planned, [interop.program_item(entry) for entry in devices.entries(target)])
-    words = f"restore of {target} from {source}, {'with' if password else 'without'} a password"
+    context = f"restore of {target} from {source}, {'with' if password else 'without'} a password"
     arriving = {item["protection"] for item in plan["items"] if item["outcome"] == "migrates"}
     checks.check(
         not problems,
-        f"{words}: its {len(planned)} items are those of the plan ({plan['summary']['migrates']} migrate, "
+        f"{context}: its {len(planned)} items are those of the plan ({plan['summary']['migrates']} migrate, "
         f"{plan['summary']['removed']} removed)", "\n".join(problems))
-    checks.check(arriving == ARRIVING[source == target, bool(password)], f"{words} brings {sorted(arriving) or 'nothing'}")
+    checks.check(arriving == ARRIVING[source == target, bool(password)], f"{context} brings {sorted(arriving) or 'nothing'}")
     if expected is not None:
-        checks.check(devices.items(target) == expected, f"{words} equals keyhaul restore")
+        checks.check(devices.items(target) == expected, f"{context} equals keyhaul restore")
 
 
 def check_backup(checks, devices, text, backup, device, password):
@@ -236,13 +242,13 @@ def check_backup(checks, devices, text, backup, device, password):
     checks.check(
         len(readers) >= 2 and all(content == keychain for content in readers.values()),
         f"{text} is read by {', '.join(sorted(readers))}")
-    own = devices.folder / "own"
-    shutil.rmtree(own, ignore_errors=True)
+    keyhaul_backup = devices.folder / "keyhaul-backup"
+    shutil.rmtree(keyhaul_backup, ignore_errors=True)
     devices.keyhaul(
-        "backup", device, "-o", f"{own}/", status=(0, 3),
+        "backup", device, "-o", f"{keyhaul_backup}/", status=(0, 3),
         *(["--password-file", str(devices.secret(password)), "--rounds", ITERATIONS] if password else ["--no-password"]))
     differences = client_backups.content_differences(
-        client_backups.contents(backup, password, key), client_backups.contents(own, password, key))
+        client_backups.contents(backup, password, key), client_backups.contents(keyhaul_backup, password, key))
     unexplained = [name for name in differences if name not in client_backups.DIFFERENCES]
     checks.check(
         not unexplained, f"{text} differs from keyhaul backup in {len(differences)} listed parts", ", ".join(unexplained))
@@ -250,6 +256,7 @@ def check_backup(checks, devices, text, backup, device, password):
 
 
 def check_client(checks, devices, make_client, folder):
+    """Check pairing, backups, restores and changes of the backup password with one client."""
     client = make_client("old-phone")
     udid = client.udid
     folder.mkdir()
@@ -314,130 +321,155 @@ class CuttingProxy:
             self.count, self.limit = 0, limit
 
     def accept(self):
+        """Accept connections, and forward each in both directions."""
         while True:
             client, _ = self.listener.accept()
             server = socket.create_connection(self.server)
-            for one in (client, server):
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for connection in (client, server):
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.sockets |= {client, server}
             for pair in ((client, server), (server, client)):
                 threading.Thread(target=self.forward, args=pair, daemon=True).start()
 
     def forward(self, source, target):
+        """Forward the bytes of one direction. Close every connection if the limit is reached."""
         try:
             while data := source.recv(1 << 16):
                 with self.lock:
-                    rest = None if self.limit is None else self.limit - self.count
+                    remaining = None if self.limit is None else self.limit - self.count
                     self.count += len(data)
-                    is_cut = rest is not None and rest < len(data)
+                    is_cut = remaining is not None and remaining < len(data)
                     if is_cut:
                         self.limit = None
-                target.sendall(data[:rest] if is_cut else data)
+                target.sendall(data[:remaining] if is_cut else data)
                 if is_cut:
-                    for one in list(self.sockets):
-                        self.end(one)
+                    for connection in list(self.sockets):
+                        self.end(connection)
         except OSError:
             pass
-        for one in (source, target):
-            self.end(one)
+        for connection in (source, target):
+            self.end(connection)
 
-    def end(self, one):
-        self.sockets.discard(one)
+    def end(self, connection):
+        """Shut a socket down. Only the thread that reads it closes it."""
+        self.sockets.discard(connection)
         try:
-            one.shutdown(socket.SHUT_RDWR)
+            connection.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
-        # A thread may wait for this socket, so that only its own end closes it.
 
 
-def check_cuts(checks, devices, make_client, folder, count, seed):
-    """Check that a cut connection leaves the device old or new, and the client's folder as `keyhaul verify` says."""
-    client = make_client("old-phone")
-    backup = folder / client.udid
-    random_moments = random.Random(f"cuts {seed}")
-    folder.mkdir()
-    proxy = CuttingProxy(devices.environment["USBMUXD_SOCKET_ADDRESS"])
-    through_proxy = {**devices.environment, "USBMUXD_SOCKET_ADDRESS": proxy.address}
+class CutConnections:
+    """A client of `old-phone`, its backup folder, and the proxy that cuts its connections at random moments."""
 
-    def run(*arguments):
+    def __init__(self, devices, client, folder, seed):
+        self.devices, self.client, self.folder = devices, client, folder
+        self.backup, self.random_moments = folder / client.udid, random.Random(f"cuts {seed}")
+        self.proxy = CuttingProxy(devices.environment["USBMUXD_SOCKET_ADDRESS"])
+        self.outcomes = collections.Counter()
+
+    def run(self, *arguments, limit=None):
         """Run the client through the proxy. Return its exit code, or None if it did not notice the cut."""
+        self.proxy.start(limit)
         try:
             return subprocess.run(
-                ["idevicebackup2", "-u", client.udid, *arguments, str(folder)], env=through_proxy, timeout=30,
+                ["idevicebackup2", "-u", self.client.udid, *arguments, str(self.folder)],
+                env={**self.devices.environment, "USBMUXD_SOCKET_ADDRESS": self.proxy.address}, timeout=30,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
         except subprocess.TimeoutExpired:
             return None
 
-    def is_readable():
-        """Return whether `keyhaul verify` finds no fault in the client's folder."""
-        checked = subprocess.run(
-            [devices.program, "verify", str(backup)], env=devices.environment, capture_output=True, text=True, timeout=60)
-        require(checked.returncode in (0, 3, 13, 14), f"verify of a cut backup: {checked.returncode}\n{checked.stderr}")
-        return checked.returncode == 0
+    def run_cut(self, length, *arguments):
+        """Run the client, and cut its connections after a random part of the bytes of a complete run."""
+        return self.run(*arguments, limit=self.random_moments.randrange(length))
 
-    def change_item(number):
-        """Give the device an item of its own for each moment, so that old and new differ."""
-        devices.keyhaul("item", "delete", "old-phone", "--account", "moment", "--yes", status=(0, 4))
-        devices.keyhaul(
-            "item", "add", "old-phone", "--service", f"cut-{number}", "--account", "moment", "--access-group",
-            "ABCDE12345.org.example.chat", "--secret-file", str(devices.secret("moment")))
+    def is_readable(self):
+        """Return whether `keyhaul verify` finds no fault in the client's backup."""
+        process = subprocess.run(
+            [self.devices.program, "verify", str(self.backup)], env=self.devices.environment, capture_output=True,
+            text=True, timeout=60)
+        require(
+            process.returncode in (0, 3, 13, 14), f"verify of a cut backup: {process.returncode}\n{process.stderr}")
+        return process.returncode == 0
 
-    def services(entries):
-        return {entry["attributes"].get("svce") for entry in entries if entry["attributes"].get("acct") == "moment"}
+    def change_item(self, service):
+        """Give the device an item with this service, so that its old and new states differ."""
+        self.devices.keyhaul("item", "delete", "old-phone", "--account", "moment", "--yes", status=(0, 4))
+        self.devices.keyhaul(
+            "item", "add", "old-phone", "--service", service, "--account", "moment", "--access-group",
+            "ABCDE12345.org.example.chat", "--secret-file", str(self.devices.secret("moment")))
 
-    proxy.start()
-    require(run("backup") == 0, "a backup through the proxy failed")
-    backup_length = proxy.count
-    outcomes = collections.Counter()
-    written = services(devices.entries(backup))
-    for number in range(count):
-        change_item(number)
-        proxy.start(random_moments.randrange(backup_length))
-        before = devices.items("old-phone")
-        status = run("backup")
-        require(devices.items("old-phone") == before, "a cut backup changed the device")
-        readable = is_readable()
-        if readable:
-            found = services(devices.entries(backup))
-            require(found in (written, {f"cut-{number}"}), f"a cut backup has neither the old nor the new items: {found}")
-            outcomes["new" if found == {f"cut-{number}"} else "old"] += 1
+    def backup_services(self):
+        """Return the services of the changed items that the client's backup contains."""
+        return {
+            entry["attributes"].get("svce") for entry in self.devices.entries(self.backup)
+            if entry["attributes"].get("acct") == "moment"}
+
+    def check_backup(self, length, number, old_services):
+        """Cut one backup. The device must not change, and a readable backup must have its old or its new item."""
+        new_services = {f"cut-{number}"}
+        self.change_item(f"cut-{number}")
+        before = self.devices.items("old-phone")
+        status = self.run_cut(length, "backup")
+        require(self.devices.items("old-phone") == before, "a cut backup changed the device")
+        is_readable = self.is_readable()
+        if is_readable:
+            services = self.backup_services()
+            require(
+                services in (old_services, new_services),
+                f"a cut backup has neither the old nor the new items: {services}")
+            self.outcomes["new" if services == new_services else "old"] += 1
         else:
-            require(status != 0, "the client took a broken backup for a whole one")
-            outcomes["unfinished"] += 1
-        # The next backup over it is whole.
-        if number % 5 == 4 or not readable:
-            proxy.start()
-            require(run("backup") == 0, "the backup after a cut one failed")
-            require(is_readable(), "the backup after a cut one is not whole")
-        written = services(devices.entries(backup))
-    checks.check(
-        sum(outcomes.values()) == count,
-        f"{count} cut backups leave the device as it was, and the folder as verify says "
-        f"({', '.join(f'{number} {name}' for name, number in sorted(outcomes.items()))})")
+            require(status != 0, "the client reported success for an unfinished backup")
+            self.outcomes["unfinished"] += 1
+        # The next backup over it has to be complete.
+        if number % 5 == 4 or not is_readable:
+            require(self.run("backup") == 0, "the backup after a cut one failed")
+            require(self.is_readable(), "verify finds a fault in the backup after a cut one")
 
-    proxy.start()
-    require(run("restore", "--system", "--no-reboot") == 0, "a restore through the proxy failed")
-    restore_length = proxy.count
-    new = devices.items("old-phone")
-    outcomes.clear()
+    def check_restore(self, length, number, restored_items):
+        """Cut one restore. The device must have its items before it, or those of the backup."""
+        if self.devices.items("old-phone") == restored_items:
+            self.change_item(f"cut-restore-{number}")
+        before = self.devices.items("old-phone")
+        require(before != restored_items, "the old and the new state do not differ")
+        status = self.run_cut(length, *RESTORE)
+        after = self.devices.items("old-phone")
+        require(after in (before, restored_items), "a cut restore left the device neither old nor new")
+        require(
+            status != 0 or after == restored_items,
+            "the client reported success for a restore that the device did not make")
+        self.outcomes["new" if after == restored_items else "old"] += 1
+        require(self.is_readable(), "a cut restore damaged the client's backup")
+
+    def counted_outcomes(self):
+        """Return the number of each outcome as text."""
+        return ", ".join(f"{number} {name}" for name, number in sorted(self.outcomes.items()))
+
+
+def check_cuts(checks, devices, make_client, folder, count, seed):
+    """Check that a cut connection leaves the device old or new, and no backup that seems complete and is not."""
+    folder.mkdir()
+    cuts = CutConnections(devices, make_client("old-phone"), folder, seed)
+    require(cuts.run("backup") == 0, "a backup through the proxy failed")
+    length = cuts.proxy.count
     for number in range(count):
-        if devices.items("old-phone") == new:
-            change_item(f"restore-{number}")
-        old = devices.items("old-phone")
-        require(old != new, "the old and the new state do not differ")
-        proxy.start(random_moments.randrange(restore_length))
-        status = run("restore", "--system", "--no-reboot")
-        found = devices.items("old-phone")
-        require(found in (old, new), "a cut restore left the device neither old nor new")
-        require(status != 0 or found == new, "the client took a restore for whole that the device did not make")
-        outcomes["new" if found == new else "old"] += 1
-        require(is_readable(), "a cut restore damaged the client's backup")
+        cuts.check_backup(length, number, cuts.backup_services())
     checks.check(
-        sum(outcomes.values()) == count,
-        f"{count} cut restores leave the device old or new "
-        f"({', '.join(f'{number} {name}' for name, number in sorted(outcomes.items()))})")
-    client.backup(folder)
-    devices.verify(backup)
+        cuts.outcomes.total() == count,
+        f"{count} cut backups leave the device as it was, and verify finds the unfinished ones "
+        f"({cuts.counted_outcomes()})")
+
+    require(cuts.run(*RESTORE) == 0, "a restore through the proxy failed")
+    length, restored_items = cuts.proxy.count, devices.items("old-phone")
+    cuts.outcomes.clear()
+    for number in range(count):
+        cuts.check_restore(length, number, restored_items)
+    checks.check(
+        cuts.outcomes.total() == count,
+        f"{count} cut restores leave the device old or new ({cuts.counted_outcomes()})")
+    cuts.client.backup(folder)
+    devices.verify(cuts.backup)
 
 
 def check_busy(checks, devices, make_client, folder):
@@ -521,12 +553,13 @@ def main():
                 print(f"  {name}: {client_backups.DIFFERENCES[name]}")
             devices.stop()
             log = (devices.folder / "server.log").read_text()
-            telling = [line for line in log.splitlines() if any(word in line for word in (FIRST, SECOND, WRONG, "PRIVATE"))]
+            lines_with_secrets = [
+                line for line in log.splitlines() if any(word in line for word in (FIRST, SECOND, WRONG, "PRIVATE"))]
             requests = ("usbmuxd: ListDevices", "usbmuxd: Connect to port 62078", "lockdown: StartService",
                         "com.apple.afc: lock", "com.apple.mobile.notification_proxy: ")
             missing = [name for name in requests if name not in log]
             checks.check(not missing, "the log has a line for each request", f"missing: {missing}")
-            checks.check(not telling, "no password is in the log", "\n".join(telling[:5]))
+            checks.check(not lines_with_secrets, "no password is in the log", "\n".join(lines_with_secrets[:5]))
             if arguments.pytest:
                 print("\nThe page for authors of backup tools")
                 check_page(checks, devices, arguments.pytest.absolute())

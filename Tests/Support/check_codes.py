@@ -205,14 +205,16 @@ class Exports:
             path.stat().st_mode & 0o777 == 0o600, f"{self.source}, {format_name}: only the owner can read it")
         return path.read_text(encoding="utf-8")
 
-    def check_accounts(self, format_name, found, expected):
+    def check_accounts(self, format_name, exported, expected):
         """Compare the accounts of an export with those that it must have, each once."""
-        found = list(found)
+        exported_accounts = list(exported)
         self.checks.check(
-            len(found) == len(expected), f"{self.source}, {format_name}: {len(found)} of {len(expected)} accounts")
+            len(exported_accounts) == len(expected),
+            f"{self.source}, {format_name}: {len(exported_accounts)} of {len(expected)} accounts")
         for account in expected:
             self.checks.check(
-                found.count(account.expected()) == 1, f"{self.source}, {format_name}: {account.name} occurs once")
+                exported_accounts.count(account.expected()) == 1,
+                f"{self.source}, {format_name}: {account.name} occurs once")
 
     def check_all(self, expected):
         """Check every format. Return the number of accounts that were compared."""
@@ -224,7 +226,8 @@ class Exports:
         rows = [row for row in csv.DictReader(io.StringIO(self.read("csv"))) if row["OTPAuth"]]
         self.check_accounts("csv", (of_address(row["OTPAuth"]) for row in rows), expected)
         self.checks.check(
-            {(row["Title"], row["Username"]) for row in rows} == {(one.issuer, one.name) for one in expected},
+            {(row["Title"], row["Username"]) for row in rows}
+            == {(account.issuer, account.name) for account in expected},
             f"{self.source}, csv: titles and user names")
         entries = json.loads(self.read("cxf"))["accounts"][0]["items"]
         credentials = [entry["credentials"][0] for entry in entries if entry["credentials"][0]["type"] == "totp"]
@@ -235,7 +238,7 @@ class Exports:
 
     def check_migration(self, expected):
         """Read the codes for Google Authenticator with another reader of its message."""
-        found = []
+        accounts_in_codes = []
         codes = list(decode_codes(self.read("migration"), self.folder))
         for index, address in enumerate(codes):
             parts = urllib.parse.urlsplit(address)
@@ -243,27 +246,27 @@ class Exports:
                               "migration: scheme and host of the address")
             message = message_fields(base64.b64decode(urllib.parse.parse_qs(parts.query)["data"][0], validate=True))
             batch = [dict(message_fields(value)) for number, value in message if number == 1]
-            rest = dict(field for field in message if field[0] != 1)
-            self.checks.check(len(batch) <= 10 and rest == {2: 1, 3: len(codes), 4: index},
+            other_fields = dict(field for field in message if field[0] != 1)
+            self.checks.check(len(batch) <= 10 and other_fields == {2: 1, 3: len(codes), 4: index},
                               "migration: batch size and index")
             self.checks.check(all(entry[6] == 2 for entry in batch), "migration: codes that are based on the time")
-            found += batch
+            accounts_in_codes += batch
         self.checks.check(len(codes) == (len(expected) + 9) // 10, f"{self.source}: {len(codes)} migration codes")
-        self.check_accounts("migration", map(of_message, found), expected)
+        self.check_accounts("migration", map(of_message, accounts_in_codes), expected)
 
 
 def check_missing(checks, exports):
     """Check what an export reports of apps whose codes it does not contain."""
     text = exports.run("-o", exports.folder / "again.otpauth", "--reveal", "--yes").stdout
-    flat = " ".join(text.split())
+    one_line = " ".join(text.split())
     for name in MISSING:
-        checks.check(f"codes of {name} are missing" in flat, f"the export warns about {name}: {flat}")
+        checks.check(f"codes of {name} are missing" in one_line, f"the export warns about {name}: {one_line}")
     document = json.loads(exports.run(
         "-o", exports.folder / "third.otpauth", "--reveal", "--format", "otpauth", "--json", errors=subprocess.DEVNULL
     ).stdout)
-    found = {app["app"]: app for app in document["authenticators"]}
-    checks.check({app.get("missing") for app in found.values()} == set(MISSING.values()), f"JSON: {found}")
-    checks.check(found["proton-authenticator"]["codes"] == 5 and found["freeotp"]["codes"] == 2, f"JSON: {found}")
+    apps = {app["app"]: app for app in document["authenticators"]}
+    checks.check({app.get("missing") for app in apps.values()} == set(MISSING.values()), f"JSON: {apps}")
+    checks.check(apps["proton-authenticator"]["codes"] == 5 and apps["freeotp"]["codes"] == 2, f"JSON: {apps}")
 
 
 def main():

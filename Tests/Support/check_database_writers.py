@@ -51,21 +51,14 @@ def items(output):
     found = []
 
     def collect(value):
+        """Add the items in a value of the document."""
         if isinstance(value, dict):
             if "kind" in value and ("access_group" in value or "attributes" in value):
-                found.append(
-                    json.dumps(
-                        {
-                            folder_name: part
-                            for folder_name, part in value.items()
-                            if folder_name not in VOLATILE_MEMBERS
-                        },
-                        sort_keys=True,
-                    )
-                )
+                members = {name: member for name, member in value.items() if name not in VOLATILE_MEMBERS}
+                found.append(json.dumps(members, sort_keys=True))
             value = list(value.values())
-        for part in value if isinstance(value, list) else []:
-            collect(part)
+        for element in value if isinstance(value, list) else []:
+            collect(element)
 
     collect(json.loads(output) if output.strip() else None)
     return sorted(found)

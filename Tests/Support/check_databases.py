@@ -60,14 +60,16 @@ def check_database(checks, program, folder, number):
     before = snapshot(database_folder)
     keys = keys_argument(writer, folder, number)
 
-    code, found = program.json("verify", path, *keys)
+    code, document = program.json("verify", path, *keys)
     checks.check(
-        code == 0 and found["whole"] and found["rows"] == found["open"] == len(items), f"{name}: verify, {code} {found}"
+        code == 0 and document["whole"] and document["rows"] == document["open"] == len(items),
+        f"{name}: verify, {code} {document}"
     )
-    checks.check(found["log"] == ("applied" if wal_count else "none"), f"{name}: its log is reported as {found['log']}")
-    code, found = program.json("export", database_folder, "-o", "-", "--reveal", *keys)
-    checks.check(code == 0 and len(found["items"]) == len(items), f"{name}: export, {code}")
-    for (_, attributes, secret), entry in zip(expected, found["items"]):
+    checks.check(
+        document["log"] == ("applied" if wal_count else "none"), f"{name}: its log is reported as {document['log']}")
+    code, document = program.json("export", database_folder, "-o", "-", "--reveal", *keys)
+    checks.check(code == 0 and len(document["items"]) == len(items), f"{name}: export, {code}")
+    for (_, attributes, secret), entry in zip(expected, document["items"]):
         shown = {code: decoded_value(value) for code, value in entry["attributes"].items()
                  if code not in ("persistref", "musr", "sync", "tomb", "sha1")}
         expected_attributes = {code: printed_value(value) for code, value in attributes.items()}
@@ -77,18 +79,18 @@ def check_database(checks, program, folder, number):
         checks.check((base64.b64decode(entry["secret"]["base64"]) if "secret" in entry else None) == secret,
                      f"{name}: the secret of item {entry['index']}")
     if keys:
-        code, found = program.json("inspect", path)
+        code, document = program.json("inspect", path)
         checks.check(
             code == 3
-            and found["dump"]["secrets"]["shut"] == len(items)
-            and found["dump"]["database"]["keys"] == "absent",
+            and document["dump"]["secrets"]["shut"] == len(items)
+            and document["dump"]["database"]["keys"] == "absent",
             f"{name}: without its keys, no secret can be decrypted, {code}",
         )
     if number % 10 == 0:
-        code, found = program.json("plan", path, "--to", "target", *keys)
+        code, document = program.json("plan", path, "--to", "target", *keys)
         checks.check(
             code == 0
-            and [(item["outcome"], item.get("reason")) for item in found["items"]]
+            and [(item["outcome"], item.get("reason")) for item in document["items"]]
             == [expected_outcome(attributes) for _, attributes, _ in expected],
             f"{name}: the plan has the expected outcomes, {code}",
         )
@@ -130,9 +132,9 @@ def check_faults(checks, program, folder):
     for position in sorted(rng.sample(range(len(blob)), 60)):
         damaged = bytearray(blob)
         damaged[position] ^= 1 << rng.randrange(8)
-        code, found = changed("UPDATE genp SET data = ? WHERE rowid = 1", bytes(damaged))
+        code, document = changed("UPDATE genp SET data = ? WHERE rowid = 1", bytes(damaged))
         # A changed byte is detected, or it does not affect the item.
-        checks.check(code in (0, 3, 13) and (code == 0) == found["whole"], f"byte {position} of a row: {code}")
+        checks.check(code in (0, 3, 13) and (code == 0) == document["whole"], f"byte {position} of a row: {code}")
         if code == 0:
             _, exported = program.json("export", path, "-o", "-", "--reveal")
             entry = exported["items"][0]
@@ -145,15 +147,16 @@ def check_faults(checks, program, folder):
                        ("UPDATE inet SET port = 1 WHERE rowid = 1", "columns"),
                        ("UPDATE genp SET data = (SELECT data FROM genp WHERE rowid = 2) WHERE rowid = 1", "columns"),
                        ("UPDATE metadatakeys SET data = zeroblob(40) WHERE keyclass = '6'", "items")):
-        code, found = changed(sql)
+        code, document = changed(sql)
         checks.check(
-            code in (3, 13) and check in {fault["check"] for fault in found["faults"]}, f"{sql}: {code} {found}"
+            code in (3, 13) and check in {fault["check"] for fault in document["faults"]}, f"{sql}: {code} {document}"
         )
-    code, found = changed("CREATE TRIGGER t AFTER INSERT ON genp BEGIN DELETE FROM genp; END")
-    checks.check(code == 0, f"a trigger is not run: {code} {found}")
-    code, found = changed("ALTER TABLE genp RENAME TO old")
-    failed = [check["id"] for check in found["checks"] if not check["ok"]]
-    checks.check(code == 13 and not found["whole"] and failed == ["tables"], f"a table is missing: {code} {found}")
+    code, document = changed("CREATE TRIGGER t AFTER INSERT ON genp BEGIN DELETE FROM genp; END")
+    checks.check(code == 0, f"a trigger is not run: {code} {document}")
+    code, document = changed("ALTER TABLE genp RENAME TO old")
+    failed = [check["id"] for check in document["checks"] if not check["ok"]]
+    checks.check(
+        code == 13 and not document["whole"] and failed == ["tables"], f"a table is missing: {code} {document}")
 
 
 def main():

@@ -94,7 +94,7 @@ class LimitTester(CommandTester):
                 context, (0, 5, *scenario.partial_codes), *self.start(sandbox, scenario.command, kind, limit)
             )
             found = scenario.read_state(sandbox)
-            # Files are exported one by one, and the manifest of the export says which are missing.
+            # Files are exported one by one, and the manifest of the export lists the missing ones.
             is_partial = (
                 isinstance(old, dict)
                 and {path: content for path, content in found.items() if path != "keyhaul-files.jsonl"}.items()

@@ -68,8 +68,8 @@ class Scope:
 
 
 def without_text(source):
-    """Return the source with comments and string literals replaced by spaces. Line numbers stay the same."""
-    return NOT_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), source)
+    """Return the source with comments and string literals replaced with spaces. Line numbers stay the same."""
+    return NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
 
 
 def comment(lines, index):
@@ -77,11 +77,11 @@ def comment(lines, index):
     index -= 1
     while index >= 0 and ATTRIBUTE_LINE.match(lines[index]):
         index -= 1
-    found = []
+    comment_lines = []
     while index >= 0 and lines[index].lstrip().startswith("///"):
-        found.insert(0, lines[index].lstrip()[3:])
+        comment_lines.insert(0, lines[index].lstrip()[3:])
         index -= 1
-    return found
+    return comment_lines
 
 
 def is_documented(lines, index):
@@ -91,7 +91,7 @@ def is_documented(lines, index):
 
 
 def documented_parameters(lines):
-    """Yield the parameter names that a doc comment documents, alone or in a list."""
+    """Yield the parameter names that a doc comment documents, each in a line of its own or in a list."""
     is_list, depth = False, None
     for line in lines:
         if item := re.match(r"( *)- `?(\w+)`?(?: `?(\w+)`?)?:", line):
@@ -134,7 +134,7 @@ def parameter_faults(lines, code, head):
 
 def case_names(code, start):
     """Return the names of `case a, b(Int), c`, which may extend over several lines."""
-    text, depth =  "", 0
+    text, depth = "", 0
     for character in code[start:]:
         depth += {"(": 1, "[": 1}.get(character, 0)
         if depth == 0 and (character in "{};" or character == "\n" and not text.rstrip().endswith(",")):
@@ -155,6 +155,7 @@ def scope_after(head, outer):
 
 
 def is_marked(head):
+    """Return whether a declaration is marked `public` or `open`."""
     return re.search(r"\b(?:public|open)\b", head.group(1)) is not None
 
 
@@ -170,8 +171,8 @@ def counted_declarations(head, scope, code, lines):
         if scope.kind == "enum":
             yield from (Declaration(case, line + 1, documented) for case in case_names(code, head.start(3)))
     elif is_marked(head) or scope.kind == "protocol":
-        rest = re.sub(r"\s+", " ", code[head.end():head.end() + 40]).lstrip()
-        if not (STANDARD_LIBRARY_NAMES.fullmatch(name) or STANDARD_LIBRARY_NAMES.match(name + rest)):
+        signature = re.sub(r"\s+", " ", code[head.end():head.end() + 40]).lstrip()
+        if not (STANDARD_LIBRARY_NAMES.fullmatch(name) or STANDARD_LIBRARY_NAMES.match(name + signature)):
             has_parameters = kind in ("func", "init", "subscript")
             yield Declaration(
                 name, line + 1, documented, parameter_faults(comment(lines, line), code, head) if has_parameters else []
@@ -194,6 +195,7 @@ def declarations(source):
 
 
 def percent(documented, total):
+    """Return the part that is documented. Nothing to document counts as all."""
     return 100 if total == 0 else 100 * documented / total
 
 

@@ -79,28 +79,47 @@ def check_format(checks, program, dump_format):
     contents, expected = dumps.make_dump(dump_format, SEED)
     name = f"{dump_format}.dump"
     (program.folder / name).write_bytes(contents)
-    absent = sum(secret is None for _, _, secret in expected)
-
-    code, found = program.json("inspect", name, "--list")
+    check_inspection(checks, program, dump_format, name, expected)
+    check_export(checks, program, dump_format, name, expected)
+    check_plan(checks, program, dump_format, name, expected)
+    code, document = program.json("diff", name, name, "--exit-code")
     checks.check(
-        code == 0 and found["dump"]["form"] == dump_format, f"{dump_format}: inspect recognizes the format, {code}"
+        (code, document["same"], document["added"], document["removed"], document["changed"])
+        == (0, len(expected), [], [], []),
+        f"{dump_format}: a diff with itself finds no difference, {code}")
+    for arguments in (
+        ("restore", name, "--to", "target"), ("verify", name), ("convert", name, "x.tar"), ("rekey", name)
+    ):
+        checks.check(program.run(*arguments).returncode in (14, 64), f"{dump_format}: {arguments[0]} rejects it")
+    checks.check(program.run("verify", name).returncode == 14, f"{dump_format}: verify rejects it with 14")
+
+
+def check_inspection(checks, program, dump_format, name, expected):
+    """Check that `inspect` lists and counts the items."""
+    absent = sum(secret is None for _, _, secret in expected)
+    code, document = program.json("inspect", name, "--list")
+    checks.check(
+        code == 0 and document["dump"]["form"] == dump_format, f"{dump_format}: inspect recognizes the format, {code}"
     )
     checks.check(
-        [item["kind"] for item in found["items"]] == [KINDS[table] for table, _, _ in expected],
+        [item["kind"] for item in document["items"]] == [KINDS[table] for table, _, _ in expected],
         f"{dump_format}: inspect --list has the items of all tables in the order of a backup")
     checks.check(
-        [(item["account"], item["protection"], item["secret_readable"]) for item in found["items"]]
+        [(item["account"], item["protection"], item["secret_readable"]) for item in document["items"]]
         == [(attributes.get("acct"), attributes["pdmn"], secret is not None) for _, attributes, secret in expected],
         f"{dump_format}: inspect --list has the accounts, classes and readable secrets")
     checks.check(
-        found["dump"]["secrets"] == {"open": len(expected) - absent, "absent": absent, "shut": 0},
+        document["dump"]["secrets"] == {"open": len(expected) - absent, "absent": absent, "shut": 0},
         f"{dump_format}: the secrets are counted")
 
-    code, found = program.json("export", name, "-o", "-", "--reveal")
-    checks.check(code == 0 and len(found["items"]) == len(expected), f"{dump_format}: export has every item")
-    for (table, attributes, secret), entry in zip(expected, found["items"]):
-        shown = {name: decoded_value(value) for name, value in entry["attributes"].items()}
-        expected_attributes = {name: expected_value(value) for name, value in attributes.items()}
+
+def check_export(checks, program, dump_format, name, expected):
+    """Check the items of the JSON export, and the passwords of the CSV export."""
+    code, document = program.json("export", name, "-o", "-", "--reveal")
+    checks.check(code == 0 and len(document["items"]) == len(expected), f"{dump_format}: export has every item")
+    for (table, attributes, secret), entry in zip(expected, document["items"]):
+        shown = {attribute: decoded_value(value) for attribute, value in entry["attributes"].items()}
+        expected_attributes = {attribute: expected_value(value) for attribute, value in attributes.items()}
         checks.check(
             shown == expected_attributes,
             f"{dump_format}: item {entry['index']}: expected {expected_attributes!r}, found {shown!r}")
@@ -115,28 +134,20 @@ def check_format(checks, program, dump_format):
         result.returncode == 0 and [row["Password"].encode() for row in rows] == passwords,
         f"{dump_format}: the CSV export has its passwords")
 
-    code, found = program.json("plan", name, "--to", "target")
+
+def check_plan(checks, program, dump_format, name, expected):
+    """Check the outcome of each item."""
+    code, document = program.json("plan", name, "--to", "target")
     expected_outcomes = [expected_outcome(attributes) for _, attributes, _ in expected]
     checks.check(
-        code == 0 and [(item["outcome"], item.get("reason")) for item in found["items"]] == expected_outcomes,
+        code == 0 and [(item["outcome"], item.get("reason")) for item in document["items"]] == expected_outcomes,
         f"{dump_format}: the plan has the expected outcomes, {code}")
     checks.check(
-        found["source"]["kind"] == "dump"
-        and found["dump"]["form"] == dump_format
-        and found["target"]["same_device"] is None,
+        document["source"]["kind"] == "dump"
+        and document["dump"]["form"] == dump_format
+        and document["target"]["same_device"] is None,
         f"{dump_format}: the plan has its source",
     )
-
-    code, found = program.json("diff", name, name, "--exit-code")
-    checks.check(
-        (code, found["same"], found["added"], found["removed"], found["changed"]) == (0, len(expected), [], [], []),
-        f"{dump_format}: a diff with itself finds no difference, {code}")
-    for arguments in (
-        ("restore", name, "--to", "target"), ("verify", name), ("convert", name, "x.tar"), ("rekey", name)
-    ):
-        checks.check(program.run(*arguments).returncode in (14, 64), f"{dump_format}: {arguments[0]} rejects it")
-    checks.check(program.run("verify", name).returncode == 14, f"{dump_format}: verify rejects it with 14")
-    return expected
 
 
 def is_text(secret):
@@ -150,23 +161,25 @@ def is_text(secret):
 def check_differences(checks, program):
     """Compare a dump with one that has a changed secret, a missing item and a new item."""
     items = dumps.make_items(SEED)
-    other = [list(item) for item in items]
-    other[4][2] = b"changed"
-    removed = other.pop(1)
-    other.append(["genp", dict(items[0][1], acct="new"), b"new"])
+    changed_items = [list(item) for item in items]
+    changed_items[4][2] = b"changed"
+    removed = changed_items.pop(1)
+    changed_items.append(["genp", dict(items[0][1], acct="new"), b"new"])
     (program.folder / "a.dump").write_bytes(dumps.table_dump(items))
-    (program.folder / "b.dump").write_bytes(dumps.table_dump(other, is_binary=True))
-    code, found = program.json("diff", "a.dump", "b.dump", "--exit-code")
+    (program.folder / "b.dump").write_bytes(dumps.table_dump(changed_items, is_binary=True))
+    code, document = program.json("diff", "a.dump", "b.dump", "--exit-code")
     checks.check(code == 2, f"differences end with {code}")
-    checks.check([item["account"] for item in found["added"]] == ["new"], "diff lists the new item")
-    checks.check([item["server"] for item in found["removed"]] == [removed[1]["srvr"]], "diff lists the removed item")
+    checks.check([item["account"] for item in document["added"]] == ["new"], "diff lists the new item")
     checks.check(
-        [(item["secret_changed"], item["attributes"]) for item in found["changed"]] == [(True, [])],
+        [item["server"] for item in document["removed"]] == [removed[1]["srvr"]], "diff lists the removed item")
+    checks.check(
+        [(item["secret_changed"], item["attributes"]) for item in document["changed"]] == [(True, [])],
         "diff lists the changed item")
     # A dump without types of values has no differences in the attributes that both have.
     (program.folder / "c.dump").write_bytes(dumps.table_dump(items, is_typed=False))
-    code, found = program.json("diff", "a.dump", "c.dump", "--exit-code")
-    checks.check((code, found["same"]) == (0, len(items)), f"a dump without types is equal: {code}, {found['same']}")
+    code, document = program.json("diff", "a.dump", "c.dump", "--exit-code")
+    checks.check(
+        (code, document["same"]) == (0, len(items)), f"a dump without types is equal: {code}, {document['same']}")
 
 
 def check_genp_plist(checks, program):
@@ -203,9 +216,8 @@ def check_genp_plist(checks, program):
         if dump_format == "pem":
             checks.check(result.returncode == 4, f"made-up certificates cannot be written as pem: {result.returncode}")
             continue
-        found = json.loads(result.stdout)
-        counts_of_export, kinds = (
-            found["balance"], {table: counts[table] for table in dumps.TABLES if table not in supported_tables})
+        export_counts = json.loads(result.stdout)["balance"]
+        kinds = {table: counts[table] for table in dumps.TABLES if table not in supported_tables}
         written = sum(
             table in supported_tables and bool(secret) and (dump_format != "csv" or is_text(secret))
             for table, _, secret in expected
@@ -214,11 +226,11 @@ def check_genp_plist(checks, program):
             "total": len(expected), "written": written, "other_kinds": kinds, "other": 0, "asking": 0, "unreadable": 0,
             "without_form": len(expected) - written - sum(kinds.values())}
         checks.check(
-            counts_of_export == expected_counts,
-            f"the counts of {dump_format}: expected {expected_counts}, found {counts_of_export}")
-    code, found = program.json("export", "keys.genp.plist", "-o", "-", "--reveal")
+            export_counts == expected_counts,
+            f"the counts of {dump_format}: expected {expected_counts}, found {export_counts}")
+    code, document = program.json("export", "keys.genp.plist", "-o", "-", "--reveal")
     checks.check(
-        code == 0 and [base64.b64decode(entry["secret"]["base64"]) for entry in found["items"]]
+        code == 0 and [base64.b64decode(entry["secret"]["base64"]) for entry in document["items"]]
         == [secret for _, secret in passwords], "Keyhaul reads the exported genp-plist")
 
 
@@ -241,32 +253,34 @@ def check_credential_exchange(checks, program):
             secret.decode() for table, _, secret in expected
             if table in ("genp", "inet") and secret and is_text(secret)
             and not secret.startswith(b"otpauth://")]
-        found = [
+        exported_secrets = [
             credential[name]["value"] for entry in entries for credential in entry["credentials"]
             for name in ("password", "passphrase") if name in credential]
-        checks.check(sorted(found) == sorted(texts), f"{dump_format}: {len(found)} secrets, not {len(texts)}")
+        checks.check(
+            sorted(exported_secrets) == sorted(texts),
+            f"{dump_format}: {len(exported_secrets)} secrets, not {len(texts)}")
 
 
 def check_encrypted_entries(checks, program):
     """Check encrypted entries: without tables, without the key of a class, and with exchanged secrets."""
     items = dumps.make_items(SEED)
     (program.folder / "tableless.dump").write_bytes(dumps.encrypted_dump(items, has_tables=False, is_binary=True))
-    code, found = program.json("inspect", "tableless.dump", "--list")
+    code, document = program.json("inspect", "tableless.dump", "--list")
     checks.check(
         code == 0
-        and [item["kind"] for item in found["items"]] == [KINDS[table] for table, _, _ in dumps.report_order(items)],
+        and [item["kind"] for item in document["items"]] == [KINDS[table] for table, _, _ in dumps.report_order(items)],
         f"encrypted entries without tables: the kind follows from the attributes, {code}",
     )
 
     omitted_class = dumps.CLASS_NUMBERS["dku"]
     is_undecryptable = [attributes["pdmn"] == "dku" for _, attributes, _ in dumps.report_order(items)]
     (program.folder / "keyless.dump").write_bytes(dumps.encrypted_dump(items, omitted_classes={omitted_class}))
-    code, found = program.json("inspect", "keyless.dump", "--list")
+    code, document = program.json("inspect", "keyless.dump", "--list")
     checks.check(
-        any(is_undecryptable) and found["dump"]["secrets"]["shut"] == sum(is_undecryptable) and code == 3,
-        f"encrypted entries without a key: {found['dump']['secrets']}, {code}")
+        any(is_undecryptable) and document["dump"]["secrets"]["shut"] == sum(is_undecryptable) and code == 3,
+        f"encrypted entries without a key: {document['dump']['secrets']}, {code}")
     checks.check(
-        [item.get("reason") for item in found["items"]]
+        [item.get("reason") for item in document["items"]]
         == ["no-class-key" if flag else None for flag in is_undecryptable],
         "encrypted entries without a key: each is listed with its reason",
     )
@@ -275,9 +289,9 @@ def check_encrypted_entries(checks, program):
     first, second = root["keychainEntries"][:2]
     first["data"], second["data"] = second["data"], first["data"]
     (program.folder / "exchanged.dump").write_bytes(plistlib.dumps(root))
-    code, found = program.json("inspect", "exchanged.dump")
+    code, document = program.json("inspect", "exchanged.dump")
     checks.check(
-        found["dump"]["secrets"]["shut"] == 2, f"exchanged secrets of two entries: neither can be decrypted, {code}"
+        document["dump"]["secrets"]["shut"] == 2, f"exchanged secrets of two entries: neither can be decrypted, {code}"
     )
 
     root = plistlib.loads(dumps.encrypted_dump(items))
@@ -306,8 +320,8 @@ def check_digests(checks, program):
         for number, (table, attributes, secret) in enumerate(dumps.make_items(SEED))
     ]
     (program.folder / "digests.dump").write_bytes(dumps.encrypted_dump(items))
-    code, found = program.json("inspect", "digests.dump")
-    remarks = [remark for remark in found["dump"]["remarks"] if "sha1" in remark]
+    code, document = program.json("inspect", "digests.dump")
+    remarks = [remark for remark in document["dump"]["remarks"] if "sha1" in remark]
     checks.check(
         code == 0 and remarks and remarks[0].startswith("3 items have digests"),
         f"wrong digests of three entries: {remarks}, {code}")
@@ -321,7 +335,7 @@ def with_moments(attributes, secret):
 
 
 def check_unreadable_secrets(checks, program):
-    """Check that what a tool wrote in place of a secret is never exported, and that the items are counted."""
+    """Check that a tool's text in place of a secret is never exported, and that the items are counted."""
     group = {"agrp": "ABCDE12345.org.example.chat", "pdmn": "ak", "acct": "anna", "svce": "chat.example"}
     text = dumps.keychain_dumper_text([("genp", group, b"PLACE")])
     forged = text.replace(b"Account: anna", b"Account: anna\nKeychain Data: forged")
@@ -337,11 +351,11 @@ def check_unreadable_secrets(checks, program):
     }
     for name, contents in files.items():
         (program.folder / name).write_bytes(contents)
-        code, found = program.json("inspect", name, "--list")
+        code, document = program.json("inspect", name, "--list")
         checks.check(
-            code == 3 and found["dump"]["secrets"] == {"open": 0, "absent": 0, "shut": 1}
-            and found["items"][0]["reason"] == "malformed",
-            f"{name}: the item is counted as unreadable: {code}, {found and found['dump']['secrets']}")
+            code == 3 and document["dump"]["secrets"] == {"open": 0, "absent": 0, "shut": 1}
+            and document["items"][0]["reason"] == "malformed",
+            f"{name}: the item is counted as unreadable: {code}, {document and document['dump']['secrets']}")
         exported = program.folder / f"{name}.exported"
         result = program.run("export", name, "--format", "json", "-o", exported.name, "--reveal")
         text = exported.read_text(encoding="utf-8") if exported.exists() else ""

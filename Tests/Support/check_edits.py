@@ -145,10 +145,10 @@ def run(checks, program, work, layout, count, seed):
         kind = editor.change_item()
         counts[kind] = counts.get(kind, 0) + 1
         name = f"{layout} {number} ({kind})"
-        found = program.json("verify", path, "--password-file", work / "password", expect=(0,))
+        document = program.json("verify", path, "--password-file", work / "password", expect=(0,))
         checks.check(
-            found["verdict"] == "whole" and found["whole"] and not found["faults"],
-            f"{name}: verify, {found['verdict']}")
+            document["verdict"] == "whole" and document["whole"] and not document["faults"],
+            f"{name}: verify, {document['verdict']}")
         items, undecrypted, keychain = read_backup(path)
         checks.check(items == editor.items, f"{name}: {len(items)} items, expected {len(editor.items)}")
         checks.check(undecrypted == editor.undecrypted, f"{name}: the undecrypted items changed")

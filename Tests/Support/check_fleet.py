@@ -299,7 +299,7 @@ class FleetChecks(Checks):
         for item in outcome.items.to_pylist():
             items.setdefault(item["path"], []).append(item)
         self.check(
-            [row["path"] for row in rows] == self.backups.paths, f"{title}: the paths are not all there once, in order"
+            [row["path"] for row in rows] == self.backups.paths, f"{title}: not every path has one row, in order"
         )
         equal = 0
         for row in rows:
@@ -308,9 +308,10 @@ class FleetChecks(Checks):
             if expected["code"] in (2, 3) and expected["error"] is None:
                 expected.update(error=row["error"], why=row["why"])
             differences = {name: (row[name], value) for name, value in expected.items() if row[name] != value}
-            found = [{name: item[name] for name in each} for item, each in
-                     zip(items.get(row["path"], ()), expected_items(single))]
-            is_equal = found == list(expected_items(single)) and len(found) == len(items.get(row["path"], ()))
+            expected_rows, found_rows = list(expected_items(single)), items.get(row["path"], [])
+            is_equal = len(found_rows) == len(expected_rows) and expected_rows == [
+                {name: found_row[name] for name in expected_row_of_item}
+                for found_row, expected_row_of_item in zip(found_rows, expected_rows)]
             self.check(not differences and is_equal, f"{title}: {row['path']!r}: {differences or 'its items'}")
             equal += not differences and is_equal
         print(f"{title}: {len(rows)} of {len(self.backups.paths)} results, {equal} equal to those of single runs")
@@ -401,9 +402,10 @@ class FleetChecks(Checks):
         leftover = pq.read_table(out / "backups.parquet").num_rows
         self.check(0 < leftover < len(self.backups.paths), f"the killed run left {leftover} rows")
         outcome = fleet.run(self.backups.paths, self.client, out=out, **self.settings)
-        kept = outcome.kept
-        self.check(0 < kept <= leftover, f"{kept} of {leftover} rows were kept")
-        print(f"resumed: the killed run left {leftover} rows, {kept} were kept, {outcome.looked_at} backups were read")
+        self.check(0 < outcome.kept <= leftover, f"{outcome.kept} of {leftover} rows were kept")
+        print(
+            f"resumed: the killed run left {leftover} rows, {outcome.kept} were kept, "
+            f"{outcome.looked_at} backups were read")
         self.compare(outcome, expected_runs, "resumed")
         changed = next(path for path in self.backups.local if path.endswith(".tar.gz"))
         shutil.copyfile(changed, changed + ".copy")

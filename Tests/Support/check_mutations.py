@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Change the sources in one place at a time, and check that the tests notice each change.
+"""Make one change of the sources at a time, and check that the tests notice each change.
 
     check_mutations.py [--only 3,17] [--folder FOLDER] [--copy-only|--build-only|--skip-build] [--baseline] [--quick]
         [--table FILE]
 
-The tracked files are copied to a scratch folder. Each place of `mutations.py` becomes a choice by a number that the
+The tracked files are copied to a scratch folder. Each expression in `mutations.py` becomes a choice by a number that the
 process reads from KEYHAUL_SEEDED_CHANGE, so one build contains all changes. With 0, the code is as it was. The tests
 that should notice a change are run first (`suites`), and then, if they pass, all tests. A change is caught if a test
 fails, crashes or does not end. Exit 1 if more than three changes survive, if a test fails without a change, or if no
@@ -99,9 +99,9 @@ def sources():
     child = files[CHILD_PROCESS].decode()
     if child.count(CHILD_ENVIRONMENT) != 1:
         raise SeedError(f"{CHILD_PROCESS} does not contain {CHILD_ENVIRONMENT!r} once")
-    kept = f'.merging(ProcessInfo.processInfo.environment.filter {{ $0.key == "{VARIABLE}" }}) {{ $1 }}'
+    with_number = f'.merging(ProcessInfo.processInfo.environment.filter {{ $0.key == "{VARIABLE}" }}) {{ $1 }}'
     files[CHILD_PROCESS] = child.replace(
-        CHILD_ENVIRONMENT, f"self.environment = (environment ?? ProcessInfo.processInfo.environment)\n      {kept}"
+        CHILD_ENVIRONMENT, f"self.environment = (environment ?? ProcessInfo.processInfo.environment)\n      {with_number}"
     ).encode()
     return files
 

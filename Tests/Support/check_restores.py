@@ -11,6 +11,7 @@ each base. Each is restored without and with `--accept-damage`, and with `--exis
 import argparse
 import collections
 import concurrent.futures
+import dataclasses
 import hashlib
 import json
 import os
@@ -30,6 +31,18 @@ FLAGS = [["--yes"], ["--yes", "--accept-damage"], ["--yes", "--accept-damage", "
 TARGETS = ("new-phone", "sim.db")
 TIMEOUT_SECONDS = 300
 RESTORED_CODES = (0, 3)
+
+
+@dataclasses.dataclass
+class RestoreResult:
+    """How a restore to one target ended."""
+
+    code: int
+    error_id: str
+    is_unchanged: bool
+    # The number of items in the target, if the restore was made.
+    item_count: int
+    message: str
 
 
 class RestoreTargets:
@@ -58,7 +71,7 @@ class RestoreTargets:
         return len(json.loads(output)["items"]) if code in (0, 4) else f"item find ended with {code}"
 
     def restore(self, backup, password, flags):
-        """Restore to each target. Return the exit code, id, whether nothing changed, item count and message of each."""
+        """Restore to each target. Return a result for each."""
         results = []
         for target in TARGETS:
             before = self.files()
@@ -66,8 +79,8 @@ class RestoreTargets:
             last = error_output.strip().splitlines()[-1:] or [""]
             error = json.loads(last[0]) if last[0].startswith("{") and '"exit_error"' in last[0] else {}
             is_unchanged = self.files() == before
-            count = self.count(target) if code in RESTORED_CODES else None
-            results.append((code, error.get("id"), is_unchanged, count, error_output.strip()[-400:]))
+            item_count = self.count(target) if code in RESTORED_CODES else None
+            results.append(RestoreResult(code, error.get("id"), is_unchanged, item_count, error_output.strip()[-400:]))
             if not is_unchanged:
                 shutil.rmtree(self.folder)
                 shutil.copytree(self.template, self.folder)
@@ -76,7 +89,7 @@ class RestoreTargets:
 
 def create_targets(program, work):
     """Create both targets in a template folder, and return its path."""
-    template = work / "pattern"
+    template = work / "template"
     template.mkdir()
     (template / "password").touch(mode=0o600)
     (template / "password").write_bytes(BASES["encrypted"].password)
@@ -86,6 +99,21 @@ def create_targets(program, work):
             [program, *arguments, "--home", "home", "--quiet"], cwd=template, check=True, stdin=subprocess.DEVNULL
         )
     return template
+
+
+def compare_results(checks, context, flags, device, simulator):
+    """Check that both restores ended in the same way, and that a failed one changed nothing."""
+    checks.check(
+        (device.code, device.error_id) == (simulator.code, simulator.error_id),
+        f"{context}: the device ended with {device.code} {device.error_id}: {device.message} / "
+        f"the Simulator with {simulator.code} {simulator.error_id}: {simulator.message}")
+    checks.check(
+        device.code not in RESTORED_CODES or device.item_count == simulator.item_count,
+        f"{context}: {device.item_count} items on the device, {simulator.item_count} in the Simulator")
+    for target, result in zip(TARGETS, (device, simulator)):
+        checks.check(
+            result.is_unchanged or result.code in RESTORED_CODES and "--dry-run" not in flags,
+            f"{context}: {target} has changed, although the restore ended with {result.code}")
 
 
 def main():
@@ -103,33 +131,21 @@ def main():
         template = create_targets(program, work)
 
         def restore_all(fault):
+            """Restore a backup with each combination of flags. Each thread has its own targets."""
             if not hasattr(local, "targets"):
                 local.targets = RestoreTargets(program, template, work / f"targets-{threading.get_ident()}")
             backup = fault.write(work / "backups" / fault.name)
             password = ["--password-file", "password"] if fault.options.password else []
-            found = [(flags, local.targets.restore(backup, password, flags)) for flags in FLAGS]
+            results = [(flags, local.targets.restore(backup, password, flags)) for flags in FLAGS]
             shutil.rmtree(work / "backups" / fault.name)
-            return fault, found
+            return fault, results
 
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            for fault, found in pool.map(restore_all, selected):
-                for flags, (device, simulator) in found:
+            for fault, results in pool.map(restore_all, selected):
+                for flags, (device, simulator) in results:
                     count += 1
-                    codes[device[0]] += 1
-                    context = f"{fault.name} {' '.join(flags)}"
-                    checks.check(
-                        device[:2] == simulator[:2],
-                        f"{context}: the device ended with {device[:2]}: "
-                        f"{device[4]} / the Simulator with {simulator[:2]}: "
-                        f"{simulator[4]}",
-                    )
-                    checks.check(
-                        device[0] not in RESTORED_CODES or device[3] == simulator[3],
-                        f"{context}: {device[3]} items on the device, {simulator[3]} in the Simulator")
-                    for target, result in zip(TARGETS, (device, simulator)):
-                        checks.check(
-                            result[2] or result[0] in RESTORED_CODES and "--dry-run" not in flags,
-                            f"{context}: {target} has changed, although the restore ended with {result[0]}")
+                    codes[device.code] += 1
+                    compare_results(checks, f"{fault.name} {' '.join(flags)}", flags, device, simulator)
     checks.check(
         bool(arguments.only) or codes[13] > 0 and codes[0] + codes[3] > 0, "no backup was refused, or none was restored"
     )

@@ -3,7 +3,7 @@
 
     check_schemas.py --keyhaul PROGRAM
 
-Runs each command that has JSON in a temporary folder, and validates standard output and each line of standard error.
+Run each command that has JSON in a temporary folder, and validate standard output and each line of standard error.
 Then documents are broken, and the schemas have to reject them. Exit 1 if a check fails.
 """
 
@@ -131,8 +131,8 @@ class Session(Checks):
     def run(self, line, *, exit_code=0, has_no_json=False, prints_document=True):
         """Run a command, and return its document. Only early errors have none.
 
-        With `plain`, --json is not added. `prints_document` is whether the document is on standard output, and not only
-        in a file.
+        With `has_no_json`, --json is not added. `prints_document` states whether the document is on standard output,
+        and not only in a file.
         """
         arguments = line.split() + ([] if has_no_json else ["--json", "--no-input"])
         process = subprocess.run(
@@ -172,7 +172,7 @@ class Session(Checks):
         return document
 
     def rows(self, line, table, *fields, exit_code=0):
-        """Check that the table with selected fields equals those fields of the whole document."""
+        """Check that the table with selected fields equals those fields of the complete document."""
         document = self.run(line, exit_code=exit_code) or {}
         process = subprocess.run(
             [self.program, *line.split(), "--no-input", "--fields", ",".join(fields)], cwd=self.folder,
@@ -184,10 +184,12 @@ class Session(Checks):
                    f"{line} --fields {','.join(fields)}: not the rows of the document: {process.stdout[:200]}")
 
     def document(self, name):
+        """Return the document in a file."""
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
 
 
 def device_commands(session):
+    """Run the commands on devices and passcodes."""
     for name, text in (
         ("old.pin", "135790\n"), ("new.pin", "2468\n"), ("password", "correct horse\n"), ("wrong", "no\n")
     ):
@@ -220,6 +222,7 @@ def device_commands(session):
 
 
 def item_commands(session):
+    """Run the commands that find and change items of a device."""
     run = session.run
     session.write("secret", "hunter2")
     run("item add bare --service chat.example --account anna --secret-file secret -n")
@@ -238,6 +241,15 @@ def item_commands(session):
 
 
 def backup_commands(session):
+    """Run the commands on backups."""
+    make_and_inspect_backups(session)
+    verify_and_compare_backups(session)
+    examine_many_backups(session)
+    export_and_convert_backups(session)
+    rekey_and_seal_backups(session)
+
+
+def make_and_inspect_backups(session):
     run = session.run
     run("backup old-phone -o family.backup --password-file password --rounds 1 -n")
     run("backup old-phone -o family.backup --password-file password --rounds 1")
@@ -257,6 +269,10 @@ def backup_commands(session):
     session.rows("verify family.backup plain.backup --password-file password", "backups", "code", "name", exit_code=3)
     run("inspect family.backup --password-file password -o inspection.json", prints_document=False)
     session.validate(session.document("inspection.json"), "inspect -o")
+
+
+def verify_and_compare_backups(session):
+    run = session.run
     run("verify family.backup --password-file password")
     run("verify family.backup --quick")
     run("verify plain.backup/")
@@ -264,6 +280,11 @@ def backup_commands(session):
     run("diff old-phone new-phone --exit-code", exit_code=2)
     run("diff family.backup old-phone --password-file password -o difference.json", prints_document=False)
     session.validate(session.document("difference.json"), "diff -o")
+
+
+def examine_many_backups(session):
+    """Run commands on a folder of backups, with a list of passwords, a file of results, and a case report."""
+    run = session.run
     (session.folder / "shelf").mkdir()
     for name in ("one", "two"):
         run(f"backup bare -o shelf/{name}/ --no-password")
@@ -284,6 +305,10 @@ def backup_commands(session):
     run("verify shelf family.backup --passwords passwords --case 1 --examiner A -o case.json", exit_code=3)
     session.validate(session.document("case.json"), "--case")
     run("inspect family.backup --case 1 --examiner A -o inspected.json")
+
+
+def export_and_convert_backups(session):
+    run = session.run
     session.rows("plan family.backup --password-file password", "items", "index", "outcomes")
     run("export family.backup --password-file password -o names.json -n")
     run("export family.backup --password-file password -o names.json")
@@ -309,6 +334,11 @@ def backup_commands(session):
     run("convert family.backup -o family.zip -n")
     run("convert family.backup -o family.zip")
     run("convert family.backup -o family.zip")
+
+
+def rekey_and_seal_backups(session):
+    """Change a password, and seal a backup that has lost its seal."""
+    run = session.run
     run("rekey family.zip --password-file password --new-password-file wrong --rounds 2 -n")
     run("rekey family.zip --password-file password --new-password-file wrong --rounds 2")
     run("seal family.zip --password-file wrong")
@@ -323,6 +353,7 @@ def backup_commands(session):
 
 
 def plans_and_restores(session):
+    """Run plans with and without expectations, and restores."""
     run = session.run
     secret = "--password-file password"
     run(f"plan family.backup --to new-phone {secret}")
@@ -455,6 +486,7 @@ def plan_with_damaged_item(session):
 
 
 def other_commands(session):
+    """Run the remaining commands. They delete the devices, so they are the last ones."""
     run = session.run
     run("demo", exit_code=64)
     run("explain")
@@ -474,94 +506,90 @@ def other_commands(session):
     run("--version", has_no_json=True)
 
 
+PLAN, ITEMS, EXPECTATIONS = (
+    "migration-plan-1.schema.json", "keychain-items-1.schema.json", "plan-expectations-1.schema.json")
+
+
 def broken_documents(documents):
-    """Return documents with one fault each, as (name of the schema, fault, document)."""
-    def changed(name, fault, change, choose=lambda document: True):
-        for document in documents.get(name, []):
-            if choose(document):
-                copied = copy.deepcopy(document)
-                change(copied)
-                return [(name, fault, copied)]
-        return [(name, f"{fault} (there is no document to break)", None)]
+    """Yield documents with one fault each, as (name of the schema, fault, document)."""
+    for name, fault, change, selects in document_faults():
+        document = next((document for document in documents.get(name, []) if selects(document)), None)
+        if document is None:
+            yield name, f"{fault} (there is no document to break)", None
+            continue
+        broken_document = copy.deepcopy(document)
+        change(broken_document)
+        yield name, fault, broken_document
+    for fault, expectation in (
+        ("an expectation without an outcome", {"service": "x"}),
+        ("an expectation without an item", {"expect": "migrates"}),
+        ("a text instead of a boolean", {"service": "x", "expect": "migrates", "password": "true"}),
+        ("a mistyped member", {"servise": "x", "service": "x", "expect": "migrates"}),
+        ("a reason for an item that migrates", {"service": "x", "expect": "migrates", "reason": "device-bound"}),
+    ):
+        yield EXPECTATIONS, fault, {"format": "plan-expectations/1", "expectations": [expectation]}
 
-    plan, result = "migration-plan-1.schema.json", "restore-result-1.schema.json"
 
-    def first_item(selected_outcome, **fields):
-        def change(document):
-            item = next(item for item in document["items"] if item["outcome"] == selected_outcome)
-            for key, value in fields.items():
-                item.pop(key) if value is None else item.update({key: value})
-        return change
+def document_faults():
+    """Yield each fault as (name of the schema, fault, function that makes it, function that selects documents)."""
+    for outcome, fault, members in (
+        ("migrates", "an item that migrates with a reason", {"reason": "device-bound"}),
+        ("migrates", "an item that migrates without a change", {"change": None}),
+        ("stays-behind", "an item that stays behind without a reason", {"reason": None}),
+        ("stays-behind", "an item that stays behind with a change", {"change": "new"}),
+        ("stays-behind", "an item that stays behind that is damaged", {"reason": "tag-mismatch"}),
+        ("unreadable", "an unreadable item by a rule", {"reason": "device-bound"}),
+        ("migrates", "an unknown outcome", {"outcome": "moves"}),
+        ("migrates", "an unknown class", {"protection": "xx"}),
+        ("migrates", "an unknown field of an item", {"secret": "x"}),
+    ):
+        yield PLAN, fault, with_first_item(outcome, members), has_outcome(outcome)
 
-    def has_outcome(outcome):
-        return lambda document: any(item["outcome"] == outcome for item in document["items"])
+    def every_document(_):
+        return True
 
-    cases = [
-        (
-            plan, "an item that migrates with a reason", first_item("migrates", reason="device-bound"),
-            has_outcome("migrates")),
-        (plan, "an item that migrates without a change", first_item("migrates", change=None), has_outcome("migrates")),
-        (
-            plan, "an item that stays behind without a reason", first_item("stays-behind", reason=None),
-            has_outcome("stays-behind")),
-        (
-            plan, "an item that stays behind with a change", first_item("stays-behind", change="new"),
-            has_outcome("stays-behind")),
-        (
-            plan, "an item that stays behind that is damaged", first_item("stays-behind", reason="tag-mismatch"),
-            has_outcome("stays-behind")),
-        (
-            plan, "an unreadable item by a rule", first_item("unreadable", reason="device-bound"),
-            has_outcome("unreadable")),
-        (plan, "an unknown outcome", first_item("migrates", outcome="moves"), has_outcome("migrates")),
-        (plan, "an unknown class", first_item("migrates", protection="xx"), has_outcome("migrates")),
-        (plan, "an unknown field of an item", first_item("migrates", secret="x"), has_outcome("migrates")),
-        (plan, "a malformed digest", lambda document: document["source"].update(digest="4f0c"), None),
-        (plan, "a malformed date", lambda document: document.update(made="yesterday"), None),
-        (plan, "another format", lambda document: document.update(format="migration-plan/2"), None),
-        (plan, "a negative count", lambda document: document["summary"].update(total=-1), None),
-        (
-            plan, "an unknown reason in the summary", lambda document: document["summary"].update(by_reason={"x": 1}),
-            None),
-        (result, "no revision", lambda document: document.pop("revision"), None),
-        (
-            "backup-inspection-1.schema.json", "an unknown table",
-            lambda document: document["keychain"].update(items={"x": 1}), None),
-        (
-            "keychain-items-1.schema.json", "a readable item with a reason",
-            lambda document: document["items"][0].update(reason="malformed"), lambda document: document["items"]),
-        (
-            "keychain-items-1.schema.json", "a secret that is not base64",
-            lambda document: document["items"][0].update(secret={"base64": "hunter 2"}),
-            lambda document: document["items"]),
-        ("device-1.schema.json", "an unknown state", lambda document: document.update(state="open"), None),
-        (
-            "backup-result-1.schema.json", "an omitted item without a reason",
-            lambda document: document["left_out"][0].pop("reason"), lambda document: document["left_out"]),
-        (
-            MESSAGE, "an error without a code", lambda document: document.pop("code"),
-            lambda document: document["message_type"] == "exit_error"),
-        (MESSAGE, "an unknown kind of message", lambda document: document.update(message_type="note"), None),
-    ]
-    result = [
-        case
-        for name, fault, change, choose in cases
-        for case in changed(name, fault, change, choose or (lambda _: True))
-    ]
-    expectations = "plan-expectations-1.schema.json"
+    def has_items(document):
+        return document["items"]
 
-    def expectation(**fields):
-        return {"format": "plan-expectations/1", "expectations": [fields]}
+    yield PLAN, "a malformed digest", lambda document: document["source"].update(digest="4f0c"), every_document
+    yield PLAN, "a malformed date", lambda document: document.update(made="yesterday"), every_document
+    yield PLAN, "another format", lambda document: document.update(format="migration-plan/2"), every_document
+    yield PLAN, "a negative count", lambda document: document["summary"].update(total=-1), every_document
+    yield (
+        PLAN, "an unknown reason in the summary", lambda document: document["summary"].update(by_reason={"x": 1}),
+        every_document)
+    yield "restore-result-1.schema.json", "no revision", lambda document: document.pop("revision"), every_document
+    yield (
+        "backup-inspection-1.schema.json", "an unknown table",
+        lambda document: document["keychain"].update(items={"x": 1}), every_document)
+    yield (
+        ITEMS, "a readable item with a reason", lambda document: document["items"][0].update(reason="malformed"),
+        has_items)
+    yield (
+        ITEMS, "a secret that is not base64",
+        lambda document: document["items"][0].update(secret={"base64": "hunter 2"}), has_items)
+    yield "device-1.schema.json", "an unknown state", lambda document: document.update(state="open"), every_document
+    yield (
+        "backup-result-1.schema.json", "an omitted item without a reason",
+        lambda document: document["left_out"][0].pop("reason"), lambda document: document["left_out"])
+    yield (
+        MESSAGE, "an error without a code", lambda document: document.pop("code"),
+        lambda document: document["message_type"] == "exit_error")
+    yield MESSAGE, "an unknown kind of message", lambda document: document.update(message_type="note"), every_document
 
-    return result + [
-        (expectations, "an expectation without an outcome", expectation(service="x")),
-        (expectations, "an expectation without an item", expectation(expect="migrates")),
-        (expectations, "a text instead of a boolean", expectation(service="x", expect="migrates", password="true")),
-        (expectations, "a mistyped member", expectation(servise="x", service="x", expect="migrates")),
-        (
-            expectations, "a reason for an item that migrates",
-            expectation(service="x", expect="migrates", reason="device-bound")),
-    ]
+
+def with_first_item(outcome, members):
+    """Return a function that changes members of a plan's first item with an outcome. None removes a member."""
+    def change(document):
+        item = next(item for item in document["items"] if item["outcome"] == outcome)
+        for member, value in members.items():
+            item.pop(member) if value is None else item.update({member: value})
+    return change
+
+
+def has_outcome(outcome):
+    """Return a function that selects plans with an outcome."""
+    return lambda document: any(item["outcome"] == outcome for item in document["items"])
 
 
 def main():

@@ -6,11 +6,12 @@
 Python writes a Simulator's database at random, with or without a write-ahead log, and Keyhaul saves it with `simulator
 snapshot`. Then the database changes at random: Keyhaul adds, changes or deletes items, Python deletes rows and leaves
 them in a log, or another database takes its place. After `simulator restore`, the database has to have the bytes of the
-snapshot, no log may be left with frames in it, and SQLite (in Python) has to read the rows of the first state. A second
+snapshot, no log may be left with frames in it, and SQLite (in Python) has to read the rows of the saved state. A second
 restore changes nothing. Exit 1 if a check fails.
 """
 
 import argparse
+import collections
 import os
 import pathlib
 import random
@@ -23,7 +24,7 @@ import tempfile
 from checks import Checks
 from keychain_backup import databases, dumps
 
-PLACE = pathlib.Path("Devices/UDID/data/Library/Keychains")
+KEYCHAIN_FOLDER = pathlib.Path("Devices/UDID/data/Library/Keychains")
 NAME = "keychain-2-debug.db"
 STORES = ("ff", "08")
 
@@ -33,7 +34,7 @@ class Simulator:
 
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
-        self.database = folder / PLACE / NAME
+        self.database = folder / KEYCHAIN_FOLDER / NAME
         self.database.parent.mkdir(parents=True)
 
     def run(self, *arguments):
@@ -51,6 +52,10 @@ class Simulator:
         return sorted(
             path.name for path in self.database.parent.iterdir()
             if path.name.startswith(NAME + "-") and not path.name.endswith("-shm") and path.stat().st_size)
+
+    def files(self):
+        """Return the contents of the database and the files beside it."""
+        return {path: path.read_bytes() for path in self.database.parent.iterdir()}
 
     def rows(self):
         """Return every row of every table as SQLite reads it from a copy, with its log."""
@@ -77,7 +82,7 @@ class Simulator:
         return len(items)
 
     def change(self, rng):
-        """Change the database in a random way. Return what was done."""
+        """Change the database in a random way. Return the kind of change."""
         kind = rng.choice(("keyhaul adds", "keyhaul deletes", "python, with a log", "python", "another database"))
         if kind == "keyhaul adds":
             for count in range(rng.randrange(1, 4)):
@@ -96,6 +101,7 @@ class Simulator:
         return kind
 
     def _change_with_python(self, rng, leaves_log):
+        """Delete random rows, and leave them in a log or not."""
         connection = sqlite3.connect(self.database)
         connection.execute(f"PRAGMA journal_mode = {'WAL' if leaves_log else 'DELETE'}")
         rows = [(table, row) for table in ("genp", "inet", "cert", "keys")
@@ -104,45 +110,46 @@ class Simulator:
             connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))
         connection.commit()
         if leaves_log:
-            # Closing the connection would write the log into the database, so the files are kept as they are now.
-            kept = {path: path.read_bytes() for path in (self.database, self.log) if path.is_file()}
+            # Closing the connection would write the log into the database, so the files are read now and written back.
+            contents = {path: path.read_bytes() for path in (self.database, self.log) if path.is_file()}
             connection.close()
-            for path, content in kept.items():
+            for path, content in contents.items():
                 path.write_bytes(content)
         else:
             connection.close()
 
 
 def check_state(checks, program, folder, number, seed):
+    """Save a random database, and change and restore it twice. Return the kinds of changes."""
     rng = random.Random(f"{seed} {number}")
     simulator = Simulator(program, folder)
     has_log = number % 2 == 1
     count = simulator.write(number, rng, has_log)
     name = f"state {number} ({count} items, {'a log' if has_log else 'no log'})"
     checks.check(bool(simulator.journals()) == has_log, f"{name}: the journals are {simulator.journals()}")
-    first = simulator.rows()
-    before = {path: path.read_bytes() for path in simulator.database.parent.iterdir()}
+    saved_rows = simulator.rows()
+    before = simulator.files()
     saved = simulator.run("simulator", "snapshot", "Devices/UDID", "-o", "saved.db")
     checks.check(saved.returncode == 0, f"{name}: snapshot: {saved.returncode} {saved.stderr[-300:]}")
     if saved.returncode != 0:
         return []
-    after = {path: path.read_bytes() for path in simulator.database.parent.iterdir()}
-    checks.check(after == before, f"{name}: snapshot changed the Simulator's files")
+    checks.check(simulator.files() == before, f"{name}: snapshot changed the Simulator's files")
     content = (folder / "saved.db").read_bytes()
     kinds = []
-    for turn in range(2):
+    for round_number in range(2):
         kinds.append(simulator.change(rng))
-        what = f"{name}, changed by {kinds[-1]} (turn {turn})"
-        checks.check(simulator.rows() != first, f"{what}: nothing changed before the restore")
+        context = f"{name}, changed by {kinds[-1]} (round {round_number})"
+        checks.check(simulator.rows() != saved_rows, f"{context}: nothing changed before the restore")
         restored = simulator.run("simulator", "restore", "Devices/UDID", "saved.db", "--yes")
-        checks.check(restored.returncode == 0, f"{what}: restore: {restored.returncode} {restored.stderr[-300:]}")
-        checks.check(simulator.database.read_bytes() == content, f"{what}: the database differs from the snapshot")
-        checks.check(not simulator.journals(), f"{what}: left {simulator.journals()}")
-        checks.check((folder / "saved.db").read_bytes() == content, f"{what}: the snapshot itself changed")
-        checks.check(simulator.rows() == first, f"{what}: SQLite reads other rows than before")
+        checks.check(restored.returncode == 0, f"{context}: restore: {restored.returncode} {restored.stderr[-300:]}")
+        checks.check(simulator.database.read_bytes() == content, f"{context}: the database differs from the snapshot")
+        checks.check(not simulator.journals(), f"{context}: left {simulator.journals()}")
+        checks.check((folder / "saved.db").read_bytes() == content, f"{context}: the snapshot itself changed")
+        checks.check(simulator.rows() == saved_rows, f"{context}: SQLite reads other rows than before")
         again = simulator.run("simulator", "restore", "Devices/UDID", "saved.db", "--yes")
         checks.check(
-            again.returncode == 0 and simulator.database.read_bytes() == content, f"{what}: a second restore differs")
+            again.returncode == 0 and simulator.database.read_bytes() == content,
+            f"{context}: a second restore differs")
     checks.check(
         simulator.run("verify", "Devices/UDID").returncode == 0, f"{name}: verify finds a fault after the restore")
     return kinds
@@ -155,12 +162,11 @@ def main():
     parser.add_argument("--seed", default="simulators", help="another word selects other states")
     arguments = parser.parse_args()
     checks = Checks()
-    kinds = {}
+    kinds = collections.Counter()
     for number in range(arguments.count):
         with tempfile.TemporaryDirectory(prefix="keyhaul-simulator-") as folder:
-            done = check_state(checks, arguments.program.resolve(), pathlib.Path(folder), number, arguments.seed)
-            for kind in done:
-                kinds[kind] = kinds.get(kind, 0) + 1
+            kinds.update(
+                check_state(checks, arguments.program.resolve(), pathlib.Path(folder), number, arguments.seed))
     summary = ", ".join(f"{count} by {kind}" for kind, count in sorted(kinds.items()))
     print(f"{arguments.count} states, {arguments.count // 2} of them with a log; changes: {summary}")
     return checks.finish()

@@ -3,7 +3,7 @@
 
     check_template.py [--tests N]
 
-Prints how many steps and seconds the build takes with nothing built before, and fails unless N tests pass.
+Print how many steps and seconds the build takes with nothing built before. Exit 1 unless N tests pass.
 """
 
 import argparse
@@ -21,6 +21,7 @@ TEMPLATE = ROOT / "docs" / "Templates" / "AppKeychainTests"
 
 
 def tracked_files():
+    """Return the paths of the files in git."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     return [name for name in names.split("\0") if name]
 

@@ -3,7 +3,7 @@
 
     check_terminal.py KEYHAUL
 
-Checks the input, leftover processes, and the ownership of the terminal. Each case has its own pseudo-terminal. Its
+Check the input, leftover processes, and the ownership of the terminal. Each case has its own pseudo-terminal. Its
 session leader is Keyhaul, a shell or another program, as in a terminal window.
 """
 

@@ -4,7 +4,7 @@
     check_threads.py PROGRAM [--short] [--only SCENARIO]
 
 A preloaded library (`thread_starts.c`) lets pthread_create fail with EAGAIN, as it does if the system has no more
-threads or no memory for a stack. Each of the first 20 starts of each command is refused, alone and with all later
+threads or no memory for a stack. Each of the first 20 starts of each command is refused, without and with all later
 starts. Standard error is a terminal, so that the progress line is written too. No command may hang. Each must exit with
 0 if its work is complete, or with 1 and a message if it changed nothing. Then the system itself refuses threads, with
 `ulimit -u 1` if the user is not root, and with `ulimit -v`. Exit 1 if a check fails.

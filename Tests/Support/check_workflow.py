@@ -34,8 +34,8 @@ def fail(message, reason):
 
 def code_block(language):
     """Return the first code block of a language in the tutorial."""
-    found = re.search(rf"^```{language}\n(.*?)\n```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-    return found.group(1) if found else fail(f"{PAGE.name} has no {language} block", "the check runs that block")
+    match = re.search(rf"^```{language}\n(.*?)\n```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    return match.group(1) if match else fail(f"{PAGE.name} has no {language} block", "the check runs that block")
 
 
 def parse_steps(text):
@@ -69,6 +69,7 @@ def system_packages():
 
 
 def run(*command, **options):
+    """Run a command, which has to succeed."""
     subprocess.run(command, check=True, **options)
 
 

@@ -124,11 +124,12 @@ def without_times(value):
 
 def difference(first, second):
     """Return the first difference of two results, with 60 characters of context."""
-    one, two = str(first), str(second)
+    text, other_text = str(first), str(second)
     start = next(
-        (position for position, (left, right) in enumerate(zip(one, two)) if left != right), min(len(one), len(two))
+        (position for position, (left, right) in enumerate(zip(text, other_text)) if left != right),
+        min(len(text), len(other_text))
     )
-    return f"{one[max(start - 60, 0):start + 60]} instead of {two[max(start - 60, 0):start + 60]}"
+    return f"{text[max(start - 60, 0):start + 60]} instead of {other_text[max(start - 60, 0):start + 60]}"
 
 
 class ConcurrentRunner:
@@ -246,16 +247,17 @@ class ConcurrentRunner:
             results.append((process.returncode, output, error_output.decode("utf-8", "replace").strip()))
         return results
 
-    def check_writers(self, layout, one, two, number):
+    def check_writers(self, layout, first_writer, second_writer, number):
         """Run two writers at the same time, and check the result."""
-        folder, backup = self.new_backup(layout, (one.name, two.name))
+        folder, backup = self.new_backup(layout, (first_writer.name, second_writer.name))
         before, fault = self.state(folder, backup)
         self.checks.check(fault is None, f"{layout}, before: {fault}")
-        results = self.run_both(folder, one.command(backup, 1), two.command(backup, 2), number % 2 == 0)
+        results = self.run_both(
+            folder, first_writer.command(backup, 1), second_writer.command(backup, 2), number % 2 == 0)
         codes = [result[0] for result in results]
-        self.count(f"{one.name} during {two.name}", codes)
+        self.count(f"{first_writer.name} during {second_writer.name}", codes)
         allowed = set()
-        for order in ([(one, 1), (two, 2)], [(two, 2), (one, 1)]):
+        for order in ([(first_writer, 1), (second_writer, 2)], [(second_writer, 2), (first_writer, 1)]):
             state, expected = before, {}
             for writer, index in order:
                 if codes[index - 1] == BUSY:
@@ -264,7 +266,7 @@ class ConcurrentRunner:
                     expected[index], state = writer.apply(state, index, self.replacements)
             if [expected[1], expected[2]] == codes:
                 allowed.add(state)
-        name = f"{layout}: {one.name} during {two.name}, run {number}: exit codes {codes}"
+        name = f"{layout}: {first_writer.name} during {second_writer.name}, run {number}: exit codes {codes}"
         error_output = "; ".join(result[2] for result in results)
         self.checks.check(allowed, f"{name} match neither order: {error_output}")
         if allowed:
@@ -314,8 +316,8 @@ class ConcurrentRunner:
 
     def check_leftover(self, folder, name):
         """Check that the folder has no unexpected files."""
-        known = {path.name for path in self.template.iterdir()} | {"out.json", "copy.tar"}
-        leftover = {path.name for path in folder.iterdir()} - known
+        expected_names = {path.name for path in self.template.iterdir()} | {"out.json", "copy.tar"}
+        leftover = {path.name for path in folder.iterdir()} - expected_names
         self.checks.check(not leftover, f"{name}: {sorted(leftover)} is left")
 
     def count(self, pair, codes):
@@ -334,10 +336,10 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         runner = ConcurrentRunner(arguments.program, pathlib.Path(work), random.Random(arguments.seed), arguments.wait)
         for layout in BACKUP_NAMES:
-            for one, two in itertools.combinations_with_replacement(WRITERS, 2):
-                if arguments.only in f"{layout}: {one.name} during {two.name}":
+            for first_writer, second_writer in itertools.combinations_with_replacement(WRITERS, 2):
+                if arguments.only in f"{layout}: {first_writer.name} during {second_writer.name}":
                     for number in range(arguments.runs):
-                        runner.check_writers(layout, one, two, number)
+                        runner.check_writers(layout, first_writer, second_writer, number)
             for reader, writer in itertools.product(READERS, WRITERS):
                 if arguments.only in f"{layout}: {reader} during {writer.name}":
                     for number in range(arguments.runs):

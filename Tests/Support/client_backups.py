@@ -1,4 +1,4 @@
-"""Compare the backups that clients of a served device wrote, and the devices that clients restored, with what they should be."""
+"""Compare the backups and devices that clients of a served device wrote with the expected ones."""
 
 import collections
 import dataclasses
@@ -7,7 +7,8 @@ import plistlib
 import interop
 from keychain_backup_reader import Backup
 
-# Each part in which a client's backup may differ from one of `keyhaul backup`, with the reason. Any other difference is a fault.
+# Each part in which a client's backup may differ from one of `keyhaul backup`, with the reason. Any other difference is a
+# fault.
 NEW_KEYS = "each backup has new random keys"
 NEW_TIME = "each backup has its own time"
 OWN_INFO = "the client writes Info.plist itself"
@@ -78,11 +79,12 @@ def contents(folder, password, key):
     return found
 
 
-def content_differences(client, own):
+def content_differences(contents, other_contents):
     """Return the names of the parts in which two backups differ."""
     missing = object()
     return sorted(
-        name for name in client.keys() | own.keys() if client.get(name, missing) != own.get(name, missing))
+        name for name in contents.keys() | other_contents.keys()
+        if contents.get(name, missing) != other_contents.get(name, missing))
 
 
 # Restores
@@ -96,8 +98,8 @@ def _text(value):
     return value
 
 
-def shown(entry):
-    """Return what a plan shows of an item of a device, to find it in the plan's list of removed items."""
+def shown_attributes(entry):
+    """Return the attributes of an item that a plan shows, to find it in the plan's list of removed items."""
     attributes = entry["attributes"]
     return tuple(
         [entry["kind"]] + [_text(attributes.get(code)) for code in ("labl", "acct", "svce", "srvr", "agrp")])
@@ -114,8 +116,8 @@ def planned_items(plan, before, backup):
     expected = {}
     # A plan does not show whether an item syncs. A restore removes no item that does.
     for entry in sorted(before, key=lambda entry: entry["attributes"].get("sync", 0)):
-        if removed[shown(entry)]:
-            removed[shown(entry)] -= 1
+        if removed[shown_attributes(entry)]:
+            removed[shown_attributes(entry)] -= 1
         else:
             item = interop.program_item(entry)
             expected[interop.identity(item)] = item

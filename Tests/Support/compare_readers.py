@@ -58,14 +58,14 @@ def truncated(content, size):
 
 def export_with_keyhaul(program, work, path, password):
     """Export the files with Keyhaul. Return them by domain and path, or None if there are none, and the exit code."""
-    target = work / "ours"
+    target = work / "exported"
     command = [program, "export", path, "--files", target, "--home", work / "home", "--no-input", "--quiet"]
     if password is not None:
         secret = work / "password"
         secret.write_bytes(password + (b"" if password.endswith(b"\r") else b"\n"))
         secret.chmod(0o600)
         command += ["--password-file", secret]
-    code = subprocess.run([str(word) for word in command], capture_output=True, check=False).returncode
+    code = subprocess.run([str(argument) for argument in command], capture_output=True, check=False).returncode
     if code not in SUCCESS_CODES or not target.is_dir():
         return None, code
     return {str(files.relative_to(target)): files.read_bytes() for files in target.rglob("*")
@@ -85,7 +85,7 @@ def extract_with_reader(read, path, password, work):
         shutil.rmtree(output_folder, ignore_errors=True)
 
 
-def backups(only):
+def backups():
     """Return the backups as (name, kind, options, function that writes the backup)."""
     for case in CASES:
         if case.suffix is None:
@@ -95,6 +95,37 @@ def backups(only):
             yield fault.name, "damaged", fault.options, fault.write
 
 
+def compare_backup(program, work, backup, counts):
+    """Export the files of a backup with Keyhaul and with each reader. Return the differences, and count the results."""
+    name, kind, options, write = backup
+    path, differences, is_opened = write(work / "written"), [], False
+    keyhaul_files, code = export_with_keyhaul(program, work, path, options.password)
+    counts[kind, "keyhaul"] += keyhaul_files is not None
+    for reader, read in READERS.items():
+        reader_files = extract_with_reader(read, path, (options.password or b"").decode("utf-8", "replace"), work)
+        if reader_files is None:
+            continue
+        is_opened = True
+        counts[kind, reader] += 1
+        if keyhaul_files is None:
+            differences.append(f"{name}: {reader} opens it, but export --files ends with {code}")
+            continue
+        sizes = {f"{file.domain}/{file.path}": len(file.content) if file.size is None else file.size
+                 for file in options.files if file.is_regular} if reader in TRUNCATING_READERS else {}
+        different = [
+            file
+            for file, content in reader_files.items()
+            if file not in keyhaul_files
+            or content not in (keyhaul_files[file], truncated(keyhaul_files[file], sizes.get(file)))
+        ]
+        if different:
+            differences.append(f"{name}: {reader} has different or additional files: {different[:3]}")
+        else:
+            counts[kind, reader, "equal"] += 1
+    counts[kind, "none"] += not is_opened
+    return differences
+
+
 def main():
     parser = argparse.ArgumentParser(description="Compare Keyhaul's exported files with those of published readers.")
     parser.add_argument("--keyhaul", type=pathlib.Path, required=True, help="the built program")
@@ -102,40 +133,16 @@ def main():
     arguments = parser.parse_args()
     program = arguments.keyhaul.resolve()
     counts, differences, total = collections.Counter(), [], collections.Counter()
-    for name, kind, options, write in backups(arguments.only):
+    for backup in backups():
+        name, kind, _, _ = backup
         if arguments.only not in (None, name):
             continue
         with tempfile.TemporaryDirectory(prefix="keyhaul-readers-") as folder:
-            work = pathlib.Path(folder)
+            # Some readers do not delete their temporary files.
             tempfile.tempdir = folder
             try:
-                path = write(work / "written")
-                password = options.password
                 total[kind] += 1
-                ours, code = export_with_keyhaul(program, work, path, password)
-                readers_that_open = []
-                for reader, read in READERS.items():
-                    theirs = extract_with_reader(read, path, (password or b"").decode("utf-8", "replace"), work)
-                    if theirs is None:
-                        continue
-                    readers_that_open.append(reader)
-                    counts[kind, reader] += 1
-                    if ours is None:
-                        differences.append(f"{name}: {reader} opens it, but export --files ends with {code}")
-                        continue
-                    sizes = {f"{file.domain}/{file.path}": len(file.content) if file.size is None else file.size
-                             for file in options.files if file.is_regular} if reader in TRUNCATING_READERS else {}
-                    different = [
-                        file
-                        for file, content in theirs.items()
-                        if file not in ours or content not in (ours[file], truncated(ours[file], sizes.get(file)))
-                    ]
-                    if different:
-                        differences.append(f"{name}: {reader} has different or additional files: {different[:3]}")
-                    else:
-                        counts[kind, reader, "equal"] += 1
-                counts[kind, "keyhaul"] += ours is not None
-                counts[kind, "none"] += not readers_that_open
+                differences += compare_backup(program, pathlib.Path(folder), backup, counts)
             finally:
                 tempfile.tempdir = None
     print(

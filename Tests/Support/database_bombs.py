@@ -29,8 +29,8 @@ def empty_database():
 
 def wal_checksum(content, first=0, second=0):
     """Return the checksum of data in a write-ahead log, as two numbers."""
-    words = iter(struct.unpack(f">{len(content) // 4}I", content))
-    for even, odd in zip(words, words):
+    numbers = iter(struct.unpack(f">{len(content) // 4}I", content))
+    for even, odd in zip(numbers, numbers):
         first = (first + even + second) & 0xFFFFFFFF
         second = (second + odd + first) & 0xFFFFFFFF
     return first, second

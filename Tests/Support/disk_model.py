@@ -1,7 +1,7 @@
 """Model what a disk may contain after a power cut, given a recorded log of changes.
 
 Names and contents are separate. Contents are safe after the file is synced, and a name after its folder is synced. Of
-unsynced changes, any part may be on the disk: a write as a whole, not at all, or some of its 512-byte sectors; changes
+unsynced changes, any part may be on the disk: a complete write, none of it, or some of its 512-byte sectors; changes
 of names up to any one of them. Source: POSIX `fsync`. A journal keeps the order of names, but not of contents.
 """
 

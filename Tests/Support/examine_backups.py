@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Examine 31 backups in one call, as an examiner does: 18 valid ones and 13 with one fault each.
 
-    examine_backups.py --keyhaul .build/release/keyhaul             checks code, word and reason of each row
+    examine_backups.py --keyhaul .build/release/keyhaul             checks the code, result and reason of each row
     examine_backups.py --keyhaul PROGRAM --table [--keep FOLDER]    also prints the tables of inspect and verify
 
 `backup_cases` and `backup_faults` make the backups without Keyhaul's code. The expected codes are those of these files.
-The expected words and causes are listed here. The script also writes a case report, and checks that the report states
+The expected results and causes are listed here. The script also writes a case report, and checks that the report states
 what was examined and that no file of the backups changed.
 """
 
@@ -27,7 +27,7 @@ VALID = [
     "keybag-5", "keybag-curve", "password-exclamation-mark", "items-mixed", "list-no-digests", "plists-xml", "no-info",
     "extra-files", "packed-tar.gz", "packed-zip",
 ]
-# For each fault: the word of RESULT in `verify`, and a part of the reason in its row.
+# For each fault: its RESULT in `verify`, and a part of the reason in its row.
 BROKEN = {
     "manifest-cut": ("damaged", "Manifest.plist"),
     "database-trigger": ("refused", "trigger"),
@@ -77,6 +77,7 @@ class Examination:
         self.passwords.chmod(0o600)
 
     def _list(self, name, password, sources, lines):
+        """Add a line for a backup with a password, and write the password to a file of its own."""
         if password is None:
             return
         if password not in sources:
@@ -87,7 +88,7 @@ class Examination:
         lines.append(f"*/{name}/* file:{sources[password]}\n")
 
     def run(self, *arguments):
-        """Run the program in the folder. Its results are the standard output."""
+        """Run the program in the folder. It may print no secret."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KEYHAUL_")}
         process = subprocess.run(
             [str(self.program), *arguments, "--home", str(self.folder / "home"), "--no-input"], cwd=self.folder,
@@ -106,29 +107,32 @@ class Examination:
         return named
 
     def check_verification(self):
+        """Check the rows of `verify`."""
         rows = self.rows("verify")
         pages = {topic["id"] for topic in json.loads(self.run("explain", "--json").stdout)["topics"]}
-        codes_of_words = {}
+        result_codes = {}
         for name in VALID:
             row = rows.get(f"good-{name}", {})
             self.check(row.get("code") == "0", f"good-{name}: {row.get('code')} {row.get('result')} {row.get('reason')}")
             self.check(row.get("reason") == "", f"good-{name}: a reason without a fault: {row.get('reason')}")
         exit_codes = {fault.name: fault.exit_codes["verify"] for fault in FAULTS if fault.name in BROKEN}
-        for name, (word, cause) in BROKEN.items():
+        for name, (result, cause) in BROKEN.items():
             row = rows.get(f"broken-{name}", {})
             found = (row.get("code"), row.get("result"))
-            self.check(found == (str(exit_codes[name]), word), f"broken-{name}: {found}, not {exit_codes[name]} {word}")
+            self.check(
+                found == (str(exit_codes[name]), result), f"broken-{name}: {found}, not {exit_codes[name]} {result}")
             reason = row.get("reason", "")
             self.check(cause.lower() in reason.lower(), f"broken-{name}: the reason does not name {cause!r}: {reason}")
         for row in rows.values():
-            codes_of_words.setdefault(row["result"], set()).add(row["code"])
+            result_codes.setdefault(row["result"], set()).add(row["code"])
             warnings = [text for text in row["warnings"].split("; ") if text]
             self.check(len(warnings) == len(set(warnings)), f"{row['path']}: a warning is repeated: {warnings}")
-        for word, codes in codes_of_words.items():
-            self.check(len(codes) == 1, f"the word {word} stands beside {sorted(codes)}")
-            self.check(word in pages, f"explain has no page for {word}")
+        for result, codes in result_codes.items():
+            self.check(len(codes) == 1, f"the result {result} has the codes {sorted(codes)}")
+            self.check(result in pages, f"explain has no page for {result}")
 
     def check_inspection(self):
+        """Check the rows of `inspect`."""
         rows = self.rows("inspect")
         for name in VALID:
             row = rows.get(f"good-{name}", {})
@@ -145,6 +149,7 @@ class Examination:
             self.check(row["code"] == "0" or row["reason"], f"inspect {row['path']}: no reason beside {row['code']}")
 
     def check_case_report(self):
+        """Check the reports of an examination, and that they change no backup."""
         before = self._statuses()
         for name in ("report.json", "report.html"):
             process = self.run(
@@ -166,6 +171,7 @@ class Examination:
         self.check("31 <backups>" not in page and "31 &lt;backups&gt;" in page, "the page does not escape the case")
 
     def _statuses(self):
+        """Return the size, times, mode and inode of every file."""
         return {
             str(path): (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode, status.st_ino)
             for path in sorted(self.shelf.rglob("*")) for status in [path.lstat()]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write figures into a page, between the two comments that mark their place.
+"""Write figures into a page, between the two comments that enclose them.
 
     figures_page.py PROGRAM FIGURES PAGE
 
@@ -34,9 +34,9 @@ def replace_lines(page, mark, lines):
     first, last = f"<!-- {mark} -->\n", f"<!-- end of {mark} -->\n"
     if text.count(first) != 1 or text.count(last) != 1:
         sys.exit(f"error: {page} must have the two comments for {mark} once each")
-    head, rest = text.split(first)
-    page.write_text(head + first + "\n" + "".join(f"{line}\n" for line in lines) + "\n" + last + rest.split(last)[1],
-                    encoding="utf-8")
+    before, after = text.split(first)[0], text.split(last)[1]
+    page.write_text(
+        before + first + "\n" + "".join(f"{line}\n" for line in lines) + "\n" + last + after, encoding="utf-8")
 
 
 def table(figures):

@@ -8,10 +8,10 @@ Four parts use real files and the program's command line:
 1. Published readers open the backups of the Python writer, in every layout that they support, and extract each file.
    This validates the Python code.
 2. Published readers and the Python reader open Keyhaul's backups, also after `rekey` and `convert`. Each item equals
-that
-   of the device.
-3. Keyhaul plans and restores backups of the Python writer. Each item equals its description. 4. The files that Keyhaul
-exports or copies unencrypted equal those that published readers extract, and so do their times.
+   that of the device.
+3. Keyhaul plans and restores backups of the Python writer. Each item equals its description.
+4. The files that Keyhaul exports or copies unencrypted equal those that published readers extract, and so do their
+   times.
 """
 
 import argparse
@@ -214,19 +214,24 @@ def same_items(checks, text, expected, found, only_expected=False):
 
     With `only_expected`, the found items may have more attributes than the expected ones.
     """
-    left, right = ({identity(item): item for item in group} for group in (expected, found))
-    checks.check(len(left) == len(expected) and len(right) == len(found), f"{text}: no two items have one identity")
-    missing, extra = sorted(set(left) - set(right)), sorted(set(right) - set(left))
+    expected_items, found_items = ({identity(item): item for item in group} for group in (expected, found))
     checks.check(
-        not missing and not extra, f"{text}: the same {len(left)} items", f"missing {missing}, unexpected {extra}")
+        len(expected_items) == len(expected) and len(found_items) == len(found),
+        f"{text}: no two items have one identity")
+    missing, extra = expected_items.keys() - found_items.keys(), found_items.keys() - expected_items.keys()
+    checks.check(
+        not missing and not extra, f"{text}: the same {len(expected_items)} items",
+        f"missing {sorted(missing)}, unexpected {sorted(extra)}")
     attributes = dates = 0
     faults = []
-    for name in sorted(set(left) & set(right)):
-        faults += [f"{name}: {line}" for line in item_differences(left[name], right[name], only_expected)]
-        attributes += len(left[name][1])
-        dates += len(DATES & set(left[name][1]))
+    common_names = sorted(expected_items.keys() & found_items.keys())
+    for name in common_names:
+        item = expected_items[name]
+        faults += [f"{name}: {line}" for line in item_differences(item, found_items[name], only_expected)]
+        attributes += len(item[1])
+        dates += len(DATES & set(item[1]))
     checks.check(
-        not faults, f"{text}: {attributes} attributes ({dates} dates) and {len(set(left) & set(right))} secrets equal",
+        not faults, f"{text}: {attributes} attributes ({dates} dates) and {len(common_names)} secrets equal",
         "\n        ".join(faults[:10]))
 
 
@@ -263,6 +268,7 @@ def readable_items(backup):
 # The four parts
 
 def check_python_backups(checks, work, description):
+    """Check that every reader extracts the same files from the backups of the Python writer."""
     checks.section("1. Published readers open the backups of the Python writer")
     variants = {
         "10,000,000 iterations": {}, "keybag 4": dict(sha256_iterations=QUICK_ITERATIONS),
@@ -271,7 +277,7 @@ def check_python_backups(checks, work, description):
         "without digests": dict(sha256_iterations=QUICK_ITERATIONS, has_digests=False),
     }
     for number, (name, options) in enumerate(variants.items()):
-        folder = work / f"ours-{number}"
+        folder = work / f"python-{number}"
         content = Writer(description, Options(password=PASSWORD.encode(), **options)).write(folder)
         checks.check(
             Backup(folder, PASSWORD.encode()).keychain_file() == content,
@@ -313,37 +319,11 @@ def check_every_file(checks, work, case, reader):
 
 
 def check_keyhaul_backups(checks, work, program, fixtures):
+    """Check that other readers find the items of a device in its backups."""
     checks.section("2. Published readers and the Python reader open Keyhaul's backups")
-    description = json.loads((fixtures / "old-phone.json").read_text(encoding="utf-8"))
-    program.run("device", "create", "old-phone", "--from", fixtures / "old-phone.json")
-    (work / "large").write_bytes(bytes(index * 31 % 251 for index in range(100_000)))
-    program.run(
-        "item", "add", "old-phone", "--service", "large.example", "--account", "100 kB", "--protection",
-        "after-first-unlock", "--secret-file", work / "large")
-    device_only = device_only_identities(description)
-    device = [program_item(entry) for entry in program.items("old-phone") if is_exported(entry, device_only)]
-    key = program.device_key("old-phone")
-    descriptions = [described_item(entry) for entry in description["items"]]
-    descriptions = [item for item in descriptions if identity(item) not in device_only]
-    original_items = [item for item in device if item[1].get("svce") != "large.example"]
-    checks.check_equal(len(device), len(original_items) + 1, "the device shows the item that was added to it")
-    same_items(checks, "the device and its description", descriptions, original_items, only_expected=True)
+    device, key = make_device(checks, work, program, fixtures), program.device_key("old-phone")
     for name, iterations in (("10,000,000 iterations", None), (f"{QUICK_ITERATIONS:,} iterations", QUICK_ITERATIONS)):
-        folder = work / f"keyhaul-{iterations}"
-        options = [] if iterations is None else ["--rounds", iterations]
-        program.run("backup", "old-phone", "-o", f"{folder}/", "--password-file", work / "password", *options)
-        unlocked = Backup(folder, PASSWORD.encode(), key)
-        check_seal(checks, name, folder, unlocked)
-        checks.check_equal(
-            unlocked.keybag.iterations, (iterations or 10_000_000, 10_000),
-            f"{name}: the keybag has these iteration counts")
-        check_published_readers(checks, name, folder, unlocked.keychain_file())
-        same_items(checks, f"{name}, password and hardware key", device, readable_items(unlocked))
-        password_only = Backup(folder, PASSWORD.encode())
-        migratable = [item for item in device if item[1]["pdmn"] not in THIS_DEVICE_ONLY]
-        same_items(checks, f"{name}, password alone", migratable, readable_items(password_only))
-        reasons = {item.reason for item in password_only.keychain_items() if not item.is_readable}
-        checks.check_equal(reasons, {"device-bound"}, f"{name}: the other items are device-bound")
+        check_backup_folder(checks, work, program, device, key, name, iterations)
     for suffix in ("tar", "tar.gz", "zip"):
         path = work / f"one.{suffix}"
         program.run(
@@ -359,6 +339,43 @@ def check_keyhaul_backups(checks, work, program, fixtures):
     checks.run_part(check_unusual_names, checks, work, program, fixtures)
 
 
+def make_device(checks, work, program, fixtures):
+    """Create the device `old-phone` and add a large item. Return its items that a backup contains."""
+    description = json.loads((fixtures / "old-phone.json").read_text(encoding="utf-8"))
+    program.run("device", "create", "old-phone", "--from", fixtures / "old-phone.json")
+    (work / "large").write_bytes(bytes(index * 31 % 251 for index in range(100_000)))
+    program.run(
+        "item", "add", "old-phone", "--service", "large.example", "--account", "100 kB", "--protection",
+        "after-first-unlock", "--secret-file", work / "large")
+    device_only = device_only_identities(description)
+    device = [program_item(entry) for entry in program.items("old-phone") if is_exported(entry, device_only)]
+    descriptions = [described_item(entry) for entry in description["items"]]
+    descriptions = [item for item in descriptions if identity(item) not in device_only]
+    original_items = [item for item in device if item[1].get("svce") != "large.example"]
+    checks.check_equal(len(device), len(original_items) + 1, "the device shows the item that was added to it")
+    same_items(checks, "the device and its description", descriptions, original_items, only_expected=True)
+    return device
+
+
+def check_backup_folder(checks, work, program, device, key, name, iterations):
+    """Check a backup folder with and without the hardware key. Without iterations, Keyhaul selects them."""
+    folder = work / f"keyhaul-{iterations}"
+    options = [] if iterations is None else ["--rounds", iterations]
+    program.run("backup", "old-phone", "-o", f"{folder}/", "--password-file", work / "password", *options)
+    unlocked = Backup(folder, PASSWORD.encode(), key)
+    check_seal(checks, name, folder, unlocked)
+    checks.check_equal(
+        unlocked.keybag.iterations, (iterations or 10_000_000, 10_000),
+        f"{name}: the keybag has these iteration counts")
+    check_published_readers(checks, name, folder, unlocked.keychain_file())
+    same_items(checks, f"{name}, password and hardware key", device, readable_items(unlocked))
+    password_only = Backup(folder, PASSWORD.encode())
+    migratable = [item for item in device if item[1]["pdmn"] not in THIS_DEVICE_ONLY]
+    same_items(checks, f"{name}, only the password", migratable, readable_items(password_only))
+    reasons = {item.reason for item in password_only.keychain_items() if not item.is_readable}
+    checks.check_equal(reasons, {"device-bound"}, f"{name}: the other items are device-bound")
+
+
 def check_seal(checks, name, folder, backup):
     """Check that Keyhaul.seal equals the one that Python makes."""
     seal = keyhaul_seal.make_seal(folder, backup.layout, getattr(backup, "manifest_key", None))
@@ -371,13 +388,13 @@ def check_unencrypted_backup(checks, work, program, device, key):
     """Check an unencrypted backup."""
     folder = work / "plain"
     program.run("backup", "old-phone", "-o", f"{folder}/", "--no-password")
-    bound = Backup(folder)
-    check_seal(checks, "no password", folder, bound)
+    backup = Backup(folder)
+    check_seal(checks, "no password", folder, backup)
     checks.check_equal(
-        {item.reason for item in bound.keychain_items()}, {"device-bound"}, "no password: every item is device-bound")
+        {item.reason for item in backup.keychain_items()}, {"device-bound"}, "no password: every item is device-bound")
     same_items(checks, "no password, hardware key", device, readable_items(Backup(folder, device_key=key)))
     checks.check(
-        read_with_pyiosbackup(folder, "") == bound.keychain_file(),
+        read_with_pyiosbackup(folder, "") == backup.keychain_file(),
         "no password: pyiosbackup extracts the keychain file")
     try:
         read_with_iphone_backup_decrypt(folder, PASSWORD)
@@ -405,7 +422,7 @@ def check_rekey(checks, work, program, device, key):
     for target in (f"{folder}/", packed):
         program.run(
             "backup", "old-phone", "-o", target, "--password-file", work / "password", "--rounds", QUICK_ITERATIONS)
-    before, bag = file_digests(folder), Backup(folder, PASSWORD.encode()).keybag
+    before, old_keybag = file_digests(folder), Backup(folder, PASSWORD.encode()).keybag
     program.run("rekey", folder, *secrets)
     after = file_digests(folder)
     changed = {name for name in set(before) | set(after) if before.get(name) != after.get(name)}
@@ -413,8 +430,8 @@ def check_rekey(checks, work, program, device, key):
     rekeyed = Backup(folder, NEW_PASSWORD.encode(), key)
     check_seal(checks, "rekey", folder, rekeyed)
     for tag in (b"SALT", b"DPSL"):
-        checks.check(rekeyed.keybag.header[tag] != bag.header[tag], f"rekey: {tag.decode()} is new")
-    checks.check_equal(rekeyed.keybag.uuid_text, bag.uuid_text, "rekey: the keybag keeps its UUID")
+        checks.check(rekeyed.keybag.header[tag] != old_keybag.header[tag], f"rekey: {tag.decode()} is new")
+    checks.check_equal(rekeyed.keybag.uuid_text, old_keybag.uuid_text, "rekey: the keybag keeps its UUID")
     check_published_readers(checks, "rekey, new password", folder, rekeyed.keychain_file(), NEW_PASSWORD)
     for reader, read in READERS.items():
         checks.check(rejects(read, folder, PASSWORD), f"rekey: {reader} rejects the old password")
@@ -478,6 +495,7 @@ def after_restore(table, dictionary):
 
 
 def check_plans_and_restores(checks, work, program, fixtures, description):
+    """Check the plans and restores of backups in several layouts, to another device and to the same one."""
     checks.section("3. Keyhaul plans and restores backups of the Python writer")
     quick = dict(sha256_iterations=QUICK_ITERATIONS, password=PASSWORD.encode())
     other = {
@@ -540,7 +558,7 @@ def check_restore(checks, work, program, fixtures, description, name, number, op
 # time in seconds since 1970.
 
 def extract_with_iphone_backup_decrypt(folder, password, work):
-    target = work / "theirs"
+    target = work / "extracted"
     backup = iphone_backup_decrypt.EncryptedBackup(backup_directory=str(folder), passphrase=password)
     backup.extract_files(
         relative_paths_like="%", domain_like="%", output_folder=str(target), preserve_folders=True,
@@ -585,6 +603,7 @@ def read_tree(folder):
 
 
 def check_exported_files(checks, work, program):
+    """Check the exported files and the unencrypted copies of backups that all three readers support."""
     checks.section("4. Exported files and unencrypted copies equal the files that published readers extract")
     for case in CASES:
         if case.name in EXPORT_CASES:
@@ -605,25 +624,25 @@ def check_files(checks, work, program, case):
     secret.chmod(0o600)
     exported, clear = work_folder / "exported", work_folder / "clear"
     program.run("export", path, "--files", exported, "--password-file", secret)
-    ours = read_tree(exported)
+    keyhaul_files = read_tree(exported)
     stored = {f"{file['domain']}/{file['path']}": base64.b64decode(file["base64"]) for file in expectations["files"]}
     checks.check_equal(
-        {name: ours.get(name, (None,))[0] for name in stored}, stored,
+        {name: keyhaul_files.get(name, (None,))[0] for name in stored}, stored,
         f"{case.name}: export --files writes the {len(stored)} original files")
     sizes = {f"{file.domain}/{file.path}": len(file.content) if file.size is None else file.size
              for file in case.options.files if file.is_regular}
     for reader, read in ALL_READERS.items():
-        theirs = read(path, password, work_folder)
+        reader_files = read(path, password, work_folder)
         truncated = (
-            {name: content[: sizes.get(name)] for name, (content, _) in ours.items()}
+            {name: content[: sizes.get(name)] for name, (content, _) in keyhaul_files.items()}
             if reader == TRUNCATING_READER
             else {}
         )
-        check_same_files(checks, f"{case.name}, exported: {reader}", ours, theirs, truncated)
+        check_same_files(checks, f"{case.name}, exported: {reader}", keyhaul_files, reader_files, truncated)
     program.run("convert", path, "--decrypted", "-o", f"{clear}/", "--password-file", secret)
     for reader in ("pyiosbackup", "dissect.target"):
         check_same_files(
-            checks, f"{case.name}, unencrypted: {reader}", ours, ALL_READERS[reader](clear, "", work_folder)
+            checks, f"{case.name}, unencrypted: {reader}", keyhaul_files, ALL_READERS[reader](clear, "", work_folder)
         )
     listed = "SELECT fileID, domain, relativePath, flags FROM Files ORDER BY fileID"
     with contextlib.closing(sqlite3.connect(f"file:{clear / 'Manifest.db'}?mode=ro", uri=True)) as database:
@@ -631,20 +650,22 @@ def check_files(checks, work, program, case):
                            f"{case.name}, unencrypted: sqlite3 finds no fault in the manifest")
         rows = database.execute(listed).fetchall()
     names = {f"{domain}/{name}" for _, domain, name, flags in rows if flags == 1}
-    checks.check(set(ours) <= names, f"{case.name}, unencrypted: the manifest lists every exported file")
+    checks.check(set(keyhaul_files) <= names, f"{case.name}, unencrypted: the manifest lists every exported file")
 
 
-def check_same_files(checks, text, ours, theirs, truncated={}):
+def check_same_files(checks, text, keyhaul_files, reader_files, truncated={}):
     """Check that a reader extracts Keyhaul's files, except empty ones.
 
-    `cut` has the contents of files that the reader truncates.
+    `truncated` has the contents of files that the reader truncates.
     """
     different = [
-        name for name, (content, modified) in theirs.items()
-        if name not in ours or (truncated.get(name, ours[name][0]), ours[name][1]) != (content, modified)]
-    missing = [name for name in ours if name not in theirs and ours[name][0]]
+        name for name, file in reader_files.items()
+        if name not in keyhaul_files
+        or file != (truncated.get(name, keyhaul_files[name][0]), keyhaul_files[name][1])]
+    missing = [name for name in keyhaul_files if name not in reader_files and keyhaul_files[name][0]]
     checks.check(
-        theirs and not different and not missing, f"{text} extracts {len(theirs)} equal files with the same times",
+        reader_files and not different and not missing,
+        f"{text} extracts {len(reader_files)} equal files with the same times",
         f"different {different[:5]}, missing {missing[:5]}")
 
 

@@ -166,8 +166,8 @@ class Backup:
             raise FormatError("the keychain file belongs to another keybag")
         tables = {table: root.get(table, []) for table in items.TABLES}
         entries = [
-            (table, entry) for table, found in tables.items()
-            for entry in ([found] if isinstance(found, dict) else found)
+            (table, entry) for table, entries in tables.items()
+            for entry in ([entries] if isinstance(entries, dict) else entries)
         ]
         return [items.read_item(index, table, entry, self.classes) for index, (table, entry) in enumerate(entries)]
 

@@ -63,7 +63,7 @@ def _to_microseconds(value):
 
 
 class Writer:
-    """The writer of one backup. Afterwards, `written` has the table and the whole dictionary of each item."""
+    """The writer of one backup. Afterwards, `written` has the table and the complete dictionary of each item."""
 
     def __init__(self, description, options):
         if description.get("format") != "device-fixture/1":

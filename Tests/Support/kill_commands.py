@@ -40,7 +40,18 @@ CHAT = "ABCDE12345.org.example.chat"
 # Three quarters of these items are in one table. Above 2,000 new rows, a restore drops a table's indexes and creates
 # them again.
 LARGE_ITEM_COUNT = 2_800
-ITEM_OPTIONS = ["--service", "one item", "--account", "anna", "--access-group", GROUP]
+KEY = ["--password-file", OLD_PASSWORD]
+# The options that select one item, and those that add it.
+ITEM_QUERY = ["--service", "one item", "--account", "anna"]
+NEW_ITEM_OPTIONS = [*ITEM_QUERY, "--access-group", GROUP, "--secret-file", "secret"]
+DEVICE_READERS = [["item", "find", "phone"], ["device", "show", "phone"], ["device", "list"]]
+TARGET_READERS = [["item", "find", "other"], ["device", "show", "other"]]
+EXPORT_DATABASE = ["device", "export", "phone", "-o", "sim.db", "--yes"]
+# Commands that make a backup of a deleted device. All of its items can be restored.
+BACKUP_WITHOUT_DEVICE = [
+    ["device", "create", "open"], ["item", "add", "open", *NEW_ITEM_OPTIONS],
+    ["backup", "open", "-o", "lone/", *KEY, "--rounds", "1", "--yes"],
+    ["device", "delete", "open", "--confirm", "open"]]
 
 
 class Sandbox:
@@ -233,160 +244,195 @@ class Scenario:
     has_log: bool = False
 
 
+def backup_readers(name):
+    """Return commands that read a backup."""
+    return [["inspect", name], ["verify", name, "--quick"]]
+
+
+def state_of(kind, name):
+    """Return a function that reads the state of a device, backup, database or file."""
+    return lambda sandbox: getattr(sandbox, kind)(name)
+
+
 def scenarios():
-    key = ["--password-file", OLD_PASSWORD]
-    device = [["item", "find", "phone"], ["device", "show", "phone"], ["device", "list"]]
-    target = [["item", "find", "other"], ["device", "show", "other"], ["plan", "b", "--to", "other", *key]]
-
-    def reading(backup):
-        return [["inspect", backup], ["verify", backup, "--quick"]]
-
-    def state_of(kind, name):
-        return lambda sandbox: getattr(sandbox, kind)(name)
-
+    """Yield all scenarios."""
     for suffix in ("/", ".tar", ".zip", ".tar.zst"):
-        new, old = "new" + suffix, "b" + suffix
-        bare, stored = new.rstrip("/"), old.rstrip("/")
-        source_device = ["home/phone"]
-        yield Scenario(f"backup to a new path {suffix}", ["backup", "phone", "-o", new, *key, "--rounds", "1", "--yes"],
-                       state_of("backup", bare), [bare, *source_device], device)
+        yield from backup_scenarios(suffix)
+    yield from restore_scenarios()
+    yield from device_scenarios()
+    yield from passcode_scenarios()
+    yield from file_scenarios()
+    yield from simulator_scenarios()
+    yield from export_scenarios()
+
+
+def backup_scenarios(suffix):
+    """Yield the commands that write a backup whose name ends with the suffix."""
+    new, old = "new" + suffix, "b" + suffix
+    new_backup, backup = new.rstrip("/"), old.rstrip("/")
+    unencrypted_backup, unsealed_backup = "plain" + backup.removeprefix("b"), "bare" + backup.removeprefix("b")
+    # A backup reads the hardware key of its device, and locks the device.
+    source_device = ["home/phone"]
+    yield Scenario(
+        f"backup to a new path {suffix}", ["backup", "phone", "-o", new, *KEY, "--rounds", "1", "--yes"],
+        state_of("backup", new_backup), [new_backup, *source_device], DEVICE_READERS)
+    yield Scenario(
+        f"backup over an existing one {suffix}", ["backup", "phone", "-o", old, *KEY, "--rounds", "1", "--yes"],
+        state_of("backup", backup), [backup, *source_device], backup_readers(backup),
+        setup=[["item", "add", "phone", *NEW_ITEM_OPTIONS]])
+    new_password = ["--new-password-file", NEW_PASSWORD, "--rounds", "1"]
+    yield Scenario(
+        f"rekey {suffix}", ["rekey", backup, *KEY, *new_password], state_of("backup", backup), [backup],
+        backup_readers(backup), repeat_codes=(12,),
+        follow_up=["rekey", backup, "--password-file", NEW_PASSWORD, *new_password])
+    yield Scenario(
+        f"convert to {suffix}", ["convert", "b.zip" if suffix == ".tar" else "b.tar", "-o", new, "--yes"],
+        state_of("backup", new_backup), [new_backup], backup_readers("b"))
+    add_item = ["item", "add", backup, *NEW_ITEM_OPTIONS, *KEY]
+    yield Scenario(
+        f"add in a backup {suffix}", add_item, state_of("backup", backup), [backup], backup_readers(backup),
+        repeat_codes=(1,), follow_up=["item", "update", backup, *ITEM_QUERY, "--new-label", "x", "--yes", *KEY])
+    yield Scenario(
+        f"update in a backup {suffix}",
+        ["item", "update", backup, *ITEM_QUERY, "--new-secret-file", NEW_PASSWORD, "--yes", *KEY],
+        state_of("backup", backup), [backup], backup_readers(backup), setup=[add_item])
+    yield Scenario(
+        f"delete in a backup {suffix}", ["item", "delete", backup, *ITEM_QUERY, "--yes", *KEY],
+        state_of("backup", backup), [backup], backup_readers(backup), repeat_codes=(4,), follow_up=add_item,
+        setup=[add_item])
+    yield Scenario(
+        f"rekey to no password {suffix}", ["rekey", backup, *KEY, "--no-password", "--yes"],
+        state_of("backup", backup), [backup], backup_readers(backup), repeat_codes=(64,), refusal_codes=(64,),
+        follow_up=["rekey", backup, *new_password])
+    yield Scenario(
+        f"rekey from no password {suffix}", ["rekey", unencrypted_backup, *new_password],
+        state_of("backup", unencrypted_backup), [unencrypted_backup], backup_readers(unencrypted_backup),
+        repeat_codes=(12,), refusal_codes=(64,),
+        follow_up=["rekey", unencrypted_backup, "--password-file", NEW_PASSWORD, "--new-password-file", OLD_PASSWORD,
+                   "--rounds", "1"])
+    yield Scenario(
+        f"convert to an unencrypted copy {suffix}", ["convert", backup, "-o", new, "--decrypted", "--yes", *KEY],
+        state_of("backup", new_backup), [new_backup], backup_readers(backup), partial_codes=(3,))
+    if suffix in ("/", ".zip"):
         yield Scenario(
-            f"backup over an existing one {suffix}", ["backup", "phone", "-o", old, *key, "--rounds", "1", "--yes"],
-            state_of("backup", stored), [stored, *source_device], reading(stored),
-            setup=[["item", "add", "phone", *ITEM_OPTIONS, "--secret-file", "secret"]])
-        rekey = ["--new-password-file", NEW_PASSWORD, "--rounds", "1"]
-        yield Scenario(
-            f"rekey {suffix}", ["rekey", stored, *key, *rekey], state_of("backup", stored), [stored], reading(stored),
-            repeat_codes=(12,), follow_up=["rekey", stored, "--password-file", NEW_PASSWORD, *rekey])
-        yield Scenario(
-            f"convert to {suffix}", ["convert", "b.zip" if suffix == ".tar" else "b.tar", "-o", new, "--yes"],
-            state_of("backup", bare), [bare], reading("b"))
-        yield Scenario(
-            f"add in a backup {suffix}", ["item", "add", stored, *ITEM_OPTIONS, "--secret-file", "secret", *key],
-            state_of("backup", stored), [stored], reading(stored), repeat_codes=(1,),
-            follow_up=["item", "update", stored, *ITEM_OPTIONS[:4], "--new-label", "x", "--yes", *key])
-        changed = [["item", "add", stored, *ITEM_OPTIONS, "--secret-file", "secret", *key]]
-        yield Scenario(f"update in a backup {suffix}",
-                       ["item", "update", stored, *ITEM_OPTIONS[:4], "--new-secret-file", NEW_PASSWORD, "--yes", *key],
-                       state_of("backup", stored), [stored], reading(stored), setup=changed)
-        yield Scenario(
-            f"delete in a backup {suffix}", ["item", "delete", stored, *ITEM_OPTIONS[:4], "--yes", *key],
-            state_of("backup", stored), [stored], reading(stored), repeat_codes=(4,), follow_up=changed[0],
-            setup=changed)
-        yield Scenario(f"rekey to no password {suffix}", ["rekey", stored, *key, "--no-password", "--yes"],
-                       state_of("backup", stored), [stored], reading(stored), repeat_codes=(64,), refusal_codes=(64,),
-                       follow_up=["rekey", stored, "--new-password-file", NEW_PASSWORD, "--rounds", "1"])
-        plain = "plain" + bare.removeprefix("new")
-        yield Scenario(
-            f"rekey from no password {suffix}",
-            ["rekey", plain, "--new-password-file", NEW_PASSWORD, "--rounds", "1"],
-            state_of("backup", plain),
-            [plain],
-            reading(plain),
-            repeat_codes=(12,),
-            refusal_codes=(64,),
-            follow_up=[
-                "rekey", plain, "--password-file", NEW_PASSWORD, "--new-password-file", OLD_PASSWORD, "--rounds", "1"],
-        )
-        yield Scenario(
-            f"convert to an unencrypted copy {suffix}", ["convert", stored, "-o", new, "--decrypted", "--yes", *key],
-            state_of("backup", bare), [bare], reading(stored), partial_codes=(3,))
-        if suffix in ("/", ".zip"):
-            yield Scenario(
-                f"backup without a password {suffix}", ["backup", "phone", "-o", new, "--no-password", "--yes"],
-                state_of("backup", bare), [bare, *source_device], device)
-        unsealed = "bare" + bare.removeprefix("new")
-        yield Scenario(
-            f"seal {suffix}", ["seal", unsealed, *key], state_of("backup", unsealed), [unsealed], reading(unsealed),
-            follow_up=["rekey", unsealed, *key, *rekey])
+            f"backup without a password {suffix}", ["backup", "phone", "-o", new, "--no-password", "--yes"],
+            state_of("backup", new_backup), [new_backup, *source_device], DEVICE_READERS)
+    yield Scenario(
+        f"seal {suffix}", ["seal", unsealed_backup, *KEY], state_of("backup", unsealed_backup), [unsealed_backup],
+        backup_readers(unsealed_backup), follow_up=["rekey", unsealed_backup, *KEY, *new_password])
+
+
+def restore_scenarios():
+    """Yield the restores to a device."""
     for policy in ("replace", "merge"):
-        yield Scenario(f"restore by {policy}", ["restore", "b", "--to", "other", *key, "--yes", "--existing", policy],
-                       state_of("device", "other"), ["home/other"], target)
+        yield Scenario(
+            f"restore by {policy}", ["restore", "b", "--to", "other", *KEY, "--yes", "--existing", policy],
+            state_of("device", "other"), ["home/other"],
+            [*TARGET_READERS, ["plan", "b", "--to", "other", *KEY]])
     # Enough items that the restore drops the indexes while it writes.
     yield Scenario(
-        "restore of many items", ["restore", "many", "--to", "other", *key, "--yes"], state_of("device", "other"),
-        ["home/other"], [*target[:2], ["plan", "many", "--to", "other", *key]], is_large=True)
+        "restore of many items", ["restore", "many", "--to", "other", *KEY, "--yes"], state_of("device", "other"),
+        ["home/other"], [*TARGET_READERS, ["plan", "many", "--to", "other", *KEY]], is_large=True)
+
+
+def device_scenarios():
+    """Yield the commands that change, create or delete a device."""
     phone = ["home/phone"]
-    added = [["item", "add", "phone", *ITEM_OPTIONS, "--secret-file", "secret"]]
-    yield Scenario("add on a device", added[0], state_of("device", "phone"), phone, device, repeat_codes=(1,),
-                   follow_up=["item", "update", "phone", *ITEM_OPTIONS[:4], "--new-label", "x", "--yes"])
+    add_item = ["item", "add", "phone", *NEW_ITEM_OPTIONS]
     yield Scenario(
-        "update on a device",
-        ["item", "update", "phone", *ITEM_OPTIONS[:4], "--new-secret-file", NEW_PASSWORD, "--yes"],
-        state_of("device", "phone"), phone, device, setup=added)
+        "add on a device", add_item, state_of("device", "phone"), phone, DEVICE_READERS, repeat_codes=(1,),
+        follow_up=["item", "update", "phone", *ITEM_QUERY, "--new-label", "x", "--yes"])
     yield Scenario(
-        "delete on a device", ["item", "delete", "phone", *ITEM_OPTIONS[:4], "--yes"], state_of("device", "phone"),
-        phone, device, repeat_codes=(4,), follow_up=added[0], setup=added)
-    yield Scenario("erase", ["device", "erase", "phone", "--yes"], state_of("device", "phone"), phone, device)
-    yield Scenario("lock", ["device", "lock", "phone"], lambda sandbox: sandbox.device("phone")[:2], phone, device[1:])
-    created = [["device", "list"], ["item", "find", "other"]]
-    # A backup of a deleted device. All of its items can be restored.
-    lone = [["device", "create", "open"], ["item", "add", "open", *ITEM_OPTIONS, "--secret-file", "secret"],
-            ["backup", "open", "-o", "lone/", *key, "--rounds", "1", "--yes"],
-            ["device", "delete", "open", "--confirm", "open"]]
-    add_to_new_device = ["item", "add", "fresh", *ITEM_OPTIONS, "--secret-file", "secret"]
-    yield Scenario("device create", ["device", "create", "fresh", "--from", "old-phone"], state_of("device", "fresh"),
-                   ["home/fresh"], created, repeat_codes=(64,), follow_up=add_to_new_device)
+        "update on a device", ["item", "update", "phone", *ITEM_QUERY, "--new-secret-file", NEW_PASSWORD, "--yes"],
+        state_of("device", "phone"), phone, DEVICE_READERS, setup=[add_item])
     yield Scenario(
-        "device create from a backup", ["device", "create", "fresh", "--import", "lone", *key, "--yes"],
-        state_of("device", "fresh"), ["home/fresh"], created, repeat_codes=(64,),
-        follow_up=["item", "update", "fresh", *ITEM_OPTIONS[:4], "--new-label", "x", "--yes"], setup=lone,
+        "delete on a device", ["item", "delete", "phone", *ITEM_QUERY, "--yes"], state_of("device", "phone"), phone,
+        DEVICE_READERS, repeat_codes=(4,), follow_up=add_item, setup=[add_item])
+    yield Scenario("erase", ["device", "erase", "phone", "--yes"], state_of("device", "phone"), phone, DEVICE_READERS)
+    # The items of a locked device cannot be read.
+    yield Scenario(
+        "lock", ["device", "lock", "phone"], lambda sandbox: sandbox.device("phone")[:2], phone, DEVICE_READERS[1:])
+    other_readers = [["device", "list"], ["item", "find", "other"]]
+    yield Scenario(
+        "device create", ["device", "create", "fresh", "--from", "old-phone"], state_of("device", "fresh"),
+        ["home/fresh"], other_readers, repeat_codes=(64,), follow_up=["item", "add", "fresh", *NEW_ITEM_OPTIONS])
+    yield Scenario(
+        "device create from a backup", ["device", "create", "fresh", "--import", "lone", *KEY, "--yes"],
+        state_of("device", "fresh"), ["home/fresh"], other_readers, repeat_codes=(64,),
+        follow_up=["item", "update", "fresh", *ITEM_QUERY, "--new-label", "x", "--yes"], setup=BACKUP_WITHOUT_DEVICE,
         partial_codes=(3,))
     # The next commands on devices of that folder remove the remaining files.
-    yield Scenario("device delete", ["device", "delete", "phone", "--confirm", "phone"], state_of("device", "phone"),
-                   [*phone, "home/other"], [["device", "list"], ["item", "find", "other"]], repeat_codes=(10,),
-                   follow_up=["item", "add", "other", *ITEM_OPTIONS, "--secret-file", "secret"])
-    pin, new_pin = ["--passcode-file", PASSCODE_FILE], ["--new-passcode-file", NEW_PASSCODE_FILE]
     yield Scenario(
-        "passcode set", ["device", "passcode", "set", "open", *new_pin], state_of("passcode", "open"), ["home/open"],
-        [["device", "show", "open"], ["item", "find", "open"]], repeat_codes=(64,),
+        "device delete", ["device", "delete", "phone", "--confirm", "phone"], state_of("device", "phone"),
+        [*phone, "home/other"], other_readers, repeat_codes=(10,),
+        follow_up=["item", "add", "other", *NEW_ITEM_OPTIONS])
+
+
+def passcode_scenarios():
+    """Yield the changes of a device's passcode."""
+    passcode, new_passcode = ["--passcode-file", PASSCODE_FILE], ["--new-passcode-file", NEW_PASSCODE_FILE]
+    yield Scenario(
+        "passcode set", ["device", "passcode", "set", "open", *new_passcode], state_of("passcode", "open"),
+        ["home/open"], [["device", "show", "open"], ["item", "find", "open"]], repeat_codes=(64,),
         follow_up=["device", "lock", "open"],
-        setup=[["device", "create", "open"], ["item", "add", "open", *ITEM_OPTIONS, "--secret-file", "secret"]])
+        setup=[["device", "create", "open"], ["item", "add", "open", *NEW_ITEM_OPTIONS]])
     yield Scenario(
-        "passcode change", ["device", "passcode", "change", "phone", *pin, *new_pin], state_of("passcode", "phone"),
-        phone, device, repeat_codes=(12,), follow_up=["device", "lock", "phone"])
+        "passcode change", ["device", "passcode", "change", "phone", *passcode, *new_passcode],
+        state_of("passcode", "phone"), ["home/phone"], DEVICE_READERS, repeat_codes=(12,),
+        follow_up=["device", "lock", "phone"])
     yield Scenario(
-        "passcode remove", ["device", "passcode", "remove", "phone", *pin, "--yes"], state_of("passcode", "phone"),
-        phone, device, repeat_codes=(64,), follow_up=["device", "passcode", "set", "phone", *new_pin])
-    yield Scenario("plan written to a file", ["plan", "lone", "--to", "other", "-o", "move.plan", *key, "--yes"],
-                   state_of("plan", "move.plan"), ["move.plan"], [*target[:2], ["plan", "lone", "--to", "other", *key]],
-                   setup=lone, partial_codes=(3,))
-    simulator = [["device", "export", "phone", "-o", "sim.db", "--yes"]]
-    yield Scenario("device export", simulator[0], state_of("database", "sim.db"), ["sim.db"], device)
-    reads = [["item", "find", "sim.db"], ["inspect", "sim.db"]]
-    seeded = ["simulator", "seed", "sim.db", "--from", "new-phone", "--yes"]
+        "passcode remove", ["device", "passcode", "remove", "phone", *passcode, "--yes"],
+        state_of("passcode", "phone"), ["home/phone"], DEVICE_READERS, repeat_codes=(64,),
+        follow_up=["device", "passcode", "set", "phone", *new_passcode])
+
+
+def file_scenarios():
+    """Yield the commands that write a plan or a keychain database to a file."""
+    yield Scenario(
+        "plan written to a file", ["plan", "lone", "--to", "other", "-o", "move.plan", *KEY, "--yes"],
+        state_of("plan", "move.plan"), ["move.plan"], [*TARGET_READERS, ["plan", "lone", "--to", "other", *KEY]],
+        setup=BACKUP_WITHOUT_DEVICE, partial_codes=(3,))
+    yield Scenario("device export", EXPORT_DATABASE, state_of("database", "sim.db"), ["sim.db"], DEVICE_READERS)
+
+
+def simulator_scenarios():
+    """Yield the commands that change a Simulator's database, with and without a write-ahead log."""
+    readers = [["item", "find", "sim.db"], ["inspect", "sim.db"]]
+    seed = ["simulator", "seed", "sim.db", "--from", "new-phone", "--yes"]
+    add_item = ["item", "add", "sim.db", *NEW_ITEM_OPTIONS]
     for suffix, has_log in (("", False), (" with a log", True)):
-        yield Scenario(
-            "simulator seed" + suffix, seeded, state_of("database", "sim.db"), ["sim.db"], reads, setup=simulator,
-            has_log=has_log)
-        yield Scenario(
-            "simulator reset" + suffix, ["simulator", "reset", "sim.db", "--app", CHAT, "--yes"],
-            state_of("database", "sim.db"), ["sim.db"], reads, repeat_codes=(4,), follow_up=seeded, setup=simulator,
-            has_log=has_log)
+        def scenario(name, command, setup=(EXPORT_DATABASE,), **expectations):
+            return Scenario(
+                f"simulator {name}{suffix}", command, state_of("database", "sim.db"), ["sim.db"], readers,
+                setup=[*setup], has_log=has_log, **expectations)
+
+        yield scenario("seed", seed)
+        yield scenario(
+            "reset", ["simulator", "reset", "sim.db", "--app", CHAT, "--yes"], repeat_codes=(4,), follow_up=seed)
         for policy in ("replace", "merge"):
-            yield Scenario(f"simulator restored by {policy}{suffix}",
-                           ["restore", "b", "--to", "sim.db", *key, "--yes", "--existing", policy],
-                           state_of("database", "sim.db"), ["sim.db"], reads,
-                           setup=[["device", "export", "other", "-o", "sim.db", "--yes"]], has_log=has_log)
-        yield Scenario(
-            "simulator add" + suffix, ["item", "add", "sim.db", *ITEM_OPTIONS, "--secret-file", "secret"],
-            state_of("database", "sim.db"), ["sim.db"], reads, repeat_codes=(1,), follow_up=seeded, setup=simulator,
-            has_log=has_log)
-        stored = ["item", "add", "sim.db", *ITEM_OPTIONS, "--secret-file", "secret"]
-        yield Scenario("simulator update" + suffix,
-                       ["item", "update", "sim.db", *ITEM_OPTIONS[:4], "--new-secret-file", NEW_PASSWORD, "--yes"],
-                       state_of("database", "sim.db"), ["sim.db"], reads, setup=[*simulator, stored], has_log=has_log)
-        yield Scenario(
-            "simulator delete" + suffix, ["item", "delete", "sim.db", *ITEM_OPTIONS[:4], "--yes"],
-            state_of("database", "sim.db"), ["sim.db"], reads, repeat_codes=(4,), follow_up=stored,
-            setup=[*simulator, stored], has_log=has_log)
-    yield Scenario("simulator snapshot", ["simulator", "snapshot", "sim.db", "-o", "saved.db", "--yes"],
-                   state_of("database", "saved.db"), ["saved.db"], reads, setup=simulator)
-    yield Scenario("export of items", ["export", "b", "-o", "out.json", *key, "--yes"], state_of("file", "out.json"),
-                   ["out.json"], reading("b"))
+            yield scenario(
+                f"restored by {policy}", ["restore", "b", "--to", "sim.db", *KEY, "--yes", "--existing", policy],
+                setup=[["device", "export", "other", "-o", "sim.db", "--yes"]])
+        yield scenario("add", add_item, repeat_codes=(1,), follow_up=seed)
+        yield scenario(
+            "update", ["item", "update", "sim.db", *ITEM_QUERY, "--new-secret-file", NEW_PASSWORD, "--yes"],
+            setup=[EXPORT_DATABASE, add_item])
+        yield scenario(
+            "delete", ["item", "delete", "sim.db", *ITEM_QUERY, "--yes"], setup=[EXPORT_DATABASE, add_item],
+            repeat_codes=(4,), follow_up=add_item)
     yield Scenario(
-        "export of files", ["export", "b", "--files", "out", *key], state_of("tree", "out"), ["out"], reading("b")
-    )
+        "simulator snapshot", ["simulator", "snapshot", "sim.db", "-o", "saved.db", "--yes"],
+        state_of("database", "saved.db"), ["saved.db"], readers, setup=[EXPORT_DATABASE])
+
+
+def export_scenarios():
+    """Yield the exports of a backup's items and files."""
+    yield Scenario(
+        "export of items", ["export", "b", "-o", "out.json", *KEY, "--yes"], state_of("file", "out.json"),
+        ["out.json"], backup_readers("b"))
+    yield Scenario(
+        "export of files", ["export", "b", "--files", "out", *KEY], state_of("tree", "out"), ["out"],
+        backup_readers("b"))
 
 
 class CommandTester:
@@ -426,7 +472,8 @@ class CommandTester:
             sandbox.run_checked("convert", "plain", "-o", "plain" + suffix)
 
     def new_sandbox(self, origin):
-        folder = self.work / "place"
+        """Return a sandbox with a copy of a folder."""
+        folder = self.work / "sandbox"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(origin, folder, symlinks=True)
         return Sandbox(self.program, folder)

@@ -4,7 +4,7 @@
     kill_exports.py PROGRAM [--kills 200] [--seed N]
 
 The program is killed with SIGKILL, up to three times for one folder, at a moment between its start and the end of an
-undisturbed run. After each kill, every exported file must equal that of the backup. After the next run, the whole tree
+undisturbed run. After each kill, every exported file must equal that of the backup. After the next run, the tree
 must be that of an undisturbed run: contents, modes, times, links and the manifest. Other files must be unchanged. Only
 kills of a running program count. Exit 1 if a check fails.
 """
@@ -53,7 +53,7 @@ def write_backup(backup_path):
 
 def tree(folder):
     """Return the type, mode, time and contents of everything below a folder, without the files of an unfinished run."""
-    found = {}
+    entries = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         if name.parts[0] == EXPORT_FILES[0]:
@@ -66,13 +66,13 @@ def tree(folder):
         content = (
             os.readlink(path) if path.is_symlink() else hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file()
             else None)
-        found[str(name)] = (kind, mode, modified, content)
-    return found
+        entries[str(name)] = (kind, mode, modified, content)
+    return entries
 
 
-def contents(whole):
-    """Return only the files and links. The times and modes of folders change until the end of a run."""
-    return {name: entry for name, entry in whole.items() if entry[3] is not None and name not in EXPORT_FILES}
+def contents(entries):
+    """Return only the files and links of a tree. The times and modes of folders change until the end of a run."""
+    return {name: entry for name, entry in entries.items() if entry[3] is not None and name not in EXPORT_FILES}
 
 
 class Exports:
@@ -120,9 +120,9 @@ def main():
         (folder / "password").write_bytes(PASSWORD)
         exports = Exports(arguments.program, folder)
         started = time.perf_counter()
-        checks.check(exports.finish(folder / "whole") == (0, ""), "an undisturbed run fails")
+        checks.check(exports.finish(folder / "undisturbed") == (0, ""), "an undisturbed run fails")
         duration = time.perf_counter() - started
-        expected = tree(folder / "whole")
+        expected = tree(folder / "undisturbed")
         other_folders = {name: tree(folder / name) for name in ("backup", "victim")}
         names = sorted([path.name for path in folder.iterdir()] + ["target"])
         kills = partial = trees = 0

@@ -25,6 +25,11 @@ from cryptography.x509.oid import NameOID
 
 TARGET = pathlib.Path(__file__).resolve().parents[1] / "TestSupport" / "certificate-vectors.json"
 CURVES = {"P-256": ("prime256v1", 256), "P-384": ("secp384r1", 384), "P-521": ("secp521r1", 521)}
+# The identifier of P-256 in DER, and the order of its group.
+P256_IDENTIFIER = bytes.fromhex("06082a8648ce3d030107")
+P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+# The password of encrypted keys, as an option of `openssl`.
+KEY_PASSWORD = "pass:invented"
 NOT_BEFORE = datetime.datetime(2026, 1, 1)
 NOT_AFTER = datetime.datetime(2036, 1, 1)
 
@@ -49,6 +54,7 @@ def der(tag, *parts):
 
 
 def load_private_key(pem):
+    """Return the key in PEM."""
     # `cryptography` rejects small keys, unless the check is skipped.
     return serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
 
@@ -119,107 +125,131 @@ def ec_key(name):
 
 def rejected_keys(rsa_pem, ec_pem):
     """Return files that are not supported keys, with the expected error code."""
-    secret = "pass:invented"
-    p256, other = load_private_key(ec_pem), ec.generate_private_key(ec.SECP256R1())
-    other_point = other.public_key().public_bytes(
-        serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
-    number = p256.private_numbers().private_value.to_bytes(32, "big")
-    curve = bytes.fromhex("06082a8648ce3d030107")
-    swapped = der(0x30, der(2, b"\1"), der(4, number), der(0xA0, curve), der(0xA1, der(3, b"\0", other_point)))
-    own_point = p256.public_key().public_bytes(
-        serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
-    two_curves = der(
-        0x30, der(2, b"\0"), der(0x30, bytes.fromhex("06072a8648ce3d0201"), bytes.fromhex("06052b81040022")),
-        der(4, der(0x30, der(2, b"\1"), der(4, number), der(0xA0, curve))))
-    numbers = load_private_key(rsa_pem).private_numbers()
-    other_rsa = rsa.generate_private_key(65537, 2048).private_numbers()
-
-    def integer(value):
-        return der(2, value.to_bytes(value.bit_length() // 8 + 1, "big"))
-
-    def pkcs1(**changes):
-        values = {"n": numbers.public_numbers.n, "e": numbers.public_numbers.e, "d": numbers.d, "p": numbers.p,
-                  "q": numbers.q, "dp": numbers.dmp1, "dq": numbers.dmq1, "qi": numbers.iqmp, **changes}
-        return der(0x30, der(2, b"\0"), *map(integer, values.values()))
-
-    order = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-
-    def sec1(value):
-        return der(0x30, der(2, b"\1"), der(4, value.to_bytes(32, "big")), der(0xA0, curve))
-
-    chain = openssl("req", "-x509", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-                    "/CN=refused.example.org", "-keyout", "/dev/null")
-    cases = [
-        (
-            "a key behind a password, old form", "encrypted",
-            openssl("rsa", "-traditional", "-aes128", "-passout", secret, stdin=rsa_pem)),
-        (
-            "a key on a curve behind a password, old form", "encrypted",
-            openssl("ec", "-aes256", "-passout", secret, stdin=ec_pem)),
-        ("PKCS#8 behind a password, PEM", "encrypted", openssl("pkcs8", "-topk8", "-passout", secret, stdin=rsa_pem)),
-        (
-            "PKCS#8 behind a password, DER", "encrypted",
-            openssl("pkcs8", "-topk8", "-outform", "DER", "-passout", secret, stdin=ec_pem)),
-        ("a certificate in PEM", "unexpectedKind", chain),
-        ("a certificate in DER", "unexpectedKind", openssl("x509", "-outform", "DER", stdin=chain)),
-        ("two keys", "unexpectedKind", rsa_pem + ec_pem),
-        (
-            "a PKCS#12 bundle", "unsupported",
-            openssl("pkcs12", "-export", "-nocerts", "-inkey", "/dev/stdin", "-passout", secret, stdin=ec_pem)),
-        ("an Ed25519 key", "unsupported", openssl("genpkey", "-algorithm", "ed25519")),
-        (
-            "an Ed25519 public key", "unsupported",
-            openssl("pkey", "-pubout", stdin=openssl("genpkey", "-algorithm", "ed25519"))),
-        (
-            "an RSA key for PSS alone", "unsupported",
-            openssl("genpkey", "-algorithm", "rsa-pss", "-pkeyopt", "rsa_keygen_bits:1024")),
-        (
-            "an RSA key of three primes",
-            "unsupported",
-            openssl(
-                "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-pkeyopt", "rsa_keygen_primes:3"
-            ),
-        ),
-        ("a key on secp256k1", "unsupported", openssl("ec", stdin=openssl("ecparam", "-genkey", "-name", "secp256k1"))),
-        (
-            "a key on secp224r1", "unsupported",
-            openssl("pkcs8", "-topk8", "-nocrypt", stdin=openssl("ecparam", "-genkey", "-name", "secp224r1"))),
-        ("a curve that is spelled out", "unsupported", openssl("ec", "-param_enc", "explicit", stdin=ec_pem)),
-        (
-            "a public key on a curve that is spelled out", "unsupported",
-            openssl("ec", "-pubout", "-param_enc", "explicit", "-outform", "DER", stdin=ec_pem)),
-        (
-            "an OpenSSH key",
-            "unsupported",
-            p256.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
-            ),
-        ),
-        ("another key's public half, SEC 1", "mismatch", swapped),
-        ("another key's public half, raw", "mismatch", other_point + number),
-        ("two curves in one key", "mismatch", two_curves),
-        ("another modulus", "mismatch", pkcs1(n=other_rsa.public_numbers.n)),
-        ("another private exponent", "mismatch", pkcs1(d=numbers.d - 2)),
-        ("another prime", "mismatch", pkcs1(p=other_rsa.p)),
-        ("another first exponent", "mismatch", pkcs1(dp=numbers.dmp1 + 2)),
-        ("another second exponent", "mismatch", pkcs1(dq=numbers.dmq1 + 2)),
-        ("another coefficient", "mismatch", pkcs1(qi=numbers.iqmp + 1)),
-        ("a prime that is 1", "mismatch", pkcs1(p=1, q=numbers.public_numbers.n)),
-        ("an even modulus", "malformed", pkcs1(n=numbers.public_numbers.n - 1)),
-        ("an exponent of 1", "malformed", pkcs1(e=1)),
-        ("a modulus of 0", "overLimit", pkcs1(n=0)),
-        ("a private number of 0", "malformed", sec1(0)),
-        ("a private number that is the order", "malformed", sec1(order)),
-        ("a point that is not on the curve", "malformed", own_point[:-1] + bytes([own_point[-1] ^ 1])),
-        ("no curve at all", "malformed", der(0x30, der(2, b"\1"), der(4, number))),
-        ("text", "malformed", b"no key at all\n"),
-        ("nothing", "malformed", b""),
-        ("a PEM block without an end", "malformed", ec_pem.split(b"-----END")[0]),
-        ("a PEM block that ends as another", "malformed", ec_pem.replace(b"END EC", b"END RSA")),
-        ("a PEM block with a letter that is none of base64", "malformed", ec_pem.replace(b"\nM", b"\n!", 1)),
-        ("an empty PEM block", "malformed", b"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"),
+    return [
+        {"name": name, "code": code, "file": base64_text(content)}
+        for code, cases in (
+            ("encrypted", encrypted_keys(rsa_pem, ec_pem)), ("unexpectedKind", other_kinds(rsa_pem, ec_pem)),
+            ("unsupported", unsupported_keys(ec_pem)), ("mismatch", contradicting_keys(rsa_pem, ec_pem)),
+            ("malformed", malformed_keys(rsa_pem, ec_pem)), ("overLimit", [("a modulus of 0", pkcs1(rsa_pem, n=0))]))
+        for name, content in cases
     ]
-    return [{"name": name, "code": code, "file": base64_text(content)} for name, code, content in cases]
+
+
+def encrypted_keys(rsa_pem, ec_pem):
+    """Yield keys behind a password."""
+    yield (
+        "a key behind a password, old form",
+        openssl("rsa", "-traditional", "-aes128", "-passout", KEY_PASSWORD, stdin=rsa_pem))
+    yield (
+        "a key on a curve behind a password, old form",
+        openssl("ec", "-aes256", "-passout", KEY_PASSWORD, stdin=ec_pem))
+    yield "PKCS#8 behind a password, PEM", openssl("pkcs8", "-topk8", "-passout", KEY_PASSWORD, stdin=rsa_pem)
+    yield (
+        "PKCS#8 behind a password, DER",
+        openssl("pkcs8", "-topk8", "-outform", "DER", "-passout", KEY_PASSWORD, stdin=ec_pem))
+
+
+def other_kinds(rsa_pem, ec_pem):
+    """Yield certificates, and a file with two keys."""
+    certificate = openssl(
+        "req", "-x509", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+        "/CN=refused.example.org", "-keyout", "/dev/null")
+    yield "a certificate in PEM", certificate
+    yield "a certificate in DER", openssl("x509", "-outform", "DER", stdin=certificate)
+    yield "two keys", rsa_pem + ec_pem
+
+
+def unsupported_keys(ec_pem):
+    """Yield keys of other algorithms, on other curves, and in other containers."""
+    yield (
+        "a PKCS#12 bundle",
+        openssl("pkcs12", "-export", "-nocerts", "-inkey", "/dev/stdin", "-passout", KEY_PASSWORD, stdin=ec_pem))
+    yield "an Ed25519 key", openssl("genpkey", "-algorithm", "ed25519")
+    yield "an Ed25519 public key", openssl("pkey", "-pubout", stdin=openssl("genpkey", "-algorithm", "ed25519"))
+    yield "an RSA key for PSS alone", openssl("genpkey", "-algorithm", "rsa-pss", "-pkeyopt", "rsa_keygen_bits:1024")
+    yield (
+        "an RSA key of three primes",
+        openssl(
+            "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-pkeyopt", "rsa_keygen_primes:3"))
+    yield "a key on secp256k1", openssl("ec", stdin=openssl("ecparam", "-genkey", "-name", "secp256k1"))
+    yield (
+        "a key on secp224r1",
+        openssl("pkcs8", "-topk8", "-nocrypt", stdin=openssl("ecparam", "-genkey", "-name", "secp224r1")))
+    yield "a curve that is spelled out", openssl("ec", "-param_enc", "explicit", stdin=ec_pem)
+    yield (
+        "a public key on a curve that is spelled out",
+        openssl("ec", "-pubout", "-param_enc", "explicit", "-outform", "DER", stdin=ec_pem))
+    yield (
+        "an OpenSSH key",
+        load_private_key(ec_pem).private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()))
+
+
+def contradicting_keys(rsa_pem, ec_pem):
+    """Yield keys with a part of another key, or with a number that does not fit the others."""
+    number = private_number(ec_pem)
+    other_point = public_point(ec.generate_private_key(ec.SECP256R1()))
+    yield (
+        "another key's public half, SEC 1",
+        der(0x30, der(2, b"\1"), der(4, number), der(0xA0, P256_IDENTIFIER), der(0xA1, der(3, b"\0", other_point))))
+    yield "another key's public half, raw", other_point + number
+    # PKCS#8 names P-384, and the key in it P-256.
+    yield (
+        "two curves in one key",
+        der(0x30, der(2, b"\0"), der(0x30, bytes.fromhex("06072a8648ce3d0201"), bytes.fromhex("06052b81040022")),
+            der(4, der(0x30, der(2, b"\1"), der(4, number), der(0xA0, P256_IDENTIFIER)))))
+    numbers = load_private_key(rsa_pem).private_numbers()
+    other_numbers = rsa.generate_private_key(65537, 2048).private_numbers()
+    yield "another modulus", pkcs1(rsa_pem, n=other_numbers.public_numbers.n)
+    yield "another private exponent", pkcs1(rsa_pem, d=numbers.d - 2)
+    yield "another prime", pkcs1(rsa_pem, p=other_numbers.p)
+    yield "another first exponent", pkcs1(rsa_pem, dp=numbers.dmp1 + 2)
+    yield "another second exponent", pkcs1(rsa_pem, dq=numbers.dmq1 + 2)
+    yield "another coefficient", pkcs1(rsa_pem, qi=numbers.iqmp + 1)
+    yield "a prime that is 1", pkcs1(rsa_pem, p=1, q=numbers.public_numbers.n)
+
+
+def malformed_keys(rsa_pem, ec_pem):
+    """Yield keys with impossible numbers, and files without a key."""
+    modulus = load_private_key(rsa_pem).private_numbers().public_numbers.n
+    yield "an even modulus", pkcs1(rsa_pem, n=modulus - 1)
+    yield "an exponent of 1", pkcs1(rsa_pem, e=1)
+    yield "a private number of 0", sec1(0)
+    yield "a private number that is the order", sec1(P256_ORDER)
+    point = public_point(load_private_key(ec_pem))
+    yield "a point that is not on the curve", point[:-1] + bytes([point[-1] ^ 1])
+    yield "no curve at all", der(0x30, der(2, b"\1"), der(4, private_number(ec_pem)))
+    yield "text", b"no key at all\n"
+    yield "nothing", b""
+    yield "a PEM block without an end", ec_pem.split(b"-----END")[0]
+    yield "a PEM block that ends as another", ec_pem.replace(b"END EC", b"END RSA")
+    yield "a PEM block with a letter that is none of base64", ec_pem.replace(b"\nM", b"\n!", 1)
+    yield "an empty PEM block", b"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"
+
+
+def private_number(ec_pem):
+    """Return the private number of a P-256 key."""
+    return load_private_key(ec_pem).private_numbers().private_value.to_bytes(32, "big")
+
+
+def public_point(key):
+    """Return the uncompressed point of a key on a curve."""
+    return key.public_key().public_bytes(
+        serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
+
+
+def sec1(number):
+    """Return a P-256 key in SEC 1 with a private number."""
+    return der(0x30, der(2, b"\1"), der(4, number.to_bytes(32, "big")), der(0xA0, P256_IDENTIFIER))
+
+
+def pkcs1(rsa_pem, **changes):
+    """Return an RSA key in PKCS#1 with some of its numbers changed."""
+    numbers = load_private_key(rsa_pem).private_numbers()
+    values = {"n": numbers.public_numbers.n, "e": numbers.public_numbers.e, "d": numbers.d, "p": numbers.p,
+              "q": numbers.q, "dp": numbers.dmp1, "dq": numbers.dmq1, "qi": numbers.iqmp, **changes}
+    integers = (der(2, value.to_bytes(value.bit_length() // 8 + 1, "big")) for value in values.values())
+    return der(0x30, der(2, b"\0"), *integers)
 
 
 # Subjects as (identifier, ASN.1 type, text, text as a keychain normalizes it), with a list for each set of attributes.

@@ -235,6 +235,7 @@ def chains():
 
 
 def openssl(*arguments):
+    """Run an `openssl` command."""
     subprocess.run(["openssl", *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -251,22 +252,22 @@ def files():
         encryption = encryption or (
             serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption())
         return pkcs12.serialize_key_and_certificates(
-            label, party.key, party.certificate, [link.certificate for link in chain], encryption)
+            label, party.key, party.certificate, [issuer.certificate for issuer in chain], encryption)
 
     def make_with_openssl(party, *options, password=PASSWORD):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder)
-            (path /  "key.pem").write_bytes(party.key.private_bytes(
+            (path / "key.pem").write_bytes(party.key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-            (path /  "certificate.pem").write_bytes(party.certificate.public_bytes(serialization.Encoding.PEM))
-            (path /  "out").unlink(missing_ok=True)
-            openssl("pkcs12", "-export", "-inkey", str(path /  "key.pem"), "-in", str(path /  "certificate.pem"),
-                    "-name", "old", "-passout", "pass:" + password, "-out", str(path /  "out"), *options)
-            return (path /  "out").read_bytes()
+            (path / "certificate.pem").write_bytes(party.certificate.public_bytes(serialization.Encoding.PEM))
+            (path / "out").unlink(missing_ok=True)
+            openssl("pkcs12", "-export", "-inkey", str(path / "key.pem"), "-in", str(path / "certificate.pem"),
+                    "-name", "old", "-passout", "pass:" + password, "-out", str(path / "out"), *options)
+            return (path / "out").read_bytes()
 
-    triple = (serialization.PrivateFormat.PKCS12.encryption_builder().kdf_rounds(2000)
-              .key_cert_algorithm(pkcs12.PBES.PBESv1SHA1And3KeyTripleDESCBC).hmac_hash(hashes.SHA1())
-              .build(PASSWORD.encode()))
+    triple_des = (serialization.PrivateFormat.PKCS12.encryption_builder().kdf_rounds(2000)
+                  .key_cert_algorithm(pkcs12.PBES.PBESv1SHA1And3KeyTripleDESCBC).hmac_hash(hashes.SHA1())
+                  .build(PASSWORD.encode()))
     valid_file = make_file(anna, PASSWORD)
     changed_file = bytearray(valid_file)
     changed_file[len(changed_file) // 2] ^= 1
@@ -278,7 +279,7 @@ def files():
     yield "an extra byte", valid_file + b"\x00", PASSWORD, -26275, []
     yield "no such file", b"no such file", PASSWORD, -26275, []
     yield "a certificate instead", anna.der, PASSWORD, -26275, []
-    yield "3DES and SHA-1, as Keychain Access writes it", make_file(anna, None, triple), PASSWORD, 0, identities(
+    yield "3DES and SHA-1, as Keychain Access writes it", make_file(anna, None, triple_des), PASSWORD, 0, identities(
         (anna, "Anna's key"))
     yield "RSA", make_file(berta, PASSWORD, label=None), PASSWORD, 0, identities((berta, None))
     yield (

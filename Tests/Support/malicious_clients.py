@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Connects malicious clients to a served device, and checks that they change nothing.
+"""Connect malicious clients to a served device, and check that they change nothing.
 
     malicious_clients.py [--count N] [--seed S] [--workers N] KEYHAUL
 
 Each session breaks the protocol at a random layer: requests in a wrong order, wrong and huge lengths, property lists that
-expand, paths out of the folder, files that were not asked for, garbage before and after TLS, foreign certificates,
+expand, paths out of the folder, files that the device did not request, garbage before and after TLS, foreign certificates,
 half-closed and cut connections, and silence. The server has to end each session in time. Afterwards it has to be alive and
-to serve a whole backup, the files of its devices have to be the same byte for byte, nothing may be outside of them, its log
-may not have a secret, and its memory and descriptors have to be as they were. Exits with 1 at a fault, and with 2 if
+to serve a complete backup, the files of its devices have to be the same byte for byte, nothing may be outside of them, its
+log may not have a secret, and its memory and descriptors have to be as they were. Exit 1 at a fault, and 2 if
 libimobiledevice's idevicepair and idevicebackup2 are missing. Needs only Python's standard library; Linux.
 """
 
@@ -82,9 +82,9 @@ class Server:
 class Connection:
     """A connection of a client to the server."""
 
-    def __init__(self, host):
-        self.host, self.tag = host, 0
-        self.socket = socket.create_connection(host.address, timeout=CLOSING_SECONDS)
+    def __init__(self, server):
+        self.server, self.tag = server, 0
+        self.socket = socket.create_connection(server.address, timeout=CLOSING_SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.plain = self.socket
 
@@ -111,14 +111,14 @@ class Connection:
         return data
 
     def expect_end(self, seconds=CLOSING_SECONDS, closes=True):
-        """Read to the end of the stream, which has to come in time. `closes` is whether to end our side before."""
+        """Read to the end of the stream, which has to come in time. With `closes`, end the client's side first."""
         end = time.monotonic() + seconds
         try:
             if closes:
                 self.plain.shutdown(socket.SHUT_WR)
             while True:
                 self.plain.settimeout(max(0.01, end - time.monotonic()))
-                # What the server still sends is not read as TLS: our side has broken it.
+                # The rest is read without TLS, which the client may have broken.
                 if not self.plain.recv(1 << 16):
                     break
         except TimeoutError:
@@ -129,9 +129,9 @@ class Connection:
             self.close()
 
     def close(self):
-        for one in {self.socket, self.plain}:
+        for connected_socket in {self.socket, self.plain}:
             try:
-                one.close()
+                connected_socket.close()
             except OSError:
                 pass
 
@@ -161,10 +161,12 @@ class Connection:
                 return answer
 
     def frame(self, message, binary=False):
+        """Send a property list after its length."""
         body = encoded(message, binary)
         self.send(struct.pack(">I", len(body)) + body)
 
     def answer(self):
+        """Receive a property list after its length."""
         [length] = struct.unpack(">I", self.receive(4))
         return plistlib.loads(self.receive(length))
 
@@ -175,23 +177,26 @@ class Connection:
     # Steps of a client that follows the protocol
 
     def connect(self, name, port=LOCKDOWN_PORT):
+        """Connect to a port of a device."""
         answer = self.multiplexer({
-            "MessageType": "Connect", "DeviceID": self.host.number(name), "PortNumber": socket.htons(port)})
+            "MessageType": "Connect", "DeviceID": self.server.number(name), "PortNumber": socket.htons(port)})
         if answer.get("Number") != 0:
             raise Closed
         return self
 
     def start_session(self, name):
-        record = self.host.records[name]
+        """Start a session of lockdown, without TLS. Return its identifier."""
+        record = self.server.records[name]
         answer = self.ask({
-            "Label": "hostile", "Request": "StartSession", "HostID": record["HostID"], "SystemBUID": record["SystemBUID"]})
+            "Label": "malicious", "Request": "StartSession", "HostID": record["HostID"], "SystemBUID": record["SystemBUID"]})
         if "Error" in answer:
             raise Closed
         return answer["SessionID"]
 
     def session(self, name):
+        """Start a session of lockdown, with TLS."""
         self.connect(name).start_session(name)
-        return self.secure(self.host.contexts[name])
+        return self.secure(self.server.contexts[name])
 
 
 def encoded(message, binary=False):
@@ -202,30 +207,31 @@ def encoded(message, binary=False):
         return plistlib.dumps(message, fmt=plistlib.FMT_BINARY)
 
 
-def start_service(host, name, service):
+def start_service(server, name, service):
     """Return a new port for a service."""
-    connection = Connection(host).session(name)
+    connection = Connection(server).session(name)
     answer = connection.ask({
-        "Request": "StartService", "Service": service, "EscrowBag": host.records[name]["EscrowBag"]})
+        "Request": "StartService", "Service": service, "EscrowBag": server.records[name]["EscrowBag"]})
     connection.close()
     if "Port" not in answer:
         raise Closed
     return answer["Port"]
 
 
-def service(host, name, service_name):
+def service(server, name, service_name):
     """Return a connection to a service, with TLS."""
-    port = start_service(host, name, service_name)
-    return Connection(host).connect(name, port).secure(host.contexts[name])
+    port = start_service(server, name, service_name)
+    return Connection(server).connect(name, port).secure(server.contexts[name])
 
 
 # Malicious messages
 
-def garbage(rng, most=4_000):
-    return rng.randbytes(rng.randint(1, most))
+def random_bytes(rng, max_count=4_000):
+    """Return at least one byte."""
+    return rng.randbytes(rng.randint(1, max_count))
 
 
-def bomb(rng):
+def plist_bomb(rng):
     """Return a property list that expands, nests or contradicts itself."""
     kind = rng.randrange(6)
     if kind == 0:
@@ -240,17 +246,18 @@ def bomb(rng):
         return b"bplist00" + b"\xa1\x00" + b"\x08" + bytes(6) + b"\x01\x01" + struct.pack(">QQQ", 1, 0, 10)
     if kind == 3:
         counts = struct.pack(">QQQ", rng.choice([1 << 62, 1 << 32, 0]), rng.choice([0, 1 << 40]), rng.choice([8, 1 << 50]))
-        return b"bplist00" + garbage(rng, 200) + bytes(6) + b"\x08\x08" + counts
+        return b"bplist00" + random_bytes(rng, 200) + bytes(6) + b"\x08\x08" + counts
     if kind == 4:
         return b'<!DOCTYPE plist SYSTEM "file:///etc/passwd"><plist><dict><key>Request</key><string>Pair</string></dict></plist>'
-    return b"bplist00" + b"\xdf\x13" + b"\xff" * 8 + garbage(rng, 100)
+    return b"bplist00" + b"\xdf\x13" + b"\xff" * 8 + random_bytes(rng, 100)
 
 
-def lengths(rng):
+def wrong_length(rng):
+    """Return a length for a header: too short, above a limit, or at the end of a number's range."""
     return rng.choice([0, 1, 3, 4, (1 << 20) + 1, (64 << 20) + 1, (1 << 31) - 1, 1 << 31, (1 << 32) - 1])
 
 
-def path(rng):
+def escaping_path(rng):
     """Return a path that leads out of a folder."""
     return rng.choice([
         f"../{CANARY}", f"../../../../../../../../tmp/{CANARY}", f"/tmp/{CANARY}", f"a/../../{CANARY}", f"..\\..\\{CANARY}",
@@ -259,11 +266,11 @@ def path(rng):
     ])
 
 
-def value(rng, depth=3):
-    """Return any property list."""
+def random_value(rng, depth=3):
+    """Return a random property list, with paths and numbers at the ends of their ranges."""
     kind = rng.randrange(8 if depth else 6)
     if kind == 0:
-        return path(rng)
+        return escaping_path(rng)
     if kind == 1:
         return rng.choice([0, -1, 1, 2**63 - 1, -(2**63), 2**64 - 13, 2**64 - 1, 7, 32498])
     if kind == 2:
@@ -271,121 +278,132 @@ def value(rng, depth=3):
     if kind == 3:
         return rng.choice([0.0, -1.5, float("inf"), 1e308])
     if kind == 4:
-        return garbage(rng, 300)
+        return random_bytes(rng, 300)
     if kind == 5:
         return rng.choice(["", "a", "x" * 70_000])
     if kind == 6:
-        return [value(rng, depth - 1) for _ in range(rng.randrange(4))]
-    return {rng.choice(["Request", "Name", "Command", "HostID", "Options", "k"]): value(rng, depth - 1)
+        return [random_value(rng, depth - 1) for _ in range(rng.randrange(4))]
+    return {rng.choice(["Request", "Name", "Command", "HostID", "Options", "k"]): random_value(rng, depth - 1)
             for _ in range(rng.randrange(4))}
 
 
 # Sessions. Each raises Difference if the server misbehaves.
 
-def multiplexer_garbage(rng, host):
-    connection = Connection(host)
-    connection.send(garbage(rng))
+def multiplexer_garbage(rng, server):
+    """Random bytes in place of a request."""
+    connection = Connection(server)
+    connection.send(random_bytes(rng))
     connection.expect_end()
 
 
-def multiplexer_lengths(rng, host):
-    connection = Connection(host)
-    connection.send(struct.pack("<IIII", lengths(rng), rng.choice([0, 1, 7]), rng.choice([8, 1, 3]), 1) + garbage(rng, 100))
+def multiplexer_lengths(rng, server):
+    """A header with a wrong length."""
+    connection = Connection(server)
+    header = struct.pack("<IIII", wrong_length(rng), rng.choice([0, 1, 7]), rng.choice([8, 1, 3]), 1)
+    connection.send(header + random_bytes(rng, 100))
     connection.expect_end()
 
 
-def multiplexer_bomb(rng, host):
-    connection, body = Connection(host), bomb(rng)
+def multiplexer_bomb(rng, server):
+    """A request that expands."""
+    connection, body = Connection(server), plist_bomb(rng)
     connection.send(struct.pack("<IIII", 16 + len(body), 1, 8, 1) + body)
     connection.expect_end()
 
 
-def multiplexer_order(rng, host):
+def multiplexer_order(rng, server):
     """Requests that are forbidden or in the wrong order. None of them changes a pair record."""
-    connection = Connection(host)
+    connection = Connection(server)
     for _ in range(rng.randint(1, 8)):
         kind = rng.choice([
             "Listen", "ListListeners", "ReadPairRecord", "SavePairRecord", "DeletePairRecord", "Connect", "ReadBUID", "?"])
-        message = {"MessageType": kind, "k": value(rng)}
+        message = {"MessageType": kind, "k": random_value(rng)}
         if kind == "SavePairRecord":
             # A record that is too long, or for a device that does not exist.
             message |= rng.choice([
-                {"PairRecordID": path(rng), "PairRecordData": garbage(rng)},
-                {"PairRecordID": host.udid("old-phone"), "PairRecordData": bytes((64 << 10) + 1)},
-                {"PairRecordID": host.udid("old-phone"), "PairRecordData": "text"}])
+                {"PairRecordID": escaping_path(rng), "PairRecordData": random_bytes(rng)},
+                {"PairRecordID": server.udid("old-phone"), "PairRecordData": bytes((64 << 10) + 1)},
+                {"PairRecordID": server.udid("old-phone"), "PairRecordData": "text"}])
         elif kind in ("ReadPairRecord", "DeletePairRecord"):
-            message["PairRecordID"] = value(rng)
+            message["PairRecordID"] = random_value(rng)
         elif kind == "Connect":
             message |= {"DeviceID": rng.choice([0, 99, -1, 2**63, "1", 1]), "PortNumber": rng.choice([0, 1, 65_535, 12_736, "x"])}
         answer = connection.multiplexer(message)
         if kind in ("SavePairRecord", "DeletePairRecord"):
             require(answer.get("Number") != 0, f"{kind} of a foreign record succeeded")
         if kind == "Connect":
-            require(answer.get("Number") != 0, "a port that nobody handed out was connected")
+            require(answer.get("Number") != 0, "a port without a service was connected")
     connection.expect_end()
 
 
-def lockdown_garbage(rng, host):
-    connection = Connection(host).connect("old-phone")
-    connection.send(rng.choice([garbage(rng), struct.pack(">I", lengths(rng)) + garbage(rng, 50)]))
+def lockdown_garbage(rng, server):
+    """Random bytes in place of a request, or after a wrong length."""
+    connection = Connection(server).connect("old-phone")
+    connection.send(rng.choice([random_bytes(rng), struct.pack(">I", wrong_length(rng)) + random_bytes(rng, 50)]))
     connection.expect_end()
 
 
-def lockdown_bomb(rng, host):
-    connection, body = Connection(host).connect("old-phone"), bomb(rng)
+def lockdown_bomb(rng, server):
+    """A request that expands."""
+    connection, body = Connection(server).connect("old-phone"), plist_bomb(rng)
     connection.send(struct.pack(">I", len(body)) + body)
     connection.expect_end()
 
 
-def lockdown_order(rng, host):
+def lockdown_order(rng, server):
     """Session requests without a session, and invalid pairings."""
-    connection = Connection(host).connect("old-phone")
-    record = {key: rng.choice([garbage(rng), path(rng), "x"]) for key in (
+    connection = Connection(server).connect("old-phone")
+    record = {key: rng.choice([random_bytes(rng), escaping_path(rng), "x"]) for key in (
         "DeviceCertificate", "HostCertificate", "RootCertificate", "HostID", "SystemBUID")}
     for _ in range(rng.randint(1, 8)):
         request = rng.choice([
-            {"Request": "StartService", "Service": rng.choice(["com.apple.mobilebackup2", path(rng)])},
-            {"Request": "StopSession", "SessionID": value(rng)}, {"Request": "Pair", "PairRecord": record},
-            {"Request": "Pair", "PairRecord": value(rng)}, {"Request": "StartSession", "HostID": path(rng)},
-            {"Request": "Unpair", "PairRecord": {"HostID": path(rng)}}, {"Request": "ValidatePair", "PairRecord": record},
-            {"Request": "GetValue", "Domain": value(rng), "Key": value(rng)}, {"Request": "SetValue", "Value": value(rng)},
-            {"Request": value(rng)}])
-        answer = connection.ask({"Label": "hostile", **request})
+            {"Request": "StartService", "Service": rng.choice(["com.apple.mobilebackup2", escaping_path(rng)])},
+            {"Request": "StopSession", "SessionID": random_value(rng)}, {"Request": "Pair", "PairRecord": record},
+            {"Request": "Pair", "PairRecord": random_value(rng)}, {"Request": "StartSession", "HostID": escaping_path(rng)},
+            {"Request": "Unpair", "PairRecord": {"HostID": escaping_path(rng)}},
+            {"Request": "ValidatePair", "PairRecord": record},
+            {"Request": "GetValue", "Domain": random_value(rng), "Key": random_value(rng)},
+            {"Request": "SetValue", "Value": random_value(rng)},
+            {"Request": random_value(rng)}])
+        answer = connection.ask({"Label": "malicious", **request})
         require("Port" not in answer, "a service was started without a session")
         require("EscrowBag" not in answer, "a pairing without certificates was accepted")
         require("SessionID" not in answer, "a session was started for an unknown computer")
     connection.expect_end()
 
 
-def garbage_before_tls(rng, host):
-    connection = Connection(host).connect("old-phone")
+def garbage_before_tls(rng, server):
+    """Random bytes in place of the handshake."""
+    connection = Connection(server).connect("old-phone")
     connection.start_session("old-phone")
-    connection.send(garbage(rng))
+    connection.send(random_bytes(rng))
     connection.expect_end()
 
 
-def garbage_after_tls(rng, host):
-    connection = Connection(host).session("old-phone")
+def garbage_after_tls(rng, server):
+    """Random bytes or broken records after the handshake."""
+    connection = Connection(server).session("old-phone")
     try:
-        connection.plain.sendall(rng.choice([garbage(rng), b"\x17\x03\x03\xff\xff" + garbage(rng), b"\x15\x03\x03\x00\x02\x02\x28"]))
+        connection.plain.sendall(rng.choice([
+            random_bytes(rng), b"\x17\x03\x03\xff\xff" + random_bytes(rng), b"\x15\x03\x03\x00\x02\x02\x28"]))
     except OSError:
         raise Closed
     connection.expect_end()
 
 
-def half_closed_tls(rng, host):
+def half_closed_tls(rng, server):
     """The end of the stream without the end of TLS, or only the end of TLS."""
-    connection = Connection(host).session("old-phone")
+    connection = Connection(server).session("old-phone")
     if rng.random() < 0.5:
         connection.frame({"Request": "QueryType"})
     connection.expect_end()
 
 
-def foreign_certificate(rng, host):
+def foreign_certificate(rng, server):
     """The certificate of another pairing, or no certificate: lockdown may not answer."""
-    connection = Connection(host).connect("old-phone")
+    connection = Connection(server).connect("old-phone")
     connection.start_session("old-phone")
-    connection.secure(rng.choice([host.contexts["new-phone"], host.contexts["none"]]))
+    connection.secure(rng.choice([server.contexts["new-phone"], server.contexts["none"]]))
     try:
         connection.ask({"Request": "QueryType"})
     except Closed:
@@ -394,52 +412,54 @@ def foreign_certificate(rng, host):
     raise Difference("a client without the certificate of its pairing was answered")
 
 
-def silent_handshake(rng, host):
-    connection = Connection(host).connect("old-phone")
+def silent_handshake(rng, server):
+    """A handshake that does not begin."""
+    connection = Connection(server).connect("old-phone")
     connection.start_session("old-phone")
     connection.expect_end(HANDSHAKE_SECONDS + 5, closes=False)
 
 
-def session_order(rng, host):
-    connection = Connection(host).session("old-phone")
+def session_order(rng, server):
+    """Unknown services and forbidden changes in a session, and then a wrong length."""
+    connection = Connection(server).session("old-phone")
     for _ in range(rng.randint(1, 6)):
         request = rng.choice([
-            {"Request": "StartSession", "HostID": host.records["old-phone"]["HostID"]}, {"Request": value(rng)},
-            {"Request": "StartService", "Service": path(rng)},
-            {"Request": "StartService", "Service": "com.apple.mobilebackup2", "EscrowBag": garbage(rng)},
-            {"Request": "GetValue", "Domain": value(rng), "Key": value(rng)},
+            {"Request": "StartSession", "HostID": server.records["old-phone"]["HostID"]}, {"Request": random_value(rng)},
+            {"Request": "StartService", "Service": escaping_path(rng)},
+            {"Request": "StartService", "Service": "com.apple.mobilebackup2", "EscrowBag": random_bytes(rng)},
+            {"Request": "GetValue", "Domain": random_value(rng), "Key": random_value(rng)},
             {"Request": "SetValue", "Domain": "com.apple.mobile.backup", "Key": "WillEncrypt", "Value": False}])
         answer = connection.ask(request)
         require("Port" not in answer, "a service was started with a wrong escrow bag or name")
     if rng.random() < 0.3:
-        connection.send(struct.pack(">I", lengths(rng)))
+        connection.send(struct.pack(">I", wrong_length(rng)))
     connection.expect_end()
 
 
-def reused_port(rng, host):
-    """A port is used twice, by another device, with another certificate, or with garbage in place of TLS."""
-    port = start_service(host, "old-phone", rng.choice(["com.apple.afc", "com.apple.mobilebackup2"]))
+def reused_port(rng, server):
+    """A port of a service that is used twice, on another device, with another certificate, or without TLS."""
+    port = start_service(server, "old-phone", rng.choice(["com.apple.afc", "com.apple.mobilebackup2"]))
     kind = rng.randrange(4)
     if kind == 0:
-        first = Connection(host).connect("old-phone", port)
-        second = Connection(host)
+        first = Connection(server).connect("old-phone", port)
+        second = Connection(server)
         answer = second.multiplexer({"MessageType": "Connect", "DeviceID": 1, "PortNumber": socket.htons(port)})
-        require(answer.get("Number") != 0, "a port was good for two connections")
+        require(answer.get("Number") != 0, "a port accepted two connections")
         second.expect_end()
         first.expect_end()
         return
     if kind == 1:
-        connection = Connection(host)
+        connection = Connection(server)
         answer = connection.multiplexer({
-            "MessageType": "Connect", "DeviceID": host.number("new-phone"), "PortNumber": socket.htons(port)})
+            "MessageType": "Connect", "DeviceID": server.number("new-phone"), "PortNumber": socket.htons(port)})
         require(answer.get("Number") != 0, "a port of one device was connected on the other")
         connection.expect_end()
         return
-    connection = Connection(host).connect("old-phone", port)
+    connection = Connection(server).connect("old-phone", port)
     if kind == 2:
-        connection.send(garbage(rng))
+        connection.send(random_bytes(rng))
     else:
-        connection.secure(host.contexts["new-phone"])
+        connection.secure(server.contexts["new-phone"])
         connection.frame({"Command": "Browse"})
         try:
             connection.receive(1)
@@ -450,57 +470,60 @@ def reused_port(rng, host):
     connection.expect_end()
 
 
-def small_service(rng, host):
-    connection = service(host, "old-phone", rng.choice([
+def small_service(rng, server):
+    """Wrong requests to a service with few commands."""
+    connection = service(server, "old-phone", rng.choice([
         "com.apple.mobile.notification_proxy", "com.apple.mobile.installation_proxy", "com.apple.springboardservices",
         "com.apple.mobile.diagnostics_relay"]))
     for _ in range(rng.randint(1, 6)):
         command = rng.choice(["ObserveNotification", "PostNotification", "Browse", "Install", "getIconPNGData", "?"])
         connection.frame(
-            {"Command": command, "command": command, "Request": command, "Name": value(rng), "ClientOptions": value(rng)},
+            {"Command": command, "command": command, "Request": command, "Name": random_value(rng),
+             "ClientOptions": random_value(rng)},
             binary=rng.random() < 0.5)
-    body = bomb(rng)
-    connection.send(rng.choice([garbage(rng), struct.pack(">I", lengths(rng)), struct.pack(">I", len(body)) + body]))
+    body = plist_bomb(rng)
+    connection.send(rng.choice([
+        random_bytes(rng), struct.pack(">I", wrong_length(rng)), struct.pack(">I", len(body)) + body]))
     connection.expect_end()
 
 
-def apple_file_conduit(rng, host):
+def apple_file_conduit(rng, server):
     """AFC: paths out of its tree, lengths that contradict each other, and many files."""
-    connection = service(host, "old-phone", "com.apple.afc")
+    connection = service(server, "old-phone", "com.apple.afc")
 
-    def request(operation, head=b"", payload=b"", entire=None, this=None):
-        this = 40 + len(head) if this is None else this
-        entire = 40 + len(head) + len(payload) if entire is None else entire
-        connection.send(b"CFA6LPAA" + struct.pack("<QQQQ", entire, this, 1, operation) + head + payload)
+    def request(operation, head=b"", payload=b"", entire_length=None, this_length=None):
+        this_length = 40 + len(head) if this_length is None else this_length
+        entire_length = 40 + len(head) + len(payload) if entire_length is None else entire_length
+        connection.send(b"CFA6LPAA" + struct.pack("<QQQQ", entire_length, this_length, 1, operation) + head + payload)
 
     def answer():
-        _, entire, _, _, operation = struct.unpack("<QQQQQ", connection.receive(40))
-        return operation, connection.receive(entire - 40)
+        _, entire_length, _, _, operation = struct.unpack("<QQQQQ", connection.receive(40))
+        return operation, connection.receive(entire_length - 40)
 
     for _ in range(rng.randint(1, 10)):
-        name = path(rng).encode() + b"\0"
+        name = escaping_path(rng).encode() + b"\0"
         operation = rng.choice([3, 8, 9, 10, 13, 15, 16, 17, 18, 20, 27, 2, 99, 2**63])
         head = {
             13: struct.pack("<Q", rng.choice([1, 2, 3, 6, 0, 9])) + name, 15: struct.pack("<QQ", rng.randrange(4), 2**64 - 1),
             16: struct.pack("<Q", rng.randrange(4)), 17: struct.pack("<QQQ", rng.randrange(4), rng.randrange(3), 2**64 - 1),
             27: struct.pack("<QQ", rng.randrange(4), rng.choice([5, 6, 12, 99])),
-        }.get(operation, rng.choice([name, garbage(rng, 30)]))
-        request(operation, head, garbage(rng, 2_000) if operation == 16 else b"")
-        kind, content = answer()
-        if operation == 3 and kind == 2:
+        }.get(operation, rng.choice([name, random_bytes(rng, 30)]))
+        request(operation, head, random_bytes(rng, 2_000) if operation == 16 else b"")
+        answered_operation, content = answer()
+        if operation == 3 and answered_operation == 2:
             require(b"device.json" not in content and b"passwd" not in content, "AFC shows files of this computer")
-        if operation == 15 and kind == 2:
+        if operation == 15 and answered_operation == 2:
             require(b"root:" not in content, "AFC reads files of this computer")
     if rng.random() < 0.7:
-        entire, this = rng.choice([(2**64 - 1, 40), (40, 2**64 - 1), (39, 39), (17 << 21, 40), (50, 60), (0, 0)])
-        request(9, b"", b"", entire, this)
+        entire_length, this_length = rng.choice([(2**64 - 1, 40), (40, 2**64 - 1), (39, 39), (17 << 21, 40), (50, 60), (0, 0)])
+        request(9, b"", b"", entire_length, this_length)
     connection.expect_end()
 
 
 # mobilebackup2
 
-class Link:
-    """A connection to mobilebackup2 after the greeting."""
+class BackupClient:
+    """A client of mobilebackup2, which sends each message in XML or in binary."""
 
     def __init__(self, connection, rng):
         self.connection, self.rng = connection, rng
@@ -517,14 +540,14 @@ class Link:
         self.connection.frame(message, binary=self.rng.random() < 0.5)
 
     def request(self, name, **others):
-        udid = self.connection.host.udid("old-phone")
+        udid = self.connection.server.udid("old-phone")
         self.send(["DLMessageProcessMessage", {"MessageName": name, "TargetIdentifier": udid, **others}])
 
     def status(self, code=0, content=None):
         self.send(["DLMessageStatusResponse", code % 2**64 if self.rng.random() < 0.3 else code, "text", content or {}])
 
     def file(self, name, content, end=b"\0\0\0\0"):
-        """Send one file in place of the one that was asked for."""
+        """Send one file in place of the one that the device requested. Without contents, report it as missing."""
         data = struct.pack(">I", len(name)) + name
         if content is None:
             data += struct.pack(">I", 8) + b"\x06missing"
@@ -533,7 +556,7 @@ class Link:
         self.connection.send(data + end)
 
     def error_code(self, message):
-        """Return the number of a response; None for another message."""
+        """Return the error code of a response, or None for another message."""
         if message[0] == "DLMessageProcessMessage" and message[1].get("MessageName") == "Response":
             return message[1].get("ErrorCode")
         return None
@@ -553,136 +576,141 @@ class Link:
                     break
 
 
-def backup_link(rng, host):
-    return Link(service(host, "old-phone", "com.apple.mobilebackup2"), rng)
+def backup_client(rng, server):
+    """Return a client that has not greeted the device."""
+    return BackupClient(service(server, "old-phone", "com.apple.mobilebackup2"), rng)
 
 
-def backup_identifiers(rng, host):
-    """Identifiers that are paths: the device may not ask for a file."""
-    link = backup_link(rng, host).greet()
+def backup_identifiers(rng, server):
+    """Identifiers that are paths. The device may not request a file."""
+    client = backup_client(rng, server).greet()
     for _ in range(rng.randint(1, 3)):
         key = rng.choice(["SourceIdentifier", "TargetIdentifier"])
         # An empty or very long identifier is as wrong as a path.
-        link.request(rng.choice(["Restore", "Info", "List", "Unback", "Extract", "Backup"]), **{key: path(rng)})
-        require(link.error_code(link.connection.answer()) == 1, "an identifier that is a path was accepted")
-    link.connection.expect_end()
+        client.request(rng.choice(["Restore", "Info", "List", "Unback", "Extract", "Backup"]), **{key: escaping_path(rng)})
+        require(client.error_code(client.connection.answer()) == 1, "an identifier that is a path was accepted")
+    client.connection.expect_end()
 
 
-def backup_order(rng, host):
+def backup_order(rng, server):
     """Messages before the greeting, unexpected answers, and broken frames."""
-    link = backup_link(rng, host)
+    client = backup_client(rng, server)
     if rng.random() < 0.5:
-        link.greet()
+        client.greet()
     for _ in range(rng.randint(1, 4)):
-        link.send(rng.choice([
-            ["DLMessageStatusResponse", 0, "", {}], ["DLMessageProcessMessage", value(rng)], [value(rng)], value(rng),
-            ["DLMessageVersionExchange", "DLVersionsOk", 300], ["DLMessageProcessMessage", {"MessageName": value(rng)}]]))
-    body = bomb(rng)
-    link.connection.send(rng.choice([garbage(rng), struct.pack(">I", lengths(rng)), struct.pack(">I", len(body)) + body]))
-    link.connection.expect_end()
+        client.send(rng.choice([
+            ["DLMessageStatusResponse", 0, "", {}], ["DLMessageProcessMessage", random_value(rng)], [random_value(rng)],
+            random_value(rng), ["DLMessageVersionExchange", "DLVersionsOk", 300],
+            ["DLMessageProcessMessage", {"MessageName": random_value(rng)}]]))
+    body = plist_bomb(rng)
+    client.connection.send(rng.choice([
+        random_bytes(rng), struct.pack(">I", wrong_length(rng)), struct.pack(">I", len(body)) + body]))
+    client.connection.expect_end()
 
 
-def backup_refused(rng, host):
+def backup_refused(rng, server):
     """Requests that a virtual device refuses, and wrong passwords."""
-    link = backup_link(rng, host).greet()
+    client = backup_client(rng, server).greet()
     wrong = rng.choice([MALICIOUS_PASSWORD, "", "x" * 5_000, 7, b"bytes", ["list"]])
     kind = rng.randrange(3)
     if kind == 0:
-        link.request(rng.choice(["EraseDevice", "EnableCloudBackup", "Frobnicate"]))
+        client.request(rng.choice(["EraseDevice", "EnableCloudBackup", "Frobnicate"]))
     elif kind == 1:
-        link.request("ChangePassword", OldPassword=wrong, NewPassword=rng.choice([MALICIOUS_PASSWORD, 1, ""]))
+        client.request("ChangePassword", OldPassword=wrong, NewPassword=rng.choice([MALICIOUS_PASSWORD, 1, ""]))
     else:
-        link.request("ChangePassword", NewPassword=MALICIOUS_PASSWORD)
-    require(link.error_code(link.connection.answer()) in (1, 207), "a request that is refused was carried out")
-    link.connection.expect_end()
+        client.request("ChangePassword", NewPassword=MALICIOUS_PASSWORD)
+    require(client.error_code(client.connection.answer()) in (1, 207), "a request that is refused was carried out")
+    client.connection.expect_end()
 
 
-def restore_files(rng, host):
-    """Files that the device did not ask for, and streams that end early."""
-    link = backup_link(rng, host).greet()
-    udid = host.udid("old-phone")
+def restore_files(rng, server):
+    """Files that the device did not request, and streams that end early."""
+    client = backup_client(rng, server).greet()
+    udid = server.udid("old-phone")
     options = {"Password": MALICIOUS_PASSWORD} if rng.random() < 0.5 else {}
-    link.request(rng.choice(["Restore", "Info", "Unback"]), SourceIdentifier=udid, Options=options)
+    client.request(rng.choice(["Restore", "Info", "Unback"]), SourceIdentifier=udid, Options=options)
     status = plistlib.dumps({
         "SnapshotState": "finished", "IsFullBackup": True, "Version": "3.3", "UUID": "A", "BackupState": "new"})
     for _ in range(rng.randint(0, 2)):
-        message = link.connection.answer()
+        message = client.connection.answer()
         if message[0] != "DLMessageDownloadFiles":
             break
-        asked = message[1][0]
-        require(".." not in asked and asked.startswith(udid), f"the device asks for {asked}")
-        content = status if asked.endswith("Status.plist") else rng.choice([garbage(rng), bomb(rng), b"", None])
-        link.file(asked.encode(), content)
-        link.status(rng.choice([0, 0, -13, -6]))
+        requested = message[1][0]
+        require(".." not in requested and requested.startswith(udid), f"the device requests {requested}")
+        content = status if requested.endswith("Status.plist") else rng.choice([random_bytes(rng), plist_bomb(rng), b"", None])
+        client.file(requested.encode(), content)
+        client.status(rng.choice([0, 0, -13, -6]))
     name = f"{udid}/Manifest.db".encode()
     wrong = rng.randrange(7)
     if wrong == 0:
-        link.file(path(rng).encode(), garbage(rng))
+        client.file(escaping_path(rng).encode(), random_bytes(rng))
     elif wrong == 1:
-        link.connection.send(struct.pack(">I", lengths(rng)) + garbage(rng, 100))
+        client.connection.send(struct.pack(">I", wrong_length(rng)) + random_bytes(rng, 100))
     elif wrong == 2:
-        link.connection.send(struct.pack(">I", len(name)) + name + struct.pack(">I", lengths(rng)) + b"\x0c" + garbage(rng))
+        client.connection.send(
+            struct.pack(">I", len(name)) + name + struct.pack(">I", wrong_length(rng)) + b"\x0c" + random_bytes(rng))
     elif wrong == 3:
-        link.connection.send(struct.pack(">I", len(name)) + name + struct.pack(">I", 2) + bytes([rng.randrange(256), 0]))
+        client.connection.send(struct.pack(">I", len(name)) + name + struct.pack(">I", 2) + bytes([rng.randrange(256), 0]))
     elif wrong == 4:
         # Data without an end, to the limit or for a while.
-        link.connection.send(struct.pack(">I", len(name)) + name)
+        client.connection.send(struct.pack(">I", len(name)) + name)
         for _ in range(rng.randint(1, 40)):
-            link.connection.send(struct.pack(">I", 32_769) + b"\x0c" + bytes(32_768))
+            client.connection.send(struct.pack(">I", 32_769) + b"\x0c" + bytes(32_768))
     elif wrong == 5:
-        link.file(name, garbage(rng), end=b"\0\0\0\x05other")
+        client.file(name, random_bytes(rng), end=b"\0\0\0\x05other")
     else:
-        link.send(["DLMessageStatusResponse", value(rng), value(rng), value(rng)])
-    link.connection.expect_end()
+        client.send(["DLMessageStatusResponse", random_value(rng), random_value(rng), random_value(rng)])
+    client.connection.expect_end()
 
 
-def backup_answers(rng, host):
+def backup_answers(rng, server):
     """A backup whose client sends wrong answers or disconnects before the last step."""
-    link = backup_link(rng, host).greet()
-    link.request("Backup")
-    udid = host.udid("old-phone")
+    client = backup_client(rng, server).greet()
+    client.request("Backup")
+    udid = server.udid("old-phone")
     for step in range(rng.randint(0, 10)):
-        message = link.connection.answer()
+        message = client.connection.answer()
         name = message[0]
         if name == "DLMessageProcessMessage":
             break
         if name == "DLMessageDownloadFiles":
-            link.file(f"{udid}/Status.plist".encode(), None)
-            link.status(-13)
+            client.file(f"{udid}/Status.plist".encode(), None)
+            client.status(-13)
         elif name == "DLMessageGetFreeDiskSpace":
-            link.send(["DLMessageStatusResponse", 0, "", rng.choice([1 << 40, 1 << 50, 0, -1, "much", 2**64 - 1])])
+            client.send(["DLMessageStatusResponse", 0, "", rng.choice([1 << 40, 1 << 50, 0, -1, "much", 2**64 - 1])])
         else:
             if name == "DLMessageUploadFiles":
-                link.skip_files()
+                client.skip_files()
             require(".." not in json.dumps(message, default=str), f"the device names a path out of the folder: {message}")
-            link.status(0)
+            client.status(0)
     kind = rng.randrange(4)
     if kind == 0:
-        link.send(["DLMessageStatusResponse", rng.choice([-1, -15, "x", 2**64 - 13, 1.5]), value(rng), value(rng)])
+        client.send([
+            "DLMessageStatusResponse", rng.choice([-1, -15, "x", 2**64 - 13, 1.5]), random_value(rng), random_value(rng)])
     elif kind == 1:
-        link.send(value(rng))
+        client.send(random_value(rng))
     elif kind == 2:
-        link.connection.send(garbage(rng))
-    link.connection.expect_end()
+        client.connection.send(random_bytes(rng))
+    client.connection.expect_end()
 
 
-def silence(rng, host):
+def silence(rng, server):
     """A connection that stays open and sends nothing more, at some layer."""
-    connection = Connection(host)
+    connection = Connection(server)
     if rng.random() < 0.6:
         connection.connect("old-phone")
     if rng.random() < 0.3:
         connection.send(b"\0\0")
-    host.silent.append((time.monotonic(), connection))
-    while len(host.silent) > 6:
-        _, old = host.silent.pop(0)
+    server.silent.append((time.monotonic(), connection))
+    while len(server.silent) > 6:
+        _, old = server.silent.pop(0)
         old.close()
 
 
-def reset(rng, host):
+def reset(rng, server):
     """A connection that is reset in the middle of a message."""
-    connection = service(host, "old-phone", rng.choice(["com.apple.afc", "com.apple.mobilebackup2"]))
-    connection.send(garbage(rng, 20))
+    connection = service(server, "old-phone", rng.choice(["com.apple.afc", "com.apple.mobilebackup2"]))
+    connection.send(random_bytes(rng, 20))
     connection.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
@@ -710,7 +738,7 @@ class Usage:
             "threads": int(fields["Threads"])}
 
 
-def run_sessions(host, count, seed, workers):
+def run_sessions(server, count, seed, workers):
     """Run the sessions. Return how often each was run, and how many ended before their last step."""
     counts, faults, next_number, lock = collections.Counter(), [], iter(range(count)), threading.Lock()
     names, weights = list(SESSIONS), list(SESSIONS.values())
@@ -725,7 +753,7 @@ def run_sessions(host, count, seed, workers):
             [session] = rng.choices(names, weights)
             counts[session.__name__] += 1
             try:
-                session(rng, host)
+                session(rng, server)
             except Closed:
                 counts["ended early"] += 1
             except (ConnectionError, ssl.SSLError):
@@ -751,58 +779,64 @@ def digests(folder):
 
 def canaries(folder):
     """Return the files with the canary name, in the test's folder and at the targets of the sessions' paths."""
-    found = [str(file) for file in folder.rglob(f"*{CANARY}*")]
-    for place in {pathlib.Path.cwd(), pathlib.Path.home(), pathlib.Path("/"), pathlib.Path("/tmp"), *folder.parents}:
+    paths = [str(file) for file in folder.rglob(f"*{CANARY}*")]
+    for parent in {pathlib.Path.cwd(), pathlib.Path.home(), pathlib.Path("/"), pathlib.Path("/tmp"), *folder.parents}:
         try:
-            found += [str(file) for file in place.iterdir() if CANARY in file.name]
+            paths += [str(file) for file in parent.iterdir() if CANARY in file.name]
         except OSError:
             continue
-    return sorted(set(found))
+    return sorted(set(paths))
 
 
-def check(devices, arguments):
-    folder = devices.folder
-    devices.keyhaul("device", "create", "old-phone", "--from", "old-phone")
-    devices.keyhaul("device", "create", "new-phone", "--from", "new-phone")
-    devices.serve("old-phone", "new-phone")
-    udids = {name: devices.udid(name) for name in ("old-phone", "new-phone")}
-    for udid in udids.values():
-        devices.client("idevicepair", "-u", udid, "pair")
-    backups = folder / "backups"
-    backups.mkdir()
-    old = udids["old-phone"]
-    devices.client("idevicebackup2", "-u", old, "encryption", "on", PASSWORD, str(backups))
+class PairedDevices:
+    """Two paired devices with a backup password, the server that shows them, and a folder with a backup."""
 
-    def good_session():
-        """A client that follows the protocol makes a whole backup."""
-        devices.client("idevicepair", "-u", old, "validate")
-        shutil.rmtree(backups)
-        backups.mkdir()
-        devices.client("idevicebackup2", "-u", old, "backup", "--full", str(backups))
-        devices.verify(backups / old, PASSWORD)
+    def __init__(self, devices):
+        self.devices, self.folder, self.backups = devices, devices.folder, devices.folder / "backups"
+        for name in ("old-phone", "new-phone"):
+            devices.keyhaul("device", "create", name, "--from", name)
+        devices.serve("old-phone", "new-phone")
+        udids = {name: devices.udid(name) for name in ("old-phone", "new-phone")}
+        for udid in udids.values():
+            devices.client("idevicepair", "-u", udid, "pair")
+        self.udid = udids["old-phone"]
+        self.backups.mkdir()
+        devices.client("idevicebackup2", "-u", self.udid, "encryption", "on", PASSWORD, str(self.backups))
+        self.check_backup()
+        self.server = Server(
+            devices.environment["USBMUXD_SOCKET_ADDRESS"],
+            {"old-phone": (1, self.udid), "new-phone": (2, udids["new-phone"])}, self.folder)
+        self.server.contexts["none"] = self.server.context("none", None)
 
-    good_session()
-    host = Server(
-        devices.environment["USBMUXD_SOCKET_ADDRESS"], {"old-phone": (1, old), "new-phone": (2, udids["new-phone"])}, folder)
-    host.contexts["none"] = host.context("none", None)
-    usage = Usage(devices.server.pid)
-    # The first sessions load code and data that stay in memory.
-    run_sessions(host, min(60, arguments.count), f"warm-up {arguments.seed}", arguments.workers)
-    for _, connection in host.silent:
-        connection.close()
-    host.silent.clear()
-    time.sleep(1)
-    before, files = usage.sample(), digests(devices.home)
-    require(set(DEVICE_FILES) <= {pathlib.Path(name).name for name in files}, "the devices have no pairings and password")
-    outside = {str(file.relative_to(folder)) for file in folder.rglob("*")}
-    started = time.monotonic()
-    counts = run_sessions(host, arguments.count, arguments.seed, arguments.workers)
-    seconds = time.monotonic() - started
-    if arguments.count >= 5_000:
-        for begin, connection in host.silent:
-            connection.expect_end(max(1, begin + IDLE_SECONDS + 10 - time.monotonic()), closes=False)
-    for _, connection in host.silent:
-        connection.close()
+    def check_backup(self):
+        """Check that a client that follows the protocol makes a complete backup."""
+        self.devices.client("idevicepair", "-u", self.udid, "validate")
+        shutil.rmtree(self.backups)
+        self.backups.mkdir()
+        self.devices.client("idevicebackup2", "-u", self.udid, "backup", "--full", str(self.backups))
+        self.devices.verify(self.backups / self.udid, PASSWORD)
+
+    def close_silent_connections(self):
+        for _, connection in self.server.silent:
+            connection.close()
+        self.server.silent.clear()
+
+    def paths(self):
+        """Return the paths of all files and folders of the test."""
+        return {str(file.relative_to(self.folder)) for file in self.folder.rglob("*")}
+
+    def check_log(self):
+        """Check that the log of the server has no secret. Return its number of lines."""
+        log = (self.folder / "server.log").read_text(errors="replace")
+        secrets = [PASSWORD, MALICIOUS_PASSWORD, "PRIVATE KEY", "BEGIN CERTIFICATE"] + [
+            text for record in self.server.records.values()
+            for text in (base64.b64encode(record["EscrowBag"]).decode(), record["EscrowBag"].hex())]
+        require(not any(secret in log for secret in secrets), "the log has a secret")
+        return len(log.splitlines())
+
+
+def check_usage(usage, before):
+    """Check the descriptors, threads and memory of the server against those before. Return the present ones."""
     # A thread ends a moment after it closed its descriptors.
     deadline = time.monotonic() + 15
     while time.monotonic() < deadline:
@@ -810,28 +844,48 @@ def check(devices, arguments):
         if after["descriptors"] <= before["descriptors"] and after["threads"] <= before["threads"]:
             break
         time.sleep(0.2)
-    require(devices.server.poll() is None, "the server ended")
     require(after["descriptors"] <= before["descriptors"], f"descriptors: {before} before, {after} after")
     require(after["threads"] <= before["threads"], f"threads: {before} before, {after} after")
     require(after["memory"] <= before["memory"] + MAX_GROWTH, f"memory: {before} before, {after} after")
     require(after["peak"] <= MAX_MEMORY, f"the peak of memory is {after['peak']:,} bytes")
-    changed = sorted(name for name, digest in digests(devices.home).items() if files.get(name) != digest)
-    missing = sorted(set(files) - set(digests(devices.home)))
+    return after
+
+
+def check(devices, arguments):
+    """Run the sessions, and check the server, its devices and its log after them."""
+    paired = PairedDevices(devices)
+    server, usage = paired.server, Usage(devices.server.pid)
+    # The first sessions load code and data that stay in memory.
+    run_sessions(server, min(60, arguments.count), f"warm-up {arguments.seed}", arguments.workers)
+    paired.close_silent_connections()
+    time.sleep(1)
+    before, digests_before, paths_before = usage.sample(), digests(devices.home), paired.paths()
+    require(
+        set(DEVICE_FILES) <= {pathlib.Path(name).name for name in digests_before},
+        "the devices have no pairings and password")
+    started = time.monotonic()
+    counts = run_sessions(server, arguments.count, arguments.seed, arguments.workers)
+    seconds = time.monotonic() - started
+    if arguments.count >= 5_000:
+        for begin, connection in server.silent:
+            connection.expect_end(max(1, begin + IDLE_SECONDS + 10 - time.monotonic()), closes=False)
+    paired.close_silent_connections()
+    require(devices.server.poll() is None, "the server ended")
+    after = check_usage(usage, before)
+    digests_after = digests(devices.home)
+    changed = sorted(name for name, digest in digests_after.items() if digests_before.get(name) != digest)
+    missing = sorted(set(digests_before) - set(digests_after))
     require(not changed and not missing, f"files of the devices changed: {changed}, missing: {missing}")
-    new = {str(file.relative_to(folder)) for file in folder.rglob("*")} - outside
-    require(not new and not canaries(folder), f"files outside of the devices: {sorted(new)} {canaries(folder)}")
-    good_session()
+    new = paired.paths() - paths_before
+    require(not new and not canaries(paired.folder), f"files outside of the devices: {sorted(new)} {canaries(paired.folder)}")
+    paired.check_backup()
     devices.stop()
-    log = (folder / "server.log").read_text(errors="replace")
-    secrets = [PASSWORD, MALICIOUS_PASSWORD, "PRIVATE KEY", "BEGIN CERTIFICATE"] + [
-        text for record in host.records.values()
-        for text in (base64.b64encode(record["EscrowBag"]).decode(), record["EscrowBag"].hex())]
-    require(not any(secret in log for secret in secrets), "the log has a secret")
+    line_count = paired.check_log()
     print(
-        f"{arguments.count:,} hostile sessions in {seconds:.0f} s: no file changed, nothing outside of the devices, "
+        f"{arguments.count:,} malicious sessions in {seconds:.0f} s: no file changed, nothing outside of the devices, "
         f"memory {before['memory'] >> 20} to {after['memory'] >> 20} MiB (peak {after['peak'] >> 20} MiB), "
         f"{after['descriptors']} descriptors and {after['threads']} threads as before, "
-        f"{len(log.splitlines()):,} lines of log without a secret")
+        f"{line_count:,} lines of log without a secret")
     print("  " + ", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
 
 
@@ -846,7 +900,7 @@ def main():
         print(f"missing: {', '.join(missing)} (apt-get install libimobiledevice-utils)", file=sys.stderr)
         sys.exit(2)
     print(f"seed: {arguments.seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="hostile-") as name:
+    with tempfile.TemporaryDirectory(prefix="malicious-") as name:
         devices = ServedDevices(os.path.abspath(arguments.keyhaul), pathlib.Path(name))
         try:
             check(devices, arguments)

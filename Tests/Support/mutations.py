@@ -28,8 +28,8 @@ class Mutation:
     @property
     def parts(self):
         """The text before the changed expression, the expression, and the text after it."""
-        before, rest = self.context.split("«")
-        return before, *rest.split("»")
+        before, remainder = self.context.split("«")
+        return before, *remainder.split("»")
 
 
 MUTATIONS = []
@@ -336,7 +336,7 @@ add(
 add(
     FIELD,
     "Library/KeyhaulKit/Document/PlanDocument.swift",
-    "if «target.sameDevice != now.target.sameDevice» { return",
+    "if «target.sameDevice != current.target.sameDevice» { return",
     "false",
     "restore --plan: a plan for another device is accepted",
     "PlanDocumentTests",
@@ -476,7 +476,7 @@ add(
 add(
     EXIT,
     "CommandLine/keyhaul/Commands/Items/ItemFind.swift",
-    "return «isOpen && status == .ok ? .partial : status»",
+    "return «mayBeIncomplete && status == .ok ? .partial : status»",
     "status",
     "item find: 0 though damaged items may match",
     "BackupItemTests",

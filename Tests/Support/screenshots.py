@@ -198,7 +198,7 @@ def check_paper(browser, path, checks):
 
 
 def check_filters(browser, path, checks):
-    """Check that each filter shows as many rows as its label says, without scripts."""
+    """Check that each filter shows as many rows as its label states, without scripts."""
     with browser.showing(path, opens_details=True) as page:
         for label in page.query_selector_all(".filter label"):
             label.click()
@@ -349,9 +349,10 @@ def check_large(browser, workspace, count, checks):
         page.query_selector("[for=show-s]").click()
         page.evaluate("document.documentElement.offsetHeight")
         filtered = time.monotonic() - start
-        first = page.evaluate("[...document.querySelectorAll('.rows tbody tr')].slice(0, 30)"
-                              ".map(r => [r.className, getComputedStyle(r).display])")
-    checks.check(all((shown == "none") == ("s" not in name.split()) for name, shown in first), f"rows shown: {first}")
+        rows = page.evaluate("[...document.querySelectorAll('.rows tbody tr')].slice(0, 30)"
+                             ".map(r => [r.className, getComputedStyle(r).display])")
+    checks.check(
+        all((display == "none") == ("s" not in classes.split()) for classes, display in rows), f"rows shown: {rows}")
     print(f"{count:,} items: {size:,} bytes, loaded in {loaded:.2f} s, table open in {expanded:.2f} s, "
           f"filtered in {filtered:.2f} s, printed in {printed:.1f} s")
     return path
@@ -371,6 +372,93 @@ def launch_browser(playwright, program, folder, font):
         env={**os.environ, "FONTCONFIG_FILE": str(configuration)})
 
 
+class Reports:
+    """The reports on the devices and backups of a workspace."""
+
+    def __init__(self, workspace):
+        password_options = ("--password-file", "password")
+        make_backups(workspace, password_options)
+        self.plan = workspace.plan("family.backup", "new-phone", "plan.html")
+        self.inspection = workspace.page("inspection.html", "inspect", "family.backup", *password_options)
+        self.difference = workspace.page("difference.html", "diff", "monday.backup", "family.backup", *password_options)
+        self.comparison = workspace.page("comparison.html", "plan", "old-phone", "--to", "new-phone", "--compare")
+        self.outlook = workspace.page("futures.html", "plan", "family.backup", *password_options)
+        # Reports with malicious names, by their titles.
+        self.malicious = {
+            "What moves to a new iPhone: hostile.backup": workspace.page(
+                "hostile-futures.html", "plan", "hostile.backup", *password_options
+            ),
+            "Four ways to restore hostile.backup": workspace.page(
+                "hostile-comparison.html", "plan", "hostile.backup", "--to", "new-phone", "--compare", *password_options
+            ),
+            "Moving hostile.backup to new-phone": workspace.plan("hostile.backup", "new-phone", "hostile.html"),
+            "What is in hostile.backup": workspace.page(
+                "hostile-inspection.html", "inspect", "hostile.backup", *password_options
+            ),
+            "From family.backup to hostile.backup": workspace.page(
+                "hostile-difference.html", "diff", "family.backup", "hostile.backup", *password_options
+            ),
+        }
+        # Outlooks of backups whose device is unknown.
+        self.foreign_outlooks = [
+            workspace.page("phone.html", "plan", "phone/", *password_options),
+            workspace.page("plain-phone.html", "plan", "plain-phone/"),
+        ]
+        self.other_plans = [
+            workspace.page("plain.html", "plan", "plain.backup", "--to", "new-phone"),
+            workspace.plan("family.backup", "old-phone", "same.html"),
+            workspace.plan("family.backup", "new-phone", "redacted.html", "--redact"),
+            workspace.page("device.html", "plan", "old-phone", "--to", "new-phone"),
+        ]
+        self.others = [
+            workspace.page(
+                "archive-comparison.html", "plan", "family.backup", "--to", "new-phone", "--compare", *password_options
+            ),
+            workspace.page("device-futures.html", "plan", "old-phone"),
+            workspace.page("plain-futures.html", "plan", "plain.backup"),
+            workspace.page("redacted-futures.html", "plan", "family.backup", "--redact", *password_options),
+            workspace.page("sealed-inspection.html", "inspect", "family.backup"),
+            workspace.page("plain-inspection.html", "inspect", "plain.backup"),
+            workspace.page("device-difference.html", "diff", "monday.backup", "old-phone", *password_options),
+        ]
+
+    @property
+    def in_documentation(self):
+        """The reports whose images are in docs/images."""
+        return [self.plan, self.outlook, self.inspection, self.difference, self.comparison]
+
+    @property
+    def all(self):
+        return [
+            *self.in_documentation, *self.foreign_outlooks, *self.malicious.values(), *self.other_plans, *self.others]
+
+    @property
+    def diagrams(self):
+        """Reports with a diagram, also with numbers of one to five digits."""
+        return [
+            self.plan, self.outlook, *self.foreign_outlooks, *self.other_plans,
+            *(with_digits(self.plan, digits) for digits in range(1, 6))]
+
+
+def make_backups(workspace, password_options):
+    """Create the devices, and their backups before and after changes, with and without a password."""
+    workspace.run("device", "create", "old-phone", "--from", "old-phone", "--passcode-file", "old.pin")
+    workspace.run("device", "create", "new-phone", "--from", "new-phone", "--passcode-file", "new.pin")
+    workspace.run("device", "create", "hostile", "--from", "hostile-names")
+    for device, backup in (("old-phone", "monday.backup"), ("hostile", "hostile.backup")):
+        workspace.run("backup", device, "-o", backup, *password_options, "--rounds", "1")
+    workspace.change_items()
+    # With real iteration counts, because the reports show them.
+    workspace.run("backup", "old-phone", "-o", "family.backup", *password_options)
+    workspace.run("backup", "old-phone", "-o", "plain.backup", "--no-password")
+    # Two backups of a device that no longer exists.
+    workspace.run("device", "create", "stranger", "--from", "old-phone")
+    for backup, options in (("phone", password_options), ("plain-phone", ("--no-password",))):
+        workspace.run("backup", "stranger", "-o", f"{backup}/", *options)
+        workspace.name_apps(backup)
+    workspace.run("device", "delete", "stranger", "--confirm", "stranger")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Check the HTML reports in Chromium, and take their images.")
     parser.add_argument("--keyhaul", required=True, type=pathlib.Path)
@@ -386,76 +474,23 @@ def main():
         chromium = launch_browser(playwright, arguments.browser, folder, IMAGE_FONT)
         browser = Browser(chromium, checks)
         workspace = Workspace(arguments.keyhaul.resolve(), folder)
-        workspace.run("device", "create", "old-phone", "--from", "old-phone", "--passcode-file", "old.pin")
-        workspace.run("device", "create", "new-phone", "--from", "new-phone", "--passcode-file", "new.pin")
-        workspace.run("device", "create", "hostile", "--from", "hostile-names")
-        password_options = ("--password-file", "password")
-        for device, backup in (("old-phone", "monday.backup"), ("hostile", "hostile.backup")):
-            workspace.run("backup", device, "-o", backup, *password_options, "--rounds", "1")
-        workspace.change_items()
-        # With real iteration counts, because the reports show them.
-        workspace.run("backup", "old-phone", "-o", "family.backup", *password_options)
-        workspace.run("backup", "old-phone", "-o", "plain.backup", "--no-password")
-        plan = workspace.plan("family.backup", "new-phone", "plan.html")
-        inspection = workspace.page("inspection.html", "inspect", "family.backup", *password_options)
-        difference = workspace.page("difference.html", "diff", "monday.backup", "family.backup", *password_options)
-        comparison = workspace.page("comparison.html", "plan", "old-phone", "--to", "new-phone", "--compare")
-        outlook = workspace.page("futures.html", "plan", "family.backup", *password_options)
-        malicious_pages = {
-            "What moves to a new iPhone: hostile.backup": workspace.page(
-                "hostile-futures.html", "plan", "hostile.backup", *password_options
-            ),
-            "Four ways to restore hostile.backup": workspace.page(
-                "hostile-comparison.html", "plan", "hostile.backup", "--to", "new-phone", "--compare", *password_options
-            ),
-            "Moving hostile.backup to new-phone": workspace.plan("hostile.backup", "new-phone", "hostile.html"),
-            "What is in hostile.backup": workspace.page(
-                "hostile-inspection.html", "inspect", "hostile.backup", *password_options
-            ),
-            "From family.backup to hostile.backup": workspace.page(
-                "hostile-difference.html", "diff", "family.backup", "hostile.backup", *password_options
-            ),
-        }
-        workspace.run("device", "create", "stranger", "--from", "old-phone")
-        for backup, options in (("phone", password_options), ("plain-phone", ("--no-password",))):
-            workspace.run("backup", "stranger", "-o", f"{backup}/", *options)
-            workspace.name_apps(backup)
-        workspace.run("device", "delete", "stranger", "--confirm", "stranger")
-        phones = [
-            workspace.page("phone.html", "plan", "phone/", *password_options),
-            workspace.page("plain-phone.html", "plan", "plain-phone/"),
-        ]
-        other_pages = [
-            workspace.page("plain.html", "plan", "plain.backup", "--to", "new-phone"),
-            workspace.plan("family.backup", "old-phone", "same.html"),
-            workspace.plan("family.backup", "new-phone", "redacted.html", "--redact"),
-            workspace.page("device.html", "plan", "old-phone", "--to", "new-phone"),
-            workspace.page(
-                "archive-comparison.html", "plan", "family.backup", "--to", "new-phone", "--compare", *password_options
-            ),
-            workspace.page("device-futures.html", "plan", "old-phone"),
-            workspace.page("plain-futures.html", "plan", "plain.backup"),
-            workspace.page("redacted-futures.html", "plan", "family.backup", "--redact", *password_options),
-            workspace.page("sealed-inspection.html", "inspect", "family.backup"),
-            workspace.page("plain-inspection.html", "inspect", "plain.backup"),
-            workspace.page("device-difference.html", "diff", "monday.backup", "old-phone", *password_options),
-        ]
-        for path in (outlook, *phones):
+        reports = Reports(workspace)
+        for path in (reports.outlook, *reports.foreign_outlooks):
             check_paper(browser, path, checks)
-        for path in (plan, outlook, inspection, difference, comparison, *phones, *malicious_pages.values(), *other_pages):
+        for path in reports.all:
             check_accessibility(browser, path, checks)
             check_layouts(browser, path, checks)
             check_filters(browser, path, checks)
             check_views(browser, path, checks)
-        for title, path in malicious_pages.items():
+        for title, path in reports.malicious.items():
             check_malicious_names(browser, path, title, checks)
-        diagrams = [plan, outlook, *phones, *other_pages[:4], *(with_digits(plan, digits) for digits in range(1, 6))]
+        diagrams = reports.diagrams
         if arguments.items:
             diagrams.append(check_large(browser, workspace, arguments.items, checks))
         if arguments.out:
             images = folder / "pictures"
             images.mkdir()
-            for path in (plan, outlook, inspection, difference, comparison):
+            for path in reports.in_documentation:
                 take_images(browser, path, images, checks)
             publish(images, arguments.out, checks)
         chromium.close()

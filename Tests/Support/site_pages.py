@@ -48,6 +48,7 @@ def convert_page(text, page, pages, root):
     images = []
 
     def convert_link(match):
+        """Return a link of docs/ in the form of DocC."""
         mark, label, target = match.groups()
         if re.match(r"[a-z]+:", target):
             return match.group()

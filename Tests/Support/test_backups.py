@@ -136,14 +136,14 @@ class Archives(unittest.TestCase):
         frame = packing.zstandard_frame(data)
         self.assertEqual(frame[:5].hex(), "28b52ffde0")
         self.assertEqual(struct.unpack_from("<Q", frame, 5)[0], len(data))
-        found, position, is_last = b"", 13, False
+        content, position, is_last = b"", 13, False
         while not is_last:
             header = int.from_bytes(frame[position:position + 3], "little")
             is_last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
             self.assertEqual(kind, 0)
             self.assertLessEqual(size, 128 * 1024)
-            found, position = found + frame[position + 3:position + 3 + size], position + 3 + size
-        self.assertEqual((found, position), (data, len(frame)))
+            content, position = content + frame[position + 3:position + 3 + size], position + 3 + size
+        self.assertEqual((content, position), (data, len(frame)))
 
 
 class FaultyBackups(TemporaryFolderTests):
@@ -175,7 +175,7 @@ class FaultyBackups(TemporaryFolderTests):
             self.assertEqual([item.blob.key_class for item in backup.keychain_items()], [7, 7, 6, 10, 9, 6])
 
     def test_the_python_reader_rejects_the_faults_of_keybags(self):
-        """If the whole backup cannot be unlocked, the Python reader has to raise the matching error."""
+        """If no part of the backup can be unlocked, the Python reader has to raise the matching error."""
         for fault in backup_faults.FAULTS:
             if not fault.name.startswith("keybag-") or fault.exit_codes.get("plan") not in (12, 13):
                 continue

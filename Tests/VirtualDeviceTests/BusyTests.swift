@@ -14,9 +14,9 @@ struct BusyTests {
   /// A clock that advances while a caller sleeps, and runs a closure at each sleep.
   private final class PatientClock: Sendable {
     let slept = Locked<Duration>(.zero)
-    let meanwhile: @Sendable () -> Void
+    let onSleep: @Sendable () -> Void
 
-    init(meanwhile: @escaping @Sendable () -> Void = {}) { self.meanwhile = meanwhile }
+    init(onSleep: @escaping @Sendable () -> Void = {}) { self.onSleep = onSleep }
 
     var clock: DeviceClock {
       DeviceClock(
@@ -26,12 +26,12 @@ struct BusyTests {
         },
         sleep: { duration in
           self.slept.withLock { $0 += duration }
-          self.meanwhile()
+          self.onSleep()
         })
     }
   }
 
-  private func patient(_ device: VirtualDevice, _ clock: PatientClock) -> VirtualDevice {
+  private func device(_ device: VirtualDevice, with clock: PatientClock) -> VirtualDevice {
     var environment = device.environment
     environment.clock = clock.clock
     return VirtualDevice(name: device.name, directory: device.directory, environment: environment)
@@ -43,7 +43,7 @@ struct BusyTests {
     let device = try phones.create()
     let session = try device.openSession(.writing, verb: "keyhaul restore")
     defer { session.invalidate() }
-    let later = patient(device, PatientClock())
+    let later = self.device(device, with: PatientClock())
     let error = #expect(throws: KeyhaulError.self) {
       _ = try later.openSession(.writing, verb: "keyhaul backup", wait: .seconds(3))
     }
@@ -57,40 +57,41 @@ struct BusyTests {
   func sharing() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let (one, two) = (try device.held(.reading), try device.held(.reading))
-    #expect(try code { _ = try device.held(.writing) } == .deviceBusy)
+    let (one, two) = (try device.openSession(.reading), try device.openSession(.reading))
+    #expect(try code { _ = try device.openSession(.writing) } == .deviceBusy)
     one.invalidate()
-    #expect(try code { _ = try device.held(.writing) } == .deviceBusy)
+    #expect(try code { _ = try device.openSession(.writing) } == .deviceBusy)
     two.invalidate()
-    let writer = try device.held(.writing)
-    #expect(try code { _ = try device.held(.reading) } == .deviceBusy)
+    let writer = try device.openSession(.writing)
+    #expect(try code { _ = try device.openSession(.reading) } == .deviceBusy)
     writer.invalidate()
-    #expect(try code { _ = try device.held(.writing) } == nil)
+    #expect(try code { _ = try device.openSession(.writing) } == nil)
   }
 
   @Test("A waiting process gets the device as soon as it is free")
   func waiting() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let holder = HeldSession(try device.held())
-    let clock = PatientClock(meanwhile: { holder.invalidate() })
-    let session = try patient(device, clock).openSession(.writing, verb: "test", wait: .seconds(30))
+    let holder = SharedSession(try device.openSession())
+    let clock = PatientClock(onSleep: { holder.invalidate() })
+    let session = try self.device(device, with: clock).openSession(.writing, verb: "test", wait: .seconds(30))
     #expect(session.state == .unlocked)
     #expect(clock.slept.withLock { $0 } < .seconds(30))
   }
 
   @Test("A device that is deleted while another process waits for it is not found")
-  func deletedMeanwhile() throws {
+  func deletedDuringWait() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let holder = HeldSession(try device.held())
+    let holder = SharedSession(try device.openSession())
     let home = phones.home
-    let clock = PatientClock(meanwhile: {
+    let clock = PatientClock(onSleep: {
       holder.invalidate()
       try? home.delete(device.name)
     })
     #expect(
-      try code { _ = try patient(device, clock).openSession(.writing, verb: "x", wait: .seconds(1)) } == .deviceNotFound
+      try code { _ = try self.device(device, with: clock).openSession(.writing, verb: "x", wait: .seconds(1)) }
+        == .deviceNotFound
     )
   }
 
@@ -98,7 +99,7 @@ struct BusyTests {
   func ended() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     session.invalidate()
     #expect(try code { try session.lock() } == .deviceNotWritable)
     #expect(try code { _ = try session.itemCount } == .deviceNotWritable)
@@ -109,11 +110,11 @@ struct BusyTests {
   func endedKeychain() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     try session.add("plain", .always)
     let store = try session.keychain
     session.invalidate()
-    let keys = try device.held(.reading)
+    let keys = try device.openSession(.reading)
     #expect(throws: KeyhaulError.self) { try store.count(of: .key) }
     #expect(throws: KeyhaulError.self) { try store.find(ItemQuery(), keys: keys.classKeys) }
     #expect(throws: KeyhaulError.self) { try store.rows(includingTombstones: true, keys: keys.classKeys) }
@@ -135,29 +136,29 @@ struct BusyTests {
   func finished() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     try session.add("one", .always)
     try session.add("two", .always)
     try session.close()
     try session.close()
     #expect(!FileManager.default.fileExists(atPath: DeviceFile.keychain.path(in: device.directory) + "-wal"))
-    #expect(try device.held(.reading).record.revision == "r3")
-    #expect(try device.held(.reading).itemCount == 2)
+    #expect(try device.openSession(.reading).record.revision == "r3")
+    #expect(try device.openSession(.reading).itemCount == 2)
 
     let faults = Faults(after: 20)
-    let failing = try device.through(faults.door).held()
+    let failing = try device.using(faults.files).openSession()
     try failing.add("three", .always)
     while faults.stepCount < 20 { try? failing.recordBackup(at: Phones.now) }
     #expect(try code { try failing.add("four", .always) } == nil)
     #expect(try code { try failing.close() } == .deviceIO)
-    #expect(try device.held(.reading).itemCount == 4)
+    #expect(try device.openSession(.reading).itemCount == 4)
   }
 
   @Test("A session for reading rejects all changes")
   func readOnly() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held(.reading)
+    let session = try device.openSession(.reading)
     #expect(try code { try session.lock() } == .deviceNotWritable)
     #expect(try code { try session.unlock("x") } == .deviceNotWritable)
     #expect(try code { try session.erase() } == .deviceNotWritable)
@@ -171,12 +172,12 @@ struct BusyTests {
   func summary() throws {
     let phones = try Phones()
     let device = try phones.create()
-    try device.held().add("plain", .always)
+    try device.openSession().add("plain", .always)
     let free = try device.summary(verb: "keyhaul device list")
     #expect(free.itemCount == 1)
     #expect(free.state == .unlocked)
     #expect(free.isPasscodeSet == true)
-    let session = try device.held()
+    let session = try device.openSession()
     defer { session.invalidate() }
     let busy = try device.summary(verb: "keyhaul device list")
     #expect(busy.isBusy)
@@ -185,29 +186,29 @@ struct BusyTests {
   }
 
   @Test("A reader removes only its own description from the lock file")
-  func namesOfReaders() throws {
+  func descriptionsOfReaders() throws {
     let phones = try Phones()
     let device = try phones.create()
-    func name() throws -> String { String(decoding: try device.read(.lock), as: UTF8.self) }
+    func description() throws -> String { String(decoding: try device.read(.lock), as: UTF8.self) }
     let first = try device.openSession(.reading, verb: "a rather long name")
-    #expect(try name().contains("a rather long name"))
+    #expect(try description().contains("a rather long name"))
     let second = try device.openSession(.reading, verb: "short")
-    #expect(try name().contains("\"short\"") && name().hasSuffix("}\n"))
+    #expect(try description().contains("\"short\"") && description().hasSuffix("}\n"))
     first.invalidate()
-    #expect(try name().contains("short"))
+    #expect(try description().contains("short"))
     second.invalidate()
-    #expect(try name().isEmpty)
+    #expect(try description().isEmpty)
   }
 
   @Test("The description of a dead process in the lock file is not reported")
   func deadHolder() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     defer { session.invalidate() }
     let text = "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}"
     try device.write(Array(text.utf8), to: .lock)
-    #expect(throws: KeyhaulError(.deviceBusy, "phone", "another process is using it")) { _ = try device.held() }
+    #expect(throws: KeyhaulError(.deviceBusy, "phone", "another process is using it")) { _ = try device.openSession() }
   }
 
   @Test("The description of a holder contains no control characters")
@@ -216,12 +217,12 @@ struct BusyTests {
     let device = try phones.create()
     let session = try device.openSession(.writing, verb: "\u{1b}[31m" + String(repeating: "x", count: 100))
     defer { session.invalidate() }
-    let error = #expect(throws: KeyhaulError.self) { _ = try device.held() }
+    let error = #expect(throws: KeyhaulError.self) { _ = try device.openSession() }
     #expect(error?.reason == "process \(getpid()) ([31m\(String(repeating: "x", count: 36))) has used it for 0 s")
   }
 
   @Test("Processes that create devices in one folder take turns")
-  func makingDevices() throws {
+  func creatingDevices() throws {
     let phones = try Phones()
     _ = try phones.create("first")
     let waits = Locked(0)
@@ -253,7 +254,7 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     try device.write(Array(text.utf8), to: .lock)
-    #expect(try code { try device.held().lock() } == nil)
+    #expect(try code { try device.openSession().lock() } == nil)
   }
 
   @Test(
@@ -264,26 +265,26 @@ struct BusyTests {
     let device = try phones.create()
     let lock = DeviceFile.lock.path(in: device.directory)
     let marker = phones.directory.path("held")
-    var isHeld = false
+    var isLocked = false
     let outcome = try ChildProcess(
       "flock", ["--no-fork", lock, "/bin/sh", "-c", #"echo > "$0"; exec sleep 300"#, marker]
     ).run { process in
       usleep(2_000)
-      guard !isHeld, FileManager.default.fileExists(atPath: marker) else { return }
-      isHeld = true
+      guard !isLocked, FileManager.default.fileExists(atPath: marker) else { return }
+      isLocked = true
       try device.write(Array("\u{1b}]0;title\u{7}".utf8), to: .lock)
-      let error = #expect(throws: KeyhaulError.self) { _ = try device.held() }
+      let error = #expect(throws: KeyhaulError.self) { _ = try device.openSession() }
       #expect(error?.code == .deviceBusy)
       #expect(error?.reason == "another process is using it")
       kill(process, SIGKILL)
     }
-    #expect(isHeld && outcome.status == 128 + SIGKILL)
-    #expect(try code { _ = try device.held() } == nil)
+    #expect(isLocked && outcome.status == 128 + SIGKILL)
+    #expect(try code { _ = try device.openSession() } == nil)
   }
 }
 
 /// A session that the closure of a clock can end.
-private final class HeldSession: Sendable {
+private final class SharedSession: Sendable {
   private nonisolated(unsafe) let session: DeviceSession
 
   init(_ session: DeviceSession) { self.session = session }

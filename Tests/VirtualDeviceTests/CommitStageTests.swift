@@ -11,18 +11,18 @@ import Testing
 /// the error's stage with the state that the next session finds, for a failure at every step.
 @Suite("Stages of errors in device changes")
 struct CommitStageTests {
-  private static let verbs = CrashTests.Verb.allCases.filter { $0 != .add && $0 != .wrongTwice }
+  private static let changes = CrashTests.Change.allCases.filter { $0 != .add && $0 != .wrongTwice }
 
   private let phones: Phones
 
   init() throws { phones = try Phones() }
 
-  private func prepare(_ verb: CrashTests.Verb) throws -> VirtualDevice {
-    let device = try phones.create("start", passcode: verb.startsWithPasscode ? "1234" : "")
+  private func prepare(_ change: CrashTests.Change) throws -> VirtualDevice {
+    let device = try phones.create("start", passcode: change.startsWithPasscode ? "1234" : "")
     try device.withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
       _ = try session.add(KeychainItem(kind: .genericPassword))
     }
-    if verb.startsLocked { try device.held().lock() }
+    if change.startsLocked { try device.openSession().lock() }
     return device
   }
 
@@ -40,24 +40,24 @@ struct CommitStageTests {
     }
   }
 
-  @Test("The error's stage is correct for a failure at every step of every change", arguments: verbs)
-  func everyStep(_ verb: CrashTests.Verb) throws {
-    let start = try prepare(verb)
-    let old = try CrashTests.Looks(start)
+  @Test("The error's stage is correct for a failure at every step of every change", arguments: changes)
+  func everyStep(_ change: CrashTests.Change) throws {
+    let start = try prepare(change)
+    let old = try CrashTests.Snapshot(start)
     let finished = try copy(start, "finished")
-    try verb.run(try finished.through(DeviceFiles()).held())
-    let new = try CrashTests.Looks(finished)
+    try change.run(try finished.using(DeviceFiles()).openSession())
+    let new = try CrashTests.Snapshot(finished)
     var stages: Set<CommitStage> = []
     for limit in 0..<200 {
       let device = try copy(start, "cut-\(limit)")
       let faults = Faults(after: limit, .noSpace)
       let error = try error {
-        let session = try device.through(faults.door).held()
+        let session = try device.using(faults.files).openSession()
         defer { session.invalidate() }
-        try verb.run(session)
+        try change.run(session)
       }
       guard let error else { break }
-      let found = try CrashTests.Looks(device)
+      let found = try CrashTests.Snapshot(device)
       #expect(found == (error.stage == .afterCommit ? new : old), "step \(limit): \(error)")
       stages.insert(error.stage)
     }
@@ -67,19 +67,19 @@ struct CommitStageTests {
   /// Each new file is synced, then the folder with their names, and only then the list that refers to them is renamed.
   @Test(
     "The names of new files are synced before the list that refers to them",
-    arguments: [CrashTests.Verb.setPasscode, .erase])
-  func order(_ verb: CrashTests.Verb) throws {
-    let device = try prepare(verb)
+    arguments: [CrashTests.Change.setPasscode, .erase])
+  func order(_ change: CrashTests.Change) throws {
+    let device = try prepare(change)
     let calls = Locked<[FileSystem.Call]>([])
     let files = DeviceFiles(
       FileSystem { call in
         calls.withLock { $0.append(call) }
         return nil
       })
-    let session = try device.through(files).held()
+    let session = try device.using(files).openSession()
     defer { session.invalidate() }
     calls.withLock { $0 = [] }
-    try verb.run(session)
+    try change.run(session)
     let all = calls.withLock { $0 }
     let rename = try #require(all.firstIndex(of: .rename), "\(all)")
     let before = all[..<rename]
@@ -94,7 +94,7 @@ struct CommitStageTests {
     for limit in 0..<100 {
       let phones = try Phones()
       var environment = phones.home.environment
-      environment.files = Faults(after: limit).door
+      environment.files = Faults(after: limit).files
       let home = DeviceSet(path: phones.home.path, environment: environment)
       let error = try error {
         _ = try home.create(DeviceName("phone"), passcode: Secret(utf8: "1234")) {
@@ -118,14 +118,14 @@ struct CommitStageTests {
       let phones = try Phones()
       _ = try phones.create()
       var environment = phones.home.environment
-      environment.files = Faults(after: limit).door
+      environment.files = Faults(after: limit).files
       let error = try error {
         try DeviceSet(path: phones.home.path, environment: environment).delete(DeviceName("phone"))
       }
       guard let error else { break }
       #expect(try phones.home.devices().isEmpty == (error.stage == .afterCommit), "step \(limit): \(error)")
-      let rests = try FileManager.default.contentsOfDirectory(atPath: phones.home.path) == [".phone.tmp"]
-      #expect(error.reason.contains("/.phone.tmp") == (error.stage == .afterCommit && rests), "\(error)")
+      let hasLeftovers = try FileManager.default.contentsOfDirectory(atPath: phones.home.path) == [".phone.tmp"]
+      #expect(error.reason.contains("/.phone.tmp") == (error.stage == .afterCommit && hasLeftovers), "\(error)")
       stages.insert(error.stage)
     }
     #expect(stages == [.beforeCommit, .afterCommit])
@@ -137,14 +137,14 @@ struct CommitStageTests {
     var stages: [CommitStage] = []
     for limit in 0..<100 {
       let device = try copy(start, "cut-\(limit)")
-      let session = try device.through(Faults(after: limit).door).held()
+      let session = try device.using(Faults(after: limit).files).openSession()
       let error = try error {
         defer { session.invalidate() }
         for account in ["a", "b"] { try session.add(account, .always) }
         try session.close()
       }
       guard let error else { break }
-      #expect(try device.held().itemCount == (error.stage == .afterCommit ? 3 : 1), "step \(limit): \(error)")
+      #expect(try device.openSession().itemCount == (error.stage == .afterCommit ? 3 : 1), "step \(limit): \(error)")
       stages.append(error.stage)
     }
     // The second write of the record comes after both items.
@@ -154,15 +154,15 @@ struct CommitStageTests {
   @Test("If the last wrong passcode erases the device, the error reports that even if a later step fails")
   func erased() throws {
     let device = try phones.create("start", passcode: "1234")
-    try device.held().setEraseAfterFailures(1)
+    try device.openSession().setEraseAfterFailures(1)
     var codes: Set<KeyhaulError.Code> = []
     for limit in 0..<100 {
       let copy = try copy(device, "cut-\(limit)")
       let faults = Faults(after: limit)
-      let found = try error { try copy.through(faults.door).held().unlock("x") }
+      let found = try error { try copy.using(faults.files).openSession().unlock("x") }
       let error = try #require(found)
       #expect(error.stage == .beforeCommit)
-      #expect((error.code == .erased) == (try copy.held().isPasscodeSet == false), "step \(limit): \(error)")
+      #expect((error.code == .erased) == (try copy.openSession().isPasscodeSet == false), "step \(limit): \(error)")
       codes.insert(error.code)
       if !faults.didFail { break }
     }

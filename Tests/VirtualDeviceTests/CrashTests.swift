@@ -12,7 +12,7 @@ import Testing
 /// Interrupts a change at each step, as if the process was killed, and examines the state that the next session finds.
 @Suite("Devices after a crash")
 struct CrashTests {
-  enum Verb: String, CaseIterable, CustomTestStringConvertible {
+  enum Change: String, CaseIterable, CustomTestStringConvertible {
     case lock, unlock, restart, setPasscode, changePasscode, removePasscode, erase, add, wrongTwice
     var testDescription: String { rawValue }
 
@@ -36,7 +36,7 @@ struct CrashTests {
   }
 
   /// The visible state of a device, except the number of failed attempts.
-  struct Looks: Equatable {
+  struct Snapshot: Equatable {
     let state: DeviceState
     let keybag: [UInt8]
     let keys: [UInt32: [UInt8]]
@@ -52,14 +52,14 @@ struct CrashTests {
     }
 
     init(_ device: VirtualDevice) throws {
-      let session = try device.held()
+      let session = try device.openSession()
       defer { session.invalidate() }
       state = session.state
       keybag = try device.read(.keybag)
       keys = session.rawKeys(1...12)
       let store = try session.keychain
       items = try store.rows(includingTombstones: true, keys: session.classKeys).map { row in
-        let account = row.item?[.account]?.stringValue ?? "sealed"
+        let account = row.item?[.account]?.stringValue ?? "undecryptable"
         return "\(row.summary.protectionCode ?? "") \(account)"
       }
       rows = try store.rowSummaries(includingTombstones: true).map(\.reference)
@@ -69,15 +69,16 @@ struct CrashTests {
   }
 
   private let phones: Phones
+
   /// Creates the device that each attempt copies.
-  private func prepare(_ verb: Verb) throws -> VirtualDevice {
-    let device = try phones.create("start", passcode: verb.startsWithPasscode ? "1234" : "")
-    let session = try device.held()
+  private func prepare(_ change: Change) throws -> VirtualDevice {
+    let device = try phones.create("start", passcode: change.startsWithPasscode ? "1234" : "")
+    let session = try device.openSession()
     try session.add("plain", .whenUnlocked)
     try session.add("always", .always)
-    if verb.startsWithPasscode { try session.add("card", .whenPasscodeSetThisDeviceOnly) }
-    if verb == .wrongTwice { try session.setEraseAfterFailures(2) }
-    if verb.startsLocked { try session.lock() }
+    if change.startsWithPasscode { try session.add("card", .whenPasscodeSetThisDeviceOnly) }
+    if change == .wrongTwice { try session.setEraseAfterFailures(2) }
+    if change.startsLocked { try session.lock() }
     return device
   }
 
@@ -88,13 +89,13 @@ struct CrashTests {
 
   init() throws { phones = try Phones() }
 
-  @Test("After a crash at any step, a device has its old or its new state", arguments: Verb.allCases)
-  func everyStep(_ verb: Verb) throws {
-    let start = try prepare(verb)
-    let old = try Looks(start)
+  @Test("After a crash at any step, a device has its old or its new state", arguments: Change.allCases)
+  func everyStep(_ change: Change) throws {
+    let start = try prepare(change)
+    let old = try Snapshot(start)
     let finished = try copy(start, "finished")
-    try verb.run(try finished.through(DeviceFiles()).held())
-    let new = try Looks(finished)
+    try change.run(try finished.using(DeviceFiles()).openSession())
+    let new = try Snapshot(finished)
     #expect(old != new)
 
     var sawOld = false
@@ -102,10 +103,10 @@ struct CrashTests {
     for limit in 0..<200 {
       let device = try copy(start, "cut-\(limit)")
       let faults = Faults(after: limit)
-      try kill(device, faults, verb)
+      try kill(device, faults, change)
       if !faults.didFail { break }
 
-      let found = try Looks(device)
+      let found = try Snapshot(device)
       #expect(found == old || found == new, "cut off at step \(limit)")
       sawOld = sawOld || found == old
       sawNew = sawNew || found == new
@@ -115,24 +116,24 @@ struct CrashTests {
       #expect(try leftovers(device).isEmpty, "cut off at step \(limit)")
     }
     #expect(sawOld)
-    #expect(sawNew || [.lock, .restart, .add].contains(verb))
+    #expect(sawNew || [.lock, .restart, .add].contains(change))
   }
 
   @Test(
     "After a second crash during recovery, a device has its new state (a third of the steps in a quick run)",
-    arguments: [Verb.removePasscode, .erase, .changePasscode])
-  func killedTwice(_ verb: Verb) throws {
-    let start = try prepare(verb)
-    let old = try Looks(start)
+    arguments: [Change.removePasscode, .erase, .changePasscode])
+  func killedTwice(_ change: Change) throws {
+    let start = try prepare(change)
+    let old = try Snapshot(start)
     let finished = try copy(start, "finished")
-    try verb.run(try finished.through(DeviceFiles()).held())
-    let new = try Looks(finished)
+    try change.run(try finished.using(DeviceFiles()).openSession())
+    let new = try Snapshot(finished)
 
     var committed = 0
     for first in 0..<200 {
       let cut = try copy(start, "cut-\(first)")
       let faults = Faults(after: first)
-      try kill(cut, faults, verb)
+      try kill(cut, faults, change)
       if !faults.didFail { break }
       guard cut.has(.change) else { continue }
       committed += 1
@@ -140,9 +141,9 @@ struct CrashTests {
       for second in seconds {
         let device = try copy(cut, "cut-\(first)-\(second)")
         let secondFaults = Faults(after: second)
-        let ending = try code { try device.through(secondFaults.door).held().invalidate() }
-        #expect((ending != nil) == secondFaults.didFail)
-        #expect(try Looks(device) == new, "cut off at steps \(first) and \(second)")
+        let errorCode = try code { try device.using(secondFaults.files).openSession().invalidate() }
+        #expect((errorCode != nil) == secondFaults.didFail)
+        #expect(try Snapshot(device) == new, "cut off at steps \(first) and \(second)")
         if !secondFaults.didFail { break }
       }
     }
@@ -152,12 +153,12 @@ struct CrashTests {
 
   @Test("After a crash during its creation, a device is complete or does not exist")
   func creation() throws {
-    var whole = 0
+    var completeCount = 0
     for limit in 0..<100 {
       let phones = try Phones()
       let faults = Faults(after: limit)
       var environment = phones.home.environment
-      environment.files = faults.door
+      environment.files = faults.files
       let home = DeviceSet(path: phones.home.path, environment: environment)
       _ = try? home.create(DeviceName("phone"), passcode: Secret(utf8: "1234")) {
         (session) throws(KeyhaulError) in
@@ -166,13 +167,13 @@ struct CrashTests {
       if try phones.home.devices().isEmpty {
         _ = try phones.create()
       } else {
-        whole += 1
-        #expect(try phones.home.devices()[0].held().itemCount == 1)
+        completeCount += 1
+        #expect(try phones.home.devices()[0].openSession().itemCount == 1)
       }
       #expect(try FileManager.default.contentsOfDirectory(atPath: phones.home.path) == ["phone"])
       if !faults.didFail { break }
     }
-    #expect(whole >= 1)
+    #expect(completeCount >= 1)
   }
 
   @Test("After a crash during its deletion, a device is complete or does not exist, and its name can be used again")
@@ -182,10 +183,10 @@ struct CrashTests {
       _ = try phones.create()
       let faults = Faults(after: limit)
       var environment = phones.home.environment
-      environment.files = faults.door
+      environment.files = faults.files
       try? DeviceSet(path: phones.home.path, environment: environment).delete(DeviceName("phone"))
       if let device = try phones.home.devices().first {
-        #expect(try device.held().state == .unlocked)
+        #expect(try device.openSession().state == .unlocked)
         try phones.home.delete(DeviceName("phone"))
       }
       _ = try phones.create()
@@ -199,13 +200,13 @@ struct CrashTests {
     arguments: [Errno.noSpace, .diskQuotaExceeded, .readOnlyFileSystem])
   func fullDisk(_ reason: Errno) throws {
     let device = try prepare(.changePasscode)
-    let before = try Looks(device)
+    let before = try Snapshot(device)
     let error = #expect(throws: KeyhaulError.self) {
-      try Verb.changePasscode.run(try device.through(Faults(after: 8, reason).door).held())
+      try Change.changePasscode.run(try device.using(Faults(after: 8, reason).files).openSession())
     }
     #expect(error?.code == .deviceIO)
     #expect(error?.errno == reason)
-    #expect(try Looks(device) == before)
+    #expect(try Snapshot(device) == before)
   }
 
   @Test("A reader completes an interrupted change before it reads")
@@ -219,7 +220,7 @@ struct CrashTests {
         if !faults.didFail { break }
         continue
       }
-      let session = try device.held(.reading)
+      let session = try device.openSession(.reading)
       #expect(try session.itemCount == 0)
       #expect(!session.isPasscodeSet)
       #expect(!device.has(.change))
@@ -236,21 +237,21 @@ struct CrashTests {
       #"{"format":"device-change/2","replace":[],"keychain":"empty"}"#,
       #"{"format":"device-change/1","replace":[],"keychain":"empty","remove":["lock"]}"#,
     ])
-  func foreignChange(_ text: String) throws {
+  func invalidChange(_ text: String) throws {
     let device = try phones.create()
     try device.write(Array(text.utf8), to: .change)
-    #expect(try code { _ = try device.held() } == .deviceDamaged)
+    #expect(try code { _ = try device.openSession() } == .deviceDamaged)
     #expect(device.has(.hardware))
   }
 
   // MARK: Helpers
 
   /// Runs a change in a simulated process that dies at the first fault.
-  private func kill(_ device: VirtualDevice, _ faults: Faults, _ verb: Verb) throws {
+  private func kill(_ device: VirtualDevice, _ faults: Faults, _ change: Change) throws {
     do {
-      let session = try device.through(faults.door).held()
+      let session = try device.using(faults.files).openSession()
       defer { session.invalidate() }
-      try verb.run(session)
+      try change.run(session)
     } catch is KeyhaulError {
       return
     }

@@ -11,7 +11,7 @@ struct DeviceSetTests {
   @Test("A new device is unlocked and has the default model and a unique identifier")
   func create() throws {
     let phones = try Phones()
-    let session = try phones.create().held()
+    let session = try phones.create().openSession()
 
     #expect(session.state == .unlocked)
     #expect(session.isPasscodeSet)
@@ -25,10 +25,10 @@ struct DeviceSetTests {
     #expect(try session.itemCount == 0)
   }
 
-  @Test("A device without a passcode is unlocked, also after a restart")
+  @Test("A device without a passcode is unlocked, even after a restart")
   func createWithoutPasscode() throws {
     let phones = try Phones()
-    let session = try phones.create(passcode: "").held()
+    let session = try phones.create(passcode: "").openSession()
     #expect(!session.isPasscodeSet)
     try session.restart()
     #expect(session.state == .unlocked)
@@ -39,7 +39,7 @@ struct DeviceSetTests {
     let phones = try Phones()
     let (one, two) = (try phones.create("one"), try phones.create("two"))
     #expect(try one.read(.hardware) != two.read(.hardware))
-    let records = try [one, two].map { try $0.held(.reading).record }
+    let records = try [one, two].map { try $0.openSession(.reading).record }
     #expect(records[0].udid != records[1].udid)
     #expect(records[0].serialNumber != records[1].serialNumber)
   }
@@ -49,7 +49,7 @@ struct DeviceSetTests {
     let phones = try Phones()
     try UmaskLock.with(mask) {
       let device = try phones.create()
-      let session = try device.held()
+      let session = try device.openSession()
       try session.add("a", .whenUnlocked)
       try session.lock()
       #expect(try permissions(phones.home.path) == 0o700)
@@ -64,7 +64,7 @@ struct DeviceSetTests {
   func files() throws {
     let phones = try Phones()
     let device = try phones.create()
-    try device.held().invalidate()
+    try device.openSession().invalidate()
     let names = try FileManager.default.contentsOfDirectory(atPath: device.directory).sorted()
     #expect(names == ["device.json", "hardware.uid", "keybag", "keychain-2.db", "lock", "memory"])
   }
@@ -72,9 +72,9 @@ struct DeviceSetTests {
   @Test("A device cannot be created with a name that is in use")
   func exists() throws {
     let phones = try Phones()
-    let udid = try phones.create().held(.reading).record.udid
+    let udid = try phones.create().openSession(.reading).record.udid
     #expect(try code { _ = try phones.create() } == .exists)
-    #expect(try phones.home.device(DeviceName("phone")).held(.reading).record.udid == udid)
+    #expect(try phones.home.device(DeviceName("phone")).openSession(.reading).record.udid == udid)
   }
 
   @Test("The list of devices is sorted by name and contains only devices")
@@ -112,9 +112,9 @@ struct DeviceSetTests {
     try files.createDirectory(atPath: phones.path(".not a name.tmp"), withIntermediateDirectories: false)
     do {
       // While another process creates or deletes a device, its temporary folder is not a leftover.
-      let held = try DeviceSetLock(
+      let lock = try DeviceSetLock(
         phones.home.path, wait: .zero, clock: DeviceEnvironment.system.clock, DeviceEnvironment.system.files)
-      defer { _ = held }
+      defer { _ = lock }
       phones.home.clearLeftovers()
       #expect(files.fileExists(atPath: phones.path(".phone.tmp/hardware.uid")))
     }
@@ -124,7 +124,7 @@ struct DeviceSetTests {
   }
 
   @Test("A device is not deleted while its folder contains other files")
-  func foreignFile() throws {
+  func unrelatedFile() throws {
     let phones = try Phones()
     _ = try phones.create()
     for name in ["diary.txt", "b"] {
@@ -148,7 +148,7 @@ struct DeviceSetTests {
   }
 
   @Test("A folder with only a `device.json` is not a device and is never deleted")
-  func foreignDirectory() throws {
+  func unrelatedDirectory() throws {
     let phones = try Phones()
     try FileManager.default.createDirectory(atPath: phones.path("project"), withIntermediateDirectories: true)
     try Data("{}".utf8).write(to: URL(fileURLWithPath: phones.path("project/device.json")))
@@ -159,14 +159,14 @@ struct DeviceSetTests {
   @Test("An argument with a slash is a path, and any other is a name")
   func locate() throws {
     let home = DeviceSet(path: "/home")
-    func place(_ argument: String) throws -> String {
+    func directory(for argument: String) throws -> String {
       let (home, name) = try DeviceSet.locate(argument, home: home)
       return home.directory(of: name)
     }
-    #expect(try place("phone") == "/home/phone")
-    #expect(try place("./phone") == "./phone")
-    #expect(try place("/phone") == "/phone")
-    #expect(try place("a/b/phone//") == "a/b/phone")
+    #expect(try directory(for: "phone") == "/home/phone")
+    #expect(try directory(for: "./phone") == "./phone")
+    #expect(try directory(for: "/phone") == "/phone")
+    #expect(try directory(for: "a/b/phone//") == "a/b/phone")
     #expect(try code { _ = try DeviceSet.locate("a/..", home: home) } == .badName)
     #expect(try code { _ = try DeviceSet.locate("a/", home: home) } == nil)
     #expect(try code { _ = try DeviceSet.locate("/", home: home) } == .badName)
@@ -204,7 +204,7 @@ struct TemporaryDeviceSetTests {
     var temporary: TemporaryDeviceSet? = try TemporaryDeviceSet(environment: DeviceEnvironment(passcodeRounds: 1))
     let path = try #require(temporary?.devices.path)
     let device = try #require(try temporary?.devices.create(DeviceName("phone"), passcode: Secret(utf8: "")))
-    try device.held().add("plain", .whenUnlocked)
+    try device.openSession().add("plain", .whenUnlocked)
     #expect(FileManager.default.fileExists(atPath: path + "/phone/device.json"))
     temporary = nil
     #expect(!FileManager.default.fileExists(atPath: path))

@@ -13,7 +13,7 @@ struct EraseTests {
   func erase() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     try session.add("plain", .always)
     let record = session.record
     let (hardware, keybag) = (try device.read(.hardware), try device.read(.keybag))
@@ -41,9 +41,9 @@ struct EraseTests {
   func reopened() throws {
     let phones = try Phones()
     let device = try phones.create()
-    try device.held().add("plain", .always)
-    try device.held().erase()
-    let session = try device.held()
+    try device.openSession().add("plain", .always)
+    try device.openSession().erase()
+    let session = try device.openSession()
     #expect(try session.statusOfReading("plain") == -25300)
     #expect(try session.statusOfAdding("plain", .whenUnlocked) == 0)
     try session.restart()
@@ -51,20 +51,20 @@ struct EraseTests {
   }
 
   @Test("No file of an erased device contains data of an earlier item")
-  func noRemains() throws {
+  func noTraces() throws {
     let phones = try Phones()
     let device = try phones.create()
     var item = KeychainItem(kind: .genericPassword)
     item[.service] = .string("remains")
     item[.persistentReference] = nil
     item.secret = SensitiveBytes(copying: [1, 2, 3])
-    let sealed = try device.held().add(item).persistentReference
-    #expect(try everything(of: device).range(of: Data(sealed)) != nil)
-    try device.held().erase()
-    #expect(try everything(of: device).range(of: Data(sealed)) == nil)
+    let reference = try device.openSession().add(item).persistentReference
+    #expect(try fileContents(of: device).range(of: Data(reference)) != nil)
+    try device.openSession().erase()
+    #expect(try fileContents(of: device).range(of: Data(reference)) == nil)
   }
 
-  private func everything(of device: VirtualDevice) throws -> Data {
+  private func fileContents(of device: VirtualDevice) throws -> Data {
     try FileManager.default.contentsOfDirectory(atPath: device.directory).reduce(into: Data()) { data, name in
       data += try Data(contentsOf: URL(fileURLWithPath: device.directory + "/" + name))
     }
@@ -83,28 +83,28 @@ struct CopiedDirectoryTests {
     let phones = try Phones()
     let copy = try copy(try phones.create(), in: phones)
     try FileManager.default.removeItem(atPath: DeviceFile.hardware.path(in: copy.directory))
-    #expect(try code { _ = try copy.held() } == .deviceDamaged)
+    #expect(try code { _ = try copy.openSession() } == .deviceDamaged)
   }
 
   @Test("A copy with another hardware key cannot be opened, locked or unlocked", arguments: [true, false])
-  func withOtherHardware(_ locked: Bool) throws {
+  func withOtherHardware(_ isLocked: Bool) throws {
     let phones = try Phones()
     let device = try phones.create()
-    if locked { try device.held().lock() }
+    if isLocked { try device.openSession().lock() }
     let copy = try copy(device, in: phones)
     try copy.write(try phones.create("other").read(.hardware), to: .hardware)
-    #expect(try code { try copy.held().unlock("1234") } == .deviceDamaged)
+    #expect(try code { try copy.openSession().unlock("1234") } == .deviceDamaged)
   }
 
   @Test("A copy with another hardware key and its keybag cannot decrypt the items")
   func withOtherHardwareAndBag() throws {
     let phones = try Phones()
     let device = try phones.create()
-    try device.held().add("plain", .whenUnlocked)
+    try device.openSession().add("plain", .whenUnlocked)
     let other = try phones.create("other")
     let copy = try copy(device, in: phones)
     for file in [DeviceFile.hardware, .keybag] { try copy.write(try other.read(file), to: file) }
-    let session = try copy.held()
+    let session = try copy.openSession()
     #expect(session.state == .beforeFirstUnlock)
     try session.unlock("1234")
     #expect(try session.statusOfReading("plain") == -25300)
@@ -112,10 +112,10 @@ struct CopiedDirectoryTests {
   }
 
   @Test("A complete copy works like the original device")
-  func whole() throws {
+  func complete() throws {
     let phones = try Phones()
     let device = try phones.create()
-    try device.held().add("plain", .whenUnlocked)
-    #expect(try copy(device, in: phones).held().secret(of: "plain") == "secret")
+    try device.openSession().add("plain", .whenUnlocked)
+    #expect(try copy(device, in: phones).openSession().secret(of: "plain") == "secret")
   }
 }

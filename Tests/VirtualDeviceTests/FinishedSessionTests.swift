@@ -22,7 +22,7 @@ struct FinishedSessionTests {
     let device = try phones.create()
     // Two items increase the revision twice. It is written before the first one and at the end of the session.
     let counted = Faults()
-    try device.through(counted.door).withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
+    try device.using(counted.files).withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
       _ = try session.add(item("one"))
       _ = try session.add(item("two"))
     }
@@ -31,7 +31,7 @@ struct FinishedSessionTests {
       let faults = Faults(after: limit)
       #expect(
         try code {
-          try device.through(faults.door).withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
+          try device.using(faults.files).withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
             _ = try session.add(item("three \(limit)"))
             _ = try session.add(item("four \(limit)"))
           }
@@ -43,7 +43,7 @@ struct FinishedSessionTests {
   func synchronized() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     defer { session.invalidate() }
     try session.add("one", .always)
     try session.add("two", .always)
@@ -58,10 +58,10 @@ struct FinishedSessionTests {
     #expect(try session.itemCount == 3)
   }
 
-  /// Ending a writing session without `finish()` only loses error reports, which no test with a working disk notices.
-  /// So this test counts the places that can open one.
-  @Test("Only four files open a session for writing, and each finishes it")
-  func places() throws {
+  /// A writing session that ends without `close()` loses only error reports, which no test with a working disk notices.
+  /// So this test lists the files that can open one.
+  @Test("Only four files open a session for writing, and each session is closed")
+  func writingSessions() throws {
     let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().appending(path: "Sources")
     let files = try #require(FileManager.default.enumerator(atPath: sources.path))

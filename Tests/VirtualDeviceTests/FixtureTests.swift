@@ -47,7 +47,7 @@ struct FixtureTests {
     try DeviceFixture(decoding: Array(text.utf8), from: "sample.json")
   }
 
-  private func made(
+  private func createDevice(
     _ phones: Phones, named name: String? = nil, keys: DeviceFixture.Keys = .random
   ) throws -> VirtualDevice {
     try phones.home.create(from: decode(Self.fixture), named: name.map { try DeviceName($0) }, keys: keys)
@@ -56,7 +56,7 @@ struct FixtureTests {
   @Test("A device from a fixture has its identity, apps and passcode")
   func identity() throws {
     let phones = try Phones()
-    let session = try made(phones).held()
+    let session = try createDevice(phones).openSession()
     #expect(session.name == "sample")
     #expect(session.record.productType == "iPhone14,5")
     #expect(session.record.productVersion.text == "17.0")
@@ -71,7 +71,7 @@ struct FixtureTests {
   @Test("A device from a fixture has its items with types, dates, secrets, tokens and access controls")
   func items() throws {
     let phones = try Phones()
-    let items = try made(phones).held(.reading).find(ItemQuery(wantsSecret: true)).items.map(\.item)
+    let items = try createDevice(phones).openSession(.reading).find(ItemQuery(wantsSecret: true)).items.map(\.item)
     #expect(items.count == 5)
     let mail = try #require(items.first { $0[.account] == .string("anna") && $0.kind == .genericPassword })
     #expect(mail.protection == .whenUnlocked)
@@ -100,32 +100,33 @@ struct FixtureTests {
   @Test("With published keys, the same fixture and name result in the same device")
   func deterministic() throws {
     let phones = (try Phones(), try Phones(seed: "others"))
-    let (one, two) = (try made(phones.0, keys: .published), try made(phones.1, keys: .published))
+    let (one, two) = (try createDevice(phones.0, keys: .published), try createDevice(phones.1, keys: .published))
     for file in [DeviceFile.hardware, .keybag, .memory, .record] { #expect(try one.read(file) == two.read(file)) }
-    let references = try [one, two].map { try $0.held().find(ItemQuery()).items.map(\.persistentReference) }
+    let references = try [one, two].map { try $0.openSession().find(ItemQuery()).items.map(\.persistentReference) }
     #expect(references[0] == references[1])
 
-    let other = try made(phones.0, named: "twin", keys: .published)
+    let other = try createDevice(phones.0, named: "twin", keys: .published)
     #expect(try other.read(.hardware) != one.read(.hardware))
-    #expect(try other.held(.reading).record.name == "twin")
-    #expect(try other.held(.reading).record.udid != one.held(.reading).record.udid)
+    #expect(try other.openSession(.reading).record.name == "twin")
+    #expect(try other.openSession(.reading).record.udid != one.openSession(.reading).record.udid)
   }
 
   @Test("A given passcode replaces that of the fixture")
   func otherPasscode() throws {
     let phones = try Phones()
     let device = try phones.home.create(from: decode(Self.fixture), passcode: Secret(utf8: "0000"))
-    try device.held().lock()
-    try device.held().unlock("0000")
+    try device.openSession().lock()
+    try device.openSession().unlock("0000")
   }
 
   @Test("Attributes and classes in a fixture may have the names of Apple's headers")
   func constants() throws {
-    let spelled = Self.fixture.replacing("\"acct\"", with: "\"kSecAttrAccount\"")
+    let withHeaderNames = Self.fixture.replacing("\"acct\"", with: "\"kSecAttrAccount\"")
       .replacing("\"svce\"", with: "\"kSecAttrService\"")
       .replacing("\"protection\": \"ak\"", with: "\"protection\": \"kSecAttrAccessibleWhenUnlocked\"")
-    try #require(spelled.contains("kSecAttrAccount") && spelled.contains("kSecAttrAccessibleWhenUnlocked"))
-    let (named, plain) = (try decode(spelled), try decode(Self.fixture))
+    try #require(
+      withHeaderNames.contains("kSecAttrAccount") && withHeaderNames.contains("kSecAttrAccessibleWhenUnlocked"))
+    let (named, plain) = (try decode(withHeaderNames), try decode(Self.fixture))
     #expect(named.items.map(\.item.attributes) == plain.items.map(\.item.attributes))
     #expect(named.items[0].item[.account] == .string("anna") && named.items[0].item.protection == .whenUnlocked)
   }
@@ -174,28 +175,28 @@ struct FixtureTests {
       ("\"kind\": \"certificate\", \"protection\": \"dk\", ", "", "items[4] has no \"kind\" and \"protection\""),
       ("\"protection\": \"ak\"", "\"protection\": \"when_unlocked\"", "items[0].protection is not a protection class"),
     ])
-  func refused(_ old: String, _ new: String, _ place: String) throws {
+  func refused(_ old: String, _ new: String, _ path: String) throws {
     let changed = Self.fixture.replacing(old, with: new, maxReplacements: 1)
     try #require(changed != Self.fixture)
     let error = #expect(throws: KeyhaulError.self) { _ = try decode(changed) }
     #expect(error?.code == .badFixture)
     #expect(error?.subject == "sample.json")
-    #expect(error?.reason.hasPrefix(place) == true, "\(error?.reason ?? "")")
+    #expect(error?.reason.hasPrefix(path) == true, "\(error?.reason ?? "")")
   }
 
   @Test("An incomplete fixture is rejected with all missing members at once")
   func missing() {
-    for (text, what) in [
+    for (text, reason) in [
       ("{}", "the document has no \"format\", \"created\", \"device\" and \"items\""),
       (#"{"format": "device-fixture/1"}"#, "the document has no \"created\", \"device\" and \"items\""),
     ] {
       let error = #expect(throws: KeyhaulError.self) { _ = try decode(text) }
-      #expect(error?.code == .badFixture && error?.reason == what, "\(error?.reason ?? "")")
+      #expect(error?.code == .badFixture && error?.reason == reason, "\(error?.reason ?? "")")
     }
   }
 
   @Test("Members with defaults may be omitted, and classes may be named in words")
-  func short() throws {
+  func omittedMembers() throws {
     let fixture = try decode(
       """
       {
@@ -214,7 +215,7 @@ struct FixtureTests {
         .whenUnlocked, .afterFirstUnlockThisDeviceOnly, .alwaysThisDeviceOnly,
       ])
     let phones = try Phones()
-    #expect(try phones.home.create(from: fixture).held().itemCount == 3)
+    #expect(try phones.home.create(from: fixture).openSession().itemCount == 3)
   }
 
   @Test("A fixture at the size limit is read, and one byte more is rejected")
@@ -260,7 +261,7 @@ struct FixtureTests {
   }
 
   @Test("Errors for fixtures contain no secrets")
-  func noLeak() throws {
+  func noSecrets() throws {
     for text in [
       Self.fixture.replacing("\"text\": \"grüße\"", with: "\"txt\": \"planted\""),
       Self.fixture.replacing("\"AP8=\"", with: "\"planted!\""),
@@ -279,7 +280,7 @@ struct FixtureTests {
     let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
       .appending(path: "../../Fixtures/devices/\(name).json")
     let fixture = try DeviceFixture(decoding: Array(Data(contentsOf: path)), from: name)
-    let session = try phones.home.create(from: fixture).held()
+    let session = try phones.home.create(from: fixture).openSession()
     let live = fixture.items.count { !$0.item.isTombstone }
     #expect(try session.itemCount == live)
     #expect(try session.find(ItemQuery(wantsSecret: true)).items.count == live)

@@ -7,12 +7,12 @@ import Testing
 @testable import VirtualDevice
 
 @Suite("Items of the passcode class")
-struct PasscodeGameTests {
+struct PasscodeClassTests {
   @Test("Removing the passcode deletes the items of its class, and none can be added until a passcode is set")
-  func game() throws {
+  func removal() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
 
     #expect(try session.statusOfAdding("plain", .whenUnlocked) == 0)
     #expect(try session.statusOfAdding("card", .whenPasscodeSetThisDeviceOnly) == 0)
@@ -34,7 +34,7 @@ struct PasscodeGameTests {
   @Test("Setting a passcode creates a new key for class 12 and keeps all others")
   func newKey() throws {
     let phones = try Phones()
-    let session = try phones.create().held()
+    let session = try phones.create().openSession()
     let before = session.rawKeys(1...12)
     try session.removePasscode(Secret(utf8: "1234"))
     #expect(session.rawKeys(12...12).isEmpty)
@@ -47,7 +47,7 @@ struct PasscodeGameTests {
   func change() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     try session.add("card", .whenPasscodeSetThisDeviceOnly)
     try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "long passphrase ü"))
     try session.restart()
@@ -60,7 +60,7 @@ struct PasscodeGameTests {
   func refused() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     let keybag = try device.read(.keybag)
     #expect(try code { try session.setPasscode(Secret(utf8: "1")) } == .passcodeSet)
     #expect(try code { try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "")) } == .emptyPasscode)
@@ -69,7 +69,7 @@ struct PasscodeGameTests {
     #expect(try code { try session.removePasscode(Secret(utf8: "1234")) } == .locked)
     #expect(try device.read(.keybag) == keybag)
 
-    let open = try phones.create("open", passcode: "").held()
+    let open = try phones.create("open", passcode: "").openSession()
     #expect(try code { try open.removePasscode(Secret(utf8: "")) } == .noPasscode)
     #expect(try code { try open.changePasscode(from: Secret(utf8: ""), to: Secret(utf8: "1")) } == .noPasscode)
     #expect(try code { try open.setPasscode(Secret(utf8: "")) } == .emptyPasscode)
@@ -82,20 +82,20 @@ struct WrongPasscodeTests {
   func counted() throws {
     let phones = try Phones()
     let device = try phones.create()
-    try device.held().lock()
+    try device.openSession().lock()
     for count in 1...3 {
-      #expect(try code { try device.held().unlock("\(count)") } == .wrongPasscode)
-      #expect(try device.held(.reading).record.failedAttempts == count)
-      #expect(try device.held(.reading).state == .locked)
+      #expect(try code { try device.openSession().unlock("\(count)") } == .wrongPasscode)
+      #expect(try device.openSession(.reading).record.failedAttempts == count)
+      #expect(try device.openSession(.reading).state == .locked)
     }
-    try device.held().unlock("1234")
-    #expect(try device.held(.reading).record.failedAttempts == 0)
+    try device.openSession().unlock("1234")
+    #expect(try device.openSession(.reading).record.failedAttempts == 0)
   }
 
   @Test("A wrong passcode is also counted when the passcode is changed or removed")
   func countedInSettings() throws {
     let phones = try Phones()
-    let session = try phones.create().held()
+    let session = try phones.create().openSession()
     #expect(
       try code { try session.changePasscode(from: Secret(utf8: "x"), to: Secret(utf8: "y")) } == .wrongPasscode)
     #expect(try code { try session.removePasscode(Secret(utf8: "x")) } == .wrongPasscode)
@@ -108,28 +108,28 @@ struct WrongPasscodeTests {
   func countedFirst() throws {
     let phones = try Phones()
     let device = try phones.create()
-    try device.held().lock()
+    try device.openSession().lock()
     // The record is replaced in five steps. Later steps fail.
     let faults = Faults(after: 5)
-    #expect(throws: KeyhaulError.self) { try device.through(faults.door).held().unlock("1234") }
-    #expect(try device.held(.reading).record.failedAttempts == 1)
-    #expect(try device.held(.reading).state == .locked)
+    #expect(throws: KeyhaulError.self) { try device.using(faults.files).openSession().unlock("1234") }
+    #expect(try device.openSession(.reading).record.failedAttempts == 1)
+    #expect(try device.openSession(.reading).state == .locked)
   }
 
   @Test("Ten wrong passcodes erase a device that is set to erase itself")
   func eraseAfterTen() throws {
     let phones = try Phones()
     let device = try phones.create("phone", DeviceOptions(eraseAfterFailures: 10))
-    try device.held().add("plain", .always)
-    let udid = try device.held(.reading).record.udid
+    try device.openSession().add("plain", .always)
+    let udid = try device.openSession(.reading).record.udid
     let hardware = try device.read(.hardware)
-    try device.held().lock()
-    for _ in 1...9 { #expect(try code { try device.held().unlock("x") } == .wrongPasscode) }
-    #expect(try device.held(.reading).itemCount == 1)
+    try device.openSession().lock()
+    for _ in 1...9 { #expect(try code { try device.openSession().unlock("x") } == .wrongPasscode) }
+    #expect(try device.openSession(.reading).itemCount == 1)
 
-    #expect(try code { try device.held().unlock("x") } == .erased)
+    #expect(try code { try device.openSession().unlock("x") } == .erased)
 
-    let session = try device.held()
+    let session = try device.openSession()
     #expect(try session.itemCount == 0)
     #expect(!session.isPasscodeSet)
     #expect(session.state == .unlocked)
@@ -139,23 +139,23 @@ struct WrongPasscodeTests {
   }
 
   @Test("An attempt that was begun but not completed counts as failed")
-  func unanswered() throws {
+  func unfinishedAttempt() throws {
     let phones = try Phones()
     let device = try phones.create("phone", DeviceOptions(eraseAfterFailures: 2))
-    try device.held().lock()
+    try device.openSession().lock()
     for _ in 1...2 {
-      #expect(throws: KeyhaulError.self) { try device.through(Faults(after: 5).door).held().unlock("x") }
+      #expect(throws: KeyhaulError.self) { try device.using(Faults(after: 5).files).openSession().unlock("x") }
     }
-    #expect(try device.held(.reading).isPasscodeSet)
-    #expect(try code { try device.held().unlock("1234") } == .erased)
-    #expect(try !device.held(.reading).isPasscodeSet)
+    #expect(try device.openSession(.reading).isPasscodeSet)
+    #expect(try code { try device.openSession().unlock("1234") } == .erased)
+    #expect(try !device.openSession(.reading).isPasscodeSet)
   }
 
   @Test("A device that is not set to erase itself is never erased")
   func neverErases() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     try session.lock()
     for _ in 1...15 { #expect(try code { try session.unlock("x") } == .wrongPasscode) }
     try session.unlock("1234")
@@ -166,7 +166,7 @@ struct WrongPasscodeTests {
     arguments: ["1234 ", "1234\n", " 1234", "12345", "123"])
   func exact(_ guess: String) throws {
     let phones = try Phones()
-    let session = try phones.create().held()
+    let session = try phones.create().openSession()
     try session.lock()
     #expect(try code { try session.unlock(guess) } == .wrongPasscode)
   }
@@ -178,7 +178,7 @@ struct GuessingTests {
   func guessing() throws {
     let phones = try Phones()
     let device = try phones.create(passcode: "0042")
-    let session = try device.held()
+    let session = try device.openSession()
     try session.lock()
     var found: Int?
     for guess in 0...9999 {
@@ -196,7 +196,7 @@ struct GuessingTests {
   func cost() throws {
     let phones = try Phones(rounds: 7)
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     #expect(session.keybag.keybag.iterations == 7)
     try session.removePasscode(Secret(utf8: "1234"))
     try session.setPasscode(Secret(utf8: "1"))
@@ -221,7 +221,7 @@ struct StoppedPasscodeTests {
   func unlock() throws {
     let phones = try Phones(rounds: 30_000)
     let device = try stopping(phones)
-    let session = try device.held()
+    let session = try device.openSession()
     try session.restart()
     let files = try [DeviceFile.record, .keybag].map { try device.read($0) }
     for passcode in ["1234", "4321"] {
@@ -236,7 +236,7 @@ struct StoppedPasscodeTests {
   func changes(action: Int) throws {
     let phones = try Phones(rounds: 30_000)
     let device = try stopping(phones)
-    let session = try device.held()
+    let session = try device.openSession()
     let files = try [DeviceFile.record, .keybag].map { try device.read($0) }
     let error = #expect(throws: KeyhaulError.self) {
       switch action {

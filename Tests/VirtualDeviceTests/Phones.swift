@@ -41,8 +41,8 @@ struct Phones {
 }
 
 extension VirtualDevice {
-  /// Opens a session, by default for changes.
-  func held(_ access: DeviceAccess = .writing) throws -> DeviceSession { try openSession(access, verb: "test") }
+  /// Opens a session of the test, by default for changes.
+  func openSession(_ access: DeviceAccess = .writing) throws -> DeviceSession { try openSession(access, verb: "test") }
 
   func read(_ file: DeviceFile) throws -> [UInt8] {
     try Array(Data(contentsOf: URL(fileURLWithPath: file.path(in: directory))))
@@ -55,7 +55,7 @@ extension VirtualDevice {
   func has(_ file: DeviceFile) -> Bool { FileManager.default.fileExists(atPath: file.path(in: directory)) }
 
   /// Returns the device with another file system.
-  func through(_ files: DeviceFiles, seed: String = "again") -> VirtualDevice {
+  func using(_ files: DeviceFiles, seed: String = "again") -> VirtualDevice {
     var environment = environment
     environment.files = files
     environment.random = SeededRandomSource(seed: seed)
@@ -87,9 +87,9 @@ extension DeviceSession {
 
   /// Returns Apple's status for reading an item: 0 if it was found, -25300 if not, or the error of the search.
   func statusOfReading(_ account: String) throws -> Int32 {
-    var isThere = false
-    let status = try status { isThere = try secret(of: account) != nil }
-    return status == 0 && !isThere ? -25300 : status
+    var isFound = false
+    let status = try status { isFound = try secret(of: account) != nil }
+    return status == 0 && !isFound ? -25300 : status
   }
 
   private func status(_ body: () throws -> Void) throws -> Int32 {
@@ -123,7 +123,7 @@ final class Faults: Sendable {
 
   private struct State {
     var doneCount = 0
-    var failed = false
+    var hasFailed = false
   }
 
   private let state = Locked(State())
@@ -135,13 +135,14 @@ final class Faults: Sendable {
     self.reason = reason
   }
 
-  var door: DeviceFiles {
+  /// File operations that fail after the number of steps.
+  var files: DeviceFiles {
     DeviceFiles(
       FileSystem { call in
         guard Self.steps.contains(call) else { return nil }
         return self.state.withLock { state in
           guard state.doneCount < self.limit else {
-            state.failed = true
+            state.hasFailed = true
             return .failure(self.reason)
           }
           state.doneCount += 1
@@ -151,6 +152,6 @@ final class Faults: Sendable {
   }
 
   /// Whether a step has failed.
-  var didFail: Bool { state.withLock { $0.failed } }
+  var didFail: Bool { state.withLock { $0.hasFailed } }
   var stepCount: Int { state.withLock { $0.doneCount } }
 }

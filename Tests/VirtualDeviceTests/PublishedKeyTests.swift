@@ -28,9 +28,9 @@ struct PublishedKeyTests {
       try phones.0.home.create(from: fixture()), try phones.1.home.create(from: fixture())
     )
     for (left, right) in zip(try files(one), try files(two)) { #expect(left != right) }
-    #expect(try one.held(.reading).record.udid != two.held(.reading).record.udid)
+    #expect(try one.openSession(.reading).record.udid != two.openSession(.reading).record.udid)
     for device in [one, two] {
-      let session = try device.held(.reading)
+      let session = try device.openSession(.reading)
       #expect(!session.record.hasPublishedHardwareKey)
       #expect(try !session.isHardwareKeyPublished(knownSeeds: [7]))
       #expect(session.record.created == Timestamp.date(from: "2026-11-20T17:58:00Z"))
@@ -39,7 +39,7 @@ struct PublishedKeyTests {
     #expect(!String(decoding: try one.read(.record), as: UTF8.self).contains("published"))
   }
 
-  @Test("A device with published keys has the published hardware key and records that")
+  @Test("A device with published keys has the published hardware key and records this")
   func published() throws {
     let phones = (try Phones(), try Phones(seed: "others"))
     let (one, two) = (
@@ -47,7 +47,7 @@ struct PublishedKeyTests {
       try phones.1.home.create(from: fixture(), keys: .published)
     )
     #expect(try files(one) == files(two))
-    let session = try one.held()
+    let session = try one.openSession()
     #expect(session.record.hasPublishedHardwareKey)
     #expect(try session.isHardwareKeyPublished())
     try session.erase()
@@ -58,13 +58,13 @@ struct PublishedKeyTests {
     #expect(record.contains("\"published_hardware_key\": true"))
   }
 
-  /// Changes a device to one of an earlier version, which does not record published keys.
-  private func forget(_ device: VirtualDevice) throws {
+  /// Removes the note on published keys from a device, as earlier versions did not write it.
+  private func removeRecord(_ device: VirtualDevice) throws {
     let text = String(decoding: try device.read(.record), as: UTF8.self)
     let plain = text.replacing(/,?\s*"published_hardware_key"\s*:\s*true/, with: "")
     #expect(plain != text)
     try device.write(Array(plain.utf8), to: .record)
-    #expect(try !device.held(.reading).record.hasPublishedHardwareKey)
+    #expect(try !device.openSession(.reading).record.hasPublishedHardwareKey)
   }
 
   @Test("A published hardware key of an earlier version is recognized by a known seed")
@@ -72,28 +72,28 @@ struct PublishedKeyTests {
     let phones = try Phones()
     for name in ["sample", "twin"] {
       let device = try phones.home.create(from: fixture(), named: DeviceName(name), keys: .published)
-      try forget(device)
-      let session = try device.held(.reading)
+      try removeRecord(device)
+      let session = try device.openSession(.reading)
       #expect(try !session.isHardwareKeyPublished(knownSeeds: [6, 8]))
       #expect(try session.isHardwareKeyPublished(knownSeeds: [6, 7, 8]))
     }
     // A fixture without a seed uses the standard one.
     let unseeded = try phones.home.create(from: fixture(seed: ""), named: DeviceName("plain"), keys: .published)
-    try forget(unseeded)
-    #expect(try unseeded.held(.reading).isHardwareKeyPublished())
+    try removeRecord(unseeded)
+    #expect(try unseeded.openSession(.reading).isHardwareKeyPublished())
   }
 
   @Test("The hardware key of a device without a fixture is not published")
-  func own() throws {
+  func withoutFixture() throws {
     let phones = try Phones()
     let device = try phones.create("sample")
-    #expect(try !device.held(.reading).isHardwareKeyPublished(knownSeeds: 0..<100))
+    #expect(try !device.openSession(.reading).isHardwareKeyPublished(knownSeeds: 0..<100))
   }
 
   /// Computed independently: the key is bytes 22 to 53 of the SHA-256 digests of "device-fixture/1 20261120 old-phone"
   /// and the block number as 8 bytes (Python: `hashlib.sha256(seed + n.to_bytes(8, "big")).digest()`).
   @Test("The published hardware key equals one computed independently from seed and name")
-  func known() throws {
+  func independentValue() throws {
     let uid = try DeviceFixture.publishedHardware(seed: 20_261_120, name: "old-phone").withBytes { Array($0) }
     #expect(uid == (try [UInt8](hex: "3ac855a2c46f9a2b43c3320b3552091227bdb5f6e04ceac41d4dea0087750951")))
   }

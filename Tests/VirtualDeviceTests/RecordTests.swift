@@ -23,9 +23,9 @@ struct RecordTests {
     }
     let limit = DeviceFile.record.sizeLimit - DeviceRecord.spareByteCount
     let shortest = try phones.create("phone0", options(1)).read(.record).count
-    let room = limit - shortest + 1
-    #expect(try phones.create("phone1", options(room)).read(.record).count == limit)
-    let error = #expect(throws: KeyhaulError.self) { try phones.create("phone2", options(room + 1)) }
+    let longestName = limit - shortest + 1
+    #expect(try phones.create("phone1", options(longestName)).read(.record).count == limit)
+    let error = #expect(throws: KeyhaulError.self) { try phones.create("phone2", options(longestName + 1)) }
     let reason = "device.json has \(limit + 1) bytes; the limit for a new device is \(limit)"
     #expect(error?.code == .badFixture && error?.reason.hasSuffix(reason) == true)
     #expect(
@@ -38,7 +38,7 @@ struct RecordTests {
     let phones = try Phones()
     let options = DeviceOptions(apps: [DeviceApp(name: "chat", accessGroups: ["A.chat", "A.shared"])])
     let device = try phones.create("phone", options)
-    let record = try device.held(.reading).record
+    let record = try device.openSession(.reading).record
     #expect(
       try text(device) == """
         {
@@ -73,12 +73,12 @@ struct RecordTests {
     let device = try phones.create()
     let added = try text(device).replacing("\"revision\"", with: "\"colour\": {\"case\": [1, 2.5]},\n  \"revision\"")
     try device.write(Array(added.utf8), to: .record)
-    let session = try device.held()
+    let session = try device.openSession()
     try session.recordBackup(at: Phones.now)
     session.invalidate()
-    let kept = try JSONValue(parsing: try device.read(.record)).objectValue
-    #expect(kept?["colour"] == (try JSONValue(parsing: Array("{\"case\": [1, 2.5]}".utf8))))
-    #expect(kept?["last_backup"] == .string(Timestamp.text(of: Phones.now)))
+    let members = try JSONValue(parsing: try device.read(.record)).objectValue
+    #expect(members?["colour"] == (try JSONValue(parsing: Array("{\"case\": [1, 2.5]}".utf8))))
+    #expect(members?["last_backup"] == .string(Timestamp.text(of: Phones.now)))
   }
 
   @Test("A record of another format version is rejected")
@@ -86,7 +86,7 @@ struct RecordTests {
     let phones = try Phones()
     let device = try phones.create()
     try device.write(Array(try text(device).replacing("virtual-device/1", with: "virtual-device/2").utf8), to: .record)
-    #expect(try code { _ = try device.held() } == .unsupportedVersion)
+    #expect(try code { _ = try device.openSession() } == .unsupportedVersion)
     #expect(try code { _ = try device.summary(verb: "test") } == .unsupportedVersion)
   }
 
@@ -105,16 +105,16 @@ struct RecordTests {
       ("\"revision\": 1,", "", "device.json has no \"revision\""),
       ("{", "", "device.json"),
     ])
-  func damaged(_ old: String, _ new: String, _ place: String) throws {
+  func damaged(_ old: String, _ new: String, _ path: String) throws {
     let phones = try Phones()
     let device = try phones.create()
     let original = try text(device)
     let changed = original.replacing(old, with: new, maxReplacements: 1)
     try #require(changed != original)
     try device.write(Array(changed.utf8), to: .record)
-    let error = #expect(throws: KeyhaulError.self) { _ = try device.held() }
+    let error = #expect(throws: KeyhaulError.self) { _ = try device.openSession() }
     #expect(error?.code == .deviceDamaged)
-    #expect(error?.reason.hasPrefix(place) == true, "\(error?.reason ?? "")")
+    #expect(error?.reason.hasPrefix(path) == true, "\(error?.reason ?? "")")
   }
 }
 
@@ -125,23 +125,23 @@ struct DamagedDeviceTests {
     let phones = try Phones()
     let device = try phones.create()
     try FileManager.default.removeItem(atPath: file.path(in: device.directory))
-    let error = #expect(throws: KeyhaulError.self) { _ = try device.held().itemCount }
+    let error = #expect(throws: KeyhaulError.self) { _ = try device.openSession().itemCount }
     #expect(error?.code == .deviceDamaged)
     #expect(error?.category == .damaged)
     #expect(error?.reason.contains(file.rawValue) == true)
   }
 
   @Test("A link or a pipe in place of a file is rejected", arguments: [DeviceFile.record, .hardware, .keybag, .memory])
-  func odd(_ file: DeviceFile) throws {
+  func unusualFiles(_ file: DeviceFile) throws {
     let phones = try Phones()
     let device = try phones.create()
     let path = file.path(in: device.directory)
     try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path + ".moved")
-    #expect(try code { _ = try device.held() } == .deviceDamaged)
+    #expect(try code { _ = try device.openSession() } == .deviceDamaged)
     try FileManager.default.removeItem(atPath: path)
     #expect(mkfifo(path, 0o600) == 0)
-    #expect(try code { _ = try device.held() } == .deviceDamaged)
+    #expect(try code { _ = try device.openSession() } == .deviceDamaged)
   }
 
   @Test("A hardware key of another length is rejected", arguments: [0, 31, 33])
@@ -149,7 +149,7 @@ struct DamagedDeviceTests {
     let phones = try Phones()
     let device = try phones.create()
     try device.write([UInt8](repeating: 7, count: length), to: .hardware)
-    #expect(try code { _ = try device.held() } == .deviceDamaged)
+    #expect(try code { _ = try device.openSession() } == .deviceDamaged)
   }
 
   @Test("A keybag with a flipped bit does not match its signature")
@@ -158,10 +158,10 @@ struct DamagedDeviceTests {
     let device = try phones.create()
     let keybag = try device.read(.keybag)
     for index in stride(from: 0, to: keybag.count, by: 7) {
-      var turned = keybag
-      turned[index] ^= 0x10
-      try device.write(turned, to: .keybag)
-      #expect(try code { _ = try device.held() } == .deviceDamaged, "byte \(index)")
+      var damaged = keybag
+      damaged[index] ^= 0x10
+      try device.write(damaged, to: .keybag)
+      #expect(try code { _ = try device.openSession() } == .deviceDamaged, "byte \(index)")
     }
   }
 
@@ -169,60 +169,60 @@ struct DamagedDeviceTests {
   func damagedKeychain() throws {
     let phones = try Phones()
     let device = try phones.create()
-    try device.write(Array("not a database, whatever its name says".utf8), to: .keychain)
+    try device.write(Array("not a database".utf8), to: .keychain)
     let keybag = try device.read(.keybag)
-    let error = #expect(throws: KeyhaulError.self) { try device.held().removePasscode(Secret(utf8: "1234")) }
+    let error = #expect(throws: KeyhaulError.self) { try device.openSession().removePasscode(Secret(utf8: "1234")) }
     #expect(error?.category == .damaged)
     #expect(try device.read(.keybag) == keybag)
-    #expect(try device.held(.reading).isPasscodeSet)
+    #expect(try device.openSession(.reading).isPasscodeSet)
 
-    try device.held().erase()
-    #expect(try device.held().itemCount == 0)
+    try device.openSession().erase()
+    #expect(try device.openSession().itemCount == 0)
   }
 
   @Test("A file at its size limit is read, and one byte more is rejected")
   func sizes() throws {
-    let directory = try Phones()
-    try FileManager.default.createDirectory(atPath: directory.home.path, withIntermediateDirectories: true)
-    try Data(count: 100).write(to: URL(fileURLWithPath: directory.path("file")))
-    #expect(try DeviceFiles().read(directory.path("file"), atMost: 100)?.count == 100)
-    #expect(try code { _ = try DeviceFiles().read(directory.path("file"), atMost: 99) } == .deviceDamaged)
+    let phones = try Phones()
+    try FileManager.default.createDirectory(atPath: phones.home.path, withIntermediateDirectories: true)
+    try Data(count: 100).write(to: URL(fileURLWithPath: phones.path("file")))
+    #expect(try DeviceFiles().read(phones.path("file"), atMost: 100)?.count == 100)
+    #expect(try code { _ = try DeviceFiles().read(phones.path("file"), atMost: 99) } == .deviceDamaged)
   }
 }
 
 @Suite("Device revisions")
 struct RevisionTests {
-  @Test("The revision increases with changes of items, with the passcode and with an erase, and never else")
+  @Test("The revision increases with changes of items, with the passcode and with an erase, and with nothing else")
   func rules() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
-    func rises(_ body: () throws -> Void) throws -> Bool {
+    let session = try device.openSession()
+    func increases(_ body: () throws -> Void) throws -> Bool {
       let before = session.record.revisionCounter
       try body()
       #expect(session.record.revision == "r\(session.record.revisionCounter)")
       return session.record.revisionCounter > before
     }
-    #expect(try rises { try session.add("a", .always) })
-    #expect(try rises { try session.update(.init(), with: .init(attributes: [.label: .string("x")])) })
-    #expect(try rises { try session.delete(.init()) })
-    #expect(try rises { try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "1")) })
-    #expect(try !rises { try session.lock() })
-    #expect(try !rises { try session.unlock("1") })
-    #expect(try !rises { _ = try code { try session.unlock("2") } })
-    #expect(try !rises { try session.restart() })
-    #expect(try !rises { try session.unlock("1") })
-    #expect(try !rises { _ = try session.find(.init()) })
-    #expect(try !rises { try session.recordBackup(at: Phones.now) })
-    #expect(try rises { try session.removePasscode(Secret(utf8: "1")) })
-    #expect(try rises { try session.setPasscode(Secret(utf8: "1")) })
-    #expect(try rises { try session.erase() })
+    #expect(try increases { try session.add("a", .always) })
+    #expect(try increases { try session.update(.init(), with: .init(attributes: [.label: .string("x")])) })
+    #expect(try increases { try session.delete(.init()) })
+    #expect(try increases { try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "1")) })
+    #expect(try !increases { try session.lock() })
+    #expect(try !increases { try session.unlock("1") })
+    #expect(try !increases { _ = try code { try session.unlock("2") } })
+    #expect(try !increases { try session.restart() })
+    #expect(try !increases { try session.unlock("1") })
+    #expect(try !increases { _ = try session.find(.init()) })
+    #expect(try !increases { try session.recordBackup(at: Phones.now) })
+    #expect(try increases { try session.removePasscode(Secret(utf8: "1")) })
+    #expect(try increases { try session.setPasscode(Secret(utf8: "1")) })
+    #expect(try increases { try session.erase() })
     let last = session.record.revisionCounter
     session.invalidate()
-    #expect(try onDisk(device) == .integer(last))
+    #expect(try storedRevision(device) == .integer(last))
   }
 
-  private func onDisk(_ device: VirtualDevice) throws -> JSONValue? {
+  private func storedRevision(_ device: VirtualDevice) throws -> JSONValue? {
     try JSONValue(parsing: device.read(.record)).objectValue?["revision"]
   }
 
@@ -230,21 +230,21 @@ struct RevisionTests {
   func severalChanges() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     try session.add("a", .always)
-    #expect(try onDisk(device) == .integer(2))
+    #expect(try storedRevision(device) == .integer(2))
     try session.add("b", .always)
     #expect(session.record.revision == "r3")
-    #expect(try onDisk(device) != .integer(1))
+    #expect(try storedRevision(device) != .integer(1))
     session.invalidate()
-    #expect(try onDisk(device) == .integer(3))
+    #expect(try storedRevision(device) == .integer(3))
   }
 
   @Test("The revision is stored before items change")
   func before() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let session = try device.held()
+    let session = try device.openSession()
     let store = try session.prepareItemChanges()
     #expect(try JSONValue(parsing: device.read(.record)).objectValue?["revision"] == .integer(2))
     #expect(try store.count(of: .genericPassword) == 0)
@@ -261,7 +261,7 @@ struct AppTests {
     let apps = [
       DeviceApp(name: "chat", accessGroups: ["A.chat", "A.shared"]), DeviceApp(name: "bank", accessGroups: ["B"]),
     ]
-    session = try phones.create("phone", DeviceOptions(apps: apps)).held()
+    session = try phones.create("phone", DeviceOptions(apps: apps)).openSession()
   }
 
   private func item(_ group: String? = nil) -> KeychainItem {
@@ -281,7 +281,7 @@ struct AppTests {
   }
 
   @Test("An app finds, updates and deletes only items of its own groups")
-  func sight() throws {
+  func ownItems() throws {
     try session.add(item("A.shared"))
     try session.add(item("B"))
     #expect(try session.find(.init(), as: "chat").items.map(\.item.accessGroup) == ["A.shared"])
@@ -300,7 +300,7 @@ struct SyncingTests {
   @Test("Deleting a synchronized item leaves a tombstone only if iCloud Keychain is on", arguments: [true, false])
   func tombstones(_ isSyncing: Bool) throws {
     let phones = try Phones()
-    let session = try phones.create("phone", DeviceOptions(isSyncing: isSyncing)).held()
+    let session = try phones.create("phone", DeviceOptions(isSyncing: isSyncing)).openSession()
     var item = KeychainItem(kind: .genericPassword)
     item[.synchronizable] = .integer(1)
     try session.add(item)
@@ -314,7 +314,7 @@ struct SyncingTests {
 @Suite("Texts of device errors")
 struct ErrorTextTests {
   @Test("Every error has a summary and advice in the program's style", arguments: KeyhaulError.Code.deviceCodes)
-  func words(_ code: KeyhaulError.Code) {
+  func texts(_ code: KeyhaulError.Code) {
     let error = KeyhaulError(code, "phone", "a fact")
     for text in [error.summary, error.advice] {
       #expect(!text.isEmpty)

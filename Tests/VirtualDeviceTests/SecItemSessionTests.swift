@@ -7,7 +7,7 @@ import Testing
 @testable import VirtualDevice
 
 /// A clock that tests advance.
-private final class HandClock: Sendable {
+private final class ManualClock: Sendable {
   private let seconds = Locked(785_412_345.0)
 
   func advance(_ duration: Double) { seconds.withLock { $0 += duration } }
@@ -23,7 +23,7 @@ private final class HandClock: Sendable {
 @Suite("SecItem: calls of apps on a device, and its lock")
 struct SecItemSessionTests {
   private let directory: TemporaryDirectory
-  private let clock = HandClock()
+  private let clock = ManualClock()
   private let device: VirtualDevice
   private let mail: SecItemQuery = ["class": "genp", "acct": "anna", "v_Data": .data([1])]
 
@@ -54,7 +54,7 @@ struct SecItemSessionTests {
 
   @Test("Apps find their own items, and an app that is not installed has no group (-34018)")
   func apps() throws {
-    let session = try device.held()
+    let session = try device.openSession()
     let revision = session.record.revision
     try session.secItemAdd(mail, as: "mail")
     #expect(session.record.revision != revision)
@@ -68,15 +68,15 @@ struct SecItemSessionTests {
 
   @Test("A session for reading allows searches and rejects changes (-25291)")
   func reading() throws {
-    try device.held().secItemAdd(mail, as: "mail")
-    let session = try device.held(.reading)
+    try device.openSession().secItemAdd(mail, as: "mail")
+    let session = try device.openSession(.reading)
     #expect(statusOfReading(session) == 0)
     #expect(status { () throws(SecItemError) in try session.secItemAdd(mail, as: "mail") } == -25291)
   }
 
   @Test("A lock is announced immediately, and the keys are removed ten seconds later")
   func grace() throws {
-    let session = try device.held()
+    let session = try device.openSession()
     try session.secItemAdd(mail, as: "mail")
     let events = Locked<[ProtectedDataEvent]>([])
     device.protectedData.observe { event in events.withLock { $0.append(event) } }
@@ -96,17 +96,17 @@ struct SecItemSessionTests {
   }
 
   @Test("A process that ends within the ten seconds leaves a locked device")
-  func died() throws {
-    let session = try device.held()
+  func endedProcess() throws {
+    let session = try device.openSession()
     try session.secItemAdd(mail, as: "mail")
     try session.requestLock()
     session.invalidate()
-    #expect(try device.held(.reading).state == .locked)
+    #expect(try device.openSession(.reading).state == .locked)
   }
 
   @Test("Waiting for the lock takes the rest of the ten seconds")
   func waiting() throws {
-    let session = try device.held()
+    let session = try device.openSession()
     try session.requestLock()
     clock.advance(4)
     session.waitForLock()
@@ -116,7 +116,7 @@ struct SecItemSessionTests {
 
   @Test("Unlocking within the ten seconds keeps the keys, and no removal is announced")
   func unlockedAgain() throws {
-    let session = try device.held()
+    let session = try device.openSession()
     let events = Locked<[ProtectedDataEvent]>([])
     try session.requestLock()
     device.protectedData.observe { event in events.withLock { $0.append(event) } }
@@ -128,7 +128,7 @@ struct SecItemSessionTests {
 
   @Test("An immediate lock removes the keys at once and is announced before and after, like an unlock")
   func atOnce() throws {
-    let session = try device.held()
+    let session = try device.openSession()
     let events = Locked<[ProtectedDataEvent]>([])
     let observation = device.protectedData.observe { event in events.withLock { $0.append(event) } }
     try session.lock()
@@ -146,14 +146,14 @@ struct SecItemSessionTests {
 
   @Test("A device without a passcode cannot be locked by request")
   func noPasscode() throws {
-    let session = try device.held()
+    let session = try device.openSession()
     try session.removePasscode(Secret(utf8: "1234"))
     #expect(try code { try session.requestLock() } == .noPasscode)
   }
 
   @Test("The device's user answers in all sessions, and is absent by default")
-  func person() throws {
-    let session = try device.held()
+  func user() throws {
+    let session = try device.openSession()
     let control = try AccessControl(protection: .whenUnlocked, flags: .userPresence)
     var query = mail
     query["accc"] = .accessControl(control)
@@ -173,7 +173,7 @@ struct SecItemSessionTests {
 
   @Test("Items of the passcode class are deleted with the passcode")
   func passcodeClass() throws {
-    let session = try device.held()
+    let session = try device.openSession()
     var query = mail
     query["pdmn"] = "akpu"
     try session.secItemAdd(query, as: "mail")

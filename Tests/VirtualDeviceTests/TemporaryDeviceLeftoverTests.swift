@@ -19,12 +19,12 @@ struct TemporaryDeviceLeftoverTests {
     // A running process locks its folder.
     let system = FileSystem.real
     let running = try system.openLockFile(directory.path("\(names[3])/.in-use"))
-    let isHeld = system.claim(running)
-    #expect(isHeld)
+    let isLocked = system.claim(running)
+    #expect(isLocked)
     let home = try TemporaryDeviceSet(inside: directory.path)
-    let left = try FileManager.default.contentsOfDirectory(atPath: directory.path)
-    #expect(left.count == 4, "\(left)")
-    #expect(left.contains(names[3]) && left.contains("keyhaul-devices-notes"), "\(left)")
+    let remaining = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+    #expect(remaining.count == 4, "\(remaining)")
+    #expect(remaining.contains(names[3]) && remaining.contains("keyhaul-devices-notes"), "\(remaining)")
     #expect(FileManager.default.fileExists(atPath: home.devices.path))
     system.unclaim(running)
     withExtendedLifetime(home) {}

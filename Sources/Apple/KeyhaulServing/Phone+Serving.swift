@@ -11,9 +11,9 @@ extension Phone {
   ///
   /// ```swift
   /// try phone.serve { address in
-  /// let tool = Process()
-  /// tool.environment = ["USBMUXD_SOCKET_ADDRESS": address]
-  /// …
+  ///   let tool = Process()
+  ///   tool.environment = ["USBMUXD_SOCKET_ADDRESS": address]
+  ///   …
   /// }
   /// ```
   ///

@@ -1,3 +1,3 @@
-// Names that tests need are available with `import KeyhaulTesting`, and no others of the library. `Fate.swift` exports
+// With `import KeyhaulTesting`, tests get the names that they need, but no others of the library. `Fate.swift` exports
 // `Reason`.
 @_exported public import KeychainServices

@@ -37,7 +37,7 @@ struct ComparisonScopeTests {
     #expect(included.changed.map(\.isSecretChanged) == [true] && included.uncomparedSecretCount == 0)
   }
 
-  @Test("Dates with whole seconds are equal to those within a second only")
+  @Test("A date in whole seconds equals only dates within the same second")
   func dates() throws {
     let scope = KeychainEntry.Scope(hasWholeSeconds: true)
     func changes(_ date: Double, _ scope: KeychainEntry.Scope) throws -> [AttributeCode] {

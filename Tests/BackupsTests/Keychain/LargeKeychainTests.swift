@@ -36,9 +36,10 @@ struct LargeKeychainTests {
     }
   }
 
-  private func opened(
+  /// Decrypts a backup, with or without the device key, and then again with it.
+  private func decrypt(
     _ archive: BackupArchive, _ backup: EditableBackup, withDevice: Bool
-  ) throws -> (UnlockedBackup, again: UnlockedBackup) {
+  ) throws -> (first: UnlockedBackup, reusedWithDevice: UnlockedBackup) {
     let password: Secret? = backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil
     let key = try archive.unlock(password: password)
     let first = try archive.open(
@@ -51,19 +52,19 @@ struct LargeKeychainTests {
 
   private func outcomes(_ opened: UnlockedBackup) throws -> [Outcome] { try opened.items.map { try Outcome($0) } }
 
-  @Test("A large keychain has the same items from its private copy and from memory", arguments: [true, false])
+  @Test("A large keychain has the same items from a temporary file and from memory", arguments: [true, false])
   func bothStorages(hasPassword: Bool) throws {
     let backup = try EditableBackup(hasPassword: hasPassword, items: Self.items)
     var results: [[Outcome]] = []
     for storage in [ManifestStorage.temporaryFile, .memory] {
       let archive = try BackupArchive.open(.path(backup.path), storage: storage)
       #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
-      let (without, again) = try opened(archive, backup, withDevice: false)
-      let (with, _) = try opened(archive, backup, withDevice: true)
-      #expect(try outcomes(again) == outcomes(with))
-      #expect(with.items.count { $0.item != nil } == 12)
-      #expect(without.items.count { $0.item != nil } == (hasPassword ? 6 : 0))
-      results += [try outcomes(without), try outcomes(with)]
+      let (withoutDevice, reused) = try decrypt(archive, backup, withDevice: false)
+      let (withDevice, _) = try decrypt(archive, backup, withDevice: true)
+      #expect(try outcomes(reused) == outcomes(withDevice))
+      #expect(withDevice.items.count { $0.item != nil } == 12)
+      #expect(withoutDevice.items.count { $0.item != nil } == (hasPassword ? 6 : 0))
+      results += [try outcomes(withoutDevice), try outcomes(withDevice)]
     }
     #expect(results[0] == results[2] && results[1] == results[3])
     let secrets = try Self.items.map { try $0.secret?.withBytes { try Digest.sha256($0) } }
@@ -88,10 +89,10 @@ struct LargeKeychainTests {
       })
     let archive = try BackupArchive.open(.path(backup.path))
     #expect(archive.storedLargeKeychain != nil)
-    let (opened, _) = try opened(archive, backup, withDevice: false)
+    let (opened, _) = try decrypt(archive, backup, withDevice: false)
     #expect(opened.items.map { $0.item?[.account] } == [.string("anna"), .string("berta")])
     let memory = try BackupArchive.open(.path(backup.path), storage: .memory)
-    #expect(try outcomes(opened) == outcomes(try self.opened(memory, backup, withDevice: false).0))
+    #expect(try outcomes(opened) == outcomes(try decrypt(memory, backup, withDevice: false).first))
   }
 
   @Test("A small keychain is read again with another device key")
@@ -103,9 +104,9 @@ struct LargeKeychainTests {
     let withSourceKey = try archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading)
     #expect(withSourceKey.hiddenKeychain == nil && withSourceKey.items.count == 1)
     let other = try HardwareUID(from: SeededRandomSource(seed: "another phone"))
-    let again = try withSourceKey.archive.open(
+    let reused = try withSourceKey.archive.open(
       with: key, deviceKey: try other.deviceKey(), for: .reading, reusing: withSourceKey)
-    #expect(again.hiddenKeychain?.kind == .keychainDamaged && again.items.isEmpty)
+    #expect(reused.hiddenKeychain?.kind == .keychainDamaged && reused.items.isEmpty)
     #expect(
       try withSourceKey.archive.open(
         with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading, reusing: withSourceKey
@@ -115,14 +116,14 @@ struct LargeKeychainTests {
 
   /// An anomaly of a large keychain file.
   enum Anomaly: String, CaseIterable {
-    case none, digestOfPlain, digestOfNothing, unknownKey, inXML, longer, withoutPadding, cutPlist, otherKeybag
+    case none, plaintextDigest, wrongDigest, unknownKey, inXML, longer, withoutPadding, cutPlist, otherKeybag
   }
 
   private func backup(_ anomaly: Anomaly) throws -> EditableBackup {
     switch anomaly {
     case .none: return try EditableBackup(items: Self.items)
-    case .digestOfPlain: return try EditableBackup(items: Self.items, keychainDigest: .ofPlain)
-    case .digestOfNothing: return try EditableBackup(items: Self.items, keychainDigest: .ofSomethingElse)
+    case .plaintextDigest: return try EditableBackup(items: Self.items, keychainDigest: .ofPlaintext)
+    case .wrongDigest: return try EditableBackup(items: Self.items, keychainDigest: .wrong)
     case .unknownKey:
       return try EditableBackup(
         items: Self.items,
@@ -150,30 +151,30 @@ struct LargeKeychainTests {
   func sameFindings(_ anomaly: Anomaly) throws {
     let backup = try backup(anomaly)
     var verifications: [BackupVerification] = []
-    var opened: [(items: [Outcome], notes: [BackupAnomaly])] = []
+    var results: [(items: [Outcome], notes: [BackupAnomaly])] = []
     for storage in [ManifestStorage.temporaryFile, .memory] {
       let archive = try BackupArchive.open(.path(backup.path), storage: storage)
       #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
       let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
       verifications.append(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil)))
-      let one = try archive.open(with: key, for: .reading)
-      opened.append((try outcomes(one), one.notes))
+      let unlocked = try archive.open(with: key, for: .reading)
+      results.append((try outcomes(unlocked), unlocked.notes))
     }
     #expect(verifications[0] == verifications[1], "\(verifications)")
-    #expect(opened[0].items == opened[1].items && opened[0].notes == opened[1].notes)
+    #expect(results[0].items == results[1].items && results[0].notes == results[1].notes)
     switch anomaly {
-    case .none, .digestOfPlain, .unknownKey, .inXML:
-      #expect(verifications[0].faults == [] && opened[0].items.count == 12)
-    case .digestOfNothing: #expect(verifications[0].faults != [] && opened[0].items.count == 12)
+    case .none, .plaintextDigest, .unknownKey, .inXML:
+      #expect(verifications[0].faults == [] && results[0].items.count == 12)
+    case .wrongDigest: #expect(verifications[0].faults != [] && results[0].items.count == 12)
     case .otherKeybag: #expect(verifications[0].isKeychainRefused)
-    case .longer, .withoutPadding, .cutPlist: #expect(verifications[0].isKeychainLost && opened[0].items == [])
+    case .longer, .withoutPadding, .cutPlist: #expect(verifications[0].isKeychainLost && results[0].items == [])
     }
   }
 
   @Test(
-    "A failure to read the private copy is an error, and no item is reported as lost",
+    "A failure to read the temporary file is an error, and no item is reported as lost",
     arguments: Operation.allCases)
-  func unreadable(_ use: Operation) throws {
+  func unreadable(_ operation: Operation) throws {
     let backup = try EditableBackup(items: Self.items)
     let reads = Locked(0)
     let readLimit = Locked(Int.max)
@@ -189,7 +190,7 @@ struct LargeKeychainTests {
       reads.withLock { $0 = 0 }
       readLimit.withLock { $0 = limit }
       defer { readLimit.withLock { $0 = .max } }
-      try self.use(use, archive, backup)
+      try perform(operation, archive, backup)
       return reads.withLock { $0 }
     }
     let all = try count(failingAfter: .max)
@@ -205,9 +206,9 @@ struct LargeKeychainTests {
     case opening, iterating, verifying
   }
 
-  private func use(_ use: Operation, _ archive: BackupArchive, _ backup: EditableBackup) throws {
-    switch use {
-    case .opening: _ = try opened(archive, backup, withDevice: false)
+  private func perform(_ operation: Operation, _ archive: BackupArchive, _ backup: EditableBackup) throws {
+    switch operation {
+    case .opening: _ = try decrypt(archive, backup, withDevice: false)
     case .iterating:
       let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
       let reader = try archive.reader(with: key, for: .exporting)

@@ -18,7 +18,7 @@ struct ReportFormatTests {
   private func faultyBackup(_ layout: BackupLayout) throws -> EditableBackup {
     var files = (0..<12).map { EditableBackup.File("file-\($0).txt", Array("content of file number \($0)".utf8)) }
     files[5].digest = .none
-    files[6].digest = .ofPlain
+    files[6].digest = .ofPlaintext
     files[7].size = 3
     files[8].isStored = false
     files[9] = EditableBackup.File("empty.txt", [])
@@ -37,7 +37,6 @@ struct ReportFormatTests {
   func sameReport(layout: BackupLayout, format: ContainerFormat) throws {
     let backup = try faultyBackup(layout)
     let directory = try backup.open()
-    let unsynced = FileSystem { $0 == .sync ? .omitted : nil }
     let path = backup.directory.path("packed")
     _ = try BackupRewriter(system: unsynced).convert(directory, at: backup.path, to: .file(path, format))
     let file = try BackupArchive.open(.path(path))

@@ -133,7 +133,7 @@ struct VerificationTests {
   @Test("The digests can be those of the plaintext or of the stored bytes")
   func plainDigest() throws {
     var file = EditableBackup.File("letter.txt", Self.text)
-    file.digest = .ofPlain
+    file.digest = .ofPlaintext
     #expect(try verify(backup(files: [file])).verdict == .whole)
   }
 
@@ -243,7 +243,7 @@ struct VerificationTests {
     BackupLayout.allCases)
   func changedKeychainFile(hasPassword: Bool, layout: BackupLayout) throws {
     let backup = try EditableBackup(
-      hasPassword: hasPassword, layout: layout, items: Self.items, keychainDigest: .ofSomethingElse)
+      hasPassword: hasPassword, layout: layout, items: Self.items, keychainDigest: .wrong)
     let verification = try verify(backup, hardware: .own)
     #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .digestMismatch)
     #expect(verification.verdict == .damaged && !verification.isKeychainLost)

@@ -16,7 +16,7 @@ struct ForgedBackupTests {
     let passcodeKey = try PasswordDerivation.passcodeKey(
       password: Secret(utf8: password ?? ""),
       parameters: .init(
-        salt: salt, iterations: 10, first: secondRound.map { .init(salt: $0.salt, iterations: $0.rounds) }))
+        salt: salt, iterations: 10, sha256Step: secondRound.map { .init(salt: $0.salt, iterations: $0.rounds) }))
     let records = try (UInt32(1)...11).reversed().map { number in
       try ClassKeyWrapPolicy(
         keyClass: KeyClass(rawValue: number),

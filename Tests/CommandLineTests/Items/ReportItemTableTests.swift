@@ -20,7 +20,7 @@ struct ReportItemTableTests {
       row: { item in
         .init(
           symbol: "+", kind: .genericPassword, name: item.name, protection: item.protection.phrase,
-          accessGroup: item.group, place: item.position)
+          accessGroup: item.group, index: item.position)
       })
     return table.lines(style: TextStyle(width: 120, usesColor: false, isUnicode: true))
   }

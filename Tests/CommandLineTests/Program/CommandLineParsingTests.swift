@@ -42,7 +42,7 @@ struct CommandLineParsingTests {
   func hyphen() throws {
     let restore = try #require(try parse("restore - --to new-phone --password-file -") as? Restore)
     #expect(restore.archive == "-")
-    #expect(restore.unlocking.password.file == "-")
+    #expect(restore.accessOptions.password.file == "-")
     #expect(try #require(try parse("inspect --json -- --help") as? Inspect).paths == ["--help"])
   }
 

@@ -192,7 +192,7 @@ struct DumpReadingTests {
     }
   }
 
-  @Test("A secret that only resembles a text of objection is kept")
+  @Test("A secret that only resembles a placeholder of objection is kept")
   func similarText() throws {
     for text in ["failed to decode", "(failed to decode) ", "(could not get string for class: a b)", "(could not get"] {
       let dump = try KeychainDump(

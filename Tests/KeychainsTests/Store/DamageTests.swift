@@ -143,7 +143,7 @@ struct KeychainErrorTests {
       (.SQLITE_CANTOPEN, .permissionDenied, .notAvailable), (.SQLITE_CORRUPT, .noSpace, .storeDamaged),
     ] as [(ResultCode, Errno, KeyhaulError.Code)])
   func systemErrors(result: ResultCode, reason: Errno, code: KeyhaulError.Code) {
-    let error = KeyhaulError(sqlite: DatabaseError(resultCode: result), reason)
+    let error = KeyhaulError(sqlite: DatabaseError(resultCode: result), cause: reason)
     #expect(error.code == code)
     #expect(error.reason.hasSuffix(", \(reason.reason)") == (code != .storeDamaged))
   }

@@ -18,7 +18,7 @@ struct AuthenticatorExportTests {
     _ items: [KeychainItem], _ accounts: [AuthenticatorAccounts.Account], as format: ExportFormat
   ) -> (text: String, counts: ItemExportCounts) {
     var text: [UInt8] = []
-    var writer = ItemExportWriter(format, made: KeychainDate(secondsSinceReferenceDate: 0))
+    var writer = ItemExportWriter(format, date: KeychainDate(secondsSinceReferenceDate: 0))
     for item in items { writer.append(item) { text += $0 } }
     for account in accounts { writer.append(account) { text += $0 } }
     let counts = writer.end { text += $0 }
@@ -44,8 +44,8 @@ struct AuthenticatorExportTests {
     }
   }
 
-  @Test("A code in both an item and a file is written once, with any spelling")
-  func eachOnce() {
+  @Test("A code in both an item and a file is written once, regardless of its spelling")
+  func duplicates() {
     let item = KeychainItem.generic(
       [.service: .string("codes")],
       secret: "otpauth://totp/Example:anna?issuer=Example&secret=jbsw%20y3dp%20ehpk%203pxp")
@@ -68,7 +68,7 @@ struct AuthenticatorExportTests {
     #expect(export(items, [], as: .passwords).counts.count == 2)
   }
 
-  @Test("An account of a file that is not an address is left out with its reason")
+  @Test("An account without an otpauth address is left out and counted")
   func noAddress() {
     for format in ExportFormat.all where format.containsOneTimePasswords {
       let (_, counts) = export([], [account("steam://JBSWY3DP"), account("")], as: format)
@@ -76,7 +76,9 @@ struct AuthenticatorExportTests {
     }
   }
 
-  @Test("The page with codes has no scripts, loads nothing, keeps each code whole on paper, and says to delete it")
+  @Test(
+    "The page with codes has no scripts and loads nothing, prints each code on one page, and says to delete it"
+  )
   func page() {
     for format in [ExportFormat.codes, .migration] {
       let text = export([], [account(Self.address)], as: format).text
@@ -85,11 +87,11 @@ struct AuthenticatorExportTests {
       }
       #expect(text.contains("article,figure,tr,pre,li{break-inside:avoid}"))
       #expect(text.contains("Delete it as soon as you have scanned the codes."))
-      #expect(!text.contains("JBSWY3DPEHPK3PXP"), "the secret is in the picture alone")
+      #expect(!text.contains("JBSWY3DPEHPK3PXP"), "only the picture contains the secret")
     }
   }
 
-  @Test("Every app and obstacle has a reason and advice, in whole sentences")
+  @Test("Every app and obstacle has a reason and advice, in complete sentences")
   func completeness() {
     let obstacles: [AuthenticatorAccounts.Obstacle] = [
       .neverInBackup, .deviceKey, .appPassword, .unpublishedKey, .unpublishedStorage, .keychainKey(count: 1),

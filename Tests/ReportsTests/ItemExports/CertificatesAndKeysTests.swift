@@ -17,8 +17,8 @@ struct CertificatesAndKeysTests {
   private func vectors() throws -> [Vector] {
     try TestVectors.certificates()["keys"].elements.map { vector in
       let type = Int64(try vector["type"].integer)
-      func item(_ half: Int64, _ bytes: [UInt8]) -> KeychainItem {
-        .make(.key, [.keyClass: .integer(half), .type: .integer(type), .label: .string("k")], bytes)
+      func item(_ keyClass: Int64, _ bytes: [UInt8]) -> KeychainItem {
+        .make(.key, [.keyClass: .integer(keyClass), .type: .integer(type), .label: .string("k")], bytes)
       }
       return Vector(
         name: try vector["name"].string, item: item(1, try vector["private_hex"].bytes),
@@ -40,8 +40,8 @@ struct CertificatesAndKeysTests {
       #expect(other.text == "Title: k\n" + String(decoding: publicMaterial, as: UTF8.self), "\(vector.name)")
       #expect(other.counts.secretCount == 0)
       // Keyhaul reads the export as the same bytes.
-      let again = try KeyMaterial(parsing: export.contents)
-      #expect(again.externalRepresentation.constantTimeEquals(try #require(vector.item.secret)), "\(vector.name)")
+      let reread = try KeyMaterial(parsing: export.contents)
+      #expect(reread.externalRepresentation.constantTimeEquals(try #require(vector.item.secret)), "\(vector.name)")
     }
   }
 
@@ -52,9 +52,9 @@ struct CertificatesAndKeysTests {
     for vector in vectors {
       let der = try vector["der_hex"].bytes
       let export = ItemExport([.make(.certificate, [:], der)], as: .certificatesAndKeys)
-      let again = try run(
+      let converted = try run(
         "openssl", ["x509", "-outform", "DER"], input: export.contents.withBytes { Data($0) })
-      #expect(Array(again) == der)
+      #expect(Array(converted) == der)
       #expect(export.counts.secretCount == 0)
     }
   }

@@ -9,7 +9,7 @@ struct CredentialExchangeTests {
   private static let made = KeychainDate(secondsSinceReferenceDate: 800_000_000.75)
 
   private func document(_ items: [KeychainItem]) throws -> (export: ItemExport, root: [String: Any]) {
-    let export = ItemExport(items, as: .credentialExchange, made: Self.made)
+    let export = ItemExport(items, as: .credentialExchange, date: Self.made)
     let root = try JSONSerialization.jsonObject(with: Data(export.text.utf8))
     return (export, try #require(root as? [String: Any]))
   }
@@ -41,7 +41,7 @@ struct CredentialExchangeTests {
       ]).only)
     #expect(entry["id"] as? String == "NkYxQTZCMkUtOEIwQy00RjUzLTlFM0ItMEM2QjdBNkQ1RTRG")
     #expect(entry["title"] as? String == "shop.example" && entry["creationAt"] as? Int == 978_307_201)
-    #expect(entry["modifiedAt"] == nil, "1937 has no number there")
+    #expect(entry["modifiedAt"] == nil, "the format has no dates before 1970")
     #expect((entry["scope"] as? [String: [String]])?["urls"] == ["https://shop.example"])
     let credentials = try #require(entry["credentials"] as? [[String: Any]])
     #expect(credentials.map { $0["type"] as? String } == ["basic-auth", "note"])
@@ -75,7 +75,7 @@ struct CredentialExchangeTests {
       "otpauth://totp/x?secret=AA&algorithm=md5",
       "otpauth://totp/x?secret=A%31", "otpauth://totp/x?secret=AA&period=256", "otpauth://steam/x?secret=AA",
     ])
-  func formless(_ secret: String) throws {
+  func unrepresentable(_ secret: String) throws {
     let (export, _) = try document([.generic([.account: .string("a")], secret: secret), .generic([:])])
     #expect(export.counts.count == 1 && export.leftOut.map(\.identity.account) == ["a"])
   }
@@ -100,7 +100,7 @@ struct CredentialExchangeTests {
       .generic([.uuid: .string(String(repeating: "A", count: 100))]),
     ]).compactMap { $0["id"] as? String }
     #expect(Set(found).count == 4)
-    // Base64 of the UUID, and of places.
+    // The Base64 of "item 1", "item 2" and "item 3".
     #expect(found[1...] == ["aXRlbSAx", "aXRlbSAy", "aXRlbSAz"])
     #expect(found.allSatisfy { $0.wholeMatch(of: /[A-Za-z0-9_-]{1,64}/) != nil })
   }
@@ -111,8 +111,8 @@ struct CredentialExchangeTests {
     #expect(found == ["aXRlbSAw", "aXRlbSAx"])
   }
 
-  @Test("Certificates and keys are skipped, and passwords that are not text are left out by name")
-  func others() throws {
+  @Test("Certificates and keys are skipped, and passwords that are not text are reported as left out")
+  func otherItems() throws {
     let (export, _) = try document([
       .make(.key, [:], [1]), .make(.certificate, [:], [1]), .make(.genericPassword, [.account: .string("b")], [0xFF]),
       .generic([.account: .string("none")], secret: nil), .generic([.account: .string("kept")]),

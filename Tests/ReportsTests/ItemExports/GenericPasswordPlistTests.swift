@@ -52,7 +52,7 @@ struct GenericPasswordPlistTests {
   }
 
   @Test("Without items, genp is empty")
-  func none() throws {
+  func noItems() throws {
     let export = ItemExport([], as: .genericPasswordPlist)
     let root = try XMLPlist.decode(export.contents.withBytes { Array($0) })
     #expect(root == .dictionary(["genp": .array([])]))

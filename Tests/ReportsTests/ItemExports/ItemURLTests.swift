@@ -44,7 +44,7 @@ struct ItemURLTests {
   }
 
   @Test("An IPv6 address is in brackets")
-  func numeric() {
+  func addresses() {
     #expect(address("2001:db8::1", "htps", port: 8443) == "https://[2001:db8::1]:8443")
     #expect(address("[::1]", "http") == "http://[::1]")
     #expect(address("::", "http") == "http://[::]")
@@ -63,7 +63,7 @@ struct ItemURLTests {
   }
 
   @Test("A server that is already a URL is not changed")
-  func whole() {
+  func urlAsServer() {
     #expect(address("https://e.example/login", "htps") == "https://e.example/login")
     #expect(address("HTTP://e.example:8080/a b", "htps", port: 443, path: "/x") == "HTTP://e.example:8080/a b")
     #expect(address("app+web.2://e", "http") == "app+web.2://e")

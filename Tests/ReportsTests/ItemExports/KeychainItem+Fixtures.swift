@@ -39,6 +39,6 @@ extension ItemExport {
 extension ItemExport {
   /// Creates an export in a format that does not state its time.
   init(_ items: [KeychainItem], as format: ExportFormat) {
-    self.init(items, as: format, made: KeychainDate(secondsSinceReferenceDate: 0))
+    self.init(items, as: format, date: KeychainDate(secondsSinceReferenceDate: 0))
   }
 }

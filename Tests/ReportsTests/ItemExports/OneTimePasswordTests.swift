@@ -11,7 +11,7 @@ struct OneTimePasswordTests {
     ItemExport(items, as: .oneTimeSecrets).text.split(separator: "\n").map(String.init)
   }
 
-  private func exchanged(_ items: [KeychainItem]) throws -> [[String: Any]] {
+  private func exchangeItems(_ items: [KeychainItem]) throws -> [[String: Any]] {
     let export = ItemExport(items, as: .credentialExchange)
     let root = try #require(try JSONSerialization.jsonObject(with: Data(export.text.utf8)) as? [String: Any])
     let account = try #require((root["accounts"] as? [[String: Any]])?.first)
@@ -19,7 +19,7 @@ struct OneTimePasswordTests {
   }
 
   private func credentials(_ items: [KeychainItem]) throws -> [[String: Any]] {
-    try exchanged(items).compactMap { ($0["credentials"] as? [[String: Any]])?.first }
+    try exchangeItems(items).compactMap { ($0["credentials"] as? [[String: Any]])?.first }
   }
 
   @Test(
@@ -30,8 +30,8 @@ struct OneTimePasswordTests {
       ("J3WWIV3PTGJPQV5QAICM====", "J3WWIV3PTGJPQV5QAICM"),
       ("J3WWIV3PTGJPQV5QAICM%3D%3D%3d%3D", "J3WWIV3PTGJPQV5QAICM"),
     ])
-  func secrets(_ written: String, _ expected: String) throws {
-    let item = KeychainItem.generic([:], secret: "otpauth://totp/Example:anna?secret=\(written)&issuer=Example")
+  func secrets(_ typed: String, _ expected: String) throws {
+    let item = KeychainItem.generic([:], secret: "otpauth://totp/Example:anna?secret=\(typed)&issuer=Example")
     #expect(addresses([item]) == ["otpauth://totp/Example:anna?secret=\(expected)&issuer=Example"])
     #expect(try credentials([item]).map { $0["secret"] as? String } == [expected])
     #expect(ItemExport([item], as: .passwords).text.contains("\"otpauth://totp/Example:anna?secret=\(expected)&issuer"))
@@ -65,7 +65,7 @@ struct OneTimePasswordTests {
         [.service: .string("org.example.auth"), .account: .string(account)],
         secret: "otpauth://totp/\(issuer):anna@example.org?secret=JBSWY3DPEHPK3PXP&issuer=\(issuer)")
     }
-    #expect(try exchanged(items).map { $0["title"] as? String } == ["Bank", "Mail"])
+    #expect(try exchangeItems(items).map { $0["title"] as? String } == ["Bank", "Mail"])
     let credentials = try credentials(items)
     #expect(credentials.map { $0["issuer"] as? String } == ["Bank", "Mail"])
     #expect(credentials.map { $0["username"] as? String } == ["anna@example.org", "anna@example.org"])
@@ -83,7 +83,7 @@ struct OneTimePasswordTests {
     #expect(addresses([item]) == [address + "&secret=JBSWY3DPEHPK3PXP"])
     #expect(try credentials([item]).map { $0["secret"] as? String } == ["JBSWY3DPEHPK3PXP"])
     #expect(ItemExport([item], as: .passwords).text.contains(address + "&secret=JBSWY3DPEHPK3PXP"))
-    // An address that has a secret of its own describes no other one.
+    // An address with its own secret does not belong to the secret of the item.
     let other = KeychainItem.make(
       .genericPassword, [.generic: .data(Array((address + "&secret=AA").utf8))], [0x01])
     #expect(addresses([other]).isEmpty)
@@ -91,7 +91,7 @@ struct OneTimePasswordTests {
 
   @Test("An account that Tofu archived is exported as an address, and a damaged archive is not")
   func archived() throws {
-    // Made by Python's plistlib, with the fields that Tofu's source shows.
+    // Created with Python's plistlib, with the fields in Tofu's source.
     let digits = """
       YnBsaXN0MDDUAQIDBAUGJCdZJGFyY2hpdmVyWCRvYmplY3RzVCR0b3BYJHZlcnNpb25fEA9OU0tleWVkQXJjaGl2ZXKmBwgJCgse
       VSRudWxsSkhlbGxvId6tvu9fEBBhbm5hQGV4YW1wbGUub3JnaQBCAOQAbgBrACAAJgAgAEMAb9kMDQ4PEBESExQVFhcYGRobHB1W
@@ -118,7 +118,7 @@ struct OneTimePasswordTests {
     }
   }
 
-  @Test("RFC 4648's test vectors have the same Base32 digits here, without padding")
+  @Test("Base32 digits agree with RFC 4648's test vectors, but have no padding")
   func base32() {
     let vectors = [
       ("", ""), ("f", "MY"), ("fo", "MZXQ"), ("foo", "MZXW6"), ("foob", "MZXW6YQ"), ("fooba", "MZXW6YTB"),
@@ -146,10 +146,10 @@ struct OneTimePasswordTests {
     let items = [KeychainItem.generic([:], secret: "otpauth://" + address)]
     let export = ItemExport(items, as: .credentialExchange)
     #expect(export.leftOut.map(\.reason) == [reason])
-    #expect(addresses(items).count == 1, "no address is lost in a list of addresses")
+    #expect(addresses(items).count == 1, "a list of addresses still contains the address")
   }
 
-  @Test("Google Authenticator's message contains ten one-time passwords in a code, and the rest in the next")
+  @Test("Google Authenticator's message contains ten one-time passwords in a code, and the others in the next")
   func migration() throws {
     let items = (0..<13).map { index in
       KeychainItem.generic(
@@ -190,23 +190,23 @@ struct OneTimePasswordTests {
 
   /// Reads a Protocol Buffer whose numbers and lengths are below 16,384.
   private func protobufFields(_ bytes: [UInt8]) -> [Field] {
-    var rest = bytes[...]
+    var remaining = bytes[...]
     func number() -> Int {
-      let first = Int(rest.popFirst() ?? 0)
-      return first < 0x80 ? first : first & 0x7F | Int(rest.popFirst() ?? 0) << 7
+      let first = Int(remaining.popFirst() ?? 0)
+      return first < 0x80 ? first : first & 0x7F | Int(remaining.popFirst() ?? 0) << 7
     }
     var fields: [Field] = []
-    while let key = rest.popFirst() {
+    while let key = remaining.popFirst() {
       let value = number()
       let isBytes = key & 7 == 2
-      fields.append(Field(number: key >> 3, value: value, bytes: isBytes ? Array(rest.prefix(value)) : []))
-      if isBytes { rest = rest.dropFirst(value) }
+      fields.append(Field(number: key >> 3, value: value, bytes: isBytes ? Array(remaining.prefix(value)) : []))
+      if isBytes { remaining = remaining.dropFirst(value) }
     }
     return fields
   }
 
-  @Test("Passwords that Google Authenticator cannot express are left out of its codes, with the reason")
-  func inexpressible() {
+  @Test("Passwords that Google Authenticator does not support are left out of its codes, with the reason")
+  func unsupportedByGoogle() {
     let export = ItemExport(
       [
         .generic([:], secret: "otpauth://totp/a?secret=AA&period=60"),

@@ -28,7 +28,7 @@ struct PasswordCSVTests {
   }
 
   @Test("Python's csv module reads quotes, line breaks and commas correctly")
-  func foreignReader() throws {
+  func pythonReader() throws {
     let password = "a\"b,c\r\nd 'e' ä🔑"
     let export = ItemExport(
       [
@@ -97,7 +97,7 @@ struct PasswordCSVTests {
     #expect(export.rows == [#""2FA","","a","","","\#(address)""#])
   }
 
-  @Test("Items without a secret, or whose secret is not text, are left out by name")
+  @Test("Items without a secret, or with one that is not text, are reported as left out")
   func leftOut() {
     let export = ItemExport(
       [
@@ -115,7 +115,7 @@ struct PasswordCSVTests {
   }
 
   @Test("A table that is larger than the buffer is complete")
-  func many() {
+  func largeTable() {
     let items = (0..<2_000).map { KeychainItem.generic([.service: .string("s\($0)")], secret: "secret \($0)") }
     let export = ItemExport(items, as: .passwords)
     #expect(export.counts.count == 2_000 && export.rows.count == 2_000)

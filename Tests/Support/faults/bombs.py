@@ -27,6 +27,7 @@ def property_list_fault(name, summary, exit_codes, file_name, edit, *messages, b
 
 
 def bomb_faults():
+    """Return faults of small property lists that expand enormously."""
     for base in ("encrypted", "plain"):
         name_suffix = "" if base == "encrypted" else f"-{base}"
         yield property_list_fault(
@@ -43,7 +44,7 @@ def bomb_faults():
     yield property_list_fault(
         "info-cut", "half of Info.plist is absent", {"inspect": SUCCESS, "verify": DAMAGED, "plan": SUCCESS},
         "Info.plist", lambda data: data[: len(data) // 2])
-    yield Fault("info-sparse", "Info.plist has forty gigabytes that take no room",
+    yield Fault("info-sparse", "Info.plist is a sparse file of forty gigabytes",
                 {"inspect": SUCCESS, "verify": REFUSED, "plan": SUCCESS}, ("info.plist",),
                 edit_on_disk=lambda path: os.truncate(path / "Info.plist", SPARSE_BYTE_COUNT))
 
@@ -54,11 +55,13 @@ def with_folder_name(name):
 
 
 def folder_name_faults():
+    """Return archives whose folder has an unusual name. They have no fault."""
     for suffix in ("tar", "zip"):
         for name_suffix, name in (("composed", "B\u00e4ckup"), ("decomposed", "Ba\u0308ckup"), ("emoji", "\U0001F4F1")):
-            yield Fault(f"{suffix}-folder-{name_suffix}", f"nothing: the folder in the {suffix} is named {name}",
+            yield Fault(f"{suffix}-folder-{name_suffix}", f"no fault: the folder in the {suffix} is named {name}",
                         {"inspect": SUCCESS, "verify": SUCCESS}, suffix=suffix, edit_entries=with_folder_name(name))
 
 
 def faults():
+    """Return all faults of this module."""
     return [*bomb_faults(), *folder_name_faults()]

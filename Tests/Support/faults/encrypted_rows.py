@@ -24,8 +24,9 @@ def encrypted_row_fault(
 
 
 def salt_faults():
+    """Return faults of the salt, which make all records unreadable."""
     all_commands = {"inspect": SUCCESS, **verify_and_plan(DAMAGED)}
-    yield encrypted_row_fault("no-salt", "the rows are sealed and there is no salt", all_commands, "no salt",
+    yield encrypted_row_fault("no-salt", "the rows are encrypted, and there is no salt", all_commands, "no salt",
                               properties=lambda connection: None)
     yield encrypted_row_fault("salt-empty", "the salt is empty", all_commands, "a salt of 0 bytes", salt=b"")
     yield encrypted_row_fault(
@@ -35,13 +36,14 @@ def salt_faults():
                               salt=bytes(1_000_000))
     # `inspect` succeeds, because names of files are not encrypted.
     yield encrypted_row_fault(
-        "salt-flip", "one bit of the salt is flipped, so that no record opens",
+        "salt-flip", "one bit of the salt is flipped, so no record can be decrypted",
         {"inspect": SUCCESS, **verify_and_plan(DAMAGED)}, "password and salt do not decrypt it", salt=flip_bit(SALT, 3))
 
 
 def record_faults():
+    """Return faults of one encrypted record."""
     yield encrypted_row_fault(
-        "record-cut", "the keychain's record is not a whole number of blocks", verify_and_plan(DAMAGED),
+        "record-cut", "the size of the keychain's record is not a multiple of 16", verify_and_plan(DAMAGED),
         "not a multiple of 16", change=lambda record: record[:-5], encode=bytes)
     yield encrypted_row_fault(
         "record-padding", "the keychain's record does not end in its padding", verify_and_plan(DAMAGED),
@@ -53,10 +55,11 @@ def record_faults():
         "record-empty", "the keychain's record is empty", verify_and_plan(DAMAGED), change=lambda record: b""
     )
     yield encrypted_row_fault(
-        "notes-record-cut", "an ordinary file's record is not a whole number of blocks",
+        "notes-record-cut", "the size of an ordinary file's record is not a multiple of 16",
         {"verify": DAMAGED, "plan": SUCCESS}, "not a multiple of 16", change=lambda record: record[:-5], encode=bytes,
         file_name=NOTES)
 
 
 def faults():
+    """Return all faults of this module."""
     return [*salt_faults(), *record_faults()]

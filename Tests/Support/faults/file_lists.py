@@ -40,15 +40,16 @@ def set_name(domain, path):
 
 
 def name_faults():
+    """Return faults of a file's domain and path."""
     for name, summary, domain, path in (
-        ("path-escape", "climbs out of its domain", NOTES[0], "../../.ssh/authorized_keys"),
-        ("path-escape-inside", "climbs out from further in", NOTES[0], "Documents/../../../evil"),
+        ("path-escape", "leads out of its domain", NOTES[0], "../../.ssh/authorized_keys"),
+        ("path-escape-inside", "leads out of its domain from a subfolder", NOTES[0], "Documents/../../../evil"),
         ("path-escape-end", "ends in ..", NOTES[0], "Documents/.."),
         ("path-absolute", "is absolute", NOTES[0], "/etc/passwd"),
         ("path-dot", "has a component .", NOTES[0], "Documents/./notes.txt"),
         ("path-empty-component", "has an empty component", NOTES[0], "Documents//notes.txt"),
-        ("path-nul", "holds a NUL", NOTES[0], "Documents/no\x00tes.txt"),
-        ("domain-escape", "has a domain that climbs out", "../HomeDomain", "notes.txt"),
+        ("path-nul", "contains a NUL", NOTES[0], "Documents/no\x00tes.txt"),
+        ("domain-escape", "has a domain that leads out of the backup", "../HomeDomain", "notes.txt"),
         ("domain-slash", "has a domain that is a path", "/etc", "passwd")
     ):
         messages = (path.split("\x00")[0],) if "escape" in name and domain == NOTES[0] else ()
@@ -62,6 +63,7 @@ def name_faults():
 
 
 def row_faults():
+    """Return faults of a row: its fileID, record, key and digest."""
     def identifier(value):
         return lambda row: row.__setitem__(0, value)
 
@@ -137,6 +139,7 @@ def corrupt_index():
 
 
 def schema_faults():
+    """Return faults of the schema of Manifest.db."""
     for base in ("encrypted", "plain"):
         name_suffix = "" if base == "encrypted" else f"-{base}"
         yield sql_fault(f"trigger{name_suffix}", "Manifest.db has a trigger", REFUSED,
@@ -156,6 +159,7 @@ def schema_faults():
 
 
 def database_faults():
+    """Return faults of the pages of Manifest.db, before and after encryption."""
     for base in ("encrypted", "plain"):
         name_suffix = "" if base == "encrypted" else f"-{base}"
         yield page_fault(f"magic-flip{name_suffix}", "one bit of the database's first byte is flipped", DAMAGED,
@@ -191,7 +195,7 @@ def database_faults():
         (path / "Manifest.db-wal").write_bytes(b"\x37\x7f\x06\x82" + bytes(4096))
         (path / "Manifest.db-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(512))
 
-    yield Fault("database-journals-planted", "Manifest.db has a log and a journal that do not fit it", partial_loss(),
+    yield Fault("database-journals-planted", "Manifest.db has a log and a journal of another database", partial_loss(),
                 ("manifest.db-journal",), "plain", edit_on_disk=add_journals)
 
 
@@ -273,11 +277,12 @@ def oversized_string(part):
         raise ValueError(f"a record has no part {part}")
 
     return Fault(
-        f"mbdb-{part}-too-long", f"a record's {part} says 65,534 bytes", verify_and_plan(DAMAGED), ("manifest.mbdb",),
-        "mbdb", edits={"records": record_parts, "mbdb": cut})
+        f"mbdb-{part}-too-long", f"the length of a record's {part} is 65,534", verify_and_plan(DAMAGED),
+        ("manifest.mbdb",), "mbdb", edits={"records": record_parts, "mbdb": cut})
 
 
 def mbdb_faults():
+    """Return faults of the encoding of Manifest.mbdb."""
     parts = {"domain": "a domain", "path": "a path", "target": "a link's target", "digest": "a digest",
              "key": "a file's key", "name": "an attribute's name", "value": "an attribute's value"}
     for part, summary in parts.items():
@@ -288,13 +293,14 @@ def mbdb_faults():
         yield oversized_string(part)
     yield mbdb_fault("magic-flip", "one bit of Manifest.mbdb's first byte is flipped", DAMAGED,
                      lambda data: flip_bit(data, 0))
-    yield mbdb_fault("version-6", "Manifest.mbdb says version 6", REFUSED, lambda data: b"mbdb\x06\x00" + data[6:])
+    yield mbdb_fault("version-6", "Manifest.mbdb has version 6", REFUSED, lambda data: b"mbdb\x06\x00" + data[6:])
     yield mbdb_fault("empty", "Manifest.mbdb is empty", DAMAGED, lambda data: b"")
-    yield mbdb_fault("cut-in-magic", "Manifest.mbdb ends inside its mark", DAMAGED, lambda data: data[:5])
+    yield mbdb_fault("cut-in-magic", "Manifest.mbdb ends inside its magic number", DAMAGED, lambda data: data[:5])
     yield mbdb_fault("byte-more", "Manifest.mbdb has an extra byte", DAMAGED, lambda data: data + b"\x00")
 
 
 def record_faults():
+    """Return faults of a record in Manifest.mbdb: its path, key and digest."""
     # The manifest is readable, but no file is stored under the hash of the new name.
     yield Fault(
         "mbdb-path-not-utf-8", "a path was changed to one that is not UTF-8", {"verify": PARTIAL, "plan": SUCCESS},
@@ -311,11 +317,12 @@ def record_faults():
     yield record_fault(
         "digest-short", "a digest has 19 bytes", DAMAGED, set_fields(digest=lambda record: record.digest[:-1]),
         file_name=NOTES, commands=("verify",))
-    yield Fault("mbdb-attribute-count", "the last record says one attribute and has none", verify_and_plan(DAMAGED),
+    yield Fault("mbdb-attribute-count", "the last record declares one attribute and has none", verify_and_plan(DAMAGED),
                 ("manifest.mbdb",), "mbdb", edits={"mbdb": lambda data: data[:-1] + b"\x01"})
 
 
 def journal_faults():
+    """Return faults of a log or journal beside Manifest.db."""
     def add_file(name, contents):
         return lambda path: (path / name).write_bytes(contents)
 
@@ -323,7 +330,7 @@ def journal_faults():
         name_suffix = "" if base == "encrypted" else f"-{base}"
         for name in ("wal", "journal"):
             yield Fault(
-                f"list-{name}{name_suffix}", f"a Manifest.db-{name} that is not SQLite's lies beside Manifest.db",
+                f"list-{name}{name_suffix}", f"there is a Manifest.db-{name} that SQLite did not write",
                 {"inspect": SUCCESS, **partial_loss()}, (f"manifest.db-{name}",), base,
                 edit_on_disk=add_file(f"Manifest.db-{name}", b"once upon a time" * 300))
         # SQLite leaves such a journal after a finished transaction (journal_mode PERSIST).
@@ -334,6 +341,7 @@ def journal_faults():
 
 
 def faults():
+    """Return all faults of this module."""
     return [
         *name_faults(), *row_faults(), *journal_faults(), *schema_faults(), *database_faults(), *mbdb_faults(),
         *record_faults()]

@@ -2,7 +2,7 @@
 
 import struct
 
-from keychain_backup.builder import number
+from keychain_backup.builder import encoded_number
 
 from . import DAMAGED, REFUSED, SUCCESS, WRONG_PASSWORD, Fault, flip_bit, partial_loss, verify_and_plan
 
@@ -34,7 +34,7 @@ def add_record(name, change):
 def edit_class(key_class, edit):
     """Return an edit of one class's records."""
     def change(groups):
-        edit(next(group for group in groups if [b"CLAS", number(key_class)] in group))
+        edit(next(group for group in groups if [b"CLAS", encoded_number(key_class)] in group))
     return change
 
 
@@ -51,7 +51,7 @@ def replace_with(value):
 
 
 def increment(value):
-    return number(int.from_bytes(value, "big") + 1)
+    return encoded_number(int.from_bytes(value, "big") + 1)
 
 
 def header_fault(name, summary, exit_code, edit, *messages, exit_codes=None):
@@ -82,14 +82,14 @@ def edit_all_classes(edit):
 def without_class(key_class):
     """Return an edit that removes a class."""
     def change(groups):
-        return [records for records in groups if [b"CLAS", number(key_class)] not in records]
+        return [records for records in groups if [b"CLAS", encoded_number(key_class)] not in records]
     return change
 
 
 def with_second_key(key_class):
     """Return an edit that adds a second, damaged key for a class."""
     def change(groups):
-        position = next(i for i, records in enumerate(groups) if [b"CLAS", number(key_class)] in records)
+        position = next(i for i, records in enumerate(groups) if [b"CLAS", encoded_number(key_class)] in records)
         records = [list(record) for record in groups[position]]
         edit_record(b"WPKY", flip_middle)(records)
         groups.insert(position + 1, records)
@@ -127,7 +127,7 @@ def derivation_faults():
     for name in (b"ITER", b"DPIC"):
         lower_case_name = name.decode().lower()
         yield header_fault(
-            f"{lower_case_name}-plus-one", f"{name.decode()} is one round too many", WRONG_PASSWORD,
+            f"{lower_case_name}-plus-one", f"{name.decode()} is one iteration too many", WRONG_PASSWORD,
             edit_record(name, increment), "password")
         yield header_fault(
             f"{lower_case_name}-maximal", f"{name.decode()} is 4,294,967,295", REFUSED,
@@ -135,25 +135,26 @@ def derivation_faults():
         yield header_fault(
             f"{lower_case_name}-short", f"{name.decode()} has 3 bytes", DAMAGED,
             edit_record(name, replace_with(b"\x00\x00\x05")), "keybag")
-    yield header_fault("dpic-over-the-limit", "DPIC and ITER together are one over the limit", REFUSED,
-                       edit_record(b"DPIC", replace_with(number(LIMIT - 4))), "rounds")
-    yield header_fault("dpic-zero", "DPIC is 0, so there is one round of derivation", WRONG_PASSWORD,
-                       edit_record(b"DPIC", replace_with(number(0))), "password")
-    yield header_fault("dpsl-absent", "DPSL is absent, so there is one round of derivation", WRONG_PASSWORD,
+    yield header_fault("dpic-over-the-limit", "the sum of DPIC and ITER exceeds the limit by one", REFUSED,
+                       edit_record(b"DPIC", replace_with(encoded_number(LIMIT - 4))), "rounds")
+    yield header_fault("dpic-zero", "DPIC is 0, so the key derivation has one stage", WRONG_PASSWORD,
+                       edit_record(b"DPIC", replace_with(encoded_number(0))), "password")
+    yield header_fault("dpsl-absent", "DPSL is absent, so the key derivation has one stage", WRONG_PASSWORD,
                        edit_record(b"DPSL", remove), "password")
-    yield header_fault("dpic-absent", "DPIC is absent, so there is one round of derivation", WRONG_PASSWORD,
+    yield header_fault("dpic-absent", "DPIC is absent, so the key derivation has one stage", WRONG_PASSWORD,
                        edit_record(b"DPIC", remove), "password")
     yield header_fault("salt-absent", "SALT is absent", DAMAGED, edit_record(b"SALT", remove), "keybag")
     yield header_fault("iter-absent", "ITER is absent", DAMAGED, edit_record(b"ITER", remove), "keybag")
     yield header_fault(
-        "salt-twice", "SALT stands twice with two values", DAMAGED, add_record(b"SALT", flip_middle), "keybag"
+        "salt-twice", "SALT occurs twice with different values", DAMAGED, add_record(b"SALT", flip_middle), "keybag"
     )
     yield header_fault(
-        "iter-twice", "ITER stands twice with two values", DAMAGED, add_record(b"ITER", increment), "keybag"
+        "iter-twice", "ITER occurs twice with different values", DAMAGED, add_record(b"ITER", increment), "keybag"
     )
 
 
 def header_faults():
+    """Return faults of the header's other records."""
     # The keychain then names another keybag, but its items can still be decrypted.
     yield header_fault(
         "uuid-flip", "one bit of the keybag's UUID is flipped", DAMAGED, edit_record(b"UUID", flip_middle), "keybag",
@@ -161,9 +162,9 @@ def header_faults():
     yield header_fault(
         "uuid-short", "the keybag's UUID has 15 bytes", DAMAGED, edit_record(b"UUID", replace_with(bytes(15))), "keybag"
     )
-    yield header_fault("uuid-absent", "the keybag's UUID is absent, and a class key's takes its place", DAMAGED,
+    yield header_fault("uuid-absent", "the keybag's UUID is absent, so a class key's UUID is read instead", DAMAGED,
                        edit_record(b"UUID", remove), "keybag", exit_codes=partial_loss())
-    for name, summary in ((b"VERS", "VERS, which decides nothing"), (b"TYPE", "TYPE"), (b"HMCK", "HMCK"),
+    for name, summary in ((b"VERS", "VERS, which has no effect"), (b"TYPE", "TYPE"), (b"HMCK", "HMCK"),
                           (b"DPWT", "DPWT")):
         yield header_fault(
             f"{name.decode().lower()}-flip", f"one bit of {summary} is flipped", SUCCESS, edit_record(name, flip_middle)
@@ -171,6 +172,7 @@ def header_faults():
 
 
 def class_faults():
+    """Return faults of the class keys: absent, repeated and damaged records, and wrong wrapping."""
     for key_class in (3, 5, 7, 9):
         yield class_fault(
             f"wpky-{key_class}-flip", f"one bit of class {key_class}'s WPKY is flipped", DAMAGED, key_class,
@@ -186,53 +188,55 @@ def class_faults():
     yield class_fault(
         "wpky-twice", "class 7 has two WPKYs, the second damaged", DAMAGED, 7, add_record(b"WPKY", flip_middle)
     )
-    yield class_fault("clas-absent", "a class key says no class", DAMAGED, 7, edit_record(b"CLAS", remove))
+    yield class_fault("clas-absent", "a class key has no class number", DAMAGED, 7, edit_record(b"CLAS", remove))
     yield class_fault(
         "clas-short", "a class number has 3 bytes", DAMAGED, 7, edit_record(b"CLAS", replace_with(b"\x00\x00\x07")),
         "keybag")
-    yield class_fault("clas-23", "class 7 calls itself 23: an unknown class, never 7", DAMAGED, 7,
-                      edit_record(b"CLAS", replace_with(number(0x17))))
+    yield class_fault("clas-23", "class 7 has the number 23, an unknown class", DAMAGED, 7,
+                      edit_record(b"CLAS", replace_with(encoded_number(0x17))))
     yield Fault(
-        "keybag-class-7-absent", "the key of class 7 is absent, its items have none", {"verify": DAMAGED, "plan": 3},
-        ("item 0",), edits={"classes": without_class(7)})
+        "keybag-class-7-absent", "the key of class 7 is absent, so its items cannot be decrypted",
+        {"verify": DAMAGED, "plan": 3}, ("item 0",), edits={"classes": without_class(7)})
     yield Fault(
         "keybag-class-3-absent", "the key of class 3 is absent, which the manifest needs", verify_and_plan(DAMAGED),
         edits={"classes": without_class(3)})
     yield Fault("keybag-class-5-absent", "the key of class 5 is absent, which nothing needs", verify_and_plan(SUCCESS),
                 edits={"classes": without_class(5)})
-    yield Fault("keybag-class-7-twice", "class 7 stands twice, the second damaged", {"verify": DAMAGED},
+    yield Fault("keybag-class-7-twice", "class 7 occurs twice, the second time damaged", {"verify": DAMAGED},
                 edits={"classes": with_second_key(7)})
     yield class_fault(
         "class-uuid-flip", "one bit of a class key's UUID is flipped", SUCCESS, 7, edit_record(b"UUID", flip_middle),
         commands=("verify", "plan"))
     yield class_fault(
-        "wrap-7-says-3", "class 7 says that it needs the device's key too: its items stay shut", DAMAGED, 7,
-        edit_record(b"WRAP", replace_with(number(3))), "class 7")
-    yield class_fault("wrap-10-says-2", "class 10 says that the password is enough: its items stay shut", DAMAGED, 10,
-                      edit_record(b"WRAP", replace_with(number(2))), "item 3")
-    yield Fault("keybag-open-to-everybody", "no password, and classes 6 to 8 are wrapped with the empty one alone",
+        "wrap-7-says-3", "class 7 is marked as also wrapped with the device key", DAMAGED, 7,
+        edit_record(b"WRAP", replace_with(encoded_number(3))), "class 7")
+    yield class_fault("wrap-10-says-2", "class 10 is marked as wrapped only with the password", DAMAGED, 10,
+                      edit_record(b"WRAP", replace_with(encoded_number(2))), "item 3")
+    yield Fault("keybag-open-to-everybody", "no password, and classes 6 to 8 are wrapped only with the empty password",
                 {"inspect": SUCCESS, "verify": REFUSED, "plan": REFUSED},
                 ("classes 6, 7 and 8", "not wrapped with a device's hardware key"), base="plain-unbound")
     yield Fault(
-        "keybag-bound-to-no-device", "classes 9 to 11 are wrapped with the password alone, and their items open",
+        "keybag-bound-to-no-device", "classes 9 to 11 are wrapped only with the password",
         {"inspect": SUCCESS, "verify": DAMAGED, "plan": SUCCESS},
         ("classes 9, 10 and 11", "not wrapped with a device's hardware key"), base="encrypted-unbound")
-    yield class_fault("wrap-7-says-1", "class 7 says that the device's key alone wraps it", DAMAGED, 7,
-                      edit_record(b"WRAP", replace_with(number(1))))
+    yield class_fault("wrap-7-says-1", "class 7 is marked as wrapped only with the device key", DAMAGED, 7,
+                      edit_record(b"WRAP", replace_with(encoded_number(1))))
     yield class_fault(
-        "wrap-7-says-0", "class 7 says that nothing wraps it", DAMAGED, 7, edit_record(b"WRAP", replace_with(number(0)))
+        "wrap-7-says-0", "class 7 is marked as not wrapped", DAMAGED, 7,
+        edit_record(b"WRAP", replace_with(encoded_number(0)))
     )
     yield class_fault(
         "wrap-short", "a class key's WRAP has 3 bytes", DAMAGED, 7, edit_record(b"WRAP", replace_with(b"\x00\x00\x02")),
         "keybag")
-    yield class_fault("ktyp-1-without-pbky", "class 7 says Curve25519 and has no public key", DAMAGED, 7,
-                      edit_record(b"KTYP", replace_with(number(1))))
+    yield class_fault("ktyp-1-without-pbky", "class 7 has the key type Curve25519 and no public key", DAMAGED, 7,
+                      edit_record(b"KTYP", replace_with(encoded_number(1))))
     yield class_fault(
-        "ktyp-9", "class 7 has an unknown type of key", DAMAGED, 7, edit_record(b"KTYP", replace_with(number(9)))
+        "ktyp-9", "class 7 has an unknown key type", DAMAGED, 7, edit_record(b"KTYP", replace_with(encoded_number(9)))
     )
 
 
 def keybag_faults():
+    """Return faults of the encoding: an empty or truncated keybag, and wrong lengths."""
     yield keybag_fault("empty", "the keybag is empty", DAMAGED, lambda keybag: b"", "keybag")
     yield keybag_fault("no-classes", "the keybag has no class keys", DAMAGED,
                        lambda keybag: keybag[:keybag.index(b"UUID", keybag.index(b"UUID") + 4)], "keybag")
@@ -252,9 +256,10 @@ def keybag_faults():
         "length-maximal", "the last record's length is 4,294,967,295", DAMAGED, with_longer_record(0xFFFFFFFF), "keybag"
     )
     yield keybag_fault(
-        "length-negative", "the last record's length is negative where signed", DAMAGED, with_longer_record(0x80000000),
-        "keybag")
+        "length-negative", "the last record's length is negative as a signed number", DAMAGED,
+        with_longer_record(0x80000000), "keybag")
 
 
 def faults():
+    """Return all faults of this module."""
     return [*derivation_faults(), *header_faults(), *class_faults(), *keybag_faults()]

@@ -77,6 +77,7 @@ def with_indefinite_length(plaintext):
 
 
 def blob_faults():
+    """Return faults of the encrypted blob of an item."""
     yield blob_fault("tag-flip", "one bit of the tag is flipped", lambda data: flip_bit(data, -1), "tag")
     yield blob_fault("ciphertext-flip", "one bit of the ciphertext is flipped", lambda data: flip_bit(data, 60), "tag")
     yield blob_fault("wrapped-key-flip", "one bit of the wrapped key is flipped", lambda data: flip_bit(data, 20))
@@ -88,19 +89,20 @@ def blob_faults():
     yield blob_fault("cut-in-version", "the blob ends inside its version", lambda data: data[:3])
     yield blob_fault("empty", "the blob is empty", lambda data: b"")
     for version in (1, 4, 5, 6, 7, 8, 9, 0x7FFFFFFF):
-        yield blob_fault(f"version-{version}", f"the blob says version {version}", set_number(0, version))
-    yield blob_fault("version-2", "the blob says version 2 and holds DER", set_number(0, 2))
+        yield blob_fault(f"version-{version}", f"the blob has version {version}", set_number(0, version))
+    yield blob_fault("version-2", "the blob has version 2 and contains DER", set_number(0, 2))
     yield blob_fault(
-        "static-iv-flag", "the blob says that it has the static IV", set_number(0, 3 | items.STATIC_IV_FLAG), "tag"
+        "static-iv-flag", "the blob has the flag of the static IV", set_number(0, 3 | items.STATIC_IV_FLAG), "tag"
     )
     for key_class, summary in ((8, "another class"), (0, "class 0"), (12, "the class that is in no backup"),
                                (15, "an unknown class"), (3, "a class of files")):
         yield blob_fault(f"class-{key_class}", f"the blob names {summary}", set_number(4, key_class))
     for length in (0, 39, 41, 72, 0xFFFFFFFF, 0x80000000):
-        yield blob_fault(f"key-length-{length}", f"the wrapped key says {length} bytes", set_number(8, length))
+        yield blob_fault(f"key-length-{length}", f"the length of the wrapped key is {length}", set_number(8, length))
 
 
 def entry_faults():
+    """Return faults of the entry that contains an item's blob."""
     yield entry_fault(
         "no-blob", "the entry has no v_Data", lambda entry: entry.pop("v_Data"), messages=(f"item {DAMAGED_ITEM}",)
     )
@@ -117,13 +119,14 @@ def entry_faults():
 
 
 def plaintext_faults():
-    yield plaintext_fault("trailing-byte", "a byte stands after the dictionary", lambda plain: plain + b"\x00")
+    """Return faults of an item's attributes, which are visible only after decryption."""
+    yield plaintext_fault("trailing-byte", "a byte follows the dictionary", lambda plain: plain + b"\x00")
     yield plaintext_fault("der-cut", "the dictionary's last byte is absent", lambda plain: plain[:-1])
-    yield plaintext_fault("der-empty", "the item holds nothing", lambda plain: b"")
+    yield plaintext_fault("der-empty", "the item's plaintext is empty", lambda plain: b"")
     yield plaintext_fault(
-        "der-indefinite-length", "the dictionary has a length of no definite form", with_indefinite_length
+        "der-indefinite-length", "the dictionary has an indefinite length", with_indefinite_length
     )
-    yield plaintext_fault("der-string", "the item holds a string", lambda plain: apple_der.encode("text"))
+    yield plaintext_fault("der-string", "the item's plaintext is a string", lambda plain: apple_der.encode("text"))
     yield plaintext_fault("der-number-key", "an attribute's name is a number",
                           lambda plain: plain.replace(apple_der.encode("sync"), b"\x02\x04\x01\x02\x03\x04"))
     yield plaintext_fault(
@@ -134,11 +137,12 @@ def plaintext_faults():
     yield plaintext_fault("date-malformed", "a date's text is malformed and is repaired, as Apple does",
                           with_date("2026-11-19 000Z"), is_lost=False)
     yield plaintext_fault(
-        "date-impossible", "a date is well-formed and names February 30", with_date("20260230000000Z")
+        "date-impossible", "a date is well-formed, but is February 30", with_date("20260230000000Z")
     )
 
 
 def file_faults():
+    """Return faults of the keychain file as a property list."""
     def set_uuid(change):
         return lambda root: root.update({"keybag-uuid": change(root["keybag-uuid"])})
 
@@ -176,4 +180,5 @@ def file_faults():
 
 
 def faults():
+    """Return all faults of this module."""
     return [*blob_faults(), *entry_faults(), *plaintext_faults(), *file_faults()]

@@ -1,9 +1,9 @@
-"""Backups with one damaged or missing part. The rest is usable, and the output names what was skipped.
+"""Backups with one damaged or missing part. The other parts are usable, and the output lists what was skipped.
 
 The exit codes follow from three rules. `inspect` needs no password here. It ends with PARTIAL if it cannot show
-something, else with SUCCESS. `plan` ends with PARTIAL if an item is lost or a restore would refuse the backup, and with
-DAMAGED if nothing of the keychain can be read. `verify` ends with DAMAGED if bytes were changed, and with PARTIAL if
-only the confirmation that the backup was finished is missing.
+something, and otherwise with SUCCESS. `plan` ends with PARTIAL if an item is lost or a restore would refuse the backup,
+and with DAMAGED if nothing of the keychain can be read. `verify` ends with DAMAGED if bytes were changed, and with
+PARTIAL if only the confirmation that the backup was finished is missing.
 """
 
 import plistlib
@@ -97,7 +97,7 @@ def with_more_files(files):
 class LeafPage:
     """A leaf page of the Files table, which is overwritten.
 
-    The page has the keychain's row if `has_keychain` is true, else it does not.
+    The page has the keychain's row only if `has_keychain` is true.
     """
 
     def __init__(self, has_keychain=False):
@@ -190,6 +190,7 @@ def decrypted_copy_fault(name, summary, inspect, verify, plan, *messages, **extr
 
 
 def single_faults():
+    """Return faults of one part, which leave the others usable."""
     for base in ("encrypted", "plain", "mbdb", "mbdb-plain"):
         name_suffix = "" if base == "encrypted" else f"-{base}"
         yield part_fault(
@@ -222,7 +223,7 @@ def single_faults():
             f"keychain-xml{name_suffix}", "nothing is lost: the keychain file is a property list in XML", SUCCESS,
             SUCCESS, SUCCESS, base=base, keychain_bytes=convert_to_xml)
     yield part_fault(
-        "keybag-absent-encrypted", "there is no BackupKeyBag, without which nothing opens", PARTIAL, DAMAGED, DAMAGED,
+        "keybag-absent-encrypted", "there is no BackupKeyBag, so nothing can be decrypted", PARTIAL, DAMAGED, DAMAGED,
         "keybag", manifest=remove_keybag)
     yield part_fault(
         "keychain-sentence-encrypted", "the keychain file is a sentence", SUCCESS, DAMAGED, DAMAGED, "keychain",
@@ -236,6 +237,7 @@ def single_faults():
 
 
 def manifest_faults():
+    """Return faults of Manifest.db that leave some of its rows readable."""
     for base in ("encrypted", "plain"):
         name_suffix = "" if base == "encrypted" else f"-{base}"
         inspect = SUCCESS if base == "encrypted" else PARTIAL
@@ -243,43 +245,46 @@ def manifest_faults():
             f"list-tail{name_suffix}", "seven bytes follow Manifest.db", SUCCESS, DAMAGED, PARTIAL, "7 bytes",
             base=base, database_stored=append_bytes(7))
         yield part_fault(
-            f"list-pages-more{name_suffix}", "three whole pages follow those that Manifest.db counts", SUCCESS, DAMAGED,
+            f"list-pages-more{name_suffix}", "three pages follow those that Manifest.db counts", SUCCESS, DAMAGED,
             SUCCESS, "12,288 bytes follow", base=base, database=append_bytes(3 * PAGE_SIZE))
         yield part_fault(
-            f"list-zeros-more{name_suffix}", "whole pages of zeros follow those that Manifest.db counts", SUCCESS,
+            f"list-zeros-more{name_suffix}", "pages of zeros follow those that Manifest.db counts", SUCCESS,
             DAMAGED, SUCCESS, "8,192 bytes follow", base=base, database=lambda data: data + bytes(2 * PAGE_SIZE))
         yield part_fault(
             f"list-pages-less{name_suffix}", "Manifest.db lacks its last pages, which have no row of the keychain",
             inspect, DAMAGED, PARTIAL, "bytes; ", "can be read", base=base, **truncate_manifest())
         yield part_fault(
-            f"list-leaf{name_suffix}", "a page of Manifest.db's rows is garbled, not that of the keychain", inspect,
+            f"list-leaf{name_suffix}", "a page of Manifest.db's rows, without the keychain's row, is garbled", inspect,
             DAMAGED, PARTIAL, "can be read", base=base, **overwrite_leaf())
         yield part_fault(
             f"list-keychain-leaf{name_suffix}", "the page of Manifest.db that has the keychain's row is garbled",
             inspect, DAMAGED, DAMAGED, "can be read", base=base, **overwrite_leaf(has_keychain=True))
-    yield part_fault("list-no-database", "Manifest.db is a sentence: a plain backup's overview stays", PARTIAL, DAMAGED,
-                     DAMAGED, "manifest.db", base="plain", database_stored=lambda data: b"once upon a time" * 300)
+    yield part_fault("list-no-database", "Manifest.db is text, so only an overview of the unencrypted backup remains",
+                     PARTIAL, DAMAGED, DAMAGED, "manifest.db", base="plain",
+                     database_stored=lambda data: b"once upon a time" * 300)
 
 
 def decrypted_copy_faults():
+    """Return decrypted copies, also with a second fault."""
     yield decrypted_copy_fault(
         "decrypted", "everything is stored unencrypted, as mvt-ios decrypt-backup leaves it", PARTIAL, DAMAGED, PARTIAL,
         "stored unencrypted")
     yield decrypted_copy_fault(
-        "decrypted-no-state", "the same, and Status.plist has no SnapshotState", PARTIAL, DAMAGED, PARTIAL,
+        "decrypted-no-state", "a decrypted copy whose Status.plist has no SnapshotState", PARTIAL, DAMAGED, PARTIAL,
         "stored unencrypted", status=remove_state)
     yield decrypted_copy_fault(
-        "decrypted-no-version", "the same, and Manifest.plist has no Version", PARTIAL, DAMAGED, PARTIAL,
+        "decrypted-no-version", "a decrypted copy whose Manifest.plist has no Version", PARTIAL, DAMAGED, PARTIAL,
         "stored unencrypted", "version", manifest=remove_version)
     yield decrypted_copy_fault(
-        "decrypted-keychain-absent", "the same, and the keychain file is not stored", PARTIAL, DAMAGED, DAMAGED,
+        "decrypted-keychain-absent", "a decrypted copy without the keychain file", PARTIAL, DAMAGED, DAMAGED,
         "stored unencrypted", stored=remove_keychain)
     yield decrypted_copy_fault(
-        "decrypted-no-keybag", "the same, and there is no BackupKeyBag", PARTIAL, DAMAGED, PARTIAL,
+        "decrypted-no-keybag", "a decrypted copy without a BackupKeyBag", PARTIAL, DAMAGED, PARTIAL,
         "stored unencrypted", "keybag", manifest=remove_keybag)
 
 
 def pair_faults():
+    """Return backups with two faulty parts."""
     yield part_fault(
         "version-and-state", "there is neither a Version nor a SnapshotState", SUCCESS, DAMAGED, PARTIAL, "version",
         manifest=remove_version, status=remove_state)
@@ -320,4 +325,5 @@ def pair_faults():
 
 
 def faults():
+    """Return all faults of this module."""
     return [*single_faults(), *manifest_faults(), *decrypted_copy_faults(), *pair_faults()]

@@ -51,6 +51,7 @@ def disk_fault(name, summary, exit_codes, make, file_name=KEYCHAIN, messages=())
 
 
 def payload_faults():
+    """Return faults of stored files."""
     for base in ("encrypted", "plain", "mbdb", "mbdb-plain"):
         name_suffix = "" if base == "encrypted" else f"-{base}"
         yield stored_fault(
@@ -79,17 +80,17 @@ def payload_faults():
                            lambda data: flip_bit(data, -17, 7))
     yield undigested_fault("notes-padding", "an ordinary file's padding is broken", {"verify": DAMAGED},
                            lambda data: flip_bit(data, -17, 7), NOTES)
-    yield undigested_fault("notes-cut-by-one", "an ordinary file is not a whole number of blocks", {"verify": DAMAGED},
+    yield undigested_fault("notes-cut-by-one", "an ordinary file's size is not a multiple of 16", {"verify": DAMAGED},
                            lambda data: data[:-1], NOTES)
     yield undigested_fault("notes-empty", "an ordinary stored file is empty", {"verify": DAMAGED},
                            lambda data: b"", NOTES)
     yield disk_fault("keychain-symlink", "the keychain file is a symbolic link to outside", verify_and_plan(REFUSED),
                      lambda target, source: target.symlink_to(source))
-    yield disk_fault("keychain-fifo", "the keychain file is a pipe that nobody fills", verify_and_plan(REFUSED),
+    yield disk_fault("keychain-fifo", "the keychain file is a pipe without a writer", verify_and_plan(REFUSED),
                      lambda target, _: os.mkfifo(target))
     yield disk_fault("notes-symlink", "an ordinary file is a symbolic link to outside", {"verify": REFUSED},
                      lambda target, source: target.symlink_to(source), NOTES)
-    yield disk_fault("notes-fifo", "an ordinary file is a pipe that nobody fills", {"verify": REFUSED},
+    yield disk_fault("notes-fifo", "an ordinary file is a pipe without a writer", {"verify": REFUSED},
                      lambda target, _: os.mkfifo(target), NOTES)
 
 
@@ -138,6 +139,7 @@ def three_members(archive, damaged=None):
 
 
 def archive_faults():
+    """Return faults of the archive: truncation, checksums, names and special entries."""
     for suffix in ("tar", "tar.gz", "tar.zst", "zip"):
         name = suffix.replace(".", "-")
         yield archive_fault(f"{name}-cut-by-half", f"half of a {suffix} file is absent", DAMAGED, suffix,
@@ -153,11 +155,11 @@ def archive_faults():
     )
     yield archive_fault("gz-flip", "one bit in the middle of a tar.gz is flipped", DAMAGED, "tar.gz",
                         lambda data: flip_bit(data, len(data) // 2))
-    yield archive_fault("gz-length", "a tar.gz says that it becomes one byte more", DAMAGED, "tar.gz",
+    yield archive_fault("gz-length", "the uncompressed length in a tar.gz is wrong by one", DAMAGED, "tar.gz",
                         lambda data: flip_bit(data, -4), "checksum")
     yield archive_fault("gz-no-trailer", "the checksum and the length of a tar.gz are absent", DAMAGED, "tar.gz",
                         lambda data: data[:-8])
-    yield archive_fault("gz-members", "nothing is wrong: a tar.gz of three members", SUCCESS, "tar.gz", three_members)
+    yield archive_fault("gz-members", "no fault: a tar.gz of three members", SUCCESS, "tar.gz", three_members)
     yield archive_fault("gz-earlier-member", "the checksum of the first of three members is wrong", DAMAGED, "tar.gz",
                         lambda data: three_members(data, damaged=0), "checksum")
     yield archive_fault("gz-twice", "a tar.gz is compressed twice", REFUSED, "tar.gz", gzip.compress, "more than once")
@@ -177,7 +179,7 @@ def archive_faults():
     yield entries_fault("empty", "a tar has no entry", REFUSED, lambda entries: [])
     for suffix in ("tar", "zip"):
         name_suffix = "" if suffix == "tar" else "-zip"
-        yield entries_fault(f"path-escape{name_suffix}", f"a {suffix} entry's name climbs out", REFUSED,
+        yield entries_fault(f"path-escape{name_suffix}", f"a {suffix} entry's name leads out of the target", REFUSED,
                             with_entry("../../.ssh/authorized_keys"), "../../.ssh/authorized_keys", suffix=suffix)
         yield entries_fault(f"path-absolute{name_suffix}", f"a {suffix} entry's name is absolute", REFUSED,
                             with_entry("/etc/passwd"), "/etc/passwd", suffix=suffix)
@@ -185,7 +187,7 @@ def archive_faults():
         "symlink", "a tar entry is a symbolic link to outside", REFUSED,
         lambda entries: entries + [(name_in_folder(entries, "ab"), special_entry(tarfile.SYMTYPE, "/etc"))])
     yield entries_fault(
-        "behind-symlink", "a tar entry lies behind a symbolic link of the same tar", REFUSED, through_link
+        "behind-symlink", "the path of a tar entry goes through a symbolic link in the tar", REFUSED, through_link
     )
     yield entries_fault(
         "hard-link", "a tar entry is a hard link to outside", REFUSED,
@@ -201,4 +203,5 @@ def archive_faults():
 
 
 def faults():
+    """Return all faults of this module."""
     return [*payload_faults(), *archive_faults()]

@@ -49,7 +49,7 @@ def edit_manifest_key(change):
 
 
 def with_entity(declared, reference=b"&e;"):
-    """Return an edit that takes the device's name from an entity that the XML declares."""
+    """Return an edit that replaces the device's name with an entity that the XML declares."""
     def change(text):
         start, end = text.index(b"<!DOCTYPE"), text.index(b"<plist")
         declaration = b"<!DOCTYPE plist [<!ENTITY " + declared + b">]>\n"
@@ -69,6 +69,7 @@ def nested_arrays(depth):
 
 
 def manifest_faults():
+    """Return faults of Manifest.plist as a file."""
     yield manifest_fault("absent", "there is no Manifest.plist", NOTHING_READABLE, lambda data: None)
     yield manifest_fault(
         "absent-mbdb", "there is no Manifest.plist beside Manifest.mbdb", NOTHING_READABLE, lambda data: None,
@@ -81,9 +82,10 @@ def manifest_faults():
     yield manifest_fault("cut-by-one", "Manifest.plist's last byte is absent", DAMAGED, lambda data: data[:-1])
     yield manifest_fault("magic-flip", "one bit of Manifest.plist's first byte is flipped", DAMAGED,
                          lambda data: flip_bit(data, 0))
-    yield manifest_fault("array", "Manifest.plist holds an array", DAMAGED,
+    yield manifest_fault("array", "Manifest.plist contains an array", DAMAGED,
                          lambda data: plistlib.dumps([], fmt=plistlib.FMT_BINARY))
-    yield manifest_fault("nested", "Manifest.plist nests 10,000 deep", REFUSED, lambda data: nested_arrays(10_000))
+    yield manifest_fault("nested", "Manifest.plist has 10,000 nested arrays", REFUSED,
+                         lambda data: nested_arrays(10_000))
     yield manifest_fault("offset-table", "the offset table begins after the end", DAMAGED,
                          lambda data: data[:-8] + struct.pack(">Q", len(data) + 1))
     yield manifest_fault("xml-cut", "Manifest.plist is XML and half of it is absent", DAMAGED,
@@ -96,11 +98,13 @@ def manifest_faults():
                          with_entity(b'e "old-phone"'))
     yield manifest_fault("xml-external-entity", "Manifest.plist is XML and declares an entity that is a file", REFUSED,
                          with_entity(b'e SYSTEM "file:///etc/hostname"'))
-    yield manifest_fault("xml-parameter-entity", "Manifest.plist is XML and fetches its declarations", REFUSED,
+    yield manifest_fault("xml-parameter-entity", "Manifest.plist is XML and loads its declarations from an address",
+                         REFUSED,
                          with_entity(b'% p SYSTEM "http://example.invalid/p.dtd"> %p; <!ENTITY q "q"', b"old-phone"))
 
 
 def value_faults():
+    """Return faults of values in Manifest.plist."""
     yield value_fault(
         "no-keybag", "BackupKeyBag is absent", DAMAGED, lambda manifest: manifest.pop("BackupKeyBag") and None, "keybag"
     )
@@ -115,14 +119,14 @@ def value_faults():
     )
     yield value_fault("key-class-99", "ManifestKey names class 99", DAMAGED,
                       edit_manifest_key(lambda data: struct.pack("<I", 99) + data[4:]))
-    yield value_fault("key-class-4", "ManifestKey names class 4 and is wrapped for 3", DAMAGED,
+    yield value_fault("key-class-4", "ManifestKey names class 4, but is wrapped for class 3", DAMAGED,
                       edit_manifest_key(lambda data: struct.pack("<I", 4) + data[4:]))
-    yield value_fault("says-not-encrypted", "IsEncrypted is false though everything is encrypted", REFUSED,
+    yield value_fault("says-not-encrypted", "IsEncrypted is false although everything is encrypted", REFUSED,
                       lambda manifest: manifest.update(IsEncrypted=False))
-    yield value_fault("says-not-encrypted-mbdb", "IsEncrypted is false though everything is encrypted", REFUSED,
+    yield value_fault("says-not-encrypted-mbdb", "IsEncrypted is false although everything is encrypted", REFUSED,
                       lambda manifest: manifest.update(IsEncrypted=False), base="mbdb")
     # The contents can be read. No device writes such a backup, so its history is unknown.
-    yield Fault("manifest-says-encrypted", "IsEncrypted is true though everything is in clear",
+    yield Fault("manifest-says-encrypted", "IsEncrypted is true although nothing is encrypted",
                 {"inspect": SUCCESS, "verify": DAMAGED, "plan": PARTIAL}, ("says that it is encrypted",), base="plain",
                 edits={"manifest": lambda manifest: manifest.update(IsEncrypted=True)})
 
@@ -133,6 +137,7 @@ def set_snapshot_state(state):
 
 
 def status_faults():
+    """Return faults of Status.plist."""
     for state in ("uploading", "moving"):
         # The files can be read, but devices do not restore such a backup.
         yield Fault(f"status-{state}", f"the backup was not finished: {state}",
@@ -152,6 +157,7 @@ def replace_file(name, make):
 
 
 def folder_faults():
+    """Return faults of the folder: absent, empty or special files."""
     def remove_contents(path):
         for member in sorted(path.rglob("*"), reverse=True):
             member.rmdir() if member.is_dir() else member.unlink()
@@ -166,7 +172,7 @@ def folder_faults():
             path.write_bytes(content)
         return change
 
-    yield Fault("folder-absent", "there is nothing of that name", all_commands(NOT_FOUND), edit_on_disk=remove_folder)
+    yield Fault("folder-absent", "there is no file with this name", all_commands(NOT_FOUND), edit_on_disk=remove_folder)
     yield Fault(
         "folder-empty", "the folder is empty", all_commands(REFUSED), ("manifest.plist",), edit_on_disk=remove_contents
     )
@@ -177,11 +183,12 @@ def folder_faults():
                 edit_on_disk=replace_with_file(b"SQLite format 3\x00" + bytes(4080)))
     yield Fault("manifest-symlink", "Manifest.plist is a symbolic link to outside", all_commands(REFUSED),
                 edit_on_disk=replace_file("Manifest.plist", lambda target, source: target.symlink_to(source)))
-    yield Fault("manifest-fifo", "Manifest.plist is a pipe that nobody fills", all_commands(REFUSED),
+    yield Fault("manifest-fifo", "Manifest.plist is a pipe without a writer", all_commands(REFUSED),
                 edit_on_disk=replace_file("Manifest.plist", lambda target, _: os.mkfifo(target)))
     yield Fault("database-symlink", "Manifest.db is a symbolic link to outside", {"verify": REFUSED, "plan": REFUSED},
                 edit_on_disk=replace_file("Manifest.db", lambda target, source: target.symlink_to(source)))
 
 
 def faults():
+    """Return all faults of this module."""
     return [*manifest_faults(), *value_faults(), *status_faults(), *folder_faults()]

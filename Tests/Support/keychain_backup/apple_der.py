@@ -29,6 +29,7 @@ class Moment:
 
     @classmethod
     def from_rfc3339(cls, text):
+        """Return the date of a text such as 2026-11-20T17:58:00.5Z."""
         match = _RFC3339.fullmatch(text)
         if not match:
             raise FormatError("a date is not RFC 3339 in UTC")
@@ -41,22 +42,23 @@ class Moment:
 
     @property
     def _split(self):
+        """The date and time without a fraction, and the digits of the fraction."""
         exact = decimal.Decimal(repr(self.seconds))
-        whole = math.floor(exact)
-        fraction = format(exact - whole, "f").partition(".")[2].rstrip("0")
-        return EPOCH + datetime.timedelta(seconds=whole), fraction
+        full_seconds = math.floor(exact)
+        fraction = format(exact - full_seconds, "f").partition(".")[2].rstrip("0")
+        return EPOCH + datetime.timedelta(seconds=full_seconds), fraction
 
     @property
     def der_text(self):
         if self._der_text is not None:
             return self._der_text
-        day, fraction = self._split
-        return f"{day:%Y%m%d%H%M%S}".rjust(14, "0") + (f".{fraction}" if fraction else "") + "Z"
+        date, fraction = self._split
+        return f"{date:%Y%m%d%H%M%S}".rjust(14, "0") + (f".{fraction}" if fraction else "") + "Z"
 
     @property
     def rfc3339(self):
-        day, fraction = self._split
-        return day.isoformat() + (f".{fraction}" if fraction else "") + "Z"
+        date, fraction = self._split
+        return date.isoformat() + (f".{fraction}" if fraction else "") + "Z"
 
     def __eq__(self, other):
         return isinstance(other, Moment) and self.seconds == other.seconds
@@ -73,6 +75,7 @@ class AppleSet(tuple):
 
 
 def _seconds(fields, fraction, zone):
+    """Return the seconds since 2001 of a date and time with a fraction and a time zone."""
     year, month, day, hour, minute, second = fields
     if second > 61 or hour > 23 or minute > 59:
         raise FormatError("a date has a field out of range")
@@ -80,12 +83,12 @@ def _seconds(fields, fraction, zone):
         start = datetime.datetime(year, month, day)
     except ValueError as error:
         raise FormatError("a date has a day that does not exist") from error
-    whole = (start - EPOCH).days * 86400 + hour * 3600 + minute * 60 + second
+    seconds = (start - EPOCH).days * 86400 + hour * 3600 + minute * 60 + second
     if zone != b"Z":
         offset = int(zone[1:3]) * 3600 + int(zone[3:5]) * 60
-        whole += offset if zone[:1] == b"-" else -offset
+        seconds += offset if zone[:1] == b"-" else -offset
     digits = fraction[:19]
-    return whole + (int(digits) / 10 ** len(digits) if digits else 0.0)
+    return seconds + (int(digits) / 10 ** len(digits) if digits else 0.0)
 
 
 REPAIRED_DATE = Moment.from_rfc3339("2001-03-24T00:00:00Z")
@@ -110,6 +113,7 @@ def decode_date(body, short=False):
 
 
 def _element(tag, body):
+    """Return the DER encoding of an element with a short tag."""
     size = len(body)
     if size < 0x80:
         return bytes([tag, size]) + body
@@ -150,6 +154,7 @@ class _Cursor:
         self.data, self.position, self.end, self.depth, self.repairs_dates = data, start, end, depth, repairs_dates
 
     def header(self):
+        """Read the tag and the length of an element."""
         if self.end - self.position < 2:
             raise FormatError("DER ends inside an element")
         tag, first = self.data[self.position], self.data[self.position + 1]
@@ -168,6 +173,7 @@ class _Cursor:
         return tag, size
 
     def value(self):
+        """Read an element."""
         tag, size = self.header()
         start, end = self.position, self.position + size
         body = self.data[start:end]
@@ -193,22 +199,27 @@ class _Cursor:
                     return REPAIRED_DATE
                 raise
         if tag in (0x30, 0x31, 0xD1):
-            inner = self.nested(start, end)
-            return inner.pairs() if tag == 0x31 else [list, AppleSet][tag == 0xD1](inner.elements())
+            contents = self.nested(start, end)
+            if tag == 0x31:
+                return contents.pairs()
+            return AppleSet(contents.elements()) if tag == 0xD1 else contents.elements()
         raise FormatError(f"DER has an element with the unknown tag {tag:02x}")
 
     def nested(self, start, end):
+        """Return a cursor for the contents of an element."""
         if self.depth == 0:
             raise FormatError("DER is nested too deeply")
         return _Cursor(self.data, start, end, self.depth - 1, self.repairs_dates)
 
     def elements(self):
+        """Read the elements up to the end."""
         members = []
         while self.position < self.end:
             members.append(self.value())
         return members
 
     def pairs(self):
+        """Read the pairs of a dictionary. The first pair of a key counts."""
         dictionary = {}
         while self.position < self.end:
             tag, size = self.header()

@@ -27,7 +27,8 @@ DATE = datetime.datetime(2026, 11, 20, 18, 4, 10)
 UNIX_TIME = int((DATE - datetime.datetime(1970, 1, 1)).total_seconds())
 
 
-def number(value):
+def encoded_number(value):
+    """Return a number as a record of a keybag stores it."""
     return value.to_bytes(4, "big")
 
 
@@ -53,7 +54,7 @@ class BackupBuilder:
         return value if changed is None else changed
 
     def build(self):
-        """Build the whole backup."""
+        """Build all files of the backup."""
         options = self.options
         bag = self._keybag()
         files = list(options.files)
@@ -106,14 +107,18 @@ class BackupBuilder:
     # Keybag
 
     def _keybag(self):
+        """Create the class keys. Return the keybag."""
         options = self.options
         salt, sha256_salt = self.random.bytes(20), self.random.bytes(20)
         header = [
-            [b"VERS", number(options.keybag_version)], [b"TYPE", number(1)], [b"UUID", self.random.bytes(16)],
-            [b"HMCK", bytes(40)], [b"WRAP", number(0)], [b"SALT", salt], [b"ITER", number(options.sha1_iterations)]]
+            [b"VERS", encoded_number(options.keybag_version)], [b"TYPE", encoded_number(1)],
+            [b"UUID", self.random.bytes(16)], [b"HMCK", bytes(40)], [b"WRAP", encoded_number(0)], [b"SALT", salt],
+            [b"ITER", encoded_number(options.sha1_iterations)]]
         has_sha256_step = options.is_encrypted and options.sha256_iterations > 0
         if has_sha256_step:
-            header += [[b"DPWT", number(1)], [b"DPIC", number(options.sha256_iterations)], [b"DPSL", sha256_salt]]
+            header += [
+                [b"DPWT", encoded_number(1)], [b"DPIC", encoded_number(options.sha256_iterations)],
+                [b"DPSL", sha256_salt]]
         header += [list(record) for record in options.header_extra]
         self.bag_uuid = str(uuid.UUID(bytes=dict(map(tuple, header))[b"UUID"]))
         key = crypto.passcode_key(
@@ -126,15 +131,17 @@ class BackupBuilder:
         return self.stage("keybag", b"".join(struct.pack(">4sI", tag, len(value)) + value for tag, value in records))
 
     def _class_group(self, key_class, passcode_key):
+        """Create the key of a class. Return its records in the keybag."""
         options = self.options
         self.keys[key_class] = self.random.bytes(32)
         is_bound = key_class in options.device_classes
         inner = crypto.cbc_encrypt(self.device_key, self.keys[key_class]) if is_bound else self.keys[key_class]
         is_curve = key_class in options.curve_classes
         group = [
-            [b"UUID", self.random.bytes(16)], [b"CLAS", number(key_class)], [b"WRAP", number(3 if is_bound else 2)]]
+            [b"UUID", self.random.bytes(16)], [b"CLAS", encoded_number(key_class)],
+            [b"WRAP", encoded_number(3 if is_bound else 2)]]
         if options.has_key_types:
-            group.append([b"KTYP", number(1 if is_curve else 0)])
+            group.append([b"KTYP", encoded_number(1 if is_curve else 0)])
         group.append([b"WPKY", crypto.wrap(passcode_key, inner)])
         if is_curve:
             self.publics[key_class] = crypto.curve_public(self.keys[key_class])
@@ -163,6 +170,7 @@ class BackupBuilder:
         return blob.serialized()
 
     def _dictionary(self, description, row, version):
+        """Return the table, the dictionary and the persistent reference of a described item."""
         table = items.TABLE_OF_KIND[description["kind"]]
         dictionary = {"sync": 0, "tomb": 0, "pdmn": description["protection"]}
         reference = items.Reference(table, row=row)
@@ -183,6 +191,7 @@ class BackupBuilder:
         return table, dictionary, reference.serialized()
 
     def _keychain(self, bag):
+        """Return the keychain file with the encrypted items."""
         options = self.options
         plaintexts = []
         for row, description in enumerate(self.item_descriptions, start=1):
@@ -223,6 +232,7 @@ class BackupBuilder:
         return self.stage("listed", listed), self.stage("stored", stored)
 
     def _archived(self, file, field, digest):
+        """Return the record of a file in Manifest.db, or None if it has none."""
         if not file.has_record:
             return None
         size = len(file.content or b"") if file.size is None else file.size
@@ -234,6 +244,7 @@ class BackupBuilder:
         return record.encode()
 
     def _database(self, listed, manifest):
+        """Return Manifest.db as it is stored. If it is encrypted, add its key to Manifest.plist."""
         rows = self.stage("rows", [
             [file.identifier, file.domain, file.path, file.listed_flags, self._archived(file, field, digest)]
             for file, field, digest in listed
@@ -246,6 +257,7 @@ class BackupBuilder:
         return self.stage("database-stored", content)
 
     def _records(self, listed):
+        """Return Manifest.mbdb."""
         records = self.stage("records", [
             mbdb.Record(
                 _bytes(file.domain), _bytes(file.path), _bytes(file.target), digest, field, file.mode,
@@ -257,6 +269,7 @@ class BackupBuilder:
         return self.stage("mbdb", mbdb.encode(records))
 
     def _plists(self, manifest):
+        """Add the property lists to the files of the backup."""
         options = self.options
         contents = {
             "Manifest.plist": self.stage("manifest", manifest),

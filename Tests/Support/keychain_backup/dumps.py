@@ -101,10 +101,12 @@ def report_order(items):
 
 
 def _text_date(moment):
+    """Return a date as Foundation describes it."""
     return moment.strftime("%Y-%m-%d %H:%M:%S +0000")
 
 
 def _untyped(code, value):
+    """Return a value as bytes, as tools write it that lose its type."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, datetime.datetime):
@@ -190,7 +192,7 @@ def described_bytes(value):
     if len(value) <= 24:
         return f"{{length = {len(value)}, bytes = 0x{digits}}}"
     start, end = digits[:32], digits[-16:]
-    groups = " ".join(start[place:place + 8] for place in range(0, 32, 8))
+    groups = " ".join(start[position:position + 8] for position in range(0, 32, 8))
     return f"{{length = {len(value)}, bytes = 0x{groups} ... {end[:8]} {end[8:]} }}"
 
 
@@ -218,9 +220,12 @@ def nextstep(text):
 
 
 def _dumper_lines(table, attributes, secret):
+    """Return the lines of an item in the text of keychain_dumper."""
     def value(code):
-        found = attributes.get(code)
-        return "(null)" if found is None else described_bytes(found) if isinstance(found, bytes) else str(found)
+        attribute = attributes.get(code)
+        if attribute is None:
+            return "(null)"
+        return described_bytes(attribute) if isinstance(attribute, bytes) else str(attribute)
 
     pdmn = attributes["pdmn"]
     default = " (default)" if pdmn == "ak" else ""
@@ -252,14 +257,16 @@ def keychain_dumper_text(items):
     """Return the text that keychain_dumper prints, by table, with an identity between the passwords and the others."""
     lines = []
     for table in TABLES:
-        found = [item for item in items if item[0] == table]
-        if not found:
+        items_of_table = [item for item in items if item[0] == table]
+        if not items_of_table:
             lines += [f"[INFO] No {DUMPER_TITLES[table]} Keychain items found.", "[HINT] You should unlock your device!"]
-        if table == "cert" and found:
+        if table == "cert" and items_of_table:
             lines += ["Identity", "--------"]
-            for title, part in (("Certificate", ("cert", *found[0][1:])), ("Key", ("keys", *found[0][1:]))):
+            for title, part in (
+                ("Certificate", ("cert", *items_of_table[0][1:])), ("Key", ("keys", *items_of_table[0][1:]))
+            ):
                 lines += [title, "-" * len(title), *_dumper_lines(*part)]
-        for _, attributes, secret in found:
+        for _, attributes, secret in items_of_table:
             title = DUMPER_TITLES[table]
             lines += [title, "-" * len(title), *_dumper_lines(table, attributes, secret)]
     return nextstep("".join(line + "\n" for line in lines))
@@ -268,11 +275,11 @@ def keychain_dumper_text(items):
 def encrypted_archive(rng, key, plaintext):
     """Return a keyed archive of AES-256-GCM ciphertext with a nonce of 32 bytes."""
     nonce, uid = rng.randbytes(32), plistlib.UID
-    sealed = crypto.AESGCM(key).encrypt(nonce, plaintext, None)
+    ciphertext = crypto.AESGCM(key).encrypt(nonce, plaintext, None)
     objects = [
         "$null", {"$class": uid(5), "SFInitializationVector": uid(4), "SFCiphertext": uid(2),
                   "SFAuthenticationCode": uid(3)},
-        sealed[:-16], sealed[-16:], nonce,
+        ciphertext[:-16], ciphertext[-16:], nonce,
         {"$classname": "_SFAuthenticatedCiphertext",
          "$classes": ["_SFAuthenticatedCiphertext", "_SFCiphertext", "NSObject"]}]
     return plistlib.dumps(

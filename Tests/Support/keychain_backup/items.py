@@ -84,7 +84,7 @@ class ItemBlob:
         return self.header + self.wrapped_key + self.ciphertext + self.tag
 
     def decrypt(self, key):
-        """Return the plaintext, given the item's own key. In version 0, the plaintext is the secret alone."""
+        """Return the plaintext, given the item's own key. In version 0, the plaintext is only the secret."""
         if self.version == 0:
             return crypto.unpad(crypto.cbc_decrypt(key, self.ciphertext))
         if self.has_static_iv:

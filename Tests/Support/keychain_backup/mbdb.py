@@ -53,7 +53,7 @@ def _encode_string(value):
 
 
 def encode(records):
-    """Return the whole file."""
+    """Return the file with its header and all records."""
     return MAGIC + b"".join(record.encoded() for record in records)
 
 

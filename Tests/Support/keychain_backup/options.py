@@ -84,7 +84,7 @@ class BackupOptions:
     header_extra: List[Tuple[bytes, bytes]] = field(default_factory=list)
     class_extra: List[Tuple[bytes, bytes]] = field(default_factory=list)
     unbound_classes: Tuple[int, ...] = ()
-    """Classes whose keys are wrapped with the password alone, although every device also wraps them with its key."""
+    """Classes whose keys are wrapped only with the password, although every device also wraps them with its key."""
     has_key_types: bool = True
     has_keybag_uuid: bool = True
     blob_versions: Tuple[int, ...] = (3,)

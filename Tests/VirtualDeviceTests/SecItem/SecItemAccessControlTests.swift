@@ -8,7 +8,7 @@ import Testing
 /// Source: Apple `SecAccessControl.c`.
 @Suite("SecItem: access controls")
 struct SecItemAccessControlTests {
-  private func made(_ flags: AccessControlFlags) throws -> AccessControl {
+  private func makeControl(_ flags: AccessControlFlags) throws -> AccessControl {
     try AccessControl(protection: .whenUnlocked, flags: flags)
   }
 
@@ -20,13 +20,13 @@ struct SecItemAccessControlTests {
       [.userPresence, .or], [.userPresence, .and], [.userPresence, .companion],
     ] as [AccessControlFlags])
   func refused(_ flags: AccessControlFlags) {
-    #expect(throws: SecItemError.self) { try made(flags) }
+    #expect(throws: SecItemError.self) { try makeControl(flags) }
   }
 
   @Test("User presence can be combined with application password and private-key usage")
   func presence() throws {
-    _ = try made([.userPresence, .applicationPassword, .privateKeyUsage])
-    #expect(try made(.userPresence).requirement(for: .decrypt) == AccessRequirement(factors: [.userPresence]))
+    _ = try makeControl([.userPresence, .applicationPassword, .privateKeyUsage])
+    #expect(try makeControl(.userPresence).requirement(for: .decrypt) == AccessRequirement(factors: [.userPresence]))
   }
 
   @Test("An unknown protection class is rejected (-50)")
@@ -35,17 +35,17 @@ struct SecItemAccessControlTests {
     #expect(try AccessControl(protectionCode: "akpu", flags: []).protection == .whenPasscodeSetThisDeviceOnly)
   }
 
-  @Test("Several constraints are all required, or one of them if the flag says so")
+  @Test("All constraints are required, or only one of them if the flags contain `or`")
   func counts() throws {
-    let all = try made([.biometryAny, .devicePasscode]).requirement(for: .decrypt)
+    let all = try makeControl([.biometryAny, .devicePasscode]).requirement(for: .decrypt)
     #expect(all.factors == [.biometryAny, .devicePasscode] && all.requiredCount == 2)
-    let one = try made([.biometryAny, .devicePasscode, .or]).requirement(for: .decrypt)
+    let one = try makeControl([.biometryAny, .devicePasscode, .or]).requirement(for: .decrypt)
     #expect(one.factors == all.factors && one.requiredCount == 1)
   }
 
   @Test("Only decryption requires authentication, not encryption or deletion")
   func operations() throws {
-    let control = try made(.biometryCurrentSet)
+    let control = try makeControl(.biometryCurrentSet)
     #expect(control.requirement(for: .decrypt).factors == [.biometryCurrentSet])
     #expect(control.requirement(for: .encrypt).isEmpty)
     #expect(control.requirement(for: .delete).isEmpty)
@@ -54,7 +54,7 @@ struct SecItemAccessControlTests {
 
   @Test("With private-key usage, using the key requires authentication and reading it is forbidden")
   func keyUsage() throws {
-    let control = try made([.privateKeyUsage, .biometryAny])
+    let control = try makeControl([.privateKeyUsage, .biometryAny])
     #expect(control.requirement(for: .sign).factors == [.biometryAny])
     #expect(control.requirement(for: .computeKey).factors == [.biometryAny])
     #expect(control.requirement(for: .decapsulate).factors == [.biometryAny])
@@ -62,25 +62,25 @@ struct SecItemAccessControlTests {
     #expect(control.requirement(for: .attest).isEmpty)
     #expect(control.requirement(for: .delete).isEmpty)
     #expect(control.requirement(for: .decrypt).isForbidden)
-    #expect(try made(.privateKeyUsage).operations?["okd"] == .boolean(true))
+    #expect(try makeControl(.privateKeyUsage).operations?["okd"] == .boolean(true))
   }
 
   @Test("An access control without flags requires nothing, but its item counts as constrained")
   func noFlags() throws {
-    let control = try made([])
+    let control = try makeControl([])
     #expect(control.isConstrained)
     #expect(AccessOperation.allCases.allSatisfy { control.requirement(for: $0).isEmpty })
     #expect(!AccessControl(protection: .always).isConstrained)
     let phone = try SecItemPhone()
     try phone.add(["class": "genp", "accc": .accessControl(control)])
     let row = try phone.store.rows(includingTombstones: false, keys: phone.keys)[0]
-    #expect(row.item?[.accessControl] != nil, "sealed in the form that no backup holds")
+    #expect(row.item?[.accessControl] != nil, "it is encrypted in the form that no backup contains")
   }
 
   @Test("A search returns the access control of an item, or one with only its protection class")
   func returned() throws {
     let phone = try SecItemPhone()
-    let control = try made(.userPresence)
+    let control = try makeControl(.userPresence)
     try phone.add(["class": "genp", "acct": "a", "accc": .accessControl(control)])
     try phone.add(["class": "genp", "acct": "b", "pdmn": "ck"])
     let guarded = try phone.find(["class": "genp", "acct": "a", "r_Attributes": true])
@@ -91,14 +91,14 @@ struct SecItemAccessControlTests {
   }
 
   @Test("A search requests each distinct authentication once")
-  func askedOnce() throws {
+  func requestedOnce() throws {
     let phone = try SecItemPhone()
     phone.answer = .allow
     for account in ["a", "b", "c"] {
       try phone.add(
-        ["class": "genp", "acct": .string(account), "accc": .accessControl(try made(.userPresence))])
+        ["class": "genp", "acct": .string(account), "accc": .accessControl(try makeControl(.userPresence))])
     }
-    try phone.add(["class": "genp", "acct": "d", "accc": .accessControl(try made(.devicePasscode))])
+    try phone.add(["class": "genp", "acct": "d", "accc": .accessControl(try makeControl(.devicePasscode))])
     _ = try phone.find(
       ["class": "genp", "r_Data": true, "m_Limit": "m_LimitAll", "u_OpPrompt": "to read your mail"])
     #expect(phone.requests.count == 2)
@@ -124,7 +124,7 @@ struct SecItemAccessControlTests {
     let context = AuthenticationContext(applicationPassword: SensitiveBytes(copying: Array("open sesame".utf8)))
     try phone.add(
       [
-        "class": "genp", "v_Data": .bytes("x"), "accc": .accessControl(try made(.applicationPassword)),
+        "class": "genp", "v_Data": .bytes("x"), "accc": .accessControl(try makeControl(.applicationPassword)),
         "u_AuthCtx": .context(context),
       ])
     let found = try phone.find(
@@ -133,7 +133,7 @@ struct SecItemAccessControlTests {
     #expect(found?.dictionaryValue?.keys.contains { $0.contains("keyhaul") } == false)
     #expect(phone.requests.isEmpty)
     phone.answer = .allow
-    #expect(try phone.find(["class": "genp", "r_Data": true])?.text == "x", "a person types it")
+    #expect(try phone.find(["class": "genp", "r_Data": true])?.text == "x", "the user enters it")
     #expect(phone.requests.map(\.requirement.needsApplicationPassword) == [true])
   }
 }

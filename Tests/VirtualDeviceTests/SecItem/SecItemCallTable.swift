@@ -69,15 +69,15 @@ struct SecItemQueryReader {
   }
 
   private func value(_ text: String) throws -> SecItemValue {
-    func rest(_ prefix: String) -> String? { text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : nil }
-    if let number = rest("#") { return .number(try parsed(Int64(number), text)) }
-    if let number = rest("%") { return .real(try parsed(Double(number), text)) }
-    if let date = rest("@") { return .date(try parsed(Double(date), text)) }
-    if let text = rest("d:") { return .data(Array(text.utf8)) }
-    if let hex = rest("x:") { return .data(try [UInt8](hex: hex)) }
-    if let hex = rest("uuid:") { return .uuid(try [UInt8](hex: hex)) }
-    if let text = rest("ctx:") { return .context(try context(text)) }
-    if let text = rest("ac:") { return .accessControl(try accessControl(text)) }
+    func suffix(after prefix: String) -> String? { text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : nil }
+    if let number = suffix(after: "#") { return .number(try parsed(Int64(number), text)) }
+    if let number = suffix(after: "%") { return .real(try parsed(Double(number), text)) }
+    if let date = suffix(after: "@") { return .date(try parsed(Double(date), text)) }
+    if let text = suffix(after: "d:") { return .data(Array(text.utf8)) }
+    if let hex = suffix(after: "x:") { return .data(try [UInt8](hex: hex)) }
+    if let hex = suffix(after: "uuid:") { return .uuid(try [UInt8](hex: hex)) }
+    if let text = suffix(after: "ctx:") { return .context(try context(text)) }
+    if let text = suffix(after: "ac:") { return .accessControl(try accessControl(text)) }
     switch text {
     case "!true": return .boolean(true)
     case "!false": return .boolean(false)

@@ -31,7 +31,7 @@ struct SecItemCallTests {
     }
     phone.answer = try #require(
       row.device.compactMap(AuthenticationOutcome.init(rawValue:)).first ?? .unavailable as AuthenticationOutcome?)
-    try phone.bring(to: row.device.compactMap(SecItemPhone.State.init(rawValue:)).first ?? .unlocked)
+    try phone.enter(row.device.compactMap(SecItemPhone.State.init(rawValue:)).first ?? .unlocked)
 
     let query = try reader.query(row.query)
     let changes = try reader.query(row.changes)

@@ -25,14 +25,14 @@ struct SecItemIdentityTests {
   }
 
   @Test("A certificate or a key alone is not an identity (-25300)")
-  func halves() throws {
+  func singleParts() throws {
     #expect(try phone(certificate).statusOfFinding(["class": "idnt"]) == -25300)
     #expect(try phone(key).statusOfFinding(["class": "idnt"]) == -25300)
     #expect(try phone(certificate, key).statusOfFinding(["class": "idnt"]) == 0)
   }
 
   @Test("A certificate with a public key or another key is not an identity")
-  func unrecognizedFiles() throws {
+  func nonmatchingKey() throws {
     #expect(try phone(certificate, key.replacing("priv", with: false)).statusOfFinding(["class": "idnt"]) == -25300)
     let other = key.replacing("klbl", with: .bytes("another"))
     #expect(try phone(certificate, other).statusOfFinding(["class": "idnt"]) == -25300)
@@ -63,8 +63,8 @@ struct SecItemIdentityTests {
   func reference() throws {
     let phone = try phone(certificate, key)
     let reference = try #require(try phone.find(["class": "idnt", "r_PersistentRef": true])?.dataValue)
-    let own = try phone.find(["class": "cert", "r_PersistentRef": true])?.dataValue
-    #expect(reference == Array("idnt".utf8) + (own ?? []).dropFirst(4))
+    let certificateReference = try phone.find(["class": "cert", "r_PersistentRef": true])?.dataValue
+    #expect(reference == Array("idnt".utf8) + (certificateReference ?? []).dropFirst(4))
     #expect(phone.statusOfFinding(["v_PersistentRef": .data(reference)]) == 0)
     #expect(phone.statusOfFinding(["class": "cert", "v_PersistentRef": .data(reference)]) == -25306)
     let row = Array("idnt".utf8) + [0, 0, 0, 0, 0, 0, 0, 1]

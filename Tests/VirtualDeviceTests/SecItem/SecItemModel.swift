@@ -11,7 +11,8 @@ struct SecItemModel {
   struct Key: Hashable {
     var kind: Kind
     var account: String
-    var place: String
+    /// The service of a generic password, or the server of an internet password.
+    var service: String
     var group: String
     var isSynchronized: Bool
   }
@@ -30,7 +31,7 @@ struct SecItemModel {
   struct Draft {
     var kind: Kind
     var account: String
-    var place: String
+    var service: String
     var group: String?
     var protection: ProtectionClass?
     var isSynchronized: Bool
@@ -39,13 +40,13 @@ struct SecItemModel {
 
   /// A query. `nil` matches anything, and synchronized items match only if `synchronized` includes them.
   struct Query {
-    enum Synchronized { case missingRevealFlag, yes, no, any }
+    enum Synchronized { case unspecified, yes, no, any }
     var kind: Kind
     var account: String?
-    var place: String?
+    var service: String?
     var group: String?
     var protection: ProtectionClass?
-    var synchronized = Synchronized.missingRevealFlag
+    var synchronized = Synchronized.unspecified
   }
 
   struct Change {
@@ -93,10 +94,10 @@ struct SecItemModel {
     let groups = Self.groups(of: app)
     if let group = draft.group, !groups.contains(group) { return -34018 }
     let protection = draft.protection ?? .whenUnlocked
-    let sealing = status(of: protection)
-    guard sealing == 0 else { return sealing }
+    let encryptionStatus = status(of: protection)
+    guard encryptionStatus == 0 else { return encryptionStatus }
     let key = Key(
-      kind: draft.kind, account: draft.account, place: draft.place, group: draft.group ?? groups[0],
+      kind: draft.kind, account: draft.account, service: draft.service, group: draft.group ?? groups[0],
       isSynchronized: draft.isSynchronized)
     var item = Item(
       key: key, row: nextRow, protection: protection, label: "", secret: draft.secret, created: now, modified: now)
@@ -132,8 +133,8 @@ struct SecItemModel {
   }
 
   private mutating func update(_ item: Item, _ change: Change, _ now: Double) -> Int32 {
-    let opening = status(of: item.protection)
-    guard opening == 0 else { return opening }
+    let decryptionStatus = status(of: item.protection)
+    guard decryptionStatus == 0 else { return decryptionStatus }
     var new = item
     new.key.account = change.account ?? item.key.account
     new.key.group = change.group ?? item.key.group
@@ -142,8 +143,8 @@ struct SecItemModel {
     new.secret = change.secret ?? item.secret
     new.protection = change.protection ?? item.protection
     new.modified = now
-    let sealing = status(of: new.protection)
-    guard sealing == 0 else { return sealing }
+    let encryptionStatus = status(of: new.protection)
+    guard encryptionStatus == 0 else { return encryptionStatus }
     if new.key != item.key, let other = items.firstIndex(where: { $0.key == new.key }) {
       guard items[other].isTombstone, status(of: items[other].protection) == 0 else { return -25299 }
       items.remove(at: other)
@@ -181,12 +182,12 @@ struct SecItemModel {
       guard !item.isTombstone, item.key.kind == query.kind else { return false }
       guard query.group.map({ $0 == item.key.group }) ?? groups.contains(item.key.group) else { return false }
       switch query.synchronized {
-      case .missingRevealFlag, .no: if item.key.isSynchronized { return false }
+      case .unspecified, .no: if item.key.isSynchronized { return false }
       case .yes: if !item.key.isSynchronized { return false }
       case .any: break
       }
       return (query.account ?? item.key.account) == item.key.account
-        && (query.place ?? item.key.place) == item.key.place
+        && (query.service ?? item.key.service) == item.key.service
         && (query.protection ?? item.protection) == item.protection
     }.sorted { $0.row < $1.row }
   }

@@ -25,9 +25,9 @@ struct SecItemModelTests {
       let steps = (0..<count).map { _ in SecItemStep.random(using: &random) }
       guard try difference(steps, isSyncing, phone) != nil else { continue }
       let short = try shortened(steps, isSyncing, phone)
-      let told = try difference(short, isSyncing, phone) ?? "nothing"
-      let story = short.map(\.description).joined(separator: "; ")
-      Issue.record("seed \(seed), syncing \(isSyncing): \(story): \(told)")
+      let difference = try difference(short, isSyncing, phone) ?? "no difference"
+      let sequence = short.map(\.description).joined(separator: "; ")
+      Issue.record("seed \(seed), syncing \(isSyncing): \(sequence): \(difference)")
       return
     }
   }
@@ -49,7 +49,7 @@ struct SecItemModelTests {
     try phone.reset()
     var run = SecItemRun(phone: phone, isSyncing: isSyncing)
     for (number, step) in steps.enumerated() {
-      if let told = try run.apply(step) { return "step \(number + 1): \(told)" }
+      if let mismatch = try run.apply(step) { return "step \(number + 1): \(mismatch)" }
     }
     return try run.finalDifference()
   }
@@ -71,7 +71,7 @@ private struct SecItemRun {
     switch step {
     case .add(let app, let draft):
       return compare(phone.statusOfAdding(draft.query, as: app), model.add(draft, app: app, now: phone.now))
-    case .find(let app, let query, let all): return compareFound(app, query, all)
+    case .find(let app, let query, let all): return compareSearch(app, query, all)
     case .update(let app, let query, let change):
       return compare(
         phone.statusOfUpdating(query.query, change.changes, as: app),
@@ -109,10 +109,10 @@ private struct SecItemRun {
   }
 
   private func compare(_ status: Int32, _ expected: Int32) -> String? {
-    status == expected ? nil : "the keychain answers \(status), the model \(expected)"
+    status == expected ? nil : "the keychain returns \(status), the model \(expected)"
   }
 
-  private func compareFound(_ app: String, _ query: SecItemModel.Query, _ all: Bool) -> String? {
+  private func compareSearch(_ app: String, _ query: SecItemModel.Query, _ all: Bool) -> String? {
     var request = query.query
     request["r_Attributes"] = true
     request["r_Data"] = true
@@ -120,10 +120,10 @@ private struct SecItemRun {
     var result: SecItemValue?
     let status = phone.status { () throws(SecItemError) in result = try phone.find(request, as: app) }
     let expected = model.find(query, app: app, all: all)
-    if let told = compare(status, expected.status) { return told }
-    let found = (result?.arrayValue ?? result.map { [$0] } ?? []).map { Facts($0, query.kind) }
-    let wanted = expected.items.map { Facts($0) }
-    return found == wanted ? nil : "the keychain gives \(found), the model \(wanted)"
+    if let mismatch = compare(status, expected.status) { return mismatch }
+    let found = (result?.arrayValue ?? result.map { [$0] } ?? []).map { ComparedItem($0, query.kind) }
+    let expectedItems = expected.items.map { ComparedItem($0) }
+    return found == expectedItems ? nil : "the keychain returns \(found), the model \(expectedItems)"
   }
 
   /// Returns a difference between all items after the last step, unlocked.
@@ -132,7 +132,7 @@ private struct SecItemRun {
     if model.lock != .unlocked { try run.handle(.unlock) }
     for kind in SecItemModel.Kind.allCases where model.items.contains(where: { $0.key.kind == kind }) {
       let query = SecItemModel.Query(kind: kind, synchronized: .any)
-      if let told = run.compareFound("both", query, true) { return "at the end: \(told)" }
+      if let mismatch = run.compareSearch("both", query, true) { return "at the end: \(mismatch)" }
     }
     let rows = try phone.store.rowSummaries(includingTombstones: true)
     guard rows.count == model.items.count else { return "\(rows.count) rows, the model has \(model.items.count)" }
@@ -143,12 +143,12 @@ private struct SecItemRun {
 }
 
 /// The compared values of an item.
-private struct Facts: Equatable, CustomStringConvertible {
+private struct ComparedItem: Equatable, CustomStringConvertible {
   let description: String
 
   init(_ item: SecItemModel.Item) {
     description =
-      "\(item.key.account)/\(item.key.place)/\(item.key.group)/\(item.key.isSynchronized)/\(item.protection.rawValue)/"
+      "\(item.key.account)/\(item.key.service)/\(item.key.group)/\(item.key.isSynchronized)/\(item.protection.rawValue)/"
       + "\(item.label)/\(item.secret)/\(item.created)/\(item.modified)"
   }
 
@@ -156,7 +156,7 @@ private struct Facts: Equatable, CustomStringConvertible {
     func text(_ key: String) -> String { value[key]?.stringValue ?? "" }
     func seconds(_ key: String) -> Double { value[key]?.dateValue?.secondsSinceReferenceDate ?? -1 }
     description =
-      "\(text("acct"))/\(text(kind.placeKey))/\(text("agrp"))/\(value["sync"] == 1)/\(text("pdmn"))/"
+      "\(text("acct"))/\(text(kind.serviceKey))/\(text("agrp"))/\(value["sync"] == 1)/\(text("pdmn"))/"
       + "\(text("labl"))/\(value["v_Data"]?.text ?? "")/\(seconds("cdat"))/\(seconds("mdat"))"
   }
 }

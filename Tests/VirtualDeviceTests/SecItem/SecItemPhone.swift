@@ -37,7 +37,7 @@ final class SecItemPhone {
   private let factoryKeybag: SystemKeybag
   private let factoryMemory: Secret
   private let factoryPasscode: String
-  private var isAsMade = true
+  private var isInInitialState = true
 
   var now: Double = 1000
   var isSyncing = false
@@ -56,14 +56,14 @@ final class SecItemPhone {
     self.passcode = passcode
     random = SeededRandomSource(seed: seed)
     hardwareSeed = seed + " hardware"
-    let made = try SystemKeybag.make(
+    let newKeybag = try SystemKeybag.make(
       passcode: Secret(utf8: passcode), hardware: HardwareUID(from: SeededRandomSource(seed: hardwareSeed)),
       rounds: 1, random: random)
-    keybag = made.keybag
-    factoryKeybag = made.keybag
-    factoryMemory = try made.classKeys.exported()
+    keybag = newKeybag.keybag
+    factoryKeybag = newKeybag.keybag
+    factoryMemory = try newKeybag.classKeys.exported()
     factoryPasscode = passcode
-    keys = made.classKeys
+    keys = newKeybag.classKeys
   }
 
   /// Resets the keychain and the device to their initial state, without the cost of creating them.
@@ -72,12 +72,12 @@ final class SecItemPhone {
       for kind in ItemKind.allCases { try transaction.database.run("DELETE FROM \(kind.rawValue)") }
     }
     now = 1000
-    guard !isAsMade else { return }
+    guard !isInInitialState else { return }
     keybag = factoryKeybag
     passcode = factoryPasscode
     keys = try ClassKeys(importing: factoryMemory)
     state = .unlocked
-    isAsMade = true
+    isInInitialState = true
   }
 
   /// Runs a statement on the keychain's own connection.
@@ -94,20 +94,20 @@ final class SecItemPhone {
     guard state == .unlocked, !passcode.isEmpty else { return }
     keys = keys.dropping([.fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
     state = .locked
-    isAsMade = false
+    isInInitialState = false
   }
 
   func unlock() throws {
     keys = try keybag.unlock(passcode: Secret(utf8: passcode), hardware: hardware())
     state = .unlocked
-    isAsMade = false
+    isInInitialState = false
   }
 
   func restart() throws {
     guard !passcode.isEmpty else { return try unlock() }
     keys = try keybag.unlockBeforeFirstUnlock(hardware: hardware())
     state = .boot
-    isAsMade = false
+    isInInitialState = false
   }
 
   /// Changes the passcode. An empty one removes it, together with the items of its class.
@@ -117,11 +117,11 @@ final class SecItemPhone {
     keybag = changed.keybag
     keys = changed.classKeys
     passcode = new
-    isAsMade = false
+    isInInitialState = false
     if new.isEmpty { try store.removeAll(protectedBy: .whenPasscodeSetThisDeviceOnly) }
   }
 
-  func bring(to state: State) throws {
+  func enter(_ state: State) throws {
     switch state {
     case .unlocked: break
     case .locked: lock()

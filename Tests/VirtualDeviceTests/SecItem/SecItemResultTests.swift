@@ -48,7 +48,8 @@ struct SecItemResultTests {
     #expect(try phone.find(["class": "genp", "r_Attributes": true])?["cdat"] == .date(1000))
   }
 
-  @Test("An update sets the modification date to now, or a millisecond later if now is not later")
+  @Test(
+    "An update sets the current time as the modification date, but at least a millisecond more than the old date")
   func updateDates() throws {
     let phone = try SecItemPhone()
     try phone.add(full)
@@ -96,7 +97,7 @@ struct SecItemResultTests {
   }
 
   @Test("The key u_Tomb decides about tombstones, also for local items (SecItemDb.c, s3dl_should_make_tombstone)")
-  func askedTombstones() throws {
+  func requestedTombstones() throws {
     let phone = try SecItemPhone()
     let search: SecItemQuery = ["class": "genp", "acct": "a"]
     let tombstone = search.replacing("tomb", with: true)

@@ -40,7 +40,7 @@ struct SecItemStatusTests {
     try phone.add(item)
     try phone.run("PRAGMA query_only = 1")
     #expect(phone.statusOfAdding(item.replacing("acct", with: "berta")) == -36)
-    #expect(phone.statusOfFinding(["class": "genp"]) == 0, "reading goes on")
+    #expect(phone.statusOfFinding(["class": "genp"]) == 0, "reading still works")
   }
 
   @Test("-50 errSecParam: a query without a class")
@@ -168,13 +168,13 @@ struct SecItemStatusTests {
     }
     let rows = try phone.store.rows(includingTombstones: true, keys: phone.keys)
     #expect(rows[0].fault.map { KeyhaulError($0).status.rawValue } == -26275)
-    #expect(phone.statusOfFinding(["class": "genp"]) == -25300, "the limit of one was used up by the row that is gone")
+    #expect(phone.statusOfFinding(["class": "genp"]) == -25300, "the deleted row counts toward the limit of one")
     #expect(phone.statusOfFinding(["class": "genp"]) == 0)
     #expect(try phone.store.rowSummaries(includingTombstones: true).count == 1)
     #expect(SecItemError(KeyhaulError(.decode, "")).status.rawValue == -26275)
   }
 
-  @Test("Every error of the database has a status of Apple's")
+  @Test("Every database error has one of Apple's statuses")
   func databaseErrors() {
     let expected: [(KeyhaulError.Code, Int32)] = [
       (.duplicateItem, -25299), (.itemNotFound, -25300), (.interactionNotAllowed, -25308), (.authFailed, -25293),

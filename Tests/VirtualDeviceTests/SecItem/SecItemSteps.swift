@@ -56,14 +56,14 @@ extension SecItemModel.Kind {
   }
 
   var className: String { self == .generic ? "genp" : "inet" }
-  var placeKey: String { self == .generic ? "svce" : "srvr" }
+  var serviceKey: String { self == .generic ? "svce" : "srvr" }
 }
 
 extension SecItemModel.Draft {
   static func random(using random: inout SeededRandom) -> Self {
     Self(
       kind: .random(using: &random), account: ["a", "b"].randomElement(using: &random) ?? "a",
-      place: ["", "s"].randomElement(using: &random) ?? "", group: maybe(groupNames, &random),
+      service: ["", "s"].randomElement(using: &random) ?? "", group: maybe(groupNames, &random),
       protection: maybe(ProtectionClass.allCases, &random), isSynchronized: Int.random(in: 0..<4, using: &random) == 0,
       secret: "secret \(Int.random(in: 0..<9, using: &random))")
   }
@@ -72,7 +72,7 @@ extension SecItemModel.Draft {
     var query: SecItemQuery = [
       "class": .string(kind.className), "acct": .string(account), "v_Data": .bytes(secret),
     ]
-    if !place.isEmpty { query[kind.placeKey] = .string(place) }
+    if !service.isEmpty { query[kind.serviceKey] = .string(service) }
     if isSynchronized { query["sync"] = true }
     query["agrp"] = group.map { .string($0) }
     query["pdmn"] = protection.map { .string($0.rawValue) }
@@ -83,20 +83,20 @@ extension SecItemModel.Draft {
 extension SecItemModel.Query {
   static func random(using random: inout SeededRandom) -> Self {
     Self(
-      kind: .random(using: &random), account: maybe(["a", "b"], &random), place: maybe(["", "s"], &random),
+      kind: .random(using: &random), account: maybe(["a", "b"], &random), service: maybe(["", "s"], &random),
       group: Int.random(in: 0..<3, using: &random) == 0 ? maybe(groupNames, &random) : nil,
       protection: Int.random(in: 0..<3, using: &random) == 0 ? maybe(ProtectionClass.allCases, &random) : nil,
-      synchronized: [.missingRevealFlag, .yes, .no, .any, .any].randomElement(using: &random) ?? .missingRevealFlag)
+      synchronized: [.unspecified, .yes, .no, .any, .any].randomElement(using: &random) ?? .unspecified)
   }
 
   var query: SecItemQuery {
     var query: SecItemQuery = ["class": .string(kind.className)]
     query["acct"] = account.map { .string($0) }
-    query[kind.placeKey] = place.map { .string($0) }
+    query[kind.serviceKey] = service.map { .string($0) }
     query["agrp"] = group.map { .string($0) }
     query["pdmn"] = protection.map { .string($0.rawValue) }
     switch synchronized {
-    case .missingRevealFlag: break
+    case .unspecified: break
     case .yes: query["sync"] = true
     case .no: query["sync"] = false
     case .any: query["sync"] = "syna"

@@ -9,6 +9,6 @@ for decision in try backup.outlook().planForNewDevice.decisions { print(decision
 let verification = try backup.verify()
 print("verification: \(verification.verdict), \(verification.faults.count) faults")
 
-let export = backup.export(as: .passwords, made: DeviceClock.system.now())
+let export = backup.export(as: .passwords, date: DeviceClock.system.now())
 try export.contents.write(toNewFile: "passwords.csv")
 print("exported: \(export.counts.count) passwords")

@@ -4,7 +4,7 @@ import KeychainCrypto
 import VirtualDevice
 
 /// The default device and app of a process. The environment takes precedence over the property list beside the program,
-/// and that over the defaults for tests.
+/// which takes precedence over the defaults for tests.
 struct DefaultDeviceConfiguration: Equatable {
   /// The app's name: its bundle identifier if there is one.
   let app: String
@@ -24,11 +24,13 @@ struct DefaultDeviceConfiguration: Equatable {
   ///     used.
   init(environment: [String: String], propertyList: [String: Any]) {
     app =
-      Self.named(environment["KEYHAUL_DEVICE_APP"]) ?? Self.named(propertyList["CFBundleIdentifier"] as? String)
+      Self.nonempty(environment["KEYHAUL_DEVICE_APP"]) ?? Self.nonempty(propertyList["CFBundleIdentifier"] as? String)
       ?? KeychainClient.standardApp
-    let named = (environment["KEYHAUL_DEVICE_GROUPS"] ?? "").split(separator: ",").compactMap { Self.named(String($0)) }
-    let listed = (propertyList["keychain-access-groups"] as? [String] ?? []).compactMap { Self.named($0) }
-    let groups = named.isEmpty ? listed : named
+    let environmentGroups = (environment["KEYHAUL_DEVICE_GROUPS"] ?? "").split(separator: ",").compactMap {
+      Self.nonempty(String($0))
+    }
+    let listedGroups = (propertyList["keychain-access-groups"] as? [String] ?? []).compactMap { Self.nonempty($0) }
+    let groups = environmentGroups.isEmpty ? listedGroups : environmentGroups
     accessGroups = groups.isEmpty ? [app] : groups
     passcode = environment["KEYHAUL_DEVICE_PASSCODE"] ?? Self.standardPasscode
   }
@@ -44,7 +46,7 @@ struct DefaultDeviceConfiguration: Equatable {
   }
 
   /// Returns the text without surrounding spaces, or `nil` if nothing remains.
-  private static func named(_ text: String?) -> String? {
+  private static func nonempty(_ text: String?) -> String? {
     guard let text = text?.trimmingCharacters(in: .whitespaces), !text.isEmpty else { return nil }
     return text
   }

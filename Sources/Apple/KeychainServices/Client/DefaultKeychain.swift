@@ -11,7 +11,7 @@ public import VirtualDevice
 public enum DefaultKeychain {
   @TaskLocal private static var taskClient: KeychainClient?
   private static let processClient = Locked<KeychainClient?>(nil)
-  /// The client of a `run` in the whole process, which comes before the process's own.
+  /// The client of a `Phone.run` in the whole process. It takes precedence over the process's own client.
   private static let processOverride = Locked<KeychainClient?>(nil)
 
   /// Returns the client that keychain calls in this task use.
@@ -22,9 +22,9 @@ public enum DefaultKeychain {
     if let client = processOverride.withLock({ $0 }) { return client }
     return try processClient.withLock { (client) throws(KeyhaulError) in
       if let client { return client }
-      let made = try KeychainClient.makeForProcess()
-      client = made
-      return made
+      let newClient = try KeychainClient.makeForProcess()
+      client = newClient
+      return newClient
     }
   }
 
@@ -70,10 +70,10 @@ public enum DefaultKeychain {
     try await $taskClient.withValue(client, operation: body, isolation: isolation)
   }
 
-  /// Directs the calls of the whole process to a client, also calls on queues, on threads and in detached tasks. Calls
-  /// inside `using` keep their own client.
+  /// Directs the calls of the whole process to a client, including those on queues, on threads and in detached tasks.
+  /// Calls inside `using` keep their own client.
   ///
-  /// - Returns: `false` if the process has such a client already; then nothing changes.
+  /// - Returns: Whether the client was installed. `false` if the process already has such a client.
   package static func installProcessOverride(_ client: KeychainClient) -> Bool {
     processOverride.withLock { current in
       guard current == nil else { return false }

@@ -10,8 +10,8 @@ final class DeviceAccessLock: Sendable {
     weak var lock: DeviceAccessLock?
   }
 
-  /// The thread sanitizer does not see how `Mutex` orders threads, because it waits inside the standard library. So
-  /// this is a lock of the system.
+  /// An `NSLock`, because the thread sanitizer does not see how `Mutex` orders threads: it waits inside the standard
+  /// library.
   private static let locksMutex = NSLock()
   /// The locks by device folder. Protected by `locksMutex`.
   private nonisolated(unsafe) static var locks: [String: WeakReference] = [:]
@@ -19,7 +19,7 @@ final class DeviceAccessLock: Sendable {
   private let mutex = NSRecursiveLock()
 
   /// Returns the lock of a device's folder.
-  static func of(_ device: VirtualDevice) -> DeviceAccessLock {
+  static func forDevice(_ device: VirtualDevice) -> DeviceAccessLock {
     locksMutex.withLock {
       if let lock = locks[device.directory]?.lock { return lock }
       let lock = DeviceAccessLock()
@@ -35,8 +35,9 @@ final class DeviceAccessLock: Sendable {
   func lock() { mutex.lock() }
   func unlock() { mutex.unlock() }
 
-  /// Whether a locked device still has its keys. This does not close the session: the next use of the device does, and
-  /// reports errors. Requires the lock.
+  /// Whether a locked device still has its keys. Requires the lock.
+  ///
+  /// This does not close the session. The next use of the device closes it, and reports errors.
   var isLocking: Bool { locking?.isLocking == true }
 
   /// The session of a device that is being locked, or `nil` if there is none. Requires the lock.

@@ -50,7 +50,7 @@ public final class KeychainClient: Sendable {
     self.app = app
     self.notificationCenter = notificationCenter
     self.deviceSet = deviceSet
-    deviceLock = .of(device)
+    deviceLock = .forDevice(device)
     observation = device.protectedData.observe { event in
       guard let name = event.notificationName else { return }
       notificationCenter.post(name: name, object: nil)

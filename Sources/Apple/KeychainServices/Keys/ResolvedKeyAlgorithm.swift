@@ -19,27 +19,27 @@ enum ResolvedKeyAlgorithm: Hashable {
   init?(_ algorithm: SecKeyAlgorithm) {
     let parts = algorithm.name.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
     guard parts.count >= 3, parts[0] == "algid" else { return nil }
-    let plan: Self? =
+    let resolved: Self? =
       switch parts[1] {
       case "sign": Self.signature(parts.dropFirst(2))
       case "encrypt": Self.encryption(Array(parts.dropFirst(2)))
       case "keyexchange": Self.exchange(Array(parts.dropFirst(2)))
       default: nil
       }
-    guard let plan else { return nil }
-    self = plan
+    guard let resolved else { return nil }
+    self = resolved
   }
 
   private static func signature(_ parts: ArraySlice<String>) -> Self? {
-    let named = parts.dropFirst(2)
-    let digest = named.first.flatMap(KeyDigest.init(rawValue:))
-    guard named.isEmpty || digest != nil else { return nil }
-    switch (parts.first, parts.dropFirst().first, named.count) {
+    let parameters = parts.dropFirst(2)
+    let digest = parameters.first.flatMap(KeyDigest.init(rawValue:))
+    guard parameters.isEmpty || digest != nil else { return nil }
+    switch (parts.first, parts.dropFirst().first, parameters.count) {
     case ("RSA", "raw", 0): return .signature(.rsaRaw, .digest(nil))
     case ("RSA", "digest-PKCS1v15", 0...1): return .signature(.rsaPKCS1v15(digest), .digest(digest))
     case ("RSA", "message-PKCS1v15", 1): return digest.map { .signature(.rsaPKCS1v15($0), .message($0)) }
     case ("RSA", let form, 3):
-      guard let digest, Array(named) == [digest.rawValue, digest.rawValue, "\(digest.size)"] else { return nil }
+      guard let digest, Array(parameters) == [digest.rawValue, digest.rawValue, "\(digest.size)"] else { return nil }
       if form == "digest-PSS" { return .signature(.rsaPSS(digest), .digest(digest)) }
       return form == "message-PSS" ? .signature(.rsaPSS(digest), .message(digest)) : nil
     case ("ECDSA", "RFC4754", 0): return .signature(.ecdsaRFC4754, .digest(nil))
@@ -76,18 +76,18 @@ enum ResolvedKeyAlgorithm: Hashable {
   /// Returns whether a key supports the operation. An RSA key must also be large enough for the padding.
   ///
   /// - Parameters:
-  ///   - key: The key, or the public key of one on a token.
-  ///   - own: The role of the key.
+  ///   - key: The key, or the public key of a key on a token.
+  ///   - role: The role of the key itself, which is private on a token.
   ///   - operation: The operation.
   func isSupported(
-    by key: KeyMaterial, role own: KeyMaterial.Role, for operation: SecKeyOperationType
+    by key: KeyMaterial, role: KeyMaterial.Role, for operation: SecKeyOperationType
   ) -> Bool {
-    let role: KeyMaterial.Role =
+    let requiredRole: KeyMaterial.Role =
       switch operation {
       case .sign, .decrypt, .keyExchange: .privateKey
       case .verify, .encrypt: .publicKey
       }
-    guard own == role else { return false }
+    guard role == requiredRole else { return false }
     switch (self, operation) {
     case (.signature(let scheme, _), .sign), (.signature(let scheme, _), .verify):
       return scheme.keyType == key.algorithm.keyType && key.blockSize >= scheme.minimumBlockSize

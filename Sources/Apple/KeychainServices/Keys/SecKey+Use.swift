@@ -7,17 +7,19 @@ extension SecKey {
   /// Returns the key for an operation. The device unwraps a key in the Secure Enclave, which may require
   /// authentication.
   func material(for operation: SecKeyOperationType) throws(SecItemError) -> KeyMaterial {
-    guard let shown = tokenValue?.value else { return try material() }
+    guard let publicKey = tokenValue?.value else { return try material() }
     guard let client = try? DefaultKeychain.client() else {
       throw SecItemError(.notAvailable, "there is no device with this key in its chip")
     }
     let item = item
-    let number = try client.call { (session) throws(SecItemError) in
+    let privateNumber = try client.call { (session) throws(SecItemError) in
       try session.enclavePrivateKey(of: item, for: operation == .sign ? .sign : .computeKey)
     }
-    let pair = SensitiveBytes(count: shown.count + number.count) { (target: UnsafeMutableRawBufferPointer) in
-      target.copyBytes(from: shown)
-      number.withBytes { UnsafeMutableRawBufferPointer(rebasing: target[shown.count...]).copyMemory(from: $0) }
+    let pair = SensitiveBytes(count: publicKey.count + privateNumber.count) { (target: UnsafeMutableRawBufferPointer) in
+      target.copyBytes(from: publicKey)
+      privateNumber.withBytes {
+        UnsafeMutableRawBufferPointer(rebasing: target[publicKey.count...]).copyMemory(from: $0)
+      }
     }
     return try pair.withBytes { (bytes) throws(SecItemError) in try KeyMaterial(bytes, .ellipticCurve, .privateKey) }
   }

@@ -19,7 +19,7 @@ public func SecKeyCreateSignature(
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
   translatingErrors(to: error) { () throws(SecItemError) in
-    let (material, scheme, digest) = try signing(key, algorithm, .sign, dataToSign)
+    let (material, scheme, digest) = try signatureInput(key, algorithm, .sign, dataToSign)
     let signature = try translatingErrors { () throws(CertificateError) in try material.signature(of: digest, scheme) }
     return NSData(data: Data(signature))
   }
@@ -40,11 +40,11 @@ public func SecKeyVerifySignature(
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> Bool {
   translatingErrors(to: error) { () throws(SecItemError) in
-    let (material, scheme, digest) = try signing(key, algorithm, .verify, signedData)
-    let isRight = try translatingErrors { () throws(CertificateError) in
+    let (material, scheme, digest) = try signatureInput(key, algorithm, .verify, signedData)
+    let isValid = try translatingErrors { () throws(CertificateError) in
       try material.verifies(Array(Data(referencing: signature)), of: digest, scheme)
     }
-    guard isRight else { throw SecItemError(.verifyFailed, "the signature does not match the data") }
+    guard isValid else { throw SecItemError(.verifyFailed, "the signature does not match the data") }
     return true
   } ?? false
 }
@@ -62,7 +62,7 @@ public func SecKeyCreateEncryptedData(
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
   translatingErrors(to: error) { () throws(SecItemError) in
-    let (material, scheme) = try encrypting(key, algorithm, .encrypt)
+    let (material, scheme) = try encryptionKey(key, algorithm, .encrypt)
     let bytes = SensitiveBytes(copying: Array(Data(referencing: plaintext)))
     return NSData(
       data: Data(try translatingErrors { () throws(CertificateError) in try material.encrypt(bytes, scheme) }))
@@ -83,7 +83,7 @@ public func SecKeyCreateDecryptedData(
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
   translatingErrors(to: error) { () throws(SecItemError) in
-    let (material, scheme) = try encrypting(key, algorithm, .decrypt)
+    let (material, scheme) = try encryptionKey(key, algorithm, .decrypt)
     let plaintext = try translatingErrors { () throws(CertificateError) in
       try material.decrypt(Array(Data(referencing: ciphertext)), scheme)
     }
@@ -106,16 +106,16 @@ public func SecKeyCopyKeyExchangeResult(
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
   translatingErrors(to: error) { () throws(SecItemError) in
-    let (material, plan) = try privateKey.resolvedAlgorithm(algorithm, .keyExchange)
-    guard case .exchange(let digest) = plan else { throw unsupported(algorithm) }
-    let other = try publicKey.material()
-    let secret = try translatingErrors { () throws(CertificateError) in try material.sharedSecret(with: other) }
+    let (material, resolved) = try privateKey.resolvedAlgorithm(algorithm, .keyExchange)
+    guard case .exchange(let digest) = resolved else { throw unsupported(algorithm) }
+    let otherMaterial = try publicKey.material()
+    let secret = try translatingErrors { () throws(CertificateError) in try material.sharedSecret(with: otherMaterial) }
     guard let digest else { return secret.withBytes { NSData(data: Data($0)) } }
-    let named = try SecItemQuery(parameters)
-    guard let size = named["requestedSize"]?.numberValue.flatMap({ Int(exactly: $0) }) else {
+    let values = try SecItemQuery(parameters)
+    guard let size = values["requestedSize"]?.numberValue.flatMap({ Int(exactly: $0) }) else {
       throw SecItemError(.parameter, "requestedSize, the number of bytes to derive, is missing")
     }
-    let info = named["sharedInfo"]?.dataValue ?? []
+    let info = values["sharedInfo"]?.dataValue ?? []
     let derived = try translatingErrors { () throws(CertificateError) in
       try X963KeyDerivation.derive(size, of: secret, digest, sharedInfo: info)
     }
@@ -125,7 +125,7 @@ public func SecKeyCopyKeyExchangeResult(
 
 /// Returns whether a key supports an operation with an algorithm.
 ///
-/// - Returns: `false` also for algorithms that are not among Apple's constants, and for those with MD5.
+/// - Returns: Whether it does. `false` for algorithms that are not among Apple's constants, and for those with MD5.
 public func SecKeyIsAlgorithmSupported(
   _ key: SecKey, _ operation: SecKeyOperationType, _ algorithm: SecKeyAlgorithm
 ) -> Bool {
@@ -136,20 +136,20 @@ extension SecKey {
   fileprivate func resolvedAlgorithm(
     _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
   ) throws(SecItemError) -> (KeyMaterial, ResolvedKeyAlgorithm) {
-    let plan = try supportedAlgorithm(algorithm, operation)
-    return (try material(for: operation), plan)
+    let resolved = try supportedAlgorithm(algorithm, operation)
+    return (try material(for: operation), resolved)
   }
 
   /// Returns the parsed algorithm if the key supports it. This requires no authentication.
   fileprivate func supportedAlgorithm(
     _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
   ) throws(SecItemError) -> ResolvedKeyAlgorithm {
-    let shown: KeyMaterial
-    if let onToken = try publicOnToken { shown = onToken } else { shown = try material() }
-    guard let plan = ResolvedKeyAlgorithm(algorithm), let role,
-      plan.isSupported(by: shown, role: role, for: operation)
+    let keyMaterial: KeyMaterial
+    if let tokenPublicKey = try tokenPublicKey { keyMaterial = tokenPublicKey } else { keyMaterial = try material() }
+    guard let resolved = ResolvedKeyAlgorithm(algorithm), let role,
+      resolved.isSupported(by: keyMaterial, role: role, for: operation)
     else { throw unsupported(algorithm) }
-    return plan
+    return resolved
   }
 }
 
@@ -158,11 +158,11 @@ private func unsupported(_ algorithm: SecKeyAlgorithm) -> SecItemError {
 }
 
 /// Returns the key, the scheme and the digest for a signature.
-private func signing(
+private func signatureInput(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType, _ data: CFData
 ) throws(SecItemError) -> (KeyMaterial, SignatureScheme, [UInt8]) {
-  let (material, plan) = try key.resolvedAlgorithm(algorithm, operation)
-  guard case .signature(let scheme, let input) = plan else { throw unsupported(algorithm) }
+  let (material, resolved) = try key.resolvedAlgorithm(algorithm, operation)
+  guard case .signature(let scheme, let input) = resolved else { throw unsupported(algorithm) }
   let bytes = Array(Data(referencing: data))
   switch input {
   case .message(let digest):
@@ -175,11 +175,12 @@ private func signing(
   }
 }
 
-private func encrypting(
+/// Returns the key and the scheme for encryption or decryption.
+private func encryptionKey(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
 ) throws(SecItemError) -> (KeyMaterial, KeyEncryption) {
-  let (material, plan) = try key.resolvedAlgorithm(algorithm, operation)
-  guard case .encryption(let scheme) = plan else { throw unsupported(algorithm) }
+  let (material, resolved) = try key.resolvedAlgorithm(algorithm, operation)
+  guard case .encryption(let scheme) = resolved else { throw unsupported(algorithm) }
   return (material, scheme)
 }
 

@@ -111,8 +111,8 @@ public func SecKeyDecrypt(
 ) -> OSStatus {
   guard let algorithm = key.encryptionAlgorithm(padding) else { return errSecParam }
   return fill(plainText, plainTextLen) {
-    let found = SecKeyCreateDecryptedData(key, algorithm, data(cipherText, cipherTextLen), $0) as Data?
-    return padding.isEmpty ? found.map { Data($0.drop { $0 == 0 }) } : found
+    let plaintext = SecKeyCreateDecryptedData(key, algorithm, data(cipherText, cipherTextLen), $0) as Data?
+    return padding.isEmpty ? plaintext.map { Data($0.drop { $0 == 0 }) } : plaintext
   }
 }
 
@@ -175,18 +175,23 @@ private func status(_ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Bool?
 }
 
 /// Copies the result of a call to the caller's memory, and returns the status.
+///
+/// - Parameters:
+///   - target: The caller's memory.
+///   - length: The size of the memory; receives the result's length.
+///   - call: Returns the result, or `nil` after it has reported an error.
 private func fill(
-  _ target: UnsafeMutablePointer<UInt8>, _ room: UnsafeMutablePointer<Int>,
+  _ target: UnsafeMutablePointer<UInt8>, _ length: UnsafeMutablePointer<Int>,
   _ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Data?
 ) -> OSStatus {
-  var made: Data?
+  var result: Data?
   let code = status { error in
-    made = call(error)
-    return made == nil ? nil : true
+    result = call(error)
+    return result == nil ? nil : true
   }
-  guard code == errSecSuccess, let made else { return code }
-  guard made.count <= room.pointee else { return errSecParam }
-  made.copyBytes(to: target, count: made.count)
-  room.pointee = made.count
+  guard code == errSecSuccess, let result else { return code }
+  guard result.count <= length.pointee else { return errSecParam }
+  result.copyBytes(to: target, count: result.count)
+  length.pointee = result.count
   return errSecSuccess
 }

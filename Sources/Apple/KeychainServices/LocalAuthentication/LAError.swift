@@ -65,7 +65,7 @@ public struct LAError: Error, Hashable, CustomNSError {
   /// Creates an error.
   public init(_ code: Code) { self.code = code }
 
-  /// Creates an error from that of an Objective-C call; `nil` if it has another domain or an unknown code.
+  /// Creates an error from the error of an Objective-C call; `nil` if it has another domain or an unknown code.
   public init?(_nsError error: NSError) {
     guard error.domain == LAErrorDomain, let code = Code(rawValue: error.code) else { return nil }
     self.init(code)

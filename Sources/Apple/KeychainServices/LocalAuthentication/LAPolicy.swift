@@ -2,7 +2,7 @@ import VirtualDevice
 
 /// An authentication policy. Source: Apple `LAContext.h`.
 public enum LAPolicy: Int, Sendable, CaseIterable {
-  /// Biometry alone.
+  /// Only biometry.
   case deviceOwnerAuthenticationWithBiometrics = 1
   /// Biometry or the passcode.
   case deviceOwnerAuthentication = 2
@@ -10,7 +10,7 @@ public enum LAPolicy: Int, Sendable, CaseIterable {
 
 /// The sensor of a device. Virtual devices have `faceID`.
 public enum LABiometryType: Int, Sendable {
-  /// There is none.
+  /// No sensor.
   case none
   /// A fingerprint sensor.
   case touchID

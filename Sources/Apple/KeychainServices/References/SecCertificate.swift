@@ -28,8 +28,8 @@ extension SecCertificate: Hashable {
 ///   - data: The certificate in DER.
 /// - Returns: The certificate, or `nil` if the data is not one.
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
-  guard let facts = try? CertificateAttributes(der: Array(Data(referencing: data))) else { return nil }
-  return SecCertificate(KeychainItem(facts))
+  guard let attributes = try? CertificateAttributes(der: Array(Data(referencing: data))) else { return nil }
+  return SecCertificate(KeychainItem(attributes))
 }
 
 /// Returns the certificate in DER.
@@ -37,8 +37,8 @@ public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NS
 
 /// Returns a short name of the certificate for users: its common name, or the first other part of its subject.
 public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> CFString? {
-  guard let facts = try? CertificateAttributes(der: certificate.der) else { return nil }
-  return facts.subjectSummary.map { NSString(string: $0) }
+  guard let attributes = try? CertificateAttributes(der: certificate.der) else { return nil }
+  return attributes.subjectSummary.map { NSString(string: $0) }
 }
 
 /// Copies the certificate's common name.
@@ -49,8 +49,8 @@ public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> C
 public func SecCertificateCopyCommonName(
   _ certificate: SecCertificate, _ commonName: UnsafeMutablePointer<CFString?>
 ) -> OSStatus {
-  guard let facts = try? CertificateAttributes(der: certificate.der) else { return errSecDecode }
-  commonName.pointee = facts.commonName.map { NSString(string: $0) }
+  guard let attributes = try? CertificateAttributes(der: certificate.der) else { return errSecDecode }
+  commonName.pointee = attributes.commonName.map { NSString(string: $0) }
   return errSecSuccess
 }
 
@@ -62,8 +62,8 @@ public func SecCertificateCopyCommonName(
 public func SecCertificateCopyEmailAddresses(
   _ certificate: SecCertificate, _ emailAddresses: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {
-  guard let facts = try? CertificateAttributes(der: certificate.der) else { return errSecDecode }
-  emailAddresses.pointee = NSArray(array: facts.emailAddresses.map { NSString(string: $0) })
+  guard let attributes = try? CertificateAttributes(der: certificate.der) else { return errSecDecode }
+  emailAddresses.pointee = NSArray(array: attributes.emailAddresses.map { NSString(string: $0) })
   return errSecSuccess
 }
 
@@ -94,7 +94,8 @@ public func SecCertificateCopySerialNumberData(
 
 /// Returns the certificate's public key; `nil` if keychains do not support its type, such as Ed25519.
 public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? {
-  guard let facts = try? CertificateAttributes(der: certificate.der), let key = try? facts.publicKeyMaterial else {
+  guard let attributes = try? CertificateAttributes(der: certificate.der), let key = try? attributes.publicKeyMaterial
+  else {
     return nil
   }
   return SecKey(KeychainItem(key))

@@ -100,9 +100,9 @@ public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
 /// Returns the public key of a private key, or a public key itself.
 public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? {
   guard key.role == .privateKey else { return key }
-  if let shown = try? key.publicOnToken { return SecKey(KeychainItem(shown)) }
-  guard let material = try? key.material(), let role = try? material.publicMaterial else { return nil }
-  return SecKey(KeychainItem(role))
+  if let publicKey = try? key.tokenPublicKey { return SecKey(KeychainItem(publicKey)) }
+  guard let material = try? key.material(), let publicKey = try? material.publicMaterial else { return nil }
+  return SecKey(KeychainItem(publicKey))
 }
 
 /// Returns the key's size in bytes.
@@ -166,11 +166,11 @@ extension SecKey {
   var tokenValue: TokenValue? { role == .privateKey ? TokenValue(of: item) : nil }
 
   /// The public key from the token, or `nil` if the key is not on a token.
-  var publicOnToken: KeyMaterial? {
+  var tokenPublicKey: KeyMaterial? {
     get throws(SecItemError) {
       guard let tokenValue else { return nil }
-      guard let shown = tokenValue.value else { throw SecItemError(.parameter, "the token has no public key") }
-      return try shown.withRawBytes { (bytes) throws(SecItemError) in
+      guard let value = tokenValue.value else { throw SecItemError(.parameter, "the token has no public key") }
+      return try value.withRawBytes { (bytes) throws(SecItemError) in
         try KeyMaterial(bytes, .ellipticCurve, .publicKey)
       }
     }
@@ -184,25 +184,25 @@ extension SecKey {
   static func inSecureEnclave(
     protection: ProtectionClass, accessControl: AccessControl?
   ) throws(SecItemError) -> SecKey {
-    let made: KeyMaterial
-    do throws(CertificateError) { made = try .generate(on: .p256) } catch {
+    let pair: KeyMaterial
+    do throws(CertificateError) { pair = try .generate(on: .p256) } catch {
       throw SecItemError(.internalError, error.reason)
     }
-    let number = made.externalRepresentation.withBytes { bytes in
-      SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[made.publicKey.count...]))
+    let privateNumber = pair.externalRepresentation.withBytes { bytes in
+      SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[pair.publicKey.count...]))
     }
     guard let client = try? DefaultKeychain.client() else {
       throw SecItemError(.notAvailable, "there is no device to make the key on")
     }
     let object = try client.call { (session) throws(SecItemError) in
-      try session.enclaveObjectID(of: number, protection: protection)
+      try session.enclaveObjectID(of: privateNumber, protection: protection)
     }
-    var item = KeychainItem(made)
+    var item = KeychainItem(pair)
     item[.tokenID] = .string(kSecAttrTokenIDSecureEnclave as String)
     for code: AttributeCode in [.isSensitive, .wasAlwaysSensitive, .wasNeverExtractable] { item[code] = .integer(1) }
     item[.isExtractable] = .integer(0)
     item.secret = try TokenValue(
-      objectID: object, accessControl: accessControl?.operations, value: made.publicKey
+      objectID: object, accessControl: accessControl?.operations, value: pair.publicKey
     ).encoded()
     return SecKey(item)
   }

@@ -42,12 +42,12 @@ public func SecKeyGeneratePair(
   _ privateKey: UnsafeMutablePointer<SecKey?>?
 ) -> OSStatus {
   var error: Unmanaged<CFError>?
-  guard let made = SecKeyCreateRandomKey(parameters, &error) else {
+  guard let newKey = SecKeyCreateRandomKey(parameters, &error) else {
     let code = error?.takeRetainedValue().code ?? 0
     return OSStatus(exactly: code) ?? errSecInternal
   }
-  publicKey?.pointee = SecKeyCopyPublicKey(made)
-  privateKey?.pointee = made
+  publicKey?.pointee = SecKeyCopyPublicKey(newKey)
+  privateKey?.pointee = newKey
   return errSecSuccess
 }
 
@@ -84,14 +84,14 @@ private struct KeyRequest {
     guard query[kSecAttrKeyType as String]?.cssmNumber == KeyMaterial.KeyType.ellipticCurve.rawValue,
       query[kSecAttrKeySizeInBits as String]?.cssmNumber == 256
     else { throw SecItemError(.parameter, "the Secure Enclave makes only P-256 keys") }
-    let own = attributes(kSecPrivateKeyAttrs)
-    let control = own[kSecAttrAccessControl as String]?.accessControlValue
-    let named = own[kSecAttrAccessible as String]?.stringValue
+    let privateAttributes = attributes(kSecPrivateKeyAttrs)
+    let control = privateAttributes[kSecAttrAccessControl as String]?.accessControlValue
+    let code = privateAttributes[kSecAttrAccessible as String]?.stringValue
     guard
-      let protection = control?.protection ?? ProtectionClass(rawValue: named ?? ProtectionClass.whenUnlocked.rawValue)
+      let protection = control?.protection ?? ProtectionClass(rawValue: code ?? ProtectionClass.whenUnlocked.rawValue)
     else { throw SecItemError(.parameter, "the protection class is unknown") }
     let key = try SecKey.inSecureEnclave(protection: protection, accessControl: control)
-    guard let token = key.tokenValue, let publicKey = try key.publicOnToken else { return key }
+    guard let token = key.tokenValue, let publicKey = try key.tokenPublicKey else { return key }
     try store(key.item, with: kSecPrivateKeyAttrs) { attributes in
       attributes["toid"] = .data(token.objectID)
       attributes[kSecValueData as String] = .data(publicKey.publicKey)
@@ -103,7 +103,7 @@ private struct KeyRequest {
   /// Returns the attributes of a key: the common ones and its own.
   private func attributes(_ ownAttributes: CFString) -> SecItemQuery {
     var attributes = query
-    for half in [kSecPrivateKeyAttrs, kSecPublicKeyAttrs] { attributes[half as String] = nil }
+    for name in [kSecPrivateKeyAttrs, kSecPublicKeyAttrs] { attributes[name as String] = nil }
     attributes.merge(query[ownAttributes as String]?.dictionaryValue ?? [:]) { _, own in own }
     return attributes
   }

@@ -14,7 +14,7 @@ import VirtualDevice
 /// - Returns: The status.
 @discardableResult
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
-  answer(result) { (client) throws(SecItemError) in try client.add(SecItemQuery(attributes)) }
+  perform(result) { (client) throws(SecItemError) in try client.add(SecItemQuery(attributes)) }
 }
 
 /// Searches for items.
@@ -25,13 +25,13 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 /// - Returns: The status.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
-  answer(result) { (client) throws(SecItemError) in try client.copyMatching(SecItemQuery(query)) }
+  perform(result) { (client) throws(SecItemError) in try client.copyMatching(SecItemQuery(query)) }
 }
 
 /// Updates all matching items.
 @discardableResult
 public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
-  answer(nil) { (client) throws(SecItemError) in
+  perform(nil) { (client) throws(SecItemError) in
     try client.update(SecItemQuery(query), SecItemQuery(attributesToUpdate))
     return nil
   }
@@ -40,14 +40,14 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 /// Deletes all items that match.
 @discardableResult
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
-  answer(nil) { (client) throws(SecItemError) in
+  perform(nil) { (client) throws(SecItemError) in
     try client.delete(SecItemQuery(query))
     return nil
   }
 }
 
 /// Runs a call for the current client and returns its status.
-private func answer(
+private func perform(
   _ result: UnsafeMutablePointer<CFTypeRef?>?, _ call: (KeychainClient) throws(SecItemError) -> SecItemValue?
 ) -> OSStatus {
   guard let client = try? DefaultKeychain.client() else { return errSecNotAvailable }

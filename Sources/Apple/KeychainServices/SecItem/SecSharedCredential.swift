@@ -29,14 +29,14 @@ private let noAssociatedDomain = SecItemError(
 ///
 /// - Returns: `nil` if there are no random bytes.
 public func SecCreateSharedWebCredentialPassword() -> CFString? {
-  let sets = ["abcdefghkmnopqrstuvwxy", "ABCDEFGHJKLMNPQRSTUVWXYZ", "3456789"].map { Array($0.utf8) }
-  let letters = sets.joined().map { $0 }
-  let limit = 256 - 256 % letters.count
+  let alphabets = ["abcdefghkmnopqrstuvwxy", "ABCDEFGHJKLMNPQRSTUVWXYZ", "3456789"].map { Array($0.utf8) }
+  let characters = alphabets.joined().map { $0 }
+  let limit = 256 - 256 % characters.count
   while true {
     guard let bytes = try? SystemRandomSource().bytes(64) else { return nil }
-    // Larger values would make some letters more frequent.
-    let chosen = bytes.filter { $0 < limit }.prefix(12).map { letters[Int($0) % letters.count] }
-    guard chosen.count == 12, sets.allSatisfy({ !Set($0).isDisjoint(with: chosen) }) else { continue }
+    // Larger values would make some characters more frequent.
+    let chosen = bytes.filter { $0 < limit }.prefix(12).map { characters[Int($0) % characters.count] }
+    guard chosen.count == 12, alphabets.allSatisfy({ !Set($0).isDisjoint(with: chosen) }) else { continue }
     let groups = stride(from: 0, to: 12, by: 3).map { String(decoding: chosen[$0..<$0 + 3], as: UTF8.self) }
     return groups.joined(separator: "-") as NSString
   }

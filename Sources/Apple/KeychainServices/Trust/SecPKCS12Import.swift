@@ -25,7 +25,7 @@ nonisolated(unsafe) public let kSecImportItemIdentity: CFString = "identity"
 ///
 /// - Parameters:
 ///   - pkcs12_data: The file, at most 1 MiB.
-///   - options: A dictionary with the password as `kSecImportExportPassphrase`. The default is an empty one.
+///   - options: A dictionary with the password as `kSecImportExportPassphrase`. The default is an empty password.
 ///   - items: Receives a dictionary for each private key whose certificate is in the file. Not changed after an error.
 /// - Returns: `errSecSuccess`; `errSecAuthFailed` if the password is wrong or the file was changed; `errSecDecode` if
 ///   it is not such a file, needs too much work to decrypt, or contains keys that keychains do not support;
@@ -34,8 +34,8 @@ nonisolated(unsafe) public let kSecImportItemIdentity: CFString = "identity"
 public func SecPKCS12Import(
   _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {
-  let given = options.object(forKey: kSecImportExportPassphrase).map { try? SecItemValue($0 as AnyObject).stringValue }
-  guard let text = given ?? "" else { return errSecParam }
+  let option = options.object(forKey: kSecImportExportPassphrase).map { try? SecItemValue($0 as AnyObject).stringValue }
+  guard let text = option ?? "" else { return errSecParam }
   let password = Secret(utf8: text)
   do throws(CertificateError) {
     let file = try PKCS12File(der: Array(Data(referencing: pkcs12_data)), password: password)
@@ -53,13 +53,13 @@ public func SecPKCS12Import(
 /// Returns the dictionary for a key, or `nil` if its certificate is not in the file.
 private func item(_ key: PKCS12File.Key, of file: PKCS12File) -> NSDictionary? {
   guard let certificate = file.certificate(of: key) else { return nil }
-  let own = SecCertificate(KeychainItem(certificate))
-  let others = file.certificates.filter { $0 != certificate }.map { SecCertificate(KeychainItem($0)) }
-  let trust = SecTrust([own] + others, [SecPolicyCreateBasicX509()])
-  let identity = SecIdentity(certificate: own.item, key: KeychainItem(key.material))
+  let keyCertificate = SecCertificate(KeychainItem(certificate))
+  let otherCertificates = file.certificates.filter { $0 != certificate }.map { SecCertificate(KeychainItem($0)) }
+  let trust = SecTrust([keyCertificate] + otherCertificates, [SecPolicyCreateBasicX509()])
+  let identity = SecIdentity(certificate: keyCertificate.item, key: KeychainItem(key.material))
   var item: [CFString: Any] = [
     kSecImportItemIdentity: identity, kSecImportItemTrust: trust,
-    kSecImportItemCertChain: SecTrustCopyCertificateChain(trust) ?? NSArray(array: [own]),
+    kSecImportItemCertChain: SecTrustCopyCertificateChain(trust) ?? NSArray(array: [keyCertificate]),
   ]
   if let label = key.label { item[kSecImportItemLabel] = NSString(string: label) }
   if let keyID = key.localKeyID { item[kSecImportItemKeyID] = NSData(data: Data(keyID)) }

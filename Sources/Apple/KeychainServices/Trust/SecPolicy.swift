@@ -15,7 +15,7 @@ public final class SecPolicy: Sendable {
   }
 
   /// Whether a positive revocation response is required. A virtual device never gets one.
-  var requiresRevocationAnswer: Bool {
+  var requiresRevocationResponse: Bool {
     revocationFlags.map { $0 & kSecRevocationRequirePositiveResponse != 0 } ?? false
   }
 }

@@ -15,7 +15,7 @@ public final class SecTrust: Sendable {
     var policies: [SecPolicy]
     var anchors: [SecCertificate] = []
     /// The date of the evaluation in seconds since the reference date, or `nil` to use the current date.
-    var moment: Double?
+    var verifyTime: Double?
     var isNetworkFetchAllowed = true
     /// The last outcome; `nil` before an evaluation and after a change.
     var outcome: TrustOutcome?
@@ -103,21 +103,21 @@ public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ anchorCertifi
 public func SecTrustCopyCustomAnchorCertificates(
   _ trust: SecTrust, _ anchors: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {
-  let set = trust.state.withLock { $0.anchors }
-  anchors.pointee = set.isEmpty ? nil : NSArray(array: set)
+  let certificates = trust.state.withLock { $0.anchors }
+  anchors.pointee = certificates.isEmpty ? nil : NSArray(array: certificates)
   return errSecSuccess
 }
 
 /// Sets the date at which the chain must be valid. The default is the time of the evaluation, by this computer's clock.
 @discardableResult
 public func SecTrustSetVerifyDate(_ trust: SecTrust, _ verifyDate: CFDate) -> OSStatus {
-  trust.state.withLock { $0.change { $0.moment = verifyDate.timeIntervalSinceReferenceDate } }
+  trust.state.withLock { $0.change { $0.verifyTime = verifyDate.timeIntervalSinceReferenceDate } }
   return errSecSuccess
 }
 
 /// Returns the date at which the chain must be valid, in seconds since 2001-01-01 00:00 UTC. The default is now.
 public func SecTrustGetVerifyTime(_ trust: SecTrust) -> CFAbsoluteTime {
-  trust.state.withLock { $0.moment } ?? Date().timeIntervalSinceReferenceDate
+  trust.state.withLock { $0.verifyTime } ?? Date().timeIntervalSinceReferenceDate
 }
 
 /// Sets whether certificates may be fetched. The value is stored without effect, because nothing is ever fetched.

@@ -112,13 +112,13 @@ extension SecTrust {
   /// Evaluates each policy until one is not met.
   fileprivate func evaluated() -> TrustOutcome {
     state.withLock { state in
-      let moment = KeychainDate(
-        secondsSinceReferenceDate: state.moment ?? Date().timeIntervalSinceReferenceDate)
+      let date = KeychainDate(
+        secondsSinceReferenceDate: state.verifyTime ?? Date().timeIntervalSinceReferenceDate)
       var outcome = TrustOutcome(chain: [], result: .otherError, status: errSecPolicyNotFound, reason: "no policy")
       for policy in state.policies {
-        outcome = Self.evaluate(state, policy.purpose, at: moment)
+        outcome = Self.evaluate(state, policy.purpose, at: date)
         if outcome.status != errSecSuccess { break }
-        guard policy.requiresRevocationAnswer else { continue }
+        guard policy.requiresRevocationResponse else { continue }
         outcome = TrustOutcome(
           chain: outcome.chain, result: .recoverableTrustFailure, status: errSecIncompleteCertRevocationCheck,
           reason: "a virtual device cannot check whether a certificate is revoked")
@@ -130,11 +130,11 @@ extension SecTrust {
   }
 
   private static func evaluate(
-    _ state: State, _ purpose: TrustEvaluation.Purpose, at moment: KeychainDate
+    _ state: State, _ purpose: TrustEvaluation.Purpose, at date: KeychainDate
   ) -> TrustOutcome {
     do throws(CertificateError) {
       let evaluation = try TrustEvaluation(
-        certificates: state.certificates.map(\.der), anchors: state.anchors.map(\.der), at: moment, for: purpose)
+        certificates: state.certificates.map(\.der), anchors: state.anchors.map(\.der), at: date, for: purpose)
       let chain = evaluation.chain.compactMap { SecCertificateCreateWithData(nil, NSData(data: Data($0))) }
       guard let failure = evaluation.failure else {
         return TrustOutcome(chain: chain, result: .unspecified, status: errSecSuccess, reason: "")
@@ -183,7 +183,7 @@ extension TrustEvaluation.Failure {
     case .weakSignature: "a certificate in the chain was signed with a digest that is not allowed"
     case .validityTooLong: "the server's certificate is valid for more than 825 days"
     case .serverPurposeMissing: "the server's certificate does not name servers in its extended key usage"
-    case .other(let words): words
+    case .other(let reason): reason
     }
   }
 }

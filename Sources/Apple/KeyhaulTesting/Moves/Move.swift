@@ -79,12 +79,12 @@ extension Move: CustomStringConvertible {
       (migrating.count, "migrating"), (stayingBehind.count, "staying behind"), (neverInBackup.count, "in no backup"),
       (unreadable.count, "damaged"),
     ]
-    let told = counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+    let countText = counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
     let total = "\(items.count) item\(items.count == 1 ? "" : "s")"
     let lines = items.map { item in
       "  \(item.title) \(item.fate.verb)\(item.fate.reason.map { " (\($0.rawValue))" } ?? "")"
     }
-    return (["\(total) in a move \(Self.description(of: destination, backup)): \(told)"] + lines).joined(
+    return (["\(total) in a move \(Self.description(of: destination, backup)): \(countText)"] + lines).joined(
       separator: "\n")
   }
 }
@@ -104,14 +104,15 @@ extension Move {
   /// several items match, the result is their common outcome with the same reason, or equal to nothing if they differ.
   /// Its description covers each matching item or, if there is none, the existing names.
   public subscript(name: String) -> Fate {
-    fate(of: items(named: name), called: "\"\(UntrustedText.escaped(name))\"", name: name)
+    fate(of: items(named: name), request: "\"\(UntrustedText.escaped(name))\"", name: name)
   }
 
   /// The outcome for the item with a name in an access group.
   public subscript(name: String, inGroup accessGroup: String) -> Fate {
-    let named = items(named: name)
-    let called = "\"\(UntrustedText.escaped(name))\" in the access group \"\(UntrustedText.escaped(accessGroup))\""
-    return fate(of: named.filter { $0.accessGroup == accessGroup }, called: called, elsewhere: named)
+    let namedItems = items(named: name)
+    let request = "\"\(UntrustedText.escaped(name))\" in the access group \"\(UntrustedText.escaped(accessGroup))\""
+    return fate(
+      of: namedItems.filter { $0.accessGroup == accessGroup }, request: request, inOtherGroups: namedItems)
   }
 
   /// Returns the items with a name.
@@ -120,38 +121,41 @@ extension Move {
   /// Returns the common outcome of items.
   ///
   /// - Parameters:
-  ///   - found: The matching items.
-  ///   - called: The requested name and group, for descriptions.
+  ///   - matching: The matching items.
+  ///   - request: The requested name and group, for descriptions.
   ///   - name: The requested name, to find similar ones.
-  ///   - elsewhere: Items with the name in other access groups.
+  ///   - itemsInOtherGroups: If no item matches, the items with the name in other access groups.
   private func fate(
-    of found: [MovedItem], called: String, name: String? = nil, elsewhere: [MovedItem] = []
+    of matching: [MovedItem], request: String, name: String? = nil,
+    inOtherGroups itemsInOtherGroups: [MovedItem] = []
   ) -> Fate {
-    guard !items.isEmpty else { return Fate(.nothingStored, story: Self.nothingStored) }
-    guard let first = found.first else {
-      let hint = elsewhere.isEmpty ? similarNames(to: name) : Self.groups(of: elsewhere)
-      let nameless = items.count { $0.allNames.isEmpty && $0.fate.isDamage }
-      let remark = nameless == 0 ? "" : "\n  items whose names cannot be read: \(nameless)"
+    guard !items.isEmpty else { return Fate(.nothingStored, details: Self.nothingStored) }
+    guard let first = matching.first else {
+      let hint = itemsInOtherGroups.isEmpty ? similarNames(to: name) : Self.groups(of: itemsInOtherGroups)
+      let namelessCount = items.count { $0.allNames.isEmpty && $0.fate.isDamage }
+      let remark = namelessCount == 0 ? "" : "\n  items whose names cannot be read: \(namelessCount)"
       return Fate(
-        nameless == 0 ? .absent : .unclear, story: "no item on the phone is called \(called)\(hint)\(remark)")
+        namelessCount == 0 ? .absent : .unclear,
+        details: "no item on the phone is called \(request)\(hint)\(remark)")
     }
-    guard found.count > 1 else { return first.fate }
-    let isShared = found.allSatisfy { $0.fate.kind == first.fate.kind }
+    guard matching.count > 1 else { return first.fate }
+    let isShared = matching.allSatisfy { $0.fate.kind == first.fate.kind }
     let remark = isShared ? "" : " and have different outcomes; use \"service/account\" or inGroup: to name one of them"
-    let lines = found.map { item in
+    let lines = matching.map { item in
       item.fate.description
         + (item.accessGroup.map { "\n  in the access group \"\(UntrustedText.escaped($0))\"" } ?? "")
     }
     return Fate(
       isShared ? first.fate.kind : .unclear,
-      story: (["\(found.count) items are called \(called)\(remark)"] + Self.shortened(lines)).joined(separator: "\n"))
+      details: (["\(matching.count) items are called \(request)\(remark)"] + Self.shortened(lines)).joined(
+        separator: "\n"))
   }
 
   /// Returns a hint with a similar name and the existing names.
   private func similarNames(to name: String?) -> String {
-    let known = Set(items.flatMap(\.allNames))
-    let near = name.flatMap { EditDistance.nearest(to: $0, among: known.sorted()) }
-    let hint = near.map { "; \"\(UntrustedText.escaped($0))\" is similar" } ?? ""
+    let allNames = Set(items.flatMap(\.allNames))
+    let similarName = name.flatMap { EditDistance.nearest(to: $0, among: allNames.sorted()) }
+    let hint = similarName.map { "; \"\(UntrustedText.escaped($0))\" is similar" } ?? ""
     return (["\(hint)\n  the phone has:"] + Self.shortened(items.map { "  \($0.title)" })).joined(separator: "\n  ")
   }
 
@@ -161,8 +165,8 @@ extension Move {
   }
 
   private static func shortened(_ lines: [String]) -> [String] {
-    let rest = lines.count > maximumListCount ? ["… and \(lines.count - maximumListCount) more"] : []
-    return lines.prefix(maximumListCount) + rest
+    let remark = lines.count > maximumListCount ? ["… and \(lines.count - maximumListCount) more"] : []
+    return lines.prefix(maximumListCount) + remark
   }
 }
 
@@ -199,12 +203,12 @@ extension Move {
     let target = try targetPhone()
     let plan = try target.withSession(.writing) { (session) throws(PhoneError) in
       let deviceKey = try translatingErrors { () throws(KeyhaulError) in try session.deviceKey() }
-      let opened = try translatingErrors { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
-      let archive = try translatingErrors { () throws(KeyhaulError) in
-        try opened.open(with: try opened.unlock(password: secret), deviceKey: deviceKey)
+      let archive = try translatingErrors { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
+      let unlocked = try translatingErrors { () throws(KeyhaulError) in
+        try archive.open(with: try archive.unlock(password: secret), deviceKey: deviceKey)
       }
       return try translatingErrors { () throws(KeyhaulError) in
-        let plan = try Restorer.plan(archive, onto: session, policy: .replace)
+        let plan = try Restorer.plan(unlocked, onto: session, policy: .replace)
         try Restorer.restore(plan, onto: session)
         return plan
       }
@@ -229,8 +233,8 @@ extension Move {
 
   /// Compares the restore with the prediction.
   private func check(_ plan: MigrationPlan) throws(PhoneError) {
-    let done = plan.decisions.map { MovedItem($0, isInBackup: true, moveDescription: "").fate.kind }
-    guard done == items.prefix(backedUpCount).map(\.fate.kind) else {
+    let actual = plan.decisions.map { MovedItem($0, isInBackup: true, moveDescription: "").fate.kind }
+    guard actual == items.prefix(backedUpCount).map(\.fate.kind) else {
       throw PhoneError(
         .otherOutcome, .failed, "the restore did not do what the move predicted",
         "of \(backedUpCount) items in the backup, \(plan.summary.migrates) moved",

@@ -30,42 +30,44 @@ extension Phone {
       samePhoneUnencrypted: try move(to: .samePhone, backup: .unencrypted))
   }
 
-  /// Plans a move. Only one phone is in use at a time, so that tests which move in both directions do not wait for each
+  /// Plans a move. Only one phone is in use at a time, so that tests that move in both directions do not wait for each
   /// other.
   private func planMove(
     to destination: Move.Destination, _ backup: Move.Backup
   ) throws(PhoneError) -> Move {
-    let own = try withSession { (session) throws(PhoneError) in try MoveContext(session, backup) }
+    let context = try withSession { (session) throws(PhoneError) in try MoveContext(session, backup) }
     let plan: MigrationPlan
     switch destination {
     case .emptyPhone(.samePhone):
       plan = try translatingErrors { () throws(KeyhaulError) in
-        try Restorer.plan(own.simulatedBackup, ontoEmpty: own.deviceKey)
+        try Restorer.plan(context.simulatedBackup, ontoEmpty: context.deviceKey)
       }
     case .emptyPhone(.newPhone):
       let key = try translatingErrors { () throws(DataProtectionError) in
         try HardwareUID(from: SystemRandomSource()).deviceKey()
       }
-      plan = try translatingErrors { () throws(KeyhaulError) in try Restorer.plan(own.simulatedBackup, ontoEmpty: key) }
+      plan = try translatingErrors { () throws(KeyhaulError) in
+        try Restorer.plan(context.simulatedBackup, ontoEmpty: key)
+      }
     case .phone(let other):
       plan = try other.withSession { (target) throws(PhoneError) in
         try translatingErrors { () throws(KeyhaulError) in
-          try Restorer.plan(own.simulatedBackup, onto: target, policy: .replace)
+          try Restorer.plan(context.simulatedBackup, onto: target, policy: .replace)
         }
       }
     }
-    let backedUpCount = own.simulatedBackup.exported.count
+    let backedUpCount = context.simulatedBackup.exported.count
     let moveDescription = Move.description(of: destination, backup)
     return Move(
       backup: backup,
       items: plan.decisions.map {
         MovedItem($0, isInBackup: $0.index < backedUpCount, moveDescription: moveDescription)
       },
-      destination: destination, source: self, revision: own.revision, backedUpCount: backedUpCount)
+      destination: destination, source: self, revision: context.revision, backedUpCount: backedUpCount)
   }
 }
 
-/// The source's part of a move.
+/// The data from the source phone that a move needs.
 private final class MoveContext {
   let simulatedBackup: SimulatedBackup
   let deviceKey: DeviceKey

@@ -82,7 +82,7 @@ public final class Phone: Sendable {
 
 /// The actions of the phone's user.
 extension Phone {
-  /// Locks the phone and lets ten seconds pass, after which items "when unlocked" are not accessible.
+  /// Locks the phone and lets ten seconds pass, after which items of the class "when unlocked" are not accessible.
   ///
   /// - Throws: `.noPasscode` if the phone has no passcode.
   public func lock() throws(PhoneError) {
@@ -99,7 +99,7 @@ extension Phone {
     try translatingErrors { () throws(KeyhaulError) in try owner.unlock(passcode: passcode) }
   }
 
-  /// Restarts the phone. Until its first unlock, keychain calls can access only items "always".
+  /// Restarts the phone. Until its first unlock, keychain calls can access only items of the class "always".
   public func restart() throws(PhoneError) {
     try translatingErrors { () throws(KeyhaulError) in try owner.restart() }
   }
@@ -107,9 +107,9 @@ extension Phone {
   /// Sets the phone's first passcode.
   ///
   /// - Throws: `.underlying` if it already has one or the passcode is empty.
-  public func setPasscode(_ new: String) throws(PhoneError) {
-    try translatingErrors { () throws(KeyhaulError) in try owner.setPasscode(new) }
-    passcode = new
+  public func setPasscode(_ newPasscode: String) throws(PhoneError) {
+    try translatingErrors { () throws(KeyhaulError) in try owner.setPasscode(newPasscode) }
+    passcode = newPasscode
   }
 
   /// Removes the phone's passcode and, permanently, the items that require one.
@@ -181,11 +181,12 @@ extension Phone {
   /// - Throws: `.noSuchFixture` with a similar name or all names.
   public convenience init(fixture name: String) throws(PhoneError) {
     guard let bytes = BundledFixtures.bytes(named: name) else {
-      let near = EditDistance.nearest(to: name, among: BundledFixtures.names)
+      let similarName = EditDistance.nearest(to: name, among: BundledFixtures.names)
       throw PhoneError(
         .noSuchFixture, .notFound, "there is no bundled fixture named \"\(UntrustedText.escaped(name))\"",
-        near.map { "\"\($0)\" is similar" } ?? "there are \(BundledFixtures.names.joined(separator: ", "))",
-        advice: "\(near ?? BundledFixtures.names.first ?? "one of them"), or Phone(fixtureFile:) for one of your own")
+        similarName.map { "\"\($0)\" is similar" } ?? "there are \(BundledFixtures.names.joined(separator: ", "))",
+        advice:
+          "\(similarName ?? BundledFixtures.names.first ?? "one of them"), or Phone(fixtureFile:) for one of your own")
     }
     try self.init(decoding: bytes, from: name)
   }
@@ -316,19 +317,19 @@ extension Phone {
 
   /// Returns the name of the selected app.
   func resolvedApp(_ app: String?) throws(PhoneError) -> String {
-    let list = apps.map { "\"\(UntrustedText.escaped($0))\"" }.joined(separator: ", ")
+    let appNames = apps.map { "\"\(UntrustedText.escaped($0))\"" }.joined(separator: ", ")
     guard let app else {
       if apps.count == 1 { return apps[0] }
       throw PhoneError(
-        .appNotNamed, .usage, "no app was named", apps.isEmpty ? "the phone has none" : "the phone has \(list)",
+        .appNotNamed, .usage, "no app was named", apps.isEmpty ? "the phone has none" : "the phone has \(appNames)",
         advice: apps.isEmpty ? "list \"apps\" in the fixture, with their access groups" : "run(as:) with one of them")
     }
     guard apps.contains(app) else {
-      let near = EditDistance.nearest(to: app, among: apps)
+      let similarName = EditDistance.nearest(to: app, among: apps)
       throw PhoneError(
         .noSuchApp, .notFound, "the phone has no app \"\(UntrustedText.escaped(app))\"",
-        apps.isEmpty ? "it has none" : "it has \(list)",
-        advice: near.map { "\"\($0)\"" } ?? "Phone(apps:) with the app and its access groups")
+        apps.isEmpty ? "it has none" : "it has \(appNames)",
+        advice: similarName.map { "\"\($0)\"" } ?? "Phone(apps:) with the app and its access groups")
     }
     return app
   }

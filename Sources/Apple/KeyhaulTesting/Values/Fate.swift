@@ -23,11 +23,11 @@ public struct Fate: Sendable, Equatable {
 
   let kind: Kind
   /// The description, or `nil` if the outcome is a test's expectation.
-  let story: String?
+  let details: String?
 
-  init(_ kind: Kind, story: String? = nil) {
+  init(_ kind: Kind, details: String? = nil) {
     self.kind = kind
-    self.story = story
+    self.details = details
   }
 
   /// The item moves to the other phone.
@@ -58,17 +58,18 @@ public struct Fate: Sendable, Equatable {
 
   /// Returns whether both are the same outcome for the same reason.
   ///
-  /// Different outcomes of several items, and that for a phone without items, are equal to nothing, not even to
-  /// themselves.
-  public static func == (left: Fate, right: Fate) -> Bool { left.isFate && left.kind == right.kind }
+  /// An outcome of several items that differ, and the outcome for a phone without items, are equal to nothing, not even
+  /// to themselves.
+  public static func == (left: Fate, right: Fate) -> Bool { left.isComparable && left.kind == right.kind }
 
   /// Returns whether both are different outcomes of existing items. A name without an item is neither equal nor unequal
   /// to an outcome, so that a mistyped name also fails a test that uses `!=`.
   public static func != (left: Fate, right: Fate) -> Bool {
-    left.isFate && right.isFate && left.kind != right.kind && (left.kind == .absent) == (right.kind == .absent)
+    left.isComparable && right.isComparable && left.kind != right.kind
+      && (left.kind == .absent) == (right.kind == .absent)
   }
 
-  private var isFate: Bool {
+  private var isComparable: Bool {
     switch kind {
     case .migrates, .staysBehind, .neverInBackup, .unreadable, .absent: true
     case .unclear, .nothingStored: false
@@ -77,9 +78,9 @@ public struct Fate: Sendable, Equatable {
 }
 
 extension Fate: CustomStringConvertible {
-  /// The description with item and reason if there is one, else the outcome with its reason, such as `stays behind
+  /// The description with the item and the reason, if there is one; otherwise the outcome with its reason, such as `stays behind
   /// (device-bound)`.
-  public var description: String { story ?? reason.map { "\(verb) (\($0.rawValue))" } ?? verb }
+  public var description: String { details ?? reason.map { "\(verb) (\($0.rawValue))" } ?? verb }
 
   /// The outcome without its reason, such as `stays behind`.
   var verb: String {

@@ -21,7 +21,7 @@ public struct MovedItem: Sendable {
   /// The kind, the name and the protection class, such as `generic password "mail/anna" (when unlocked)`.
   let title: String
 
-  /// The item's name for users: `service/account`, `server/account`, or a part of them if there is no more; else its
+  /// The item's name for users: `service/account`, `server/account`, or the part that it has; otherwise its
   /// label. Empty if the item has no names.
   public let name: String
 
@@ -39,19 +39,21 @@ public struct MovedItem: Sendable {
     server = identity.server
     accessGroup = identity.accessGroup
     name = identity.names.joined(separator: "/")
-    let called = name.isEmpty ? "without a name" : "\"\(UntrustedText.escaped(name))\""
+    let quotedName = name.isEmpty ? "without a name" : "\"\(UntrustedText.escaped(name))\""
     let protection = decision.protection.map { " (\($0.phrase))" } ?? ""
-    title = "\(identity.kind.noun) \(called)\(protection)"
+    title = "\(identity.kind.noun) \(quotedName)\(protection)"
     let kind: Fate.Kind =
       switch decision.outcome {
       case .migrates: .migrates
       case .staysBehind(let reason): isInBackup ? .staysBehind(reason) : .neverInBackup(reason)
       case .unreadable(let reason): .unreadable(reason)
       }
-    fate = Fate(kind, story: Self.story(title, Fate(kind), isInBackup ? moveDescription : nil, decision.detail))
+    fate = Fate(
+      kind,
+      details: Self.details(title, Fate(kind), isInBackup ? moveDescription : nil, decision.detail))
   }
 
-  private static func story(_ title: String, _ fate: Fate, _ moveDescription: String?, _ detail: String?) -> String {
+  private static func details(_ title: String, _ fate: Fate, _ moveDescription: String?, _ detail: String?) -> String {
     var lines = ["\(title) \(fate.verb)" + (moveDescription.map { " in a move \($0)" } ?? "")]
     if let reason = fate.reason {
       let explanation = reason.explanation
@@ -64,11 +66,11 @@ public struct MovedItem: Sendable {
 
   /// All names that a test may use for the item.
   var allNames: Set<String> {
-    let plain = [label, account, service, server].compactMap(\.self)
-    let pairs = [service, server].compactMap { place in
-      place.flatMap { place in account.map { "\(place)/\($0)" } }
+    let names = [label, account, service, server].compactMap(\.self)
+    let pairs = [service, server].compactMap(\.self).flatMap { location in
+      account.map { ["\(location)/\($0)"] } ?? []
     }
-    return Set(plain + pairs)
+    return Set(names + pairs)
   }
 }
 

@@ -22,13 +22,13 @@ public struct PhoneError: ExplainedError {
     case noSuchApp
     /// The phone has several apps or none, and the test does not name one.
     case appNotNamed
-    /// Another phone's `run` has the whole process.
+    /// The calls of the whole process already go to another phone.
     case processInUse
     /// The phone has changed since the move was planned.
     case staleMove
     /// The result of the restore differs from the prediction.
     case otherOutcome
-    /// A lower layer failed, whose texts are kept.
+    /// A lower layer failed. The error has its texts.
     case underlying
   }
 
@@ -45,7 +45,7 @@ public struct PhoneError: ExplainedError {
     self.reason = reason
   }
 
-  /// Creates the error for one of a lower layer, with advice for tests instead of for the program.
+  /// Creates the error for an error of a lower layer, with advice for tests instead of advice for the program.
   init(_ error: some ExplainedError) {
     reason = error.reason
     var advice = error.advice

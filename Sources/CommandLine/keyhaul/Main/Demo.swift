@@ -21,34 +21,34 @@ struct Demo: RunnableCommand {
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   /// A step of the demo: a sentence, followed by commands as a user would type them.
-  private struct Scene {
+  private struct Step {
     let title: String
     let commands: [String]
   }
 
-  private static let scenes = [
-    Scene(
+  private static let steps = [
+    Step(
       title: "Two phones. The keychain of old-phone holds items of all seven protection classes.",
       commands: [
         "device create old-phone --from old-phone --passcode-file old.pin",
         "device create new-phone --from new-phone --passcode-file new.pin", "device list", "item find old-phone",
       ]),
-    Scene(
+    Step(
       title: "A backup without a password. None of its items can move: its keys need old-phone's hardware key.",
       commands: ["backup old-phone -o plain.backup/ --no-password", "plan plain.backup/ --to new-phone"]),
-    Scene(
+    Step(
       title: "A backup with a password. Items that are not bound to old-phone can move.",
       commands: [
         "backup old-phone -o family.backup --password-file password.txt",
         "plan family.backup --to new-phone --password-file password.txt -o move.plan",
       ]),
-    Scene(
+    Step(
       title: "The restore does exactly what the plan says.",
       commands: [
         "restore family.backup --to new-phone --plan move.plan --password-file password.txt --yes",
         "item find new-phone",
       ]),
-    Scene(
+    Step(
       title: "old-phone is erased and restored from its own backup, including the items bound to it.",
       commands: [
         "device erase old-phone --yes", "restore family.backup --to old-phone --password-file password.txt",
@@ -64,16 +64,16 @@ struct Demo: RunnableCommand {
       throw CommandError.usage("the demo cannot print JSON", try: "run one of the commands that it shows")
     }
     // The demo must delete its folder even if it is interrupted.
-    return try Interruption.deferringSignals { () throws in try runScenes(in: session) }
+    return try Interruption.deferringSignals { () throws in try runSteps(in: session) }
   }
 
-  private func runScenes(in session: Session) throws -> CommandExitStatus {
+  private func runSteps(in session: Session) throws -> CommandExitStatus {
     let directory = try DemoDirectory(keep: keep)
     defer { directory.leave() }
     for (name, text) in Self.files { try directory.write(text, to: name) }
-    for (index, scene) in Self.scenes.enumerated() {
-      try session.print("\(index == 0 ? "" : "\n")# \(scene.title)", .bold)
-      for command in scene.commands {
+    for (index, step) in Self.steps.enumerated() {
+      try session.print("\(index == 0 ? "" : "\n")# \(step.title)", .bold)
+      for command in step.commands {
         try Interruption.check("no files remain")
         try session.print("\n$ keyhaul \(command)", .green)
         try session.flush()
@@ -90,9 +90,9 @@ struct Demo: RunnableCommand {
     var environment = session.environment
     for name in ["KEYHAUL_HOME", "KEYHAUL_PASSWORD_FILE", "KEYHAUL_PASSWORD_COMMAND"] { environment[name] = nil }
     environment["KEYHAUL_HOME"] = "devices"
-    let words = command.split(separator: " ").map(String.init)
+    let arguments = command.split(separator: " ").map(String.init)
     let status = Program(
-      arguments: words + ["--no-input", "--color", common.color.rawValue], environment: environment, isInDemo: true
+      arguments: arguments + ["--no-input", "--color", common.color.rawValue], environment: environment, isInDemo: true
     ).run()
     switch status {
     case .ok, .signal: return status

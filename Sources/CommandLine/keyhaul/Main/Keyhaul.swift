@@ -53,8 +53,9 @@ struct Keyhaul: ParsableCommand {
 
   private static func commandLines(of group: CommandGroup, style: TextStyle) -> [String] {
     let names = group.subcommands.map { command in
-      let below = command.configuration.subcommands.map { $0.commandName }
-      return below.isEmpty ? command.commandName : "\(command.commandName) \(below.joined(separator: "|"))"
+      let subcommands = command.configuration.subcommands.map { $0.commandName }
+      return subcommands.isEmpty
+        ? command.commandName : "\(command.commandName) \(subcommands.joined(separator: "|"))"
     }
     let label = "  " + DisplayWidth.padded(group.name.lowercased(), columns: 10)
     return WordWrap.labeled(label, names.joined(separator: ", "), columns: style.width)

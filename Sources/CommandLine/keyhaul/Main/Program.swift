@@ -15,8 +15,8 @@ import SystemPackage
 struct Program {
   let arguments: [String]
   let environment: [String: String]
-  /// Whether the demo runs the command. If the program that reads its output ends, the command then ends without a
-  /// message.
+  /// Whether the demo runs the command. If so, the command ends without a message when the program that reads its
+  /// output has ended.
   var isInDemo = false
 
   static func main() {
@@ -37,7 +37,7 @@ struct Program {
   }
 
   func run() -> CommandExitStatus {
-    if let first = arguments.first, Self.isForOtherTools(first) { return runToolQuery() }
+    if let first = arguments.first, Self.isForParser(first) { return runParserFlag() }
     let path: CommandPath
     do {
       path = try CommandPath.resolve(arguments, root: Keyhaul.self, suggestions: Keyhaul.suggestions)
@@ -78,7 +78,8 @@ struct Program {
     }
   }
 
-  private func runToolQuery() -> CommandExitStatus {
+  /// Runs a flag that the argument parser handles itself.
+  private func runParserFlag() -> CommandExitStatus {
     do {
       return runBuiltIn(try Keyhaul.parseAsRoot(arguments))
     } catch {
@@ -137,7 +138,7 @@ struct Program {
   }
 
   /// Returns whether the parser handles a flag itself, for completion scripts and manual pages.
-  private static func isForOtherTools(_ argument: String) -> Bool {
+  private static func isForParser(_ argument: String) -> Bool {
     argument == "---completion" || argument == "--experimental-dump-help"
       || argument.hasPrefix("--generate-completion-script")
   }

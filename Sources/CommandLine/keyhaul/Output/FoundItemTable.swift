@@ -1,13 +1,15 @@
 import KeyhaulKit
 import Reports
 
-/// The table of items that `item find` prints.
+/// The table of items that the `item` commands print.
 enum FoundItemTable {
   /// Returns the table. If it is too wide, it shows dates without times and codes for classes, so that names are not
   /// cut.
   static func table(of rows: [KeychainEntry], style: TextStyle) -> Table {
-    let whole = [LocalTimeFormat.local, LocalTimeFormat.localDay].map { table(of: rows, isShort: false, changed: $0) }
-    return whole.first { $0.fits(style) } ?? table(of: rows, isShort: true, changed: LocalTimeFormat.localDay)
+    let longTables = [LocalTimeFormat.local, LocalTimeFormat.localDay].map {
+      table(of: rows, isShort: false, changed: $0)
+    }
+    return longTables.first { $0.fits(style) } ?? table(of: rows, isShort: true, changed: LocalTimeFormat.localDay)
   }
 
   private static func table(of rows: [KeychainEntry], isShort: Bool, changed: (KeychainDate) -> String) -> Table {

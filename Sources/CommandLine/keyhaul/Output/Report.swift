@@ -3,10 +3,9 @@ import KeyhaulKit
 import Reports
 
 extension Session {
+  /// Prints a report as text, or its document with `--json`.
   func print(_ report: some Report) throws(CommandError) {
-    if isJSON {
-      return try forEachPortion(ofDocument: report, writePortion)
-    }
+    if isJSON { return try forEachPortion(ofDocument: report, writePortion) }
     try forEachLine(of: report, style: resultStyle) { (line) throws(CommandError) in try print(line) }
   }
 
@@ -27,17 +26,17 @@ extension Session {
     }
     try ReportFile.write(to: output, beforeNaming: printDocument) { (portion) throws(CommandError) in
       guard !isJSON else { return try forEachPortion(ofDocument: report, portion) }
-      var waiting: [UInt8] = []
+      var buffered: [UInt8] = []
       var style = resultStyle
       (style.usesColor, style.cutsText) = (false, false)
       try forEachLine(of: report, style: style) { (line) throws(CommandError) in
-        waiting.append(contentsOf: line.utf8)
-        waiting.append(UInt8(ascii: "\n"))
-        guard waiting.count >= BufferedOutput.bufferByteCount else { return }
-        try waiting.withRawBytes(portion)
-        waiting.removeAll(keepingCapacity: true)
+        buffered.append(contentsOf: line.utf8)
+        buffered.append(UInt8(ascii: "\n"))
+        guard buffered.count >= BufferedOutput.bufferByteCount else { return }
+        try buffered.withRawBytes(portion)
+        buffered.removeAll(keepingCapacity: true)
       }
-      try waiting.withRawBytes(portion)
+      try buffered.withRawBytes(portion)
     }
     info("Wrote \(UntrustedText.escaped(output)).")
   }
@@ -103,7 +102,7 @@ extension Session {
   /// Writes items as the one document of `--json`, or only their rows if fields were chosen.
   ///
   /// - Parameters:
-  ///   - document: Makes the document's entries.
+  ///   - document: Creates the document and its entries.
   ///   - entries: The items.
   ///   - outcome: Further members, about the command's result.
   ///   - path: The file to write; standard output for "-" and `nil`.

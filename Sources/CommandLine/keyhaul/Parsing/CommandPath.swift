@@ -43,22 +43,22 @@ struct CommandPath {
     _ arguments: [String], root: any ParsableCommand.Type, suggestions: Suggestions
   ) throws(CommandError) -> CommandPath {
     var path = CommandPath(commands: [root], arguments: [])
-    var rest: [String] = []
+    var remaining: [String] = []
     var index = arguments.startIndex
-    var flagsBefore = ValueFlags(root: root)
+    var valueFlags = ValueFlags(root: root)
     while index < arguments.endIndex {
       let argument = arguments[index]
       index += 1
       let subcommands = path.command.configuration.subcommands
       if argument == "--" || subcommands.isEmpty {
-        rest.append(argument)
-        rest += arguments[index...]
+        remaining.append(argument)
+        remaining += arguments[index...]
         break
       }
       if argument.hasPrefix("-"), argument != "-" {
-        rest.append(argument)
-        if index < arguments.endIndex, flagsBefore.hasValue(argument) {
-          rest.append(arguments[index])
+        remaining.append(argument)
+        if index < arguments.endIndex, valueFlags.hasValue(argument) {
+          remaining.append(arguments[index])
           index += 1
         }
         continue
@@ -72,8 +72,8 @@ struct CommandPath {
       }
       path.commands.append(match)
     }
-    path.arguments = rest
-    let flags = rest.prefix { $0 != "--" }
+    path.arguments = remaining
+    let flags = remaining.prefix { $0 != "--" }
     if flags.contains("--help") {
       path.help = .full
     } else if flags.contains(where: asksForShortHelp) {
@@ -85,11 +85,11 @@ struct CommandPath {
 
   /// Parses the arguments with the command's own parser.
   ///
-  /// Skips the root command's parser, because the command is already known. In debug builds, that parser also checks the
-  /// declarations of each command several times.
+  /// Skips the root command's parser, because the command is already known. That parser would also check the
+  /// declarations of each command several times in debug builds.
   func parse() throws -> any ParsableCommand {
     let flags = arguments.prefix { $0 != "--" }
-    // Only the root command's parser knows this flag. It throws the script.
+    // Only the root command's parser knows this flag. It returns the script as an error.
     let script = "--generate-completion-script"
     if flags.contains(where: { $0 == script || $0.hasPrefix(script + "=") }) {
       _ = try commands[0].parseAsRoot(arguments)
@@ -100,8 +100,8 @@ struct CommandPath {
       return try command.parseAsRoot(others + ["--"] + numbers + arguments.dropFirst(flags.count).dropFirst())
     }
     guard command is any TabularCommand.Type else { return try command.parseAsRoot(arguments) }
-    let named = flags.map { $0.hasPrefix("--json=") ? "--fields=" + $0.dropFirst("--json=".count) : $0 }
-    return try command.parseAsRoot(named + arguments.dropFirst(flags.count))
+    let renamedFlags = flags.map { $0.hasPrefix("--json=") ? "--fields=" + $0.dropFirst("--json=".count) : $0 }
+    return try command.parseAsRoot(renamedFlags + arguments.dropFirst(flags.count))
   }
 
   private static func isNegativeNumber(_ argument: String) -> Bool {
@@ -122,7 +122,7 @@ struct CommandPath {
     /// Returns whether the argument after a flag is its value.
     mutating func hasValue(_ flag: String) -> Bool {
       if flag.contains("=") || ["--help", "-h", "--version"].contains(flag) { return false }
-      if let known = common.first(where: { $0.names.contains(flag) }) { return known.value != nil }
+      if let commonFlag = common.first(where: { $0.names.contains(flag) }) { return commonFlag.value != nil }
       return all.contains(flag)
     }
   }
@@ -141,7 +141,7 @@ struct CommandPath {
     return .usage("\(name) needs a command", why: "its commands are \(HumanReadable.list(names))", try: "\(name) -h")
   }
 
-  /// Returns whether an argument is "-h", alone or combined with other short flags: "-qh".
+  /// Returns whether an argument is "-h", by itself or combined with other short flags: "-qh".
   private static func asksForShortHelp(_ argument: String) -> Bool {
     let letters = argument.dropFirst()
     return argument.first == "-" && letters.allSatisfy("hnqvy".contains) && letters.count { $0 == "h" } == 1
@@ -165,8 +165,8 @@ struct CommandPath {
           try: "\(root.commandName) \(group.commandName) \(word)")
       }
     }
-    if path.commands.count == 1, let meant = suggestions.synonyms[word.lowercased()] {
-      return .usage(message, why: "\"\(meant)\" does that", try: "\(path.name) \(meant)")
+    if path.commands.count == 1, let synonym = suggestions.synonyms[word.lowercased()] {
+      return .usage(message, why: "\"\(synonym)\" does that", try: "\(path.name) \(synonym)")
     }
     if path.commands.count == 1, FileManager.default.fileExists(atPath: word) {
       return .usage(

@@ -29,13 +29,13 @@ struct CompletionScript {
   }
 
   var text: String {
-    let all = words(of: OutputFormat.allCases)
+    let allFormats = formatList(of: OutputFormat.allCases)
     var command: (any KeyhaulCommand.Type)?
     return root.completionScript(for: shell.parserShell).split(separator: "\n", omittingEmptySubsequences: false)
       .map { (line) -> String in
-        if let path = path(in: line) { command = self.command(path) }
-        guard let command, line.contains(all) else { return String(line) }
-        return String(line).replacing(all, with: words(of: command.formats))
+        if let path = path(in: line) { command = self.command(at: path) }
+        guard let command, line.contains(allFormats) else { return String(line) }
+        return String(line).replacing(allFormats, with: formatList(of: command.formats))
       }.joined(separator: "\n")
   }
 
@@ -49,7 +49,7 @@ struct CompletionScript {
   }
 
   /// Returns the formats in the shell's syntax.
-  private func words(of formats: [OutputFormat]) -> String {
+  private func formatList(of formats: [OutputFormat]) -> String {
     let names = formats.map(\.rawValue)
     return switch shell {
     case .bash: names.map { "'\($0)'" }.joined(separator: "$'\\n'")
@@ -58,7 +58,7 @@ struct CompletionScript {
     }
   }
 
-  private func command(_ path: [Substring]) -> (any KeyhaulCommand.Type)? {
+  private func command(at path: [Substring]) -> (any KeyhaulCommand.Type)? {
     var command = root
     for word in path {
       guard let next = command.configuration.subcommands.first(where: { $0.commandName == word }) else { return nil }

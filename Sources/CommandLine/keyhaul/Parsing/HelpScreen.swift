@@ -53,10 +53,12 @@ struct HelpScreen: Sendable {
 
   /// Returns the rows to show: "-o, --output FILE" and its meaning.
   private func rows(of command: any KeyhaulCommand.Type) -> [(label: String, meaning: String)] {
-    let known = FlagCatalog.flags(of: command)
-    let names = Set(known.flatMap(\.names))
+    let commandFlags = FlagCatalog.flags(of: command)
+    let names = Set(commandFlags.flatMap(\.names))
     return flags.map { row in
-      guard let flag = known.first(where: { $0.names.contains(row.flags) }) else { return (row.flags, row.text ?? "") }
+      guard let flag = commandFlags.first(where: { $0.names.contains(row.flags) }) else {
+        return (row.flags, row.text ?? "")
+      }
       let meaning = row.text ?? (row.flags == "--format" ? command.formatSummary : flag.summary)
       return (flag.label, ([meaning] + flag.siblings(among: names)).joined(separator: "; also "))
     }

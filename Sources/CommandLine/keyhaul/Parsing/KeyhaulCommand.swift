@@ -141,11 +141,11 @@ enum FlagCatalog {
     return commands(top, path: [])
   }
 
-  private static func commands(_ command: JSONValue, path: [String]) -> [Command] {
-    let below = command["subcommands"]?.arrayValue ?? []
-    let own = Command(
-      path: path, isLeaf: below.isEmpty, flags: (command["arguments"]?.arrayValue ?? []).compactMap(flag))
-    return [own] + below.flatMap { commands($0, path: path + [$0["commandName"]?.stringValue ?? ""]) }
+  private static func commands(_ dump: JSONValue, path: [String]) -> [Command] {
+    let subcommands = dump["subcommands"]?.arrayValue ?? []
+    let command = Command(
+      path: path, isLeaf: subcommands.isEmpty, flags: (dump["arguments"]?.arrayValue ?? []).compactMap(flag))
+    return [command] + subcommands.flatMap { commands($0, path: path + [$0["commandName"]?.stringValue ?? ""]) }
   }
 
   private static func flag(_ argument: JSONValue) -> FlagHelp? {

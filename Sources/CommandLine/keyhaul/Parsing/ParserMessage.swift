@@ -59,7 +59,7 @@ enum ParserMessage {
     {
       return .usage("\(match.2) and \(match.1) cannot be used together", try: "use only one of them")
     }
-    return .usage(plain(text), try: help)
+    return .usage(clause(text), try: help)
   }
 
   /// Returns the error for too many arguments of a command that needs a secret; `nil` if the command needs none. An argument
@@ -122,7 +122,8 @@ enum ParserMessage {
     "it must be \(HumanReadable.list(values, conjunction: "or"))"
   }
 
-  private static func plain(_ text: String) -> String {
+  /// Returns a message in one line, starting with a lower-case letter and without its full stop.
+  private static func clause(_ text: String) -> String {
     let line = text.split(separator: "\n").joined(separator: " ")
     let start = line.prefix(1).lowercased() + line.dropFirst()
     return start.hasSuffix(".") ? String(start.dropLast()) : start

@@ -66,13 +66,13 @@ extension CommandError {
   /// Returns this error as one that occurred after a final change, without its original advice, which does not apply.
   func after(_ change: CommittedChange) -> CommandError {
     var failure = self
-    // A signal or a closed pipe says nothing about the change.
-    let fact: String?
-    if case .signal = status { fact = nil } else { fact = why }
+    // The cause of a signal or a closed pipe is left out, because it does not concern the change.
+    let cause: String?
+    if case .signal = status { cause = nil } else { cause = why }
     failure.status = .doneBut
     failure.message = "done, but \(message)"
-    let stands = "\(UntrustedText.escaped(change.clause)), and this change is final"
-    failure.why = fact.map { "\(stands); \($0)" } ?? stands
+    let finality = "\(UntrustedText.escaped(change.clause)), and this change is final"
+    failure.why = cause.map { "\(finality); \($0)" } ?? finality
     failure.advice = "don't run it again" + (change.inspectCommand.map { "; \($0) shows its current state" } ?? "")
     failure.isSilent = false
     failure.stage = .afterCommit

@@ -23,8 +23,8 @@ struct OutputFormat: KeywordArgument, Equatable {
   private init(_ name: String) { rawValue = name }
 
   init?(rawValue: String) {
-    guard let known = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
-    self = known
+    guard let format = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
+    self = format
   }
 }
 
@@ -109,9 +109,9 @@ struct CommonOptions: ParsableArguments {
     formats: [OutputFormat] = OutputFormat.allCases, allowsJSONWithFormat: Bool = false
   ) throws(CommandError) {
     if let format, !formats.contains(format) {
-      let known = HumanReadable.list(formats.map(\.rawValue), conjunction: "or")
+      let allowedFormats = HumanReadable.list(formats.map(\.rawValue), conjunction: "or")
       throw .usage(
-        "the result has no \(format.rawValue) format", why: "it must be \(known)",
+        "the result has no \(format.rawValue) format", why: "it must be \(allowedFormats)",
         try: "--format \(formats.first?.rawValue ?? "text")")
     }
     if json, !allowsJSONWithFormat, let format, format != .json {

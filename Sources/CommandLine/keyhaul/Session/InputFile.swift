@@ -6,7 +6,7 @@ enum InputFile {
   /// Returns the name of a file for messages.
   static func name(_ path: String) -> String { path == "-" ? "standard input" : path }
 
-  /// Reads a whole file.
+  /// Reads a complete file.
   ///
   /// - Parameters:
   ///   - path: The path of the file; `-` is standard input.

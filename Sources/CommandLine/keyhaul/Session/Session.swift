@@ -26,7 +26,7 @@ final class Session {
   var committedChange: CommittedChange?
   /// The captured output if this session is one of many; `nil` if it prints. Such a session never asks.
   private let capturedOutput: CapturedOutput?
-  /// The fields to print of a document's rows; `nil` if the whole document is printed.
+  /// The fields to print of a document's rows; `nil` if the complete document is printed.
   var chosenFields: ChosenFields?
   /// The passwords for the backups of a command on many.
   let passwordProvider: (any PasswordProvider)?
@@ -38,7 +38,7 @@ final class Session {
   var matchedPassword: ReusablePassword?
   /// Whether the command read a backup that has changed since it was sealed, so that it cannot report full success.
   var hasReadChangedBackup = false
-  /// The device folders that suggested commands must name, because a device's name alone does not find it.
+  /// The device folders that suggested commands must name, because a device's name is not enough to find it.
   var homesToShow: Set<String> = []
   /// The number of status lines written so far.
   private var statusLineCount = 0
@@ -68,12 +68,12 @@ final class Session {
     results = BufferedOutput(descriptor: output)
     messages = BufferedOutput(descriptor: errors)
     let settings = TerminalSettings(environment: environment, color: common.color)
-    resultsAreOnTerminal = TerminalSettings.isTerminal(output)
-    messagesAreOnTerminal = TerminalSettings.isTerminal(errors)
+    resultsAreOnTerminal = TerminalDevice.isTerminal(output)
+    messagesAreOnTerminal = TerminalDevice.isTerminal(errors)
     resultStyle = settings.style(
-      isTerminal: resultsAreOnTerminal, terminalWidth: TerminalSettings.reportedWidth(of: output))
+      isTerminal: resultsAreOnTerminal, terminalWidth: TerminalDevice.reportedWidth(of: output))
     messageStyle = settings.style(
-      isTerminal: messagesAreOnTerminal, terminalWidth: TerminalSettings.reportedWidth(of: errors))
+      isTerminal: messagesAreOnTerminal, terminalWidth: TerminalDevice.reportedWidth(of: errors))
   }
 
   /// Creates one of the many sessions of a command on many backups. It captures its output and never asks.
@@ -300,12 +300,13 @@ final class Session {
   /// - Parameter purpose: The use, for messages: "the backup".
   /// - Throws: `.usage` if standard input already has a use.
   func claimStandardInput(for purpose: String) throws(CommandError) {
-    if let first = standardInputClaim {
-      guard first != purpose else {
-        throw .usage("standard input cannot be \(first) twice", why: "it can be read only once", try: "a file for one")
+    if let earlierPurpose = standardInputClaim {
+      guard earlierPurpose != purpose else {
+        throw .usage(
+          "standard input cannot be \(purpose) twice", why: "it can be read only once", try: "a file for one")
       }
       throw .usage(
-        "standard input cannot be both \(first) and \(purpose)", why: "it can be read only once",
+        "standard input cannot be both \(earlierPurpose) and \(purpose)", why: "it can be read only once",
         try: "a file for one of them")
     }
     standardInputClaim = purpose

@@ -5,8 +5,8 @@ struct WaitTime: Equatable, Sendable {
   let duration: Duration
 
   static let none = WaitTime(duration: .zero)
-  /// The maximum; a longer time is probably a typing error.
-  static let longest = Duration.seconds(86_400)
+  /// The maximum. A longer time is probably a typing error.
+  static let maximum = Duration.seconds(86_400)
 
   init(duration: Duration) { self.duration = duration }
 
@@ -16,6 +16,7 @@ struct WaitTime: Equatable, Sendable {
       return
     }
     let digits = text.prefix { $0.isASCII && $0.isNumber }
+    // The maximum in milliseconds also keeps the multiplications below from overflowing.
     guard let number = Int64(digits), number <= 86_400_000 else { return nil }
     switch text.dropFirst(digits.count) {
     case "ms": duration = .milliseconds(number)
@@ -24,7 +25,7 @@ struct WaitTime: Equatable, Sendable {
     case "h": duration = .seconds(number * 3600)
     default: return nil
     }
-    guard duration <= Self.longest else { return nil }
+    guard duration <= Self.maximum else { return nil }
   }
 }
 

@@ -31,8 +31,8 @@ extension DeviceLink {
     let forEachPortion: (([UInt8]) throws(BackupServiceError) -> Void) throws(BackupServiceError) -> Void
 
     /// Creates a file from bytes in memory.
-    package init(_ bytes: [UInt8], shownAs name: String, to path: String) {
-      displayName = name
+    package init(_ bytes: [UInt8], displayName: String, to path: String) {
+      self.displayName = displayName
       self.path = path
       byteCount = Int64(bytes.count)
       forEachPortion = { (body) throws(BackupServiceError) in
@@ -45,8 +45,8 @@ extension DeviceLink {
     }
 
     /// Creates a file from a file of this machine.
-    init(_ file: StagedFile, shownAs name: String, to path: String) {
-      displayName = name
+    init(_ file: StagedFile, displayName: String, to path: String) {
+      self.displayName = displayName
       self.path = path
       byteCount = file.byteCount
       forEachPortion = { (body) throws(BackupServiceError) in try file.forEachPortion(portionByteCount, body) }

@@ -6,8 +6,8 @@ package import KeychainRules
 /// A plan as a document: the output of `plan --json` and the content of a saved plan (format `migration-plan/1`).
 /// `PlanFile` is the document with its checksum.
 ///
-/// The planner never sees the identities in this document. They are for readers, and show later whether the backup and
-/// the device are still those of the plan.
+/// The planner never sees the identities in this document. They are for readers, and show later whether a backup and a
+/// device are the ones that the plan was made for.
 public struct PlanDocument: Sendable, Equatable {
   /// The name of the format.
   package static let formatName = "migration-plan/1"
@@ -304,7 +304,7 @@ extension PlanDocument {
   package struct Dump: Sendable, Equatable {
     /// The format of the dump (`DumpFormat`).
     package var form: String
-    /// A sentence that says that the items were unencrypted.
+    /// The sentence that states that nothing protected the items.
     package var sentence: String
     /// Unknown and assumed properties of the items, one sentence each.
     package var unknown: [String]

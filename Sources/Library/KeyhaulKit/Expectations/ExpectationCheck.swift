@@ -58,23 +58,27 @@ package struct ExpectationCheck: Sendable {
     self.scenarios = scenarios
     var cases: [Case] = []
     // The items have equal names in every restore, so all restores share one index.
-    var nameIndex: ExpectedItems?
+    var sharedIndex: ExpectedItemIndex?
     for scenario in scenarios {
       let items = itemsIn(scenario)
-      var names: ExpectedItems
-      if let nameIndex { names = nameIndex } else { names = try ExpectedItems(items, for: expectations) }
+      var itemIndex: ExpectedItemIndex
+      if let sharedIndex {
+        itemIndex = sharedIndex
+      } else {
+        itemIndex = try ExpectedItemIndex(items, for: expectations)
+      }
       let missCount = cases.reduce(0) { $0 + $1.misses.count }
       var outcomes = ExpectedOutcomes(
-        items, in: names.groups, missesAtMost: ExpectedItems.maximumMissCount - missCount)
+        items, in: itemIndex.groups, missesAtMost: ExpectedItemIndex.maximumMissCount - missCount)
       for (index, expectation) in expectations.enumerated() where expectation.applies(to: scenario) {
-        let matches = names.matches(for: expectation.matcher)
+        let matches = itemIndex.matches(for: expectation.matcher)
         cases.append(
           Case(
             index: index, expectation: expectation, scenario: scenario,
-            matchedCount: matches.certain.reduce(0) { $0 + names.groups[$1].positions.count },
+            matchedCount: matches.certain.reduce(0) { $0 + itemIndex.groups[$1].positions.count },
             misses: try outcomes.misses(of: expectation, among: matches)))
       }
-      nameIndex = names
+      sharedIndex = itemIndex
     }
     self.cases = cases
   }

@@ -1,7 +1,7 @@
 package import Backups
 import Basics
 package import KeychainFormats
-package import KeychainRules
+import KeychainRules
 package import Keychains
 package import VirtualDevice
 
@@ -224,112 +224,6 @@ extension KeychainRow {
   fileprivate var protection: ProtectionClass? { item.map(\.protection) ?? summary.protection }
 }
 
-/// All that is known about one item: when it can be read, its outcome in the four restores and in this backup, and its
-/// effect on one target.
-package struct ItemExplanation: Sendable {
-  /// The location of an explained item.
-  package enum Location: Sendable, Hashable {
-    /// In the backup, at this position.
-    case archive(index: Int)
-    /// On the device, or in a dump or database of it, at this position in a simulated backup.
-    case device(index: Int)
-    /// On the device, as the tombstone of a deleted item. No backup contains it, and no plan numbers it.
-    case deleted
-    /// On the source device but not in the backup. A rule excludes the item; without a rule, it was added later.
-    case missing(from: String, rule: Reason?)
-    /// On the target only, which is not the source device.
-    case targetOnly(isRemoved: Bool)
-  }
-
-  /// The location of the item.
-  package let location: Location
-  /// The item's names.
-  package let identity: ItemDescriptor
-  /// The protection class; `nil` if it is unknown.
-  package let protection: ProtectionClass?
-  /// The outcome in each of the four restores; empty if they are unknown.
-  package let restoreOutcomes: RestoreOutcomes
-  /// The decision about the item in this backup: whether it can be decrypted, and the reason if it cannot.
-  package let decision: MigrationPlan.Decision?
-  /// The decision about the item on the target.
-  package let onTarget: MigrationPlan.Decision?
-  /// Whether the item synchronizes; `nil` if it is encrypted.
-  package let isSynchronizable: Bool?
-  /// Whether the item's value has the form of a Secure Enclave key; `nil` if it has no value or could not be opened.
-  package let containsSecureEnclaveKey: Bool?
-
-  /// Creates an explanation.
-  ///
-  /// - Parameters:
-  ///   - location: The location of the item.
-  ///   - identity: The item's names.
-  ///   - protection: The protection class.
-  ///   - restoreOutcomes: The outcome in each of the four restores.
-  ///   - decision: The decision about the item in this backup.
-  ///   - onTarget: The decision about the item on the target.
-  ///   - item: The decrypted item, with or without its value; `nil` if it cannot be decrypted.
-  ///   - containsSecureEnclaveKey: Whether the value has the form of a Secure Enclave key, if this is known without the
-  ///     value.
-  package init(
-    location: Location, identity: ItemDescriptor, protection: ProtectionClass?, restoreOutcomes: RestoreOutcomes,
-    decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?, item: KeychainItem? = nil,
-    containsSecureEnclaveKey: Bool? = nil
-  ) {
-    self.location = location
-    self.identity = identity
-    self.protection = protection
-    self.restoreOutcomes = restoreOutcomes
-    self.decision = decision
-    self.onTarget = onTarget
-    isSynchronizable = item?.isSynchronizable ?? decision?.isSynchronizable
-    self.containsSecureEnclaveKey =
-      containsSecureEnclaveKey ?? (item?.secret == nil ? nil : item?.containsSecureEnclaveKey)
-      ?? decision?.containsSecureEnclaveKey
-  }
-
-  /// The assessments of the transfer methods to another device; `nil` if no outcome is known, as for an item only on the target.
-  package var transfers: TransferAssessments? {
-    guard !restoreOutcomes.isEmpty else { return nil }
-    return TransferAssessments(
-      restoreOutcomes: restoreOutcomes, protection: protection, isSynchronizable: isSynchronizable)
-  }
-
-  /// The reason why the item does not arrive. If there is a target, its plan decides. Otherwise, the reason is from this
-  /// backup, or from a restore of a backup with a password to another device. `nil` if the item arrives.
-  package var reason: Reason? {
-    if case .missing(_, let rule) = location { return rule }
-    if let onTarget { return onTarget.outcome.reason }
-    return decision?.outcome.reason
-      ?? restoreOutcomes[RestoreScenario(hasPassword: true, onSameDevice: false)]?.reason
-  }
-}
-
-extension ProtectionClass {
-  /// Returns whether an item of this class can be read in a state of its device.
-  ///
-  /// Source: Apple Platform Security, "Keychain data protection".
-  package func isReadable(in state: DeviceState) -> Bool {
-    switch (keyClass, state) {
-    case (_, .unlocked): true
-    case (.afterFirstUnlock, .locked), (.afterFirstUnlockThisDeviceOnly, .locked): true
-    case (.always, _), (.alwaysThisDeviceOnly, _): true
-    case (_, .locked), (_, .beforeFirstUnlock): false
-    }
-  }
-
-  /// A phrase that states when an item of this class can be read.
-  package var readability: String {
-    switch self {
-    case .whenUnlocked, .whenUnlockedThisDeviceOnly: "while the device is unlocked"
-    case .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly:
-      "after the first unlock following a restart, even while the device is locked"
-    case .always, .alwaysThisDeviceOnly: "always, even before the first unlock (deprecated since iOS 12)"
-    case .whenPasscodeSetThisDeviceOnly:
-      "while the device is unlocked and a passcode is set; removing the passcode destroys the item"
-    }
-  }
-}
-
 extension ItemExplainer {
   /// Explains the selected items of a dump or a database, with a simulated backup of its device.
   ///
@@ -359,13 +253,14 @@ extension ItemExplainer {
       }
     }
     return dump.items.compactMap { dumped in
-      let named = dumped.item ?? KeychainItem(named: ItemDescriptor(undecryptable: dumped.kind), dumped.protection)
-      guard selection.contains(named, index: dumped.index) else { return nil }
+      let namedItem = dumped.item ?? KeychainItem(named: ItemDescriptor(undecryptable: dumped.kind), dumped.protection)
+      guard selection.contains(namedItem, index: dumped.index) else { return nil }
       guard !tombstoneIndexes.contains(dumped.index) else {
-        return Self.explanation(ofDeleted: dumped.item, ItemDescriptor(named), named.protection)
+        return Self.explanation(ofDeleted: dumped.item, ItemDescriptor(namedItem), namedItem.protection)
       }
       return Self.explanation(
-        of: dumped, named: ItemDescriptor(named), exclusion: exclusions[dumped.index], onTarget: onTarget[dumped.index])
+        of: dumped, named: ItemDescriptor(namedItem), exclusion: exclusions[dumped.index],
+        onTarget: onTarget[dumped.index])
     }
   }
 

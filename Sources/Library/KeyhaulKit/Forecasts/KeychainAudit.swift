@@ -1,5 +1,3 @@
-import Backups
-import Basics
 import KeychainFormats
 package import KeychainRules
 
@@ -22,79 +20,6 @@ package struct KeychainAudit: Sendable {
   package var staying: [MigrationComparison.Item] { items.filter { $0.movesToOtherDevice == false } }
   /// Items that cannot be read, so their outcome is unknown.
   package var unreadable: [MigrationComparison.Item] { items.filter { $0.movesToOtherDevice == nil } }
-}
-
-/// The decisions of a plan about the items of one app.
-package struct AppSummary: Sendable {
-  /// The app, if it is known.
-  package let app: AppName
-  /// The decisions about its items that arrive.
-  package internal(set) var migrates: [MigrationPlan.Decision] = []
-  /// The decisions about its items that do not move because of a rule or a missing key.
-  package internal(set) var staysBehind: [MigrationPlan.Decision] = []
-  /// The decisions about its items that are damaged.
-  package internal(set) var unreadable: [MigrationPlan.Decision] = []
-
-  /// The decisions about items that the user must restore by hand. Not included: items that a backup with a password
-  /// would move, because making one is easier.
-  package var losses: [MigrationPlan.Decision] {
-    (staysBehind + unreadable).filter { decision in
-      guard let reason = decision.outcome.reason else { return false }
-      return reason.requiresAction && reason != .backupNotEncrypted
-    }
-  }
-}
-
-/// The apps that lose items in the move.
-package struct AppsNeedingSignIn: Sendable {
-  /// The apps, those with the most losses first.
-  package let apps: [AppSummary]
-  /// The number of lost items without a known owner because they are encrypted.
-  package let encryptedCount: Int
-  /// The number of lost items that are decrypted but name no owner.
-  package let unnamedCount: Int
-
-  /// Collects the losses of the apps.
-  ///
-  /// - Parameter summaries: The result of `MigrationPlan.byApp`.
-  package init(_ summaries: [AppSummary]) {
-    let losing = summaries.filter { !$0.losses.isEmpty }
-    apps = losing.filter(\.app.isKnown)
-    func count(_ kind: AppName.Kind) -> Int { losing.reduce(0) { $0 + ($1.app.kind == kind ? $1.losses.count : 0) } }
-    encryptedCount = count(.unknown)
-    unnamedCount = count(.unnamed)
-  }
-}
-
-extension MigrationPlan {
-  /// Returns the plan's decisions by app: apps with the most losses first, then by name, then items of no known app.
-  package func byApp(_ directory: AppDirectory) -> [AppSummary] {
-    var summaries: [AppName: AppSummary] = [:]
-    var apps: [String: AppName] = [:]
-    for decision in decisions {
-      let group = decision.identity.accessGroup
-      let app = group.flatMap { apps[$0] } ?? directory.app(of: decision.identity)
-      if let group, app.isKnown { apps[group] = app }
-      // Mutates in place: removing and reinserting a summary would copy its arrays.
-      switch decision.outcome {
-      case .migrates: summaries[app, default: AppSummary(app: app)].migrates.append(decision)
-      case .staysBehind: summaries[app, default: AppSummary(app: app)].staysBehind.append(decision)
-      case .unreadable: summaries[app, default: AppSummary(app: app)].unreadable.append(decision)
-      }
-    }
-    let ranked = summaries.values.map { summary in
-      (rank: (Self.rank(summary.app.kind), -summary.losses.count, summary.app.text), summary: summary)
-    }
-    return ranked.sorted { $0.rank < $1.rank }.map(\.summary)
-  }
-
-  private static func rank(_ kind: AppName.Kind) -> Int {
-    switch kind {
-    case .app, .identifier, .group: 0
-    case .unnamed: 1
-    case .unknown: 2
-    }
-  }
 }
 
 extension MigrationComparison.Item {

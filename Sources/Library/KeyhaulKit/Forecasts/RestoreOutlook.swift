@@ -46,18 +46,18 @@ public struct RestoreOutlook: Sendable {
   ///
   /// - Parameters:
   ///   - archive: The backup, decrypted without a hardware key.
-  ///   - returning: The same backup, decrypted with the hardware key of the alleged source device; `nil` if the key is
+  ///   - unlockedWithDeviceKey: The same backup, decrypted with the hardware key of the alleged source device; `nil` if the key is
   ///     not available. If the key decrypts nothing, it belongs to another device and is ignored.
   ///   - sourceDeviceItems: The items of that device.
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
   ///   whose class keys are not bound to hardware.
   package init(
-    of archive: UnlockedBackup, returning: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
+    of archive: UnlockedBackup, unlockedWithDeviceKey: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
   ) throws(KeyhaulError) {
-    let returning = returning.flatMap { $0.isSameDevice == false ? nil : $0 }
-    let planForNewDevice = try Restorer.plan(archive, ontoEmptyNamedBy: returning)
+    let onSameDevice = unlockedWithDeviceKey.flatMap { $0.isSameDevice == false ? nil : $0 }
+    let planForNewDevice = try Restorer.plan(archive, ontoEmptyNamedBy: onSameDevice)
     var planForSameDevice: MigrationPlan?
-    if let returning { planForSameDevice = try Restorer.plan(returning, ontoEmptyNamedBy: nil) }
+    if let onSameDevice { planForSameDevice = try Restorer.plan(onSameDevice, ontoEmptyNamedBy: nil) }
     let hasPassword = archive.hasPassword
     let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
     let toSameDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: true)

@@ -86,10 +86,10 @@ public final class SimulatedBackup: Sendable {
   convenience init(
     of source: String, hasPassword: Bool, deviceKey: DeviceKey, keepsPositions: Bool = false,
     isPlannedOnce: Bool = false,
-    _ export: (ClassKeys, SystemRandomSource) throws(KeyhaulError) -> BackupExporter.Export
+    _ makeExport: (ClassKeys, SystemRandomSource) throws(KeyhaulError) -> BackupExporter.Export
   ) throws(KeyhaulError) {
     try self.init(hasPassword: hasPassword, deviceKey: deviceKey) { (keys, random) throws(KeyhaulError) in
-      let export = try export(keys, random)
+      let export = try makeExport(keys, random)
       if let error = export.libraryError { throw error }
       return Contents(
         source: source, keepsPositions: keepsPositions, report: export.report, items: export.items,

@@ -72,8 +72,8 @@ extension Backup {
   /// - Throws: Category `damaged` for a backup that was never finished, `refused` for one that anyone could have
   ///   written.
   public func outlook() throws(KeyhaulError) -> RestoreOutlook {
-    guard deviceKey != nil else { return try RestoreOutlook(of: opened, returning: nil) }
-    return try RestoreOutlook(of: try Self.open(archive, key, with: nil), returning: opened)
+    guard deviceKey != nil else { return try RestoreOutlook(of: opened, unlockedWithDeviceKey: nil) }
+    return try RestoreOutlook(of: try Self.open(archive, key, with: nil), unlockedWithDeviceKey: opened)
   }
 
   /// Plans the restore of the backup to a device. Nothing is changed.

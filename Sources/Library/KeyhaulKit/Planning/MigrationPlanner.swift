@@ -32,9 +32,8 @@ package enum MigrationPlanner {
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
 
     let builder = PlanBuilder(
-      of: items,
-      onto: TargetModel(rows, policy: policy, expecting: items.count), hardware, context, cache,
-      keepsImports: keepsImports)
+      of: items, onto: TargetModel(rows, policy: policy, expecting: items.count), hardware: hardware, context: context,
+      cache: cache, keepsImports: keepsImports)
     return MigrationPlan(
       decisions: builder.decisions, removed: builder.removed, policy: policy, isSameDevice: hardware.isSameDevice,
       items: items, imports: keepsImports ? builder.imports : nil, writes: builder.writes,
@@ -48,46 +47,61 @@ package enum MigrationPlanner {
     private(set) var imports: [MigrationPlan.PlannedImport] = []
     /// Whether an import changes the database.
     private(set) var writes = false
-    private let keepsImports: Bool
     private(set) var removed: [ItemDescriptor] = []
     private(set) var removedRowCount = 0
+    private let hardware: DeviceKeyEvidence
+    private let isSameDevice: Bool?
+    private let context: RestoreContext
+    private let cache: ImportCache
+    private let keepsImports: Bool
 
     init(
-      of items: [BackupItem], onto target: consuming TargetModel, _ hardware: DeviceKeyEvidence,
-      _ context: RestoreContext, _ cache: ImportCache, keepsImports: Bool
+      of items: [BackupItem], onto target: consuming TargetModel, hardware: DeviceKeyEvidence, context: RestoreContext,
+      cache: ImportCache, keepsImports: Bool
     ) {
+      self.hardware = hardware
+      isSameDevice = hardware.isSameDevice
+      self.context = context
+      self.cache = cache
       self.keepsImports = keepsImports
-      let isSameDevice = hardware.isSameDevice
       decisions.reserveCapacity(items.count)
       if keepsImports { imports.reserveCapacity(items.count) }
-      for (position, item) in items.enumerated() {
-        let summary = item.item.map { cache.summary(item, $0) } ?? ItemSummary(ItemDescriptor(undecryptable: item.kind))
-        func decide(_ verdict: Verdict) {
-          decisions.append(decision(about: item, summary, verdict, onSameDevice: isSameDevice))
-        }
-        switch eligibility(of: item, hardware, context, cache) {
-        case .ineligible(let verdict): decide(verdict)
-        case .eligible(let incoming, let startsToSync):
-          let step: TargetModel.Step
-          do throws(KeychainRuleError) {
-            step = try target.importing(incoming, from: .archive(position: UInt32(clamping: position)), of: items)
-          } catch {
-            decide(malformed(item, error))
-            continue
-          }
-          add(step.planned)
-          decide(
-            Verdict(
-              outcome: .migrates(step.change),
-              detail: joined(startsToSync ? syncRemark(step.change) : nil, step.detail),
-              overwrites: step.overwrites))
-          supersede(
-            step,
-            with: Verdict(
-              outcome: .migrates(.keepsExisting),
-              detail: "item \(item.index) of this backup has the same key and wins"))
-        }
+      for position in items.indices { importItem(at: position, of: items, into: &target) }
+      reimportPreserved(into: &target, alongside: items)
+      removed = target.removedIdentities
+      removedRowCount = target.removedRowCount
+    }
+
+    /// Imports an item of the backup, or records why it is not imported.
+    private mutating func importItem(at position: Int, of items: [BackupItem], into target: inout TargetModel) {
+      let item = items[position]
+      let summary = item.item.map { cache.summary(item, $0) } ?? ItemSummary(ItemDescriptor(undecryptable: item.kind))
+      func decide(_ verdict: Verdict) {
+        decisions.append(decision(about: item, summary, verdict, onSameDevice: isSameDevice))
       }
+      switch eligibility(of: item, hardware, context, cache) {
+      case .ineligible(let verdict): decide(verdict)
+      case .eligible(let incoming, let startsToSync):
+        let step: TargetModel.Step
+        do throws(KeychainRuleError) {
+          step = try target.importing(incoming, from: .archive(position: UInt32(clamping: position)), of: items)
+        } catch {
+          return decide(malformed(item, error))
+        }
+        add(step.planned)
+        decide(
+          Verdict(
+            outcome: .migrates(step.change), detail: joined(startsToSync ? syncRemark(step.change) : nil, step.detail),
+            overwrites: step.overwrites))
+        supersede(
+          step,
+          with: Verdict(
+            outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this backup has the same key and wins"))
+      }
+    }
+
+    /// Imports the system's own items again, after the backup's items.
+    private mutating func reimportPreserved(into target: inout TargetModel, alongside items: [BackupItem]) {
       for step in target.reimportingPreserved(includingTombstones: context.targetSyncs, alongside: items) {
         add(step.planned)
         // If the system has deleted the item, it is not on the target afterwards.
@@ -97,8 +111,6 @@ package enum MigrationPlanner {
           : Verdict(outcome: .migrates(.keepsExisting), detail: "the system's own item with the same key wins")
         supersede(step, with: verdict)
       }
-      removed = target.removedIdentities
-      removedRowCount = target.removedRowCount
     }
 
     private mutating func add(_ planned: MigrationPlan.PlannedImport) {

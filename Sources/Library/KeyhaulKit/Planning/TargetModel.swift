@@ -30,7 +30,7 @@ struct TargetModel {
     let superseded: [Int]
   }
 
-  /// The owner of a primary key. A class, so that the dictionary's spare capacity holds pointers, not whole items.
+  /// The owner of a primary key. A class, so that the dictionary's spare capacity consists of pointers, not of items.
   private final class KeyOwner: Sendable {
     /// The decrypted item, if it is known.
     let item: KeychainItem?

@@ -37,7 +37,7 @@ package struct CaseReport: Sendable {
   package struct ExaminedBackup: Sendable {
     /// The path that the examiner typed, or the path of the backup in a folder.
     package let path: String
-    /// The result of the command for this backup alone.
+    /// The result of the command for only this backup.
     package let result: BackupResult
     /// The headline of the page about this result in `explain`.
     package let headline: String

@@ -98,10 +98,11 @@ package struct DumpDisclaimer {
       let names = reason == .unknownTable && !dump.unknownTables.isEmpty ? " (\(tableNames))" : ""
       return HumanReadable.count(count, reason.noun, plural: reason.plural) + names
     }
-    let (are, were) = (dump.items.count == 1 ? "is an item" : "are items", dump.skippedCount == 1 ? "was" : "were")
+    let predicate = dump.items.count == 1 ? "is an item" : "are items"
+    let verb = dump.skippedCount == 1 ? "was" : "were"
     return
-      "Of \(HumanReadable.count(dump.entryCount, "entry", plural: "entries")), \(HumanReadable.grouped(dump.items.count)) \(are); "
-      + "the rest \(were) skipped: \(HumanReadable.list(parts))."
+      "Of \(HumanReadable.count(dump.entryCount, "entry", plural: "entries")), \(HumanReadable.grouped(dump.items.count)) \(predicate); "
+      + "the rest \(verb) skipped: \(HumanReadable.list(parts))."
   }
 
   private var tableNames: String {

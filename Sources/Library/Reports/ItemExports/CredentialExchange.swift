@@ -9,7 +9,7 @@ extension ExportFormat {
   /// Proposed Standard of 2025-08-14.
   public static let credentialExchange = ExportFormat(
     "cxf", kinds: [.genericPassword, .internetPassword], noun: "password", containsOneTimePasswords: true,
-    begin: { $0.exchange = CredentialExchange(made: $0.made) }, append: { $0.appendCredential($1) },
+    begin: { $0.exchange = CredentialExchange(date: $0.date) }, append: { $0.appendCredential($1) },
     end: { $0.endCredentials() })
 }
 
@@ -34,13 +34,13 @@ struct CredentialExchange: ~Copyable {
   /// The position of the next item, among items of all kinds.
   private var position = 0
 
-  init(made: KeychainDate) {
+  init(date: KeychainDate) {
     let account: JSONValue = [
       "id": .string(Self.base64URL("keychain")), "username": "", "email": "", "collections": [], "items": [],
     ]
     stream = JSONStream([
       "version": ["major": 1, "minor": 0], "exporterRpId": "keyhaul.invalid", "exporterDisplayName": "Keyhaul",
-      "timestamp": .integer(Self.seconds(made) ?? 0), "accounts": [account],
+      "timestamp": .integer(Self.seconds(date) ?? 0), "accounts": [account],
     ])
   }
 

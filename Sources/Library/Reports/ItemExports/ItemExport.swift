@@ -14,10 +14,10 @@ public struct ItemExport: Sendable {
   /// - Parameters:
   ///   - items: Items of any kind. The export contains those of the format's kinds.
   ///   - format: The format; not `.document`.
-  ///   - made: The time of the export, for formats that state it.
-  public init(_ items: [KeychainItem], as format: ExportFormat, made: KeychainDate) {
+  ///   - date: The time of the export, for formats that state it.
+  public init(_ items: [KeychainItem], as format: ExportFormat, date: KeychainDate) {
     var text = SensitiveBuffer()
-    var writer = ItemExportWriter(format, made: made)
+    var writer = ItemExportWriter(format, date: date)
     var leftOut: [ItemExportCounts.LeftOut] = []
     for item in items {
       writer.append(item) { text.append($0) }
@@ -34,9 +34,9 @@ extension Backup {
   ///
   /// - Parameters:
   ///   - format: The format of another program; not `.document`.
-  ///   - made: The time of the export, for formats that state it.
-  public func export(as format: ExportFormat, made: KeychainDate) -> ItemExport {
-    ItemExport(items.compactMap(\.item), as: format, made: made)
+  ///   - date: The time of the export, for formats that state it.
+  public func export(as format: ExportFormat, date: KeychainDate) -> ItemExport {
+    ItemExport(items.compactMap(\.item), as: format, date: date)
   }
 }
 

@@ -7,7 +7,7 @@ public struct ItemExportWriter: ~Copyable {
 
   private let format: ExportFormat
   /// The time of the export.
-  let made: KeychainDate
+  let date: KeychainDate
   /// The counts of the items so far.
   public internal(set) var counts = ItemExportCounts()
   /// The text that is not written yet.
@@ -23,10 +23,10 @@ public struct ItemExportWriter: ~Copyable {
   ///
   /// - Parameters:
   ///   - format: The format; not `.document`.
-  ///   - made: The time of the export, for formats that state it.
-  public init(_ format: ExportFormat, made: KeychainDate) {
+  ///   - date: The time of the export, for formats that state it.
+  public init(_ format: ExportFormat, date: KeychainDate) {
     self.format = format
-    self.made = made
+    self.date = date
     format.begin(&self)
   }
 

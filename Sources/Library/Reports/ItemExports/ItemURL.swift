@@ -29,8 +29,8 @@ enum ItemURL {
   /// Returns whether a text begins with a URL scheme, such as `https://` (RFC 3986, 3.1).
   private static func hasScheme(_ text: String) -> Bool { text.contains(/^[A-Za-z][A-Za-z0-9+.\-]*:\/\//) }
 
-  /// Returns whether a text is an IPv6 address: eight groups of hexadecimal digits, or fewer with one `::`. The last two groups may
-  /// be an IPv4 address, and a zone may follow (RFC 4291, 2.2; RFC 4007, 11).
+  /// Returns whether a text is an IPv6 address: eight groups of hexadecimal digits, or fewer with one `::`. The last two
+  /// groups may be an IPv4 address, and a zone may follow (RFC 4291, 2.2; RFC 4007, 11).
   private static func isIPv6(_ text: String) -> Bool {
     let address = text.prefix { $0 != "%" }
     let halves = address.split(separator: "::", omittingEmptySubsequences: false)

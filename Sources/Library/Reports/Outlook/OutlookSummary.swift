@@ -244,7 +244,7 @@ extension OutlookSummary {
     guard total > 0 else {
       return sourceIsBackup ? "The backup has no keychain items." : "There are no keychain items."
     }
-    let all = HumanReadable.grouped(total)
+    let totalText = HumanReadable.grouped(total)
     let staying = counts.lost - unreadable
     func shortenedVerdict(_ start: String, _ names: (String) -> String) -> String {
       let candidates = phoneName.map { [$0, "the old \(model)"] } ?? []
@@ -258,9 +258,10 @@ extension OutlookSummary {
     switch (moving, staying, unreadable) {
     case (total, _, _):
       return total == 1
-        ? "The only keychain item reaches \(newPhone)." : "All \(all) keychain items reach \(newPhone)."
+        ? "The only keychain item reaches \(newPhone)." : "All \(totalText) keychain items reach \(newPhone)."
     case (0, _, 0) where isBlockedByMissingPassword:
-      let subject = total == 1 ? "The only keychain item does not reach" : "None of the \(all) keychain items reaches"
+      let subject =
+        total == 1 ? "The only keychain item does not reach" : "None of the \(totalText) keychain items reaches"
       return "\(subject) \(newPhone)\(sourceIsBackup ? ": the backup has no password." : " without a backup password.")"
     default:
       let start =
@@ -366,8 +367,7 @@ extension OutlookSummary {
 
   /// Returns the subject of sentences: "the 18 items in the backup".
   private func subject(_ counts: RestoreOutlook.Counts) -> String {
-    let one = counts.total == 1
-    let items = one ? "the only item" : "the \(HumanReadable.grouped(counts.total)) items"
+    let items = counts.total == 1 ? "the only item" : "the \(HumanReadable.grouped(counts.total)) items"
     guard sourceIsBackup else { return "\(items) on \(phone)" }
     guard let sourceDeviceItems, !sourceDeviceItems.absent.isEmpty else { return "\(items) in the backup" }
     return sourceDeviceItems.removedCount == 0
@@ -403,15 +403,15 @@ extension OutlookSummary {
   /// Returns the sentence about the erased device: "After an erase, 18 of them are restored to old-phone and 4 are not."
   private func returnSentence(_ counts: RestoreOutlook.Counts) -> String {
     let (arrives, lost) = (HumanReadable.grouped(counts.arrives), HumanReadable.grouped(counts.lost))
-    let are = counts.arrives == 1 ? "is" : "are"
+    let verb = counts.arrives == 1 ? "is" : "are"
     if counts.expected == 0 {
       switch counts.arrives {
       case 0: return "After an erase, none of them is restored to \(phone)."
       case counts.total:
         return "After an erase, \(counts.total == 1 ? "it is" : "all of them are") restored to \(phone)."
       case _:
-        let rest = counts.lost == 0 ? "" : " and \(lost) \(counts.lost == 1 ? "is" : "are") not"
-        return "After an erase, \(arrives) of them \(are) restored to \(phone)\(rest)."
+        let lossClause = counts.lost == 0 ? "" : " and \(lost) \(counts.lost == 1 ? "is" : "are") not"
+        return "After an erase, \(arrives) of them \(verb) restored to \(phone)\(lossClause)."
       }
     }
     let expected = HumanReadable.grouped(counts.expected)
@@ -419,9 +419,9 @@ extension OutlookSummary {
     let start =
       counts.arrives == 0
       ? "After an erase, \(expected) of them should be restored to \(phone)"
-      : "After an erase, \(arrives) of them \(are) restored to \(phone), and \(expected) more should be"
-    let rest = counts.lost == 0 ? "" : " \(lost) \(counts.lost == 1 ? "is" : "are") not restored."
-    return "\(start), judging by \(classes); this could not be checked.\(rest)"
+      : "After an erase, \(arrives) of them \(verb) restored to \(phone), and \(expected) more should be"
+    let lossSentence = counts.lost == 0 ? "" : " \(lost) \(counts.lost == 1 ? "is" : "are") not restored."
+    return "\(start), judging by \(classes); this could not be checked.\(lossSentence)"
   }
 
   /// Whether items stay behind because the backup has no password.
@@ -452,19 +452,19 @@ extension OutlookSummary {
     guard sourceIsBackup else {
       return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s hardware key and with another device's."
     }
-    let needing = restoreOutlook.items.count { $0.reason == .deviceBound || $0.reason == .backupNotEncrypted }
-    let lost = restoreOutlook.items.count { $0.reason?.isLostInThisCopy == true }
-    guard needing > 0 else {
-      return lost == 0
+    let boundCount = restoreOutlook.items.count { $0.reason == .deviceBound || $0.reason == .backupNotEncrypted }
+    let lostCount = restoreOutlook.items.count { $0.reason?.isLostInThisCopy == true }
+    guard boundCount > 0 else {
+      return lostCount == 0
         ? "Keyhaul decrypted every item. None of them needs a device's hardware key."
-        : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lost)) cannot be read in this copy. None of the "
+        : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lostCount)) cannot be read in this copy. None of the "
           + "others needs a device's hardware key."
     }
     guard restoreOutlook.triedDeviceKey, let hardware else {
       return
         "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
-        + "\(HumanReadable.count(needing, "item")) by class, because the hardware key that decrypts "
-        + "\(needing == 1 ? "it" : "them") is not available."
+        + "\(HumanReadable.count(boundCount, "item")) by class, because the hardware key that decrypts "
+        + "\(boundCount == 1 ? "it" : "them") is not available."
     }
     return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(hardware)."
   }

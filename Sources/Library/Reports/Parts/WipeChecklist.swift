@@ -137,21 +137,31 @@ struct WipeChecklist {
   /// number of the others.
   private var appEntries: [Checklist.Entry] {
     let appLosses = appLosses
-    let named = appLosses.filter { !$0.name.isEmpty }
+    let appsWithLosses = Set(appLosses.map(\.name).filter { !$0.isEmpty })
+    return codes + lossEntries(appLosses) + installedAppEntries(without: appsWithLosses)
+  }
+
+  private func lossEntries(_ appLosses: [AppLoss]) -> [Checklist.Entry] {
+    let lossesOfNamedApps = appLosses.filter { !$0.name.isEmpty }
     // One more takes no more lines than the note that there is one more.
-    let shown = showsAll || named.count == Self.defaultNameLimit + 1 ? named[...] : named.prefix(Self.defaultNameLimit)
+    let showsEachApp = showsAll || lossesOfNamedApps.count == Self.defaultNameLimit + 1
+    let shown = showsEachApp ? lossesOfNamedApps[...] : lossesOfNamedApps.prefix(Self.defaultNameLimit)
     let installed = Dictionary(apps.installed.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     func entry(_ appLoss: AppLoss) -> Checklist.Entry { self.entry(for: appLoss, of: installed[appLoss.name]) }
-    var entries = codes + shown.map(entry)
-    if shown.count < named.count {
-      let moreCount = named.count - shown.count
+    var entries = shown.map(entry)
+    if shown.count < lossesOfNamedApps.count {
+      let moreCount = lossesOfNamedApps.count - shown.count
       entries.append(.init(text: "\(HumanReadable.grouped(moreCount)) more apps lose items (-v lists all)."))
     }
     // If only the password is missing, the verdict already counts these items.
     let isCounted = !showsAll && gainedByPassword > 0
-    entries += appLosses.filter { $0.name.isEmpty && !(isCounted && $0.isEncrypted) }.map(entry)
-    let listed = Set(named.map(\.name))
-    let others = apps.installed.filter { !listed.contains($0.name) && !appsWithCodeEntry.contains($0) }
+    return entries + appLosses.filter { $0.name.isEmpty && !(isCounted && $0.isEncrypted) }.map(entry)
+  }
+
+  /// Returns the entries about the installed apps that do not lose items.
+  private func installedAppEntries(without appsWithLosses: Set<String>) -> [Checklist.Entry] {
+    var entries: [Checklist.Entry] = []
+    let others = apps.installed.filter { !appsWithLosses.contains($0.name) && !appsWithCodeEntry.contains($0) }
     for kind in AppKind.allCases {
       let names = others.filter { $0.kind == kind }.map(\.name)
       if let entry = self.entry(forApps: names, action: kind.action) { entries.append(entry) }

@@ -51,11 +51,12 @@ package struct DifferenceReport: Report {
     let remarks = rows.map { style.adapted(UntrustedText.escaped($0.remark)) }
     let remarkWidth = remarks.map(DisplayWidth.columns).max() ?? 0
     let names = rows.map { style.escapedName(ItemText.name($0.identity)) }
-    let widest = names.map(DisplayWidth.columns).max() ?? 0
-    let head = 2 + kindWidth + 2
-    let half = max(Table.minimumColumnWidth, style.width / 2)
-    let room = style.width - head - 2 - remarkWidth
-    let nameWidth = style.cutsText ? min(widest, max(room, half)) : widest
+    let maximumNameWidth = names.map(DisplayWidth.columns).max() ?? 0
+    let symbolAndKindWidth = 2 + kindWidth + 2
+    let availableWidth = style.width - symbolAndKindWidth - 2 - remarkWidth
+    // A long remark goes to its own line instead of leaving too little room for the name.
+    let reservedWidth = max(Table.minimumColumnWidth, style.width / 2)
+    let nameWidth = style.cutsText ? min(maximumNameWidth, max(availableWidth, reservedWidth)) : maximumNameWidth
     return rows.indices.flatMap { index in
       let (row, name, remark) = (rows[index], names[index], remarks[index])
       let cut = style.cut(name, columns: nameWidth)
@@ -112,9 +113,9 @@ package struct DifferenceReport: Report {
   private var uncomparedSecretSentence: String? {
     let count = difference.uncomparedSecretCount
     guard count > 0 else { return nil }
-    let (was, its) = count == 1 ? ("was", "its secret") : ("were", "their secrets")
+    let (verb, secrets) = count == 1 ? ("was", "its secret") : ("were", "their secrets")
     return
-      "\(HumanReadable.count(count, "item")) on both sides \(was) compared without \(its), which one side does not show."
+      "\(HumanReadable.count(count, "item")) on both sides \(verb) compared without \(secrets), which one side does not show."
   }
 
   /// The sentences about items that may match encrypted items on the other side.
@@ -141,8 +142,8 @@ package struct DifferenceReport: Report {
     let sides = [first, second].filter { !$0.leftOut.isEmpty }
     guard let side = sides.first else { return nil }
     let count = side.leftOut.count
-    let (are, them) = count == 1 ? ("is", "it") : ("are", "them")
-    return "\(HumanReadable.count(count, "item")) of \(side.name) \(are) never in a backup; -v lists \(them)."
+    let (verb, pronoun) = count == 1 ? ("is", "it") : ("are", "them")
+    return "\(HumanReadable.count(count, "item")) of \(side.name) \(verb) never in a backup; -v lists \(pronoun)."
   }
 
   private var undecryptedSentence: String? {

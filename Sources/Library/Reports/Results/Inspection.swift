@@ -52,11 +52,9 @@ package struct Inspection: Report {
   /// - Throws: `.damaged` if the tree is requested and the manifest is damaged, or the error of reading the files.
   package init(
     _ archive: BackupArchive, named name: String, unlocked: UnlockedBackup?,
-    sourceDeviceItems: SourceDeviceItems? = nil,
-    decryptionObstacle: BackupFinding? = nil, part: Part?, wantsTree: Bool, showsAll: Bool,
-    unlockedIn measured: Duration? = nil,
-    isTimed: Bool = true,
-    hasMatchingPassword: Bool = false, clock: some Clock<Duration> = ContinuousClock()
+    sourceDeviceItems: SourceDeviceItems? = nil, decryptionObstacle: BackupFinding? = nil, part: Part?, wantsTree: Bool,
+    showsAll: Bool, unlockedIn measured: Duration? = nil, isTimed: Bool = true, hasMatchingPassword: Bool = false,
+    clock: some Clock<Duration> = ContinuousClock()
   ) throws(KeyhaulError) {
     self.name = name
     self.archive = archive

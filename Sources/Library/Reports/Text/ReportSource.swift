@@ -158,3 +158,8 @@ extension [PlanDocument.Finding] {
     }
   }
 }
+
+extension BackupBlindSpots {
+  /// Returns the line about items that no backup contains, wrapped.
+  package static func lines(style: TextStyle) -> [String] { WordWrap.lines(of: line, columns: style.width) }
+}

@@ -42,3 +42,28 @@ extension SourceDeviceItems {
     }.joined(separator: ", ")
   }
 }
+
+extension SourceDeviceItems {
+  /// Returns the lines about items that are only on the device, with their reasons and the state of the device.
+  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    func wrapped(_ text: String, _ label: String = "") -> [String] {
+      WordWrap.labeled(label, style.adapted(UntrustedText.escaped(text)), columns: style.width)
+    }
+    let groups = [
+      ("Never in a backup", neverIncluded), ("Cannot be read on \(device), and not in the backup", unreadable),
+      ("Not in this backup", addedSince),
+    ].filter { !$0.1.isEmpty }
+    return groups.flatMap { title, items in
+      let heading = wrapped("\(title) (\(HumanReadable.grouped(items.count)))").map { style.painted($0, .yellow) }
+      return heading + ReportItemTable(items, showsAll: showsAll, row: Self.row).lines(style: style)
+    } + wrapped(statement, groups.isEmpty ? "" : "    ") + [""]
+  }
+
+  private static func row(_ item: Item) -> ReportItemTable.Row {
+    ReportItemTable.Row(
+      symbol: item.reason?.isDamage == true ? "!" : "x", kind: item.identity.kind, name: ItemText.name(item.identity),
+      protection: ItemText.protection(item.protection),
+      remark: item.reason?.rawValue ?? "a new backup would contain it",
+      accessGroup: item.identity.accessGroup)
+  }
+}

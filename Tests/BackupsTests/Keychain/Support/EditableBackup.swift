@@ -27,7 +27,7 @@ final class EditableBackup {
 
     var keyClass = KeyClass.fileUntilFirstUserAuthentication
 
-    enum Digest { case ofStored, ofPlain, ofSomethingElse, none }
+    enum Digest { case ofStored, ofPlaintext, wrong, none }
 
     init(_ path: String, _ bytes: [UInt8], domain: String = "HomeDomain") {
       self.path = path
@@ -108,8 +108,8 @@ final class EditableBackup {
     let digest: [UInt8]? =
       switch file.digest {
       case .ofStored: try Digest.sha1(stored)
-      case .ofPlain: try Digest.sha1(file.bytes)
-      case .ofSomethingElse: try Digest.sha1([0])
+      case .ofPlaintext: try Digest.sha1(file.bytes)
+      case .wrong: try Digest.sha1([0])
       case .none: nil
       }
     let location = layout.storedPath(of: identifier)

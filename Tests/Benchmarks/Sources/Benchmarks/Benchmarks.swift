@@ -1,7 +1,7 @@
 import Foundation
 
-/// Measures the figures that the project promises and prints each with its limit as soon as it is known. Exits with 1 if
-/// one is missed or could not be measured. The limits assume a machine without other work.
+/// Measures the figures that the project promises and prints each with its limit. Exits with 1 if a limit is missed or a
+/// figure could not be measured. The limits assume a machine without other work.
 ///
 ///     swift run -c release --package-path Tests/Benchmarks Benchmarks PATH-OF-KEYHAUL [GROUP ...]
 @main
@@ -21,31 +21,33 @@ struct Benchmarks {
       FileHandle.standardError.write(Data(usage.utf8))
       exit(64)
     }
-    let wanted = arguments.count == 1 ? names : names.filter(arguments.dropFirst().contains)
+    let selectedNames = arguments.count == 1 ? names : names.filter(arguments.dropFirst().contains)
     // The memory of the parent counts in the peak memory of a program that it starts, so each group has its own process.
-    guard wanted.count == 1 else {
-      let failed = wanted.count { (try? Run(CommandLine.arguments[0], [arguments[0], $0], isSilent: false)) == nil }
-      say(failed == 0 ? "every group passed" : "\(failed) of \(wanted.count) groups failed")
+    guard selectedNames.count == 1 else {
+      let failed = selectedNames.count {
+        (try? Run(CommandLine.arguments[0], [arguments[0], $0], isSilent: false)) == nil
+      }
+      printLine(failed == 0 ? "every group passed" : "\(failed) of \(selectedNames.count) groups failed")
       exit(failed == 0 ? 0 : 1)
     }
-    var (reached, missed) = (0, 0)
-    for group in groups where wanted.contains(group.name) {
+    var (passed, failed) = (0, 0)
+    for group in groups where selectedNames.contains(group.name) {
       do {
         for figure in try group.figures() {
-          say(figure.line)
-          if figure.isReached { reached += 1 } else { missed += 1 }
+          printLine(figure.line)
+          if figure.isWithinLimit { passed += 1 } else { failed += 1 }
         }
       } catch {
-        say("FAIL \(group.name): \(error)")
-        missed += 1
+        printLine("FAIL \(group.name): \(error)")
+        failed += 1
       }
     }
-    say("\(reached) passed, \(missed) failed")
-    exit(missed == 0 ? 0 : 1)
+    printLine("\(passed) passed, \(failed) failed")
+    exit(failed == 0 ? 0 : 1)
   }
 
-  /// Prints a line at once, even into a file, because a run takes minutes.
-  private static func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+  /// Prints a line without buffering, because a run takes minutes.
+  private static func printLine(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
   private static func groups(program: String) -> [(name: String, figures: () throws -> [Figure])] {
     [
@@ -69,14 +71,14 @@ struct Figure {
   let name: String
   let value: Double
   let unit: String
-  /// `nil` if there is no limit, or this machine cannot be expected to reach it.
+  /// The limit, or `nil` if there is none or this machine cannot be expected to meet it.
   let limit: Double?
 
-  var isReached: Bool { limit.map { value <= $0 } ?? true }
+  var isWithinLimit: Bool { limit.map { value <= $0 } ?? true }
 
   var line: String {
     let bound = limit.map { "  at most \(Self.text($0)) \(unit)" } ?? ""
-    return "\(isReached ? "ok  " : "MISS") \(name): \(Self.text(value)) \(unit)\(bound)"
+    return "\(isWithinLimit ? "ok  " : "MISS") \(name): \(Self.text(value)) \(unit)\(bound)"
   }
 
   private static func text(_ value: Double) -> String { String(format: value < 10 ? "%.3f" : "%.1f", value) }

@@ -3,9 +3,9 @@ import KeychainServices
 
 /// Measures keychain calls on a nearly empty device in memory, because the test suite of an app makes thousands of them.
 ///
-/// The figures are milliseconds of this machine, because there is nothing on Linux to compare them with.
+/// The figures are absolute milliseconds, because Linux has nothing to compare them with.
 enum CallsBenchmark {
-  private static let rounds = 400
+  private static let repetitions = 400
   #if DEBUG
     private static let limit = 1.0
   #else
@@ -19,14 +19,14 @@ enum CallsBenchmark {
   static func figures() throws -> [Figure] {
     let client = try KeychainClient.onNewDevice(accessGroups: ["team.notes"], passcode: "1234")
     return try DefaultKeychain.using(client) {
-      _ = try measured()
-      return try measured().map { name, milliseconds in
+      _ = try measure()
+      return try measure().map { name, milliseconds in
         Figure(name: "\(name) on a device in memory", value: milliseconds, unit: "ms a call", limit: limit)
       }
     }
   }
 
-  private static func measured() throws -> [(String, Double)] {
+  private static func measure() throws -> [(String, Double)] {
     let item: [CFString: Any] = [
       kSecClass: kSecClassGenericPassword, kSecAttrService: "notes", kSecAttrAccount: "anna",
     ]
@@ -35,13 +35,13 @@ enum CallsBenchmark {
     var search = item
     (search[kSecReturnData], search[kSecReturnAttributes]) = (true, true)
     let changes = [kSecValueData: Data("n3w".utf8)] as CFDictionary
-    var spent: [String: Double] = [:]
+    var totals: [String: Double] = [:]
     func call(_ name: String, _ body: () -> OSStatus) throws {
       var status = errSecSuccess
-      spent[name, default: 0] += seconds { status = body() }
-      guard status == errSecSuccess else { throw Failure(description: "\(name) answered \(status)") }
+      totals[name, default: 0] += seconds { status = body() }
+      guard status == errSecSuccess else { throw Failure(description: "\(name) returned \(status)") }
     }
-    for _ in 0..<rounds {
+    for _ in 0..<repetitions {
       try call("SecItemAdd") { SecItemAdd(new as CFDictionary, nil) }
       try call("SecItemCopyMatching") {
         var found: CFTypeRef?
@@ -50,6 +50,6 @@ enum CallsBenchmark {
       try call("SecItemUpdate") { SecItemUpdate(item as CFDictionary, changes) }
       try call("SecItemDelete") { SecItemDelete(item as CFDictionary) }
     }
-    return spent.sorted { $0.key < $1.key }.map { ($0.key, $0.value / Double(rounds) * 1000) }
+    return totals.sorted { $0.key < $1.key }.map { ($0.key, $0.value / Double(repetitions) * 1000) }
   }
 }

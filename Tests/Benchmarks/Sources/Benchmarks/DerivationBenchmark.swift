@@ -3,7 +3,7 @@ import COpenSSLForComparison
 import Foundation
 import KeychainCrypto
 
-/// Compares unlocking a backup's keybag with its real 10,000,000 rounds to OpenSSL's own call for as many.
+/// Compares the unlock of a keybag that has 10,000,000 iterations, as a real backup's does, with OpenSSL's own call.
 enum DerivationBenchmark {
   private static let rounds: Int32 = 10_000_000
 
@@ -14,10 +14,10 @@ enum DerivationBenchmark {
       salt: salt, iterations: 10_000, sha256Step: .init(salt: salt, iterations: UInt32(rounds)))
     var ratios: [Double] = []
     for _ in 0..<3 {
-      let ours = try seconds {
+      let keyhaulTime = try seconds {
         _ = try PasswordDerivation.passcodeKey(password: Secret(copying: password), parameters: parameters)
       }
-      let theirs = seconds {
+      let openSSLTime = seconds {
         var key = [UInt8](repeating: 0, count: 32)
         password.withUnsafeBytes { bytes in
           _ = PKCS5_PBKDF2_HMAC(
@@ -25,7 +25,7 @@ enum DerivationBenchmark {
             EVP_sha256(), 32, &key)
         }
       }
-      ratios.append(ours / theirs)
+      ratios.append(keyhaulTime / openSSLTime)
     }
     return Figure(
       name: "unlock with 10,000,000 rounds against PKCS5_PBKDF2_HMAC (\(hasExtensions ? "with" : "no") SHA extensions)",

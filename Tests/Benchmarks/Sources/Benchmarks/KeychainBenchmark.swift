@@ -50,8 +50,8 @@ enum KeychainBenchmark {
     ]
   }
 
-  /// Compares the program's peak memory for one match among very many items to that among few. A name is found by an
-  /// index; for a pattern every item is decrypted.
+  /// Compares the program's peak memory for one match among very many items with that among few. A name is found
+  /// with an index; a pattern requires that every item is decrypted.
   static func memory(program: String) throws -> [Figure] {
     let home = try TemporaryDeviceSet()
     // The memory of this process counts in the peak of the programs it starts, so other processes create the devices.

@@ -42,8 +42,8 @@ enum ManyItemsBenchmark {
     ]
   }
 
-  /// Reads the file in the measured process, decrypts every item, and prints the peak memory, and the processor time
-  /// after the file was read.
+  /// Reads the file in the measured process, decrypts every item, and writes the processor time after the read and the
+  /// peak memory to the result file.
   static func run(_ arguments: [String]) throws {
     guard arguments.count == 2 else { return }
     let keys = try Self.keys()
@@ -87,9 +87,9 @@ enum ManyItemsBenchmark {
   private static func keys() throws -> ClassKeys {
     let random = SeededRandomSource(seed: "many items")
     let password: Secret? = Secret(utf8: Self.password)
-    let made = try BackupKeybag.make(
+    let unlockedKeybag = try BackupKeybag.make(
       password: password, deviceKey: try HardwareUID(from: random).deviceKey(), rounds: 1, random: random)
-    return made.classKeys
+    return unlockedKeybag.classKeys
   }
 
   private static func write(to url: URL) throws -> Int {

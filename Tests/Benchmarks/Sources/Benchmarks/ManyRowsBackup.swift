@@ -5,8 +5,8 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 
-/// An encrypted backup with as many rows in its list of files as a very full device has. Three rows of ten are files, as in
-/// real backups.
+/// An encrypted backup with as many rows in `Manifest.db` as that of a very full device. Three of ten rows are files, as
+/// in real backups.
 struct ManyRowsBackup {
   static let password = "correct horse"
   let rowCount: Int
@@ -16,14 +16,14 @@ struct ManyRowsBackup {
   private static let fileShare = (files: 3, rows: 10)
 
   /// Writes the backup in another process, because the memory of this one counts in the peak of the programs it starts.
-  func writeApart(to directory: URL) throws {
+  func writeInOtherProcess(to directory: URL) throws {
     let path = directory.path(percentEncoded: false)
     _ = try Run(CommandLine.arguments[0], [Self.argument, path, String(rowCount), String(payloadByteCount)])
   }
 
   static let argument = "--write-many-rows"
 
-  /// Writes a backup for the arguments `FOLDER ROWS BYTES`, in the process that `writeApart(to:)` starts.
+  /// Writes a backup for the arguments `FOLDER ROWS BYTES`, in the process that `writeInOtherProcess(to:)` starts.
   static func write(_ arguments: [String]) throws {
     guard arguments.count == 3, let rows = Int(arguments[1]), let bytes = Int(arguments[2]) else { exit(64) }
     try ManyRowsBackup(rowCount: rows, payloadByteCount: bytes).write(to: URL(filePath: arguments[0]))
@@ -32,20 +32,20 @@ struct ManyRowsBackup {
   private func write(to directory: URL) throws {
     let random = SeededRandomSource(seed: "many rows")
     let password: Secret? = Secret(utf8: Self.password)
-    let made = try BackupKeybag.make(
+    let unlockedKeybag = try BackupKeybag.make(
       password: password, deviceKey: try HardwareUID(from: random).deviceKey(), rounds: 1, random: random)
-    let keybag = made.keybag
-    let keys = made.classKeys
+    let keybag = unlockedKeybag.keybag
+    let keys = unlockedKeybag.classKeys
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     for prefix in 0..<256 {
       try FileManager.default.createDirectory(
         at: directory.appending(path: String(format: "%02x", prefix)), withIntermediateDirectories: true)
     }
     let plain = directory.appending(path: "Manifest.plain")
-    try writeList(to: plain, directory: directory, keys: keys, random: random)
-    let listKey = try Secret(count: 32, from: random)
-    let manifestKey = try keys.wrapFileKey(listKey, keyClass: .fileUntilFirstUserAuthentication, random: random)
-    try encrypt(plain, to: directory.appending(path: "Manifest.db"), key: listKey)
+    try writeDatabase(to: plain, directory: directory, keys: keys, random: random)
+    let databaseKey = try Secret(count: 32, from: random)
+    let manifestKey = try keys.wrapFileKey(databaseKey, keyClass: .fileUntilFirstUserAuthentication, random: random)
+    try encrypt(plain, to: directory.appending(path: "Manifest.db"), key: databaseKey)
     try FileManager.default.removeItem(at: plain)
     let manifest = BackupManifest(
       date: KeychainDate(secondsSince1970: 1_795_197_850), isEncrypted: true, wasPasscodeSet: true, keybag: keybag,
@@ -55,7 +55,7 @@ struct ManyRowsBackup {
     try Data(status.serialized()).write(to: directory.appending(path: "Status.plist"))
   }
 
-  private func writeList(
+  private func writeDatabase(
     to url: URL, directory: URL, keys: ClassKeys, random: some RandomSource
   ) throws {
     var connection: OpaquePointer?

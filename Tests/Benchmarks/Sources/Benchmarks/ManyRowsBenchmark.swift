@@ -1,6 +1,6 @@
 import Foundation
 
-/// Measures inspecting a backup with a million rows in its list of files, which is encrypted and takes some 500 MB.
+/// Measures inspecting a backup with a million rows in `Manifest.db`, which is encrypted and has about 500 MB.
 struct ManyRowsBenchmark {
   let program: String
   private static let rowCount = 1_000_000
@@ -9,11 +9,11 @@ struct ManyRowsBenchmark {
   func figures() throws -> [Figure] {
     let folder = try BackupFolder(program: program)
     let backup = try folder.backup("backup", rowCount: Self.rowCount)
-    let views: [(name: String, verb: [String])] = [
+    let views: [(name: String, command: [String])] = [
       ("inspect", ["inspect"]), ("inspect --list", ["inspect", "--list"]), ("inspect --tree", ["inspect", "--tree"]),
     ]
     return try views.flatMap { view in
-      let runs = try (0..<Self.repetitions).map { _ in try folder.run(view.verb + [backup, "--json"]) }
+      let runs = try (0..<Self.repetitions).map { _ in try folder.run(view.command + [backup, "--json"]) }
       return Self.figures("\(view.name) of \(Self.rowCount) rows", runs, seconds: 5, megabytes: 200)
     }
       + Self.figures(
@@ -88,11 +88,13 @@ final class BackupFolder {
   var password: String { path("password") }
 
   func backup(_ name: String, rowCount: Int, payloadByteCount: Int = 0) throws -> String {
-    try ManyRowsBackup(rowCount: rowCount, payloadByteCount: payloadByteCount).writeApart(
+    try ManyRowsBackup(rowCount: rowCount, payloadByteCount: payloadByteCount).writeInOtherProcess(
       to: directory.appending(path: name))
     return path(name)
   }
 
+  /// Runs the program on this folder's devices.
+  ///
   /// - Parameter withPassword: Whether the program gets the password.
   func run(_ arguments: [String], withPassword: Bool = true) throws -> Run {
     try Run(

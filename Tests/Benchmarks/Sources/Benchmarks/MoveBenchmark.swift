@@ -1,7 +1,7 @@
 import Foundation
 
-/// Measures a move of very many items by the program: device, backup, plan and its views, restore. Backups use one round
-/// of key derivation, so that the wait for the password does not count.
+/// Measures a move of very many items by the program: device, backup, plan and its views, restore. Backups use one
+/// iteration, so that the key derivation does not count.
 struct MoveBenchmark {
   let program: String
   let count: Int
@@ -69,9 +69,9 @@ struct MoveBenchmark {
     for command in commands {
       runs[command.name] = try (0..<repetitions).map { _ in try folder.run(command.arguments + ["--to", "target"]) }
     }
-    // A restore by a saved plan makes the plan again and compares the two.
-    let planned = ["restore"] + encryptedBackup + ["--to", "target", "--plan", folder.path("plan"), "--yes"]
-    runs["restore --plan"] = [try folder.run(planned)]
+    // A restore with a saved plan plans again and compares the two.
+    let restoreWithPlan = ["restore"] + encryptedBackup + ["--to", "target", "--plan", folder.path("plan"), "--yes"]
+    runs["restore --plan"] = [try folder.run(restoreWithPlan)]
 
     let seconds =
       [
@@ -83,14 +83,15 @@ struct MoveBenchmark {
         name: "\(name) of \(count) items", value: runs[name, default: []].map(\.seconds).median, unit: "s", limit: limit
       )
     }
-      + ["backup", "plan", "restore"].map { verb in
+      + ["backup", "plan", "restore"].map { command in
         Figure(
-          name: "\(verb) of \(count) items, peak memory",
-          value: (runs[verb, default: []].map(\.peakMemory).max() ?? 0) / 1_000_000, unit: "MB", limit: limits.memory)
+          name: "\(command) of \(count) items, peak memory",
+          value: (runs[command, default: []].map(\.peakMemory).max() ?? 0) / 1_000_000, unit: "MB", limit: limits.memory
+        )
       }
   }
 
-  /// Returns the description of a device whose items are like those of a person with very many accounts. It has an app
+  /// Returns the description of a device whose items are like those of a user with very many accounts. It has an app
   /// for every ten items, but not more than 1000.
   private static func fixture(_ count: Int) -> String {
     let groups = (0..<min(1_000, max(1, count / 10))).map { "ABCDE12345.org.example.app\($0)" }

@@ -27,17 +27,17 @@ struct Run {
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     if isSilent { posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0) }
-    let words = ([path] + arguments).map { strdup($0) } + [nil]
+    let argumentPointers = ([path] + arguments).map { strdup($0) } + [nil]
     let variables =
       ProcessInfo.processInfo.environment.merging(environment) { $1 }
       .map { strdup("\($0.key)=\($0.value)") } + [nil]
-    defer { for pointer in words + variables { free(pointer) } }
+    defer { for pointer in argumentPointers + variables { free(pointer) } }
     var child: pid_t = 0
     var status: Int32 = 0
     var usage = rusage()
     let clock = ContinuousClock()
     let start = clock.now
-    let code = posix_spawn(&child, path, &actions, nil, words, variables)
+    let code = posix_spawn(&child, path, &actions, nil, argumentPointers, variables)
     guard code == 0 else { throw Failure(description: "cannot start \(path): error \(code)") }
     guard wait4(child, &status, 0, &usage) == child, status == 0 else {
       throw Failure(description: "\(path) \(arguments.joined(separator: " ")) ended with status \(status)")
@@ -65,7 +65,7 @@ func processorSeconds(_ body: () throws -> Void) rethrows -> Double {
   return used() - start
 }
 
-/// Compares the start time of the program with that of an interpreter that everyone has.
+/// Compares the start time of the program with that of Python.
 struct StartBenchmark {
   let program: String
 
@@ -74,9 +74,9 @@ struct StartBenchmark {
     guard FileManager.default.isExecutableFile(atPath: python) else { return [] }
     var ratios: [Double] = []
     for _ in 0..<31 {
-      let ours = try Run(program, ["--version"]).seconds
-      let theirs = try Run(python, ["-c", "pass"]).seconds
-      ratios.append(ours / theirs)
+      let programTime = try Run(program, ["--version"]).seconds
+      let pythonTime = try Run(python, ["-c", "pass"]).seconds
+      ratios.append(programTime / pythonTime)
     }
     return [Figure(name: "--version against python3 -c pass", value: ratios.median, unit: "times", limit: 1.5)]
   }

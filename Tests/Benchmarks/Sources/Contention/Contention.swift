@@ -39,9 +39,9 @@ struct Contention {
     print(
       "\(count) of \(processes * rounds) items there after \(String(format: "%.1f", seconds)) s, \(failed) workers failed"
     )
-    let isWhole = count == processes * rounds && failed == 0
-    print(isWhole ? "1 passed, 0 failed" : "0 passed, 1 failed")
-    exit(isWhole ? 0 : 1)
+    let isComplete = count == processes * rounds && failed == 0
+    print(isComplete ? "1 passed, 0 failed" : "0 passed, 1 failed")
+    exit(isComplete ? 0 : 1)
   }
 
   /// Adds an item, closes the device, and finds the item again, for each round.

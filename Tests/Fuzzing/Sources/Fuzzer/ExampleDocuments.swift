@@ -74,10 +74,10 @@ enum ExampleDocuments {
 
   /// Returns a plan of the sample's items and an item that cannot be decrypted.
   static func plan() throws -> PlanDocument {
-    let entries = try (UndecryptedItems.blobs() + [[3, 0, 0, 0]]).map {
+    let entries = try (EncryptedSamples.blobs() + [[3, 0, 0, 0]]).map {
       KeychainBackupFile.Entry(kind: .genericPassword, blob: $0, persistentReference: nil)
     }
-    let plan = MigrationPlanner.plan(try UndecryptedItems.opened(entries), onto: [], policy: .replace)
+    let plan = MigrationPlanner.plan(try EncryptedSamples.opened(entries), onto: [], policy: .replace)
     return PlanDocument(
       made: "2026-11-21T09:12:44Z",
       source: .init(

@@ -26,23 +26,27 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     case .manifestDatabase: verify(bytes, as: "Manifest.db")
     case .seal:
       guard let archive = verify(bytes, as: "Keyhaul.seal") else { return }
-      // There is one seal of a backup, and no other that looks right.
+      // Only the original seal may match the sample.
       expect(
         archive.seal?.violations != [] || bytes == SampleFolder.shared.files["Keyhaul.seal"],
-        "a seal that fits is the one")
+        "a seal that matches is the original")
     case .plan:
       guard let file = try? PlanFile(parsing: bytes) else { return }
-      expect(try PlanFile(parsing: PlanFile.bytes(of: file.document)).document == file.document, "a plan is read again")
+      expect(
+        try PlanFile(parsing: PlanFile.bytes(of: file.document)).document == file.document,
+        "a plan is the same after it is written and read")
     case .expectations:
       guard let read = try? PlanExpectations(parsing: bytes) else { return }
       expect(
         try PlanExpectations(parsing: bytes).expectations == read.expectations,
-        "expectations are read the same each time")
+        "expectations are the same each time they are read")
     case .deviceFixture: _ = try? DeviceFixture(decoding: bytes, from: "fuzzed")
     case .dump:
       guard let dump = try? KeychainDump(parsing: bytes) else { return }
       expect(dump.items.count <= bytes.count, "a dump has no more items than bytes")
-      for item in dump.items { expect(item.item != nil || item.fault != nil, "an item is there, or why it is not") }
+      for item in dump.items {
+        expect(item.item != nil || item.fault != nil, "a dumped item has attributes or a fault")
+      }
     }
   }
 
@@ -50,7 +54,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     switch self {
     case .container:
       SampleFolder.shared.write(bytes, to: "one.file")
-      return itemsOpen(in: "one.file", keys: SampleFolder.shared.keys) == SampleFolder.itemCount
+      return readableItemCount(in: "one.file", keys: SampleFolder.shared.keys) == SampleFolder.itemCount
     case .manifest: return verify(bytes, as: "Manifest.plist")?.seal?.violations == []
     case .manifestDatabase: return verify(bytes, as: "Manifest.db")?.seal?.violations == []
     case .seal: return verify(bytes, as: "Keyhaul.seal")?.seal?.violations == []
@@ -62,7 +66,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   }
 
   /// Returns the number of items of a backup that can be decrypted, or `nil` if it cannot be read.
-  private func itemsOpen(in name: String, keys: ClassKeys?) -> Int? {
+  private func readableItemCount(in name: String, keys: ClassKeys?) -> Int? {
     guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
       return nil
     }
@@ -82,9 +86,9 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
       return nil
     }
-    // With the keys of the sample, because a damaged keybag could demand a derivation of any length.
+    // Uses the keys of the sample, because a damaged keybag could require any number of iterations.
     if let verification = try? BackupVerification(archive, keys: keys) {
-      expect(verification.checks.count + verification.unchecked.count > 0, "every check is made, or said not to be")
+      expect(verification.checks.count + verification.unchecked.count > 0, "each check is run or listed as skipped")
     }
     return archive
   }
@@ -140,18 +144,18 @@ final class SampleFolder: Sendable {
   }
 
   private static func keybag(hasPassword: Bool) throws -> UnlockedKeybag {
-    let hardware = try HardwareUID(from: CountedBytes())
+    let hardware = try HardwareUID(from: FixedRandomSource())
     return try BackupKeybag.make(
       password: hasPassword ? Secret(utf8: password) : nil, deviceKey: try hardware.deviceKey(), rounds: 1,
-      random: CountedBytes())
+      random: FixedRandomSource())
   }
 
   private static func write(to destination: BackupDestination, hasPassword: Bool) throws {
-    let made = try keybag(hasPassword: hasPassword)
-    let keybag = made.keybag
-    let keys = made.classKeys
-    let entries = try UndecryptedItems.secrets.map { secret in
-      let blob = try keys.seal(UndecryptedItems.item(secret), as: .backup, random: CountedBytes())
+    let unlockedKeybag = try keybag(hasPassword: hasPassword)
+    let keybag = unlockedKeybag.keybag
+    let keys = unlockedKeybag.classKeys
+    let entries = try EncryptedSamples.secrets.map { secret in
+      let blob = try keys.seal(EncryptedSamples.item(secret), as: .backup, random: FixedRandomSource())
       return KeychainBackupFile.Entry(kind: .genericPassword, blob: blob.serialized(), persistentReference: nil)
     }
     let file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries)
@@ -163,7 +167,7 @@ final class SampleFolder: Sendable {
       wasPasscodeSet: true,
       keychainFile: try file.serialized())
     _ = try BackupWriter().write(
-      contents, keys: keys, random: CountedBytes(), to: destination, replace: true)
+      contents, keys: keys, random: FixedRandomSource(), to: destination, replace: true)
   }
 
   func path(_ name: String) -> String { directory.appending(path: name).path }
@@ -175,6 +179,7 @@ final class SampleFolder: Sendable {
     }
   }
 
+  /// Writes an encrypted backup in the format of the name's extension, and returns its bytes.
   func packed(_ name: String) throws -> [UInt8] {
     try Self.write(to: BackupDestination(path: path(name)), hasPassword: true)
     return Array(FileManager.default.contents(atPath: path(name)) ?? Data())

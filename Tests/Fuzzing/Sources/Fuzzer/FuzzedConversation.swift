@@ -22,7 +22,7 @@ enum FuzzedConversation: String, CaseIterable, FuzzedInput {
 
   /// Runs a conversation.
   ///
-  /// - Returns: Whether it took all bytes, and nothing in it failed.
+  /// - Returns: Whether the device read all bytes and no request failed.
   private func converse(_ bytes: [UInt8]) -> Bool {
     let phone = FuzzedPhone.shared
     let channel = ClientBytes(self == .services ? Array(bytes.dropFirst()) : bytes)
@@ -40,12 +40,12 @@ enum FuzzedConversation: String, CaseIterable, FuzzedInput {
         try BackupConversation(phone.device, on: channel).run()
       }
     } catch {
-      // It does not follow the protocol, and says where.
+      // The bytes do not follow the protocol. The description of the error must not fail either.
       _ = String(describing: error)
       isSound = false
     }
-    expect(phone.reset(), "nothing of a client's backup is left")
-    return isSound && channel.isAtEnd && !phone.takeFailure()
+    expect(phone.reset(), "no file of a client's backup remains")
+    return isSound && channel.isAtEnd && !phone.resetFailure()
   }
 
   private func lockdown(_ phone: FuzzedPhone, _ channel: ClientBytes) throws(WireError) {
@@ -81,9 +81,9 @@ enum FuzzedConversation: String, CaseIterable, FuzzedInput {
     let captured = try FuzzedPhone.capturedMessages()
     /// The messages of a layer, with those that end the connection last.
     func all(_ layer: String) -> [UInt8] {
-      let own = captured.filter { $0.layer == layer }
+      let messages = captured.filter { $0.layer == layer }
       let isLast: (String) -> Bool = { name in ["Connect", "Shutdown", "Goodbye"].contains { name.contains($0) } }
-      return (own.filter { !isLast($0.name) } + own.filter { isLast($0.name) }.prefix(1)).flatMap(\.bytes)
+      return (messages.filter { !isLast($0.name) } + messages.filter { isLast($0.name) }.prefix(1)).flatMap(\.bytes)
     }
     switch self {
     case .usbmuxd: return [all("usbmuxd")]
@@ -102,18 +102,18 @@ enum FuzzedConversation: String, CaseIterable, FuzzedInput {
   }
 }
 
-/// The bytes of a client, then the end of the stream.
+/// A channel that provides the bytes of a client and then ends.
 private final class ClientBytes: ByteChannel {
-  private let rest: Locked<ArraySlice<UInt8>>
+  private let remaining: Locked<ArraySlice<UInt8>>
 
-  init(_ bytes: [UInt8]) { rest = Locked(bytes[...]) }
+  init(_ bytes: [UInt8]) { remaining = Locked(bytes[...]) }
 
-  var isAtEnd: Bool { rest.withLock { $0.isEmpty } }
+  var isAtEnd: Bool { remaining.withLock { $0.isEmpty } }
 
   func read(upTo count: Int, within limit: Duration?) throws(WireError) -> [UInt8] {
-    rest.withLock { rest in
-      let bytes = Array(rest.prefix(count))
-      rest = rest.dropFirst(bytes.count)
+    remaining.withLock { remaining in
+      let bytes = Array(remaining.prefix(count))
+      remaining = remaining.dropFirst(bytes.count)
       return bytes
     }
   }
@@ -122,12 +122,12 @@ private final class ClientBytes: ByteChannel {
   func close() {}
 }
 
-/// A record of whether the log of a device reported a failed request.
-private final class Failures: Sendable {
-  let hasOne = Locked(false)
+/// Whether the log of a device reported a failed request.
+private final class FailureFlag: Sendable {
+  let isSet = Locked(false)
 }
 
-/// A served device in memory, the same in every run.
+/// A served device in memory that is the same in every run.
 private final class FuzzedPhone: Sendable {
   static let shared: FuzzedPhone = {
     do {
@@ -140,20 +140,20 @@ private final class FuzzedPhone: Sendable {
   let device: ServedDevice
   let host: MultiplexerHost
   private let directory: URL
-  private let failures = Failures()
+  private let failure = FailureFlag()
 
   private init() throws {
     let memory = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
     directory = URL(filePath: memory).appending(path: "keyhaul-phone-\(ProcessInfo.processInfo.processIdentifier)")
     try? FileManager.default.removeItem(at: directory)
-    // The identifier of the device is in the requests, so it has to be the same in every process.
-    let environment = DeviceEnvironment(random: CountedBytes(), passcodeRounds: 1)
+    // The requests contain the device's identifier, so it must be the same in every process.
+    let environment = DeviceEnvironment(random: FixedRandomSource(), passcodeRounds: 1)
     let home = DeviceSet(path: directory.path, environment: environment)
     let fixture = try DeviceFixture(decoding: Array(ExampleDocuments.fixture.utf8), from: "example")
     device = try ServedDevice(
       home.create(from: fixture, keys: .published), deviceID: Self.deviceNumber, trust: .always, rounds: 1
-    ) { [failures] line in
-      if line.contains("failed") { failures.hasOne.withLock { $0 = true } }
+    ) { [failure] line in
+      if line.contains("failed") { failure.isSet.withLock { $0 = true } }
     }
     host = MultiplexerHost([device])
     if let pairing = Pairing(record: try Self.capturedPairing(), escrowBag: [1, 2, 3]) { try device.add(pairing) }
@@ -163,17 +163,17 @@ private final class FuzzedPhone: Sendable {
   /// The number of the device in the captured messages.
   private static let deviceNumber = 7
 
-  /// Whether a request failed since the last call.
-  func takeFailure() -> Bool {
-    failures.hasOne.withLock { hasOne in
-      defer { hasOne = false }
-      return hasOne
+  /// Returns whether a request failed since the last call.
+  func resetFailure() -> Bool {
+    failure.isSet.withLock { isSet in
+      defer { isSet = false }
+      return isSet
     }
   }
 
   /// Undoes what a client may change.
   ///
-  /// - Returns: Whether no file of a client's backup is left.
+  /// - Returns: Whether no file of a client's backup remains.
   func reset() -> Bool {
     try? device.claim.replaceBackupPassword(nil)
     if let hostID = try? Self.capturedPairing()["HostID"]?.stringValue { device.ports.revoke(hostID: hostID) }
@@ -181,15 +181,15 @@ private final class FuzzedPhone: Sendable {
     return !names.contains("staged")
   }
 
-  /// Whether bytes contain a keybag that needs more than 10,000 iterations. They are accepted, and would take seconds.
+  /// Returns whether the bytes contain a keybag with more than 10,000 iterations, which would take seconds.
   func needsManyIterations(_ bytes: [UInt8]) -> Bool {
     for tag in ["ITER", "DPIC"] {
       let header = Array(tag.utf8) + [0, 0, 0, 4]
-      var rest = bytes[...]
-      while let place = rest.firstRange(of: header) {
-        let number = rest[place.upperBound...].prefix(4).reduce(0) { $0 << 8 | Int($1) }
+      var remaining = bytes[...]
+      while let range = remaining.firstRange(of: header) {
+        let number = remaining[range.upperBound...].prefix(4).reduce(0) { $0 << 8 | Int($1) }
         if number > 10_000 { return true }
-        rest = rest[place.upperBound...]
+        remaining = remaining[range.upperBound...]
       }
     }
     return false
@@ -207,7 +207,7 @@ private final class FuzzedPhone: Sendable {
     let vectors: [Message]
     let pairRecords: [[String: Value]]
 
-    /// Only texts are read.
+    /// A member of a pairing record. Only texts are used.
     enum Value: Decodable {
       case text(String)
       case other
@@ -226,14 +226,14 @@ private final class FuzzedPhone: Sendable {
 
   private struct Missing: Error {}
 
-  /// The messages of clients, for this device.
+  /// Returns the captured messages of clients, with this device's identifier.
   static func capturedMessages() throws -> [(name: String, layer: String, bytes: [UInt8])] {
     guard let vectors else { throw Missing() }
     return vectors.vectors.filter { $0.from == "client" }.map { message in
       let digits = message.hex.compactMap { $0.hexDigitValue.map { UInt8($0) } }
       let bytes = stride(from: 1, to: digits.count, by: 2).map { digits[$0 - 1] << 4 | digits[$0] }
-      let own = bytes.replacing(Array("55A16284-5725385955A4A8EF".utf8), with: Array(shared.device.udid.utf8))
-      return (message.name, message.layer, own)
+      let forThisDevice = bytes.replacing(Array("55A16284-5725385955A4A8EF".utf8), with: Array(shared.device.udid.utf8))
+      return (message.name, message.layer, forThisDevice)
     }
   }
 
@@ -248,7 +248,7 @@ private final class FuzzedPhone: Sendable {
   }
 }
 
-/// The messages of a client for a whole request, sent without waiting for the device.
+/// The messages of a client for complete requests, sent without waiting for the device.
 private enum ClientScript {
   private static func frame(_ name: String, _ elements: [PropertyValue]) throws -> [UInt8] {
     try DeviceLink.frame(name, elements)

@@ -12,20 +12,20 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
     guard let database = Self.read(bytes) else { return }
     expect(database.image.count <= bytes.count, "a database has no more pages than its files")
     if let opened = try? database.decrypted(with: database.keys(classKeys: [:])) {
-      expect(opened.count == database.rows.count, "every row is opened, or why it is not")
+      expect(opened.count == database.rows.count, "every row has a decryption result")
     }
     // The merged image is a single file and must have the same rows.
     expect(
       try KeychainDatabase(file: database.image).rows.map(\.encryptedItem) == database.rows.map(\.encryptedItem),
-      "the file that was put together has the rows")
+      "the merged file has the same rows")
   }
 
   /// Returns whether the log or the journal, if there is one, was applied to the file.
   func accepts(_ bytes: [UInt8]) -> Bool {
     guard let database = Self.read(bytes), let parts = Self.parts(of: bytes) else { return false }
-    let use: DatabaseDetails.JournalStatus =
+    let expectedStatus: DatabaseDetails.JournalStatus =
       !parts.log.isEmpty ? .applied : !parts.journal.isEmpty ? .rolledBack : .none
-    return database.journalStatus == use && database.isIntact && database.rows.count == 3
+    return database.journalStatus == expectedStatus && database.isIntact && database.rows.count == 3
   }
 
   private static func read(_ bytes: [UInt8]) -> KeychainDatabase? {
@@ -35,18 +35,18 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
 
   private static func parts(of bytes: [UInt8]) -> (file: [UInt8], log: [UInt8], journal: [UInt8])? {
     guard bytes.count >= 8 else { return nil }
-    let counts = (word(bytes, at: 0), word(bytes, at: 4))
+    let counts = (number(in: bytes, at: 0), number(in: bytes, at: 4))
     let file = bytes.dropFirst(8).prefix(counts.0)
     let log = bytes.dropFirst(8 + file.count).prefix(counts.1)
     let journal = bytes.dropFirst(8 + file.count + log.count)
     return (Array(file), Array(log), Array(journal))
   }
 
-  private static func word(_ bytes: [UInt8], at place: Int) -> Int {
-    bytes[place..<place + 4].reduce(0) { $0 << 8 | Int($1) }
+  private static func number(in bytes: [UInt8], at offset: Int) -> Int {
+    bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
   }
 
-  private struct Refused: Error { let message: String }
+  private struct SQLiteFailure: Error { let message: String }
 
   /// Returns three databases with three rows: without a log, with the last row in a log, and with a change that a
   /// journal rolls back.
@@ -60,8 +60,8 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
     ]
   }
 
-  /// Returns the parts of a database that some statements create, read while others change it.
-  private func files(_ made: String, then change: String) throws -> [UInt8] {
+  /// Returns the files of a database that the statements create, read during the change.
+  private func files(_ statements: String, then change: String) throws -> [UInt8] {
     let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -69,7 +69,7 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
     let tables = ["genp", "inet"].map {
       "CREATE TABLE \($0)(rowid INTEGER PRIMARY KEY, data BLOB, sha1 BLOB, acct BLOB)"
     }
-    try Self.run("PRAGMA page_size = 512; \(tables.joined(separator: "; ")); \(made)", at: path) {}
+    try Self.run("PRAGMA page_size = 512; \(tables.joined(separator: "; ")); \(statements)", at: path) {}
     var parts: [[UInt8]] = []
     try Self.run(change, at: path) {
       parts = try ["", "-wal", "-journal"].map { suffix in
@@ -87,7 +87,7 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
     var handle: OpaquePointer?
     defer { sqlite3_close_v2(handle) }
     guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
-      throw Refused(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
+      throw SQLiteFailure(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
     }
     try body()
   }

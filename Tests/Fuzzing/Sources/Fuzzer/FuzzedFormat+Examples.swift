@@ -3,36 +3,36 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// Items that are encrypted with the keys of one keybag, and the decryption of other bytes with these keys.
-enum UndecryptedItems {
+/// Sample items, encrypted with the keys of one keybag, which can also decrypt other bytes.
+enum EncryptedSamples {
   static let secrets: [[UInt8]] = [Array("first secret".utf8), Array("second, longer secret".utf8)]
 
-  private final class Holder: Sendable {
+  private final class SampleKeys: Sendable {
     let keys: ClassKeys
     let keybag: Keybag
     init() throws {
-      let hardware = try HardwareUID(from: CountedBytes())
-      let made = try BackupKeybag.make(
-        password: Secret(utf8: "fuzzed"), deviceKey: try hardware.deviceKey(), rounds: 1, random: CountedBytes())
-      keybag = made.keybag
-      keys = made.classKeys
+      let hardware = try HardwareUID(from: FixedRandomSource())
+      let unlockedKeybag = try BackupKeybag.make(
+        password: Secret(utf8: "fuzzed"), deviceKey: try hardware.deviceKey(), rounds: 1, random: FixedRandomSource())
+      keybag = unlockedKeybag.keybag
+      keys = unlockedKeybag.classKeys
     }
   }
 
-  private static let holder: Holder = {
+  private static let sampleKeys: SampleKeys = {
     do {
-      return try Holder()
+      return try SampleKeys()
     } catch {
       fatalError("no keybag: \(error)")
     }
   }()
 
-  static var keybag: Keybag { holder.keybag }
+  static var keybag: Keybag { sampleKeys.keybag }
 
   /// Returns the blobs of the encrypted items.
   static func blobs() throws -> [[UInt8]] {
     try secrets.map { secret in
-      try holder.keys.seal(item(secret), as: .backup, random: CountedBytes()).serialized()
+      try sampleKeys.keys.seal(item(secret), as: .backup, random: FixedRandomSource()).serialized()
     }
   }
 
@@ -47,14 +47,14 @@ enum UndecryptedItems {
   }
 
   static func opened(_ entries: [KeychainBackupFile.Entry]) throws -> [BackupItem] {
-    try BackupItem.openAll(in: KeychainBackupFile(keybagUUID: nil, entries: entries), with: holder.keys)
+    try BackupItem.openAll(in: KeychainBackupFile(keybagUUID: nil, entries: entries), with: sampleKeys.keys)
   }
 
   /// Returns blobs with access control (version 6).
-  static func controlledBlobs() throws -> [[UInt8]] {
+  static func accessControlBlobs() throws -> [[UInt8]] {
     try secrets.map { secret in
-      try holder.keys.sealAccessControlled(
-        item(secret), constraints: ["od": .boolean(true)], random: CountedBytes()
+      try sampleKeys.keys.sealAccessControlled(
+        item(secret), constraints: ["od": .boolean(true)], random: FixedRandomSource()
       ).serialized()
     }
   }
@@ -69,7 +69,7 @@ enum UndecryptedItems {
     for version in DatabaseItemBlob.Version.allCases {
       rows.append(
         try keys.seal(
-          item(secrets[0]), accessControl: access, version: version, wrapping: .classKey, random: CountedBytes()
+          item(secrets[0]), accessControl: access, version: version, wrapping: .classKey, random: FixedRandomSource()
         ).serialized())
     }
     rows.append(
@@ -81,7 +81,7 @@ enum UndecryptedItems {
 
   /// Returns the secret of a blob, or `nil` if it cannot be decrypted.
   static func open(_ blob: [UInt8]) -> [UInt8]? {
-    guard let item = try? holder.keys.open(blob: blob, kind: .genericPassword) else { return nil }
+    guard let item = try? sampleKeys.keys.open(blob: blob, kind: .genericPassword) else { return nil }
     return item.secret?.withBytes { Array($0) } ?? []
   }
 }
@@ -96,10 +96,10 @@ extension FuzzedFormat {
       relativePath: "Library/plain.txt", digest: Array(repeating: 7, count: 20), mode: 0o100644, inode: 2, userID: 501,
       groupID: 501, lastModified: 1, lastStatusChange: 2, birth: 3, size: 5, protectionClass: .fileComplete)
     switch self {
-    case .keybag: return [UndecryptedItems.keybag.serialized()]
-    case .itemBlob, .sealedItem: return try UndecryptedItems.blobs()
-    case .accessControlBlob: return try UndecryptedItems.controlledBlobs()
-    case .databaseItem: return try UndecryptedItems.rows()
+    case .keybag: return [EncryptedSamples.keybag.serialized()]
+    case .itemBlob, .sealedItem: return try EncryptedSamples.blobs()
+    case .accessControlBlob: return try EncryptedSamples.accessControlBlobs()
+    case .databaseItem: return try EncryptedSamples.rows()
     case .persistentReference:
       return [try PersistentReference.uuid(.genericPassword, Array(repeating: 5, count: 16)).serialized()]
     case .der:
@@ -122,10 +122,10 @@ extension FuzzedFormat {
       let attribute = field("com.apple.x") + field("y")
       return [Array("mbdb".utf8) + [5, 0] + fields.flatMap { $0 } + numbers + attribute]
     case .keychainFile:
-      let entries = try UndecryptedItems.blobs().map {
+      let entries = try EncryptedSamples.blobs().map {
         KeychainBackupFile.Entry(kind: .genericPassword, blob: $0, persistentReference: nil)
       }
-      return [try KeychainBackupFile(keybagUUID: UndecryptedItems.keybag.uuidText, entries: entries).serialized()]
+      return [try KeychainBackupFile(keybagUUID: EncryptedSamples.keybag.uuidText, entries: entries).serialized()]
     }
   }
 }

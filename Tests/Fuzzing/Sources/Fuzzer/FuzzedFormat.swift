@@ -39,9 +39,11 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         if let access = try? ItemAccessControl(parsing: bytes) { _ = try access.serialized() }
         let blob = try DatabaseItemBlob(parsing: bytes)
         let written = try blob.serialized()
-        let again = try DatabaseItemBlob(parsing: written)
-        expect(try again.serialized() == written, "a row's blob is written as it was")
-        expect(String(describing: again) == String(describing: blob), "a row's blob is read again as it is")
+        let reread = try DatabaseItemBlob(parsing: written)
+        expect(try reread.serialized() == written, "a row's blob is written the same each time")
+        expect(
+          String(describing: reread) == String(describing: blob),
+          "a row's blob is the same after it is written and read")
       case .persistentReference:
         let reference = try PersistentReference(parsing: bytes)
         expect(try reference.serialized() == bytes, "a reference is written as it was read")
@@ -49,44 +51,44 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         // Like Apple's decoder, this one accepts more than is encoded: entitlements, numeric strings, unsorted pairs.
         let value = try DERPropertyList.decode(bytes)
         guard let written = try? DERPropertyList.encode(value) else { return }
-        let again = try DERPropertyList.decode(written)
-        expect(try DERPropertyList.encode(again) == written, "DER that was written has one form")
-        expect(Self.same(again, value), "DER loses nothing by being written")
+        let reread = try DERPropertyList.decode(written)
+        expect(try DERPropertyList.encode(reread) == written, "DER is written the same each time")
+        expect(Self.areEqual(reread, value), "DER is the same after it is written and read")
       case .binaryPlist:
         // Nulls and sets are decoded, but never encoded.
         let value = try BinaryPlist.decode(bytes)
         guard let written = try? BinaryPlist.encode(value) else { return }
-        let again = try BinaryPlist.decode(written)
-        expect(try BinaryPlist.encode(again) == written, "a property list is written as it was")
-        expect(Self.same(again, value), "a property list loses nothing by being written")
+        let reread = try BinaryPlist.decode(written)
+        expect(try BinaryPlist.encode(reread) == written, "a property list is written the same each time")
+        expect(Self.areEqual(reread, value), "a property list is the same after it is written and read")
       case .xmlPlist:
         let value = try XMLPlist.decode(bytes)
         guard let written = try? XMLPlist.encode(value) else { return }
-        let again = try XMLPlist.decode(written)
-        expect(try XMLPlist.encode(again) == written, "a property list in XML is written as it was")
-        expect(Self.same(again, value), "a property list in XML loses nothing by being written")
+        let reread = try XMLPlist.decode(written)
+        expect(try XMLPlist.encode(reread) == written, "a property list in XML is written the same each time")
+        expect(Self.areEqual(reread, value), "a property list in XML is the same after it is written and read")
       case .fileRecord:
         let record = try FileRecord(archive: bytes)
         guard let written = try? record.archived() else { return }
-        expect(try FileRecord(archive: written) == record, "a file's record is read again as it is")
+        expect(try FileRecord(archive: written) == record, "a file record is the same after it is written and read")
       case .oldManifest:
         var (entries, count) = (try MBDBManifest(bytes).entries(), 0)
         while try entries.next() != nil { count += 1 }
-        expect(count <= bytes.count, "a list has no more records than bytes")
+        expect(count <= bytes.count, "a manifest has no more records than bytes")
       case .keychainFile:
         let file = try KeychainBackupFile(parsing: bytes)
         let written = try file.serialized()
-        let again = try KeychainBackupFile(parsing: written)
-        expect(try again.serialized() == written, "a keychain file is written as it was")
+        let reread = try KeychainBackupFile(parsing: written)
+        expect(try reread.serialized() == written, "a keychain file is written the same each time")
         expect(
-          again.keybagUUID == file.keybagUUID
-            && again.entries.elementsEqual(file.entries) {
+          reread.keybagUUID == file.keybagUUID
+            && reread.entries.elementsEqual(file.entries) {
               // The position may change.
               $0.kind == $1.kind && $0.blob == $1.blob && $0.persistentReference == $1.persistentReference
             }, "a keychain file loses no entry")
       case .sealedItem:
-        guard let opened = UndecryptedItems.open(bytes) else { return }
-        expect(UndecryptedItems.secrets.contains(opened), "what opens is what was sealed")
+        guard let opened = EncryptedSamples.open(bytes) else { return }
+        expect(EncryptedSamples.secrets.contains(opened), "a decrypted secret is one of the samples")
       }
     } catch {
       // The bytes do not follow the format. The description of the error must not fail either.
@@ -95,7 +97,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
   }
 
   /// Returns whether two values are equal, apart from the order of sets and dictionaries.
-  private static func same(_ left: PropertyValue, _ right: PropertyValue) -> Bool {
+  private static func areEqual(_ left: PropertyValue, _ right: PropertyValue) -> Bool {
     left == right || ordered(left) == ordered(right) || repeatsKey(right)
   }
 
@@ -140,7 +142,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         return (try? entries.next()) != nil
       } ?? false
     case .keychainFile: (try? KeychainBackupFile(parsing: bytes))?.entries.isEmpty == false
-    case .sealedItem: UndecryptedItems.open(bytes) != nil
+    case .sealedItem: EncryptedSamples.open(bytes) != nil
     }
   }
 }

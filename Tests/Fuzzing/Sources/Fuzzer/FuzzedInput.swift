@@ -4,15 +4,15 @@ protocol FuzzedInput: RawRepresentable<String>, Sendable {
   func run(_ bytes: [UInt8])
   /// Returns valid inputs, from which the fuzzer starts.
   func examples() throws -> [[UInt8]]
-  /// Returns whether the bytes reach the code under test. An example that does not is of no use to the fuzzer.
+  /// Returns whether the bytes reach the code under test. An example that does not is useless to the fuzzer.
   func accepts(_ bytes: [UInt8]) -> Bool
 }
 
 extension FuzzedInput {
-  /// Stops the process unless a condition is true. A crash is a finding to the fuzzer.
+  /// Stops the process unless a condition is true. The fuzzer reports a crash as a finding.
   func expect(_ condition: @autoclosure () throws -> Bool, _ sentence: String) {
     do {
-      guard try condition() else { fatalError("\(rawValue): not so: \(sentence)") }
+      guard try condition() else { fatalError("\(rawValue): failed expectation: \(sentence)") }
     } catch {
       fatalError("\(rawValue): \(sentence): \(error)")
     }

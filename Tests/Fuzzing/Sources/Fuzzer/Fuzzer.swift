@@ -3,7 +3,7 @@ import Foundation
 /// Prepares the fuzzer. libFuzzer calls this function and the next one by their names.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(_ count: UnsafeMutablePointer<Int32>, _ arguments: UnsafeMutableRawPointer) -> Int32 {
-  Fuzzer.writeExamplesIfAsked()
+  Fuzzer.writeExamplesIfRequested()
   _ = Fuzzer.input
   return 0
 }
@@ -23,22 +23,22 @@ enum Fuzzer {
     let name = ProcessInfo.processInfo.environment["KEYHAUL_FUZZED_INPUT"] ?? ""
     if let input = inputs.first(where: { $0.rawValue == name }) { return input }
     let names = inputs.map { $0.rawValue }.joined(separator: " ")
-    FileHandle.standardError.write(Data("KEYHAUL_FUZZED_INPUT names none of: \(names)\n".utf8))
+    FileHandle.standardError.write(Data("KEYHAUL_FUZZED_INPUT must be one of: \(names)\n".utf8))
     exit(64)
   }()
 
   /// Writes the examples of all kinds to the folder named by `KEYHAUL_FUZZ_EXAMPLES` and exits, if that is set.
-  static func writeExamplesIfAsked() {
+  static func writeExamplesIfRequested() {
     guard let folder = ProcessInfo.processInfo.environment["KEYHAUL_FUZZ_EXAMPLES"] else { return }
     do {
       for input in inputs {
-        let own = URL(filePath: folder).appending(path: input.rawValue)
-        try FileManager.default.createDirectory(at: own, withIntermediateDirectories: true)
+        let inputFolder = URL(filePath: folder).appending(path: input.rawValue)
+        try FileManager.default.createDirectory(at: inputFolder, withIntermediateDirectories: true)
         for (number, example) in try input.examples().enumerated() {
           // An example must pass and reach the code under test.
           input.run(example)
           input.expect(input.accepts(example), "example \(number) is accepted")
-          try Data(example).write(to: own.appending(path: "example-\(number)"))
+          try Data(example).write(to: inputFolder.appending(path: "example-\(number)"))
         }
       }
     } catch {

@@ -188,14 +188,15 @@ def _lines(out: int, timeout: float | None) -> Generator[bytes, None, None]:
         chunk = os.read(out, PIPE_SIZE)
         if not chunk:
             return
-        *whole, remaining_bytes = chunk.split(b"\n")
-        for line in whole:
+        *complete_lines, remaining_bytes = chunk.split(b"\n")
+        for line in complete_lines:
             yield b"".join((*parts, line))
             parts, started = [], time.monotonic()
         parts.append(remaining_bytes)
 
 
 def _timeout_error(timeout: float | None) -> TimedOut:
+    """Return the error for a run that took too long."""
     return TimedOut("the program was stopped", f"it took longer than {timeout:g} seconds")
 
 
@@ -206,6 +207,7 @@ def _wait(
     cancel: threading.Event | None,
     copier: _StreamCopier | None,
 ) -> tuple[bytes, bytes]:
+    """Wait for the program to end. Return its output and its errors."""
     polls = cancel is not None or copier is not None
     while True:
         remaining = None if timeout is None else started + timeout - time.monotonic()

@@ -175,15 +175,15 @@ public let errSecMissingAttributeSymmetricKeyFormat: OSStatus = -67803
 public let errSecInvalidAttributeWrappedKeyFormat: OSStatus = -67804
 /// The attribute for the wrapped key format is missing.
 public let errSecMissingAttributeWrappedKeyFormat: OSStatus = -67805
-/// An operation in steps is under way.
+/// A staged operation is in progress.
 public let errSecStagedOperationInProgress: OSStatus = -67806
-/// The operation in steps was not begun.
+/// The staged operation was not started.
 public let errSecStagedOperationNotStarted: OSStatus = -67807
 /// The size of the result is unknown.
 public let errSecQuerySizeUnknown: OSStatus = -67809
-/// The block size is another one.
+/// The block sizes differ.
 public let errSecBlockSizeMismatch: OSStatus = -67810
-/// The public key contradicts itself.
+/// The public key is inconsistent.
 public let errSecPublicKeyInconsistent: OSStatus = -67811
 /// The device could not be verified.
 public let errSecDeviceVerifyFailed: OSStatus = -67812
@@ -194,15 +194,15 @@ public let errSecInvalidLoginName: OSStatus = -67813
 // with them and show their messages.
 // Source: Apple `SecBase.h`.
 
-/// The file is open for writing already.
+/// The file is already open for writing.
 public let errSecOpWr: OSStatus = -49
 /// Writing is not permitted.
 public let errSecWrPerm: OSStatus = -61
 /// A component of the system failed.
 public let errSecInternalComponent: OSStatus = -2070
-/// Core Foundation failed for a reason that it does not name.
+/// Core Foundation failed for an unknown reason.
 public let errSecCoreFoundationUnknown: OSStatus = -4960
-/// The list of access rights has more than the standard form allows.
+/// The access control list is not in the standard form.
 public let errSecACLNotSimple: OSStatus = -25240
 /// The policy was not found.
 public let errSecPolicyNotFound: OSStatus = -25241
@@ -212,17 +212,17 @@ public let errSecInvalidTrustSetting: OSStatus = -25242
 public let errSecNoAccessForItem: OSStatus = -25243
 /// The item's owner cannot be changed in this way.
 public let errSecInvalidOwnerEdit: OSStatus = -25244
-/// There is no result of an evaluation of trust.
+/// No trust evaluation result is available.
 public let errSecTrustNotAvailable: OSStatus = -25245
 /// This format cannot be imported or exported.
 public let errSecUnsupportedFormat: OSStatus = -25256
 /// The format of the import is unknown.
 public let errSecUnknownFormat: OSStatus = -25257
-/// The key leaves only wrapped.
+/// The key can be exported only wrapped.
 public let errSecKeyIsSensitive: OSStatus = -25258
-/// There is more than one private key to import.
+/// The import contains more than one private key.
 public let errSecMultiplePrivKeys: OSStatus = -25259
-/// Import and export need a passphrase.
+/// The import or export requires a passphrase.
 public let errSecPassphraseRequired: OSStatus = -25260
 /// The reference to the password is not valid.
 public let errSecInvalidPasswordRef: OSStatus = -25261
@@ -230,21 +230,21 @@ public let errSecInvalidPasswordRef: OSStatus = -25261
 public let errSecInvalidTrustSettings: OSStatus = -25262
 /// There are no trust settings.
 public let errSecNoTrustSettings: OSStatus = -25263
-/// The PKCS#12 file is not what its code was made of, or the password is wrong.
+/// The PKCS#12 file does not match its authentication code, or the password is wrong.
 public let errSecPkcs12VerifyFailure: OSStatus = -25264
 /// There is no such keychain.
 public let errSecNoSuchKeychain: OSStatus = -25294
 /// The file is not a keychain.
 public let errSecInvalidKeychain: OSStatus = -25295
-/// There is a keychain of this name already.
+/// A keychain with this name already exists.
 public let errSecDuplicateKeychain: OSStatus = -25296
-/// This callback is registered already.
+/// This callback is already registered.
 public let errSecDuplicateCallback: OSStatus = -25297
 /// The callback is not valid.
 public let errSecInvalidCallback: OSStatus = -25298
-/// The buffer is too small for what it shall take.
+/// The buffer is too small.
 public let errSecBufferTooSmall: OSStatus = -25301
-/// The data is larger than can be handled, or has a form that cannot be shown.
+/// The data is too large, or is in a format that cannot be displayed.
 public let errSecDataTooLarge: OSStatus = -25302
 /// The search cannot be used.
 public let errSecInvalidSearchRef: OSStatus = -25305
@@ -252,19 +252,19 @@ public let errSecInvalidSearchRef: OSStatus = -25305
 public let errSecNoDefaultKeychain: OSStatus = -25307
 /// The attribute cannot be changed.
 public let errSecReadOnlyAttr: OSStatus = -25309
-/// The keychain was made by another version of the system, which this one cannot open.
+/// The keychain was created by an incompatible version of the system.
 public let errSecWrongSecVersion: OSStatus = -25310
 /// The key is too small or too large.
 public let errSecKeySizeNotAllowed: OSStatus = -25311
-/// The module that stores data could not be loaded.
+/// The storage module could not be loaded.
 public let errSecNoStorageModule: OSStatus = -25312
-/// The module for certificates could not be loaded.
+/// The certificate module could not be loaded.
 public let errSecNoCertificateModule: OSStatus = -25313
-/// The module for policies could not be loaded.
+/// The policy module could not be loaded.
 public let errSecNoPolicyModule: OSStatus = -25314
-/// A person has to be asked, and may not be.
+/// User interaction is required but not allowed.
 public let errSecInteractionRequired: OSStatus = -25315
-/// The item's contents cannot be had.
+/// The item's contents are not available.
 public let errSecDataNotAvailable: OSStatus = -25316
 /// The item's contents cannot be changed.
 public let errSecDataNotModifiable: OSStatus = -25317
@@ -272,38 +272,38 @@ public let errSecDataNotModifiable: OSStatus = -25317
 public let errSecCreateChainFailed: OSStatus = -25318
 /// The domain of the preferences is not valid.
 public let errSecInvalidPrefsDomain: OSStatus = -25319
-/// The screen is dark and nobody can be asked.
+/// The system is in dark wake, so no dialog can be shown.
 public let errSecInDarkWake: OSStatus = -25320
-/// The certificate was not signed by the one that is said to have issued it.
+/// The certificate was not signed by its stated issuer.
 public let errSecNotSigner: OSStatus = -26267
 
 // Results of modules, databases and keys. No call of this keychain returns them, but apps compare with them and show
 // their messages.
 // Source: Apple `SecBase.h`.
 
-/// The call came before its module was set up.
+/// The module was not initialized before the call.
 public let errSecNotInitialized: OSStatus = -67667
 /// The handle is for another kind of service.
 public let errSecInvalidHandleUsage: OSStatus = -67668
-/// The caller is not in the list of those that may call.
+/// The caller is not in the list of allowed callers.
 public let errSecPVCReferentNotFound: OSStatus = -67669
-/// The address of a function lies outside of its verified module.
+/// A function's address is outside its verified module.
 public let errSecFunctionIntegrityFail: OSStatus = -67670
-/// Something went wrong inside.
+/// An internal error occurred.
 public let errSecInternalError: OSStatus = -67671
-/// The memory could not be used.
+/// The memory is not accessible.
 public let errSecMemoryError: OSStatus = -67672
 /// The data is not valid.
 public let errSecInvalidData: OSStatus = -67673
-/// The directory of modules failed.
+/// The module directory service failed.
 public let errSecMDSError: OSStatus = -67674
 /// The pointer is not valid.
 public let errSecInvalidPointer: OSStatus = -67675
-/// The module's check of itself failed.
+/// The module's self-check failed.
 public let errSecSelfCheckFailed: OSStatus = -67676
 /// The function failed.
 public let errSecFunctionFailed: OSStatus = -67677
-/// The manifest of the module does not verify.
+/// The module's manifest could not be verified.
 public let errSecModuleManifestVerifyFailed: OSStatus = -67678
 /// The GUID is not valid.
 public let errSecInvalidGUID: OSStatus = -67679
@@ -315,7 +315,7 @@ public let errSecInvalidDBList: OSStatus = -67681
 public let errSecInvalidPassthroughID: OSStatus = -67682
 /// The network address is not valid.
 public let errSecInvalidNetworkAddress: OSStatus = -67683
-/// The revocation list is signed already.
+/// The revocation list is already signed.
 public let errSecCRLAlreadySigned: OSStatus = -67684
 /// The number of fields is not valid.
 public let errSecInvalidNumberOfFields: OSStatus = -67685
@@ -339,35 +339,35 @@ public let errSecInvalidQuery: OSStatus = -67693
 public let errSecInvalidValue: OSStatus = -67694
 /// The callback failed.
 public let errSecCallbackFailed: OSStatus = -67695
-/// The access rights could not be deleted.
+/// The access control list could not be deleted.
 public let errSecACLDeleteFailed: OSStatus = -67696
-/// The access rights could not be replaced.
+/// The access control list could not be replaced.
 public let errSecACLReplaceFailed: OSStatus = -67697
-/// The access rights could not be added.
+/// The access control list could not be added.
 public let errSecACLAddFailed: OSStatus = -67698
-/// The access rights could not be changed.
+/// The access control list could not be changed.
 public let errSecACLChangeFailed: OSStatus = -67699
 /// The access credentials are not valid.
 public let errSecInvalidAccessCredentials: OSStatus = -67700
 /// The record is not valid.
 public let errSecInvalidRecord: OSStatus = -67701
-/// The list of access rights is not valid.
+/// The access control list is not valid.
 public let errSecInvalidACL: OSStatus = -67702
 /// The sample value is not valid.
 public let errSecInvalidSampleValue: OSStatus = -67703
-/// The versions do not fit each other.
+/// The versions are not compatible.
 public let errSecIncompatibleVersion: OSStatus = -67704
 /// The privilege was not granted.
 public let errSecPrivilegeNotGranted: OSStatus = -67705
 /// The scope is not valid.
 public let errSecInvalidScope: OSStatus = -67706
-/// The checking of callers is set up already.
+/// Pointer validation checking is already configured.
 public let errSecPVCAlreadyConfigured: OSStatus = -67707
-/// The checking of callers is not valid.
+/// The pointer validation checking is not valid.
 public let errSecInvalidPVC: OSStatus = -67708
-/// The manager of modules could not be loaded.
+/// The module manager could not be loaded.
 public let errSecEMMLoadFailed: OSStatus = -67709
-/// The manager of modules could not be unloaded.
+/// The module manager could not be unloaded.
 public let errSecEMMUnloadFailed: OSStatus = -67710
 /// The add-in could not be loaded.
 public let errSecAddinLoadFailed: OSStatus = -67711
@@ -385,35 +385,35 @@ public let errSecInvalidAddinFunctionTable: OSStatus = -67716
 public let errSecInvalidServiceMask: OSStatus = -67717
 /// The module is not loaded.
 public let errSecModuleNotLoaded: OSStatus = -67718
-/// The sub service identifier is not valid.
+/// The subservice identifier is not valid.
 public let errSecInvalidSubServiceID: OSStatus = -67719
 /// The attribute is not in the context.
 public let errSecAttributeNotInContext: OSStatus = -67720
-/// The manager of modules could not be set up.
+/// The module manager could not be initialized.
 public let errSecModuleManagerInitializeFailed: OSStatus = -67721
 /// The module manager was not found.
 public let errSecModuleManagerNotFound: OSStatus = -67722
 /// The event notification callback was not found.
 public let errSecEventNotificationCallbackNotFound: OSStatus = -67723
-/// The input has a wrong length.
+/// The input has the wrong length.
 public let errSecInputLengthError: OSStatus = -67724
-/// The output has a wrong length.
+/// The output has the wrong length.
 public let errSecOutputLengthError: OSStatus = -67725
 /// The privilege is not supported.
 public let errSecPrivilegeNotSupported: OSStatus = -67726
-/// The device reports an error.
+/// The device reported an error.
 public let errSecDeviceError: OSStatus = -67727
 /// The handle is in use.
 public let errSecAttachHandleBusy: OSStatus = -67728
-/// Nobody is logged in.
+/// No user is logged in.
 public let errSecNotLoggedIn: OSStatus = -67729
-/// The algorithm is another one.
+/// The algorithms differ.
 public let errSecAlgorithmMismatch: OSStatus = -67730
 /// The key is not for this usage.
 public let errSecKeyUsageIncorrect: OSStatus = -67731
 /// The type of the key's data is wrong.
 public let errSecKeyBlobTypeIncorrect: OSStatus = -67732
-/// The header of the key contradicts itself.
+/// The key's header is inconsistent.
 public let errSecKeyHeaderInconsistent: OSStatus = -67733
 /// The key format is not supported.
 public let errSecUnsupportedKeyFormat: OSStatus = -67734
@@ -433,7 +433,7 @@ public let errSecInvalidKeyLabel: OSStatus = -67740
 public let errSecUnsupportedKeyLabel: OSStatus = -67741
 /// The key format is not valid.
 public let errSecInvalidKeyFormat: OSStatus = -67742
-/// A list of several buffers is not supported.
+/// A vector of several buffers is not supported.
 public let errSecUnsupportedVectorOfBuffers: OSStatus = -67743
 /// The input vector is not valid.
 public let errSecInvalidInputVector: OSStatus = -67744
@@ -448,7 +448,7 @@ public let errSecInvalidAlgorithm: OSStatus = -67747
 // them and show their messages.
 // Source: Apple `SecBase.h`.
 
-/// Somebody is logged in already.
+/// A user is already logged in.
 public let errSecAlreadyLoggedIn: OSStatus = -67814
 /// The digest algorithm is not valid.
 public let errSecInvalidDigestAlgorithm: OSStatus = -67815
@@ -464,7 +464,7 @@ public let errSecCertificateNotValidYet: OSStatus = -67819
 public let errSecCertificateRevoked: OSStatus = -67820
 /// The certificate is suspended.
 public let errSecCertificateSuspended: OSStatus = -67821
-/// The credentials are not enough.
+/// The credentials are not sufficient.
 public let errSecInsufficientCredentials: OSStatus = -67822
 /// The action is not valid.
 public let errSecInvalidAction: OSStatus = -67823
@@ -500,7 +500,7 @@ public let errSecInvalidReason: OSStatus = -67837
 public let errSecInvalidRequestInputs: OSStatus = -67838
 /// The response vector is not valid.
 public let errSecInvalidResponseVector: OSStatus = -67839
-/// The policy of when to stop is not valid.
+/// The stop-on policy is not valid.
 public let errSecInvalidStopOnPolicy: OSStatus = -67840
 /// The tuple is not valid.
 public let errSecInvalidTuple: OSStatus = -67841
@@ -522,7 +522,7 @@ public let errSecUnsupportedAddressType: OSStatus = -67848
 public let errSecUnsupportedService: OSStatus = -67849
 /// The tuple group is not valid.
 public let errSecInvalidTupleGroup: OSStatus = -67850
-/// The basic lists of access rights are not valid.
+/// The base access control lists are not valid.
 public let errSecInvalidBaseACLs: OSStatus = -67851
 /// The tuple credentials are not valid.
 public let errSecInvalidTupleCredentials: OSStatus = -67852
@@ -554,7 +554,7 @@ public let errSecUnsupportedNumIndexes: OSStatus = -67864
 public let errSecUnsupportedNumRecordTypes: OSStatus = -67865
 /// A field is named more than once.
 public let errSecFieldSpecifiedMultiple: OSStatus = -67866
-/// The formats of the fields do not fit each other.
+/// The field formats are not compatible.
 public let errSecIncompatibleFieldFormat: OSStatus = -67867
 /// The parsing module is not valid.
 public let errSecInvalidParsingModule: OSStatus = -67868
@@ -566,11 +566,11 @@ public let errSecDatastoreIsOpen: OSStatus = -67870
 public let errSecMissingValue: OSStatus = -67871
 /// The query limits are not supported.
 public let errSecUnsupportedQueryLimits: OSStatus = -67872
-/// This number of conditions is not supported.
+/// This number of selection predicates is not supported.
 public let errSecUnsupportedNumSelectionPreds: OSStatus = -67873
 /// The operator is not supported.
 public let errSecUnsupportedOperator: OSStatus = -67874
-/// The place of the database is not valid.
+/// The location of the database is not valid.
 public let errSecInvalidDBLocation: OSStatus = -67875
 /// The access request is not valid.
 public let errSecInvalidAccessRequest: OSStatus = -67876
@@ -582,7 +582,7 @@ public let errSecInvalidNewOwner: OSStatus = -67878
 public let errSecInvalidModifyMode: OSStatus = -67879
 /// A required extension is missing.
 public let errSecMissingRequiredExtension: OSStatus = -67880
-/// The extended usage of the key is not marked critical.
+/// The extended key usage is not marked critical.
 public let errSecExtendedKeyUsageNotCritical: OSStatus = -67881
 /// The time stamp is missing.
 public let errSecTimestampMissing: OSStatus = -67882
@@ -590,33 +590,33 @@ public let errSecTimestampMissing: OSStatus = -67882
 public let errSecTimestampInvalid: OSStatus = -67883
 /// The time stamp is not trusted.
 public let errSecTimestampNotTrusted: OSStatus = -67884
-/// The service for time stamps cannot be reached.
+/// The time stamp service is not available.
 public let errSecTimestampServiceNotAvailable: OSStatus = -67885
 /// The algorithm of the time stamp is not supported.
 public let errSecTimestampBadAlg: OSStatus = -67886
-/// The request for a time stamp is not allowed or not supported.
+/// The time stamp request is not allowed or not supported.
 public let errSecTimestampBadRequest: OSStatus = -67887
-/// The data for the time stamp has a wrong form.
+/// The data for the time stamp has the wrong format.
 public let errSecTimestampBadDataFormat: OSStatus = -67888
-/// The authority for time stamps has no time.
+/// The time stamp authority's time source is not available.
 public let errSecTimestampTimeNotAvailable: OSStatus = -67889
-/// The authority for time stamps does not support the policy.
+/// The time stamp authority does not support the policy.
 public let errSecTimestampUnacceptedPolicy: OSStatus = -67890
-/// The authority for time stamps does not support the extension.
+/// The time stamp authority does not support the extension.
 public let errSecTimestampUnacceptedExtension: OSStatus = -67891
-/// The authority for time stamps does not have what was asked for.
+/// The time stamp authority does not have the additional information.
 public let errSecTimestampAddInfoNotAvailable: OSStatus = -67892
-/// The authority for time stamps failed.
+/// The time stamp authority failed.
 public let errSecTimestampSystemFailure: OSStatus = -67893
-/// The time of signing is missing.
+/// The signing time is missing.
 public let errSecSigningTimeMissing: OSStatus = -67894
-/// The request for a time stamp was rejected.
+/// The time stamp request was rejected.
 public let errSecTimestampRejection: OSStatus = -67895
-/// The request for a time stamp waits.
+/// The time stamp request is pending.
 public let errSecTimestampWaiting: OSStatus = -67896
-/// The authority for time stamps is about to be revoked.
+/// The time stamp authority is about to be revoked.
 public let errSecTimestampRevocationWarning: OSStatus = -67897
-/// The authority for time stamps was revoked.
+/// The time stamp authority was revoked.
 public let errSecTimestampRevocationNotification: OSStatus = -67898
 /// The certificate's policy is not allowed.
 public let errSecCertificatePolicyNotAllowed: OSStatus = -67899
@@ -624,9 +624,9 @@ public let errSecCertificatePolicyNotAllowed: OSStatus = -67899
 public let errSecCertificateNameNotAllowed: OSStatus = -67900
 /// The certificate is valid for longer than allowed.
 public let errSecCertificateValidityPeriodTooLong: OSStatus = -67901
-/// The certificate is an authority's, and has to be none.
+/// The certificate must not be a certificate authority's.
 public let errSecCertificateIsCA: OSStatus = -67902
-/// The certificate has an extension twice.
+/// The certificate contains an extension twice.
 public let errSecCertificateDuplicateExtension: OSStatus = -67903
 
 // MARK: Former spellings
@@ -641,17 +641,17 @@ public let errSecInvalidTupleCredendtials: OSStatus = -67852
 // them and show their messages.
 // Source: Apple `SecBase.h`.
 
-/// The identifier of the client is not enough.
+/// The client identifier is not sufficient.
 public let errSecInsufficientClientID: OSStatus = -67586
 /// The device was reset.
 public let errSecDeviceReset: OSStatus = -67587
 /// The device failed.
 public let errSecDeviceFailed: OSStatus = -67588
-/// The app could not be added to the list of access rights.
+/// The app could not be added to the access control list.
 public let errSecAppleAddAppACLSubject: OSStatus = -67589
-/// The public key has parts missing.
+/// The public key is incomplete.
 public let errSecApplePublicKeyIncomplete: OSStatus = -67590
-/// The signature is another one.
+/// The signatures differ.
 public let errSecAppleSignatureMismatch: OSStatus = -67591
 /// The start date of the key is not valid.
 public let errSecAppleInvalidKeyStartDate: OSStatus = -67592
@@ -659,9 +659,9 @@ public let errSecAppleInvalidKeyStartDate: OSStatus = -67592
 public let errSecAppleInvalidKeyEndDate: OSStatus = -67593
 /// The data could not be converted.
 public let errSecConversionError: OSStatus = -67594
-/// The connection was pushed back to SSL 2.
+/// The connection was rolled back to SSL 2.
 public let errSecAppleSSLv2Rollback: OSStatus = -67595
-/// The quota is used up.
+/// The quota is exceeded.
 public let errSecQuotaExceeded: OSStatus = -67596
 /// The file is too big.
 public let errSecFileTooBig: OSStatus = -67597
@@ -669,9 +669,9 @@ public let errSecFileTooBig: OSStatus = -67597
 public let errSecInvalidDatabaseBlob: OSStatus = -67598
 /// The key blob is not valid.
 public let errSecInvalidKeyBlob: OSStatus = -67599
-/// The database's data does not fit this version.
+/// The database's data is not compatible with this version.
 public let errSecIncompatibleDatabaseBlob: OSStatus = -67600
-/// The key's data does not fit this version.
+/// The key's data is not compatible with this version.
 public let errSecIncompatibleKeyBlob: OSStatus = -67601
 /// The certificate is not for this host.
 public let errSecHostNameMismatch: OSStatus = -67602
@@ -701,7 +701,7 @@ public let errSecCRLExpired: OSStatus = -67613
 public let errSecCRLNotValidYet: OSStatus = -67614
 /// There is no revocation list.
 public let errSecCRLNotFound: OSStatus = -67615
-/// The server of the revocation list does not answer.
+/// The server of the revocation list does not respond.
 public let errSecCRLServerDown: OSStatus = -67616
 /// The address of the revocation list is not valid.
 public let errSecCRLBadURI: OSStatus = -67617
@@ -713,23 +713,23 @@ public let errSecUnknownCRLExtension: OSStatus = -67619
 public let errSecCRLNotTrusted: OSStatus = -67620
 /// The revocation list does not satisfy the policy.
 public let errSecCRLPolicyFailed: OSStatus = -67621
-/// The distribution point of the issuer is not valid.
+/// The issuing distribution point is not valid.
 public let errSecIDPFailure: OSStatus = -67622
 /// The certificate is not for this e-mail address.
 public let errSecSMIMEEmailAddressesNotFound: OSStatus = -67623
-/// The extended usage of the key does not allow S/MIME.
+/// The extended key usage does not allow S/MIME.
 public let errSecSMIMEBadExtendedKeyUsage: OSStatus = -67624
-/// The usage of the key does not allow S/MIME.
+/// The key usage does not allow S/MIME.
 public let errSecSMIMEBadKeyUsage: OSStatus = -67625
-/// The usage of the key is not marked critical, as S/MIME wants it.
+/// The key usage is not marked critical, as S/MIME requires.
 public let errSecSMIMEKeyUsageNotCritical: OSStatus = -67626
 /// The certificate has no e-mail address.
 public let errSecSMIMENoEmailAddress: OSStatus = -67627
-/// The alternative name of the subject is not marked critical, as S/MIME wants it.
+/// The subject alternative name is not marked critical, as S/MIME requires.
 public let errSecSMIMESubjAltNameNotCritical: OSStatus = -67628
-/// The extended usage of the key does not allow SSL.
+/// The extended key usage does not allow SSL.
 public let errSecSSLBadExtendedKeyUsage: OSStatus = -67629
-/// The answer of the OCSP server is not valid.
+/// The response of the OCSP server is not valid.
 public let errSecOCSPBadResponse: OSStatus = -67630
 /// The request to the OCSP server is not valid.
 public let errSecOCSPBadRequest: OSStatus = -67631
@@ -739,43 +739,43 @@ public let errSecOCSPUnavailable: OSStatus = -67632
 public let errSecOCSPStatusUnrecognized: OSStatus = -67633
 /// The data ends here.
 public let errSecEndOfData: OSStatus = -67634
-/// Whether a certificate was revoked could not be found out for the whole chain.
+/// The revocation status could not be determined for the complete chain.
 public let errSecIncompleteCertRevocationCheck: OSStatus = -67635
 /// The network failed.
 public let errSecNetworkFailure: OSStatus = -67636
-/// The answer of the OCSP server leads to no trusted anchor.
+/// The response of the OCSP server does not lead to a trusted anchor.
 public let errSecOCSPNotTrustedToAnchor: OSStatus = -67637
-/// The record was changed in the meantime.
+/// The record was modified.
 public let errSecRecordModified: OSStatus = -67638
-/// The signature of the OCSP answer is not valid.
+/// The signature of the OCSP response is not valid.
 public let errSecOCSPSignatureError: OSStatus = -67639
-/// Nobody signed the OCSP answer.
+/// The OCSP response has no signer.
 public let errSecOCSPNoSigner: OSStatus = -67640
-/// The OCSP server calls the request malformed.
+/// The OCSP server reports a malformed request.
 public let errSecOCSPResponderMalformedReq: OSStatus = -67641
 /// The OCSP server failed.
 public let errSecOCSPResponderInternalError: OSStatus = -67642
 /// The OCSP server is busy.
 public let errSecOCSPResponderTryLater: OSStatus = -67643
-/// The OCSP server wants signed requests.
+/// The OCSP server requires signed requests.
 public let errSecOCSPResponderSignatureRequired: OSStatus = -67644
 /// The OCSP server refuses the request.
 public let errSecOCSPResponderUnauthorized: OSStatus = -67645
-/// The OCSP answer is to another request.
+/// The nonce of the OCSP response does not match the request.
 public let errSecOCSPResponseNonceMismatch: OSStatus = -67646
-/// The chain of the code signature has a wrong length.
+/// The code signature's chain has the wrong length.
 public let errSecCodeSigningBadCertChainLength: OSStatus = -67647
 /// The code signature's chain has no basic constraints.
 public let errSecCodeSigningNoBasicConstraints: OSStatus = -67648
 /// The code signature's chain is longer than allowed.
 public let errSecCodeSigningBadPathLengthConstraint: OSStatus = -67649
-/// The certificate is not for the signing of code.
+/// The certificate is not for code signing.
 public let errSecCodeSigningNoExtendedKeyUsage: OSStatus = -67650
 /// The code is signed for development only.
 public let errSecCodeSigningDevelopment: OSStatus = -67651
-/// The chain of the resource signature has a wrong length.
+/// The resource signature's chain has the wrong length.
 public let errSecResourceSignBadCertChainLength: OSStatus = -67652
-/// The certificate is not for the signing of resources.
+/// The certificate is not for resource signing.
 public let errSecResourceSignBadExtKeyUsage: OSStatus = -67653
 /// A trust setting denies this.
 public let errSecTrustSettingDeny: OSStatus = -67654
@@ -783,7 +783,7 @@ public let errSecTrustSettingDeny: OSStatus = -67654
 public let errSecInvalidSubjectName: OSStatus = -67655
 /// A statement of the qualified certificate is unknown.
 public let errSecUnknownQualifiedCertStatement: OSStatus = -67656
-/// The MobileMe request waits in the queue.
+/// The MobileMe request is queued.
 public let errSecMobileMeRequestQueued: OSStatus = -67657
 /// The MobileMe request was redirected.
 public let errSecMobileMeRequestRedirected: OSStatus = -67658
@@ -791,15 +791,15 @@ public let errSecMobileMeRequestRedirected: OSStatus = -67658
 public let errSecMobileMeServerError: OSStatus = -67659
 /// The MobileMe server cannot be reached.
 public let errSecMobileMeServerNotAvailable: OSStatus = -67660
-/// The MobileMe server has the item already.
+/// The item already exists on the MobileMe server.
 public let errSecMobileMeServerAlreadyExists: OSStatus = -67661
 /// A service of the MobileMe server failed.
 public let errSecMobileMeServerServiceErr: OSStatus = -67662
-/// A MobileMe request is under way already.
+/// A MobileMe request is already pending.
 public let errSecMobileMeRequestAlreadyPending: OSStatus = -67663
-/// No MobileMe request is under way.
+/// No MobileMe request is pending.
 public let errSecMobileMeNoRequestPending: OSStatus = -67664
-/// The MobileMe signing request does not verify.
+/// The MobileMe signing request could not be verified.
 public let errSecMobileMeCSRVerifyFailure: OSStatus = -67665
-/// MobileMe's data do not agree.
+/// MobileMe's data is inconsistent.
 public let errSecMobileMeFailedConsistencyCheck: OSStatus = -67666

@@ -16,8 +16,8 @@ extension CommandError {
     }
   }
 
-  /// Creates an error about a device that cannot be backed up or restored to. A summary that names the device stands
-  /// alone.
+  /// Creates an error about a device that cannot be backed up or restored to. The summary for a locked device already
+  /// names it.
   init(_ error: KeyhaulError, using device: String) {
     self.init(error, doing: error.code == .deviceLocked ? nil : "cannot use \(device)")
   }
@@ -61,7 +61,7 @@ extension CommandError {
     }
   }
 
-  /// Returns the error for a keybag with classes that cannot be unwrapped. The others were used.
+  /// Returns the error for a keybag with damaged class keys. The command has used the intact keys.
   static func damagedKeybag(of name: String, report: String) -> CommandError {
     CommandError(
       .damaged, "\(name)'s keybag is damaged", why: report,
@@ -73,7 +73,7 @@ extension CommandError {
   /// Creates an error about a device, with the name that the user typed.
   init(_ error: KeyhaulError, device: String) {
     // A signal can also end the wait for a lock.
-    if error.isStopped || error.code == .deviceBusy, let signal = Interruption.pending {
+    if error.isCancellation || error.code == .deviceBusy, let signal = Interruption.pending {
       self = Interruption.failure(signal, state: "no item was changed")
       return
     }
@@ -100,13 +100,13 @@ extension CommandError {
 
 extension KeyhaulError {
   /// Whether the error is about a device or its keychain.
-  var isOfDevice: Bool {
+  var concernsDevice: Bool {
     code.domain == .device || code.domain == .keychainStore || (code == .underlying && subject != nil)
   }
 
   /// Whether the user stopped the derivation of a passcode's key, or a change of many items, before anything was
   /// changed.
-  var isStopped: Bool {
+  var isCancellation: Bool {
     code == .cancelled || (underlying as? DataProtectionError)?.code == .cancelled
   }
 }

@@ -9,11 +9,11 @@ enum ItemError {
     let protection = item.protection ?? .whenUnlocked
     switch error.code {
     case .duplicateItem:
-      let same = identifyingAttributes(of: item.kind)
+      let attributes = identifyingAttributes(of: item.kind)
       return CommandError(
         .failed, "\(device) already has this item",
         why:
-          "\(ItemText.nounWithArticle(item.kind)) with the same \(same) and access group exists (errSecDuplicateItem, "
+          "\(ItemText.nounWithArticle(item.kind)) with the same \(attributes) and access group exists (errSecDuplicateItem, "
           + "-25299)",
         try: "\(otherName(of: item.kind)); to see the existing item, run \"keyhaul item find "
           + "\(ShellQuoting.quote(device))\"")
@@ -28,7 +28,7 @@ enum ItemError {
         why: "the key for \"\(protection.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
         try: "keyhaul device passcode set \(ShellQuoting.quote(device)), or another --protection")
     default:
-      return other(error, "cannot add the item to \(device)", device: device)
+      return unspecific(error, doing: "cannot add the item to \(device)", device: device)
     }
   }
 
@@ -39,7 +39,9 @@ enum ItemError {
     throws(CommandError)
   {
     guard let app else { return }
-    guard let own = openDevice.record.apps.first(where: { $0.name == app })?.accessGroups, let first = own.first else {
+    guard let allowed = openDevice.record.apps.first(where: { $0.name == app })?.accessGroups,
+      let example = allowed.first
+    else {
       let names = openDevice.record.apps.filter { !$0.accessGroups.isEmpty }.map(\.name)
       throw CommandError(
         .failed, "\(openDevice.name) has no app \(short(app))",
@@ -47,11 +49,11 @@ enum ItemError {
         try: EditDistance.nearest(to: app, among: names).map { "--app \($0)" }
           ?? "leave --app out to use any access group")
     }
-    guard let otherGroup = groups.first(where: { !own.contains($0) }) else { return }
+    guard let otherGroup = groups.first(where: { !allowed.contains($0) }) else { return }
     throw CommandError(
       .failed, "\(short(app)) may not use the access group \(short(otherGroup))",
-      why: "it has \(HumanReadable.list(own.map(short))) (errSecMissingEntitlement, -34018)",
-      try: "--access-group \(short(first)), or leave --app out")
+      why: "it has \(HumanReadable.list(allowed.map(short))) (errSecMissingEntitlement, -34018)",
+      try: "--access-group \(short(example)), or leave --app out")
   }
 
   private static func short(_ name: String) -> String { UntrustedText.shortened(name, columns: 60) }
@@ -77,20 +79,23 @@ enum ItemError {
           "the key for \"\(ProtectionClass.whenPasscodeSetThisDeviceOnly.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
         try: "keyhaul device passcode set \(ShellQuoting.quote(device)), or another --new-protection")
     default:
-      return other(error, "cannot \(verb) items of \(device)", device: device)
+      return unspecific(error, doing: "cannot \(verb) items of \(device)", device: device)
     }
   }
 
+  /// Returns the error for items that a locked device cannot decrypt.
+  ///
+  /// - Parameter verb: "change", "delete" or "compare".
   static func locked(_ verb: String, on openDevice: DeviceSession) -> CommandError {
-    locked(openDevice, "\(openDevice.name) is locked, so not all matching items can be \(verb)d")
+    locked(openDevice, message: "\(openDevice.name) is locked, so not all matching items can be \(verb)d")
   }
 
   /// Returns the error for a command that must read all items of a locked device.
   static func unreadable(on openDevice: DeviceSession) -> CommandError {
-    locked(openDevice, "items of \(openDevice.name) cannot be read now")
+    locked(openDevice, message: "items of \(openDevice.name) cannot be read now")
   }
 
-  private static func locked(_ openDevice: DeviceSession, _ message: String) -> CommandError {
+  private static func locked(_ openDevice: DeviceSession, message: String) -> CommandError {
     CommandError(
       .locked, message, why: lockedItems(of: openDevice),
       try: "keyhaul device unlock \(ShellQuoting.quote(openDevice.name))")
@@ -119,7 +124,7 @@ enum ItemError {
   static func finding(_ error: KeyhaulError, on openDevice: DeviceSession) -> CommandError {
     let device = openDevice.name
     guard error.code == .interactionNotAllowed else {
-      return other(error, "cannot search \(device)", device: device)
+      return unspecific(error, doing: "cannot search \(device)", device: device)
     }
     return CommandError(
       .locked, "\(device) is locked, so not all matching items can be read",
@@ -141,7 +146,8 @@ enum ItemError {
     return "\(HumanReadable.count(protections.count, "item")) \(verb) in the class \(kinds); \(owner) not in memory"
   }
 
-  private static func other(_ error: KeyhaulError, _ subject: String, device: String) -> CommandError {
+  /// Returns the error for a reason that needs no explanation about items.
+  private static func unspecific(_ error: KeyhaulError, doing subject: String, device: String) -> CommandError {
     error.code.domain == .device ? CommandError(error, device: device) : CommandError(error, doing: subject)
   }
 }

@@ -3,10 +3,10 @@ import SystemPackage
 
 /// Finds the backups in a folder and its subfolders, ordered by name. A backup is a folder or a file.
 ///
-/// Links are not followed, so that the search cannot go in circles. Only if there is no other backup, a link to a
-/// backup, or to a folder that directly contains backups, is followed, because backups are often linked from another
-/// drive. The search does not continue inside a backup, and keeps only the names of the currently open folders in
-/// memory.
+/// Links are not followed, so that the search cannot go in circles. There is one exception, because backups are often
+/// linked from another drive. If no other backup is found, the search follows links to a backup, or to a folder with
+/// backups directly in it. It does not continue inside a backup, and keeps only the names of the currently open folders
+/// in memory.
 final class BackupFinder {
   /// The maximum depth of subfolders.
   static let maximumDepth = 64
@@ -32,15 +32,15 @@ final class BackupFinder {
   private var roots: [String] = []
   private var remainingNameCount: Int
   /// The result for the named folder if it could not be read.
-  private var first: QueuedBackup?
+  private var unreadableFolder: QueuedBackup?
   private(set) var skipped = SkippedEntries()
-  /// The links so far, until a backup is found without one.
+  /// The links so far, until a backup is found without following a link.
   private var links: [String] = []
   /// The maximum number of links that are kept.
   private static let maximumLinkCount = 1_000
-  private var isFoundWithoutLink = false
+  private var hasFoundBackup = false
   /// The backups that links lead to, in reverse order.
-  private var linked: [QueuedBackup] = []
+  private var linkedBackups: [QueuedBackup] = []
 
   /// Starts a search.
   ///
@@ -52,7 +52,7 @@ final class BackupFinder {
     folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     remainingNameCount = limit
     roots = KnownBackupFolders.below(folder).reversed()
-    if roots.isEmpty { first = descend(into: folder) }
+    if roots.isEmpty { unreadableFolder = descend(into: folder) }
   }
 
   /// Returns whether a folder is, or was, a backup, judging by files that only backups have.
@@ -65,16 +65,16 @@ final class BackupFinder {
   /// Returns the next backup; `nil` after the last.
   func next() throws(CommandError) -> QueuedBackup? {
     if let queued = try nextWithoutLink() {
-      if queued.fault == nil { (isFoundWithoutLink, links) = (true, []) }
+      if queued.fault == nil { (hasFoundBackup, links) = (true, []) }
       return queued
     }
-    guard !isFoundWithoutLink else { return nil }
-    while linked.isEmpty, let link = links.popLast() {
+    guard !hasFoundBackup else { return nil }
+    while linkedBackups.isEmpty, let link = links.popLast() {
       try Interruption.check()
-      linked = Self.backups(behind: link)
-      if !linked.isEmpty { skipped.follow(link) }
+      linkedBackups = Self.backups(behind: link)
+      if !linkedBackups.isEmpty { skipped.removeLink(link) }
     }
-    return linked.popLast()
+    return linkedBackups.popLast()
   }
 
   /// Returns the backup that a link leads to, or the backups directly in the folder that it leads to, in reverse order.
@@ -90,7 +90,7 @@ final class BackupFinder {
   }
 
   private func nextWithoutLink() throws(CommandError) -> QueuedBackup? {
-    if let queued = first.take() { return queued }
+    if let queued = unreadableFolder.take() { return queued }
     while true {
       while let level = levels.indices.last {
         try Interruption.check()
@@ -99,20 +99,21 @@ final class BackupFinder {
           continue
         }
         let path = levels[level].path == "/" ? "/\(name)" : "\(levels[level].path)/\(name)"
-        if let queued = look(at: path, named: name) { return queued }
+        if let queued = examine(path, named: name) { return queued }
       }
       guard let root = roots.popLast() else { return nil }
       if let queued = descend(into: root) { return queued }
     }
   }
 
-  private func look(at path: String, named name: String) -> QueuedBackup? {
+  /// Returns the backup at a path, or counts the entry as skipped. A folder that is not a backup is searched next.
+  private func examine(_ path: String, named name: String) -> QueuedBackup? {
     guard !name.hasPrefix(".") else {
       skipped.hidden += 1
       return nil
     }
     let status: FileStatus?
-    do throws(Errno) { status = try system.status(of: path) } catch { return unreadable(path, error) }
+    do throws(Errno) { status = try system.status(of: path) } catch { return unreadable(path, because: error) }
     switch status?.kind {
     case .directory:
       if Self.isBackup(path) { return QueuedBackup(path) }
@@ -126,7 +127,7 @@ final class BackupFinder {
       skipped.files += 1
     case .link:
       skipped.addLink(path, to: target(of: name))
-      if !isFoundWithoutLink, links.count < Self.maximumLinkCount { links.append(path) }
+      if !hasFoundBackup, links.count < Self.maximumLinkCount { links.append(path) }
     case .pipe, .other: skipped.specials += 1
     // Deleted since its folder was read.
     case nil: break
@@ -157,14 +158,14 @@ final class BackupFinder {
         fault: CommandError(
           .refused, "refused to look into \(path)", why: "it is \(Self.maximumDepth) folders deep", try: "name it"))
     }
-    let all: [FileSystem.Name]
+    let entries: [FileSystem.Name]
     do throws(Errno) {
       let directory = try system.openDirectory(path)
-      all = try system.names(in: directory)
+      entries = try system.names(in: directory)
     } catch {
-      return unreadable(path, error)
+      return unreadable(path, because: error)
     }
-    remainingNameCount -= all.count
+    remainingNameCount -= entries.count
     guard remainingNameCount >= 0 else {
       (levels, roots) = ([], [])
       return QueuedBackup(
@@ -174,14 +175,14 @@ final class BackupFinder {
           why: "\(folder) has more than \(HumanReadable.grouped(Self.maximumNameCount)) files and folders",
           try: "a folder closer to the backups"))
     }
-    let names = all.compactMap(\.validText)
-    skipped.unnamed += all.count - names.count
+    let names = entries.compactMap(\.validText)
+    skipped.unnamed += entries.count - names.count
     // Sorts by bytes, so that the order is the same in every locale.
     levels.append(Level(path: path, names: names.sorted { $1.utf8.lexicographicallyPrecedes($0.utf8) }))
     return nil
   }
 
-  private func unreadable(_ path: String, _ error: Errno) -> QueuedBackup {
+  private func unreadable(_ path: String, because error: Errno) -> QueuedBackup {
     QueuedBackup(
       path,
       fault: CommandError(

@@ -5,8 +5,16 @@ import KeyhaulKit
 final class BackupQueue {
   private var arguments: ArraySlice<String>
   private let list: PathList?
-  private var search: (folder: String, search: BackupFinder, isEmpty: Bool)?
-  private var before = SkippedEntries()
+  private var search: FolderSearch?
+  /// The skipped entries of the folders that were searched completely.
+  private var earlierSkipped = SkippedEntries()
+
+  /// The search of the current folder.
+  private struct FolderSearch {
+    let folder: String
+    let finder: BackupFinder
+    var isEmpty = true
+  }
 
   init(_ arguments: [String], list: PathList?) {
     self.arguments = arguments[...]
@@ -27,7 +35,7 @@ final class BackupQueue {
   static func content(of path: String) throws(CommandError) -> Content {
     guard isFolder(path) else { return .none }
     let search = BackupFinder(path)
-    var found: String?
+    var first: String?
     var hasFault = false
     while let queued = try search.next() {
       // A folder that cannot be read gets its own result.
@@ -35,15 +43,15 @@ final class BackupQueue {
         hasFault = true
         continue
       }
-      guard found == nil, !hasFault else { return .several }
-      found = queued.path
+      guard first == nil, !hasFault else { return .several }
+      first = queued.path
     }
-    guard let found else { return .none }
-    return hasFault ? .several : .one(found)
+    guard let first else { return .none }
+    return hasFault ? .several : .one(first)
   }
 
   /// Returns whether a path is a folder with backups, and not a backup itself.
-  static func areBackups(in path: String) throws(CommandError) -> Bool { try content(of: path) != .none }
+  static func containsBackups(_ path: String) throws(CommandError) -> Bool { try content(of: path) != .none }
 
   private static func isFolder(_ path: String) -> Bool {
     path != "-" && PathContent(of: path) == .directory && !BackupFinder.isBackup(path)
@@ -55,17 +63,17 @@ final class BackupQueue {
       if let queued = try nextInFolder() { return queued }
       guard let queued = try nextArgument() else { return nil }
       guard queued.fault == nil, Self.isFolder(queued.path) else { return queued }
-      search = (queued.path, BackupFinder(queued.path), true)
+      search = FolderSearch(folder: queued.path, finder: BackupFinder(queued.path))
     }
   }
 
   private func nextInFolder() throws(CommandError) -> QueuedBackup? {
     guard let search else { return nil }
-    if let queued = try search.search.next() {
+    if let queued = try search.finder.next() {
       self.search?.isEmpty = false
       return queued
     }
-    before.add(search.search.skipped)
+    earlierSkipped.add(search.finder.skipped)
     self.search = nil
     // A named folder without backups gets a result that says so.
     return search.isEmpty ? QueuedBackup(search.folder) : nil
@@ -78,8 +86,8 @@ final class BackupQueue {
 
   /// The other entries of the folders, counted so far.
   var skipped: SkippedEntries {
-    var all = before
-    if let search { all.add(search.search.skipped) }
+    var all = earlierSkipped
+    if let search { all.add(search.finder.skipped) }
     return all
   }
 }
@@ -104,9 +112,9 @@ struct SkippedEntries: Equatable, Sendable {
   /// The number of links that were not followed.
   var links = 0
   /// The first of these links with their targets, as text.
-  var linkTargets: [String] { listedLinks.map { "\($0.link) leads to \($0.target)" } }
+  var linkTargets: [String] { listedLinks.map { "\($0.escapedPath) leads to \($0.escapedTarget)" } }
   private var listedLinks: [ListedLink] = []
-  private struct ListedLink: Equatable, Sendable { let path: String, link: String, target: String }
+  private struct ListedLink: Equatable, Sendable { let path: String, escapedPath: String, escapedTarget: String }
   /// The maximum number of links that are listed.
   private static let maximumListedLinkCount = 3
   /// The number of files that are not backups, judging by their names and first bytes.
@@ -127,11 +135,12 @@ struct SkippedEntries: Equatable, Sendable {
     links += 1
     guard listedLinks.count < Self.maximumListedLinkCount, let target else { return }
     listedLinks.append(
-      ListedLink(path: path, link: UntrustedText.escaped(path), target: UntrustedText.escaped(target)))
+      ListedLink(
+        path: path, escapedPath: UntrustedText.escaped(path), escapedTarget: UntrustedText.escaped(target)))
   }
 
-  /// Records that a link is followed after all.
-  mutating func follow(_ path: String) {
+  /// Removes a link that is followed after all.
+  mutating func removeLink(_ path: String) {
     links -= 1
     listedLinks.removeAll { $0.path == path }
   }

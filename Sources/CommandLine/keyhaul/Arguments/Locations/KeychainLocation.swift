@@ -17,8 +17,8 @@ enum KeychainLocation: Equatable, Sendable {
 enum PathContent: Equatable, Sendable {
   case absent
   case file
-  /// A file that begins like a property list, JSON, an SQLite database or a macOS file keychain. No backup in one file
-  /// does.
+  /// A file that begins like a property list, JSON, an SQLite database or a macOS file keychain. A backup in one file
+  /// never begins like one of these.
   case structured
   /// A folder that contains keychain databases and is not a backup, such as any folder level of a Simulator.
   case databaseDirectory(databases: [String])
@@ -56,7 +56,7 @@ enum PathContent: Equatable, Sendable {
 /// Source: Apple `SecFileLocations.c`, `SecKnownFilePaths.m`: `Library/Keychains` in the home folder of a Simulator,
 /// which is its folder `data`.
 enum KeychainDatabaseLocation {
-  private static let directories = ["", "/data/Library/Keychains", "/Library/Keychains"]
+  private static let subdirectories = ["", "/data/Library/Keychains", "/Library/Keychains"]
   private static let names = ["keychain-2-debug.db", "keychain-2.db"]
   /// The files at the top of a backup, which rule out any other meaning.
   private static let backupFiles = ["Manifest.plist", "Manifest.db", "Manifest.mbdb", "Info.plist"]
@@ -66,9 +66,9 @@ enum KeychainDatabaseLocation {
     let files = FileManager.default
     guard !backupFiles.contains(where: { files.fileExists(atPath: "\(directory)/\($0)") }) else { return [] }
     let base = directory.hasSuffix("/") ? String(directory.dropLast()) : directory
-    let places = directories.lazy.map { place in
-      names.map { "\(base)\(place)/\($0)" }.filter { files.fileExists(atPath: $0) }
+    let databases = subdirectories.lazy.map { subdirectory in
+      names.map { "\(base)\(subdirectory)/\($0)" }.filter { files.fileExists(atPath: $0) }
     }
-    return places.first { !$0.isEmpty } ?? []
+    return databases.first { !$0.isEmpty } ?? []
   }
 }

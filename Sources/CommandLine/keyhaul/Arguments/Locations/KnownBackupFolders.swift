@@ -24,32 +24,33 @@ enum KnownBackupFolders {
   /// - Parameter environment: The environment variables. `HOME` names the home folder, and on Windows `USERPROFILE` and
   ///   `APPDATA`.
   static func all(_ environment: [String: String]) -> [String] {
-    let homes = ["HOME", "USERPROFILE"].compactMap { folder(environment[$0]) }
-    let roaming = folder(environment["APPDATA"]).map { "\($0)/Apple Computer/MobileSync/Backup" }
+    let homes = ["HOME", "USERPROFILE"].compactMap { absoluteFolder(environment[$0]) }
+    let roaming = absoluteFolder(environment["APPDATA"]).map { "\($0)/Apple Computer/MobileSync/Backup" }
     return distinct(homes.flatMap(folders(ofUser:)) + [roaming].compactMap(\.self).filter(containsBackups))
   }
 
   /// Returns the folders that `all` searches first, for a message.
-  static func places(_ environment: [String: String]) -> [String] {
-    guard let home = folder(environment["HOME"]) else { return [] }
+  static func standardFolders(_ environment: [String: String]) -> [String] {
+    guard let home = absoluteFolder(environment["HOME"]) else { return [] }
     return belowHome.prefix(3).map { "\(home)/\($0)" }
   }
 
   /// Returns the folders with backups in a home folder, or on a macOS or Windows volume; empty for any other folder.
   static func below(_ path: String) -> [String] {
-    let root = folder(path) ?? path
+    let root = absoluteFolder(path) ?? path
     let users = names(in: "\(root)/\(Self.users)").map { "\(root)/\(Self.users)/\($0)" }
-    let known = ([root] + users).flatMap { user in belowHome.map { "\(user)/\($0)" } }
-    return distinct(known.filter(containsBackups))
+    let candidates = ([root] + users).flatMap { user in belowHome.map { "\(user)/\($0)" } }
+    return distinct(candidates.filter(containsBackups))
   }
 
   /// Returns the folders with backups of a user. idevicebackup2 writes into any folder, and names a backup after its
   /// device.
   private static func folders(ofUser home: String) -> [String] {
-    let own = names(in: home)
-    let folders = own.map { "\(home)/\($0)" }.filter { folder in names(in: folder).contains { isBackup($0, in: folder) }
+    let names = names(in: home)
+    let folders = names.map { "\(home)/\($0)" }.filter { folder in
+      Self.names(in: folder).contains { isBackup($0, in: folder) }
     }
-    let backups = own.filter { isBackup($0, in: home) }.map { "\(home)/\($0)" }
+    let backups = names.filter { isBackup($0, in: home) }.map { "\(home)/\($0)" }
     return belowHome.map { "\(home)/\($0)" }.filter(containsBackups) + folders + backups
   }
 
@@ -77,9 +78,9 @@ enum KnownBackupFolders {
   }
 
   /// Returns a path without trailing slashes; `nil` if it is not absolute.
-  private static func folder(_ path: String?) -> String? {
-    guard var rest = path?[...], rest.hasPrefix("/") else { return nil }
-    while rest.utf8.count > 1, rest.hasSuffix("/") { rest = rest.dropLast() }
-    return String(rest)
+  private static func absoluteFolder(_ path: String?) -> String? {
+    guard var trimmed = path?[...], trimmed.hasPrefix("/") else { return nil }
+    while trimmed.utf8.count > 1, trimmed.hasSuffix("/") { trimmed = trimmed.dropLast() }
+    return String(trimmed)
   }
 }

@@ -11,7 +11,8 @@ final class PathList {
   private let file: OwnedFileDescriptor?
   private let descriptor: FileDescriptor
   private let system = FileSystem.real
-  private var waiting: [UInt8] = []
+  /// The bytes that were read from the file. Paths before `start` were already returned.
+  private var buffered: [UInt8] = []
   private var start = 0
   private var isAtEnd = false
   /// Whether the start was checked for a byte order mark.
@@ -61,22 +62,22 @@ final class PathList {
 
   private func nextBytes() throws(CommandError) -> ArraySlice<UInt8>? {
     while true {
-      if let separator, let end = waiting[start...].firstIndex(of: separator) {
+      if let separator, let end = buffered[start...].firstIndex(of: separator) {
         defer { start = end + 1 }
-        return waiting[start..<end]
+        return buffered[start..<end]
       }
       guard !isAtEnd else {
-        defer { start = waiting.count }
-        return start < waiting.count ? waiting[start...] : nil
+        defer { start = buffered.count }
+        return start < buffered.count ? buffered[start...] : nil
       }
       try fill()
     }
   }
 
   private func fill() throws(CommandError) {
-    waiting.removeFirst(start)
+    buffered.removeFirst(start)
     start = 0
-    guard waiting.count <= Self.maximumByteCount else {
+    guard buffered.count <= Self.maximumByteCount else {
       throw CommandError(
         .refused, "refused to read the list of paths",
         why: "\(name) has a path of more than \(HumanReadable.bytes(Self.maximumByteCount))", try: "the right file")
@@ -95,18 +96,18 @@ final class PathList {
       throw CommandError(
         .failed, "cannot read the list of paths", why: "\(name): \(error.reason)", try: "check the path", of: error)
     }
-    waiting += buffer[..<count]
+    buffered += buffer[..<count]
     isAtEnd = count == 0
     let mark = UTF8Scalars.byteOrderMark
-    if !hasCheckedByteOrderMark, isAtEnd || waiting.count >= mark.count || !mark.starts(with: waiting) {
-      waiting.removeFirst(UTF8Scalars.byteOrderMarkCount(of: waiting))
+    if !hasCheckedByteOrderMark, isAtEnd || buffered.count >= mark.count || !mark.starts(with: buffered) {
+      buffered.removeFirst(UTF8Scalars.byteOrderMarkCount(of: buffered))
       hasCheckedByteOrderMark = true
     }
-    if separator == nil, let found = kind(of: waiting) { separator = found }
+    if separator == nil, let detected = separator(in: buffered) { separator = detected }
   }
 
   /// Returns the separator; `nil` as long as neither a NUL byte, the end of a line nor the end of the list was read.
-  private func kind(of bytes: [UInt8]) -> UInt8? {
+  private func separator(in bytes: [UInt8]) -> UInt8? {
     if bytes.contains(0) { return 0 }
     return isAtEnd || bytes.contains(UInt8(ascii: "\n")) ? UInt8(ascii: "\n") : nil
   }

@@ -37,7 +37,7 @@ protocol DecryptingCommand {
 }
 
 extension DecryptingCommand {
-  var unlocking: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
+  var accessOptions: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
 }
 
 /// The options for decrypting a backup, except the password.

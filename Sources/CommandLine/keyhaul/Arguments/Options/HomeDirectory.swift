@@ -52,7 +52,7 @@ extension Session {
     return "\(Self.folder(home))/\(typed.hasPrefix("device:") ? String(typed.dropFirst("device:".count)) : typed)"
   }
 
-  /// Makes suggested commands name the folder of a device, unless its name alone finds it.
+  /// Makes suggested commands name the folder of a device, unless the device's name is enough to find it.
   func includeHome(ofDeviceIn directory: String) {
     guard let home = DestinationPath(directory)?.parent else { return }
     let usual = (try? HomeDirectory.path(flag: nil, environment: environment)) ?? nil
@@ -63,8 +63,8 @@ extension Session {
 
   /// Returns a path without trailing slashes.
   private static func folder(_ path: String) -> String {
-    var rest = Substring(path)
-    while rest.utf8.count > 1, rest.hasSuffix("/") { rest = rest.dropLast() }
-    return String(rest)
+    var trimmed = Substring(path)
+    while trimmed.utf8.count > 1, trimmed.hasSuffix("/") { trimmed = trimmed.dropLast() }
+    return String(trimmed)
   }
 }

@@ -179,7 +179,7 @@ enum ProtocolCode {
   ///
   /// - Throws: `.usage` for a text that is neither a known name nor a four-character code.
   static func code(of text: String, flag: String = "--protocol") throws(CommandError) -> String {
-    if let known = InternetProtocol(name: text) { return known.rawValue }
+    if let named = InternetProtocol(name: text) { return named.rawValue }
     guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
       let near = EditDistance.nearest(to: text, among: InternetProtocol.names)
       throw .usage(

@@ -11,7 +11,7 @@ import KeyhaulKit
 /// A device argument is a name in the device folder, or a path if it contains a slash. If an argument may be either,
 /// the content of the path decides. A name that is both a device and another file is an error.
 struct ArgumentResolver {
-  /// The folder of the virtual devices; `nil` if none is configured, in which case a name alone never means a device.
+  /// The folder of the virtual devices; `nil` if none is configured. Then only a path can mean a device.
   let home: String?
   let content: (String) -> PathContent
   /// Returns the names of the existing devices, for suggestions.
@@ -31,7 +31,7 @@ struct ArgumentResolver {
       case .device: return .device(name: lastComponent(argument), directory: argument)
       case .absent:
         try requireText(argument)
-        throw notFound("\(argument) does not exist", nil)
+        throw notFound("\(argument) does not exist")
       case .databaseDirectory:
         throw CommandError(
           .notFound, "\(argument) is not a device", why: "it is the directory of a Simulator or of another keychain",
@@ -54,9 +54,11 @@ struct ArgumentResolver {
   func backup(_ argument: String) throws(CommandError) -> KeychainLocation {
     guard !argument.isEmpty else { throw .usage("the backup's name is empty", try: "the path of a backup") }
     if argument == "-" { return .standardInput }
-    let found = content(argument)
-    if found == .file || found == .structured, let owner = backup(containing: argument) { return .backup(path: owner) }
-    switch found {
+    let pathContent = content(argument)
+    if pathContent == .file || pathContent == .structured, let owner = backup(containing: argument) {
+      return .backup(path: owner)
+    }
+    switch pathContent {
     case .file: return .backup(path: argument)
     case .directory: return .backup(path: try onlyBackup(argument) ?? argument)
     case .structured: return .dump(path: argument)
@@ -83,9 +85,11 @@ struct ArgumentResolver {
     for depth in 1...2 where parts.count >= depth && BackupPath.isBackupFile(parts.suffix(depth)) {
       let parent = parts.count == depth ? "." : parts.dropLast(depth).joined(separator: "/")
       let owner = parent.isEmpty ? "/" : parent
-      // A file with such a name alone proves nothing, so another file of a backup must be next to it.
-      let signs = ["Manifest.plist", "Manifest.db", "Manifest.mbdb", "Status.plist"].filter { $0 != parts.last ?? "" }
-      if signs.contains(where: { content("\(owner)/\($0)") != .absent }) { return owner }
+      // The name proves nothing by itself, so another file of a backup must be next to it.
+      let otherFiles = ["Manifest.plist", "Manifest.db", "Manifest.mbdb", "Status.plist"].filter {
+        $0 != parts.last ?? ""
+      }
+      if otherFiles.contains(where: { content("\(owner)/\($0)") != .absent }) { return owner }
     }
     return nil
   }
@@ -113,7 +117,8 @@ struct ArgumentResolver {
     case (nil, false):
       if let path = try selectedBackup(argument) { return .backup(path: path) }
       throw notFound(
-        "there is no device or file named \(argument)", EditDistance.nearest(to: argument, among: deviceNames()))
+        "there is no device or file named \(argument)",
+        suggesting: EditDistance.nearest(to: argument, among: deviceNames()))
     }
   }
 
@@ -147,13 +152,13 @@ struct ArgumentResolver {
   }
 
   private func noDevice(_ name: String) -> CommandError {
-    notFound("there is no device named \(name)", EditDistance.nearest(to: name, among: deviceNames()))
+    notFound("there is no device named \(name)", suggesting: EditDistance.nearest(to: name, among: deviceNames()))
   }
 
-  private func notFound(_ message: String, _ near: String?) -> CommandError {
-    let place = home.map { "Keyhaul looks for devices in \($0)" } ?? "HOME is not set, so Keyhaul looks for no devices"
+  private func notFound(_ message: String, suggesting near: String? = nil) -> CommandError {
+    let reason = home.map { "Keyhaul looks for devices in \($0)" } ?? "HOME is not set, so Keyhaul looks for no devices"
     return CommandError(
-      .notFound, message, why: near.map { "\"\($0)\" is similar" } ?? place,
+      .notFound, message, why: near.map { "\"\($0)\" is similar" } ?? reason,
       try: near ?? (home == nil ? "check the path, or --home DIR" : "keyhaul device list"))
   }
 

@@ -22,7 +22,7 @@ enum BackupDirectoryResolver {
       throw .usage("\(argument) matches several backups", why: error.reason, try: "the name of one of the folders")
     }
     if let chosen { return parts.count == 1 ? chosen.name : "\(parent)/\(chosen.name)" }
-    // A word alone may mean something else, so it is not an error if no backup has this name.
+    // A single word may mean something else, so it is not an error if no backup has this name.
     guard parts.count > 1 else { return nil }
     throw CommandError(
       .notFound, "\(argument) does not exist", why: contents(of: entries),

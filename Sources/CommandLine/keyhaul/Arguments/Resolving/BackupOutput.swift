@@ -1,7 +1,7 @@
 import Foundation
 import KeyhaulKit
 
-/// The destination of a command that writes a backup.
+/// Checks and prepares the destination of a command that writes a backup.
 enum BackupOutput {
   static let help =
     "The backup to write: a folder (ends in /) or one file (\(endings.joined(separator: ", "))); "
@@ -67,7 +67,7 @@ enum BackupOutput {
   ) throws(CommandError) -> (BackupDestination, replaces: Bool) {
     guard output != "-" else { return (.stream(descriptor: 1), false) }
     let destination = BackupDestination(path: output)
-    let existing = existing(at: destination, identifier)
+    let existing = existing(at: destination, deviceIdentifier: identifier)
     if let existing, asks { try session.lock(existing, named: existing, for: .writing) }
     if let existing, case .directory = destination { try requireOnlyBackup(in: existing, named: existing) }
     do throws(KeyhaulError) {
@@ -76,11 +76,11 @@ enum BackupOutput {
       throw failure(error, writing: output)
     }
     guard let existing else { return (destination, false) }
-    let what = existing + owner(of: existing, unless: identifier)
+    let replaced = existing + ownerNote(of: existing, unless: identifier)
     if asks {
-      try session.confirm("Replace \(what)?", refusal: "replacing \(what)")
+      try session.confirm("Replace \(replaced)?", refusal: "replacing \(replaced)")
     } else {
-      session.info("\(UntrustedText.escaped(what)) exists and would be replaced.")
+      session.info("\(UntrustedText.escaped(replaced)) exists and would be replaced.")
     }
     return (destination, true)
   }
@@ -105,16 +105,16 @@ enum BackupOutput {
 
   /// Returns a note about the owner of an existing backup if it belongs to another device, because it may be that
   /// device's only backup; otherwise empty.
-  private static func owner(of existing: String, unless own: String?) -> String {
+  private static func ownerNote(of existing: String, unless deviceIdentifier: String?) -> String {
     guard let archive = try? BackupArchive.open(.path(existing), system: .real),
       let identifier = archive.device.identifier,
-      identifier != own
+      identifier != deviceIdentifier
     else { return "" }
     return " (a backup of \(archive.device.name ?? identifier))"
   }
 
   /// Returns the file or backup that a new backup would replace; `nil` if there is none.
-  static func existing(at destination: BackupDestination, _ identifier: String?) -> String? {
+  static func existing(at destination: BackupDestination, deviceIdentifier identifier: String?) -> String? {
     let files = FileManager.default
     switch destination {
     case .file(let path, _): return files.fileExists(atPath: path) ? path : nil
@@ -143,7 +143,7 @@ enum BackupOutput {
       failure.status = .failed
       failure.message = "could not write \(name)"
       failure.advice = "an existing folder"
-    // The stored bytes have no other copy during the write.
+    // Nothing was read from a source: the temporary space was needed for the new backup.
     case .noTemporarySpace where source == nil:
       failure.message = "could not write \(name)"
       failure.advice = error.call

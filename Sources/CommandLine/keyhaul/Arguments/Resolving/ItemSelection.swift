@@ -10,11 +10,11 @@ struct ItemSelection {
   /// The attributes that were requested.
   private let requestedCodes: Set<AttributeCode>
   let app: String?
-  /// Whether any attribute was given. A command that changes items does not treat no attributes as all items.
+  /// Whether any attribute was given. A command that changes items requires one, so that it never changes all items.
   let isRestricted: Bool
 
-  init(_ chosen: ItemFilterOptions) throws(CommandError) {
-    let (kind, attributes) = (chosen.kind?.kind, chosen.attributes)
+  init(_ filter: ItemFilterOptions) throws(CommandError) {
+    let (kind, attributes) = (filter.kind?.kind, filter.attributes)
     var exact = try attributes.attributes(of: kind)
     var patterns: [AttributeCode: GlobPattern] = [:]
     for (code, text) in attributes.texts {
@@ -55,7 +55,7 @@ struct ItemSelection {
   }
 
   /// Returns whether an item matches, if only its names and class are known.
-  func matches(_ identity: ItemDescriptor, _ protection: ProtectionClass?) -> Bool {
+  func matches(_ identity: ItemDescriptor, protection: ProtectionClass?) -> Bool {
     matches(KeychainItem(named: identity, protection))
   }
 
@@ -68,15 +68,15 @@ struct ItemSelection {
   }
 
   /// Returns whether an item matches, if only its kind and class are known.
-  func matches(undecryptable kind: ItemKind, _ protection: ProtectionClass?) -> Bool {
-    matches(ItemDescriptor(undecryptable: kind), protection)
+  func matches(undecryptable kind: ItemKind, protection: ProtectionClass?) -> Bool {
+    matches(ItemDescriptor(undecryptable: kind), protection: protection)
   }
 
   /// Compares values. Text and data are equal if their bytes are.
   private static func isSame(_ wanted: PropertyValue, _ value: PropertyValue?) -> Bool {
     guard let value else { return false }
     return switch (bytes(of: wanted), bytes(of: value)) {
-    case (let wanted?, let found?): wanted == found
+    case (let wantedBytes?, let storedBytes?): wantedBytes == storedBytes
     default: wanted == value
     }
   }
@@ -96,7 +96,7 @@ struct ItemSelection {
     return { item in
       patterns.allSatisfy { code, pattern in
         AttributeTable.definition(of: code, in: item.kind) != nil && pattern.matches(item[code])
-      } && constraints.allSatisfy(item.asks)
+      } && constraints.allSatisfy(item.requires)
     }
   }
 
@@ -122,8 +122,9 @@ struct ItemSelection {
 
   /// Returns the matching items of a device.
   ///
-  /// - Parameter limit: The maximum number of rows that the database returns, before conditions are checked; `nil` if there is no limit.
-  func found(
+  /// - Parameter limit: The maximum number of rows that the database returns before conditions are checked; `nil` if
+  ///   there is no limit.
+  func items(
     on openDevice: DeviceSession, wantsSecret: Bool, limit: Int? = nil
   ) throws(CommandError) -> [KeychainEntry] {
     try check(on: openDevice)
@@ -150,7 +151,7 @@ struct ItemSelection {
 
 extension KeychainItem {
   /// Returns whether the access control contains a constraint, among others.
-  fileprivate func asks(for constraint: AccessConstraint) -> Bool {
+  fileprivate func requires(_ constraint: AccessConstraint) -> Bool {
     func requirements(_ control: PropertyDictionary?) -> [PropertyValue] {
       (control?["od"]?.dictionaryValue?.entries ?? []).map(\.key)
     }

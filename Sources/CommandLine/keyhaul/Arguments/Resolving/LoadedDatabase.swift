@@ -21,10 +21,10 @@ struct LoadedDatabase {
     do throws(KeyhaulError) {
       database = try KeychainDatabase(file: file, log: log, journal: journal)
     } catch {
-      let isNone = error.code == .notADatabase || error.code == .unknownDatabase
+      let isUnrecognized = error.code == .notADatabase || error.code == .unknownDatabase
       throw CommandError(
         CommandExitStatus(error.category),
-        isNone ? "\(name) is not a backup or a keychain database" : "cannot read \(name)",
+        isUnrecognized ? "\(name) is not a backup or a keychain database" : "cannot read \(name)",
         why: error.reason, try: error.advice, of: error.errno)
     }
     do throws(DataProtectionError) {
@@ -39,20 +39,20 @@ struct LoadedDatabase {
       throw CommandError(error, doing: "cannot read \(name)")
     }
     dump = KeychainDump(database, opened: rows, hasGivenKeys: !classKeys.isEmpty)
-    try checkKeys(named: name, isAnyGiven: !classKeys.isEmpty, in: session)
+    try checkKeys(named: name, hasGivenKeys: !classKeys.isEmpty, in: session)
   }
 
   /// Warns if keys are missing, and rejects keys that decrypt nothing.
-  private func checkKeys(named name: String, isAnyGiven: Bool, in session: Session) throws(CommandError) {
+  private func checkKeys(named name: String, hasGivenKeys: Bool, in session: Session) throws(CommandError) {
     guard !rows.isEmpty, !rows.contains(where: { $0.result.item != nil }) else { return }
-    if isAnyGiven,
+    if hasGivenKeys,
       rows.contains(where: { $0.result.fault?.step == .metadataClassKey && $0.result.verdict == .tagMismatch })
     {
       throw CommandError(
         .wrongPassword, "the class keys cannot decrypt \(name)", why: "none of them unwraps a metadata key",
         try: "the class keys of the database's device, from the device's own keybag, not from a backup's")
     }
-    guard !isAnyGiven, dump.database?.keys == .absent else { return }
+    guard !hasGivenKeys, dump.database?.keys == .absent else { return }
     session.warn(
       "nothing in \(name) can be decrypted", why: "the keys are not in the database", try: "--class-keys-file PATH")
   }
@@ -70,12 +70,12 @@ struct LoadedDatabase {
     }
     for attempt in 0..<attemptCount {
       try Interruption.check()
-      if attempt > 0 { DeviceClock.system.sleep(.milliseconds(shortestMilliseconds)) }
-      let before = Self.statuses(of: path)
+      if attempt > 0 { DeviceClock.system.sleep(.milliseconds(clockTickMilliseconds)) }
+      let before = FileStatuses(of: path)
       guard !haveJustChanged(before) else { continue }
       do throws(CommandError) {
         let file = try InputFile.read(path, atMost: KeychainDatabase.maximumByteCount, what: name, in: session)
-        let (log, journal) = (try read(path + "-wal", before[1]), try read(path + "-journal", before[2]))
+        let (log, journal) = (try read(path + "-wal", before.log), try read(path + "-journal", before.journal))
         if Self.isUnchanged(path, since: before) { return (file, log, journal) }
       } catch {
         // A change may be the only reason why a file is missing or too long.
@@ -91,30 +91,42 @@ struct LoadedDatabase {
   private static let attemptCount = 20
   /// An upper bound for the tick of a file system's clock (at most 10 ms on Linux). Two changes within one tick leave
   /// the same time in a file's status.
-  private static let shortestMilliseconds = 20
+  private static let clockTickMilliseconds = 20
 
   /// Returns whether a further change could go unnoticed, because one of the files has just changed.
-  private static func haveJustChanged(_ statuses: [FileStatus?]) -> Bool {
+  private static func haveJustChanged(_ statuses: FileStatuses) -> Bool {
     let now = DeviceClock.system.now().secondsSince1970
-    return statuses.contains { status in
+    return statuses.all.contains { status in
       guard let age = status.map({ now - $0.lastChange }) else { return false }
-      // A time far in the future was set by another clock and says nothing about the present.
-      return (-1..<Double(shortestMilliseconds) / 1000).contains(age)
+      // A time far in the future was set by another clock, so it does not show that the file has just changed.
+      return (-1..<Double(clockTickMilliseconds) / 1000).contains(age)
     }
   }
 
-  private static func statuses(of path: String) -> [FileStatus?] {
-    [path, path + "-wal", path + "-journal"].map { (try? FileSystem.real.status(of: $0, followsLink: true)) ?? nil }
+  /// The statuses of a database's file, write-ahead log and rollback journal; `nil` if the file is missing.
+  private struct FileStatuses {
+    let database: FileStatus?
+    let log: FileStatus?
+    let journal: FileStatus?
+
+    init(of path: String) {
+      func status(_ path: String) -> FileStatus? {
+        (try? FileSystem.real.status(of: path, followsLink: true)) ?? nil
+      }
+      (database, log, journal) = (status(path), status(path + "-wal"), status(path + "-journal"))
+    }
+
+    var all: [FileStatus?] { [database, log, journal] }
   }
 
-  private static func isUnchanged(_ path: String, since earlier: [FileStatus?]) -> Bool {
-    zip(earlier, statuses(of: path)).allSatisfy { before, after in
+  private static func isUnchanged(_ path: String, since earlier: FileStatuses) -> Bool {
+    zip(earlier.all, FileStatuses(of: path).all).allSatisfy { before, after in
       switch (before, after) {
       case (nil, nil): true
       // SQLite may change the owner of a log to the owner of the database.
       case (let before?, let after?): after.hasUnchangedBytes(since: before)
       // SQLite creates an empty log when it opens a database.
-      case (let one?, nil), (nil, let one?): one.byteCount == 0
+      case (let file?, nil), (nil, let file?): file.byteCount == 0
       }
     }
   }

@@ -36,24 +36,26 @@ struct ResolvedBackup {
   ///
   /// - Parameters:
   ///   - archive: The backup as it was read.
-  ///   - file: The status of the file before it was read.
+  ///   - fileStatus: The status of the file before it was read.
   ///   - storage: The storage for a large manifest or keychain.
   /// - Throws: `.stalePlan` if it has changed.
   func requireUnchanged(
-    since archive: BackupArchive, _ file: FileStatus?, storage: ManifestStorage
+    since archive: BackupArchive, _ fileStatus: FileStatus?, storage: ManifestStorage
   ) throws(CommandError) {
     guard let path else { return }
-    if let file, let now = fileStatus, now.isUnchanged(since: file) { return }
+    if let fileStatus, let now = self.fileStatus, now.isUnchanged(since: fileStatus) { return }
     let digest: String
     do throws(KeyhaulError) {
       digest = try Self.read(at: .path(path), storage: storage).digest
     } catch {
-      throw Self.changed(name, "it can no longer be read: \(error.reason)")
+      throw Self.changed(name, because: "it can no longer be read: \(error.reason)")
     }
-    if digest != archive.digest { throw Self.changed(name, "its keychain or its manifest has been replaced") }
+    if digest != archive.digest {
+      throw Self.changed(name, because: "its keychain or its manifest has been replaced")
+    }
   }
 
-  private static func changed(_ name: String, _ why: String) -> CommandError {
+  private static func changed(_ name: String, because why: String) -> CommandError {
     CommandError(
       .stalePlan, "\(name) has changed since the question was asked", why: "\(why); nothing was done",
       try: "run it again")
@@ -91,13 +93,12 @@ struct ResolvedBackup {
 
   /// Reads a backup.
   ///
-  /// - Parameter acceptsPartialBackup: Whether to also open the rest of a backup that has lost Manifest.plist or the
-  ///   manifest.
+  /// - Parameter allowsIncomplete: Whether to also open a backup that has lost Manifest.plist or the manifest.
   static func read(
-    at location: BackupLocation, storage: ManifestStorage, acceptsPartialBackup: Bool = false
+    at location: BackupLocation, storage: ManifestStorage, allowsIncomplete: Bool = false
   ) throws(KeyhaulError) -> BackupArchive {
     func read() throws(KeyhaulError) -> BackupArchive {
-      try BackupArchive.open(location, storage: storage, system: .real, acceptsPartialBackup: acceptsPartialBackup)
+      try BackupArchive.open(location, storage: storage, system: .real, acceptsPartialBackup: allowsIncomplete)
     }
     guard case .stream = location else { return try read() }
     return try Interruption.exitingImmediatelyOnSignal(read)
@@ -109,15 +110,15 @@ struct ResolvedBackup {
   ///   - access: Whether the command reads or changes the backup.
   ///   - storage: The storage for a large manifest or keychain.
   ///   - use: The purpose. A problem that blocks it is an error, any other a warning.
-  ///   - acceptsPartialBackup: Whether to also open the rest of a backup that has lost Manifest.plist or the manifest.
+  ///   - allowsIncomplete: Whether to also open a backup that has lost Manifest.plist or the manifest.
   func open(
     _ access: BackupLock.Access = .reading, storage: ManifestStorage, for use: BackupPurpose = .reading,
-    acceptsPartialBackup: Bool = false, in session: Session
+    allowsIncomplete: Bool = false, in session: Session
   ) throws(CommandError) -> LoadedBackup {
     let location = try location(for: access, in: session)
     let archive: BackupArchive
     do throws(KeyhaulError) {
-      archive = try Self.read(at: location, storage: storage, acceptsPartialBackup: acceptsPartialBackup)
+      archive = try Self.read(at: location, storage: storage, allowsIncomplete: allowsIncomplete)
     } catch {
       throw CommandError(backup: error, name: name)
     }
@@ -194,55 +195,82 @@ struct LoadedBackup {
     }
   }
 
-  /// Warns about a problem that was found, unless it has its own warning elsewhere.
+  /// Warns about a finding, unless it has its own warning elsewhere.
   func warn(about finding: BackupFinding, in session: Session) {
-    let (message, advice): (String, String)
-    var ignoresQuiet = false
-    switch finding {
-    case .falseClaim, .decryptedCopy, .propertyListUnreadable: return
-    // Nothing is lost, and every command accepts it.
-    case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8:
-      return session.debug("\(UntrustedText.escaped(name)): \(finding)")
-    case .payloadsRenamed:
-      message = "some stored files of \(name) do not have the names that a device gives them"
-      advice = "convert, which writes a copy with the right names"
-    case .passwordDenied:
-      message = "\(name) says that it has no password, but it was made with one"
-      advice = Self.adviceForDeniedPassword
-      ignoresQuiet = true
-    case .wrapsUnusual:
-      message = "\(name)'s keybag is not one that a device writes"
-      advice = "another copy; results for items of these classes apply only to this copy"
-      ignoresQuiet = true
-    case .manifestUnreadable:
-      message = "\(name)'s \(finding.file) cannot be read"
-      advice = "another copy; without this file, nothing in this copy can be decrypted"
-    case .manifestMissing:
-      message = "\(name) is not a whole backup"
-      advice = "the backup that it was made from; no keychain item can be decrypted from this copy"
-    case .classKeysDamaged:
-      message = "\(name)'s keybag is damaged"
-      advice = "another copy; items that need those keys are lost in this copy"
-    case .keybagUnusable:
-      message = "\(name)'s keybag is damaged"
-      advice = "another copy; without a usable keybag, no item can be decrypted"
-    case .keychainMissing, .keychainDamaged:
-      message = "\(name)'s keychain cannot be read"
-      advice = "another copy; verify shows what else is damaged in this copy"
-    case .keybagMismatch(let file, let keybag):
-      message = "\(name)'s keychain does not name the backup's keybag"
-      advice = "another copy; no device restores this one: \(KeyhaulError.meaning(ofName: file, for: keybag))"
-    case .sealBroken:
+    if finding.kind == .sealBroken {
       session.hasReadChangedBackup = true
       session.backupMetadata?.isSealBroken = true
-      message = "\(name) has changed since it was sealed"
-      advice = "another copy; verify lists every file that has changed since"
-      ignoresQuiet = true
-    case .versionMissing, .stateMissing, .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:
-      message = "\(name) has changed since the source device wrote it"
-      advice = "another copy, or check its contents with verify"
     }
-    session.warn(message, why: finding.description, try: advice, ignoresQuiet: ignoresQuiet)
+    if let warning = warning(about: finding) {
+      session.warn(
+        warning.message, why: finding.description, try: warning.advice, ignoresQuiet: warning.ignoresQuiet)
+    } else if finding.isHarmless {
+      session.debug("\(UntrustedText.escaped(name)): \(finding)")
+    }
+  }
+
+  /// A warning about a finding. The finding's description is the reason.
+  private struct FindingWarning {
+    let message: String
+    let advice: String
+    let ignoresQuiet: Bool
+
+    init(_ message: String, try advice: String, ignoresQuiet: Bool = false) {
+      self.message = message
+      self.advice = advice
+      self.ignoresQuiet = ignoresQuiet
+    }
+  }
+
+  /// Returns the warning about a finding; `nil` if it is harmless, or has its own warning elsewhere.
+  private func warning(about finding: BackupFinding) -> FindingWarning? {
+    switch finding {
+    case .falseClaim, .decryptedCopy, .propertyListUnreadable, .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8:
+      nil
+    case .payloadsRenamed:
+      FindingWarning(
+        "some stored files of \(name) do not have the names that a device gives them",
+        try: "convert, which writes a copy with the right names")
+    case .passwordDenied:
+      FindingWarning(
+        "\(name) says that it has no password, but it was made with one", try: Self.adviceForDeniedPassword,
+        ignoresQuiet: true)
+    case .wrapsUnusual:
+      FindingWarning(
+        "\(name)'s keybag is not one that a device writes",
+        try: "another copy; results for items of these classes apply only to this copy", ignoresQuiet: true)
+    case .manifestUnreadable:
+      FindingWarning(
+        "\(name)'s \(finding.file) cannot be read",
+        try: "another copy; without this file, nothing in this copy can be decrypted")
+    case .manifestMissing:
+      FindingWarning(
+        "\(name) is not a whole backup",
+        try: "the backup that it was made from; no keychain item can be decrypted from this copy")
+    case .classKeysDamaged:
+      damagedKeybagWarning(consequence: "items that need those keys are lost in this copy")
+    case .keybagUnusable:
+      damagedKeybagWarning(consequence: "without a usable keybag, no item can be decrypted")
+    case .keychainMissing, .keychainDamaged:
+      FindingWarning(
+        "\(name)'s keychain cannot be read", try: "another copy; verify shows what else is damaged in this copy")
+    case .keybagMismatch(let file, let keybag):
+      FindingWarning(
+        "\(name)'s keychain does not name the backup's keybag",
+        try: "another copy; no device restores this one: \(KeyhaulError.meaning(ofName: file, for: keybag))")
+    case .sealBroken:
+      FindingWarning(
+        "\(name) has changed since it was sealed",
+        try: "another copy; verify lists every file that has changed since", ignoresQuiet: true)
+    case .versionMissing, .stateMissing, .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:
+      FindingWarning(
+        "\(name) has changed since the source device wrote it",
+        try: "another copy, or check its contents with verify")
+    }
+  }
+
+  private func damagedKeybagWarning(consequence: String) -> FindingWarning {
+    FindingWarning("\(name)'s keybag is damaged", try: "another copy; \(consequence)")
   }
 
   /// The problem that prevents a restore; `nil` if there is none.
@@ -255,16 +283,16 @@ struct LoadedBackup {
     guard archive.isEncrypted, let parameters = try? archive.keybag.derivationParameters(),
       // A far higher count has its own question.
       parameters.excessiveIterations == nil,
-      let odd = parameters.nonstandardIterations(hasTwoSteps: archive.manifest.manifestKey != nil)
+      let unusual = parameters.nonstandardIterations(hasTwoSteps: archive.manifest.manifestKey != nil)
     else { return }
     let count =
-      odd.rounds == 0
+      unusual.rounds == 0
       ? "skips the slow iterations"
-      : "asks for \(HumanReadable.count(Int(odd.rounds), "iteration"))"
+      : "asks for \(HumanReadable.count(Int(unusual.rounds), "iteration"))"
     session.warn(
-      "\(name) \(count) to derive the key from its password; a device asks for \(HumanReadable.grouped(Int(odd.usual)))",
+      "\(name) \(count) to derive the key from its password; a device asks for \(HumanReadable.grouped(Int(unusual.usual)))",
       why: "either the count was changed and no password works, or the backup was made this way and "
-        + (odd.rounds < odd.usual ? "passwords can be guessed faster" : "each attempt takes longer"),
+        + (unusual.rounds < unusual.usual ? "passwords can be guessed faster" : "each attempt takes longer"),
       try: "the source device's own copy, if it exists", ignoresQuiet: true)
   }
 
@@ -341,5 +369,15 @@ extension BackupMetadata {
     }
     guard let status = archive.status, status.snapshotState != nil else { return nil }
     return status.isFinished ? .finished : .unfinished
+  }
+}
+
+extension BackupFinding {
+  /// Whether nothing is lost, and every command accepts the backup.
+  fileprivate var isHarmless: Bool {
+    switch kind {
+    case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8: true
+    default: false
+    }
   }
 }

@@ -59,8 +59,8 @@ struct ResolvedDevice {
       let value = try body(openDevice)
       try openDevice.close()
       return value
-    } catch let error as KeyhaulError where error.isOfDevice {
-      if error.isStopped { try Interruption.check() }
+    } catch let error as KeyhaulError where error.concernsDevice {
+      if error.isCancellation { try Interruption.check() }
       throw CommandError(error, device: name)
     }
   }

@@ -1,8 +1,8 @@
 import KeyhaulKit
 import Reports
 
-/// A keychain dump of another tool, or a keychain database, that an argument names. It was read, and its format
-/// recognized by content.
+/// A keychain dump of another tool, or a keychain database, that an argument names and that was read. Its content
+/// determines the format.
 struct ResolvedDump {
   /// The argument as the user typed it.
   let typed: String
@@ -24,7 +24,7 @@ struct ResolvedDump {
   var noun: String { dump.format.noun }
 
   /// The disclaimer that every report about it contains.
-  var statement: DumpDisclaimer { DumpDisclaimer(dump, named: typed) }
+  var disclaimer: DumpDisclaimer { DumpDisclaimer(dump, named: typed) }
 
   /// The files that are read, which no output may replace.
   var files: [String] { isDatabase ? [path, path + "-wal", path + "-shm", path + "-journal"] : [path] }
@@ -39,11 +39,11 @@ struct ResolvedDump {
     self.typed = typed
     self.path = path
     let start = InputFile.start(of: path, byteCount: KeychainDatabase.signatureByteCount)
-    if FileKeychain.begins(with: start) { throw Self.isFileKeychain(typed) }
+    if FileKeychain.begins(with: start) { throw Self.fileKeychainError(typed) }
     if KeychainDatabase.hasSignature(start) {
-      let read = try LoadedDatabase(path, named: typed, databaseKeys, in: session)
-      (dump, digest) = (read.dump, read.digest)
-      database = DatabaseRows(database: read.database, rows: read.rows)
+      let loaded = try LoadedDatabase(path, named: typed, databaseKeys, in: session)
+      (dump, digest) = (loaded.dump, loaded.digest)
+      database = DatabaseRows(database: loaded.database, rows: loaded.rows)
       return
     }
     database = nil
@@ -63,7 +63,7 @@ struct ResolvedDump {
   }
 
   /// Returns the error for a macOS file keychain.
-  private static func isFileKeychain(_ name: String) -> CommandError {
+  private static func fileKeychainError(_ name: String) -> CommandError {
     CommandError(
       .refused, "\(name) is \(FileKeychain.phrase), which Keyhaul cannot read",
       why: "it is encrypted with its own password, like login.keychain-db; Keyhaul reads backups, dumps and "
@@ -112,25 +112,25 @@ struct ResolvedDump {
 
   /// Warns that the source was not encrypted, and lists what was skipped.
   func warn(in session: Session) {
-    let skipped = ([statement.skippedSentence].compactMap(\.self) + statement.remarks).joined(separator: " ")
-    session.warn(statement.sentence, why: skipped.isEmpty ? nil : skipped, ignoresQuiet: true)
+    let skipped = ([disclaimer.skippedSentence].compactMap(\.self) + disclaimer.remarks).joined(separator: " ")
+    session.warn(disclaimer.sentence, why: skipped.isEmpty ? nil : skipped, ignoresQuiet: true)
   }
 
   /// Returns the dump as one side of a comparison.
   ///
-  /// - Parameter leavesOut: Whether the other side is a backup, in which case items that no backup contains do not
+  /// - Parameter comparesWithBackup: Whether the other side is a backup. If so, items that no backup contains do not
   ///   count as differences.
-  func side(leavesOut: Bool) -> ComparisonSide {
+  func side(comparesWithBackup: Bool) -> ComparisonSide {
     var items: [KeychainEntry] = []
     var leftOut: [MigrationPlan.Decision] = []
     // Tombstones are not items. When compared with a backup, they are items that a backup may contain.
-    for entry in dump.entries where leavesOut || entry.attributes?.isTombstone != true {
+    for entry in dump.entries where comparesWithBackup || entry.attributes?.isTombstone != true {
       let candidate = entry.attributes.map { item in
         ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil,
           isAppClip: item[.appClip]?.integerValue.map { $0 != 0 } ?? false)
       }
-      if leavesOut, let candidate, let reason = ExportExclusions.exclusionReason(for: candidate) {
+      if comparesWithBackup, let candidate, let reason = ExportExclusions.exclusionReason(for: candidate) {
         leftOut.append(entry.leftOut(because: reason))
       } else {
         items.append(entry)
@@ -138,6 +138,6 @@ struct ResolvedDump {
     }
     return ComparisonSide(
       kind: .dump, name: typed, argument: typed, deviceName: nil, items: items, hasKeychain: true, leftOut: leftOut,
-      keybagDamage: nil, disclaimer: statement)
+      keybagDamage: nil, disclaimer: disclaimer)
   }
 }

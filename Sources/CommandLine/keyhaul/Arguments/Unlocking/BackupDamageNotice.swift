@@ -6,12 +6,12 @@ struct BackupDamageNotice {
   /// The backup's name, as the user typed it.
   let name: String
 
-  /// Warns about damage of the whole backup that has not been reported, and about damaged class keys that no item
-  /// needs.
+  /// Warns about damage that has not been reported yet, and about damaged class keys that no item needs.
   ///
-  /// - Parameter isAsked: Whether to omit damage that a question or error is about to name.
-  func warn(in session: Session, isAsked: Bool = false) {
-    for damage in isAsked ? [] : opened.damage {
+  /// - Parameter isNamedLater: Whether a question or an error is about to name the damage, so that only the class keys
+  ///   are reported.
+  func warn(in session: Session, isNamedLater: Bool = false) {
+    for damage in isNamedLater ? [] : opened.damage {
       switch damage {
       // These were reported when the backup was opened.
       case .keychainChanged, .finding: continue
@@ -43,17 +43,17 @@ struct BackupDamageNotice {
   ) throws(CommandError) -> Bool {
     let damage = opened.damage
     guard !damage.isEmpty, !isAccepted else { return false }
-    let facts = damage.map(\.description).joined(separator: "; ")
+    let details = damage.map(\.description).joined(separator: "; ")
     // Without Status.plist, nothing shows that anything is missing.
     let isUnconfirmed = damage.allSatisfy { $0 == .statusMissing || $0 == .finding(.stateMissing) }
     let verdict = isUnconfirmed ? "may not be complete" : "is damaged"
     guard let terminal = session.terminal() else {
       throw CommandError(
-        .damaged, "\(name) \(verdict), so nothing was restored to \(device)", why: facts,
+        .damaged, "\(name) \(verdict), so nothing was restored to \(device)", why: details,
         try: "another copy; --accept-damage restores what is left in this copy")
     }
     try session.ask(
-      "\(name) \(verdict): \(facts). Items may be missing from it. Restore the rest to \(device)?", on: terminal,
+      "\(name) \(verdict): \(details). Items may be missing from it. Restore the rest to \(device)?", on: terminal,
       showing: lines() + [""])
     return true
   }

@@ -37,18 +37,14 @@ final class BackupUnlocker {
     -> BackupKey
   {
     try checkRounds()
-    guard archive.isEncrypted else {
+    if !archive.isEncrypted {
       guard let source = try flags.origin(environment: session.environment) else { return try key(password: nil) }
       // A backup with a false claim of encryption may still have an encrypted keybag.
       guard archive.hasFalseClaim, !unlocksWithoutPassword() else {
         throw loaded.unexpectedPassword(source, try: advice)
       }
-      if let key = try offeredKey() { return key }
-      return try session.withPassword(flags, of: name) { (password) throws(CommandError) in
-        try key(password: password)
-      }
     }
-    if let key = try offeredKey() { return key }
+    if let key = try keyOfAvailablePassword() { return key }
     return try session.withPassword(flags, of: name) { (password) throws(CommandError) in
       try key(password: password)
     }
@@ -67,23 +63,23 @@ final class BackupUnlocker {
   ///
   /// - Returns: `nil` if no password is available.
   /// - Throws: `.wrongPassword` if all of them are wrong.
-  private func offeredKey() throws(CommandError) -> BackupKey? {
-    let offered = session.availablePasswords
-    var wrong: CommandError?
-    for password in offered {
+  private func keyOfAvailablePassword() throws(CommandError) -> BackupKey? {
+    let passwords = session.availablePasswords
+    var wrongPassword: CommandError?
+    for password in passwords {
       do throws(CommandError) {
         let key = try key(password: password.secret(), remembering: password.keys)
         if key.keybagFault == nil { session.matchedPassword = password }
         return key
       } catch {
         guard error.status == .wrongPassword else { throw error }
-        wrong = error
+        wrongPassword = error
       }
     }
-    guard var failure = wrong else { return nil }
-    if offered.count > 1 {
-      failure.message = "cannot open \(name): none of \(HumanReadable.count(offered.count, "password")) is right"
-      failure.why = HumanReadable.list(offered.map(\.origin))
+    guard var failure = wrongPassword else { return nil }
+    if passwords.count > 1 {
+      failure.message = "cannot open \(name): none of \(HumanReadable.count(passwords.count, "password")) is right"
+      failure.why = HumanReadable.list(passwords.map(\.origin))
     }
     throw failure
   }
@@ -140,7 +136,7 @@ final class BackupUnlocker {
     with key: BackupKey, _ hardware: HardwareKey?, for use: BackupPurpose = .reading
   ) throws(CommandError) -> UnlockedBackup {
     let hardware = usableKey(hardware, with: key)
-    let opened = try tried { () throws(KeyhaulError) in
+    let opened = try reportingDetails { () throws(KeyhaulError) in
       try session.computing { () throws(KeyhaulError) in
         try archive.open(with: key, deviceKey: hardware?.key, for: use)
       }
@@ -154,7 +150,7 @@ final class BackupUnlocker {
     with key: BackupKey, _ hardware: HardwareKey?, for use: BackupPurpose
   ) throws(CommandError) -> BackupItemReader {
     let hardware = usableKey(hardware, with: key)
-    let reader = try explained { () throws(KeyhaulError) in
+    let reader = try explainingErrors { () throws(KeyhaulError) in
       try archive.reader(with: key, deviceKey: hardware?.key, for: use)
     }
     for note in reader.notes { report(note) }
@@ -180,7 +176,7 @@ final class BackupUnlocker {
     with key: BackupKey, _ hardware: HardwareKey?, onto target: HardwareKey?, for use: BackupPurpose
   ) throws(CommandError) -> BackupForDevice {
     let sourceDevice = usableKey(hardware, with: key)
-    let opened = try tried { () throws(KeyhaulError) in
+    let opened = try reportingDetails { () throws(KeyhaulError) in
       try archive.open(with: key, deviceKey: target?.key, sourceKey: sourceDevice?.key, for: use)
     }
     return BackupForDevice(backup: opened, sourceDevice: sourceDevice?.homeDevice)
@@ -197,11 +193,12 @@ final class BackupUnlocker {
     }
   }
 
-  private func tried(
+  /// Decrypts the backup, and reports anomalies, the number of readable items and the time.
+  private func reportingDetails(
     _ open: () throws(KeyhaulError) -> UnlockedBackup
   ) throws(CommandError) -> UnlockedBackup {
     let start = ContinuousClock.now
-    let opened = try explained(open)
+    let opened = try explainingErrors(open)
     for note in opened.notes { report(note) }
     var details = DecryptionDetails(of: loaded, in: session)
     details.record(opened.items)
@@ -209,7 +206,7 @@ final class BackupUnlocker {
     return opened
   }
 
-  private func explained<Value: ~Copyable>(
+  private func explainingErrors<Value: ~Copyable>(
     _ open: () throws(KeyhaulError) -> Value
   ) throws(CommandError) -> Value {
     do throws(KeyhaulError) {
@@ -220,7 +217,7 @@ final class BackupUnlocker {
     }
   }
 
-  // MARK: What is said
+  // MARK: Messages
 
   /// Reports that the password was accepted in another form than it was given.
   private func reportNormalization(_ form: PasswordNormalization) {
@@ -266,7 +263,7 @@ final class BackupUnlocker {
 }
 
 extension LoadedBackup {
-  /// The advice for a backup whose manifest falsely says that it has no password.
+  /// The advice for a backup whose manifest falsely states that it has no password.
   static let adviceForDeniedPassword =
     "don't trust this copy; use the source device's own copy. If there is none, set IsEncrypted to true in the "
     + "Manifest.plist of another copy, and provide its password"
@@ -292,9 +289,11 @@ extension LoadedBackup {
 }
 
 extension BackupUnlocker {
-  /// Returns the hardware key for decrypting the backup: the given one, or that of the device with which the backup is
-  /// compared, or that of the virtual device that claims to be its source. The others serve as fallbacks if a key
-  /// decrypts nothing.
+  /// Returns the hardware key for decrypting the backup. If it decrypts nothing, the next one is its fallback:
+  ///
+  /// 1. the key that the user gave
+  /// 2. the key of the device with which the backup is compared
+  /// 3. the key of the virtual device that claims to be the backup's source
   ///
   /// - Parameters:
   ///   - compared: The key of the device with which the backup is compared.
@@ -313,8 +312,8 @@ extension BackupUnlocker {
     return HardwareKey(.given, key, fallback: try sourceDeviceKey(excluding: target))
   }
 
-  /// Returns the hardware key that fits. If a key decrypts none of the items that need one, returns its fallback
-  /// instead. Warns if it is the key that the user gave.
+  /// Returns the hardware key to use: the given one, or a fallback if it decrypts none of the items that need a key.
+  /// Warns if the user gave the wrong key.
   func usableKey(_ hardware: HardwareKey?, with key: BackupKey) -> HardwareKey? {
     guard let hardware, !hardware.isGuess || hardware.fallback != nil else { return hardware }
     // If the backup cannot be read at all, the caller reports that.
@@ -352,8 +351,8 @@ extension BackupUnlocker {
   func sourceDeviceKey(
     excluding target: DeviceSession? = nil, isNeeded: Bool = false
   ) throws(CommandError) -> HardwareKey? {
-    let told: (VirtualDevice, KeyhaulError) -> Void = isNeeded ? warn : { _, _ in }
-    guard let openDevice = try sourceDevice(excluding: target, onSkip: told) else { return nil }
+    let reportUnreadable: (VirtualDevice, KeyhaulError) -> Void = isNeeded ? warn : { _, _ in }
+    guard let openDevice = try sourceDevice(excluding: target, onUnreadable: reportUnreadable) else { return nil }
     defer { openDevice.invalidate() }
     guard let key = try? openDevice.deviceKey() else { return nil }
     let isPublished = (try? openDevice.isHardwareKeyPublished(knownSeeds: WellKnownSeeds.all)) == true
@@ -369,13 +368,17 @@ extension BackupUnlocker {
   }
 
   /// Returns an open session of the virtual device that claims to be the backup's source. The caller closes it.
+  ///
+  /// - Parameters:
+  ///   - target: The target of a restore, which is not considered.
+  ///   - onUnreadable: Called with each device that may be the source but cannot be read.
   func sourceDevice(
     excluding target: DeviceSession? = nil,
-    onSkip: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
+    onUnreadable: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
   ) throws(CommandError) -> DeviceSession? {
     guard let home = try? DeviceSet(of: session) else { return nil }
     do throws(KeyhaulError) {
-      return try archive.sourceDevice(in: home, excluding: target, verb: session.commandName, onSkip: onSkip)
+      return try archive.sourceDevice(in: home, excluding: target, verb: session.commandName, onSkip: onUnreadable)
     } catch {
       throw CommandError(error, doing: "cannot look for the source device of \(name)")
     }
@@ -406,11 +409,11 @@ extension BackupUnlocker {
     of opened: UnlockedBackup, named: DeviceSession?, orTarget target: DeviceSession?, with key: BackupKey
   ) throws -> AvailableSourceDevice? {
     ProcessMemory.releaseFreeMemory()
-    if let named { return try proven(named, opened, with: key) }
+    if let named { return try confirmed(named, opened, with: key) }
     let target = target.flatMap { isClaimed(by: $0) ? $0 : nil }
     guard let device = try target ?? sourceDevice() else { return nil }
     defer { if target == nil { device.invalidate() } }
-    let unlockedBackup = try self.opened(opened, with: key, device)
+    let unlockedBackup = try openedAgain(opened, with: key, on: device)
     // Another device with the same identifier has nothing to do with the backup.
     guard unlockedBackup.isSameDevice != false else { return nil }
     do throws(KeyhaulError) {
@@ -428,8 +431,9 @@ extension BackupUnlocker {
     device.record.udid.lowercased() == archive.device.identifier?.lowercased()
   }
 
-  private func opened(
-    _ opened: UnlockedBackup, with key: BackupKey, _ device: DeviceSession
+  /// Decrypts the backup again with a device's hardware key. Items that are already decrypted are reused.
+  private func openedAgain(
+    _ opened: UnlockedBackup, with key: BackupKey, on device: DeviceSession
   ) throws -> UnlockedBackup {
     let deviceKey: DeviceKey? = try device.deviceKey()
     do throws(KeyhaulError) {
@@ -439,19 +443,20 @@ extension BackupUnlocker {
     }
   }
 
-  /// Confirms that the named device made the backup: by its key, or by its identifier if no item needs a key.
-  private func proven(
+  /// Returns the device that the user named, if it made the backup. Its key proves this, or its identifier if no item
+  /// needs a key.
+  private func confirmed(
     _ device: DeviceSession, _ opened: UnlockedBackup, with key: BackupKey
   ) throws -> AvailableSourceDevice {
-    let unlockedBackup = try self.opened(opened, with: key, device)
+    let unlockedBackup = try openedAgain(opened, with: key, on: device)
     let isClaimed = isClaimed(by: device)
     guard unlockedBackup.isSameDevice ?? isClaimed else {
-      let fact =
+      let reason =
         unlockedBackup.isSameDevice == false
         ? "its key decrypts none of the items that need a device's hardware key"
         : "its identifier is \(device.record.udid); the backup names \(archive.device.identifier ?? "none")"
       throw CommandError.usage(
-        "\(device.name) did not make \(name)", why: fact, try: "the source device, or leave --source out")
+        "\(device.name) did not make \(name)", why: reason, try: "the source device, or leave --source out")
     }
     do throws(KeyhaulError) {
       return AvailableSourceDevice(

@@ -28,7 +28,7 @@ struct DecryptionDetails {
 
   /// Prints the details.
   ///
-  /// - Parameter duration: The time that it took to try all items; `nil` if it was not measured alone.
+  /// - Parameter duration: The time that it took to try all items; `nil` if it was not measured.
   func report(tryingTook duration: Duration? = nil) {
     session.debug(
       "\(UntrustedText.escaped(loaded.name)): \(readableCount) of \(HumanReadable.count(count, "item")) can be decrypted here"

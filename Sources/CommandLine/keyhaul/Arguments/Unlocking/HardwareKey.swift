@@ -22,7 +22,7 @@ final class HardwareKey: Sendable {
     self.key = key
   }
 
-  /// Whether the user did not say that this is the source device's key.
+  /// Whether Keyhaul only assumes that this is the source device's key. The user did not say so.
   var isGuess: Bool { if case .given = source { false } else { true } }
 
   /// The name of the virtual device that it belongs to; `nil` if it comes from elsewhere.

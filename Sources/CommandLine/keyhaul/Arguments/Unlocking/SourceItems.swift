@@ -17,7 +17,7 @@ struct SourceItems {
   }
 
   /// Keeps only the items of these access groups.
-  mutating func keep(groups: Set<String>) {
+  mutating func keepOnly(groups: Set<String>) {
     items.removeAll { item in !(item.accessGroup.map(groups.contains) ?? false) }
   }
 
@@ -25,35 +25,35 @@ struct SourceItems {
   ///
   /// - Throws: An error if the source cannot be read.
   static func read(
-    _ source: String, _ unlocking: BackupAccessOptions, _ databaseKeys: DatabaseKeyOptions,
+    _ source: String, _ accessOptions: BackupAccessOptions, _ databaseKeys: DatabaseKeyOptions,
     in session: Session
   ) throws -> SourceItems {
-    let found: ResolvedSource
+    let resolved: ResolvedSource
     do throws(CommandError) {
-      found = try SourceResolver(session, databaseKeys).keychain(source)
+      resolved = try SourceResolver(session, databaseKeys).keychain(source)
     } catch {
       guard error.status == .notFound, let bytes = BundledFixtures.bytes(named: source) else { throw error }
-      try unlocking.reject(for: source)
+      try accessOptions.reject(for: source)
       return try items(ofFixture: bytes, named: source)
     }
-    try databaseKeys.check([found])
-    switch found {
+    try databaseKeys.check([resolved])
+    switch resolved {
     case .device(let device):
-      try unlocking.reject(for: device.name)
+      try accessOptions.reject(for: device.name)
       return try device.withSession(.reading) { openDevice in
         let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
         if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemError.unreadable(on: openDevice) }
         return SourceItems(name: device.name, rows.map { KeychainEntry($0) })
       }
     case .dump(let dump):
-      try dump.reject(unlocking)
+      try dump.reject(accessOptions)
       dump.warn(in: session)
       // Keeps out items without a readable secret, which an app would find but could not use.
       return SourceItems(name: source, dump.dump.entries)
-    case .backup(let archive):
-      let loaded = try archive.open(storage: unlocking.storage, in: session)
-      let opened = try BackupUnlocker(loaded, unlocking.decryption, in: session).open(
-        with: unlocking.password, for: .exporting)
+    case .backup(let backup):
+      let loaded = try backup.open(storage: accessOptions.storage, in: session)
+      let opened = try BackupUnlocker(loaded, accessOptions.decryption, in: session).open(
+        with: accessOptions.password, for: .exporting)
       var source = SourceItems(name: loaded.name, opened.entries)
       source.identity = DeviceIdentity(loaded.archive.device)
       return source

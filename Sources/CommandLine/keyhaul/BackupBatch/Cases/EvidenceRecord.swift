@@ -11,6 +11,7 @@ struct EvidenceRecord {
 
   private var entries: [String: FileStatus] = [:]
   private var byteCount: Int64 = 0
+  /// The first reason why the record is incomplete; `nil` if it is complete.
   private var gap: String?
   private let system = FileSystem.real
 
@@ -18,11 +19,11 @@ struct EvidenceRecord {
   init(of path: String) {
     let status: FileStatus
     do throws(Errno) {
-      guard let found = try system.status(of: path, followsLink: true) else {
+      guard let current = try system.status(of: path, followsLink: true) else {
         gap = "it does not exist"
         return
       }
-      status = found
+      status = current
     } catch {
       gap = "its status cannot be read: \(error.reason)"
       return
@@ -73,8 +74,9 @@ struct EvidenceRecord {
   func compared(with later: EvidenceRecord) -> EvidenceComparison {
     var changed = entries.filter { path, status in later.entries[path]?.isUnchanged(since: status) != true }.map(\.key)
     changed += later.entries.keys.filter { entries[$0] == nil }
-    let loaded = changed.sorted().prefix(EvidenceComparison.maximumNamedCount).map { $0.isEmpty ? "." : $0 }
+    let namedPaths = changed.sorted().prefix(EvidenceComparison.maximumNamedCount).map { $0.isEmpty ? "." : $0 }
     return EvidenceComparison(
-      count: entries.count, byteCount: byteCount, changed: loaded, changedCount: changed.count, gap: gap ?? later.gap)
+      count: entries.count, byteCount: byteCount, changed: namedPaths, changedCount: changed.count,
+      gap: gap ?? later.gap)
   }
 }

@@ -66,16 +66,17 @@ struct CSVFormatter: ResultFormatter {
   let isShown: Bool
   let hasSummary = false
 
-  private static let common = [
+  /// The columns of all commands.
+  private static let sharedColumns = [
     "path", "code", "id", "error", "why", "try", "warnings", "udid", "device_name", "made", "encrypted", "state",
     "digest", "has_seal", "result", "reason", "keyhaul",
   ]
 
-  func head() -> String { line(Self.common + columns.map(\.name)) }
+  func head() -> String { line(Self.sharedColumns + columns.map(\.name)) }
 
   func row(_ result: BatchResult, isFirst: Bool) -> String {
     let metadata = result.metadata
-    let common = [
+    let sharedFields = [
       result.path, String(result.code), result.id, result.error?.message ?? "", result.error?.why ?? "",
       result.error?.advice ?? "", result.warnings.map(\.message).joined(separator: "; "), metadata.identifier ?? "",
       metadata.deviceName ?? "", metadata.date.map { Timestamp.text(of: $0) } ?? "",
@@ -83,7 +84,7 @@ struct CSVFormatter: ResultFormatter {
       metadata.hasSeal.map { $0 ? "true" : "false" } ?? "", result.word.rawValue, result.reason ?? "",
       ProgramVersion.line,
     ]
-    return line(common + columns.map { $0.text(in: result.document) })
+    return line(sharedFields + columns.map { $0.text(in: result.document) })
   }
 
   func foot(_ summary: BatchSummary) -> String { "" }
@@ -100,9 +101,9 @@ struct TableFormatter: ResultFormatter {
   /// The columns with the command's own values.
   let columns: [ResultTextColumn]
   /// The command to suggest for a single backup.
-  let call: String
+  let suggestedCommand: String
   /// The flags to suggest with it.
-  let parts: [String]
+  let suggestedFlags: [String]
   /// Returns the command's own note below the row of a backup with exit code 0; `nil` if there is none.
   let note: @Sendable (BatchResult) -> String?
   let hasSummary = true
@@ -148,26 +149,26 @@ struct TableFormatter: ResultFormatter {
   }
 
   func head() -> String {
-    let own = isWide ? columns.map(\.title) : []
-    return lines(["CODE", "RESULT"] + own + shownSharedColumns.map(\.title), Self.pathTitle, .bold).map { $0 + "\n" }
-      .joined()
+    let titles = ["CODE", "RESULT"] + (isWide ? columns.map(\.title) : []) + shownSharedColumns.map(\.title)
+    return lines(titles, path: Self.pathTitle, color: .bold).map { $0 + "\n" }.joined()
   }
 
   func row(_ result: BatchResult, isFirst: Bool) -> String {
-    let own = columns.map { column in
+    let ownValues = columns.map { column in
       column.isShown(result) ? result.document.flatMap(column.text) : nil
     }
     let shared = shownSharedColumns
     let cells =
-      [String(result.code), result.word.rawValue] + (isWide ? own.map { $0 ?? "-" } : [])
+      [String(result.code), result.word.rawValue] + (isWide ? ownValues.map { $0 ?? "-" } : [])
       + shared.map { $0.text(result) ?? "-" }
-    var lines = lines(cells, result.path, result.code == 0 ? nil : .red)
-    var parts = isWide ? [] : zip(columns, own).compactMap { column, text in text.map { column.label + $0 } }
-    parts += Self.sharedColumns.dropFirst(shared.count).compactMap { column in
+    var lines = lines(cells, path: result.path, color: result.code == 0 ? nil : .red)
+    var valuesBelow =
+      isWide ? [] : zip(columns, ownValues).compactMap { column, text in text.map { column.label + $0 } }
+    valuesBelow += Self.sharedColumns.dropFirst(shared.count).compactMap { column in
       column.text(result).map { column.label + $0 }
     }
-    if !parts.isEmpty {
-      lines += WordWrap.labeled("      ", shown(parts.joined(separator: ", ")), columns: style.width)
+    if !valuesBelow.isEmpty {
+      lines += WordWrap.labeled("      ", shown(valuesBelow.joined(separator: ", ")), columns: style.width)
     }
     // One line below the table explains what to do about passwords.
     if let error = result.error, result.id != CommandExitStatus.needsPassword.id {
@@ -190,7 +191,7 @@ struct TableFormatter: ResultFormatter {
   func foot(_ summary: BatchSummary) -> String {
     var lines = (["", summary.sentence] + summary.remarks).flatMap { wrapped(style.adapted($0)) }
     if let path = summary.firstToShow {
-      let arguments = [call, ShellQuoting.argument(path, placeholder: "ARCHIVE")] + parts
+      let arguments = [suggestedCommand, ShellQuoting.argument(path, placeholder: "ARCHIVE")] + suggestedFlags
       lines += commandLines("One of them in full:", style.adapted(arguments.joined(separator: " ")))
     }
     return lines.map { $0 + "\n" }.joined()
@@ -213,7 +214,7 @@ struct TableFormatter: ResultFormatter {
     style.cutsText && !line.isEmpty ? WordWrap.lines(of: line, columns: style.width) : [line]
   }
 
-  /// Returns whether the backup has a seal, or that its seal is broken.
+  /// Returns "yes", "no" or "broken"; `nil` if it is unknown whether the backup has a seal.
   @Sendable private static func seal(_ result: BatchResult) -> String? {
     let seal = result.document?["seal"]?.stringValue.flatMap(BackupVerification.SealState.init(rawValue:))
     if result.metadata.isSealBroken || seal == .broken { return "broken" }
@@ -221,14 +222,15 @@ struct TableFormatter: ResultFormatter {
   }
 
   /// Formats a row. The path is last and never cut, because the user may copy it. If it does not fit, it has its own line.
-  private func lines(_ cells: [String], _ path: String, _ color: Color?) -> [String] {
-    let own = isWide ? columns : []
-    let widths = Self.widths + own.map(\.width) + shownSharedColumns.map(\.width)
-    let rightAligned = [true, false] + own.map(\.isRightAligned)
-    let padded = zip(cells, widths).enumerated().map { index, cell in
-      let text = style.cut(shown(cell.0), columns: cell.1)
+  private func lines(_ cells: [String], path: String, color: Color?) -> [String] {
+    let ownColumns = isWide ? columns : []
+    let widths = Self.widths + ownColumns.map(\.width) + shownSharedColumns.map(\.width)
+    let rightAligned = [true, false] + ownColumns.map(\.isRightAligned)
+    let padded = zip(cells, widths).enumerated().map { index, column in
+      let (cell, width) = column
+      let text = style.cut(shown(cell), columns: width)
       let isRight = index < rightAligned.count && rightAligned[index]
-      return DisplayWidth.padded(text, columns: cell.1, rightAligned: isRight)
+      return DisplayWidth.padded(text, columns: width, rightAligned: isRight)
     }
     let (leading, path) = (padded.joined(separator: "  "), shown(path))
     let line = "\(leading)  \(path)"

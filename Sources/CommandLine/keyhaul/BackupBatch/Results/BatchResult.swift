@@ -1,8 +1,8 @@
 import KeyhaulKit
 import Reports
 
-/// The result for one of many backups: the exit code, the error and the document of the same command on this backup
-/// alone (`backup-answer/1`).
+/// The result for one of many backups (`backup-answer/1`): the exit code, the error and the document of the command on
+/// this backup.
 struct BatchResult: Equatable, Sendable {
   static let format = "backup-answer/1"
 
@@ -187,19 +187,19 @@ struct BatchSummary: Equatable, Sendable {
   /// The number of backups for each exit code.
   private(set) var countByCode: [Int32: Int] = [:]
   /// The number of backups for each exit code and id. Two ids may have the same code.
-  private var counts: [Ending: Int] = [:]
+  private var counts: [ExitCodeAndID: Int] = [:]
   /// The number of results that came from an earlier run.
   private(set) var resumedCount = 0
   /// The number of backups that need a password, when none was given.
   var needingPasswordCount: Int {
     counts.reduce(0) { $0 + ($1.key.id == CommandExitStatus.needsPassword.id ? $1.value : 0) }
   }
-  private struct Ending: Hashable { let code: Int32, id: String }
+  private struct ExitCodeAndID: Hashable { let code: Int32, id: String }
   /// The first backup with exit code 0.
   private var firstWithoutFault: String?
-  /// The first backup that needs attention and has a document, so that a call for it alone says more than its row.
+  /// The first backup that needs attention and has a document, so that a command for it shows more than its row.
   private var firstNeedingAttention: String?
-  /// The backup to show by itself; `nil` if such a call would say no more about any of them.
+  /// The backup for which the summary suggests a command; `nil` if the rows show everything.
   var firstToShow: String? { firstNeedingAttention ?? firstWithoutFault }
   var skipped = SkippedEntries()
 
@@ -210,7 +210,7 @@ struct BatchSummary: Equatable, Sendable {
   /// - Parameter needsAttention: Whether the backup needs attention although its exit code is 0.
   mutating func add(_ result: BatchResult, isResumed: Bool, needsAttention: Bool = false) {
     countByCode[result.code, default: 0] += 1
-    counts[Ending(code: result.code, id: result.id), default: 0] += 1
+    counts[ExitCodeAndID(code: result.code, id: result.id), default: 0] += 1
     if isResumed { resumedCount += 1 }
     if result.code == 0, firstWithoutFault == nil { firstWithoutFault = result.path }
     if result.code != 0 || needsAttention, result.document != nil, firstNeedingAttention == nil {
@@ -230,8 +230,8 @@ struct BatchSummary: Equatable, Sendable {
 
   /// A sentence such as "12 backups: 9 with exit code 0, 2 with 13 (damaged) and 1 with 12 (wrong-password)."
   var sentence: String {
-    let endings = counts.sorted { ($0.key.code, $0.key.id) < ($1.key.code, $1.key.id) }
-    let parts = endings.enumerated().map { index, entry in
+    let sorted = counts.sorted { ($0.key.code, $0.key.id) < ($1.key.code, $1.key.id) }
+    let parts = sorted.enumerated().map { index, entry in
       "\(HumanReadable.grouped(entry.value)) \(index == 0 ? "with exit code" : "with") \(entry.key.code)"
         + (entry.key.code == 0 ? "" : " (\(entry.key.id))")
     }
@@ -250,10 +250,10 @@ struct BatchSummary: Equatable, Sendable {
         "\(HumanReadable.count(needingPasswordCount, "backup")) \(needingPasswordCount == 1 ? "needs" : "need") a "
           + "password: add --password-file FILE, or --passwords FILE for different passwords.")
     }
-    let passed = skipped.counts.filter { $0.count > 0 }.map {
+    let skippedCounts = skipped.counts.filter { $0.count > 0 }.map {
       HumanReadable.count($0.count, $0.noun, plural: $0.plural)
     }
-    if !passed.isEmpty { lines.append("Skipped in folders: \(HumanReadable.list(passed)).") }
+    if !skippedCounts.isEmpty { lines.append("Skipped in folders: \(HumanReadable.list(skippedCounts)).") }
     if !skipped.linkTargets.isEmpty {
       lines.append("Links that were not followed: \(HumanReadable.list(skipped.linkTargets)).")
     }

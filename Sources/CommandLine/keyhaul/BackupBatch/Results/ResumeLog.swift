@@ -12,13 +12,13 @@ final class ResumeLog: Sendable {
 
   private struct Location { let offset: Int64, byteCount: Int }
 
-  /// A digest of a path, so that every key has the same size.
+  /// Half of the SHA-256 digest of a path, so that every key has the same small size.
   private struct Key: Hashable, Sendable {
-    private let words: [UInt64]
+    private let halves: [UInt64]
 
     init?(_ path: String) {
       guard let digest = try? Digest.sha256(Array(path.utf8)) else { return nil }
-      words = stride(from: 0, to: 16, by: 8).map { start in
+      halves = stride(from: 0, to: 16, by: 8).map { start in
         digest[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
       }
     }
@@ -30,24 +30,55 @@ final class ResumeLog: Sendable {
   private let locations: [Key: Location]
   private let inputsDigest: String
 
-  /// Opens the file, or creates it for its owner alone.
+  /// Opens the file, or creates it so that only its owner can read it.
   ///
   /// - Parameters:
   ///   - path: The path of the file.
   ///   - verb: The name of the command. Results of other commands are ignored.
-  ///   - parameters: The accepted values of `BatchResult.parameters`: with and without an available password. Results with
-  ///     others are ignored.
+  ///   - parameters: The accepted values of `BatchResult.parameters`: with and without an available password. Results
+  ///     with others are ignored.
   ///   - inputsDigest: The digest of the inputs (`ResumeInputs.digest`).
   /// - Throws: `.refused` for a file with other content, to which nothing is added; `.busy` if another run uses it.
   init(_ path: String, verb: String, parameters: Set<[String]>, inputsDigest: String) throws(CommandError) {
     self.path = path
     self.inputsDigest = inputsDigest
+    lock = try Self.lockFile(path)
+    var locations: [Key: Location] = [:]
+    var lines = ResumeLogLines(lock.file.raw, named: path)
+    var missingBytes: ArraySlice<UInt8> = []
+    while let line = try lines.next() {
+      guard let json = try? JSONValue(parsing: line.bytes), let result = BatchResult(json) else {
+        // A killed run or a full disk may have left an incomplete line, but the file must begin like a result.
+        if line.offset == 0 {
+          // A full disk may have cut the line after a few bytes. The missing bytes are added, so that the next run
+          // recognizes the line.
+          let isCutShort = lines.endsWithinLine && Self.lineStart.starts(with: line.bytes)
+          guard isCutShort || line.bytes.starts(with: Self.lineStart) else { throw Self.notAResumeLog(path) }
+          missingBytes = Self.lineStart.dropFirst(line.bytes.count)
+        }
+        continue
+      }
+      let hasSameInputs = ResumeInputs(json[ResumeInputs.member])?.digest == inputsDigest
+      guard result.verb == verb, parameters.contains(result.parameters), hasSameInputs, let key = Key(result.path)
+      else {
+        continue
+      }
+      let isReusable = result.dependsOnlyOnBackup && result.metadata.digest != nil
+      locations[key] = isReusable ? Location(offset: line.offset, byteCount: line.bytes.count) : nil
+    }
+    self.locations = locations
+    if lines.endsWithinLine { try write(missingBytes + [UInt8(ascii: "\n")]) }
+  }
+
+  /// Opens or creates the file, and locks it for this process.
+  private static func lockFile(_ path: String) throws(CommandError) -> FileLock {
+    let system = FileSystem.real
     do throws(Errno) {
       let file = try system.openForAppending(path)
       let status = try system.status(of: file.raw)
       guard status.kind == .file else { throw .invalidArgument }
       guard let lock = try system.lock(file, .exclusive) else { throw .wouldBlock }
-      self.lock = lock
+      return lock
     } catch {
       guard error != .wouldBlock else {
         throw CommandError(
@@ -64,35 +95,10 @@ final class ResumeLog: Sendable {
         why: error == .invalidArgument ? "it is not a regular file" : error.reason,
         try: "another file after --resume", of: error)
     }
-    var locations: [Key: Location] = [:]
-    var lines = ResumeLogLines(lock.file.raw, named: path)
-    var missing: ArraySlice<UInt8> = []
-    while let line = try lines.next() {
-      guard let json = try? JSONValue(parsing: line.bytes), let result = BatchResult(json) else {
-        if line.offset == 0 {
-          // A full disk may have cut the line after a few bytes. The missing bytes are added, so that the next run
-          // recognizes the line.
-          let isShort = lines.endsWithinLine && Self.start.starts(with: line.bytes)
-          guard isShort || line.bytes.starts(with: Self.start) else { throw Self.notAResumeLog(path) }
-          missing = Self.start.dropFirst(line.bytes.count)
-        }
-        // A killed run or a full disk left an incomplete line.
-        continue
-      }
-      let hasSameInputs = ResumeInputs(json[ResumeInputs.member])?.digest == inputsDigest
-      guard result.verb == verb, parameters.contains(result.parameters), hasSameInputs, let key = Key(result.path)
-      else {
-        continue
-      }
-      let isKept = result.dependsOnlyOnBackup && result.metadata.digest != nil
-      locations[key] = isKept ? Location(offset: line.offset, byteCount: line.bytes.count) : nil
-    }
-    self.locations = locations
-    if lines.endsWithinLine { try write(missing + [UInt8(ascii: "\n")]) }
   }
 
   /// The first bytes of every line.
-  private static let start = Array("{\"format\":\"\(BatchResult.format)\"".utf8)
+  private static let lineStart = Array("{\"format\":\"\(BatchResult.format)\"".utf8)
 
   private static func notAResumeLog(_ path: String) -> CommandError {
     CommandError(
@@ -153,8 +159,8 @@ final class ResumeLog: Sendable {
 private struct ResumeLogLines {
   private let file: FileDescriptor
   private let name: String
-  private var waiting: [UInt8] = []
-  /// The number of bytes of `waiting` that earlier lines have used. They are removed once for many lines.
+  private var buffered: [UInt8] = []
+  /// The number of bytes of `buffered` that earlier lines have used. They are removed once for many lines.
   private var usedCount = 0
   private var offset: Int64 = 0
   private var isAtEnd = false
@@ -169,22 +175,22 @@ private struct ResumeLogLines {
   mutating func next() throws(CommandError) -> (offset: Int64, bytes: [UInt8])? {
     var searched = usedCount
     while true {
-      if let end = waiting[searched...].firstIndex(of: UInt8(ascii: "\n")) {
-        let line = (offset, Array(waiting[usedCount..<end]))
+      if let end = buffered[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+        let line = (offset, Array(buffered[usedCount..<end]))
         offset += Int64(end + 1 - usedCount)
         usedCount = end + 1
         return line
       }
-      waiting.removeFirst(usedCount)
+      buffered.removeFirst(usedCount)
       usedCount = 0
-      searched = waiting.count
+      searched = buffered.count
       if isAtEnd {
-        guard !waiting.isEmpty else { return nil }
+        guard !buffered.isEmpty else { return nil }
         endsWithinLine = true
-        defer { waiting = [] }
-        return (offset, waiting)
+        defer { buffered = [] }
+        return (offset, buffered)
       }
-      guard waiting.count <= ResumeLog.maximumLineByteCount else {
+      guard buffered.count <= ResumeLog.maximumLineByteCount else {
         throw CommandError(
           .refused, "refused to read \(name)",
           why: "it has a line of more than \(HumanReadable.bytes(ResumeLog.maximumLineByteCount))",
@@ -197,12 +203,12 @@ private struct ResumeLogLines {
   private mutating func fill() throws(CommandError) {
     try Interruption.check()
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
-    let location = offset + Int64(waiting.count)
+    let location = offset + Int64(buffered.count)
     do throws(Errno) {
       let count = try buffer.withUnsafeMutableBytes { buffer in
         Result { () throws(Errno) in try FileSystem.real.read(file, at: location, into: buffer) }
       }.get()
-      waiting += buffer[..<count]
+      buffered += buffer[..<count]
       isAtEnd = count == 0
     } catch {
       throw CommandError(.failed, "cannot read \(name)", why: error.reason, try: "check the disk", of: error)

@@ -20,7 +20,7 @@ protocol BatchCommand: TabularCommand, DecryptingCommand, Sendable {
   /// Returns the requested case report; `nil` if none was requested.
   func caseRequest() throws(CommandError) -> CaseOptions.Request?
   /// Returns the same command without an output file and without a case report.
-  func forCase() -> Self
+  func withoutOutput() -> Self
   /// Rejects flags that do not work with many backups.
   func validateBatch() throws(CommandError)
   /// Warns if a call with several arguments was probably meant differently. Called after all checks.
@@ -60,7 +60,7 @@ extension BatchCommand {
   static var listsBackups: Bool { false }
   static var textColumns: [ResultTextColumn] { [] }
   func caseRequest() throws(CommandError) -> CaseOptions.Request? { nil }
-  func forCase() -> Self { self }
+  func withoutOutput() -> Self { self }
   static func reason(in _: JSONValue, code _: Int32) -> String? { nil }
   static func note(on _: BatchResult) -> String? { nil }
   func warnAboutArguments(in _: Session) throws(CommandError) {}
@@ -85,12 +85,12 @@ extension BatchCommand {
   ///
   /// - Throws: `.usage` if there are none, and for any command except `inspect`, because the user must name one.
   private func listKnownBackups(in session: Session) throws -> CommandExitStatus {
-    let what = "\(session.commandName) needs a backup\(Self.acceptsDevices ? " or a device" : "")"
+    let message = "\(session.commandName) needs a backup\(Self.acceptsDevices ? " or a device" : "")"
     let folders = KnownBackupFolders.all(session.environment)
     guard !folders.isEmpty else {
-      let locations = KnownBackupFolders.places(session.environment).map { UntrustedText.escaped($0) }
+      let locations = KnownBackupFolders.standardFolders(session.environment).map { UntrustedText.escaped($0) }
       throw CommandError.usage(
-        what,
+        message,
         why: locations.isEmpty ? nil : "there are no backups in \(HumanReadable.list(locations, conjunction: "or"))",
         try: "\(session.commandName) PATH; PATH may also be a mounted macOS or Windows volume")
     }
@@ -104,7 +104,7 @@ extension BatchCommand {
       count += 1
     }
     throw CommandError.usage(
-      what, why: "none was named; \(HumanReadable.count(count, "backup")) \(count == 1 ? "was" : "were") found",
+      message, why: "none was named; \(HumanReadable.count(count, "backup")) \(count == 1 ? "was" : "were") found",
       try: "\(session.commandName) \(ShellQuoting.argument(first, placeholder: "PATH"))")
   }
 
@@ -177,60 +177,63 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
 
   func result(for queued: QueuedBackup, _ resumeLog: ResumeLog?) -> FinishedBackup {
     if let fault = queued.fault {
-      let record = CapturedOutput()
+      let ending = Result<CommandExitStatus, CommandError>.failure(fault)
       return FinishedBackup(
-        result: result(queued, BackupMetadata(), hasPassword: false, ending: .failure(fault), record), isResumed: false)
+        result: result(queued, BackupMetadata(), hasPassword: false, ending: ending, CapturedOutput()),
+        isResumed: false)
     }
-    if let resumeLog, resumeLog.mayContain(queued.path), let known = known(queued, resumeLog) {
-      return FinishedBackup(result: known, isResumed: true)
+    if let resumeLog, resumeLog.mayContain(queued.path), let earlier = earlierResult(for: queued, in: resumeLog) {
+      return FinishedBackup(result: earlier, isResumed: true)
     }
-    let single = command.command(for: queued.path)
-    let record = CapturedOutput()
-    let session = session(for: single, queued, record)
+    let singleCommand = command.command(for: queued.path)
+    let output = CapturedOutput()
+    let session = session(for: singleCommand, queued, output)
     let ending: Result<CommandExitStatus, CommandError>
     do {
-      ending = .success(session.finalStatus(try single.runSingle(in: session)))
+      ending = .success(session.finalStatus(try singleCommand.runSingle(in: session)))
     } catch {
       ending = .failure(session.errorAfterChange(error))
     }
     let metadata = session.backupMetadata ?? BackupMetadata()
     let digest = inputsDigest.flatMap { $0 == (try? currentInputsDigest(of: queued)) ? $0 : nil }
     return FinishedBackup(
-      result: result(queued, metadata, hasPassword: !session.availablePasswords.isEmpty, ending: ending, record),
+      result: result(queued, metadata, hasPassword: !session.availablePasswords.isEmpty, ending: ending, output),
       isResumed: false,
       inputs: digest.map { ResumeInputs(digest: $0, password: session.matchedPassword?.identifier) })
   }
 
   /// Returns the current digest of all inputs that affect a result, except the backup and its password.
   private func currentInputsDigest(of queued: QueuedBackup) throws -> String {
-    let single = command.command(for: queued.path)
-    let session = session(for: single, queued, CapturedOutput())
+    let singleCommand = command.command(for: queued.path)
+    let session = session(for: singleCommand, queued, CapturedOutput())
     return try ResumeInputs.digest(
-      parameters: parameters, inputs: single.inputs(in: session), single.unlocking.decryption, in: session)
+      parameters: parameters, inputs: singleCommand.inputs(in: session), singleCommand.accessOptions.decryption,
+      in: session
+    )
   }
 
-  private func session(for single: Command, _ queued: QueuedBackup, _ record: CapturedOutput) -> Session {
+  private func session(for singleCommand: Command, _ queued: QueuedBackup, _ output: CapturedOutput) -> Session {
     Session(
-      capturing: record, common: single.common, commandName: name,
+      capturing: output, common: singleCommand.common, commandName: name,
       environment: passwords.environment(from: environment),
       about: queued.path, passwords)
   }
 
   /// Returns the earlier result for the backup in its current state; `nil` if there is none.
-  private func known(_ queued: QueuedBackup, _ resumeLog: ResumeLog) -> BatchResult? {
+  private func earlierResult(for queued: QueuedBackup, in resumeLog: ResumeLog) -> BatchResult? {
     guard
       let archive = try? ResolvedBackup.read(
-        at: .path(queued.path), storage: command.unlocking.storage, acceptsPartialBackup: true)
+        at: .path(queued.path), storage: command.accessOptions.storage, allowsIncomplete: true)
     else { return nil }
     // The digest does not cover everything that the seal covers, so a backup with a broken seal is checked again.
     guard archive.seal?.violations.isEmpty != false else { return nil }
     let session = session(for: command.command(for: queued.path), queued, CapturedOutput())
     session.backupMetadata = BackupMetadata(archive)
     let parameters = parameters(hasPassword: !session.availablePasswords.isEmpty)
-    guard let known = resumeLog.result(for: queued.path, parameters: parameters, digest: archive.digest),
-      isUnlocked(archive, asIn: known.inputs, session)
+    guard let earlier = resumeLog.result(for: queued.path, parameters: parameters, digest: archive.digest),
+      isUnlocked(archive, asIn: earlier.inputs, session)
     else { return nil }
-    return known.result
+    return earlier.result
   }
 
   /// Returns whether the available passwords decrypt a backup as those of the earlier run did.
@@ -238,17 +241,17 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   /// A password is recognized when it decrypts a backup of an earlier run. It then counts as the earlier run's password
   /// for all backups, so only one key per password is derived. Nothing about a password is stored.
   private func isUnlocked(_ archive: BackupArchive, asIn inputs: ResumeInputs, _ session: Session) -> Bool {
-    let offered = session.availablePasswords
-    guard command.usesPassword, !offered.isEmpty else { return true }
+    let passwords = session.availablePasswords
+    guard command.usesPassword, !passwords.isEmpty else { return true }
     guard let identifier = inputs.password else { return !archive.isEncrypted && !archive.hasFalseClaim }
     return locks.withLock(for: identifier) {
-      if offered.contains(where: { $0.isKnown(as: identifier) }) { return true }
+      if passwords.contains(where: { $0.isKnown(as: identifier) }) { return true }
       let loaded = LoadedBackup(name: session.backupPath, archive: archive)
-      let unlocker = BackupUnlocker(loaded, command.unlocking.decryption, in: session)
-      guard (try? unlocker.key(command.unlocking.password)) != nil, let opening = session.matchedPassword else {
+      let unlocker = BackupUnlocker(loaded, command.accessOptions.decryption, in: session)
+      guard (try? unlocker.key(command.accessOptions.password)) != nil, let password = session.matchedPassword else {
         return false
       }
-      opening.addIdentifier(identifier)
+      password.addIdentifier(identifier)
       return true
     }
   }
@@ -256,7 +259,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   private func result(
     _ queued: QueuedBackup, _ metadata: BackupMetadata, hasPassword: Bool,
     ending: Result<CommandExitStatus, CommandError>,
-    _ record: CapturedOutput
+    _ output: CapturedOutput
   ) -> BatchResult {
     let entry = queued.fault == nil ? BackupDirectory.entry(of: queued.path) : nil
     var metadata = metadata
@@ -264,12 +267,12 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
     if metadata == BackupMetadata(), let entry { metadata = BackupMetadata(entry) }
     let (status, failure): (CommandExitStatus, CommandError?)
     switch ending {
-    case .success(let ended): (status, failure) = (ended, nil)
-    case .failure(let failed): (status, failure) = (failed.status, failed)
+    case .success(let finalStatus): (status, failure) = (finalStatus, nil)
+    case .failure(let error): (status, failure) = (error.status, error)
     }
-    var warnings = record.warnings
-    let document = try? JSONValue(parsing: record.result, acceptingAtMost: maximumValueCount)
-    if document == nil, !record.result.isEmpty {
+    var warnings = output.warnings
+    let document = try? JSONValue(parsing: output.result, acceptingAtMost: maximumValueCount)
+    if document == nil, !output.result.isEmpty {
       warnings.append(
         CapturedOutput.Warning(
           "its result is left out here", why: "it is too large for a combined result",

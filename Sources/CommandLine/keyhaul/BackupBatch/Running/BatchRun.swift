@@ -19,13 +19,13 @@ struct BatchRun<Command: BatchCommand> {
     self.session = session
     try command.validateBatch()
     try Self.checkNames(command.paths, in: session)
-    try command.unlocking.decryption.validateForBatch()
+    try command.accessOptions.decryption.validateForBatch()
     let parameters = try command.resultParameters(in: session)
     let list = try command.many.pathsFrom.map { path throws(CommandError) in try PathList(path, in: session) }
     let passwords = try Self.passwords(command, in: session)
     if let output = command.output, output != "-" {
       try session.common.check(output: output)
-      try session.prepareOutput(output, inputs: command.paths + command.unlocking.files + command.many.files)
+      try session.prepareOutput(output, inputs: command.paths + command.accessOptions.files + command.many.files)
     }
     if let resume = command.many.resume {
       guard resume != "-" else {
@@ -38,7 +38,7 @@ struct BatchRun<Command: BatchCommand> {
     let commandName = session.commandName.split(separator: " ").dropFirst().joined(separator: " ")
     let digest = try command.many.resume.map { _ in
       try ResumeInputs.digest(
-        parameters: parameters, inputs: command.inputs(in: session), command.unlocking.decryption, in: session)
+        parameters: parameters, inputs: command.inputs(in: session), command.accessOptions.decryption, in: session)
     }
     let worker = BatchWorker(
       command: command, name: session.commandName, commandName: commandName, environment: session.environment,
@@ -61,11 +61,11 @@ struct BatchRun<Command: BatchCommand> {
   func run() throws(CommandError) -> CommandExitStatus {
     var summary = BatchSummary()
     if let output = command.output, output != "-" {
-      let isPrintedToo = session.isJSON
+      let isAlsoPrinted = session.isJSON
       try ReportFile.write(to: output) { (portion) throws(CommandError) in
         try writeResults(adding: &summary) { (text) throws(CommandError) in
           try Array(text.utf8).withRawBytes(portion)
-          if isPrintedToo { try print(text) }
+          if isAlsoPrinted { try print(text) }
         }
       }
       session.info("Wrote \(UntrustedText.escaped(output)).")
@@ -109,7 +109,7 @@ struct BatchRun<Command: BatchCommand> {
     if !foot.isEmpty { try put(foot) }
   }
 
-  // MARK: The call
+  // MARK: The arguments
 
   /// Rejects an argument that is not a file if there are several. It may be a password, so the message does not repeat
   /// it.
@@ -122,9 +122,10 @@ struct BatchRun<Command: BatchCommand> {
           "- cannot be combined with other backups", why: "\(paths.count) were given", try: "a separate command for -")
       }
       let isDevice = path.hasPrefix("device:") || home.map { PathContent(of: "\($0)/\(path)") } == .device
-      let stands = (try? FileSystem.real.status(of: path)) ?? nil
-      guard stands == nil, !isDevice else { continue }
-      if let chosen = try? BackupDirectoryResolver.path(path, backups: BackupDirectoryResolver.backups), chosen != path
+      let fileStatus = (try? FileSystem.real.status(of: path)) ?? nil
+      guard fileStatus == nil, !isDevice else { continue }
+      if let selected = try? BackupDirectoryResolver.path(path, backups: BackupDirectoryResolver.backups),
+        selected != path
       {
         continue
       }
@@ -151,7 +152,7 @@ struct BatchRun<Command: BatchCommand> {
   }
 
   private static func passwords(_ command: Command, in session: Session) throws(CommandError) -> BatchPasswords {
-    let flags = command.unlocking.password
+    let flags = command.accessOptions.password
     if let path = command.many.passwords {
       guard !flags.isGiven else {
         throw .usage("--passwords and a password cannot be used together", try: "use only one of them")
@@ -159,7 +160,9 @@ struct BatchRun<Command: BatchCommand> {
       return BatchPasswords(common: nil, list: try PasswordList(path, in: session))
     }
     do throws(CommandError) {
-      if let loaded = try session.passwordForAllBackups(flags) { return BatchPasswords(common: loaded, list: nil) }
+      if let password = try session.passwordForAllBackups(flags) {
+        return BatchPasswords(common: password, list: nil)
+      }
     } catch {
       // An unreadable source in the environment is reported for each backup that needs the password.
       guard !flags.isGiven, error.status != .usage else { throw error }
@@ -188,20 +191,21 @@ struct BatchRun<Command: BatchCommand> {
 
   private static func formatter(of command: Command, commandName: String, _ session: Session) -> any ResultFormatter {
     let isFile = command.output.map { $0 != "-" } ?? false
-    if let chosen = session.chosenFields { return FieldsFormatter(chosenFields: chosen) }
+    if let chosenFields = session.chosenFields { return FieldsFormatter(chosenFields: chosenFields) }
     if command.common.isNDJSON { return NDJSONFormatter() }
     if command.common.isCSV {
       return CSVFormatter(columns: Command.columns, isShown: session.resultIsOnTerminal && !isFile)
     }
     if session.isJSON {
-      let only = command.paths.count == 1 && command.many.pathsFrom == nil ? command.paths.first : nil
-      let isFolder = only.map { (try? BackupQueue.areBackups(in: $0)) == true } ?? false
-      return JSONListFormatter(verb: commandName, folder: isFolder ? only : nil)
+      let onlyPath = command.paths.count == 1 && command.many.pathsFrom == nil ? command.paths.first : nil
+      let isFolder = onlyPath.map { (try? BackupQueue.containsBackups($0)) == true } ?? false
+      return JSONListFormatter(verb: commandName, folder: isFolder ? onlyPath : nil)
     }
     var style = session.resultStyle
     if isFile { (style.usesColor, style.cutsText) = (false, false) }
     return TableFormatter(
-      style: style, columns: Command.textColumns, call: session.commandName, parts: command.suggestedFlags,
+      style: style, columns: Command.textColumns, suggestedCommand: session.commandName,
+      suggestedFlags: command.suggestedFlags,
       note: { Command.note(on: $0) })
   }
 }

@@ -5,13 +5,24 @@ protocol CaseReportCommand: BatchCommand {
 }
 
 extension CaseReportCommand {
+  /// Adds the rows of the help screen about many backups, case reports and JSON.
+  static func addingSharedRows(to rows: [HelpScreen.Row]) -> [HelpScreen.Row] {
+    let sharedRows: [HelpScreen.Row] = [
+      .init("--paths-from", "read more paths from a file; - is standard input"),
+      .init("--passwords", "a file that says where each backup's password is"),
+      .init("--case", "with --examiner and -o, write a report for a case file"),
+      .init("--resume", "skip backups whose results are already in this file"), "--json",
+    ]
+    return rows + sharedRows
+  }
+
   var output: String? { report.output }
 
   func caseRequest() throws(CommandError) -> CaseOptions.Request? {
     try caseReport.request(output: output, common, many, fields: fieldOptions.fields)
   }
 
-  func forCase() -> Self {
+  func withoutOutput() -> Self {
     var command = self
     command.report.output = nil
     command.caseReport = CaseOptions()
@@ -19,7 +30,7 @@ extension CaseReportCommand {
   }
 
   func command(for path: String) -> Self {
-    var command = forCase()
+    var command = withoutOutput()
     command.paths = [path]
     command.common.disablePrompts()
     return command

@@ -15,10 +15,10 @@ struct CaseReportRun<Command: BatchCommand> {
         "a case report needs backups in files", why: "- is a stream, whose files cannot be compared before and after",
         try: "the path of the backup")
     }
-    let inputs = command.paths + command.unlocking.files + command.many.files
+    let inputs = command.paths + command.accessOptions.files + command.many.files
     try session.prepareOutput(request.output, inputs: inputs)
     // The results go into the report instead.
-    batch = try BatchRun(command.forCase(), in: session)
+    batch = try BatchRun(command.withoutOutput(), in: session)
     paths = command.paths
     self.request = request
     self.session = session
@@ -90,17 +90,17 @@ struct CaseReportRun<Command: BatchCommand> {
 
   /// Returns the arguments without the values of options that take a command, because a command can contain a password.
   static func withoutSecrets(_ arguments: [String]) -> [String] {
-    let hidden = "(not shown)"
+    let placeholder = "(not shown)"
     var result: [String] = []
     var isValue = false
     for argument in arguments {
       if isValue {
-        result.append(hidden)
+        result.append(placeholder)
         isValue = false
       } else if argument.hasPrefix("--"), let equals = argument.firstIndex(of: "="),
         argument[..<equals].hasSuffix("command")
       {
-        result.append(argument[...equals] + hidden)
+        result.append(argument[...equals] + placeholder)
       } else {
         isValue = argument.hasPrefix("--") && argument.hasSuffix("command")
         result.append(argument)

@@ -37,19 +37,20 @@ struct Explain: NumericArgumentCommand {
 
   /// Finds a topic by its id, its exit code, or the name or number of an error of Apple's.
   static func explanation(of topic: String) throws(CommandError) -> Explanation {
-    let word = topic.lowercased().replacing(" ", with: "-")
-    if let found = Explanation.all.first(where: { $0.id.lowercased() == word || $0.code.map(String.init) == word }) {
-      return found
+    let id = topic.lowercased().replacing(" ", with: "-")
+    if let page = Explanation.all.first(where: { $0.id.lowercased() == id || $0.code.map(String.init) == id }) {
+      return page
     }
-    if let loaded = ProtectionClass.allCases.first(where: { $0.word == word || $0.constant.lowercased() == word }) {
-      return loaded.explanation
+    if let protection = ProtectionClass.allCases.first(where: { $0.word == id || $0.constant.lowercased() == id }) {
+      return protection.explanation
     }
-    if let code = Int(word), (129...192).contains(code), let signal = Explanation.exitCodes.last { return signal }
+    // The exit code after a signal is 128 plus the signal's number, which is at most 64.
+    if let code = Int(id), (129...192).contains(code), let signal = Explanation.exitCodes.last { return signal }
     if let name = AppleErrorName(parsing: topic) {
       if let page = name.page { return page }
       throw unexplained(name)
     }
-    let near = EditDistance.nearest(to: word, among: Explanation.all.map { $0.id.lowercased() })
+    let near = EditDistance.nearest(to: id, among: Explanation.all.map { $0.id.lowercased() })
       .flatMap { near in Explanation.all.first { $0.id.lowercased() == near } }
     throw .usage(
       "there is no explanation of \"\(UntrustedText.shortened(topic, columns: 40))\"",

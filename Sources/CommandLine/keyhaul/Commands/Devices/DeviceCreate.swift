@@ -98,11 +98,11 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
   /// Returns the items to import; `nil` if no source was given.
   private func source(in session: Session) throws -> SourceItems? {
     guard let imported else {
-      try unlocking.reject(for: name)
+      try accessOptions.reject(for: name)
       try databaseKeys.check([])
       return nil
     }
-    return try SourceItems.read(imported, unlocking, databaseKeys, in: session)
+    return try SourceItems.read(imported, accessOptions, databaseKeys, in: session)
   }
 
   /// Rejects items that need a passcode before a device without one is created.

@@ -65,18 +65,18 @@ struct DeviceDelete: RunnableCommand {
     let name = device.name
     try device.requireNoUnrelatedFiles()
     let count = try itemCount(of: device)
-    let whole = count.flatMap { $0 > 0 ? "\(name) and its \(HumanReadable.count($0, "item"))" : nil } ?? name
-    let action = "delete \(whole == name ? "it" : whole) for good"
+    let deviceAndItems = count.flatMap { $0 > 0 ? "\(name) and its \(HumanReadable.count($0, "item"))" : nil } ?? name
+    let action = "delete \(deviceAndItems == name ? "it" : deviceAndItems) for good"
     if dryRun.isOn {
       // A dry run does not ask, but checks a confirmation that was given.
       if let confirm { try session.confirm(name: name, given: confirm, action: action) }
-      try session.announce("Would delete \(whole) for good.")
+      try session.announce("Would delete \(deviceAndItems) for good.")
     } else {
       try session.confirm(name: name, given: confirm, action: action)
       try session.committing(CommittedChange("\(name) was deleted", inspectCommand: "keyhaul device list")) {
         () throws(CommandError) in try device.delete()
       }
-      try session.announce("Deleted \(whole).")
+      try session.announce("Deleted \(deviceAndItems).")
     }
     if session.isJSON {
       try session.writeDocument([
@@ -95,16 +95,6 @@ struct DeviceDelete: RunnableCommand {
       return try device.withSession(.reading) { try $0.itemCount }
     } catch let failure as CommandError where [.damaged, .refused].contains(failure.status) {
       return nil
-    }
-  }
-}
-
-extension DeviceSession {
-  /// Rejects early what `changePasscode` and `removePasscode` would reject.
-  func requireChangeablePasscode() throws(KeyhaulError) {
-    guard isPasscodeSet else { throw KeyhaulError(.noPasscode, name, "none is set") }
-    guard state == .unlocked else {
-      throw KeyhaulError(.locked, name, "the device must be unlocked to change its passcode")
     }
   }
 }

@@ -27,7 +27,7 @@ struct DeviceList: TabularCommand {
     home.clearLeftovers()
     let (devices, unreadable) = try session.devices(in: home)
     var reports: [DeviceReport] = []
-    var broken = unreadable.map { ($0, Self.unreadable($0)) }
+    var broken: [(name: String, error: CommandError)] = unreadable.map { ($0, Self.unreadable($0)) }
     for device in devices {
       do throws(KeyhaulError) {
         let summary = try device.summary(verb: session.commandName, knownSeeds: WellKnownSeeds.all)
@@ -43,16 +43,16 @@ struct DeviceList: TabularCommand {
         "format": "device-list/1", "devices": .array(reports.map { .object($0.fields) }),
         "unreadable": .array(
           broken.map {
-            ["name": .string($0.0), "message": .string($0.1.message), "why": .text($0.1.why)]
+            ["name": .string($0.name), "message": .string($0.error.message), "why": .text($0.error.why)]
           }),
       ])
     } else if reports.isEmpty, broken.isEmpty {
       session.info("There are no devices in \(UntrustedText.escaped(home.path)) (keyhaul device create NAME).")
     } else {
-      try session.print(table(reports, broken: broken.map(\.0)))
+      try session.print(table(reports, broken: broken.map(\.name)))
     }
-    for failure in broken.map(\.1) {
-      session.warn(failure.message, why: failure.why, try: failure.advice, of: failure.errno)
+    for (_, error) in broken {
+      session.warn(error.message, why: error.why, try: error.advice, of: error.errno)
     }
     return broken.isEmpty ? .ok : .partial
   }

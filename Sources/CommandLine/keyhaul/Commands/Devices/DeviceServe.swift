@@ -14,10 +14,10 @@ struct DeviceServe: RunnableCommand {
     ],
     flags: ["--listen", "--trust", "--rounds"])
   static let configuration = makeConfiguration(named: "serve")
+  static let formats: [OutputFormat] = [.text]
+
   /// The computers that may pair.
   enum Trust: String, CaseIterable, ExpressibleByArgument { case ask, once, always }
-
-  static let formats: [OutputFormat] = [.text]
 
   @Argument(help: "The devices.", completion: .deviceNames) var names: [String]
   @Option(
@@ -42,15 +42,15 @@ struct DeviceServe: RunnableCommand {
     case question(PairingAuthorizer)
   }
 
-  private final class Events: Sendable {
-    private let waiting = Locked<[Event]>([])
+  private final class EventQueue: Sendable {
+    private let events = Locked<[Event]>([])
 
-    func add(_ event: Event) { waiting.withLock { $0.append(event) } }
+    func add(_ event: Event) { events.withLock { $0.append(event) } }
 
     func removeAll() -> [Event] {
-      waiting.withLock { waiting in
-        defer { waiting = [] }
-        return waiting
+      events.withLock { events in
+        defer { events = [] }
+        return events
       }
     }
   }
@@ -68,14 +68,14 @@ struct DeviceServe: RunnableCommand {
         "nobody can be asked which computers to trust", why: session.missingTerminal, try: "--trust once")
     }
     let finder = try SourceResolver(session)
-    let found = try names.map { (name) throws(CommandError) in try finder.device(name) }
-    guard Set(found.map(\.device.directory)).count == found.count else {
+    let devices = try names.map { (name) throws(CommandError) in try finder.device(name) }
+    guard Set(devices.map(\.device.directory)).count == devices.count else {
       throw CommandError.usage("a device is named twice", try: "name each device once")
     }
-    guard found.count <= Self.maximumDeviceCount else {
+    guard devices.count <= Self.maximumDeviceCount else {
       throw CommandError.usage("at most \(Self.maximumDeviceCount) devices can be served at once")
     }
-    for device in found {
+    for device in devices {
       try device.withSession(.reading) { openDevice in
         guard openDevice.record.productVersion.canWriteBackups else {
           throw CommandError(
@@ -85,7 +85,7 @@ struct DeviceServe: RunnableCommand {
         }
       }
     }
-    return try Interruption.deferringSignals { try serve(found, at: address, in: session) }
+    return try Interruption.deferringSignals { try serve(devices, at: address, in: session) }
   }
 
   private func listenAddress() throws(CommandError) -> ListenAddress {
@@ -98,10 +98,10 @@ struct DeviceServe: RunnableCommand {
     return address
   }
 
-  private func serve(_ found: [ResolvedDevice], at address: ListenAddress, in session: Session) throws
+  private func serve(_ resolvedDevices: [ResolvedDevice], at address: ListenAddress, in session: Session) throws
     -> CommandExitStatus
   {
-    let events = Events()
+    let events = EventQueue()
     let policy: TrustPolicy =
       switch trust {
       case .always: .always
@@ -110,7 +110,7 @@ struct DeviceServe: RunnableCommand {
       }
     let rounds = rounds?.value ?? BackupKeybag.standardRounds
     var devices: [ServedDevice] = []
-    for (index, device) in found.enumerated() {
+    for (index, device) in resolvedDevices.enumerated() {
       do throws(KeyhaulError) {
         devices.append(
           try ServedDevice(device.device, deviceID: index + 1, trust: policy, rounds: rounds) { events.add(.line($0)) })
@@ -162,8 +162,8 @@ struct DeviceServe: RunnableCommand {
       CommandError(.busy, "another server listens at \(path)", try: "another path, or end that server")
     case .occupied(let path):
       CommandError(.usage, "\(path) exists and is not a socket of this user", try: "another path")
-    case .system(let place, let reason):
-      CommandError(.failed, "cannot listen at \(place)", why: reason.reason, try: "another --listen address")
+    case .system(let address, let reason):
+      CommandError(.failed, "cannot listen at \(address)", why: reason.reason, try: "another --listen address")
     }
   }
 }

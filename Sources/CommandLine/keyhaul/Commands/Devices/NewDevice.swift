@@ -1,5 +1,3 @@
-import ArgumentParser
-import Foundation
 import KeyhaulKit
 
 /// A device to create: empty, from a description or with imported items, changed by the command's options.
@@ -64,7 +62,7 @@ struct NewDevice {
         throw error.at(.afterCommit)
       }
     } catch {
-      if error.isStopped { try Interruption.check("no device was made") }
+      if error.isCancellation { try Interruption.check("no device was made") }
       if error.code == .badFixture, let fixture { throw FixtureSource.failure(error, argument: fixture.argument) }
       if error.code == .badFixture, let imported {
         throw CommandError(
@@ -84,6 +82,7 @@ struct NewDevice {
     } catch {
       throw CommandError(error, device: name.text)
     }
+    // The temporary folder is deleted when this value is released.
     defer { _ = directory }
     return try create(in: directory.devices, passcode: passcode)
   }
@@ -107,105 +106,5 @@ struct NewDevice {
     case .some(let given): return try home.create(name, options, passcode: given)
     case .none: return try home.create(name, options, passcode: Secret(utf8: ""))
     }
-  }
-}
-
-/// The source of the description that `--from` names.
-enum FixtureSource {
-  /// The names of the bundled descriptions, for help: "old-phone, new-phone or hostile-names".
-  static let bundledNames = HumanReadable.list(BundledFixtures.names, conjunction: "or")
-
-  /// The passcodes of the bundled descriptions, which contain only invented data.
-  static let passcodes =
-    "The passcode is 135790 on old-phone, 2468 on new-phone, 1357 on every-rule and 2468 on every-rule-target; "
-    + "hostile-names has none."
-
-  /// A description and the argument that named it.
-  struct Loaded {
-    let argument: String
-    let description: DeviceFixture
-  }
-
-  /// Loads a bundled description by name, or a file by path.
-  ///
-  /// - Throws: `.notFound` with a suggestion; `.usage` for a file that does not describe a device; `.refused` for an
-  ///   unsupported version.
-  static func load(_ argument: String) throws(CommandError) -> Loaded {
-    let bytes: [UInt8]
-    if let bundled = BundledFixtures.bytes(named: argument) {
-      bytes = bundled
-    } else {
-      bytes = try readFile(argument)
-    }
-    do throws(KeyhaulError) {
-      return Loaded(argument: argument, description: try DeviceFixture(decoding: bytes, from: argument))
-    } catch {
-      throw failure(error, argument: argument)
-    }
-  }
-
-  /// Returns the error for a faulty description, including faults that only the creation of the device finds.
-  static func failure(_ error: KeyhaulError, argument: String) -> CommandError {
-    CommandError(
-      CommandExitStatus(error.category), "cannot make a device from \(argument): \(error.summary)", why: error.reason,
-      try: error.call, of: error.errno)
-  }
-
-  private static func readFile(_ path: String) throws(CommandError) -> [UInt8] {
-    var isDirectory: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
-      let near = EditDistance.nearest(to: path, among: BundledFixtures.names)
-      throw CommandError(
-        .notFound, "there is no description named \(path)",
-        why: near.map { "\"\($0)\" is similar" } ?? "it is neither a file nor bundled with Keyhaul (\(bundledNames))",
-        try: "--from \(near ?? BundledFixtures.names.first ?? "FILE")")
-    }
-    do {
-      if isDirectory.boolValue { throw CocoaError(.fileReadUnknown) }
-      let file = try FileHandle(forReadingFrom: URL(filePath: path))
-      defer { try? file.close() }
-      // Reads one portion more than is accepted, so that the decoder can reject the file.
-      var bytes: [UInt8] = []
-      while bytes.count <= DeviceFixture.maximumByteCount, let portion = try file.read(upToCount: 1 << 20),
-        !portion.isEmpty
-      {
-        bytes += portion
-      }
-      return bytes
-    } catch {
-      throw CommandError(
-        .failed, "cannot read \(path)", why: isDirectory.boolValue ? "it is a folder" : "the file system refused",
-        try: "a file that can be read")
-    }
-  }
-}
-
-/// `keyhaul device fixture`: prints a bundled description, as an example for writing others.
-struct DeviceFixtureCommand: RunnableCommand {
-  static let helpScreen = HelpScreen(
-    sentence: "Print a device description that comes with the program",
-    usage: "keyhaul device fixture NAME",
-    examples: [
-      "keyhaul device fixture old-phone", "keyhaul device fixture every-rule > my-phone.json",
-    ],
-    flags: ["--json"])
-  static let configuration = makeConfiguration(named: "fixture")
-
-  @Argument(
-    help: ArgumentHelp("\(FixtureSource.bundledNames).", valueName: "name"),
-    completion: .list(BundledFixtures.names))
-  var name: String
-  @OptionGroup(title: "Options for all commands") var common: CommonOptions
-
-  func run(in session: Session) throws -> CommandExitStatus {
-    guard let bytes = BundledFixtures.bytes(named: name) else {
-      let near = EditDistance.nearest(to: name, among: BundledFixtures.names)
-      throw CommandError(
-        .notFound, "no description named \(UntrustedText.escaped(name)) comes with the program",
-        why: near.map { "\"\($0)\" is similar" } ?? "there are \(HumanReadable.list(BundledFixtures.names))",
-        try: near.map { "keyhaul device fixture \($0)" })
-    }
-    try session.writeRaw(bytes)
-    return .ok
   }
 }

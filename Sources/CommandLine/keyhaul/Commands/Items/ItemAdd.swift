@@ -36,17 +36,16 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func run(in session: Session) throws -> CommandExitStatus {
-    let described = try described()
+    let itemWithoutSecret = try itemWithoutSecret()
     let selection = try ItemSelection(ItemFilterOptions(kind: kind, attributes: attributes))
-    let keychain = try target.edit(selection, unlocking, change, to: "add", isDryRun: dryRun.isOn, in: session)
+    let keychain = try target.edit(selection, accessOptions, change, to: "add", isDryRun: dryRun.isOn, in: session)
     try keychain.check(attributes)
-    let item = try complete(described, in: session)
+    let item = try addingSecret(to: itemWithoutSecret, in: session)
     let shown = UntrustedText.escaped(ItemText.name(of: item), columns: 100, ellipsis: session.resultStyle.ellipsis)
     let sentence = "\(item.kind.noun) \"\(shown)\" to \(UntrustedText.escaped(keychain.name))"
-    if !dryRun.isOn, let note = keychain.note { session.info(note) }
     let added = try keychain.apply(
-      .add(item), isDryRun: dryRun.isOn, Self.done("an item was added to \(keychain.name)", on: keychain.name),
-      in: session)
+      .add(item), isDryRun: dryRun.isOn,
+      Self.committedChange("an item was added to \(keychain.name)", on: keychain.name), in: session)
     let portability = keychain.portability(of: added.first?.item ?? item)
     try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence + " (\(portability))\(keychain.ending).")
     if keychain.undecryptableCount > 0 {
@@ -61,12 +60,12 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
   }
 
   /// Returns a change of a keychain's items.
-  static func done(_ what: String, on device: String) -> CommittedChange {
-    CommittedChange(what, inspectCommand: "keyhaul item find \(ShellQuoting.quote(device))")
+  static func committedChange(_ clause: String, on keychain: String) -> CommittedChange {
+    CommittedChange(clause, inspectCommand: "keyhaul item find \(ShellQuoting.quote(keychain))")
   }
 
   /// Returns the item without its secret.
-  private func described() throws(CommandError) -> KeychainItem {
+  private func itemWithoutSecret() throws(CommandError) -> KeychainItem {
     let kind = kind?.kind ?? .genericPassword
     let isPassword = kind == .genericPassword || kind == .internetPassword
     if isPassword { try attributes.checkName() }
@@ -81,7 +80,7 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
 
   /// Returns the item with its secret and the attributes that a certificate or key contains. The user's own attributes
   /// override these.
-  private func complete(_ described: KeychainItem, in session: Session) throws(CommandError) -> KeychainItem {
+  private func addingSecret(to described: KeychainItem, in session: Session) throws(CommandError) -> KeychainItem {
     var item: KeychainItem
     switch described.kind {
     case .genericPassword, .internetPassword:

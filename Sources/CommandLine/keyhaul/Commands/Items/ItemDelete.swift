@@ -33,7 +33,7 @@ struct ItemDelete: RunnableCommand, DecryptingCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let selection = try ItemSelection(filter).required(to: "delete")
-    let keychain = try target.edit(selection, unlocking, change, to: "delete", isDryRun: dryRun.isOn, in: session)
+    let keychain = try target.edit(selection, accessOptions, change, to: "delete", isDryRun: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: nil, in: session)
     guard !entries.isEmpty else {
       session.info("No item \(keychain.preposition) \(UntrustedText.escaped(target.keychain)) matches.")
@@ -45,15 +45,14 @@ struct ItemDelete: RunnableCommand, DecryptingCommand {
       try session.announce("Would delete \(items) from \(name):")
       try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
     } else {
-      if let note = keychain.note { session.info(note) }
       try session.confirm(
         "Delete \(entries.count == 1 ? "this item" : "these \(items)") from \(name)\(change.output == nil ? "" : " in the copy")?",
         refusal: "deleting \(items) from \(name)",
         showing: FoundItemTable.table(of: entries, style: session.messageStyle).lines(style: session.messageStyle))
     }
-    let what = "\(items) \(entries.count == 1 ? "was" : "were") deleted from \(keychain.name)"
+    let clause = "\(items) \(entries.count == 1 ? "was" : "were") deleted from \(keychain.name)"
     _ = try keychain.apply(
-      .delete(entries), isDryRun: dryRun.isOn, ItemAdd.done(what, on: keychain.name), in: session)
+      .delete(entries), isDryRun: dryRun.isOn, ItemAdd.committedChange(clause, on: keychain.name), in: session)
     if !dryRun.isOn {
       for entry in entries { session.debug("deleted \(ItemText.line(of: entry))") }
       try session.announce("Deleted \(items) from \(name)\(keychain.ending).")

@@ -27,33 +27,34 @@ extension ItemFind {
         "--fields works with only one backup", why: "\(folder) contains several", try: "--json, or --format csv")
     }
     let selection = try ItemSelection(filter)
-    let offers = try batchPasswords(in: session)
+    let passwordProvider = try batchPasswords(in: session)
     if let output, output != "-" {
       try session.prepareOutput(
-        output, inputs: [folder] + unlocking.files + [passwords])
+        output, inputs: [folder] + accessOptions.files + [passwords])
     }
     var summary = BatchSummary()
     if let output, output != "-" {
       try ReportFile.write(to: output) { (portion) throws(CommandError) in
-        try search(folder, for: selection, offers, adding: &summary, in: session) { (text) throws(CommandError) in
+        try search(folder, for: selection, passwordProvider, adding: &summary, in: session) {
+          (text) throws(CommandError) in
           try Array(text.utf8).withRawBytes(portion)
         }
       }
     } else {
-      try search(folder, for: selection, offers, adding: &summary, in: session) { (text) throws(CommandError) in
+      try search(folder, for: selection, passwordProvider, adding: &summary, in: session) {
+        (text) throws(CommandError) in
         try session.writeRaw(Array(text.utf8))
         try session.flush()
       }
     }
-    let (found, none) = (
-      summary.countByCode[0, default: 0], summary.countByCode[CommandExitStatus.noMatch.code, default: 0]
-    )
-    let unsearched = summary.count - found - none
+    let matching = summary.countByCode[0, default: 0]
+    let notMatching = summary.countByCode[CommandExitStatus.noMatch.code, default: 0]
+    let unsearched = summary.count - matching - notMatching
     session.info(
-      "\(found) of \(HumanReadable.count(summary.count, "backup")) \(found == 1 ? "has" : "have") matching items"
+      "\(matching) of \(HumanReadable.count(summary.count, "backup")) \(matching == 1 ? "has" : "have") matching items"
         + (unsearched == 0 ? "." : "; \(unsearched) could not be searched completely."))
     for remark in summary.remarks { session.info(remark) }
-    return unsearched > 0 ? .partial : found > 0 ? .ok : .noMatch
+    return unsearched > 0 ? .partial : matching > 0 ? .ok : .noMatch
   }
 
   /// Returns the passwords for all backups: from a list, from a flag, or asked for once.
@@ -64,14 +65,15 @@ extension ItemFind {
       }
       return BatchPasswords(common: nil, list: try PasswordList(passwords, in: session))
     }
-    if let loaded = try session.passwordForAllBackups(password) { return BatchPasswords(common: loaded, list: nil) }
+    if let common = try session.passwordForAllBackups(password) { return BatchPasswords(common: common, list: nil) }
     guard session.terminal() != nil else { return BatchPasswords(common: nil, list: nil) }
-    let asked = try session.promptedPasswordForAllBackups(of: "the backups in \(target.keychain)")
-    return BatchPasswords(common: asked, list: nil)
+    let typed = try session.promptedPasswordForAllBackups(of: "the backups in \(target.keychain)")
+    return BatchPasswords(common: typed, list: nil)
   }
 
   private func search(
-    _ folder: String, for selection: ItemSelection, _ offers: BatchPasswords, adding summary: inout BatchSummary,
+    _ folder: String, for selection: ItemSelection, _ passwordProvider: BatchPasswords,
+    adding summary: inout BatchSummary,
     in session: Session, _ put: (String) throws(CommandError) -> Void
   ) throws(CommandError) {
     let queue = BackupQueue([folder], list: nil)
@@ -79,7 +81,7 @@ extension ItemFind {
     var isFirst = true
     while let queued = try queue.next() {
       try Interruption.check()
-      let (result, rows) = search(queued, for: selection, offers, in: session)
+      let (result, rows) = search(queued, for: selection, passwordProvider, in: session)
       summary.add(result, isResumed: false)
       if session.isJSON {
         try put((isFirst ? list.head() : "") + list.row(result, isFirst: isFirst))
@@ -103,25 +105,27 @@ extension ItemFind {
   }
 
   private func search(
-    _ queued: QueuedBackup, for selection: ItemSelection, _ offers: BatchPasswords, in session: Session
+    _ queued: QueuedBackup, for selection: ItemSelection, _ passwordProvider: BatchPasswords, in session: Session
   ) -> (BatchResult, [KeychainEntry]) {
-    var one = self
-    one.target.keychain = queued.path
-    one.common.disablePrompts()
-    let record = CapturedOutput()
-    let captured = Session(
-      capturing: record, common: one.common, commandName: session.commandName,
-      environment: offers.environment(from: session.environment), about: queued.path, offers)
-    var (status, failure, found): (CommandExitStatus, CommandError?, [KeychainEntry]) = (.noMatch, queued.fault, [])
+    var singleCommand = self
+    singleCommand.target.keychain = queued.path
+    singleCommand.common.disablePrompts()
+    let capturedOutput = CapturedOutput()
+    let capturingSession = Session(
+      capturing: capturedOutput, common: singleCommand.common, commandName: session.commandName,
+      environment: passwordProvider.environment(from: session.environment), about: queued.path,
+      passwordProvider)
+    var (status, failure, items): (CommandExitStatus, CommandError?, [KeychainEntry]) = (.noMatch, queued.fault, [])
     if let fault = queued.fault {
       status = fault.status
     } else {
       do {
-        let keychain = try one.target.find(unlocking, databaseKeys, in: captured)
-        let (rows, document, isOpen) = try one.search(for: selection, in: keychain, unlocking, captured)
-        try captured.writeDocument(document, of: rows, to: nil)
-        found = rows
-        status = isOpen || rows.contains { $0.item == nil } ? .partial : rows.isEmpty ? .noMatch : .ok
+        let keychain = try singleCommand.target.find(accessOptions, databaseKeys, in: capturingSession)
+        let (rows, document, mayBeIncomplete) = try singleCommand.search(
+          for: selection, in: keychain, accessOptions, capturingSession)
+        try capturingSession.writeDocument(document, of: rows, to: nil)
+        items = rows
+        status = mayBeIncomplete || rows.contains { $0.item == nil } ? .partial : rows.isEmpty ? .noMatch : .ok
       } catch let error as CommandError {
         (status, failure) = (error.status, error)
       } catch {
@@ -129,14 +133,14 @@ extension ItemFind {
       }
     }
     let entry = queued.fault == nil ? BackupDirectory.entry(of: queued.path) : nil
-    let metadata = captured.backupMetadata ?? entry.map { BackupMetadata($0) } ?? BackupMetadata()
-    let document = try? JSONValue(parsing: record.result, acceptingAtMost: JSONValue.maximumValueCount)
+    let metadata = capturingSession.backupMetadata ?? entry.map { BackupMetadata($0) } ?? BackupMetadata()
+    let document = try? JSONValue(parsing: capturedOutput.result, acceptingAtMost: JSONValue.maximumValueCount)
     let result = BatchResult(
       verb: "item find", parameters: [], path: queued.path, metadata: metadata,
       isArchivedCopy: entry?.isArchivedCopy ?? false,
-      status: status, failure: failure, warnings: record.warnings, document: document,
+      status: status, failure: failure, warnings: capturedOutput.warnings, document: document,
       reason: status == .partial ? "an item that may match cannot be read" : nil)
-    return (result, found)
+    return (result, items)
   }
 
   private func text(of rows: [KeychainEntry], in queued: QueuedBackup, _ session: Session) -> String {

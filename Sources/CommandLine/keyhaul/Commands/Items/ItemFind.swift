@@ -73,10 +73,10 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     }
     if try isForFolder(session) { return try searchFolder(in: session) }
     if reveal { try rejectTerminal(in: session) }
-    let found = try target.find(unlocking, databaseKeys, in: session)
-    if let output, output != "-" { try session.prepareOutput(output, inputs: found.files + unlocking.files) }
+    let source = try target.find(accessOptions, databaseKeys, in: session)
+    if let output, output != "-" { try session.prepareOutput(output, inputs: source.files + accessOptions.files) }
     let selection = try ItemSelection(filter)
-    let (rows, document, isOpen) = try search(for: selection, in: found, unlocking, session)
+    let (rows, document, mayBeIncomplete) = try search(for: selection, in: source, accessOptions, session)
     if session.isJSON {
       try session.writeDocument(document, of: rows, to: output)
       if reveal, document.omitsProtectedSecrets { warnAboutProtected(rows, in: session) }
@@ -87,28 +87,28 @@ struct ItemFind: TabularCommand, DecryptingCommand {
       if reveal, document.omitsProtectedSecrets { warnAboutProtected(rows, in: session) }
     } else if reveal, !rows.isEmpty {
       try writeSecret(of: rows, omitsProtectedSecrets: document.omitsProtectedSecrets, in: session)
-      return isOpen ? .partial : .ok
+      return mayBeIncomplete ? .partial : .ok
     } else if !rows.isEmpty {
       try write(rows, in: session)
     }
-    let status = end(rows, of: found, in: session)
-    return isOpen && status == .ok ? .partial : status
+    let status = reportStatus(of: rows, from: source, in: session)
+    return mayBeIncomplete && status == .ok ? .partial : status
   }
 
   // MARK: The search
 
-  /// Whether the result is a single secret. The limit then does not apply, because all matches must be known.
-  private var isBareSecret: Bool { reveal && !common.isJSON && !common.isCSV }
+  /// Whether the result is a single secret. If so, the limit does not apply, because all matches must be known.
+  private var printsOnlySecret: Bool { reveal && !common.isJSON && !common.isCSV }
 
   /// Searches a keychain.
   ///
   /// - Returns: The matching items, their document, and whether a damaged item may also match, so that the result may
   ///   be incomplete.
   func search(
-    for selection: ItemSelection, in found: ResolvedSource, _ unlocking: BackupAccessOptions, _ session: Session
-  ) throws -> ([KeychainEntry], ItemDocument, isOpen: Bool) {
+    for selection: ItemSelection, in source: ResolvedSource, _ accessOptions: BackupAccessOptions, _ session: Session
+  ) throws -> (rows: [KeychainEntry], document: ItemDocument, mayBeIncomplete: Bool) {
     let items: SearchableItems
-    switch found {
+    switch source {
     case .device(let device):
       return try device.withSession(.reading) { openDevice in
         let rows = try search(for: selection, on: openDevice)
@@ -116,9 +116,9 @@ struct ItemFind: TabularCommand, DecryptingCommand {
         let document = ItemDocument(source: ("device", openDevice.name), revealsSecrets: reveal)
         return (rows.map { $0.numbered(indexes) }, document, false)
       }
-    case .backup(let archive):
-      let loaded = try archive.open(storage: unlocking.storage, in: session)
-      let opened = try BackupUnlocker(loaded, unlocking.decryption, in: session).open(with: unlocking.password)
+    case .backup(let backup):
+      let loaded = try backup.open(storage: accessOptions.storage, in: session)
+      let opened = try BackupUnlocker(loaded, accessOptions.decryption, in: session).open(with: accessOptions.password)
       items = SearchableItems(opened, named: loaded.name)
     case .dump(let dump):
       dump.warn(in: session)
@@ -126,40 +126,42 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     }
     try selection.requireNoApp(of: items.name)
     let rows = items.matching(selection)
-    let isOpen = items.reportUndecryptable(excluding: rows, for: selection, in: session)
-    return (sorted(rows), items.document(revealsSecrets: reveal), isOpen)
+    let mayBeIncomplete = items.reportUndecryptable(excluding: rows, for: selection, in: session)
+    return (sorted(rows), items.document(revealsSecrets: reveal), mayBeIncomplete)
   }
 
   private func sorted(_ rows: [KeychainEntry]) -> [KeychainEntry] {
     let sorted = sort?.sorted(rows, descending: reverse) ?? rows
-    return isBareSecret ? sorted : Array(sorted.prefix(limit.map { Int($0) } ?? sorted.count))
+    return printsOnlySecret ? sorted : Array(sorted.prefix(limit.map { Int($0) } ?? sorted.count))
   }
 
   private func search(for selection: ItemSelection, on openDevice: DeviceSession) throws(CommandError)
     -> [KeychainEntry]
   {
-    let limit = isBareSecret ? nil : limit.map { Int($0) }
+    let limit = printsOnlySecret ? nil : limit.map { Int($0) }
     // The database applies a limit in its own order.
-    let isCountable = selection.query.condition == nil && sort == nil
-    let rows = try selection.found(on: openDevice, wantsSecret: reveal, limit: isCountable ? limit : nil)
+    let databaseAppliesLimit = selection.query.condition == nil && sort == nil
+    let rows = try selection.items(on: openDevice, wantsSecret: reveal, limit: databaseAppliesLimit ? limit : nil)
     return sorted(rows)
   }
 
   // MARK: The result
 
   /// Returns the exit status, and reports if nothing matches or items cannot be read.
-  private func end(_ rows: [KeychainEntry], of found: ResolvedSource, in session: Session) -> CommandExitStatus {
+  private func reportStatus(of rows: [KeychainEntry], from source: ResolvedSource, in session: Session)
+    -> CommandExitStatus
+  {
     let name = target.keychain
     guard !rows.isEmpty else {
-      session.info("No item \(found.isDevice ? "on" : "in") \(UntrustedText.escaped(name)) matches.")
+      session.info("No item \(source.isDevice ? "on" : "in") \(UntrustedText.escaped(name)) matches.")
       return .noMatch
     }
     let unreadable = rows.filter { $0.item == nil }
     guard let first = unreadable.first else { return .ok }
     session.warn(
-      "\(HumanReadable.count(unreadable.count, "item")) of \(name) cannot be read\(found.isDevice ? "" : " here")",
+      "\(HumanReadable.count(unreadable.count, "item")) of \(name) cannot be read\(source.isDevice ? "" : " here")",
       why: "the first is \(ItemText.nounWithArticle(first.kind)): \(Self.fault(of: first))",
-      try: found.isDevice
+      try: source.isDevice
         ? "restore \(unreadable.count == 1 ? "it" : "them") from a backup"
         : first.reason.map { "keyhaul explain \($0.rawValue)" } ?? "keyhaul inspect \(ShellQuoting.quote(name)) --list")
     return .partial

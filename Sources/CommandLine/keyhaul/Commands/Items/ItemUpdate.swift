@@ -39,45 +39,44 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let selection = try ItemSelection(filter).required(to: "update")
-    var wanted = ItemChanges(attributes: try changes.attributes())
-    guard !wanted.attributes.isEmpty || newSecret.isGiven else {
+    var itemChanges = ItemChanges(attributes: try changes.attributes())
+    guard !itemChanges.attributes.isEmpty || newSecret.isGiven else {
       throw CommandError.usage("no change was given", try: "--new-label TEXT, or --new-secret-file PATH")
     }
-    let keychain = try target.edit(selection, unlocking, change, to: "update", isDryRun: dryRun.isOn, in: session)
-    let entries = try keychain.entries(for: wanted, in: session)
+    let keychain = try target.edit(selection, accessOptions, change, to: "update", isDryRun: dryRun.isOn, in: session)
+    let entries = try keychain.entries(for: itemChanges, in: session)
     let readable = entries.filter { $0.item != nil }
-    guard !readable.isEmpty else { return try end(entries, changed: [], of: keychain, in: session) }
+    guard !readable.isEmpty else { return try report(entries, changed: [], of: keychain, in: session) }
     try checkKinds(of: readable)
     for item in readable.compactMap(\.item) { try changes.check(for: item) }
     if newSecret.isGiven {
-      wanted.secrets[.valueData] = try readSecret(of: readable, in: session)
+      itemChanges.secrets[.valueData] = try readSecret(of: readable, in: session)
     }
     let items = HumanReadable.count(readable.count, "item")
     let location = "\(keychain.preposition) \(UntrustedText.escaped(keychain.name))"
-    if try keychain.hasValues(of: wanted, in: readable) {
+    if try keychain.hasValues(of: itemChanges, in: readable) {
       if !dryRun.isOn { keychain.removeLeftovers() }
       try session.announce(
         "Nothing to do: \(items) \(location) already \(readable.count == 1 ? "has" : "have") these values.")
-      return try end(entries, changed: [], isMatched: true, of: keychain, in: session)
+      return try report(entries, changed: [], isMatched: true, of: keychain, in: session)
     }
-    let what =
+    let clause =
       "\(items) \(keychain.preposition) \(keychain.name) \(readable.count == 1 ? "was" : "were") changed"
-    let done = ItemAdd.done(what, on: keychain.name)
+    let committedChange = ItemAdd.committedChange(clause, on: keychain.name)
     // Two items may get the same primary key, so the change is tested before the user is asked.
     if dryRun.isOn || readable.count > 1 {
-      _ = try keychain.apply(.update(readable, wanted), isDryRun: true, done, in: session)
+      _ = try keychain.apply(.update(readable, itemChanges), isDryRun: true, committedChange, in: session)
     }
     if dryRun.isOn {
       try session.announce("Would change \(items) \(location):")
       try session.print(FoundItemTable.table(of: readable, style: session.resultStyle))
-      return try end(entries, changed: readable, of: keychain, in: session)
+      return try report(entries, changed: readable, of: keychain, in: session)
     }
-    if let note = keychain.note { session.info(note) }
     try session.confirm("Change \(items) \(location)?", refusal: "changing \(items) \(location)")
-    let changed = try keychain.apply(.update(readable, wanted), isDryRun: false, done, in: session)
+    let changed = try keychain.apply(.update(readable, itemChanges), isDryRun: false, committedChange, in: session)
     for entry in changed { session.debug("changed \(ItemText.line(of: entry))") }
     try session.announce("Changed \(items) \(location)\(keychain.ending).")
-    return try end(entries, changed: changed, of: keychain, in: session)
+    return try report(entries, changed: changed, of: keychain, in: session)
   }
 
   /// Reads the new secret. Warns if the source is empty, because the items then have no secret.
@@ -100,10 +99,10 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
     }
   }
 
-  /// Reports the result.
+  /// Reports the result, and returns the exit status.
   ///
   /// - Parameter isMatched: Whether items matched, although none had to be changed.
-  private func end(
+  private func report(
     _ entries: [KeychainEntry], changed: [KeychainEntry], isMatched: Bool = false, of keychain: any EditableKeychain,
     in session: Session
   ) throws(CommandError) -> CommandExitStatus {

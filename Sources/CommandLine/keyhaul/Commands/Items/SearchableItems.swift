@@ -25,13 +25,13 @@ struct SearchableItems {
     }
   }
 
-  init(_ found: ResolvedDump) {
-    name = found.typed
+  init(_ dump: ResolvedDump) {
+    name = dump.typed
     sourceKind = "dump"
     omitsProtectedSecrets = false
-    entries = found.dump.items.compactMap { dumped in
-      let row = found.database.map { $0.rows[dumped.entry].row.number }
-      let entry = KeychainEntry(dumped, of: found.dump, row: row)
+    entries = dump.dump.items.compactMap { dumpItem in
+      let row = dump.database.map { $0.rows[dumpItem.entry].row.number }
+      let entry = KeychainEntry(dumpItem, of: dump.dump, row: row)
       if let item = entry.item {
         return item.isTombstone ? nil : KeychainEntry(item, at: entry.rowReference, index: entry.index)
       }
@@ -44,7 +44,9 @@ struct SearchableItems {
 
   /// Returns the matching items. For items that cannot be decrypted, compares the known attributes.
   func matching(_ selection: ItemSelection) -> [KeychainEntry] {
-    entries.filter { row in row.item.map(selection.matches) ?? selection.matches(row.identity, row.protection) }
+    entries.filter { row in
+      row.item.map(selection.matches) ?? selection.matches(row.identity, protection: row.protection)
+    }
   }
 
   /// The items that cannot be decrypted with the keys of this source.

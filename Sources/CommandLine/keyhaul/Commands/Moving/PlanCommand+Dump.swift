@@ -5,20 +5,20 @@ import Reports
 extension PlanCommand {
   /// Plans for a dump or database, as if its items had been backed up.
   func planDump(
-    _ found: ResolvedDump, onto target: ResolvedDevice?, sourceDevice: ResolvedDevice?,
+    _ dump: ResolvedDump, onto target: ResolvedDevice?, sourceDevice: ResolvedDevice?,
     _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
     guard sourceDevice == nil else {
       throw CommandError.usage(
-        "--source is for backups only", why: "\(found.typed) is a \(found.noun), which does not name its source device",
+        "--source is for backups only", why: "\(dump.typed) is a \(dump.noun), which does not name its source device",
         try: "leave --source out")
     }
-    try found.reject(unlocking)
-    try found.rejectPage(in: session)
+    try dump.reject(accessOptions)
+    try dump.rejectPage(in: session)
     guard let target else {
       throw CommandError.usage(
-        "a plan made from a \(found.noun) needs --to",
-        why: "\(found.typed) does not name its source device, so Keyhaul cannot say what would be lost",
+        "a plan made from a \(dump.noun) needs --to",
+        why: "\(dump.typed) does not name its source device, so Keyhaul cannot say what would be lost",
         try: "--to DEVICE; keyhaul device create NAME makes one")
     }
     return try target.withSession(.reading) { device in
@@ -26,27 +26,27 @@ extension PlanCommand {
       do throws(KeyhaulError) {
         plan = try session.computing { () throws(KeyhaulError) in
           try Restorer.plan(
-            found.dump, named: found.typed, hasPassword: !noPassword, onto: device, policy: move.policy)
+            dump.dump, named: dump.typed, hasPassword: !noPassword, onto: device, policy: move.policy)
         }
       } catch {
         throw CommandError(error, using: device.name)
       }
       let source = ReportSource(
-        of: found.dump, name: found.typed, digest: found.digest, hasPassword: !noPassword)
+        of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: !noPassword)
       var report = try report(plan, of: source, onto: device, in: session)
-      report.sourceArgument = found.typed
+      report.sourceArgument = dump.typed
       if countsOneTimePasswords(expectations, in: session) {
         let moving = plan.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
-        let items = found.dump.entries.lazy.compactMap { entry in
+        let items = dump.dump.entries.lazy.compactMap { entry in
           entry.index.flatMap { index in entry.item.map { (index: index, item: $0) } }
         }
         report.codes = OneTimePasswordOverview(
           items, moving: Set(moving), AuthenticatorAccounts(), names: source.apps)
       }
-      let comparable = ComparablePlan(report: report, argument: found.typed, isSameDevice: nil) {
+      let comparable = ComparablePlan(report: report, argument: dump.typed, isSameDevice: nil) {
         () throws(CommandError) in
         throw .usage(
-          "--compare and --audit do not work with a \(found.noun)", why: "it does not name its source device",
+          "--compare and --audit do not work with a \(dump.noun)", why: "it does not name its source device",
           try: "leave --compare or --audit out")
       }
       return try finish(comparable, expectations, isDamaged: false, in: session)

@@ -59,3 +59,26 @@ extension PlanCommand {
     return check.isMet
   }
 }
+
+/// A file of expectations (format `plan-expectations/1`).
+enum ExpectationFile {
+  /// The maximum size in bytes: more than anyone writes by hand.
+  static let maximumByteCount = 16 << 20
+
+  /// Reads the bytes of the file.
+  static func bytes(of path: String, in session: Session) throws(CommandError) -> [UInt8] {
+    try InputFile.read(path, atMost: maximumByteCount, what: "the expectations", in: session)
+  }
+
+  /// Reads the expectations.
+  ///
+  /// - Throws: `.usage` if the file is not a list of expectations.
+  static func read(_ path: String, in session: Session) throws(CommandError) -> [PlanExpectation] {
+    let bytes = try bytes(of: path, in: session)
+    do throws(KeyhaulError) {
+      return try PlanExpectations(parsing: bytes).expectations
+    } catch {
+      throw .usage("\(InputFile.name(path)) is not a list of expectations", why: error.reason, try: error.advice)
+    }
+  }
+}

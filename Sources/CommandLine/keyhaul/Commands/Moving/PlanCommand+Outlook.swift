@@ -54,9 +54,9 @@ extension PlanCommand {
   private func planWithoutTarget(
     _ request: OutlookRequest, _ restoreOutlook: RestoreOutlook, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
-    let made = DeviceEnvironment.interruptible.clock.now()
+    let planDate = DeviceEnvironment.interruptible.clock.now()
     var summary = OutlookSummary(
-      restoreOutlook, of: request.source.document, made: Timestamp.text(of: made), apps: request.source.apps,
+      restoreOutlook, of: request.source.document, made: Timestamp.text(of: planDate), apps: request.source.apps,
       productType: request.productType, hardware: request.hardware, sourceArgument: request.argument,
       isRedacted: redact)
     let source = redact ? request.source.redacted : request.source
@@ -68,7 +68,7 @@ extension PlanCommand {
     }
     guard view == nil, expectations == nil else {
       let report = PlanReport(
-        restoreOutlook.planForNewDevice, of: request.source, ontoNew: summary.newPhone, made: made)
+        restoreOutlook.planForNewDevice, of: request.source, ontoNew: summary.newPhone, made: planDate)
       let comparable = ComparablePlan(report: report, argument: request.argument, isSameDevice: false) {
         () throws(CommandError) in
         restoreOutlook.comparison
@@ -143,7 +143,8 @@ extension BackupUnlocker {
     do throws(KeyhaulError) {
       return BackupForOutlook(
         backup: opened,
-        restoreOutlook: try RestoreOutlook(of: opened, returning: returning, sourceDeviceItems: sourceDevice?.items),
+        restoreOutlook: try RestoreOutlook(
+          of: opened, unlockedWithDeviceKey: returning, sourceDeviceItems: sourceDevice?.items),
         hardware: name, oneTimePasswords: oneTimePasswords)
     } catch {
       throw CommandError(error, doing: "cannot plan for \(self.name)")

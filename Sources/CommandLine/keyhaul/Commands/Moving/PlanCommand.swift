@@ -90,16 +90,16 @@ struct PlanCommand: BatchCommand {
     try session.requireOutputForPage(output)
     let expectations = try expect.map { path throws(CommandError) in try ExpectationFile.read(path, in: session) }
     let finder = try SourceResolver(session, databaseKeys)
-    let found = try finder.keychain(source)
-    try databaseKeys.check([found])
+    let resolvedSource = try finder.keychain(source)
+    try databaseKeys.check([resolvedSource])
     let target = try move.to.map { to throws(CommandError) in try self.target(to, finder) }
     let sourceDevice = try sourceDevice.map { name throws(CommandError) in try finder.device(name) }
     if let output, output != "-" {
       let devices = (target?.files ?? []) + (sourceDevice?.files ?? [])
-      try session.prepareOutput(output, inputs: found.files + devices + unlocking.files + [expect])
+      try session.prepareOutput(output, inputs: resolvedSource.files + devices + accessOptions.files + [expect])
     }
     do {
-      return try plan(from: found, onto: target, sourceDevice: sourceDevice, expectations, in: session)
+      return try plan(from: resolvedSource, onto: target, sourceDevice: sourceDevice, expectations, in: session)
     } catch var failure as CommandError where failure.status == .damaged && failure.suggestsAnotherCopy {
       failure.advice = adviceForDamagedBackup
       throw failure
@@ -113,63 +113,76 @@ struct PlanCommand: BatchCommand {
   }
 
   private func plan(
-    from found: ResolvedSource, onto target: ResolvedDevice?, sourceDevice: ResolvedDevice?,
+    from resolvedSource: ResolvedSource, onto target: ResolvedDevice?, sourceDevice: ResolvedDevice?,
     _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
-    switch found {
-    case .backup(let archive):
-      let loaded = try archive.open(storage: unlocking.storage, for: .planning, in: session)
-      if noPassword {
-        throw CommandError.usage(
-          "\(loaded.name) is an existing backup", why: "--no-password plans a new backup of a device",
-          try: "leave --no-password out")
-      }
-      let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
-      // A device is not locked while the user types, so its key is read first. This also shows early whether it can be
-      // read.
-      let hardware = try ResolvedDevice.withSessions(target, sourceDevice) { device, _ in
-        try unlocker.hardwareKey(excluding: device)
-      }
-      let key = try unlocker.key(unlocking.password)
-      return try ResolvedDevice.withSessions(target, sourceDevice) { device, sourceDevice in
-        guard let device else {
-          let opened = try unlocker.decryptForOutlook(with: key, hardware, sourceDevice: sourceDevice)
-          return try planWithoutTarget(
-            for: loaded, opened, argument: found.argument, expectations, in: session)
-        }
-        let opened = try unlocker.open(
-          with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()), for: .planning)
-        let sourceDevice = try unlocker.sourceDevice(
-          of: opened.backup, named: sourceDevice, orTarget: device, with: key)
-        let oneTimePasswords =
-          countsOneTimePasswords(expectations, in: session)
-          ? unlocker.oneTimePasswords(of: sourceDevice?.unlockedBackup ?? opened.backup, with: key) : nil
-        return try planBackup(
-          loaded, opened, argument: found.argument, onto: device, sourceDeviceItems: sourceDevice?.items,
-          oneTimePasswords: oneTimePasswords, expectations, in: session)
-      }
+    let argument = resolvedSource.argument
+    switch resolvedSource {
+    case .backup(let backup):
+      return try openAndPlan(
+        backup, argument: argument, onto: target, sourceDevice: sourceDevice, expectations, in: session)
     case .dump(let dump):
       return try planDump(dump, onto: target, sourceDevice: sourceDevice, expectations, in: session)
-    case .device(let origin):
-      if sourceDevice != nil {
-        throw CommandError.usage(
-          "--source is for backups only", why: "\(source) is a device, so every item is known",
-          try: "leave --source out")
-      }
-      if unlocking.password.isGiven {
-        throw CommandError.usage(
-          "a plan made from a device needs no password", why: "it opens no backup; it assumes one with a password",
-          try: "leave the password out; --no-password plans for a backup without one")
-      }
-      try unlocking.decryption.reject(for: source)
-      return try origin.withSession(.reading) { openDevice in
-        try ResolvedDevice.withSessions(target, nil) { device, _ in
-          guard let device else {
-            return try planWithoutTarget(for: openDevice, argument: found.argument, expectations, in: session)
+    case .device(let device):
+      try rejectBackupFlags()
+      return try device.withSession(.reading) { openDevice in
+        try ResolvedDevice.withSessions(target, nil) { target, _ in
+          guard let target else {
+            return try planWithoutTarget(for: openDevice, argument: argument, expectations, in: session)
           }
-          return try planDevice(openDevice, argument: found.argument, onto: device, expectations, in: session)
+          return try planDevice(openDevice, argument: argument, onto: target, expectations, in: session)
         }
       }
+    }
+  }
+
+  /// Rejects flags that apply only to a backup.
+  private func rejectBackupFlags() throws(CommandError) {
+    if sourceDevice != nil {
+      throw .usage(
+        "--source is for backups only", why: "\(source) is a device, so every item is known", try: "leave --source out")
+    }
+    if accessOptions.password.isGiven {
+      throw .usage(
+        "a plan made from a device needs no password", why: "it opens no backup; it assumes one with a password",
+        try: "leave the password out; --no-password plans for a backup without one")
+    }
+    try accessOptions.decryption.reject(for: source)
+  }
+
+  /// Opens a backup, decrypts it, and plans for it.
+  private func openAndPlan(
+    _ backup: ResolvedBackup, argument: String?, onto target: ResolvedDevice?, sourceDevice: ResolvedDevice?,
+    _ expectations: [PlanExpectation]?, in session: Session
+  ) throws -> CommandExitStatus {
+    let loaded = try backup.open(storage: accessOptions.storage, for: .planning, in: session)
+    if noPassword {
+      throw CommandError.usage(
+        "\(loaded.name) is an existing backup", why: "--no-password plans a new backup of a device",
+        try: "leave --no-password out")
+    }
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
+    // A device is not locked while the user types, so its key is read first. This also shows early whether it can be
+    // read.
+    let hardware = try ResolvedDevice.withSessions(target, sourceDevice) { target, _ in
+      try unlocker.hardwareKey(excluding: target)
+    }
+    let key = try unlocker.key(accessOptions.password)
+    return try ResolvedDevice.withSessions(target, sourceDevice) { target, namedSource in
+      guard let target else {
+        let opened = try unlocker.decryptForOutlook(with: key, hardware, sourceDevice: namedSource)
+        return try planWithoutTarget(for: loaded, opened, argument: argument, expectations, in: session)
+      }
+      let opened = try unlocker.open(
+        with: key, hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
+      let sourceDevice = try unlocker.sourceDevice(
+        of: opened.backup, named: namedSource, orTarget: target, with: key)
+      let oneTimePasswords =
+        countsOneTimePasswords(expectations, in: session)
+        ? unlocker.oneTimePasswords(of: sourceDevice?.unlockedBackup ?? opened.backup, with: key) : nil
+      return try planBackup(
+        loaded, opened, argument: argument, onto: target, sourceDeviceItems: sourceDevice?.items,
+        oneTimePasswords: oneTimePasswords, expectations, in: session)
     }
   }
 
@@ -286,7 +299,9 @@ struct PlanCommand: BatchCommand {
     try saveAndPrint("the plan was saved", in: session, printing: printing, saving: report.forEachPortion)
   }
 
-  /// Saves other bytes, which `saving` passes in portions.
+  /// Saves bytes, which `saving` passes in portions, and prints the result: either both or neither.
+  ///
+  /// - Parameter done: The change as a clause without the file: "the plan was saved".
   func saveAndPrint(
     _ done: String, in session: Session, printing: () throws(CommandError) -> Void,
     saving: ((UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
@@ -378,173 +393,5 @@ extension PlanCommand {
       }
     }
     try checkExpectationFlags()
-  }
-}
-
-extension PlanCommand {
-  /// The members of each element of `items` in `migration-plan/1`.
-  static let table = FieldTable(
-    "items",
-    [
-      "index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcome", "change",
-      "reason", "detail", "warning",
-    ])
-  /// The members of each element of `items` in `migration-futures/1`.
-  static let outlookTable = FieldTable(
-    "items",
-    ["index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcomes"])
-  static let rowsAdvice = "a plan without --compare, --by-app, --audit or --expect; or several backups"
-  var rows: FieldTable? {
-    guard view == nil, expect == nil else { return nil }
-    return move.to == nil ? Self.outlookTable : Self.table
-  }
-
-  static var acceptsDevices: Bool { true }
-  var needsPassword: Bool { true }
-
-  func listing(of folders: [String]) throws -> any BatchCommand { try Inspect.parse(folders) }
-
-  func command(for path: String) -> PlanCommand {
-    var command = self
-    command.paths = [path]
-    command.output = nil
-    command.common.disablePrompts()
-    return command
-  }
-
-  func validateBatch() throws(CommandError) {
-    try checkFlags()
-    if redact {
-      throw .usage(
-        "--redact works only with the plan of one backup", why: "each row names its backup",
-        try: "plan BACKUP --redact for each backup")
-    }
-    if output != nil, common.format == nil, !common.json {
-      throw .usage(
-        "-o saves the plan of one backup", why: "several backups produce a table, which restore does not accept",
-        try: "--format text, json, ndjson or csv, to save their results")
-    }
-    guard expect == "-" else { return }
-    throw .usage(
-      "for many plans, --expect needs a file", why: "standard input can be read only once",
-      try: "--expect FILE")
-  }
-
-  /// Warns if the second of two arguments is a device, which was probably meant as the target.
-  func warnAboutArguments(in session: Session) throws(CommandError) {
-    guard paths.count == 2, move.to == nil else { return }
-    let (home, target) = (try session.optionalHomeDirectory(), paths[1])
-    let isFileToo = ((try? FileSystem.real.status(of: target)) ?? nil) != nil
-    guard Self.isDevice(target, home: home), !isFileToo, !Self.isDevice(paths[0], home: home) else { return }
-    session.warn(
-      "\(target) would be treated as a source device", why: "the target device follows --to",
-      try: "--to \(ShellQuoting.quote(target))")
-  }
-
-  var suggestedFlags: [String] {
-    (move.to.map { ["--to", ShellQuoting.quote($0)] } ?? []) + (view.map { [$0.flag] } ?? [])
-  }
-
-  /// Returns the parameters of the result. They include the target's revision, because a result for an earlier state is
-  /// not reused.
-  func resultParameters(in session: Session) throws -> [String] {
-    var flags = unlocking.decryption.resultParameters + common.detail
-    if let view { flags.append(view.flag) }
-    if let expect { flags.append("--expect \(expect)") }
-    if let sourceDevice { flags.append("--source \(sourceDevice)") }
-    if exitCode { flags.append("--exit-code") }
-    if noPassword { flags.append("--no-password") }
-    guard let to = move.to else { return flags }
-    let finder = try SourceResolver(session, databaseKeys)
-    let target = try self.target(to, finder)
-    let revision = try target.withSession(.reading) { $0.record.revision }
-    return flags + ["--to \(target.name) \(revision)", "--existing \(move.policy.rawValue)"]
-  }
-
-  func inputs(in session: Session) throws -> [(flag: String, content: [UInt8])] {
-    var inputs: [(flag: String, content: [UInt8])] = []
-    if let expect { inputs.append(("--expect", try ExpectationFile.bytes(of: expect, in: session))) }
-    let finder = try SourceResolver(session, databaseKeys)
-    if let to = move.to { inputs.append(("--to", try target(to, finder).withSession(.reading) { try $0.identity() })) }
-    if let sourceDevice {
-      inputs.append(("--source", try finder.device(sourceDevice).withSession(.reading) { try $0.identity() }))
-    }
-    return inputs
-  }
-
-  static let columns = [
-    ResultColumn("total") { counts(in: $0)?.total.map { .integer($0) } },
-    ResultColumn("arrives") { counts(in: $0)?.arrives.map { .integer($0) } },
-    ResultColumn("stays_behind") { member("stays_behind", in: $0) },
-    ResultColumn("unreadable") { member("unreadable", in: $0) }, ResultColumn("removed") { member("removed", in: $0) },
-  ]
-
-  static let textColumns = [
-    ResultTextColumn(title: "MOVE", width: 14, isShown: isMoveKnown) { document in
-      guard let counts = counts(in: document), let total = counts.total, let arrives = counts.arrives else {
-        return nil
-      }
-      return "\(HumanReadable.grouped(arrives)) of \(HumanReadable.grouped(total))"
-    }
-  ]
-
-  /// Returns whether the number of moved items is meaningful. It is not if the backup must be repaired before a restore.
-  @Sendable private static func isMoveKnown(_ result: BatchResult) -> Bool {
-    guard let document = result.document else { return false }
-    let findings = document["findings"]?.arrayValue ?? []
-    if findings.contains(where: { $0["restorable"]?.booleanValue == false }) { return false }
-    // This exit code means damage, unless items are unreadable.
-    let unreadable = member("unreadable", in: document)?.integerValue ?? 0
-    return result.code != CommandExitStatus.partial.code || unreadable > 0
-  }
-
-  static func result(in document: JSONValue, code: Int32) -> BackupResult? {
-    guard code == 0 else { return nil }
-    return document["expectations"] == nil && document["met"] == nil ? .planned : .asExpected
-  }
-
-  static func reason(in document: JSONValue, code: Int32) -> String? {
-    if let misses = document["misses"]?.arrayValue, !misses.isEmpty {
-      return "\(HumanReadable.count(misses.count, "expectation")) \(misses.count == 1 ? "is" : "are") not met"
-    }
-    let summary = summary(of: document)
-    if let count = summary?["unreadable"]?.integerValue, count > 0 {
-      return "\(HumanReadable.count(Int(clamping: count), "item")) cannot be read"
-    }
-    // Items that a rule leaves behind are a reason only for --exit-code. Damage has its own warnings.
-    guard code == CommandExitStatus.differs.code, let count = summary?["stays_behind"]?.integerValue, count > 0 else {
-      return nil
-    }
-    return "\(HumanReadable.count(Int(clamping: count), "item")) \(count == 1 ? "does" : "do") not move"
-  }
-
-  /// Returns the advice for a backup whose items all stay behind because it has no password: the first step of its plan.
-  static func note(on result: BatchResult) -> String? {
-    guard result.code == 0, let document = result.document, isMoveKnown(result), counts(in: document)?.arrives == 0,
-      document["source"]?["encrypted"]?.booleanValue == false,
-      document["items"]?.arrayValue?.contains(where: isHeldByMissingPassword) == true
-    else { return nil }
-    let cause = "the backup has no password"
-    // A password would move at least one item, so the first step is to make a backup with one. A plan for a target has
-    // no steps.
-    let step = document["before_wiping"]?.arrayValue?.first?["entries"]?.arrayValue?.first?["do"]?.stringValue
-    return step.map { "\(cause). \($0)" } ?? cause
-  }
-
-  private static func isHeldByMissingPassword(_ item: JSONValue) -> Bool {
-    let outcome = item["outcomes"]?.arrayValue?.first ?? item
-    return outcome["reason"]?.stringValue == Reason.backupNotEncrypted.rawValue
-  }
-
-  /// Returns the counts of a document: a plan's summary, or the counts for a new device.
-  private static func summary(of document: JSONValue) -> JSONValue? {
-    document["summary"] ?? document["futures"]?.arrayValue?.first
-  }
-
-  private static func member(_ name: String, in document: JSONValue) -> JSONValue? { summary(of: document)?[name] }
-
-  private static func counts(in document: JSONValue) -> (total: Int64?, arrives: Int64?)? {
-    guard let summary = summary(of: document) else { return nil }
-    return (summary["total"]?.integerValue, (summary["migrates"] ?? summary["arrives"])?.integerValue)
   }
 }

@@ -1,8 +1,9 @@
 import KeyhaulKit
 import Reports
 
-/// A restore that is ready except for its target: what was read and decrypted, and what was requested. It does not keep
-/// the device locked, so it makes a new plan each time the device is locked.
+/// A restore that is ready except for its target: the decrypted backup, and the user's choices.
+///
+/// It does not keep the target locked, so it makes a new plan each time the target is locked.
 struct PreparedRestore {
   let loaded: LoadedBackup
   let opened: BackupUnlocker.BackupForDevice
@@ -39,27 +40,27 @@ struct PreparedRestore {
   ) throws(CommandError) -> PlanReport {
     try Self.check(target, loaded, saved)
     guard target.identifier == identifier, shown.map({ $0.revision == target.revision }) ?? true else {
-      throw changed(target, "its identifier or revision is different now")
+      throw changed(target, because: "its identifier or revision is different now")
     }
     var plan = try opened.plan(onto: target, policy: policy)
     if let saved { try saved.check(against: try report(plan, onto: target).document, target: target.name) }
     if let selection {
       try selection.check(against: plan, loaded, in: shown == nil ? session : nil)
       let part = try opened.plan(onto: target, policy: policy, only: selection.indexes)
-      if let saved { try Self.require(part, toKeepWhat: plan, saved, selection, target) }
+      if let saved { try Self.requireNoFurtherLosses(in: part, than: plan, saved, selection, target) }
       plan = part
     }
     let report = try report(plan, onto: target, sourceDeviceItems: sourceDeviceItems)
-    if let difference = shown?.document.difference(from: report.document) { throw changed(target, difference) }
+    if let difference = shown?.document.difference(from: report.document) { throw changed(target, because: difference) }
     return report
   }
 
-  /// Rejects restoring only a part of a saved plan if that removes items which the whole plan would put back.
-  private static func require(
-    _ part: MigrationPlan, toKeepWhat whole: MigrationPlan, _ saved: SavedPlan, _ selection: RestoreSelection,
+  /// Rejects restoring only a part of a saved plan if that removes items that the complete plan would put back.
+  private static func requireNoFurtherLosses(
+    in part: MigrationPlan, than completePlan: MigrationPlan, _ saved: SavedPlan, _ selection: RestoreSelection,
     _ target: RestoreTarget
   ) throws(CommandError) {
-    let count = part.removed.count - whole.removed.count
+    let count = part.removed.count - completePlan.removed.count
     guard count > 0 else { return }
     throw .usage(
       "\(selection.path) leaves out items that \(saved.path) puts back",
@@ -80,7 +81,7 @@ struct PreparedRestore {
     }
   }
 
-  private func changed(_ target: RestoreTarget, _ why: String) -> CommandError {
+  private func changed(_ target: RestoreTarget, because why: String) -> CommandError {
     CommandError(
       .stalePlan, "\(target.name) has changed since the question was asked", why: "\(why); nothing was done",
       try: "run it again")
@@ -126,17 +127,17 @@ struct RestoreSelection {
   ///   - loaded: The backup.
   ///   - session: The session that shows the warning; `nil` if it was already shown.
   func check(against plan: MigrationPlan, _ loaded: LoadedBackup, in session: Session?) throws(CommandError) {
-    let known = Set(plan.decisions.map(\.index))
-    if let unknownIndex = indexes.subtracting(known).min() {
+    let plannedIndexes = Set(plan.decisions.map(\.index))
+    if let unknownIndex = indexes.subtracting(plannedIndexes).min() {
       throw .usage(
         "\(path) names item \(unknownIndex)",
-        why: "\(loaded.name) has \(HumanReadable.count(known.count, "item")), counted from 0",
+        why: "\(loaded.name) has \(HumanReadable.count(plannedIndexes.count, "item")), counted from 0",
         try: "plan --json shows the index of each item")
     }
-    let staying = plan.decisions.filter { indexes.contains($0.index) && $0.outcome.change == nil }
-    guard let first = staying.first, let reason = first.outcome.reason else { return }
+    let notRestored = plan.decisions.filter { indexes.contains($0.index) && $0.outcome.change == nil }
+    guard let first = notRestored.first, let reason = first.outcome.reason else { return }
     session?.warn(
-      "\(HumanReadable.count(staying.count, "item")) of \(path) will not be restored",
+      "\(HumanReadable.count(notRestored.count, "item")) of \(path) will not be restored",
       why: "the first is item \(first.index): \(reason.rawValue)", try: "keyhaul explain \(reason.rawValue)")
   }
 }
@@ -173,32 +174,34 @@ struct SavedPlan {
   }
 
   /// Rejects a plan that cannot be carried out: edited, redacted, or made from a device.
-  private func checkWhole(for target: String) throws(CommandError) {
-    if let obstacle = file.obstacle { throw stale(target, obstacle) }
+  private func checkUsable(for target: String) throws(CommandError) {
+    if let obstacle = file.obstacle { throw stale(target, because: obstacle) }
   }
 
   /// Rejects a plan for another backup or device, before asking for a password.
   func check(_ loaded: LoadedBackup, _ device: DeviceSession) throws(CommandError) {
-    try checkWhole(for: device.name)
+    try checkUsable(for: device.name)
     if document.source.digest != loaded.archive.digest {
-      throw stale(device.name, "\(loaded.name) is not the planned backup, or has changed since")
+      throw stale(device.name, because: "\(loaded.name) is not the planned backup, or has changed since")
     }
     if document.target.name != device.name {
-      throw stale(device.name, "it was made for \(document.target.name)")
+      throw stale(device.name, because: "it was made for \(document.target.name)")
     }
     if document.target.revision != device.record.revision {
       throw stale(
         device.name,
-        "it was made for revision \(document.target.revision); \(device.name) is at revision \(device.record.revision)")
+        because:
+          "it was made for revision \(document.target.revision); \(device.name) is at revision \(device.record.revision)"
+      )
     }
   }
 
   /// Rejects a plan if any decision would now be different.
   func check(against now: PlanDocument, target: String) throws(CommandError) {
-    if let difference = document.difference(from: now) { throw stale(target, difference) }
+    if let difference = document.difference(from: now) { throw stale(target, because: difference) }
   }
 
-  private func stale(_ target: String, _ why: String) -> CommandError {
+  private func stale(_ target: String, because why: String) -> CommandError {
     CommandError(.stalePlan, "\(path) no longer matches \(target)", why: why, try: "plan again")
   }
 }

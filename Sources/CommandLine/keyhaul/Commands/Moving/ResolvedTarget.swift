@@ -20,22 +20,22 @@ enum ResolvedTarget {
   /// - Parameters:
   ///   - plan: The plan.
   ///   - lockedTarget: The target that `withTarget(_:_:)` passed.
-  ///   - end: The outcome of the restore, for messages.
+  ///   - summary: The outcome of the restore, for messages.
   ///   - progress: Receives the number of finished imports and the total.
   func restore(
-    _ plan: MigrationPlan, onto lockedTarget: RestoreTarget, _ end: RestoreSummaryText, in session: Session,
+    _ plan: MigrationPlan, onto lockedTarget: RestoreTarget, _ summary: RestoreSummaryText, in session: Session,
     progress: (Int, Int) -> Void
   ) throws(CommandError) {
     if case .simulator(let simulator) = self {
-      let look = "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list"
-      return try simulator.change(CommittedChange(end.clause, inspectCommand: look), in: session) {
+      let inspectCommand = "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list"
+      return try simulator.change(CommittedChange(summary.clause, inspectCommand: inspectCommand), in: session) {
         (keychain) throws(KeyhaulError) in
         try Restorer.restore(plan, onto: .simulator(simulator.target.locked(keychain)), progress: progress)
       }
     }
     do throws(KeyhaulError) {
       guard !plan.changesNothing else { return try Restorer.restore(plan, onto: lockedTarget) }
-      try session.committing(CommittedChange(end.clause, of: lockedTarget.name)) { () throws(KeyhaulError) in
+      try session.committing(CommittedChange(summary.clause, of: lockedTarget.name)) { () throws(KeyhaulError) in
         try Restorer.restore(plan, onto: lockedTarget, progress: progress)
       }
     } catch {

@@ -48,17 +48,17 @@ struct Restore: RunnableCommand, DecryptingCommand {
   func run(in session: Session) throws -> CommandExitStatus {
     let finder = try SourceResolver(session)
     let simulator = try move.to.flatMap { (to) throws(CommandError) in try finder.simulator(to) }
-      .map { (found) throws(CommandError) in try ResolvedSimulator(found) }
+      .map { (database) throws(CommandError) in try ResolvedSimulator(database) }
     try simulator.map(rejectFlags)
     let saved = try plan.map { path throws(CommandError) in try SavedPlan(path, in: session) }
     let policy = try policy(saved: saved)
     let selection = try only.map { path throws(CommandError) in try RestoreSelection(path, in: session) }
-    let found = try finder.backup(archive)
+    let backup = try finder.backup(archive)
     let target: ResolvedTarget =
       if let simulator { .simulator(simulator) } else { .device(try finder.device(move.target(of: archive))) }
-    let fileStatus = found.fileStatus
-    let loaded = try found.open(storage: unlocking.storage, for: .restoring, in: session)
-    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    let fileStatus = backup.fileStatus
+    let loaded = try backup.open(storage: accessOptions.storage, for: .restoring, in: session)
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     // The device is not locked while the user types. Afterwards, Keyhaul checks that it has not changed.
     let keys = try target.withTarget(.reading) { lockedTarget in
       try PreparedRestore.check(lockedTarget, loaded, saved)
@@ -67,7 +67,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
         sourceDevice: try unlocker.hardwareKey(excluding: lockedTarget.device), identifier: lockedTarget.identifier
       )
     }
-    let key = try unlocker.key(unlocking.password)
+    let key = try unlocker.key(accessOptions.password)
     let opened = try unlocker.open(
       with: key, keys.sourceDevice, onto: keys.target, for: .restoring)
     unlocker.warnIfUnsealed()
@@ -76,25 +76,20 @@ struct Restore: RunnableCommand, DecryptingCommand {
     let confirmation = RestoreConfirmation(
       prepared: prepared, acceptsDamage: acceptDamage, isPlanned: saved != nil,
       isPolicyChosen: saved != nil || move.existing.given != nil, session: session)
-    confirmation.damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
+    confirmation.damage.warn(in: session, isNamedLater: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn {
       let report = try target.withTarget(.reading) { lockedTarget in
         let sourceDevice = try unlocker.sourceDevice(
-          of: opened.backup, named: nil, orTarget: lockedTarget.device, with: key)?
-          .items
-        return try prepared.report(onto: lockedTarget, sourceDeviceItems: sourceDevice, in: session)
+          of: opened.backup, named: nil, orTarget: lockedTarget.device, with: key)
+        return try prepared.report(onto: lockedTarget, sourceDeviceItems: sourceDevice?.items, in: session)
       }
-      try print(report, onto: target, in: session)
-      try confirmation.warnAboutOnlyCopies(report, isChange: false)
-      session.info("Nothing was changed (--dry-run).")
-      try confirmation.rejectRemovalOnlyRestore(report)
-      return prepared.status(of: report)
+      return try finishDryRun(report, confirmation, onto: target, in: session)
     }
     let shown =
-      try confirmation.isAsked ? target.withTarget(.reading) { try prepared.report(onto: $0, in: session) } : nil
+      try confirmation.mayAsk ? target.withTarget(.reading) { try prepared.report(onto: $0, in: session) } : nil
     if let shown {
       try confirmation.obtain(for: shown)
-      try found.requireUnchanged(since: loaded.archive, fileStatus, storage: unlocking.storage)
+      try backup.requireUnchanged(since: loaded.archive, fileStatus, storage: accessOptions.storage)
     }
     return try target.withTarget(.writing) { lockedTarget in
       let report = try prepared.report(onto: lockedTarget, since: shown, in: session)
@@ -102,6 +97,17 @@ struct Restore: RunnableCommand, DecryptingCommand {
       try restore(report, onto: lockedTarget, target, in: session)
       return prepared.status(of: report)
     }
+  }
+
+  /// Prints the plan, and reports what a restore would warn about or reject.
+  private func finishDryRun(
+    _ report: PlanReport, _ confirmation: RestoreConfirmation, onto target: ResolvedTarget, in session: Session
+  ) throws -> CommandExitStatus {
+    try print(report, onto: target, in: session)
+    try confirmation.warnAboutOnlyCopies(report, willRestore: false)
+    session.info("Nothing was changed (--dry-run).")
+    try confirmation.rejectRemovalOnlyRestore(report)
+    return confirmation.prepared.status(of: report)
   }
 
   /// Rejects flags that apply only to devices.
@@ -135,18 +141,19 @@ struct Restore: RunnableCommand, DecryptingCommand {
     _ report: PlanReport, onto lockedTarget: RestoreTarget, _ target: ResolvedTarget, in session: Session
   ) throws {
     try Interruption.check()
-    let end = RestoreSummaryText(report.plan, device: lockedTarget.name)
+    let summary = RestoreSummaryText(report.plan, device: lockedTarget.name)
     try session.progress(
-      "Restoring \(HumanReadable.count(end.restored, "item"))", phase: "restore"
+      "Restoring \(HumanReadable.count(summary.restored, "item"))", phase: "restore"
     ) { (progress) throws(CommandError) in
-      try target.restore(report.plan, onto: lockedTarget, end, in: session) { progress.update(done: $0, total: $1) }
+      try target.restore(report.plan, onto: lockedTarget, summary, in: session) { progress.update(done: $0, total: $1) }
     }
     if session.isJSON {
       switch target {
       case .simulator(let simulator): try session.writeDocument(document(of: report, onto: simulator))
       case .device:
         let document = RestoreDocument(
-          plan: report.document, restored: end.restored, overwritten: end.overwritten, newer: end.overwrittenNewer,
+          plan: report.document, restored: summary.restored, overwritten: summary.overwritten,
+          newer: summary.overwrittenNewer,
           revision: lockedTarget.revision)
         try session.writeDocument(document.json)
       }
@@ -155,7 +162,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
     if session.common.verbose > 0 {
       for line in report.text(showsAll: true).lines(style: session.resultStyle) { try session.print(line) }
     }
-    try session.print(end.sentence)
+    try session.print(summary.sentence)
   }
 
   /// Returns the document of the changes that were made or planned for a Simulator's keychain.

@@ -16,7 +16,7 @@ struct RestoreConfirmation {
   var damage: BackupDamageNotice { prepared.damage }
 
   /// Whether a question may be asked.
-  var isAsked: Bool {
+  var mayAsk: Bool {
     let requiresAcceptDamage = !acceptsDamage && !prepared.opened.backup.damage.isEmpty
     return (!session.common.yes || requiresAcceptDamage) && session.terminal() != nil
   }
@@ -25,8 +25,8 @@ struct RestoreConfirmation {
   /// the user then wants an empty keychain.
   func rejectRemovalOnlyRestore(_ report: PlanReport) throws(CommandError) {
     let hasItems = !prepared.opened.backup.items.isEmpty
-    let isPointless = report.plan.onlyRemoves || report.plan.decisions.isEmpty && !report.plan.removed.isEmpty
-    guard isPointless, hasItems else { return }
+    let restoresNothing = report.plan.onlyRemoves || report.plan.decisions.isEmpty && !report.plan.removed.isEmpty
+    guard restoresNothing, hasItems else { return }
     let removed = HumanReadable.count(report.plan.removed.count, "item")
     let emptyList = prepared.selection.flatMap { $0.indexes.isEmpty ? $0.path : nil }
     let advice =
@@ -43,22 +43,22 @@ struct RestoreConfirmation {
 
   /// Warns before a change that a damaged backup may not be able to replace items that the restore removes.
   ///
-  /// - Parameter isChange: Whether the restore is about to be made, not only shown.
+  /// - Parameter willRestore: Whether the restore is about to be made, not only shown.
   /// - Throws: `.damaged` if `--yes` was given without choosing the treatment of the target's items. Accepting the
   ///   damage is not enough.
-  func warnAboutOnlyCopies(_ report: PlanReport, isChange: Bool) throws(CommandError) {
+  func warnAboutOnlyCopies(_ report: PlanReport, willRestore: Bool) throws(CommandError) {
     let count = report.removedOnlyCopies
     guard count > 0 else { return }
     let (source, target) = (report.source.name, report.target.name)
     let removed = report.plan.removed.count
-    let which =
+    let removedItems =
       removed == 1
       ? "the 1 item removed from \(target)"
       : count == removed
         ? "each of the \(HumanReadable.grouped(removed)) items removed from \(target)"
         : "\(HumanReadable.grouped(count)) of the \(HumanReadable.grouped(removed)) items removed from \(target)"
-    let why = "\(which) may be the only intact copy of an item that is lost in \(source)"
-    guard !isChange || !session.common.yes || isPolicyChosen else {
+    let why = "\(removedItems) may be the only intact copy of an item that is lost in \(source)"
+    guard !willRestore || !session.common.yes || isPolicyChosen else {
       throw CommandError(
         .damaged,
         "\(source) is damaged and cannot replace all items that would be removed; nothing was restored", why: why,
@@ -71,12 +71,12 @@ struct RestoreConfirmation {
       try: "\(SuggestedCommands.keepingExisting) keeps the existing items", ignoresQuiet: true)
   }
 
-  /// Asks for everything that the user must agree to, unless flags already answer it.
+  /// Asks for everything that the user must agree to, unless flags already agree to it.
   ///
   /// - Throws: `.refused`, `.damaged` or `.usage` if Keyhaul cannot ask; `.failed` if the user does not agree.
   func obtain(for report: PlanReport) throws(CommandError) {
     try rejectRemovalOnlyRestore(report)
-    try warnAboutOnlyCopies(report, isChange: true)
+    try warnAboutOnlyCopies(report, willRestore: true)
     let losses = RestoreLosses(report)
     func lines() -> [String] {
       losses.lines(style: session.messageStyle, showsAll: session.common.verbose > 0)

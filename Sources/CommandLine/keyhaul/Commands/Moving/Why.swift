@@ -55,37 +55,37 @@ struct Why: RunnableCommand, DecryptingCommand {
         "--app does not select an item", why: "it makes a command act as an app, and the why command only explains",
         try: "--access-group GROUP")
     }
-    let wanted = ItemExplainer.Selection(selection.query, index: item, matches: selection.matches)
+    let itemFilter = ItemExplainer.Selection(selection.query, index: item, matches: selection.matches)
     let finder = try SourceResolver(session, databaseKeys)
-    let found = try finder.keychain(source)
-    try databaseKeys.check([found])
+    let resolvedSource = try finder.keychain(source)
+    try databaseKeys.check([resolvedSource])
     let target = try to.map { to throws(CommandError) in try finder.device(to) }
-    switch found {
-    case .backup(let archive): return try explain(wanted, of: archive, selection, to: target, in: session)
+    switch resolvedSource {
+    case .backup(let backup): return try explain(itemFilter, of: backup, selection, to: target, in: session)
     case .dump(let dump):
-      try dump.reject(unlocking)
+      try dump.reject(accessOptions)
       return try ResolvedDevice.withSessions(target, nil) { target, _ in
-        try explain(wanted, of: dump, to: target, in: session)
+        try explain(itemFilter, of: dump, to: target, in: session)
       }
     case .device(let device):
       return try ResolvedDevice.withSessions(target, nil) { target, _ in
-        try explain(wanted, of: device, to: target, in: session)
+        try explain(itemFilter, of: device, to: target, in: session)
       }
     }
   }
 
   private func explain(
-    _ wanted: ItemExplainer.Selection, of archive: ResolvedBackup, _ selection: ItemSelection,
+    _ itemFilter: ItemExplainer.Selection, of backup: ResolvedBackup, _ selection: ItemSelection,
     to target: ResolvedDevice?,
     in session: Session
   ) throws -> CommandExitStatus {
-    let loaded = try archive.open(storage: unlocking.storage, for: target == nil ? .reading : .planning, in: session)
-    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    let loaded = try backup.open(storage: accessOptions.storage, for: target == nil ? .reading : .planning, in: session)
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     // The device is not locked while the user types.
     let hardware = try ResolvedDevice.withSessions(target, nil) { device, _ in
       try unlocker.hardwareKey(excluding: device)
     }
-    let key = try unlocker.key(unlocking.password)
+    let key = try unlocker.key(accessOptions.password)
     return try ResolvedDevice.withSessions(target, nil) { target, _ in
       let opened =
         try target.map { target in
@@ -97,28 +97,28 @@ struct Why: RunnableCommand, DecryptingCommand {
       let restore = try target.map {
         (device: $0, plan: try opened.plan(onto: .device($0), policy: existing.policy, for: .planning))
       }
-      let explanations = try Self.found { () throws(KeyhaulError) in
-        try ItemExplainer(wanted).explanations(
+      let explanations = try Self.explainingErrors { () throws(KeyhaulError) in
+        try ItemExplainer(itemFilter).explanations(
           in: opened.backup, named: loaded.name, sourceDevice: sourceDevice, onto: restore)
       }
-      let sealed = opened.backup.items.filter { item in
+      let unnamedItems = opened.backup.items.filter { item in
         self.item == nil && item.item == nil && opened.backup.encryptedItemSummaries[item.index] == nil
           && selection.couldMatch(ItemDescriptor(undecryptable: item.kind))
       }
       return try print(
         ItemExplanationReport(explanations: explanations, source: ReportSource(loaded), target: target?.name),
-        sealed: sealed.count,
-        isDamaged: sealed.contains { opened.backup.reason(of: $0)?.isDamage == true }, in: session)
+        unnamedCount: unnamedItems.count,
+        isDamaged: unnamedItems.contains { opened.backup.reason(of: $0)?.isDamage == true }, in: session)
     }
   }
 
   private func explain(
-    _ wanted: ItemExplainer.Selection, of device: ResolvedDevice, to target: DeviceSession?, in session: Session
+    _ itemFilter: ItemExplainer.Selection, of device: ResolvedDevice, to target: DeviceSession?, in session: Session
   ) throws -> CommandExitStatus {
-    try unlocking.reject(for: source)
+    try accessOptions.reject(for: source)
     return try device.withSession(.reading) { openDevice in
-      let explanations = try Self.found { () throws(KeyhaulError) in
-        try ItemExplainer(wanted).explanations(on: openDevice, onto: target, policy: existing.policy)
+      let explanations = try Self.explainingErrors { () throws(KeyhaulError) in
+        try ItemExplainer(itemFilter).explanations(on: openDevice, onto: target, policy: existing.policy)
       }
       let source = try ReportSource(openDevice, hasPassword: true)
       return try print(
@@ -127,10 +127,11 @@ struct Why: RunnableCommand, DecryptingCommand {
   }
 
   private func explain(
-    _ wanted: ItemExplainer.Selection, of dump: ResolvedDump, to target: DeviceSession?, in session: Session
+    _ itemFilter: ItemExplainer.Selection, of dump: ResolvedDump, to target: DeviceSession?, in session: Session
   ) throws -> CommandExitStatus {
-    let explanations = try Self.found { () throws(KeyhaulError) in
-      try ItemExplainer(wanted).explanations(of: dump.dump, named: dump.typed, onto: target, policy: existing.policy)
+    let explanations = try Self.explainingErrors { () throws(KeyhaulError) in
+      try ItemExplainer(itemFilter).explanations(
+        of: dump.dump, named: dump.typed, onto: target, policy: existing.policy)
     }
     let source = ReportSource(of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: true)
     return try print(
@@ -138,30 +139,30 @@ struct Why: RunnableCommand, DecryptingCommand {
   }
 
   /// Finds explanations, and explains errors with the name that the user typed.
-  private static func found(
+  private static func explainingErrors(
     _ find: () throws(KeyhaulError) -> [ItemExplanation]
   ) throws(CommandError) -> [ItemExplanation] {
     do throws(KeyhaulError) {
       return try find()
     } catch {
       guard let device = error.subject else { throw CommandError(error) }
-      throw error.isOfDevice ? CommandError(error, device: device) : CommandError(error, using: device)
+      throw error.concernsDevice ? CommandError(error, device: device) : CommandError(error, using: device)
     }
   }
 
   /// Prints the explanations.
   ///
   /// - Parameters:
-  ///   - sealed: The number of items without a known name, which may all match.
+  ///   - unnamedCount: The number of encrypted items without a known name. Each of them may match.
   ///   - isDamaged: Whether a damaged item is among them, so that the result may be incomplete.
   private func print(
-    _ report: ItemExplanationReport, sealed: Int = 0, isDamaged: Bool = false, in session: Session
+    _ report: ItemExplanationReport, unnamedCount: Int = 0, isDamaged: Bool = false, in session: Session
   ) throws(CommandError) -> CommandExitStatus {
     if report.explanations.isEmpty {
       if session.isJSON { try session.print(report) }
       session.info("No item in \(UntrustedText.escaped(report.source.name)) matches.")
-      if sealed > 0 {
-        session.info("\(HumanReadable.count(sealed, "encrypted item")) may match.")
+      if unnamedCount > 0 {
+        session.info("\(HumanReadable.count(unnamedCount, "encrypted item")) may match.")
         session.info("inspect --list shows their numbers; --item N explains one of them.")
       }
       if !report.source.isDevice { session.info(BackupBlindSpots.line) }
@@ -169,7 +170,7 @@ struct Why: RunnableCommand, DecryptingCommand {
     }
     try session.print(report)
     guard isDamaged else { return .ok }
-    let count = "\(HumanReadable.count(sealed, "item")) of \(UntrustedText.escaped(report.source.name))"
+    let count = "\(HumanReadable.count(unnamedCount, "item")) of \(UntrustedText.escaped(report.source.name))"
     session.info(
       "\(count) cannot be decrypted here and may also match. At least one is damaged.")
     return .partial

@@ -19,13 +19,13 @@ enum AppGroups {
         selected.insert(app)
         continue
       }
-      let found = groups.filter { withoutTeam($0) == app }.sorted()
-      guard found.count < 2 else {
+      let matches = groups.filter { withoutTeam($0) == app }.sorted()
+      guard matches.count < 2 else {
         throw .usage(
-          "--app \(app) could mean several apps in \(source)", why: "there are \(HumanReadable.list(found))",
-          try: "--app \(ShellQuoting.quote(found[0]))")
+          "--app \(app) could mean several apps in \(source)", why: "there are \(HumanReadable.list(matches))",
+          try: "--app \(ShellQuoting.quote(matches[0]))")
       }
-      selected.formUnion(found)
+      selected.formUnion(matches)
     }
     return selected
   }

@@ -75,9 +75,10 @@ struct InstalledSimulator {
   }
 
   /// Returns whether an argument names this Simulator: by UDID, by name, or with `booted`.
-  func isNamed(by word: String) -> Bool {
-    let word = word.lowercased()
-    return udid.lowercased() == word || name?.lowercased() == word || word == "booted" && state == .booted
+  func isNamed(by argument: String) -> Bool {
+    let argument = argument.lowercased()
+    return udid.lowercased() == argument || name?.lowercased() == argument
+      || argument == "booted" && state == .booted
   }
 
   /// The folder of the Simulators that Xcode creates.
@@ -95,8 +96,8 @@ struct InstalledSimulator {
 extension CompletionKind {
   /// The names and UDIDs of the Simulators, and files.
   static let simulators = CompletionKind.custom { _, _, prefix in
-    let known = InstalledSimulator.all(in: InstalledSimulator.standardDirectory(ProgramEnvironment.all))
-    return known.flatMap { [$0.udid, $0.name].compactMap(\.self) }.filter(FileCompletion.isSafeForShell)
-      + (known.contains { $0.state == .booted } ? ["booted"] : []) + FileCompletion.paths(startingWith: prefix)
+    let simulators = InstalledSimulator.all(in: InstalledSimulator.standardDirectory(ProgramEnvironment.all))
+    return simulators.flatMap { [$0.udid, $0.name].compactMap(\.self) }.filter(FileCompletion.isSafeForShell)
+      + (simulators.contains { $0.state == .booted } ? ["booted"] : []) + FileCompletion.paths(startingWith: prefix)
   }
 }

@@ -21,13 +21,13 @@ struct SimulatorArgument: ParsableArguments {
   ///   a keychain database.
   func find(in session: Session) throws(CommandError) -> ResolvedSimulator {
     let path = try path(session.environment)
-    guard case .dump(let found) = try SourceResolver(session).backupOrDump(path), found.isDatabase else {
+    guard case .dump(let database) = try SourceResolver(session).backupOrDump(path), database.isDatabase else {
       throw CommandError(
         .refused, "\(path) is not a Simulator's keychain",
         why: "there is no keychain-2-debug.db at this path or in its "
           + "data/Library/Keychains", try: "keyhaul simulator list")
     }
-    return try ResolvedSimulator(found)
+    return try ResolvedSimulator(database)
   }
 
   /// Returns the folder of the Simulator with this name, or the argument itself if it is a path.
@@ -35,14 +35,14 @@ struct SimulatorArgument: ParsableArguments {
     guard !simulator.contains("/"), PathContent(of: simulator) == .absent else { return simulator }
     let directory = InstalledSimulator.standardDirectory(environment)
     let all = InstalledSimulator.all(in: directory)
-    let found = all.filter { $0.isNamed(by: simulator) }
-    if found.count > 1 {
-      let names = found.map { "\($0.udid)\($0.runtime.map { " (\(UntrustedText.escaped($0)))" } ?? "")" }
+    let matches = all.filter { $0.isNamed(by: simulator) }
+    if matches.count > 1 {
+      let names = matches.map { "\($0.udid)\($0.runtime.map { " (\(UntrustedText.escaped($0)))" } ?? "")" }
       throw .usage(
         "\(simulator) could mean several Simulators", why: "there are \(HumanReadable.list(names))",
-        try: "the UDID, such as \(ShellQuoting.quote(found[0].udid))")
+        try: "the UDID, such as \(ShellQuoting.quote(matches[0].udid))")
     }
-    if let found = found.first { return found.path }
+    if let match = matches.first { return match.path }
     guard !all.isEmpty else { return simulator }
     let near = EditDistance.nearest(to: simulator, among: all.flatMap { [$0.udid, $0.name].compactMap(\.self) })
     throw CommandError(
@@ -54,29 +54,32 @@ struct SimulatorArgument: ParsableArguments {
 
 /// A Simulator's keychain that was read.
 final class ResolvedSimulator {
-  let found: ResolvedDump
+  /// The keychain as it was read.
+  let dump: ResolvedDump
   let database: KeychainDatabase
   let rows: [KeychainDatabase.DecryptedRow]
   /// The target for planning a restore.
   private(set) lazy var target = SimulatorTarget(named: name, rows: rows)
 
-  var name: String { found.typed }
+  var name: String { dump.typed }
   /// The access groups of all rows.
   private(set) lazy var groups = Set(rows.compactMap(\.accessGroup))
 
-  /// - Throws: `.refused` for a dump, which is not a Simulator's keychain.
-  convenience init(_ found: ResolvedDump) throws(CommandError) {
-    guard let rows = found.database else {
+  /// Creates a Simulator from its keychain.
+  ///
+  /// - Throws: `.refused` for another tool's dump.
+  convenience init(_ dump: ResolvedDump) throws(CommandError) {
+    guard let rows = dump.database else {
       throw CommandError(
-        .refused, "\(found.typed) is a dump, which Keyhaul does not change",
+        .refused, "\(dump.typed) is a dump, which Keyhaul does not change",
         why: "only the tools that wrote it could read the result",
         try: "keyhaul simulator seed, which copies its items")
     }
-    self.init(found: found, database: rows.database, rows: rows.rows)
+    self.init(dump: dump, database: rows.database, rows: rows.rows)
   }
 
-  private init(found: ResolvedDump, database: KeychainDatabase, rows: [KeychainDatabase.DecryptedRow]) {
-    self.found = found
+  private init(dump: ResolvedDump, database: KeychainDatabase, rows: [KeychainDatabase.DecryptedRow]) {
+    self.dump = dump
     self.database = database
     self.rows = rows
   }
@@ -84,13 +87,13 @@ final class ResolvedSimulator {
   /// Locks the database, changes it and commits the changes.
   ///
   /// - Parameters:
-  ///   - done: The completed change, for messages.
+  ///   - change: The completed change, for messages.
   ///   - isDryRun: Whether this is a dry run, which does everything except the commit.
   ///   - body: Makes the changes. If it throws, they are undone.
   /// - Throws: An error with stage `afterCommit` if the change was made but a later step failed. Any other error states
   ///   that nothing was changed, or that this is unknown.
   func change<Result, Failure: ExplainedError>(
-    _ done: CommittedChange, isDryRun: Bool = false, in session: Session,
+    _ change: CommittedChange, isDryRun: Bool = false, in session: Session,
     _ body: (SimulatorKeychain) throws(Failure) -> Result
   ) throws(CommandError) -> Result {
     try requireShutDown()
@@ -99,7 +102,7 @@ final class ResolvedSimulator {
     if isDryRun { return result }
     try Interruption.check()
     try explainingErrors { () throws(KeyhaulError) in
-      try session.committing(done) { () throws(KeyhaulError) in try keychain.commit(changing: database.image) }
+      try session.committing(change) { () throws(KeyhaulError) in try keychain.commit(changing: database.image) }
     }
     return result
   }
@@ -107,19 +110,19 @@ final class ResolvedSimulator {
   /// Replaces the keychain with a snapshot, byte for byte.
   ///
   /// - Throws: The same errors as `change`.
-  func restore(_ snapshot: ResolvedSimulator, _ done: CommittedChange, in session: Session) throws(CommandError) {
+  func restore(_ snapshot: ResolvedSimulator, _ change: CommittedChange, in session: Session) throws(CommandError) {
     try requireShutDown()
     try Interruption.check()
     try explainingErrors { () throws(KeyhaulError) in
-      try session.committing(done) { () throws(KeyhaulError) in
-        try SimulatorKeychain.replace(at: found.path, with: snapshot.database, changing: database.image)
+      try session.committing(change) { () throws(KeyhaulError) in
+        try SimulatorKeychain.replace(at: dump.path, with: snapshot.database, changing: database.image)
       }
     }
   }
 
   /// Rejects changing the keychain of a running Simulator, whose daemon has the database open.
   func requireShutDown() throws(CommandError) {
-    guard let simulator = InstalledSimulator(ofKeychain: found.path), let state = simulator.state, state != .shutDown
+    guard let simulator = InstalledSimulator(ofKeychain: dump.path), let state = simulator.state, state != .shutDown
     else { return }
     throw CommandError(
       .busy, "\(name) is not shut down", why: "its device.plist says that it is \(state.word); nothing was changed",
@@ -127,7 +130,7 @@ final class ResolvedSimulator {
   }
 
   private func lockedKeychain() throws(KeyhaulError) -> SimulatorKeychain {
-    let keychain = try SimulatorKeychain(path: found.path)
+    let keychain = try SimulatorKeychain(path: dump.path)
     // Compares the contents, not the files, because SQLite may have rolled back an interrupted change.
     guard try !keychain.isUnchanged(since: database.image) else { return keychain }
     switch database.journalStatus {
@@ -195,16 +198,16 @@ struct ExistingItems {
         if let constraints = control.constraints { item[.accessControl] = .dictionary(constraints) }
       }
       items[digest, default: []].append(
-        ExistingItem(item: Self.plain(item), appClip: row.row.columns[.appClip]?.integerValue ?? 0))
+        ExistingItem(item: Self.comparable(item), appClip: row.row.columns[.appClip]?.integerValue ?? 0))
     }
   }
 
   /// Returns whether an equal item exists: with the same attributes and secrets, except the persistent reference.
   func contains(_ item: KeychainItem) -> Bool {
     guard let digest = try? item.digest(), let existing = items[digest] else { return false }
-    let mark = item[.appClip]?.integerValue ?? 0
-    let plain = Self.plain(item)
-    return existing.contains { $0.appClip == mark && Self.areEqual($0.item, plain) }
+    let appClip = item[.appClip]?.integerValue ?? 0
+    let comparable = Self.comparable(item)
+    return existing.contains { $0.appClip == appClip && Self.areEqual($0.item, comparable) }
   }
 
   private static func areEqual(_ item: KeychainItem, _ other: KeychainItem) -> Bool {
@@ -212,7 +215,8 @@ struct ExistingItems {
       && item.secrets.allSatisfy { other.secrets[$0.key]?.constantTimeEquals($0.value) == true }
   }
 
-  private static func plain(_ item: KeychainItem) -> KeychainItem {
+  /// Returns an item without the attributes that are not compared as part of it.
+  private static func comparable(_ item: KeychainItem) -> KeychainItem {
     var item = item
     item[.persistentReference] = nil
     item[.appClip] = nil

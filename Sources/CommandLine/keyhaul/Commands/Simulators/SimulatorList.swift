@@ -38,7 +38,8 @@ struct SimulatorList: TabularCommand {
     /// The Simulator's description; `nil` if its folder has none.
     let installed: InstalledSimulator?
     /// The Simulator's keychain; `nil` if it cannot be read.
-    let found: ResolvedSimulator?
+    let keychain: ResolvedSimulator?
+    /// The reason why the keychain cannot be read; `nil` if it can be read.
     let fault: String?
   }
 
@@ -58,10 +59,10 @@ struct SimulatorList: TabularCommand {
       guard case .databaseDirectory = PathContent(of: path) else { return nil }
       let installed = InstalledSimulator(folder: path)
       do throws(CommandError) {
-        let found = try SimulatorArgument(path: path).find(in: session)
-        return Entry(name: name, path: path, installed: installed, found: found, fault: nil)
+        let keychain = try SimulatorArgument(path: path).find(in: session)
+        return Entry(name: name, path: path, installed: installed, keychain: keychain, fault: nil)
       } catch {
-        return Entry(name: name, path: path, installed: installed, found: nil, fault: error.why ?? error.message)
+        return Entry(name: name, path: path, installed: installed, keychain: nil, fault: error.why ?? error.message)
       }
     }
     if session.isJSON {
@@ -79,8 +80,8 @@ struct SimulatorList: TabularCommand {
       for entry in entries {
         table.add([
           entry.installed?.name ?? entry.name, entry.installed?.runtime ?? "–", entry.installed?.state?.word ?? "–",
-          entry.found.map { HumanReadable.grouped($0.rows.count) } ?? "–",
-          entry.found?.database.schema?.text ?? entry.fault ?? "–",
+          entry.keychain.map { HumanReadable.grouped($0.rows.count) } ?? "–",
+          entry.keychain?.database.schema?.text ?? entry.fault ?? "–",
         ])
       }
       try session.print(table)
@@ -93,8 +94,8 @@ struct SimulatorList: TabularCommand {
       "name": .string(entry.name), "path": .string(entry.path),
       "device_name": .text(entry.installed?.name), "runtime": .text(entry.installed?.runtime),
       "state": .text(entry.installed?.state?.word),
-      "items": entry.found.map { .count($0.rows.count) } ?? .null,
-      "schema": .text(entry.found?.database.schema?.text), "fault": .text(entry.fault),
+      "items": entry.keychain.map { .count($0.rows.count) } ?? .null,
+      "schema": .text(entry.keychain?.database.schema?.text), "fault": .text(entry.fault),
     ]
   }
 }

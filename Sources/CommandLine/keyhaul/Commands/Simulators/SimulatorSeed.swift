@@ -34,15 +34,17 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
-    var source = try SourceItems.read(from, unlocking, databaseKeys, in: session)
+    var source = try SourceItems.read(from, accessOptions, databaseKeys, in: session)
     let groups = Set(source.items.compactMap(\.accessGroup))
-    if !app.isEmpty { source.keep(groups: try AppGroups.selected(by: app, among: groups, of: source.name)) }
+    if !app.isEmpty { source.keepOnly(groups: try AppGroups.selected(by: app, among: groups, of: source.name)) }
     guard !source.items.isEmpty else {
       let near = app.first.flatMap { AppGroups.nearest(to: $0, among: groups) }
       session.info(
         "No item in \(UntrustedText.escaped(source.name)) matches"
           + (near.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
-      if session.isJSON { try session.writeDocument(document(simulator, source, Outcome(placements: [], same: 0))) }
+      if session.isJSON {
+        try session.writeDocument(document(simulator, source, Outcome(insertResults: [], equalCount: 0)))
+      }
       return .noMatch
     }
     let outcome = try put(source, into: simulator, in: session)
@@ -68,18 +70,18 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
 
   /// The result of writing the items.
   private struct Outcome {
-    let placements: [SimulatorKeychain.InsertResult]
+    let insertResults: [SimulatorKeychain.InsertResult]
     /// The number of equal items that already exist.
-    let same: Int
+    let equalCount: Int
 
-    func count(_ placement: SimulatorKeychain.InsertResult) -> Int { placements.count { $0 == placement } }
+    func count(_ result: SimulatorKeychain.InsertResult) -> Int { insertResults.count { $0 == result } }
     /// The number of items that are written.
-    var put: Int { count(.added) + count(.replaced) }
+    var writtenCount: Int { count(.added) + count(.replaced) }
 
     /// A description: "1 replaced, 21 already there".
     var text: String {
       [
-        (count(.added), "new"), (count(.replaced), "replaced"), (same, "already there"),
+        (count(.added), "new"), (count(.replaced), "replaced"), (equalCount, "already there"),
         (count(.kept), "kept with other values"),
       ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
     }
@@ -91,31 +93,34 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
   ) throws -> Outcome {
     let (name, location) = (source.name, simulator.name)
     let existing = ExistingItems(simulator.rows)
-    let others = source.items.filter { !existing.contains($0) }
-    let same = source.items.count - others.count
+    let newItems = source.items.filter { !existing.contains($0) }
+    let equalCount = source.items.count - newItems.count
     func apply(isDryRun: Bool, _ clause: String) throws(CommandError) -> Outcome {
-      let done = CommittedChange(clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(location)) --list")
-      let placements = try simulator.change(done, isDryRun: isDryRun, in: session) {
+      let change = CommittedChange(clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(location)) --list")
+      let insertResults = try simulator.change(change, isDryRun: isDryRun, in: session) {
         (keychain) throws(KeyhaulError) in
-        var placements: [SimulatorKeychain.InsertResult] = []
-        for item in others { placements.append(try keychain.insert(item, replacingExisting: !keep)) }
-        return placements
+        var results: [SimulatorKeychain.InsertResult] = []
+        for item in newItems { results.append(try keychain.insert(item, replacingExisting: !keep)) }
+        return results
       }
-      return Outcome(placements: placements, same: same)
+      return Outcome(insertResults: insertResults, equalCount: equalCount)
     }
-    let expected = others.isEmpty ? Outcome(placements: [], same: same) : try apply(isDryRun: true, "")
-    let count = HumanReadable.count(expected.put, "item")
-    guard expected.put > 0 else {
-      let all = "\(HumanReadable.count(same, "item")) of \(name) \(same == 1 ? "is" : "are") already in \(location)"
+    let expected =
+      newItems.isEmpty
+      ? Outcome(insertResults: [], equalCount: equalCount) : try apply(isDryRun: true, "")
+    let count = HumanReadable.count(expected.writtenCount, "item")
+    guard expected.writtenCount > 0 else {
+      let all =
+        "\(HumanReadable.count(equalCount, "item")) of \(name) \(equalCount == 1 ? "is" : "are") already in \(location)"
       try session.announce(
-        others.isEmpty ? "Nothing to do: \(all)." : "Nothing to do in \(location): \(expected.text).")
+        newItems.isEmpty ? "Nothing to do: \(all)." : "Nothing to do in \(location): \(expected.text).")
       return expected
     }
     if dryRun.isOn {
       try session.announce("Would put \(count) from \(name) into \(location): \(expected.text).")
       if !session.isJSON {
-        let put = zip(others, expected.placements).filter { $0.1 != .kept }
-        let entries = put.enumerated().map { KeychainEntry(index: $0.offset, item: $0.element.0) }
+        let written = zip(newItems, expected.insertResults).filter { $0.1 != .kept }
+        let entries = written.enumerated().map { KeychainEntry(index: $0.offset, item: $0.element.0) }
         try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
       }
       return expected
@@ -125,7 +130,7 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
     try session.confirm("Put \(count) into \(location)\(loss)?", refusal: "putting \(count) into \(location)\(loss)")
     let outcome = try apply(isDryRun: false, "\(location) received \(count) from \(name)")
     try session.announce(
-      "Put \(HumanReadable.count(outcome.put, "item")) from \(name) into \(location): \(outcome.text).")
+      "Put \(HumanReadable.count(outcome.writtenCount, "item")) from \(name) into \(location): \(outcome.text).")
     return outcome
   }
 
@@ -137,7 +142,7 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
       [
         ("source", .string(source.name)), ("items", .count(source.items.count)),
         ("added", .count(outcome.count(.added))), ("replaced", .count(outcome.count(.replaced))),
-        ("same", .count(outcome.same)), ("kept", .count(outcome.count(.kept))),
+        ("same", .count(outcome.equalCount)), ("kept", .count(outcome.count(.kept))),
         ("unreadable", .count(source.unreadableCount)),
       ], isDryRun: dryRun.isOn)
   }

@@ -25,8 +25,7 @@ struct SimulatorSnapshot: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
-    let log = simulator.database.journalStatus
-    guard [.none, .applied, .rolledBack].contains(log) else {
+    guard [.none, .applied, .rolledBack].contains(simulator.database.journalStatus) else {
       throw CommandError(
         .refused, "cannot save \(simulator.name) completely",
         why: "its log (-wal) does not match it, and may contain items",
@@ -36,7 +35,7 @@ struct SimulatorSnapshot: RunnableCommand {
       throw CommandError.usage(
         "a snapshot must be written to a file", why: "it contains the whole keychain unencrypted", try: "-o FILE")
     }
-    try session.prepareOutput(output, inputs: simulator.found.files)
+    try session.prepareOutput(output, inputs: simulator.dump.files)
     try session.committing(
       CommittedChange(
         "\(simulator.name) was saved as \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
@@ -86,10 +85,10 @@ struct SimulatorRestore: RunnableCommand {
       try session.confirm(
         "Replace the \(old) of \(simulator.name) with the \(new) of \(snapshot)?",
         refusal: "replacing the keychain of \(simulator.name)")
-      let done = CommittedChange(
+      let change = CommittedChange(
         "\(simulator.name) was restored from \(snapshot)",
         inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
-      try simulator.restore(saved, done, in: session)
+      try simulator.restore(saved, change, in: session)
       try session.announce("Restored \(simulator.name) from \(snapshot), with \(new).")
     }
     if session.isJSON {
@@ -138,15 +137,15 @@ struct SimulatorReset: RunnableCommand {
     if dryRun.isOn {
       try session.announce("Would delete \(items) from \(simulator.name):")
       if !session.isJSON {
-        let entries = simulator.found.dump.entries.filter { $0.identity.accessGroup.map(groups.contains) ?? false }
+        let entries = simulator.dump.dump.entries.filter { $0.identity.accessGroup.map(groups.contains) ?? false }
         try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
       }
     } else {
       try session.confirm("Delete \(items) from \(simulator.name)?", refusal: "deleting items from \(simulator.name)")
-      let done = CommittedChange(
+      let change = CommittedChange(
         "\(items) \(count == 1 ? "was" : "were") deleted from \(simulator.name)",
         inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
-      removed = try simulator.change(done, in: session) { (keychain) throws(KeyhaulError) in
+      removed = try simulator.change(change, in: session) { (keychain) throws(KeyhaulError) in
         try keychain.removeItems(ofGroups: groups.sorted())
       }
       try session.announce("Deleted \(HumanReadable.count(removed, "item")) from \(simulator.name).")

@@ -40,7 +40,7 @@ struct CommandError: Error, Equatable {
   /// Creates an error from an error of the library.
   ///
   /// - Parameter subject: The failed action, such as "cannot open family.backup", to which the error's summary is
-  ///   appended; `nil` if the summary stands alone.
+  ///   appended; `nil` if the summary is complete by itself.
   init(_ error: any ExplainedError, doing subject: String? = nil) {
     self.init(
       CommandExitStatus(error.category),

@@ -36,7 +36,7 @@ enum Interruption {
     _ = commandGroup.load(ordering: .relaxed)
     _ = isExiting.load(ordering: .relaxed)
     _ = savedTerminal
-    _ = previous
+    _ = previousActions
     _ = outOfMemory
     // A signal handler must not run the lazy initialization, so it runs now.
     ProcessMemory.wipeSecrets()
@@ -53,9 +53,11 @@ enum Interruption {
     var alarm = sigaction()
     setHandler(&alarm) { _ in Interruption.handleAlarm() }
     sigaction(SIGALRM, &alarm, nil)
-    for number in crashes {
+    for number in endingSignals {
       // An ignored signal does not end the program, so its handler must not wipe the secrets.
-      guard sigaction(number, nil, previous + Int(number)) == 0, !isIgnored(previous[Int(number)]) else { continue }
+      guard sigaction(number, nil, previousActions + Int(number)) == 0,
+        !isIgnored(previousActions[Int(number)])
+      else { continue }
       var action = sigaction()
       setHandler(&action) { number in Interruption.crash(number) }
       // Uses the alternate stack of Swift's own handler, if there is one.
@@ -88,8 +90,8 @@ enum Interruption {
     CommandError(.signal(number), "stopped by \(number == SIGINT ? "Ctrl-C" : "signal \(number)")", why: state)
   }
 
-  /// Runs work that changes nothing and only computes, or waits for another process's bytes. During this time, the first signal
-  /// ends the program immediately.
+  /// Runs work that changes nothing: it only computes, or waits for another process's bytes. During this time, the
+  /// first signal ends the program immediately.
   static func exitingImmediatelyOnSignal<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
@@ -99,8 +101,8 @@ enum Interruption {
     return try body()
   }
 
-  /// Runs work whose caller has to clean up afterwards. During this work, the first signal never ends the program immediately,
-  /// not even during nested work that would allow it.
+  /// Runs work whose caller has to clean up afterwards. During this time, the first signal never ends the program
+  /// immediately, not even during nested work that would allow it.
   static func deferringSignals<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
@@ -159,10 +161,10 @@ enum Interruption {
   }
 
   /// The signals that end the program at once: Ctrl-\\, `abort`, and crashes.
-  private static let crashes = [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
+  private static let endingSignals = [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
 
   /// The previous actions of the signals, by signal number. Swift's action may print where the program crashed.
-  private nonisolated(unsafe) static let previous = {
+  private nonisolated(unsafe) static let previousActions = {
     let actions = UnsafeMutablePointer<sigaction>.allocate(capacity: 65)
     actions.initialize(repeating: sigaction(), count: 65)
     return actions
@@ -190,19 +192,18 @@ enum Interruption {
       _ = write(2, outOfMemory.utf8Start, outOfMemory.utf8CodeUnitCount)
       _exit(CommandExitStatus.failed.code)
     }
-    sigaction(number, previous + Int(number), nil)
+    sigaction(number, previousActions + Int(number), nil)
     raise(number)
   }
 
-  private static func isIgnored(_ action: sigaction) -> Bool { isHandled(action, by: SIG_IGN) }
-
-  private static func isHandled(_ action: sigaction, by standard: (@convention(c) (Int32) -> Void)?) -> Bool {
+  private static func isIgnored(_ action: sigaction) -> Bool {
     #if canImport(Darwin)
       let handler = action.__sigaction_u.__sa_handler
     #else
       let handler = action.__sigaction_handler.sa_handler
     #endif
-    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(standard, to: Int.self)
+    let ignoringHandler: (@convention(c) (Int32) -> Void)? = SIG_IGN
+    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(ignoringHandler, to: Int.self)
   }
 
   private static func setHandler(_ action: inout sigaction, _ handler: @convention(c) (Int32) -> Void) {

@@ -5,9 +5,8 @@ import KeyhaulKit
 enum ProgramArguments {
   /// All arguments, starting with the program's name. Also works if `/proc` is not mounted.
   static var all: [String] {
-    guard let handed = keyhaul_program_arguments() else { return CommandLine.arguments }
+    guard var next = keyhaul_program_arguments() else { return CommandLine.arguments }
     var arguments: [String] = []
-    var next = handed
     while let argument = next.pointee {
       arguments.append(String(cString: argument))
       next += 1

@@ -31,12 +31,12 @@ struct PasswordList: Sendable {
     if path != "-" { try Self.checkThatOthersCannotChange(path, what: what) }
     let bytes = try InputFile.read(path, atMost: Self.maximumByteCount, what: what, in: session)
     let entries = try Self.entries(of: bytes, named: InputFile.name(path))
-    var read: [(source: SecretSource, password: ReusablePassword)] = []
+    var readSources: [(source: SecretSource, password: ReusablePassword)] = []
     passwords = try entries.map { (entry) throws(CommandError) in
-      if let known = read.first(where: { $0.source == entry.source }) { return (entry, known.password) }
+      if let earlier = readSources.first(where: { $0.source == entry.source }) { return (entry, earlier.password) }
       let origin = "line \(entry.line) of \(InputFile.name(path))"
       let password = ReusablePassword(try session.password(from: entry.source, of: origin), from: origin)
-      read.append((entry.source, password))
+      readSources.append((entry.source, password))
       return (entry, password)
     }
   }
@@ -53,15 +53,15 @@ struct PasswordList: Sendable {
     let (why, advice): (String, String)
     switch exposure {
     case nil: return
-    case .writableFile(let place):
-      why = "\(place) can be changed by other users, and contains commands that Keyhaul runs"
-      advice = "chmod 600 \(ShellQuoting.quote(place))"
-    case .writableFolder(let place):
+    case .writableFile(let file):
+      why = "\(file) can be changed by other users, and contains commands that Keyhaul runs"
+      advice = "chmod 600 \(ShellQuoting.quote(file))"
+    case .writableFolder(let folder):
       why =
-        "other users can write to the folder \(place) and replace the list, which contains commands that Keyhaul runs"
-      advice = "chmod go-w \(ShellQuoting.quote(place))"
-    case .otherOwner(let place):
-      why = "\(place) belongs to another user, who can change the commands that Keyhaul runs"
+        "other users can write to the folder \(folder) and replace the list, which contains commands that Keyhaul runs"
+      advice = "chmod go-w \(ShellQuoting.quote(folder))"
+    case .otherOwner(let path):
+      why = "\(path) belongs to another user, who can change the commands that Keyhaul runs"
       advice = "copy the list into a folder of your own"
     }
     throw CommandError(.refused, "refused to read \(what)", why: why, try: advice)
@@ -77,8 +77,10 @@ struct PasswordList: Sendable {
     }
     var entries: [Entry] = []
     // Splits bytes, because CR LF is a single character of a string.
-    for (index, ended) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
-      let line = String(decoding: ended.last == UInt8(ascii: "\r") ? ended.dropLast() : ended, as: UTF8.self)
+    for (index, lineBytes) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
+    {
+      let line = String(
+        decoding: lineBytes.last == UInt8(ascii: "\r") ? lineBytes.dropLast() : lineBytes, as: UTF8.self)
       guard !line.allSatisfy({ $0 == " " || $0 == "\t" }), !line.hasPrefix("#") else { continue }
       guard let entry = entry(line, number: index + 1) else {
         throw .usage(
@@ -109,11 +111,11 @@ struct PasswordList: Sendable {
   ///   - path: The backup's path, as the user typed it or as it was found.
   ///   - identifier: The identifier of the source device, as the backup states it; `nil` if it states none.
   func passwords(for path: String, of identifier: String?) -> [ReusablePassword] {
-    var found: [ReusablePassword] = []
+    var matching: [ReusablePassword] = []
     for (entry, password) in passwords where Self.matches(entry.pattern, path: path, identifier: identifier) {
-      if !found.contains(where: { $0 === password }) { found.append(password) }
+      if !matching.contains(where: { $0 === password }) { matching.append(password) }
     }
-    return found
+    return matching
   }
 
   /// The number of keys that were derived from all passwords.

@@ -15,7 +15,7 @@ final class BufferedOutput {
   static let bufferByteCount = 32_768
 
   let descriptor: Int32
-  private var waiting = SensitiveBuffer()
+  private var buffered = SensitiveBuffer()
   /// The error of the first failed write. Later writes fail too, because their output would have a gap before it.
   private var failure: Errno?
 
@@ -23,19 +23,19 @@ final class BufferedOutput {
 
   /// Adds bytes to the buffer, which is written when it is full.
   func write(_ bytes: some Collection<UInt8>) throws(Errno) {
-    let appended: Void? = bytes.withContiguousStorageIfAvailable { waiting.append(UnsafeRawBufferPointer($0)) }
-    if appended == nil { for byte in bytes { waiting.append(byte) } }
-    if waiting.count >= Self.bufferByteCount { try flush() }
+    let appended: Void? = bytes.withContiguousStorageIfAvailable { buffered.append(UnsafeRawBufferPointer($0)) }
+    if appended == nil { for byte in bytes { buffered.append(byte) } }
+    if buffered.count >= Self.bufferByteCount { try flush() }
   }
 
   /// Writes the buffer. Continues after interrupted and partial writes. After an error, every further write fails, so
   /// that a caller that ignored the error does not hide it from the last one.
   func flush() throws(Errno) {
     if let failure { throw failure }
-    guard waiting.count > 0 else { return }
-    defer { waiting.removeAll() }
+    guard buffered.count > 0 else { return }
+    defer { buffered.removeAll() }
     do throws(Errno) {
-      try waiting.withBytes { (bytes) throws(Errno) in try Self.writeAll(bytes, to: descriptor) }
+      try buffered.withBytes { (bytes) throws(Errno) in try Self.writeAll(bytes, to: descriptor) }
     } catch {
       failure = error
       throw error

@@ -70,15 +70,15 @@ final class TerminalDevice {
   /// Makes another process group the terminal's foreground group, as a shell does. It can then read the terminal, and
   /// gets its Ctrl-C.
   ///
-  /// - Parameter wanted: The settings to apply, which the group had when the terminal was last taken back from it.
+  /// - Parameter groupSettings: The settings to apply, which the group had when the terminal was last taken back from it.
   /// - Returns: `false` if this program does not have the terminal; in that case nothing is changed.
   @discardableResult
-  func lend(to group: pid_t, with wanted: termios? = nil) -> Bool {
+  func lend(to group: pid_t, with groupSettings: termios? = nil) -> Bool {
     var settings = termios()
     guard isForeground, tcgetattr(descriptor, &settings) == 0 else { return false }
     settingsBeforeLending = settings
     Interruption.willLendTerminal(descriptor, from: settings)
-    if var wanted { tcsetattr(descriptor, TCSADRAIN, &wanted) }
+    if var groupSettings { tcsetattr(descriptor, TCSADRAIN, &groupSettings) }
     setForeground(group)
     return true
   }
@@ -92,13 +92,13 @@ final class TerminalDevice {
     guard var settings = settingsBeforeLending else { return nil }
     settingsBeforeLending = nil
     setForeground(getpgrp())
-    var left = termios()
-    tcgetattr(descriptor, &left)
+    var otherSettings = termios()
+    tcgetattr(descriptor, &otherSettings)
     if resettingSettings { tcsetattr(descriptor, TCSADRAIN, &settings) }
     Interruption.didRestoreTerminal()
     // A pager in this group may have been stopped because it was in the background.
     kill(0, SIGCONT)
-    return left
+    return otherSettings
   }
 
   /// Makes a process group the foreground group. Blocks SIGTTOU, with which the system would stop a background process.
@@ -157,5 +157,16 @@ final class TerminalDevice {
       case .more: continue
       }
     }
+  }
+}
+
+extension TerminalDevice {
+  static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
+
+  /// Returns the width that the terminal of a descriptor reports; `nil` if it reports none.
+  static func reportedWidth(of descriptor: Int32) -> Int? {
+    var size = winsize()
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+    return Int(size.ws_col)
   }
 }

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import KeyhaulKit
 
 /// A value of `--color`.
 enum ColorChoice: String, CaseIterable, Sendable {
@@ -13,7 +7,8 @@ enum ColorChoice: String, CaseIterable, Sendable {
   case never
 }
 
-/// The terminal settings in the environment. Does no I/O, so that every combination can be tested.
+/// The settings for the style of output: environment variables and `--color`. Does no I/O, so that every combination
+/// can be tested.
 struct TerminalSettings: Sendable {
   static let defaultWidth = 80
 
@@ -67,13 +62,4 @@ struct TerminalSettings: Sendable {
       return false
     #endif
   }
-
-  /// Returns the width that the terminal of a descriptor reports; `nil` if it reports none.
-  static func reportedWidth(of descriptor: Int32) -> Int? {
-    var size = winsize()
-    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
-    return Int(size.ws_col)
-  }
-
-  static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 }

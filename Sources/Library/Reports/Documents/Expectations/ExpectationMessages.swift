@@ -18,16 +18,19 @@ package struct ExpectationMessages: Sendable {
   /// Whether the messages name the restore, because several restores were checked.
   private var isComparison: Bool { check.scenarios.count > 1 }
 
+  private func scenarioPrefix(_ scenario: ExpectedScenario) -> String {
+    isComparison ? "\(Self.description(of: scenario)): " : ""
+  }
+
   /// Returns the line of a miss: `missed: generic password "chat.example · push token": expected migrates, the plan says
   /// stays-behind (device-bound)`.
   package func line(of miss: PlanExpectation.Miss, in scenario: ExpectedScenario) -> String {
-    "missed: \(isComparison ? "\(Self.description(of: scenario)): " : "")\(sentence(of: miss))"
+    "missed: \(scenarioPrefix(scenario))\(sentence(of: miss))"
   }
 
   /// Returns the line of a met expectation: "met: service chat.example: migrates (1 item)".
   package func line(ofMet checkedCase: ExpectationCheck.Case) -> String {
-    "met: \(isComparison ? "\(Self.description(of: checkedCase.scenario)): " : "")"
-      + "\(Self.name(checkedCase.expectation.matcher)): "
+    "met: \(scenarioPrefix(checkedCase.scenario))\(Self.name(checkedCase.expectation.matcher)): "
       + "\(checkedCase.expectation.fate.rawValue) (\(HumanReadable.count(checkedCase.matchedCount, "item")))"
   }
 

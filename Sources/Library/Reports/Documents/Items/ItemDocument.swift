@@ -51,9 +51,9 @@ package struct ItemDocument {
 
   /// Returns the attributes of an item: first those of Apple's schema, in its order, then the others by name.
   private static func attributes(of item: KeychainItem) -> JSONValue {
-    let known = AttributeTable.definitions(of: item.kind).map(\.code).filter { item[$0] != nil }
-    let others = Set(item.attributes.keys).subtracting(known).sorted()
-    return .object((known + others).compactMap { code in item[code].map { (code.rawValue, value($0)) } })
+    let schemaCodes = AttributeTable.definitions(of: item.kind).map(\.code).filter { item[$0] != nil }
+    let otherCodes = Set(item.attributes.keys).subtracting(schemaCodes).sorted()
+    return .object((schemaCodes + otherCodes).compactMap { code in item[code].map { (code.rawValue, value($0)) } })
   }
 
   /// Returns a value in JSON: dates are in UTC with their complete fraction, data is in base64.

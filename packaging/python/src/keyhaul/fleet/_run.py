@@ -80,25 +80,22 @@ def run(
     """Run `verbs` on every backup, on the workers of `client`, and return one row for each, in the order of the paths.
 
     - `paths`: a folder, an address, or a list of paths and addresses, as the workers see them. Repeated paths count
-    once. - `passwords`: one source for all backups, a source for each path pattern (the first match is used), or a
-    function of the
-      path. A `Password` is rejected, because the scheduler would receive it.
+      once.
+    - `passwords`: one source for all backups, a source for each path pattern (the first match is used), or a function
+      of the path. A `Password` is rejected, because the scheduler would receive it.
     - `out`: the folder for `backups.parquet` and `items.parquet`. They are written every `checkpoint` seconds and at
-    the end,
-      even if an exception ends the run.
+      the end, even if an exception ends the run.
     - `resume`: keep the rows in `out` that have the same question, whose backup has the same stamp, and whose password
-    still
-      decrypts a backup that it decrypted before.
+      still decrypts a backup that it decrypted before.
     - `names`: write each item's label, account, service, server and access group. Otherwise no name leaves the worker.
     - `to`, `device_key`, `home`, `program`, `timeout`: as in `keyhaul.plan`, on the worker. `timeout` is in seconds for
-    each
-      command.
-    - `retries`: the number of times to start a backup again, alone, after Dask gave it up because several workers were
-    lost
-      with it. A backup without a result gets a row with the id `worker-lost`. A worker that is lost before it starts
-      does not count.
+      each command.
+    - `retries`: the number of times to start a backup again, with no other task running, after Dask gave it up because
+      several workers were lost with it. A backup without a result gets a row with the id `worker-lost`. A worker that
+      is lost before it starts does not count.
     - `batch`: the number of backups in a task and in a call of the program. By default, tasks start large and end with
-    one. - `progress`: called with the number of finished backups and the total.
+      one.
+    - `progress`: called with the number of finished backups and the total.
     """
     started = time.monotonic()
     settings = Settings(tuple(verbs), names, program, home, to, device_key, timeout, uuid.uuid4().hex)
@@ -114,11 +111,11 @@ def run(
     again = 0
     saved = time.monotonic()
     try:
-        with contextlib.closing(_collect_results(client, jobs, settings, retries, batch)) as answers:
-            for found, times in answers:
-                again += times
-                for each in found:
-                    results.add(each)
+        with contextlib.closing(_collect_results(client, jobs, settings, retries, batch)) as batches_of_results:
+            for job_results, resent_count in batches_of_results:
+                again += resent_count
+                for result in job_results:
+                    results.add(result)
                 if progress:
                     progress(len(results), len(jobs))
                 if out is not None and time.monotonic() - saved >= checkpoint:
@@ -136,6 +133,7 @@ def run(
 
 
 def _source(passwords: Passwords, path: str) -> Sendable | None:
+    """Return the source of a backup's password. Raise TypeError if it is a password itself."""
     source: object
     if isinstance(passwords, Mapping):
         source = next((passwords[pattern] for pattern in passwords if fnmatch.fnmatchcase(path, pattern)), None)
@@ -228,18 +226,18 @@ class _EarlierRows:
         self._items: dict[str, pa.Table] = {}
         # A backup and its stamp for each mark of a password that decrypted it.
         self._proofs: dict[str, tuple[str, str]] = {}
-        found = _tables.read(folder, names)
-        if found is None:
+        tables = _tables.read(folder, names)
+        if tables is None:
             return
-        backups, items = found
-        places = _slices(items)
+        backups, items = tables
+        slices = _slices(items)
         for row in backups.to_pylist():
-            start, count = places.get(row["path"], (0, 0))
-            own = items.slice(start, count)
-            stamps = set(own["stamp"].unique().to_pylist())
-            settled = row["code"] in FINAL_CODES and row["stamp"] is not None
-            if settled and stamps <= {row["stamp"]} and count == (row["items"] or 0):
-                self._rows[row["path"]], self._items[row["path"]] = row, own
+            start, count = slices.get(row["path"], (0, 0))
+            items_of_backup = items.slice(start, count)
+            stamps = set(items_of_backup["stamp"].unique().to_pylist())
+            is_final = row["code"] in FINAL_CODES and row["stamp"] is not None
+            if is_final and stamps <= {row["stamp"]} and count == (row["items"] or 0):
+                self._rows[row["path"]], self._items[row["path"]] = row, items_of_backup
                 # A path with escaped bytes cannot be opened.
                 is_decrypted = row["encrypted"] is not False and row["code"] in DECRYPTED_CODES
                 if row["password_mark"] and is_decrypted and "\\" not in row["path"]:
@@ -267,11 +265,11 @@ def _slices(items: pa.Table) -> dict[str, tuple[int, int]]:
         return {}
     encoded = pc.run_end_encode(items["path"].combine_chunks())
     ends = encoded.run_ends.to_pylist()
-    places: dict[str, tuple[int, int]] = {}
+    slices: dict[str, tuple[int, int]] = {}
     start = 0
     for path, end in zip(encoded.values.to_pylist(), ends, strict=True):
-        places[path], start = (start, end - start), end
-    return places
+        slices[path], start = (start, end - start), end
+    return slices
 
 
 class _Results:
@@ -281,21 +279,22 @@ class _Results:
         self._jobs = jobs
         self._schema = _tables.items_schema(names)
         self._known = known
-        self._found: dict[int, JobResult] = {}
+        self._results: dict[int, JobResult] = {}
         self.kept = 0
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._results)
 
-    def add(self, found: JobResult) -> None:
-        if found.index in self._found:
+    def add(self, result: JobResult) -> None:
+        """Add a result, unless there is one for its path. A result without a row stands for the earlier row."""
+        if result.index in self._results:
             return
-        if found.row is None:
-            before = self._known.result_of(self._jobs[found.index]) if self._known else None
-            if before is None:
+        if result.row is None:
+            earlier_result = self._known.result_of(self._jobs[result.index]) if self._known else None
+            if earlier_result is None:
                 raise AssertionError("a worker kept a row that does not exist")
-            found, self.kept = before, self.kept + 1
-        self._found[found.index] = found
+            result, self.kept = earlier_result, self.kept + 1
+        self._results[result.index] = result
 
     def tables(self, complete: bool) -> tuple[pa.Table, pa.Table]:
         """Return the rows in the order of the paths.
@@ -304,13 +303,13 @@ class _Results:
         """
         selected: list[JobResult] = []
         for job in self._jobs:
-            found = self._found.get(job.index)
-            if found is None and not complete and self._known:
-                found = self._known.result_of(job)
-            if found is not None:
-                selected.append(found)
+            result = self._results.get(job.index)
+            if result is None and not complete and self._known:
+                result = self._known.result_of(job)
+            if result is not None:
+                selected.append(result)
             elif complete:
                 raise AssertionError(f"there is no row for {job.path}")
-        backups = _tables.table([found.row or {} for found in selected], _tables.BACKUPS)
-        parts = [found.items for found in selected if found.items is not None]
+        backups = _tables.table([result.row or {} for result in selected], _tables.BACKUPS)
+        parts = [result.items for result in selected if result.items is not None]
         return backups, pa.concat_tables([self._schema.empty_table(), *parts])

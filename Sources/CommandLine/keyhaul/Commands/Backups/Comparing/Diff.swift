@@ -34,6 +34,47 @@ struct Diff: RunnableCommand, DecryptingCommand {
   func run(in session: Session) throws -> CommandExitStatus {
     let finder = try SourceResolver(session, databaseKeys)
     let sides = [try finder.keychain(first), try finder.keychain(second)]
+    try checkFlags(for: sides, in: session)
+    try report.prepare(
+      inputs: sides.flatMap(\.files) + [password.file, otherPassword.file, decryption.deviceKeyFile], in: session)
+    // Items that no backup contains do not count as differences from a backup.
+    let comparesWithBackup = sides.contains(where: \.isBackup)
+    let devices = try sides.map { (side) -> DeviceSide? in
+      guard case .device(let device) = side else { return nil }
+      return try deviceSide(device, side.argument, comparesWithBackup: comparesWithBackup)
+    }
+    var passwords = DiffPasswords(first: password, second: otherPassword)
+    let backups = try sides.map { (side) -> LoadedBackup? in
+      guard case .backup(let backup) = side else { return nil }
+      return try backup.open(storage: decryption.storage, in: session)
+    }
+    try passwords.check(backups, in: session)
+    passwords.setSecondBackup(backups[1])
+    var compared: [ComparisonSide] = []
+    for index in 0..<2 {
+      if let device = devices[index] {
+        compared.append(device.side)
+      } else if case .dump(let dump) = sides[index] {
+        compared.append(dump.side(comparesWithBackup: comparesWithBackup))
+      } else if let loaded = backups[index] {
+        let hardware = devices[1 - index]?.hardware
+        compared.append(try backupSide(loaded, sides[index].argument, index: index, hardware, &passwords, in: session))
+      }
+    }
+    let differenceReport = try session.computing { () throws(CommandError) in try compare(compared[0], compared[1]) }
+    try session.deliver(
+      differenceReport, page: differenceReport.page(program: ProgramVersion.signature), to: report.output)
+    for side in compared {
+      if let damage = side.keybagDamage { throw CommandError.damagedKeybag(of: side.name, report: damage) }
+    }
+    let difference = differenceReport.difference
+    if exitCode, !difference.isEmpty { return .differs }
+    // Items that could not be compared may differ.
+    return difference.undecrypted.damaged > 0 || exitCode && !difference.isComplete ? .partial : .ok
+  }
+
+  /// Rejects flags that do not apply to the compared keychains.
+  private func checkFlags(for sides: [ResolvedSource], in session: Session) throws(CommandError) {
     try databaseKeys.check(sides)
     if sides.allSatisfy(\.isDevice) {
       try password.reject(for: first)
@@ -41,43 +82,8 @@ struct Diff: RunnableCommand, DecryptingCommand {
     }
     for case .dump(let dump) in sides {
       try dump.rejectPage(in: session)
-      if !sides.contains(where: \.isBackup) { try dump.reject(unlocking) }
+      if !sides.contains(where: \.isBackup) { try dump.reject(accessOptions) }
     }
-    try report.prepare(
-      inputs: sides.flatMap(\.files) + [password.file, otherPassword.file, decryption.deviceKeyFile], in: session)
-    // Items that no backup contains do not count as differences from a backup.
-    let comparesWithBackup = sides.contains(where: \.isBackup)
-    let devices = try sides.map { (side) -> DeviceSide? in
-      guard case .device(let device) = side else { return nil }
-      return try deviceSide(device, side.argument, leavesOut: comparesWithBackup)
-    }
-    var passwords = DiffPasswords(first: password, second: otherPassword)
-    let backups = try sides.map { (side) -> LoadedBackup? in
-      guard case .backup(let found) = side else { return nil }
-      return try found.open(storage: decryption.storage, in: session)
-    }
-    try passwords.check(backups, in: session)
-    passwords.setNext(backups[1])
-    var compared: [ComparisonSide] = []
-    for index in 0..<2 {
-      if let device = devices[index] {
-        compared.append(device.side)
-      } else if case .dump(let dump) = sides[index] {
-        compared.append(dump.side(leavesOut: comparesWithBackup))
-      } else if let loaded = backups[index] {
-        let hardware = devices[1 - index]?.hardware
-        compared.append(try backupSide(loaded, sides[index].argument, index: index, hardware, &passwords, in: session))
-      }
-    }
-    let difference = try session.computing { () throws(CommandError) in try compare(compared[0], compared[1]) }
-    try session.deliver(difference, page: difference.page(program: ProgramVersion.signature), to: report.output)
-    for side in compared {
-      if let damage = side.keybagDamage { throw CommandError.damagedKeybag(of: side.name, report: damage) }
-    }
-    let found = difference.difference
-    if exitCode, !found.isEmpty { return .differs }
-    // Items that could not be compared may differ.
-    return found.undecrypted.damaged > 0 || exitCode && !found.isComplete ? .partial : .ok
   }
 
   private func compare(
@@ -90,7 +96,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
     }
   }
 
-  // MARK: Archives
+  // MARK: Backups
 
   private func backupSide(
     _ loaded: LoadedBackup, _ argument: String?, index: Int, _ hardware: HardwareKey?,
@@ -112,7 +118,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
   }
 
   private func deviceSide(
-    _ device: ResolvedDevice, _ argument: String?, leavesOut: Bool
+    _ device: ResolvedDevice, _ argument: String?, comparesWithBackup: Bool
   ) throws -> DeviceSide {
     try device.withSession(.reading) { openDevice in
       var items: [KeychainEntry] = []
@@ -120,7 +126,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
       let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
       for (index, row) in rows.enumerated() {
         if let fault = row.fault, !fault.isPermanent { throw ItemError.locked("compare", on: openDevice) }
-        if leavesOut, let reason = reasonToLeaveOut(row, of: openDevice) {
+        if comparesWithBackup, let reason = reasonToLeaveOut(row, of: openDevice) {
           leftOut.append(KeychainEntry(row, index: index).leftOut(because: reason))
         } else {
           items.append(KeychainEntry(row, index: index))
@@ -135,6 +141,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
     }
   }
 
+  /// Returns the reason why no backup contains an item; `nil` if a backup contains it.
   private func reasonToLeaveOut(_ row: KeychainRow, of openDevice: DeviceSession) -> Reason? {
     guard let item = row.item else { return nil }
     return ExportExclusions.exclusionReason(

@@ -84,8 +84,8 @@ struct Export: RunnableCommand, DecryptingCommand {
       throw CommandError.usage(
         "--domain is given twice", why: "-o names one file", try: "--files DIR for all of them")
     }
-    let isChecked = domain.isEmpty && !ExportFormat.writesPage(common, output: output)
-    if isChecked { try common.check(output: output) } else { try common.check() }
+    let checksFileName = domain.isEmpty && !ExportFormat.writesPage(common, output: output)
+    if checksFileName { try common.check(output: output) } else { try common.check() }
     if let domain = domain.first { return try SingleFileExport(self, domain: domain).run(in: session) }
     let selection = try ItemSelection(filter)
     if let path = filter.attributes.path, path.contains("/"), !path.hasPrefix("/") {
@@ -99,33 +99,34 @@ struct Export: RunnableCommand, DecryptingCommand {
     return items.damagedCount > 0 || source.authenticators.hasUnreadableFile ? .partial : .ok
   }
 
-  static func shown(_ output: String) -> String { output == "-" ? "standard output" : output }
+  /// Returns the name of the output in messages.
+  static func outputName(_ output: String) -> String { output == "-" ? "standard output" : output }
 
   // MARK: The items
 
   private func openSource(
     _ selection: ItemSelection, _ format: ExportFormat, in session: Session
   ) throws -> ExportSource {
-    let found = try SourceResolver(session, databaseKeys).keychain(source)
-    try databaseKeys.check([found])
-    switch found {
+    let resolvedSource = try SourceResolver(session, databaseKeys).keychain(source)
+    try databaseKeys.check([resolvedSource])
+    switch resolvedSource {
     case .device(let device):
-      try unlocking.reject(for: device.name)
+      try accessOptions.reject(for: device.name)
       try prepareOutput(inputs: device.files, in: session)
       return try device.withSession(.reading) { openDevice in
         try ExportSource(
           of: openDevice, named: device.name, selection, wantsSecrets: reveal || !format.isDocument)
       }
-    case .dump(let found):
-      try found.reject(unlocking)
-      try rejectApp(of: "a \(found.noun)")
-      try prepareOutput(inputs: found.files, in: session)
-      found.warn(in: session)
-      return ExportSource(of: found, selection)
-    case .backup(let found):
+    case .dump(let dump):
+      try dump.reject(accessOptions)
+      try rejectApp(of: "a \(dump.noun)")
+      try prepareOutput(inputs: dump.files, in: session)
+      dump.warn(in: session)
+      return ExportSource(of: dump, selection)
+    case .backup(let backup):
       try rejectApp(of: "a backup")
-      try prepareOutput(from: found, in: session)
-      return try open(found, selection, format, in: session)
+      try prepareOutput(from: backup, in: session)
+      return try open(backup, selection, format, in: session)
     }
   }
 
@@ -142,24 +143,24 @@ struct Export: RunnableCommand, DecryptingCommand {
   }
 
   /// Rejects an output that is an input or inside the backup.
-  func prepareOutput(from archive: ResolvedBackup, in session: Session) throws(CommandError) {
-    try prepareOutput(inputs: archive.files + unlocking.files, in: session)
+  func prepareOutput(from backup: ResolvedBackup, in session: Session) throws(CommandError) {
+    try prepareOutput(inputs: backup.files + accessOptions.files, in: session)
   }
 
   private func open(
-    _ found: ResolvedBackup, _ selection: ItemSelection, _ format: ExportFormat, in session: Session
+    _ backup: ResolvedBackup, _ selection: ItemSelection, _ format: ExportFormat, in session: Session
   ) throws -> ExportSource {
-    let loaded = try found.open(storage: unlocking.storage, in: session)
+    let loaded = try backup.open(storage: accessOptions.storage, in: session)
     // Without --reveal, reject before asking for a password. If the password need not be typed, the error can state the
     // number of secrets.
-    let source = try unlocking.password.source(environment: session.environment)
-    let isAsked = loaded.archive.isEncrypted && source == .prompt
-    if isAsked, !reveal, format.needsSecrets {
-      throw ExportedItems.missingRevealFlag(Self.shown(output), format, count: nil)
+    let passwordSource = try accessOptions.password.source(environment: session.environment)
+    let isPrompted = loaded.archive.isEncrypted && passwordSource == .prompt
+    if isPrompted, !reveal, format.needsSecrets {
+      throw ExportedItems.missingRevealFlag(Self.outputName(output), format, count: nil)
     }
-    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
-    let reader = try unlocker.reader(with: try unlocker.key(unlocking.password), hardware, for: .exporting)
+    let reader = try unlocker.reader(with: try unlocker.key(accessOptions.password), hardware, for: .exporting)
     guard loaded.archive.hasKeychain else {
       throw CommandError(
         backup: KeyhaulError(.noKeychain, "it has no stored keychain file"), name: loaded.name)
@@ -167,9 +168,9 @@ struct Export: RunnableCommand, DecryptingCommand {
     if let damage = reader.keybagDamage {
       session.warn("\(loaded.name)'s keybag is damaged", why: damage, try: "another copy")
     }
-    var items = ExportSource(reader, of: loaded, selection)
-    if format.containsOneTimePasswords { items.authenticators = authenticators(of: loaded, reader, in: session) }
-    return items
+    var source = ExportSource(reader, of: loaded, selection)
+    if format.containsOneTimePasswords { source.authenticators = authenticators(of: loaded, reader, in: session) }
+    return source
   }
 
   /// Returns the accounts in files of authenticator apps. Warns if the backup's manifest cannot be read.
@@ -212,7 +213,7 @@ struct Export: RunnableCommand, DecryptingCommand {
       if isBuffered { buffer.append(portion) }
     }
     guard reveal || items.secretCount == 0 else {
-      throw ExportedItems.missingRevealFlag(Self.shown(output), format, count: items.secretCount)
+      throw ExportedItems.missingRevealFlag(Self.outputName(output), format, count: items.secretCount)
     }
     if isBuffered { try writing(in: session) { (portion) throws(CommandError) in try buffer.withBytes(portion) } }
     return items
@@ -242,7 +243,7 @@ struct Export: RunnableCommand, DecryptingCommand {
       : items.secretCount > 0 ? " (in plain text)" : ""
     let sentence =
       "\(did) \(HumanReadable.count(items.count, format.noun)) from \(UntrustedText.escaped(items.name)) to "
-      + "\(UntrustedText.escaped(Self.shown(output)))\(note)."
+      + "\(UntrustedText.escaped(Self.outputName(output)))\(note)."
     let deletion = output == "-" || dryRun.isOn ? nil : items.deletionSentence
     let sentences = [sentence] + [items.balance, items.filesSentence, deletion].compactMap(\.self)
     try announce(sentences.joined(separator: " "), in: session)

@@ -9,21 +9,21 @@ extension ExportFormat {
   static func chosen(
     _ common: CommonOptions, output: String, reveals: Bool
   ) throws(CommandError) -> ExportFormat {
-    let promised = promised(byName: output)
+    let implied = impliedFormat(byName: output)
     if common.json, let format = common.format, format != .json, output == "-" {
       throw .usage(
         "--json and -o - cannot be used together with --format \(format.rawValue)",
         why: "standard output would contain two results", try: "-o FILE, or leave --json out")
     }
     guard common.isJSON, common.format ?? .json == .json else {
-      let asked = common.format.flatMap { format in all.first { $0.name == format.rawValue } }
-      if let format = asked ?? promised ?? (reveals ? nil : .document) { return format }
+      let requested = common.format.flatMap { format in all.first { $0.name == format.rawValue } }
+      if let format = requested ?? implied ?? (reveals ? nil : .document) { return format }
       throw .usage(
         "the name \(output) does not determine the format of the secrets",
         why: "it does not end in \(HumanReadable.list(all.map(\.ending), conjunction: "or"))",
         try: "--format \(HumanReadable.list(all.map(\.name), conjunction: "or"))")
     }
-    guard promised?.isDocument ?? true else {
+    guard implied?.isDocument ?? true else {
       throw .usage(
         "--json and -o \(output) cannot be used together",
         why: "the file would contain JSON, because --json means --format json",
@@ -34,12 +34,13 @@ extension ExportFormat {
 
   /// Returns whether the selected format is an HTML page.
   static func writesPage(_ common: CommonOptions, output: String) -> Bool {
-    let loaded = common.format.map { format in all.first { $0.name == format.rawValue } } ?? promised(byName: output)
-    return loaded?.ending.hasSuffix(".html") ?? false
+    let format =
+      common.format.map { format in all.first { $0.name == format.rawValue } } ?? impliedFormat(byName: output)
+    return format?.ending.hasSuffix(".html") ?? false
   }
 
   /// Returns the format that a file's extension implies, or JSON for standard output ("-"); `nil` if it implies none.
-  private static func promised(byName name: String) -> ExportFormat? {
+  private static func impliedFormat(byName name: String) -> ExportFormat? {
     if name == "-" { return .document }
     let name = name.lowercased()
     return all.first { name.hasSuffix($0.ending) }

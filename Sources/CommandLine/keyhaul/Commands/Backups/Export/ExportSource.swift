@@ -20,19 +20,20 @@ struct ExportSource {
     self.selection = selection
   }
 
-  init(of found: ResolvedDump, _ selection: ItemSelection) {
+  init(of dump: ResolvedDump, _ selection: ItemSelection) {
     origin = ExportOrigin(
-      kind: .dump, name: found.typed, isRestricted: selection.isRestricted, statement: found.statement)
+      kind: .dump, name: dump.typed, isRestricted: selection.isRestricted, disclaimer: dump.disclaimer)
     items = .loaded(
-      found.dump.entries.filter { entry in
-        entry.attributes.map(selection.matches) ?? selection.matches(undecryptable: entry.kind, entry.protection)
+      dump.dump.entries.filter { entry in
+        entry.attributes.map(selection.matches)
+          ?? selection.matches(undecryptable: entry.kind, protection: entry.protection)
       })
     self.selection = selection
   }
 
   init(of openDevice: DeviceSession, named name: String, _ selection: ItemSelection, wantsSecrets: Bool) throws {
     origin = ExportOrigin(kind: .device, name: name, isRestricted: selection.isRestricted)
-    let rows = try selection.found(on: openDevice, wantsSecret: wantsSecrets)
+    let rows = try selection.items(on: openDevice, wantsSecret: wantsSecrets)
     let indexes = try openDevice.keychain.positions(of: Set(rows.map(\.rowReference)))
     items = .loaded(rows.map { $0.numbered(indexes) })
     self.selection = selection
@@ -65,9 +66,9 @@ struct ExportSource {
         (portion) throws(CommandError) in
         details.record(portion)
         for item in portion {
-          guard item.item.map(selection.matches) ?? selection.matches(undecryptable: item.kind, item.protection) else {
-            continue
-          }
+          guard
+            item.item.map(selection.matches) ?? selection.matches(undecryptable: item.kind, protection: item.protection)
+          else { continue }
           try body(KeychainEntry(item, reason: reader.reason(of: item)))
         }
       }
@@ -86,11 +87,11 @@ struct ExportOrigin {
   /// Whether only some of its items are exported.
   let isRestricted: Bool
   /// The disclaimer for a dump, whose secrets are not protected, not even by an access control.
-  var statement: DumpDisclaimer?
+  var disclaimer: DumpDisclaimer?
 
-  /// The members of a document that state what the source cannot know.
+  /// The JSON members about items that the source cannot show.
   var blindSpotFields: [(String, JSONValue)] {
-    kind == .archive ? [BackupBlindSpots.field] : statement.map { [$0.field] } ?? []
+    kind == .archive ? [BackupBlindSpots.field] : disclaimer.map { [$0.field] } ?? []
   }
 
   var omitsProtectedSecrets: Bool { kind != .dump }

@@ -39,10 +39,10 @@ struct ExportedItems {
         processed.record(entry)
         try stream.append(document.object(entry, statesSecret: origin.kind == .dump), to: portion)
       }
-      try requireSomething()
+      try requireItems()
       return try stream.end(origin.blindSpotFields, to: portion)
     }
-    var writer = ItemExportWriter(format, made: DeviceEnvironment.interruptible.clock.now())
+    var writer = ItemExportWriter(format, date: DeviceEnvironment.interruptible.clock.now())
     try source.forEachEntry(in: session) { (entry) throws(CommandError) in
       processed.record(entry)
       guard let item = entry.attributes, format.kinds.contains(item.kind), !processed.isProtected(item) else { return }
@@ -52,7 +52,7 @@ struct ExportedItems {
     authenticators = source.authenticators
     for account in source.accounts { try writer.append(account, to: portion) }
     written = writer.counts
-    try requireSomething()
+    try requireItems()
     try Self.check(writer.counts, format)
     try Self.check(try writer.end(to: portion), format)
   }
@@ -92,7 +92,7 @@ struct ExportedItems {
     switch revealedCount {
     case 0: " (no secret could be read)"
     case count: " (with secrets in plain text)"
-    case let some: " (with the \(some == 1 ? "secret" : "secrets") of \(HumanReadable.grouped(some)) in plain text)"
+    case let part: " (with the \(part == 1 ? "secret" : "secrets") of \(HumanReadable.grouped(part)) in plain text)"
     }
   }
 
@@ -100,42 +100,42 @@ struct ExportedItems {
   private var repeatedCount: Int { writtenItems?.repeatedCount ?? 0 }
 
   /// The numbers of items that were not written, by reason.
-  private var counts: (formless: Int, asking: Int, others: Int) {
-    let asking = processed.protectedCount(of: format.kinds)
-    let (writtenCount, formless) = (writtenItems?.count ?? 0, writtenItems?.leftOutCount ?? 0)
-    let others = processed.count - processed.unreadableCount - asking - formless - repeatedCount - writtenCount
-    return (formless, asking, others)
+  private var omittedCounts: (unsupported: Int, protected: Int, others: Int) {
+    let protected = processed.protectedCount(of: format.kinds)
+    let (writtenCount, unsupported) = (writtenItems?.count ?? 0, writtenItems?.leftOutCount ?? 0)
+    let others = processed.count - processed.unreadableCount - protected - unsupported - repeatedCount - writtenCount
+    return (unsupported, protected, others)
   }
 
   /// A sentence such as "Of 18 items, 11 are in it, 3 are of other kinds and 4 cannot be written as csv."; `nil` if all
   /// items were written, and for a document. The numbers add up to the first.
   var balance: String? {
     guard let writtenItems, writtenItems.count < processed.count else { return nil }
-    let counts = counts
+    let omitted = omittedCounts
     let kinds = format.containsWholeKinds ? " (\(otherKindsText))" : ""
     let parts = [
       (writtenItems.count, "is in it", "are in it"), (repeatedCount, "repeats another", "repeat others"),
-      (counts.others, "is \(format.otherNoun)\(kinds)", "are \(format.otherNouns)\(kinds)"),
-      (counts.formless, "cannot be written as \(format.name)", "cannot be written as \(format.name)"),
-      (counts.asking, "requires authentication", "require authentication"),
+      (omitted.others, "is \(format.otherNoun)\(kinds)", "are \(format.otherNouns)\(kinds)"),
+      (omitted.unsupported, "cannot be written as \(format.name)", "cannot be written as \(format.name)"),
+      (omitted.protected, "requires authentication", "require authentication"),
       (processed.unreadableCount, "cannot be read", "cannot be read"),
     ]
-    let words = parts.enumerated().filter { $0.offset == 0 || $0.element.0 > 0 }.map(\.element).map {
-      "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)"
+    let clauses = parts.enumerated().filter { $0.offset == 0 || $0.element.0 > 0 }.map(\.element).map {
+      (count, singular, plural) in "\(HumanReadable.grouped(count)) \(count == 1 ? singular : plural)"
     }
-    return "Of \(HumanReadable.count(processed.count, "item")), \(HumanReadable.list(words))."
+    return "Of \(HumanReadable.count(processed.count, "item")), \(HumanReadable.list(clauses))."
   }
 
   /// These numbers as JSON; empty for a document. `total` is the sum of the others.
   var balanceFields: [(String, JSONValue)] {
     guard let writtenItems else { return [] }
-    let counts = counts
+    let omitted = omittedCounts
     let repeated: [(String, JSONValue)] = repeatedCount > 0 ? [("repeated", .count(repeatedCount))] : []
     let kinds = format.containsWholeKinds ? otherKinds.map { ($0.rawValue, JSONValue.count($1)) } : []
-    let others = counts.others - kinds.reduce(0) { $0 + Int($1.1.integerValue ?? 0) }
+    let others = omitted.others - kinds.reduce(0) { $0 + Int($1.1.integerValue ?? 0) }
     let balance: JSONValue = [
       "total": .count(processed.count), "written": .count(writtenItems.count), "other_kinds": .object(kinds),
-      "other": .count(others), "without_form": .count(counts.formless), "asking": .count(counts.asking),
+      "other": .count(others), "without_form": .count(omitted.unsupported), "asking": .count(omitted.protected),
       "unreadable": .count(processed.unreadableCount),
     ]
     return [("balance", balance.adding(repeated))]
@@ -173,7 +173,7 @@ struct ExportedItems {
   /// The kinds as text: "2 certificates and 1 key".
   private var otherKindsText: String { HumanReadable.list(otherKinds.map { HumanReadable.count($1, $0.noun) }) }
 
-  // MARK: What cannot be exported
+  // MARK: Omitted items
 
   /// The number of items that cannot be read here, for each reason.
   var unreadable: [(Reason, Int)] {
@@ -183,10 +183,10 @@ struct ExportedItems {
   /// The number of items that are damaged, or whose secret is.
   var damagedCount: Int { unreadable.reduce(processed.damagedSecretCount) { $0 + ($1.0.isDamage ? $1.1 : 0) } }
 
-  /// Makes sure that there is something to write.
+  /// Makes sure that there is an item to write.
   ///
-  /// - Throws: `.noMatch` if there is nothing.
-  func requireSomething() throws(CommandError) {
+  /// - Throws: `.noMatch` if there is none.
+  func requireItems() throws(CommandError) {
     guard count == 0, !format.isDocument || origin.isRestricted else { return }
     if let reason = processed.reasons.first {
       throw CommandError(
@@ -214,8 +214,10 @@ struct ExportedItems {
   func warn(in session: Session) {
     warnAboutUnreadable(isLost: false, in: session)
     warnAboutUnreadable(isLost: true, in: session)
-    let asking = processed.protectedCount(of: format.kinds)
-    if asking > 0 { session.warn("\(HumanReadable.count(asking, "item")) left out", why: Self.protectionText) }
+    let protectedCount = processed.protectedCount(of: format.kinds)
+    if protectedCount > 0 {
+      session.warn("\(HumanReadable.count(protectedCount, "item")) left out", why: Self.protectionText)
+    }
     guard let written else { return }
     if let first = written.firstLeftOut {
       session.warn(
@@ -251,10 +253,10 @@ struct ExportedItems {
   }
 
   private func warnAboutUnreadable(isLost: Bool, in session: Session) {
-    let found = unreadable.filter { $0.0.isLostInThisCopy == isLost }
+    let groups = unreadable.filter { $0.0.isLostInThisCopy == isLost }
     guard let first = processed.reasons.first(where: { $0.isLostInThisCopy == isLost }) else { return }
-    let counts = found.map { "\(HumanReadable.grouped($1)) \($0.rawValue)" }
-    let count = found.reduce(0) { $0 + $1.1 }
+    let counts = groups.map { "\(HumanReadable.grouped($1)) \($0.rawValue)" }
+    let count = groups.reduce(0) { $0 + $1.1 }
     session.warn(
       "\(HumanReadable.count(count, "item")) of \(name) cannot be read here",
       why: counts.count == 1 ? "\(first.rawValue): \(first.explanation.headline)" : counts.joined(separator: ", "),

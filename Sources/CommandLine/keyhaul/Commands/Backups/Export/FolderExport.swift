@@ -29,9 +29,9 @@ struct FolderExport {
         "--files and --reveal cannot be used together", why: "a file is exported as it is",
         try: "use only one of them")
     }
-    var others = command.filter
-    (others.attributes.path, others.attributes.app) = (nil, nil)
-    guard try !ItemSelection(others).isRestricted else {
+    var itemFilter = command.filter
+    (itemFilter.attributes.path, itemFilter.attributes.app) = (nil, nil)
+    guard try !ItemSelection(itemFilter).isRestricted else {
       throw .usage(
         "--files cannot be used with attributes of items", why: "it exports files, not items",
         try: "--domain, --app and --path")
@@ -42,30 +42,32 @@ struct FolderExport {
   }
 
   func run(in session: Session) throws -> CommandExitStatus {
-    let found = try SourceResolver(session).backup(command.source)
-    _ = try found.requirePath(for: "export --files")
-    try session.requireOutput(folder, differsFrom: found.files + command.unlocking.files, after: "--files")
-    let loaded = try found.open(storage: command.unlocking.storage, in: session)
+    let backup = try SourceResolver(session).backup(command.source)
+    _ = try backup.requirePath(for: "export --files")
+    try session.requireOutput(folder, differsFrom: backup.files + command.accessOptions.files, after: "--files")
+    let loaded = try backup.open(storage: command.accessOptions.storage, in: session)
     let keys = try unlock(loaded, in: session)
     let list: FileList
     switch keys {
     case .some(let keys):
       try loaded.warnIfSealBroken(with: keys, in: session)
-      list = try explaining(loaded) { () throws(KeyhaulError) in try loaded.archive.fileList(with: keys) }
-    case .none: list = try explaining(loaded) { () throws(KeyhaulError) in try loaded.archive.fileList() }
+      list = try explainingErrors(of: loaded) { () throws(KeyhaulError) in try loaded.archive.fileList(with: keys) }
+    case .none: list = try explainingErrors(of: loaded) { () throws(KeyhaulError) in try loaded.archive.fileList() }
     }
-    let choice = FileSelection(
+    let selection = FileSelection(
       domains: command.domain, app: command.filter.attributes.app, path: command.filter.attributes.path,
       in: loaded.archive)
-    let plan = try explaining(loaded) { () throws(KeyhaulError) in
-      try ExtractionPlan(of: list, stored: try loaded.archive.storedFiles(), selecting: choice.contains)
+    let plan = try explainingErrors(of: loaded) { () throws(KeyhaulError) in
+      try ExtractionPlan(of: list, stored: try loaded.archive.storedFiles(), selecting: selection.contains)
     }
     guard plan.rowCount > 0 else { throw noMatchingFile(in: loaded, list) }
-    let request = FileExtractor.Request(plan, choice: choice.text, into: folder)
+    let request = FileExtractor.Request(plan, choice: selection.text, into: folder)
     let report = FolderExportReport(plan, loaded.name, folder)
     loaded.warn(aboutRowsWithoutIdentifier: plan.rowWithoutIdentifierCount, in: session)
     guard !command.dryRun.isOn else {
-      try explaining(loaded) { () throws(KeyhaulError) in try FileExtractor().check(request, of: loaded.archive) }
+      try explainingErrors(of: loaded) { () throws(KeyhaulError) in
+        try FileExtractor().check(request, of: loaded.archive)
+      }
       try report.announcePlan(in: session)
       return .ok
     }
@@ -75,25 +77,25 @@ struct FolderExport {
     // A damaged manifest may omit files, so the export cannot be called complete.
     let damage = list.findings.filter(\.isDamage)
     for finding in damage where !loaded.archive.findings.contains(finding) { loaded.warn(about: finding, in: session) }
-    let isListWhole =
+    let isManifestComplete =
       damage.isEmpty
       && !loaded.archive.findings.contains { $0.kind == .listJournalUnread || $0.kind == .manifestMissing }
-    return files.isComplete && isListWhole && plan.rowWithoutIdentifierCount == 0 ? .ok : .partial
+    return files.isComplete && isManifestComplete && plan.rowWithoutIdentifierCount == 0 ? .ok : .partial
   }
 
   /// Returns the class keys; `nil` if the backup's files are not encrypted.
   private func unlock(_ loaded: LoadedBackup, in session: Session) throws(CommandError) -> ClassKeys? {
     guard loaded.archive.areFilesEncrypted else {
       if !loaded.archive.isEncrypted,
-        let source = try command.unlocking.password.origin(environment: session.environment)
+        let source = try command.accessOptions.password.origin(environment: session.environment)
       {
         throw loaded.unexpectedPassword(source)
       }
       return nil
     }
-    let unlocker = BackupUnlocker(loaded, command.unlocking.decryption, in: session)
+    let unlocker = BackupUnlocker(loaded, command.accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
-    let key = try unlocker.key(command.unlocking.password)
+    let key = try unlocker.key(command.accessOptions.password)
     return try unlocker.classKeys(with: key, unlocker.usableKey(hardware, with: key))
   }
 
@@ -116,8 +118,9 @@ struct FolderExport {
     }
   }
 
-  private func explaining<Value: ~Copyable>(
-    _ loaded: LoadedBackup, _ body: () throws(KeyhaulError) -> Value
+  /// Explains errors with the names that the user typed.
+  private func explainingErrors<Value: ~Copyable>(
+    of loaded: LoadedBackup, _ body: () throws(KeyhaulError) -> Value
   ) throws(CommandError) -> Value {
     do throws(KeyhaulError) { return try body() } catch { throw failure(error, loaded) }
   }

@@ -12,7 +12,8 @@ struct FolderExportReport {
     self.folder = folder
   }
 
-  private var base: [(String, JSONValue)] {
+  /// The members of the document of an export and of its dry run.
+  private var sharedFields: [(String, JSONValue)] {
     [
       ("format", "files-export/1"), ("source", .string(source)), ("folder", .string(folder)),
       ("chosen", .count(plan.rowCount)),
@@ -23,7 +24,7 @@ struct FolderExportReport {
     guard !session.isJSON else {
       return try session.writeDocument(
         .object(
-          base + [
+          sharedFields + [
             ("files", .count(plan.fileCount)), ("directories", .count(plan.directoryCount)),
             ("stored_bytes", .integer(plan.byteCount)), ("dry_run", true),
           ]))
@@ -47,11 +48,11 @@ struct FolderExportReport {
         "Nothing to do: \(count) of \(source) \(files.fileCount == 1 ? "was" : "were") already in \(folder), and "
           + "\(files.fileCount == 1 ? "was" : "were") not compared again.")
     }
-    let kept =
+    let keptNote =
       files.keptCount > 0
       ? "; \(HumanReadable.grouped(files.keptCount)) of them were already there and were not compared again" : ""
     try session.announce(
-      "Wrote \(count) of \(source) to \(folder) (\(HumanReadable.bytes(files.byteCount)))\(kept).")
+      "Wrote \(count) of \(source) to \(folder) (\(HumanReadable.bytes(files.byteCount)))\(keptNote).")
     session.info("\(UntrustedText.escaped(files.manifestPath)) lists each file with its SHA-256.")
     session.info(digestText(files))
     for renamed in files.renamed {
@@ -122,17 +123,17 @@ struct FolderExportReport {
     let faults = KeyhaulError.Code.ofBackup.compactMap { code in
       files.faults[code].map { (code.rawValue, JSONValue.count($0)) }
     }
-    let loaded = files.namedFaults.map { fault -> JSONValue in
+    let namedFaults = files.namedFaults.map { fault -> JSONValue in
       ["path": .string(fault.path), "fault": .string(fault.error.code.rawValue), "reason": .string(fault.error.reason)]
     }
     return .object(
-      base + [
+      sharedFields + [
         ("files", .count(files.fileCount)), ("kept", .count(files.keptCount)),
         ("directories", .count(files.directoryCount)), ("links", .count(files.linkCount)),
         ("bytes", .integer(files.byteCount)), ("manifest", .string(files.manifestPath)), ("digests", .object(digests)),
         ("renamed", .count(files.renamedCount)),
         ("renamed_names", .array(files.renamed.map { ["from": .string($0.from), "to": .string($0.to)] })),
-        ("left_out", .object(leftOut)), ("faults", .object(faults)), ("named_faults", .array(loaded)),
+        ("left_out", .object(leftOut)), ("faults", .object(faults)), ("named_faults", .array(namedFaults)),
         ("dry_run", false),
       ])
   }

@@ -17,9 +17,9 @@ struct SingleFileExport {
     guard let path = command.filter.attributes.path else {
       throw .usage("--domain needs --path", why: "--path names the file in the domain", try: "--path PATH")
     }
-    var others = command.filter
-    others.attributes.path = nil
-    guard try !ItemSelection(others).isRestricted else {
+    var itemFilter = command.filter
+    itemFilter.attributes.path = nil
+    guard try !ItemSelection(itemFilter).isRestricted else {
       throw .usage(
         "--domain cannot be used with attributes of items", why: "it exports a file, not items",
         try: "--domain and --path alone")
@@ -48,13 +48,13 @@ struct SingleFileExport {
       try session.rejectTerminal(
         for: "a file of a backup", why: "its bytes are written as they are, and a terminal may interpret them")
     }
-    let found = try SourceResolver(session).backup(command.source)
-    _ = try found.requirePath(for: "export --domain")
-    try command.prepareOutput(from: found, in: session)
-    let loaded = try found.open(storage: command.unlocking.storage, in: session)
-    let unlocker = BackupUnlocker(loaded, command.unlocking.decryption, in: session)
+    let backup = try SourceResolver(session).backup(command.source)
+    _ = try backup.requirePath(for: "export --domain")
+    try command.prepareOutput(from: backup, in: session)
+    let loaded = try backup.open(storage: command.accessOptions.storage, in: session)
+    let unlocker = BackupUnlocker(loaded, command.accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
-    let key = try unlocker.key(command.unlocking.password)
+    let key = try unlocker.key(command.accessOptions.password)
     let keys = try unlocker.classKeys(with: key, unlocker.usableKey(hardware, with: key))
     try loaded.warnIfSealBroken(with: keys, in: session)
     let file = try find(in: loaded, keys: keys)
@@ -66,36 +66,36 @@ struct SingleFileExport {
   private func find(
     in loaded: LoadedBackup, keys: ClassKeys
   ) throws(CommandError) -> ListedFile {
-    let near: SimilarFile
-    let shown: [ListedFile]
+    let similar: SimilarFile
+    let sameDisplayName: [ListedFile]
     do throws(KeyhaulError) {
       let list = try loaded.archive.fileList(with: keys)
-      if let found = try list.file(domain: domain, relativePath: path) { return found }
-      shown = try list.files(shownAs: domain, path)
-      if shown.count == 1 { return shown[0] }
-      near = try SimilarFile(domain: domain, path: path, in: list)
+      if let file = try list.file(domain: domain, relativePath: path) { return file }
+      sameDisplayName = try list.files(shownAs: domain, path)
+      if sameDisplayName.count == 1 { return sameDisplayName[0] }
+      similar = try SimilarFile(domain: domain, path: path, in: list)
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }
-    guard shown.isEmpty else {
+    guard sameDisplayName.isEmpty else {
       throw CommandError(
-        .noMatch, "\(shown.count) files are shown as \(path) in \(domain)",
+        .noMatch, "\(sameDisplayName.count) files are shown as \(path) in \(domain)",
         why: "their names are not UTF-8, so Keyhaul cannot tell which one you mean",
         try: "export --files, which writes each of them")
     }
-    throw near.error(inBackup: loaded.name)
+    throw similar.error(inBackup: loaded.name)
   }
 
   private func requireFile(_ file: ListedFile) throws(CommandError) {
-    let what =
+    let kind: String? =
       switch file.kind {
-      case .file: nil as String?
+      case .file: nil
       case .directory: "a folder"
       case .link: "a link"
       case .other: "an entry that the device had not finished"
       }
-    guard let what else { return }
-    throw .usage("\(domain)/\(path) is not a file", why: "the backup lists it as \(what)", try: "the path of a file")
+    guard let kind else { return }
+    throw .usage("\(domain)/\(path) is not a file", why: "the backup lists it as \(kind)", try: "the path of a file")
   }
 
   // MARK: Reading
@@ -103,21 +103,22 @@ struct SingleFileExport {
   private func read(
     _ file: ListedFile, of loaded: LoadedBackup, keys: ClassKeys, in session: Session
   ) throws(CommandError) -> PayloadReader.Reading {
-    if command.dryRun.isOn { return try pass(file, of: loaded, keys) { _ in } }
+    if command.dryRun.isOn { return try decrypt(file, of: loaded, keys) { _ in } }
     if command.output == "-" {
-      return try pass(file, of: loaded, keys) { (bytes) throws(CommandError) in try session.writeRaw(bytes) }
+      return try decrypt(file, of: loaded, keys) { (bytes) throws(CommandError) in try session.writeRaw(bytes) }
     }
     var reading: PayloadReader.Reading?
     try session.committing(command.written) { () throws(CommandError) in
       try ReportFile.write(to: command.output) { (write) throws(CommandError) in
-        reading = try pass(file, of: loaded, keys, write)
+        reading = try decrypt(file, of: loaded, keys, write)
       }
     }
     guard let reading else { throw CommandError(.failed, "nothing was read") }
     return reading
   }
 
-  private func pass(
+  /// Decrypts a file, and passes it to a closure in portions.
+  private func decrypt(
     _ file: ListedFile, of loaded: LoadedBackup, _ keys: ClassKeys,
     _ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void
   ) throws(CommandError) -> PayloadReader.Reading {
@@ -177,7 +178,7 @@ struct SingleFileExport {
       let did = command.dryRun.isOn ? "Would export" : "Exported"
       let sentence =
         "\(did) \(UntrustedText.escaped("\(domain)/\(path)")) from \(UntrustedText.escaped(loaded.name)) to "
-        + "\(UntrustedText.escaped(Export.shown(command.output))) (\(HumanReadable.bytes(plainByteCount)))."
+        + "\(UntrustedText.escaped(Export.outputName(command.output))) (\(HumanReadable.bytes(plainByteCount)))."
       try command.announce(sentence, in: session)
     }
     return isUnchanged ? .ok : .partial
@@ -221,8 +222,10 @@ private struct SimilarFile {
 
   /// Returns the most similar name, ignoring case.
   private static func nearest(to word: String, among names: [String]) -> String? {
-    let spelled = Dictionary(names.map { ($0.lowercased(), $0) }) { first, _ in first }
-    return EditDistance.nearest(to: word, among: spelled.keys.sorted()).flatMap { spelled[$0] }
+    let originalNames = Dictionary(names.map { ($0.lowercased(), $0) }) { first, _ in first }
+    return EditDistance.nearest(to: word, among: originalNames.keys.sorted()).flatMap {
+      originalNames[$0]
+    }
   }
 
   private func advice(_ backup: String) -> String {

@@ -33,7 +33,7 @@ extension Inspect {
   var suggestedFlags: [String] { part.map { ["--\($0.rawValue)"] } ?? [] }
 
   func resultParameters(in session: Session) -> [String] {
-    (part.map { ["--\($0.rawValue)"] } ?? []) + unlocking.decryption.resultParameters + common.detail
+    (part.map { ["--\($0.rawValue)"] } ?? []) + accessOptions.decryption.resultParameters + common.detail
   }
 
   static let columns = [

@@ -8,15 +8,11 @@ struct Inspect: CaseReportCommand {
     sentence: "Show what is in a backup",
     usage: "keyhaul inspect ARCHIVE|FOLDER... [--list|--keybag|--tree] [-o FILE]",
     examples: ["keyhaul inspect family.backup --list --password-file ~/.bp", "keyhaul inspect Backup --format csv"],
-    flags: [
+    flags: addingSharedRows(to: [
       "--list", "--keybag", "--tree",
       .init("--hash", "print the hash that hashcat needs to recover the password"), "--output", "--format",
       "--password-file",
-      .init("--paths-from", "read more paths from a file; - is standard input"),
-      .init("--passwords", "a file that says where each backup's password is"),
-      .init("--case", "with --examiner and -o, write a report for a case file"),
-      .init("--resume", "skip backups whose results are already in this file"), "--json",
-    ])
+    ]))
   static let configuration = makeConfiguration(named: "inspect")
   static let formats: [OutputFormat] = [.text, .json, .html, .ndjson, .csv]
 
@@ -39,64 +35,49 @@ struct Inspect: CaseReportCommand {
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func runSingle(in session: Session) throws -> CommandExitStatus {
-    let archive = paths.first ?? ""
     if common.isHTML, let part {
       throw CommandError.usage(
         "--\(part.rawValue) and --format html cannot be used together", why: "the page shows every part",
         try: "leave --\(part.rawValue) out")
     }
-    let found: ResolvedBackup
-    let source = try SourceResolver(session, databaseKeys).backupOrDump(archive)
-    try databaseKeys.check([source])
-    switch source {
-    case .backup(let archive): found = archive
+    switch try SourceResolver(session, databaseKeys).backupOrDump(paths.first ?? "") {
+    case .backup(let backup): return try inspect(backup, in: session)
     case .dump(let dump): return try inspect(dump, in: session)
-    case .device(let device): throw ResolvedBackup.deviceError(device.name)
     }
-    let backups = found.backups
-    if let backups { throw BackupDirectoryResolver.several(backups, in: archive) }
-    if hash { return try printHash(of: found, in: session) }
-    try report.prepare(inputs: found.files + unlocking.files, in: session)
+  }
+
+  private func inspect(_ backup: ResolvedBackup, in session: Session) throws -> CommandExitStatus {
+    if let backups = backup.backups { throw BackupDirectoryResolver.several(backups, in: paths.first ?? "") }
+    if hash { return try printHash(of: backup, in: session) }
+    try report.prepare(inputs: backup.files + accessOptions.files, in: session)
     // Text and JSON can show what is left of a damaged backup. The HTML page and single parts need a complete one.
-    let loaded = try found.open(
-      storage: unlocking.storage, acceptsPartialBackup: part == nil && !common.isHTML, in: session)
-    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
-    var (opened, obstacle): (DecryptedBackup?, BackupFinding?)
-    do {
-      opened = loaded.archive.isPartial ? nil : try self.opened(loaded, by: unlocker, in: session)
-      if let reason = opened?.backup.keybagDamage {
-        let damage = BackupFinding.classKeysDamaged(reason: reason)
-        loaded.warn(about: damage, in: session)
-        obstacle = damage
-      }
-    } catch let error as CommandError where error.status == .damaged && !needsItems {
-      // The right password must not show less than no password.
-      let cause = loaded.decryptionObstacle(for: error)
-      if !loaded.archive.findings.contains(cause) { loaded.warn(about: cause, in: session) }
-      obstacle = cause
-    }
+    let loaded = try backup.open(
+      storage: accessOptions.storage, allowsIncomplete: part == nil && !common.isHTML, in: session)
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
+    let (decrypted, obstacle) = try decrypt(loaded, with: unlocker, in: session)
     let inspection = try loaded.inspecting { () throws(KeyhaulError) in
       try Inspection(
-        loaded.archive, named: loaded.name, unlocked: opened?.backup, sourceDeviceItems: opened?.sourceDeviceItems,
+        loaded.archive, named: loaded.name, unlocked: decrypted?.backup,
+        sourceDeviceItems: decrypted?.sourceDeviceItems,
         decryptionObstacle: obstacle, part: part,
-        wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime,
+        wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: decrypted?.derivationTime,
         isTimed: !session.isOneOfMany, hasMatchingPassword: unlocker.derivationTime != nil)
     }
     try session.deliver(
       inspection,
-      page: inspection.page(argument: ResolvedSource.backup(found).argument, program: ProgramVersion.signature),
+      page: inspection.page(argument: ResolvedSource.backup(backup).argument, program: ProgramVersion.signature),
       to: report.output)
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
 
   /// Prints the hash that password recovery tools need. It is not secret, but it lets others guess the password.
-  private func printHash(of found: ResolvedBackup, in session: Session) throws -> CommandExitStatus {
+  private func printHash(of backup: ResolvedBackup, in session: Session) throws -> CommandExitStatus {
     guard part == nil, common.format ?? .text == .text, !session.isJSON, report.output == nil, paths.count == 1 else {
       throw CommandError.usage(
         "--hash cannot be used with other parts, formats or backups", why: "it prints one line of text",
         try: "keyhaul inspect --hash ARCHIVE")
     }
-    let loaded = try found.open(storage: unlocking.storage, in: session)
+    let loaded = try backup.open(storage: accessOptions.storage, in: session)
     guard loaded.archive.isEncrypted, let line = loaded.archive.keybag.passwordHash else {
       throw CommandError(
         .refused, "cannot print a hash for \(loaded.name)",
@@ -108,16 +89,16 @@ struct Inspect: CaseReportCommand {
   }
 
   /// Shows the contents of another tool's dump.
-  private func inspect(_ found: ResolvedDump, in session: Session) throws(CommandError) -> CommandExitStatus {
-    try found.reject(unlocking)
-    try found.rejectPage(in: session)
+  private func inspect(_ dump: ResolvedDump, in session: Session) throws(CommandError) -> CommandExitStatus {
+    try dump.reject(accessOptions)
+    try dump.rejectPage(in: session)
     if let part, part != .list {
       throw .usage(
         "--\(part.rawValue) applies only to backups",
-        why: "\(found.typed) is a \(found.noun): it has no keybag and no files", try: "--list")
+        why: "\(dump.typed) is a \(dump.noun): it has no keybag and no files", try: "--list")
     }
-    try report.prepare(inputs: found.files, in: session)
-    let inspection = DumpInspection(found, listsItems: part == .list)
+    try report.prepare(inputs: dump.files, in: session)
+    let inspection = DumpInspection(dump, listsItems: part == .list)
     try session.deliver(inspection, to: report.output)
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
@@ -140,20 +121,41 @@ struct Inspect: CaseReportCommand {
     }
   }
 
+  /// Decrypts the backup if possible and needed. Damage is an error only if the requested part shows items.
+  ///
+  /// - Returns: The decrypted backup, and the finding that explains why it is not decrypted completely.
+  private func decrypt(
+    _ loaded: LoadedBackup, with unlocker: BackupUnlocker, in session: Session
+  ) throws -> (backup: DecryptedBackup?, obstacle: BackupFinding?) {
+    guard !loaded.archive.isPartial else { return (nil, nil) }
+    do {
+      let decrypted = try decryptedBackup(loaded, with: unlocker, in: session)
+      guard let reason = decrypted?.backup.keybagDamage else { return (decrypted, nil) }
+      let damage = BackupFinding.classKeysDamaged(reason: reason)
+      loaded.warn(about: damage, in: session)
+      return (decrypted, damage)
+    } catch let error as CommandError where error.status == .damaged && !needsItems {
+      // The right password must not show less than no password.
+      let obstacle = loaded.decryptionObstacle(for: error)
+      if !loaded.archive.findings.contains(obstacle) { loaded.warn(about: obstacle, in: session) }
+      return (nil, obstacle)
+    }
+  }
+
   /// Decrypts the backup if the password is available or required; otherwise returns `nil`.
-  private func opened(
-    _ loaded: LoadedBackup, by unlocker: BackupUnlocker, in session: Session
+  private func decryptedBackup(
+    _ loaded: LoadedBackup, with unlocker: BackupUnlocker, in session: Session
   ) throws -> DecryptedBackup? {
-    let hasDeviceKey = try unlocking.decryption.deviceKeySource() != nil
-    if !loaded.archive.isEncrypted || unlocking.password.isGiven || hasDeviceKey || needsPassword(loaded)
+    let hasDeviceKey = try accessOptions.decryption.deviceKeySource() != nil
+    if !loaded.archive.isEncrypted || accessOptions.password.isGiven || hasDeviceKey || needsPassword(loaded)
       || session.hasListedPassword
     {
-      return try DecryptedBackup(unlocker, unlocking.password)
+      return try DecryptedBackup(unlocker, accessOptions.password)
     }
-    guard try unlocking.password.source(environment: session.environment) != .prompt else { return nil }
+    guard try accessOptions.password.source(environment: session.environment) != .prompt else { return nil }
     // A password from the environment is optional: an overview needs none, so a wrong one is only a warning.
     do {
-      return try DecryptedBackup(unlocker, unlocking.password)
+      return try DecryptedBackup(unlocker, accessOptions.password)
     } catch let error as CommandError {
       try Interruption.check()
       guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }
@@ -193,10 +195,10 @@ extension LoadedBackup {
 }
 
 extension DumpInspection: Report {
-  fileprivate init(_ found: ResolvedDump, listsItems: Bool) {
-    let items = found.dump.items.map(\.item)
+  fileprivate init(_ dump: ResolvedDump, listsItems: Bool) {
+    let items = dump.dump.items.map(\.item)
     self.init(
-      found.dump, named: found.typed, digest: found.digest, listsItems: listsItems,
+      dump.dump, named: dump.typed, digest: dump.digest, listsItems: listsItems,
       names: items.map { $0.map { ItemText.name(of: $0) } ?? "(encrypted)" },
       disambiguators: ItemText.disambiguators(items)
     )

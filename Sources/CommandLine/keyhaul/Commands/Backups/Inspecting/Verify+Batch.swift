@@ -15,7 +15,7 @@ extension Verify {
   var needsPassword: Bool { !quick }
 
   func resultParameters(in session: Session) -> [String] {
-    suggestedFlags + unlocking.decryption.resultParameters + common.detail
+    suggestedFlags + accessOptions.decryption.resultParameters + common.detail
   }
 
   static let columns = [

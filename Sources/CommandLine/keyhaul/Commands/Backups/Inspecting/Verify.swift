@@ -8,15 +8,11 @@ struct Verify: CaseReportCommand {
     sentence: "Check a backup's files, keys and items",
     usage: "keyhaul verify ARCHIVE|FOLDER... [--quick] [--sealed] [-o FILE]",
     examples: ["keyhaul verify family.backup", "keyhaul verify family.backup --quick"],
-    flags: [
+    flags: addingSharedRows(to: [
       "--quick", .init("--sealed", "exit with 3 if there is no seal"), "--password-file",
       .init("--device-key-file", "also check items that only their device can decrypt"),
       .init("-v", "list every fault"), .init("--output", "write the result to a file"), "--format",
-      .init("--paths-from", "read more paths from a file; - is standard input"),
-      .init("--passwords", "a file that says where each backup's password is"),
-      .init("--case", "with --examiner and -o, write a report for a case file"),
-      .init("--resume", "skip backups whose results are already in this file"), "--json",
-    ])
+    ]))
   static let configuration = makeConfiguration(named: "verify")
   static let formats: [OutputFormat] = [.text, .json, .ndjson, .csv]
 
@@ -45,7 +41,7 @@ struct Verify: CaseReportCommand {
 
   /// Rejects flags that contradict each other.
   func checkFlags() throws(CommandError) {
-    guard quick, unlocking.password.isGiven else { return }
+    guard quick, accessOptions.password.isGiven else { return }
     throw .usage(
       "--quick and a password cannot be used together",
       why: "--quick checks only what needs no password",
@@ -54,16 +50,15 @@ struct Verify: CaseReportCommand {
 
   func runSingle(in session: Session) throws -> CommandExitStatus {
     try checkFlags()
-    let source = try SourceResolver(session, databaseKeys).backupOrDump(paths.first ?? "")
-    try databaseKeys.check([source])
-    let found: ResolvedBackup
-    switch source {
-    case .backup(let archive): found = archive
+    switch try SourceResolver(session, databaseKeys).backupOrDump(paths.first ?? "") {
+    case .backup(let backup): return try verify(backup, in: session)
     case .dump(let dump): return try verify(dump, in: session)
-    case .device(let device): throw ResolvedBackup.deviceError(device.name)
     }
-    try self.report.prepare(inputs: found.files + unlocking.files, in: session)
-    let report = try report(of: found, in: session)
+  }
+
+  private func verify(_ backup: ResolvedBackup, in session: Session) throws(CommandError) -> CommandExitStatus {
+    try self.report.prepare(inputs: backup.files + accessOptions.files, in: session)
+    let report = try report(of: backup, in: session)
     try session.deliver(
       VerifyResult(json: report.json) { report.lines(style: $0, showsAll: $1).map { ($0.text, $0.color) } },
       to: self.report.output)
@@ -97,44 +92,44 @@ struct Verify: CaseReportCommand {
   }
 
   /// Checks a keychain database.
-  private func verify(_ found: ResolvedDump, in session: Session) throws(CommandError) -> CommandExitStatus {
-    guard let rows = found.database else { throw found.notABackupError }
-    try found.reject(unlocking)
+  private func verify(_ dump: ResolvedDump, in session: Session) throws(CommandError) -> CommandExitStatus {
+    guard let rows = dump.database else { throw dump.notABackupError }
+    try dump.reject(accessOptions)
     if quick {
       throw .usage(
-        "--quick applies only to backups", why: "\(found.typed) is checked in one step", try: "leave --quick out")
+        "--quick applies only to backups", why: "\(dump.typed) is checked in one step", try: "leave --quick out")
     }
     if sealed {
       throw .usage(
         "--sealed applies only to backups", why: "a keychain database has no seal", try: "leave --sealed out")
     }
-    try report.prepare(inputs: found.files, in: session)
-    let verification = DatabaseVerification(rows.database, opened: rows.rows, named: found.typed)
+    try report.prepare(inputs: dump.files, in: session)
+    let verification = DatabaseVerification(rows.database, opened: rows.rows, named: dump.typed)
     try session.deliver(
       VerifyResult(json: verification.json) { verification.lines(style: $0, showsAll: $1).map { ($0.text, $0.color) } },
       to: report.output)
     if session.isJSON, verification.isDamaged {
-      throw CommandError(.damaged, "\(found.typed) is damaged", why: verification.loss, try: "use another copy")
+      throw CommandError(.damaged, "\(dump.typed) is damaged", why: verification.loss, try: "use another copy")
     }
     return verification.isDamaged ? .damaged : verification.isPartial ? .partial : .ok
   }
 
-  private func report(of found: ResolvedBackup, in session: Session) throws(CommandError) -> VerificationReport {
-    let (location, name) = (try found.location(in: session), found.name)
-    let opened: BackupArchive
+  private func report(of backup: ResolvedBackup, in session: Session) throws(CommandError) -> VerificationReport {
+    let (location, name) = (try backup.location(in: session), backup.name)
+    let archive: BackupArchive
     do throws(KeyhaulError) {
-      opened = try ResolvedBackup.read(at: location, storage: unlocking.storage)
+      archive = try ResolvedBackup.read(at: location, storage: accessOptions.storage)
     } catch {
       guard error.category == .damaged else { throw CommandError(backup: error, name: name) }
       return VerificationReport(
         BackupVerification(unopened: error, isQuick: quick), of: name, device: nil, isQuickRequested: quick)
     }
-    let loaded = LoadedBackup(name: name, archive: opened)
-    session.backupMetadata = BackupMetadata(opened)
-    found.reportAnomalies(of: loaded, in: session)
+    let loaded = LoadedBackup(name: name, archive: archive)
+    session.backupMetadata = BackupMetadata(archive)
+    backup.reportAnomalies(of: loaded, in: session)
     let (verification, deviceKey) = try verification(of: loaded, in: session)
     return VerificationReport(
-      verification, of: name, device: opened.device.name, isQuickRequested: quick, deviceKey: deviceKey,
+      verification, of: name, device: archive.device.name, isQuickRequested: quick, deviceKey: deviceKey,
       requiresSeal: sealed)
   }
 
@@ -148,33 +143,35 @@ struct Verify: CaseReportCommand {
     of loaded: LoadedBackup, in session: Session
   ) throws(CommandError) -> (BackupVerification, DeviceKeyVerdict?) {
     if quick, loaded.archive.isEncrypted {
-      if try unlocking.decryption.deviceKeySource() != nil {
+      if try accessOptions.decryption.deviceKeySource() != nil {
         throw .usage(
           "--quick and a device key cannot be used together",
           why: "without the password nothing in \(loaded.name) can be decrypted",
           try: "use only one of them")
       }
-      return (try verification(of: loaded, with: nil, nil, in: session), nil)
+      return (try verification(of: loaded, with: nil, in: session), nil)
     }
     if try isCheckedWithoutPassword(loaded, in: session) {
-      return (try verification(of: loaded, with: nil, nil, in: session), nil)
+      return (try verification(of: loaded, with: nil, in: session), nil)
     }
     // Items that the key of a virtual device cannot decrypt stay unchecked.
-    let unlocker = BackupUnlocker(loaded, unlocking.decryption, in: session)
+    let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     var hardware = try unlocker.hardwareKey()
     let isKeyGiven = hardware?.isGuess == false
     let keys: ClassKeys?
     do throws(CommandError) {
-      let key = try unlocker.key(unlocking.password)
-      if let fault = key.keybagFault { return (try verification(of: loaded, with: nil, fault, in: session), nil) }
+      let key = try unlocker.key(accessOptions.password)
+      if let fault = key.keybagFault {
+        return (try verification(of: loaded, with: nil, keybagFault: fault, in: session), nil)
+      }
       hardware = unlocker.usableKey(hardware, with: key)
       keys = try unlocker.classKeys(with: key, hardware)
     } catch {
       // An unusable keybag is a finding, but a wrong password is an error.
       guard error.status == .damaged else { throw error }
-      return (try verification(of: loaded, with: nil, error.why, in: session), nil)
+      return (try verification(of: loaded, with: nil, keybagFault: error.why, in: session), nil)
     }
-    let verification = try verification(of: loaded, with: keys, nil, in: session)
+    let verification = try verification(of: loaded, with: keys, in: session)
     let proof = verification.hardware
     if !proof.proven.isEmpty { unlocker.reportDeviceKeySource(hardware) }
     if let device = hardware?.homeDevice, proof.isSameDevice == false {
@@ -191,11 +188,11 @@ struct Verify: CaseReportCommand {
     guard loaded.archive.isEncrypted, !loaded.archive.areFilesEncrypted, session.terminal() == nil,
       session.availablePasswords.isEmpty
     else { return false }
-    return try unlocking.password.source(environment: session.environment) == .prompt
+    return try accessOptions.password.source(environment: session.environment) == .prompt
   }
 
   private func verification(
-    of loaded: LoadedBackup, with keys: ClassKeys?, _ keybagFault: String?, in session: Session
+    of loaded: LoadedBackup, with keys: ClassKeys?, keybagFault: String? = nil, in session: Session
   ) throws(CommandError) -> BackupVerification {
     do throws(KeyhaulError) {
       return try session.progress("Reading files", phase: "verify") { (report) throws(KeyhaulError) in

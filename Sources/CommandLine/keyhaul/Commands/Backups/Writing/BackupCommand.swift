@@ -32,8 +32,8 @@ struct BackupCommand: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     try checkFlags(session)
-    let found = try SourceResolver(session).device(device)
-    return try found.withSession(.writing) { device in
+    let resolvedDevice = try SourceResolver(session).device(device)
+    return try resolvedDevice.withSession(.writing) { device in
       do throws(KeyhaulError) {
         try BackupExporter.check(device)
       } catch {
@@ -157,8 +157,8 @@ struct BackupCommand: RunnableCommand {
     let protections = report.exported.map { ItemText.protection($0.protection) }
     let widest = protections.map(DisplayWidth.columns).max() ?? 0
     let names = report.exported.map { style.escapedName(ItemText.name($0.identity)) }
-    let room = max(Table.minimumColumnWidth, style.width - 4 - 11 - 4 - widest)
-    let nameWidth = style.cutsText ? room : max(room, names.map(DisplayWidth.columns).max() ?? 0)
+    let availableWidth = max(Table.minimumColumnWidth, style.width - 4 - 11 - 4 - widest)
+    let nameWidth = style.cutsText ? availableWidth : max(availableWidth, names.map(DisplayWidth.columns).max() ?? 0)
     return report.exported.indices.map { index in
       let (item, name, protection) = (report.exported[index], names[index], protections[index])
       return "  + " + DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11) + "  "
@@ -168,14 +168,14 @@ struct BackupCommand: RunnableCommand {
 
   private func leftOutLines(_ report: ExportReport, style: TextStyle) -> [String] {
     var lines: [String] = []
-    var shown: [Reason] = []
+    var shownReasons: [Reason] = []
     let missing = report.missing
     let countWidth = HumanReadable.grouped(missing.count).count
     for reason in Reason.allCases {
       let items = missing.filter { $0.outcome.reason == reason }
       guard !items.isEmpty else { continue }
       let names = common.verbose > 0 ? items[...] : items.prefix(1)
-      let label = shown.isEmpty ? "  left out  " : "            "
+      let label = shownReasons.isEmpty ? "  left out  " : "            "
       for (index, item) in names.enumerated() {
         let count = DisplayWidth.padded(
           index == 0 ? HumanReadable.grouped(items.count) : "", columns: countWidth, rightAligned: true)
@@ -187,9 +187,9 @@ struct BackupCommand: RunnableCommand {
           head + count + " " + DisplayWidth.padded(index == 0 ? reason.rawValue : "", columns: 21),
           "\(name)\(more): \(UntrustedText.escaped(detail))", columns: style.width)
       }
-      shown.append(reason)
+      shownReasons.append(reason)
     }
-    if let example = shown.first { lines.append("  \"keyhaul explain \(example.rawValue)\" says why.") }
+    if let example = shownReasons.first { lines.append("  \"keyhaul explain \(example.rawValue)\" says why.") }
     return lines
   }
 

@@ -22,7 +22,7 @@ struct BackupReencryption {
     try requireReplaceable()
     let old = try unlocker.key(command.password, unexpectedPassword: "--new-password-file with the new password")
     let candidate = try hardwareKey(to: "set a password on")
-    let (hardware, isProven) = try accepted(candidate, old, in: session)
+    let (hardware, isProven) = try confirmed(candidate, with: old, in: session)
     let new = try session.password(command.newPassword, of: loaded.name)
     let rounds = command.rounds?.value ?? BackupKeybag.standardRounds
     let keybag = try unlocker.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) {
@@ -46,7 +46,7 @@ struct BackupReencryption {
     try requireReplaceable()
     let candidate = try hardwareKey(to: "remove the password of")
     let old = try unlocker.key(command.password)
-    let (hardware, isProven) = try accepted(candidate, old, in: session)
+    let (hardware, isProven) = try confirmed(candidate, with: old, in: session)
     let keybag: Keybag
     do throws(DataProtectionError) {
       keybag = try BackupKeybag.removingPassword(
@@ -61,13 +61,13 @@ struct BackupReencryption {
       session.warnAboutPublishedKey(
         of: sourceDevice, "anyone can decrypt the keychain in \(loaded.name) without its password")
     }
-    let reach =
+    let consequence =
       !isProven
       ? unprovenKeySentence
       : hardware.isPublished ? "" : " From now on, only \(device) can decrypt the keychain in this backup."
     try command.report(
       loaded, keybag,
-      did: "Removed the password of \(name)\(command.change.ending(for: loaded.name)).\(reach)",
+      did: "Removed the password of \(name)\(command.change.ending(for: loaded.name)).\(consequence)",
       would: "Would remove the password of \(name).", isKeyProven: isProven, in: session)
   }
 
@@ -89,7 +89,7 @@ struct BackupReencryption {
     try BackupOutput.requireOnlyBackup(in: path, named: loaded.name)
   }
 
-  // MARK: The hardware's key
+  // MARK: The hardware key
 
   private func hardwareKey(to action: String) throws -> HardwareKey {
     if let hardware = try unlocker.hardwareKey() { return hardware }
@@ -101,12 +101,12 @@ struct BackupReencryption {
       try: "--device-key-file, or --home with the folder that contains that device")
   }
 
-  /// Confirms the device key. If no item confirms it, it needs `--accept-unproven-key` or the user's consent, because
-  /// no device can decrypt a backup that was written with a wrong key.
+  /// Returns the device key that the items confirm. If no item confirms a key, `--accept-unproven-key` or the user's
+  /// consent is required, because no device can decrypt a backup that was written with a wrong key.
   ///
   /// - Returns: The key, and whether an item confirms it.
-  private func accepted(
-    _ hardware: HardwareKey, _ key: BackupKey, in session: Session
+  private func confirmed(
+    _ hardware: HardwareKey, with key: BackupKey, in session: Session
   ) throws -> (key: HardwareKey, isProven: Bool) {
     let opened: UnlockedBackup
     do throws(KeyhaulError) {
@@ -136,7 +136,7 @@ struct BackupReencryption {
     case .foreign(let itemCount):
       if let other = hardware.fallback {
         unlocker.warnThatKeyIsOfOtherDevice()
-        return try accepted(other, key, in: session)
+        return try confirmed(other, with: key, in: session)
       }
       throw CommandError(
         .refused, "this is not the hardware key of \(loaded.name)'s source device",
@@ -154,15 +154,15 @@ struct BackupReencryption {
   private func agree(toUnproven hardware: HardwareKey, hasItems: Bool, in session: Session) throws(CommandError) {
     guard !command.acceptUnprovenKey else { return }
     let origin = hardware.homeDevice.map { "the key of \($0)" } ?? "the given device key"
-    let fact = hasItems ? "no item in it needs a device key" : "it has no items"
+    let reason = hasItems ? "no item in it needs a device key" : "it has no items"
     guard let terminal = session.terminal() else {
       throw CommandError(
         .refused, "nothing confirms the device key for \(loaded.name)",
-        why: "\(fact), so Keyhaul cannot check \(origin); with a wrong key, no device could decrypt the result",
+        why: "\(reason), so Keyhaul cannot check \(origin); with a wrong key, no device could decrypt the result",
         try: "--accept-unproven-key, if you are sure that the key is right")
     }
     try session.ask(
-      "Nothing confirms \(origin): \(fact). If the key is wrong, no device can decrypt \(loaded.name) afterwards. Use it "
+      "Nothing confirms \(origin): \(reason). If the key is wrong, no device can decrypt \(loaded.name) afterwards. Use it "
         + "anyway?", on: terminal)
   }
 
@@ -173,9 +173,9 @@ struct BackupReencryption {
   ) throws {
     guard !command.dryRun.isOn else { return }
     let keys = try unlocker.classKeys(with: key)
-    let what = command.noPassword ? "no longer has a password" : "has the new password"
-    let done = command.change.done(Rekey.done("\(loaded.name) \(what)", loaded))
-    let outcome = try session.rewriting(loaded, to: command.change.output, done) {
+    let state = command.noPassword ? "no longer has a password" : "has the new password"
+    let change = command.change.committedChange(inPlace: Rekey.committedChange("\(loaded.name) \(state)", to: loaded))
+    let outcome = try session.rewriting(loaded, to: command.change.output, change) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.reencrypt(loaded.archive, at: path, with: keybag, keys: keys, to: target, progress: progress)
     }

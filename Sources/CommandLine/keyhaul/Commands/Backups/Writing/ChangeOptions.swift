@@ -70,8 +70,10 @@ struct ChangeOptions: ParsableArguments {
   }
 
   /// Returns the change that is final once the backup is written.
-  func done(_ done: CommittedChange) -> CommittedChange {
-    guard let output else { return done }
+  ///
+  /// - Parameter change: The change if the backup itself is rewritten.
+  func committedChange(inPlace change: CommittedChange) -> CommittedChange {
+    guard let output else { return change }
     return CommittedChange(
       "the changed copy \(output) was written", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
   }

@@ -36,15 +36,15 @@ struct Convert: RunnableCommand, DecryptingCommand {
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func run(in session: Session) throws -> CommandExitStatus {
-    try BackupOutput.check(output, differsFrom: unlocking.files, in: session)
+    try BackupOutput.check(output, differsFrom: accessOptions.files, in: session)
     try checkFlags()
-    let found = try SourceResolver(session).backup(archive)
-    let path = try found.requirePath(for: "convert")
-    let loaded = try found.open(storage: decryption.storage, for: .copying, in: session)
+    let backup = try SourceResolver(session).backup(archive)
+    let path = try backup.requirePath(for: "convert")
+    let loaded = try backup.open(storage: decryption.storage, for: .copying, in: session)
     if output != "-" { try session.requireOutput(output, differsFrom: [path]) }
     if !decrypted, let copy = try existingCopy(of: loaded, at: path, in: session) {
       session.warn(aboutUnrelatedFiles: copy.unrelatedFiles)
-      try report(loaded, outcome: copy, isThere: true, in: session)
+      try report(loaded, outcome: copy, alreadyExists: true, in: session)
       return status(of: loaded, without: copy.unrelatedFiles)
     }
     let (destination, replaces) = try BackupOutput.destination(
@@ -57,12 +57,12 @@ struct Convert: RunnableCommand, DecryptingCommand {
       session.reportDryRun(dryRun)
       return .ok
     }
-    let done =
+    let change =
       output == "-"
       ? CommittedChange("\(loaded.name) was copied to standard output")
       : CommittedChange(
         "\(loaded.name) was copied to \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
-    let outcome = try session.rewriting(loaded, to: output, titled: "Copying \(loaded.name)", phase: "copy", done) {
+    let outcome = try session.rewriting(loaded, to: output, titled: "Copying \(loaded.name)", phase: "copy", change) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.convert(loaded.archive, at: path, to: destination, replace: replaces, progress: progress)
     }
@@ -72,7 +72,8 @@ struct Convert: RunnableCommand, DecryptingCommand {
     return status(of: loaded, without: outcome.unrelatedFiles)
   }
 
-  /// Returns the exit status. A copy without a journal that may change the manifest does not show that there was one.
+  /// Returns the exit status. It is partial if a journal that may change the manifest is not in the copy, because the
+  /// copy does not show that there was one.
   private func status(of loaded: LoadedBackup, without unrelatedFiles: [String]) -> CommandExitStatus {
     let losesJournal = loaded.archive.findings.contains { finding in
       finding.kind == .listJournalUnread && unrelatedFiles.contains(finding.file)
@@ -86,7 +87,7 @@ struct Convert: RunnableCommand, DecryptingCommand {
   ) throws(CommandError) -> RewrittenBackup? {
     let destination = BackupDestination(path: output)
     guard output != "-",
-      let existing = BackupOutput.existing(at: destination, loaded.archive.device.identifier)
+      let existing = BackupOutput.existing(at: destination, deviceIdentifier: loaded.archive.device.identifier)
     else { return nil }
     if !dryRun.isOn { try session.lock(existing, named: existing, for: .writing) }
     do throws(KeyhaulError) {
@@ -129,20 +130,20 @@ struct Convert: RunnableCommand, DecryptingCommand {
 
   /// Prints the result.
   ///
-  /// - Parameter isThere: Whether an identical copy already existed.
+  /// - Parameter alreadyExists: Whether an identical copy already existed.
   private func report(
-    _ loaded: LoadedBackup, outcome: RewrittenBackup?, isThere: Bool = false, in session: Session
+    _ loaded: LoadedBackup, outcome: RewrittenBackup?, alreadyExists: Bool = false, in session: Session
   ) throws(CommandError) {
     if session.isJSON {
       let document = ConversionDocument(
         of: loaded.name, digest: loaded.archive.digest, to: output, copy: outcome, isDryRun: dryRun.isOn)
-      return try session.writeDocument(document.json(isWritten: !isThere && !dryRun.isOn))
+      return try session.writeDocument(document.json(isWritten: !alreadyExists && !dryRun.isOn))
     }
     let location = output == "-" ? "standard output" : UntrustedText.escaped(outcome?.path ?? output)
     let kind = writesTarUnderAnotherName ? ", a tar" : ""
     let size =
       outcome.map { " (\(HumanReadable.count($0.fileCount, "file")), \(HumanReadable.bytes($0.byteCount)))" } ?? ""
-    if isThere {
+    if alreadyExists {
       return try session.announce(
         "Nothing to do: \(location) already contains the same files as \(UntrustedText.escaped(loaded.name)).")
     }
@@ -198,15 +199,15 @@ struct DecryptedConversion {
     let key = try unlocker.key(command.password)
     let keys = try unlocker.classKeys(with: key)
     // The copy would not show damage of the original.
-    let damage = try damage(with: key)
-    for fact in damage {
+    let damageOfOriginal = try damage(with: key)
+    for damage in damageOfOriginal {
       session.warn(
-        "\(loaded.name) is damaged, and a decrypted copy would hide the damage", why: fact.description,
+        "\(loaded.name) is damaged, and a decrypted copy would hide the damage", why: damage.description,
         try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved", ignoresQuiet: true)
     }
     guard !command.dryRun.isOn else {
       try report(nil, in: session)
-      return damage.isEmpty ? .ok : .partial
+      return damageOfOriginal.isEmpty ? .ok : .partial
     }
     let written = try decrypt(keys, in: session)
     if command.reveal, loaded.archive.hasKeychain {
@@ -215,7 +216,7 @@ struct DecryptedConversion {
     }
     try report(written, in: session)
     warn(about: written, in: session)
-    return written.isComplete && damage.isEmpty ? .ok : .partial
+    return written.isComplete && damageOfOriginal.isEmpty ? .ok : .partial
   }
 
   /// Returns the damage of the original.
@@ -235,9 +236,9 @@ struct DecryptedConversion {
   }
 
   private func decrypt(_ keys: ClassKeys, in session: Session) throws(CommandError) -> DecryptedBackup {
-    let done = CommittedChange("\(loaded.name) was copied unencrypted to \(command.output)")
+    let change = CommittedChange("\(loaded.name) was copied unencrypted to \(command.output)")
     return try session.rewriting(
-      loaded, to: command.output, titled: "Decrypting \(loaded.name)", phase: "copy", unit: .byte, done
+      loaded, to: command.output, titled: "Decrypting \(loaded.name)", phase: "copy", unit: .byte, change
     ) { (rewriter, progress) throws(KeyhaulError) in
       try rewriter.decrypt(
         loaded.archive, at: path, to: destination, keys: keys, replace: replaces, progress: progress)

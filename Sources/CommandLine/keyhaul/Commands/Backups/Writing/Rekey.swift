@@ -44,36 +44,36 @@ struct Rekey: RunnableCommand {
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  /// The kind of change of the password: another password, a first one, or none.
-  enum Change {
-    case another, first, none
+  /// The change of the password.
+  enum PasswordChange {
+    case change, add, remove
   }
 
   func run(in session: Session) throws -> CommandExitStatus {
     // Leftovers are next to the file that a link points to, not next to the link.
-    let found = try SourceResolver(session).backup(archive)
-    let path = URL(filePath: try found.requirePath(for: "rekey")).resolvingSymlinksInPath().path
+    let backup = try SourceResolver(session).backup(archive)
+    let path = URL(filePath: try backup.requirePath(for: "rekey")).resolvingSymlinksInPath().path
     try change.check(
-      differsFrom: found.files + [password.file, newPassword.file, decryption.deviceKeyFile], in: session)
-    let isRead = dryRun.isOn || change.output != nil
-    let loaded = try found.open(isRead ? .reading : .writing, storage: decryption.storage, in: session)
+      differsFrom: backup.files + [password.file, newPassword.file, decryption.deviceKeyFile], in: session)
+    let onlyReads = dryRun.isOn || change.output != nil
+    let loaded = try backup.open(onlyReads ? .reading : .writing, storage: decryption.storage, in: session)
     do throws(KeyhaulError) {
       try loaded.archive.require(.rewriting)
       try BackupRewriter.checkRekeying(of: loaded.archive)
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }
-    let kind = try kind(of: loaded)
+    let passwordChange = try passwordChange(of: loaded)
     let target = try change.target(for: loaded, isDryRun: dryRun.isOn, in: session)
-    switch kind {
-    case .another: try changePassword(of: loaded, at: path, to: target, in: session)
-    case .first: try BackupReencryption(self, loaded, path, target, in: session).addPassword(in: session)
-    case .none: try BackupReencryption(self, loaded, path, target, in: session).removePassword(in: session)
+    switch passwordChange {
+    case .change: try changePassword(of: loaded, at: path, to: target, in: session)
+    case .add: try BackupReencryption(self, loaded, path, target, in: session).addPassword(in: session)
+    case .remove: try BackupReencryption(self, loaded, path, target, in: session).removePassword(in: session)
     }
     return .ok
   }
 
-  private func kind(of loaded: LoadedBackup) throws(CommandError) -> Change {
+  private func passwordChange(of loaded: LoadedBackup) throws(CommandError) -> PasswordChange {
     if noPassword, newPassword.isGiven {
       throw .usage("--no-password and a new password cannot be used together", try: "use only one of them")
     }
@@ -86,19 +86,19 @@ struct Rekey: RunnableCommand {
     switch (loaded.archive.isEncrypted, noPassword) {
     case (true, true):
       try requireReencryptable(loaded, "the password of \(loaded.name) cannot be removed")
-      return .none
+      return .remove
     case (false, true):
       throw .usage("\(loaded.name) has no password to remove", why: "it is not encrypted")
     case (false, false):
       try requireReencryptable(loaded, "\(loaded.name) cannot be given a password")
-      return .first
+      return .add
     case (true, false):
       guard rounds == nil || loaded.archive.keybag.secondRound != nil else {
         throw .usage(
           "--rounds cannot be set for \(loaded.name)",
           why: "its keybag has no second iteration count, as in iOS 10.1 and earlier", try: "leave --rounds out")
       }
-      return .another
+      return .change
     }
   }
 
@@ -126,23 +126,14 @@ struct Rekey: RunnableCommand {
   private func changePassword(
     of loaded: LoadedBackup, at path: String, to target: BackupRewriter.Target, in session: Session
   ) throws {
-    if acceptUnprovenKey {
-      throw CommandError.usage(
-        "--accept-unproven-key is not used to change the password of \(loaded.name)",
-        why: "only its class keys are wrapped again, without a device key", try: "leave --accept-unproven-key out")
-    }
-    if try decryption.deviceKeySource() != nil {
-      throw CommandError.usage(
-        "a device key is not used to change the password of \(loaded.name)",
-        why: "only its class keys are wrapped again", try: "leave the device key out")
-    }
+    try rejectDeviceKeyFlags(for: loaded)
     // Tries the current password before asking for the new one.
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
     try unlocker.checkRounds()
     let keybag = loaded.archive.keybag
-    let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalIterations
+    let iterationCount = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalIterations
     let rekeyed = try RekeyedKeybag(
-      of: loaded, rounds: rounds?.value, acceptingAtMost: max(decryption.maximumIterations, count))
+      of: loaded, rounds: rounds?.value, acceptingAtMost: max(decryption.maximumIterations, iterationCount))
     let old = try session.withPassword(password, of: loaded.name) { (typed) throws(CommandError) in
       // If the new password need not be typed, its key is derived in parallel.
       if try newPassword.source(environment: session.environment) != .prompt {
@@ -155,7 +146,7 @@ struct Rekey: RunnableCommand {
       try session.password(newPassword, of: loaded.name)
     }
     let isSame = new.box.secret.matches(old.password)
-    try requireSoundList(of: loaded, keys: try unlocker.classKeys(with: old.key))
+    try requireIntactManifest(of: loaded, keys: try unlocker.classKeys(with: old.key))
     warnAboutLosses(of: loaded, keys: try unlocker.classKeys(with: old.key), in: session)
     if isSame, change.output == nil, !BackupRewriter.hasUnfinishedSeal(loaded.archive),
       rounds == nil || rounds.map({ Int($0.value) }) == keybag.secondRound.map({ Int($0.rounds) })
@@ -164,25 +155,12 @@ struct Rekey: RunnableCommand {
       let sentence = "Nothing to do: \(UntrustedText.escaped(loaded.name)) already has this password."
       return try report(loaded, keybag, did: sentence, would: sentence, isWritten: false, in: session)
     }
-    let changed = try unlocker.deriving(rounds: count) { (progress) throws(DataProtectionError) in
+    let changed = try unlocker.deriving(rounds: iterationCount) { (progress) throws(DataProtectionError) in
       try rekeyed.rewrapped(fromPasscodeKey: old.key.passcodeKey, to: new, progress: progress)
     }
     if !dryRun.isOn {
       let keys = try unlocker.classKeys(with: old.key)
-      let done = change.done(Self.done("\(loaded.name) has the new password", loaded))
-      let copy = try session.rewriting(loaded, to: change.output, done) {
-        (rewriter, progress) throws(KeyhaulError) -> RewrittenBackup? in
-        switch target {
-        case .inPlace:
-          try rewriter.replaceKeybag(of: loaded.archive, at: path, with: changed, keys: keys, progress: progress)
-          return nil
-        case .copy(let destination, let replace):
-          return try rewriter.copy(
-            loaded.archive, at: path, to: destination, replace: replace, with: changed, keys: keys, progress: progress)
-        }
-      }
-      session.warnIfOldBackupRemains(copy?.leftover)
-      session.warn(aboutUnrelatedFiles: copy?.unrelatedFiles ?? [])
+      try write(changed, of: loaded, at: path, to: target, keys: keys, in: session)
     }
     try report(
       loaded, changed,
@@ -194,8 +172,44 @@ struct Rekey: RunnableCommand {
       in: session)
   }
 
+  /// Rejects the flags of a device key, which only setting or removing a password needs.
+  private func rejectDeviceKeyFlags(for loaded: LoadedBackup) throws(CommandError) {
+    if acceptUnprovenKey {
+      throw .usage(
+        "--accept-unproven-key is not used to change the password of \(loaded.name)",
+        why: "only its class keys are wrapped again, without a device key", try: "leave --accept-unproven-key out")
+    }
+    if try decryption.deviceKeySource() != nil {
+      throw .usage(
+        "a device key is not used to change the password of \(loaded.name)",
+        why: "only its class keys are wrapped again", try: "leave the device key out")
+    }
+  }
+
+  /// Writes a new keybag into the backup, or into a copy of it.
+  private func write(
+    _ keybag: Keybag, of loaded: LoadedBackup, at path: String, to target: BackupRewriter.Target, keys: ClassKeys,
+    in session: Session
+  ) throws(CommandError) {
+    let change = change.committedChange(
+      inPlace: Self.committedChange("\(loaded.name) has the new password", to: loaded))
+    let copy = try session.rewriting(loaded, to: self.change.output, change) {
+      (rewriter, progress) throws(KeyhaulError) -> RewrittenBackup? in
+      switch target {
+      case .inPlace:
+        try rewriter.replaceKeybag(of: loaded.archive, at: path, with: keybag, keys: keys, progress: progress)
+        return nil
+      case .copy(let destination, let replace):
+        return try rewriter.copy(
+          loaded.archive, at: path, to: destination, replace: replace, with: keybag, keys: keys, progress: progress)
+      }
+    }
+    session.warnIfOldBackupRemains(copy?.leftover)
+    session.warn(aboutUnrelatedFiles: copy?.unrelatedFiles ?? [])
+  }
+
   /// Rejects a manifest that differs from what the device wrote. An unreadable manifest only causes a warning.
-  private func requireSoundList(of loaded: LoadedBackup, keys: ClassKeys) throws(CommandError) {
+  private func requireIntactManifest(of loaded: LoadedBackup, keys: ClassKeys) throws(CommandError) {
     guard let list = try? loaded.archive.fileList(with: keys),
       let finding = list.findings.first(where: { $0.blocks(.rewriting) })
     else { return }
@@ -211,8 +225,9 @@ struct Rekey: RunnableCommand {
     }
   }
 
-  static func done(_ what: String, _ loaded: LoadedBackup) -> CommittedChange {
-    CommittedChange(what, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(loaded.name))")
+  /// Returns a change of the backup itself.
+  static func committedChange(_ clause: String, to loaded: LoadedBackup) -> CommittedChange {
+    CommittedChange(clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(loaded.name))")
   }
 
   // MARK: The report

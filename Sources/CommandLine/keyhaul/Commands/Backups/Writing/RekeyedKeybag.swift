@@ -6,8 +6,9 @@ final class RekeyedKeybag {
   private let keybag: Keybag
   private let name: String
   private let limit: Int
-  private var known: ReusablePassword?
-  private var key: BackgroundThread?
+  /// The new password once it was read.
+  private var newPassword: ReusablePassword?
+  private var keyDerivation: BackgroundThread?
 
   /// Creates the keybag.
   ///
@@ -27,18 +28,18 @@ final class RekeyedKeybag {
 
   /// Starts to derive the new password's key, unless this has already begun.
   func prefetch(_ read: () throws(CommandError) -> Secret) throws(CommandError) {
-    guard known == nil else { return }
+    guard newPassword == nil else { return }
     let password = try password(read)
-    key = password.keys.prefetchKey(of: keybag, password: password.box, acceptingAtMost: limit) {
+    keyDerivation = password.keys.prefetchKey(of: keybag, password: password.box, acceptingAtMost: limit) {
       Interruption.pending == nil
     }
   }
 
   /// Returns the new password, which is read at most once.
   func password(_ read: () throws(CommandError) -> Secret) throws(CommandError) -> ReusablePassword {
-    if let known { return known }
+    if let newPassword { return newPassword }
     let password = ReusablePassword(try read(), from: name)
-    known = password
+    newPassword = password
     return password
   }
 

@@ -29,9 +29,9 @@ struct Seal: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     // The seal is written next to the file that a link points to.
-    let found = try SourceResolver(session).backup(archive)
-    let path = URL(filePath: try found.requirePath(for: "seal")).resolvingSymlinksInPath().path
-    let loaded = try found.open(
+    let backup = try SourceResolver(session).backup(archive)
+    let path = URL(filePath: try backup.requirePath(for: "seal")).resolvingSymlinksInPath().path
+    let loaded = try backup.open(
       dryRun.isOn ? .reading : .writing, storage: decryption.storage, for: .copying, in: session)
     if try decryption.deviceKeySource() != nil {
       throw CommandError.usage(
@@ -60,9 +60,9 @@ struct Seal: RunnableCommand {
   private func write(
     _ loaded: LoadedBackup, at path: String, keys: ClassKeys?, in session: Session
   ) throws(CommandError) -> Int {
-    let done = CommittedChange(
+    let change = CommittedChange(
       "\(loaded.name) is sealed", inspectCommand: "keyhaul verify \(ShellQuoting.quote(loaded.name))")
-    return try session.rewriting(loaded, titled: "Sealing \(loaded.name)", phase: "seal", done) {
+    return try session.rewriting(loaded, titled: "Sealing \(loaded.name)", phase: "seal", change) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.seal(loaded.archive, at: path, keys: keys, progress: progress)
     }
@@ -104,11 +104,11 @@ struct Seal: RunnableCommand {
       return
     }
     let name = UntrustedText.escaped(loaded.name)
-    let shows =
+    let protection =
       loaded.archive.usesKeyedSeal
       ? "The seal detects later changes, but not earlier ones."
       : "The seal detects later accidental changes, but not attacks, because no password protects it."
     guard let fileCount else { return try session.announce("Would seal \(name).") }
-    try session.announce("Sealed \(name): \(HumanReadable.count(fileCount, "file")). \(shows)")
+    try session.announce("Sealed \(name): \(HumanReadable.count(fileCount, "file")). \(protection)")
   }
 }

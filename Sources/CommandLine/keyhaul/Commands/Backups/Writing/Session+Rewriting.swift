@@ -10,11 +10,11 @@ extension Session {
   ///   - title: The title of the progress line, such as "Copying family.backup".
   ///   - phase: The name of the work in status lines, such as "copy".
   ///   - unit: The unit of progress.
-  ///   - done: The change that is complete once the backup is written.
+  ///   - change: The change that is final once the backup is written.
   ///   - write: Writes the backup.
   func rewriting<Written>(
     _ loaded: LoadedBackup, to output: String? = nil, titled title: String? = nil, phase: String = "write",
-    unit: ProgressUnit = .step, _ done: CommittedChange,
+    unit: ProgressUnit = .step, _ change: CommittedChange,
     _ write: (BackupRewriter, _ progress: @escaping BackupRewriter.Progress) throws(KeyhaulError) -> Written
   ) throws(CommandError) -> Written {
     try Interruption.check()
@@ -22,7 +22,7 @@ extension Session {
       return try progress(title ?? "Writing \(loaded.name)", phase: phase, unit: unit) {
         (report) throws(KeyhaulError) in
         try streaming(to: output) { () throws(KeyhaulError) in
-          try committing(done) { () throws(KeyhaulError) in
+          try committing(change) { () throws(KeyhaulError) in
             // The session has locked the backup since it was opened.
             try write(BackupRewriter(locks: false), report.updateUnlessInterrupted)
           }
@@ -46,9 +46,9 @@ extension Session {
   }
 
   /// Warns about files in the backup's folder that are not part of the backup, and so are not in the copy.
-  func warn(aboutUnrelatedFiles all: [String]) {
+  func warn(aboutUnrelatedFiles unrelatedFiles: [String]) {
     // SQLite recreates Manifest.db-shm, which is only the index of a log.
-    let files = all.filter { $0.split(separator: "/").last != "Manifest.db-shm" }
+    let files = unrelatedFiles.filter { $0.split(separator: "/").last != "Manifest.db-shm" }
     guard let first = files.first else { return }
     warn(
       "\(HumanReadable.count(files.count, "file")) not copied",

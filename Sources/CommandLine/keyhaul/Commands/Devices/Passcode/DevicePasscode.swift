@@ -148,6 +148,14 @@ struct DevicePasscodeRemove: RunnableCommand {
 }
 
 extension DeviceSession {
+  /// Rejects early what `changePasscode` and `removePasscode` would reject.
+  fileprivate func requireChangeablePasscode() throws(KeyhaulError) {
+    guard isPasscodeSet else { throw KeyhaulError(.noPasscode, name, "none is set") }
+    guard state == .unlocked else {
+      throw KeyhaulError(.locked, name, "the device must be unlocked to change its passcode")
+    }
+  }
+
   /// Returns the number of items that are destroyed with the passcode. Needs no key.
   fileprivate func passcodeOnlyItemCount() throws -> Int {
     try keychain.rowSummaries(includingTombstones: false).count { $0.protection == .whenPasscodeSetThisDeviceOnly }

@@ -6,7 +6,7 @@ import Testing
 @testable import Keychains
 
 @Suite("Malicious keychain databases")
-struct HostileDatabaseTests {
+struct MaliciousDatabaseTests {
   private func code(_ file: [UInt8], limit: Int = 1000) -> KeyhaulError.Code? {
     do throws(KeyhaulError) {
       _ = try KeychainDatabase(file: file, log: [], acceptingAtMost: limit)

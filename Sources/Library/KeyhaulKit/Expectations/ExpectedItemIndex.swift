@@ -5,7 +5,7 @@ import Basics
 ///
 /// Items with equal names form a group, which is compared only once. The matches of each matcher are cached. Only
 /// patterns with stars are compared with every name, and the number of these comparisons is limited.
-struct ExpectedItems {
+struct ExpectedItemIndex {
   /// The limit for comparisons of matchers with names, for all expectations together.
   static let maximumComparisonCount = 20_000_000
   /// The limit for items with an unexpected outcome, for all expectations together.
@@ -99,7 +99,7 @@ struct ExpectedOutcomes {
   /// The number of items with an unexpected outcome that may still be reported.
   private var remainingMissCount: Int
 
-  init(_ items: [ExpectedItem], in groups: [ExpectedItems.Group], missesAtMost count: Int) {
+  init(_ items: [ExpectedItem], in groups: [ExpectedItemIndex.Group], missesAtMost count: Int) {
     self.items = items
     positions = groups.map { group in Dictionary(grouping: group.positions) { items[$0].restoreOutcome } }
     remainingMissCount = count
@@ -109,7 +109,7 @@ struct ExpectedOutcomes {
   ///
   /// - Throws: `.malformedExpectations` if there are more items with an unexpected outcome than may be listed.
   mutating func misses(
-    of expectation: PlanExpectation, among matches: ExpectedItems.Matches
+    of expectation: PlanExpectation, among matches: ExpectedItemIndex.Matches
   ) throws(KeyhaulError) -> [PlanExpectation.Miss] {
     func unexpected(in groups: [Int]) -> [[Int]] {
       groups.flatMap { positions[$0].filter { !expectation.isMet(by: $0.key) }.values }
@@ -137,13 +137,13 @@ struct ExpectedOutcomes {
 extension KeyhaulError {
   fileprivate static var tooManyComparisons: KeyhaulError {
     tooMuchWork(
-      "its stars ask for more than \(HumanReadable.grouped(ExpectedItems.maximumComparisonCount)) comparisons with items",
+      "its stars ask for more than \(HumanReadable.grouped(ExpectedItemIndex.maximumComparisonCount)) comparisons with items",
       advice: "fewer expectations with a star, or one more member without a star in each")
   }
 
   fileprivate static var tooManyMisses: KeyhaulError {
     tooMuchWork(
-      "more than \(HumanReadable.grouped(ExpectedItems.maximumMissCount)) results are not as expected",
+      "more than \(HumanReadable.grouped(ExpectedItemIndex.maximumMissCount)) results are not as expected",
       advice: "fewer expectations that mean the same items")
   }
 

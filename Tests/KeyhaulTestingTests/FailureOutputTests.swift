@@ -7,7 +7,7 @@ import Testing
 import VirtualDevice
 
 @Suite("Output of failed tests")
-struct StoryTests {
+struct FailureOutputTests {
   let phone: Phone
   let move: Move
 
@@ -37,7 +37,7 @@ struct StoryTests {
   }
 
   @Test(
-    "The output for a misspelled name suggests a similar one, and the answer is neither equal nor unequal to any outcome"
+    "The output for a misspelled name suggests a similar one, and the fate is neither equal nor unequal to any outcome"
   )
   func typo() {
     let typo = move["sesion token"]
@@ -54,7 +54,7 @@ struct StoryTests {
         """)
   }
 
-  @Test("The output for an empty phone says that the app stored nothing, and no expectation matches")
+  @Test("The output for an empty phone states that the app stored nothing, and no expectation matches")
   func nothing() throws {
     let empty = try Phone().move(to: .newPhone, backup: .encrypted)
     #expect(!(empty["password"] == .absent) && !(empty["password"] != .migrates))
@@ -89,8 +89,8 @@ struct StoryTests {
         """)
   }
 
-  @Test("The output for a whole move lists all items")
-  func whole() {
+  @Test("The output for a move lists all items")
+  func allItems() {
     #expect(
       "\(move)" == """
         2 items in a move to a new phone from an encrypted backup: 1 migrating, 1 staying behind
@@ -120,13 +120,13 @@ struct StoryTests {
   }
 
   @Test("The output for a misspelled name is the same in all four moves")
-  func fourTypos() throws {
-    let right = Fates(
+  func typoInAllMoves() throws {
+    let expected = Fates(
       newPhone: .migrates, newPhoneUnencrypted: .staysBehind(.backupNotEncrypted), samePhone: .migrates,
       samePhoneUnencrypted: .migrates)
     let moves = try phone.moves()
-    #expect(moves["session token"] == right && moves["device id"] != right)
-    #expect(!(moves["sesion token"] == right) && !(moves["sesion token"] != right))
+    #expect(moves["session token"] == expected && moves["device id"] != expected)
+    #expect(!(moves["sesion token"] == expected) && !(moves["sesion token"] != expected))
     #expect("\(moves["sesion token"])".contains("\nsamePhone: no item on the phone is called \"sesion token\"; "))
   }
 

@@ -7,14 +7,14 @@ import Testing
 @testable import VirtualDevice
 
 @Suite("The queue for a device")
-struct TurnTests {
+struct LockQueueTests {
   /// Returns the device with a clock that runs a closure while it waits.
   private func device(
-    _ device: VirtualDevice, meanwhile: @escaping @Sendable (Duration) -> Void = { _ in },
+    _ device: VirtualDevice, sleep: @escaping @Sendable (Duration) -> Void = { _ in },
     shouldContinue: @escaping @Sendable () -> Bool = { true }
   ) -> VirtualDevice {
     var environment = device.environment
-    environment.clock = DeviceClock(now: { Phones.now }, sleep: meanwhile, shouldContinue: shouldContinue)
+    environment.clock = DeviceClock(now: { Phones.now }, sleep: sleep, shouldContinue: shouldContinue)
     return VirtualDevice(name: device.name, directory: device.directory, environment: environment)
   }
 
@@ -22,67 +22,67 @@ struct TurnTests {
   func overtaking() throws {
     let phones = try Phones()
     let phone = try phones.create()
-    let holder = Locked<DeviceSession?>(try phone.held())
-    let late = Locked<[KeyhaulError.Code?]>([])
+    let holder = Locked<DeviceSession?>(try phone.openSession())
+    let lateCodes = Locked<[KeyhaulError.Code?]>([])
     let first = device(phone) { _ in
       // The device is free now, and the first process is asleep.
       holder.withLock { session in
         session?.invalidate()
         session = nil
       }
-      late.withLock { codes in
+      lateCodes.withLock { codes in
         guard codes.isEmpty else { return }
-        codes.append(try? code { try self.device(phone).held(.writing, wait: .milliseconds(900)) })
-        codes.append(try? code { try self.device(phone).held(.reading, wait: .milliseconds(900)) })
+        codes.append(try? code { try self.device(phone).openAndClose(.writing, wait: .milliseconds(900)) })
+        codes.append(try? code { try self.device(phone).openAndClose(.reading, wait: .milliseconds(900)) })
       }
     }
     let session = try first.openSession(.writing, verb: "first", wait: .seconds(5))
-    #expect(late.withLock { $0 } == [.deviceBusy, .deviceBusy])
+    #expect(lateCodes.withLock { $0 } == [.deviceBusy, .deviceBusy])
     session.invalidate()
-    #expect(try code { try self.device(phone).held(.writing, wait: .seconds(1)) } == nil)
+    #expect(try code { try self.device(phone).openAndClose(.writing, wait: .seconds(1)) } == nil)
   }
 
   @Test("A process that was stopped while waiting loses its turn after a second")
   func stopped() throws {
     let phones = try Phones()
     let phone = try phones.create()
-    let turn = try LockQueueTicket.acquire(phone.directory, device: "phone", DeviceFiles())
-    let isTaken = turn != nil
-    #expect(isTaken)
+    let ticket = try LockQueueTicket.acquire(phone.directory, device: "phone", DeviceFiles())
+    let isAcquired = ticket != nil
+    #expect(isAcquired)
     let slept = Locked(Duration.zero)
-    let patient = device(phone) { duration in slept.withLock { $0 += duration } }
-    #expect(try code { try patient.held(.writing, wait: .seconds(3)) } == nil)
+    let waiting = device(phone) { duration in slept.withLock { $0 += duration } }
+    #expect(try code { try waiting.openAndClose(.writing, wait: .seconds(3)) } == nil)
     #expect(slept.withLock { $0 } >= .milliseconds(900) && slept.withLock { $0 } <= .milliseconds(1100))
     // A process that does not wait ignores the queue.
-    #expect(try code { _ = try phone.held(.writing) } == nil)
-    _ = consume turn
+    #expect(try code { _ = try phone.openSession(.writing) } == nil)
+    _ = consume ticket
   }
 
   @Test("A process waits no longer than its limit, and stops on request")
   func limit() throws {
     let phones = try Phones()
     let phone = try phones.create()
-    let holder = try phone.held()
+    let holder = try phone.openSession()
     defer { holder.invalidate() }
     let slept = Locked(Duration.zero)
-    let patient = device(phone) { duration in slept.withLock { $0 += duration } }
-    #expect(try code { try patient.held(.writing, wait: .seconds(7)) } == .deviceBusy)
+    let waiting = device(phone) { duration in slept.withLock { $0 += duration } }
+    #expect(try code { try waiting.openAndClose(.writing, wait: .seconds(7)) } == .deviceBusy)
     #expect(slept.withLock { $0 } <= .seconds(7) && slept.withLock { $0 } > .seconds(6))
     let sleeps = Locked(0)
     let stopping = device(
-      phone, meanwhile: { _ in sleeps.withLock { $0 += 1 } }, shouldContinue: { sleeps.withLock { $0 } < 3 })
-    #expect(try code { try stopping.held(.writing, wait: .seconds(3600)) } == .deviceBusy)
+      phone, sleep: { _ in sleeps.withLock { $0 += 1 } }, shouldContinue: { sleeps.withLock { $0 } < 3 })
+    #expect(try code { try stopping.openAndClose(.writing, wait: .seconds(3600)) } == .deviceBusy)
     #expect(sleeps.withLock { $0 } == 3)
   }
 
   @Test("A waiting process gets a device that two others constantly release and acquire again")
   func starvation() throws {
     let phones = try Phones()
-    // All processes must really sleep. Otherwise they exceed the precedence of the first at once.
-    let phone = device(try phones.create(), meanwhile: DeviceClock.system.sleep)
-    let looks = Locked(0)
-    let patient = device(phone) { duration in
-      looks.withLock { $0 += 1 }
+    // All processes must really sleep. Otherwise the first one loses its turn at once.
+    let phone = device(try phones.create(), sleep: DeviceClock.system.sleep)
+    let checkCount = Locked(0)
+    let waiting = device(phone) { duration in
+      checkCount.withLock { $0 += 1 }
       DeviceClock.system.sleep(duration)
     }
     let isOver = Locked(false)
@@ -96,11 +96,11 @@ struct TurnTests {
       }.start()
     }
     for _ in 0..<10 {
-      looks.withLock { $0 = 0 }
-      try patient.openSession(.writing, verb: "patient", wait: .seconds(300)).invalidate()
+      checkCount.withLock { $0 = 0 }
+      try waiting.openSession(.writing, verb: "patient", wait: .seconds(300)).invalidate()
       // With three processes, chance may delay one several times but not a hundred times. The number of checks counts,
       // not the uses by others, because a busy machine may suspend a process for any time.
-      #expect(looks.withLock { $0 } < 100)
+      #expect(checkCount.withLock { $0 } < 100)
     }
     isOver.withLock { $0 = true }
     for _ in 0..<2 { done.wait() }
@@ -108,7 +108,7 @@ struct TurnTests {
 }
 
 extension VirtualDevice {
-  fileprivate func held(_ access: DeviceAccess, wait: Duration) throws {
+  fileprivate func openAndClose(_ access: DeviceAccess, wait: Duration) throws {
     try openSession(access, verb: "test", wait: wait).invalidate()
   }
 }

@@ -3,7 +3,7 @@ import KeyhaulTesting
 import XCTest
 
 /// The ten-line test with XCTest.
-final class MovingToANewPhone: XCTestCase {
+final class TenLinesXCTests: XCTestCase {
   func testSessionMoves() throws {
     let phone = try Phone()
     try phone.run { SignIn.remember() }

@@ -2,7 +2,7 @@ import KeychainServices
 import Testing
 
 /// Gives each test a new phone, because some tests change the client of the process.
-struct PhoneOfItsOwn: SuiteTrait, TestTrait, TestScoping {
+struct NewPhoneTrait: SuiteTrait, TestTrait, TestScoping {
   var isRecursive: Bool { true }
 
   func provideScope(

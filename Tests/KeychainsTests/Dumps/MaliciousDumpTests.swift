@@ -5,7 +5,7 @@ import Keychains
 import Testing
 
 @Suite("Malicious dumps")
-struct HostileDumpTests {
+struct MaliciousDumpTests {
   private func code(_ bytes: [UInt8]) -> KeyhaulError.Code? {
     do throws(KeyhaulError) {
       _ = try KeychainDump(parsing: bytes)

@@ -1,0 +1,113 @@
+import KeyhaulKit
+
+/// Finds the devices, backups and dumps that the arguments of a command name.
+struct SourceResolver {
+  private let resolver: ArgumentResolver
+  private let session: Session
+  private let databaseKeys: DatabaseKeyOptions?
+
+  /// Creates a resolver.
+  ///
+  /// - Parameter databaseKeys: The options with keys for a keychain database; `nil` if the command accepts none.
+  init(_ session: Session, _ databaseKeys: DatabaseKeyOptions? = nil) throws(CommandError) {
+    let home = try session.optionalHomeDirectory()
+    if let home { DeviceSet(path: home, environment: .interruptible).clearLeftovers() }
+    resolver = ArgumentResolver(home: home)
+    self.session = session
+    self.databaseKeys = databaseKeys
+  }
+
+  /// Finds an existing device.
+  ///
+  /// - Throws: `.notFound` with a suggestion; `.usage` for an invalid name.
+  func device(_ typed: String) throws(CommandError) -> ResolvedDevice {
+    guard case .device(let name, let directory) = try resolver.device(typed) else {
+      throw .usage("\(typed) is not a device", try: "keyhaul device list")
+    }
+    return try ResolvedDevice(typed: typed, name: name, directory: directory, session)
+  }
+
+  /// Finds a backup to read.
+  ///
+  /// - Throws: `.usage` for a device.
+  func backup(_ typed: String) throws(CommandError) -> ResolvedBackup {
+    switch try resolver.backup(typed) {
+    case .backup(let path): return backup(typed, at: path)
+    case .standardInput: return ResolvedBackup(typed: typed, path: nil)
+    case .dump(let path): throw try ResolvedDump(typed: typed, path: path, databaseKeys, in: session).notABackupError
+    case .device(let name, _): throw ResolvedBackup.deviceError(name)
+    }
+  }
+
+  /// Returns the backup at a path. If the path differs from the argument, messages use the path.
+  private func backup(_ typed: String, at path: String) -> ResolvedBackup {
+    // An identifier that selects a backup stays as it was typed.
+    let content = path == typed ? .absent : PathContent(of: typed)
+    guard content != .absent else { return ResolvedBackup(typed: typed, path: path) }
+    let (argument, backup) = (UntrustedText.escaped(typed), UntrustedText.escaped(path))
+    session.info(
+      content == .directory
+        ? "\(argument) contains one backup: \(backup)" : "\(argument) is a file of the backup \(backup)")
+    return ResolvedBackup(typed: path, path: path)
+  }
+
+  /// A source for a command that accepts no device.
+  enum BackupOrDump {
+    case backup(ResolvedBackup)
+    case dump(ResolvedDump)
+  }
+
+  /// Finds a backup, a dump or a database. Rejects keys for a keychain database if it is not one.
+  ///
+  /// - Throws: `.usage` for a device.
+  func backupOrDump(_ typed: String) throws(CommandError) -> BackupOrDump {
+    guard case .dump(let path) = try resolver.backup(typed) else {
+      let backup = try backup(typed)
+      try databaseKeys?.check([.backup(backup)])
+      return .backup(backup)
+    }
+    let dump = try ResolvedDump(typed: typed, path: path, databaseKeys, in: session)
+    try databaseKeys?.check([.dump(dump)])
+    return .dump(dump)
+  }
+
+  /// Finds a device, a backup, a dump or a database.
+  func keychain(_ typed: String) throws(CommandError) -> ResolvedSource {
+    switch try resolver.deviceOrBackup(typed) {
+    case .device(let name, let directory):
+      .device(try ResolvedDevice(typed: typed, name: name, directory: directory, session))
+    case .backup(let path): .backup(backup(typed, at: path))
+    case .dump(let path): .dump(try ResolvedDump(typed: typed, path: path, databaseKeys, in: session))
+    case .standardInput: .backup(ResolvedBackup(typed: typed, path: nil))
+    }
+  }
+
+  /// Finds a Simulator's keychain, for an argument that usually names a device.
+  ///
+  /// - Returns: `nil` if the argument is something else, such as a device.
+  func simulator(_ typed: String) throws(CommandError) -> ResolvedDump? {
+    guard case .dump(let path)? = try? resolver.deviceOrBackup(typed) else { return nil }
+    let dump = try ResolvedDump(typed: typed, path: path, databaseKeys, in: session)
+    return dump.isDatabase ? dump : nil
+  }
+
+  /// Returns a valid name for a new device.
+  func newDeviceName(_ typed: String) throws(CommandError) -> String { try resolver.deviceName(typed) }
+}
+
+extension TargetDevice {
+  /// Finds the device. A command does this once.
+  func find(in session: Session) throws(CommandError) -> ResolvedDevice {
+    try SourceResolver(session).device(device)
+  }
+}
+
+extension DatabaseKeyOptions {
+  /// Rejects the keys if no argument is a keychain database.
+  func check(_ sources: [ResolvedSource]) throws(CommandError) {
+    guard classKeysFile != nil, !sources.contains(where: \.isDatabase) else { return }
+    throw .usage(
+      "--class-keys-file applies only to a keychain database", why: "the argument is not a keychain-2.db",
+      try: "leave --class-keys-file out")
+  }
+}

@@ -1,0 +1,162 @@
+import KeyhaulKit
+import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The keychain of a backup, decrypted with its password and, if available, its device's key.
+struct EditableBackup: RewrittenKeychain {
+  let items: SearchableItems
+  let selection: ItemSelection
+  private let loaded: LoadedBackup
+  private let path: String
+  private let opened: UnlockedBackup
+  private let unlocker: BackupUnlocker
+  private let key: BackupKey
+  private let hardware: HardwareKey?
+  private let changeOptions: ChangeOptions
+  private let target: BackupRewriter.Target
+
+  /// Opens a backup for a change.
+  ///
+  /// - Throws: An error if the backup cannot be decrypted or rewritten.
+  init(
+    _ backup: ResolvedBackup, _ selection: ItemSelection, _ accessOptions: BackupAccessOptions, _ change: ChangeOptions,
+    to verb: String, isDryRun: Bool, in session: Session
+  ) throws(CommandError) {
+    self.selection = selection
+    changeOptions = change
+    try change.check(differsFrom: backup.files + accessOptions.files, in: session)
+    // The backup is rewritten next to the file that a link points to.
+    path = URL(filePath: try backup.requirePath(for: "item \(verb)")).resolvingSymlinksInPath().path
+    let onlyReads = isDryRun || change.output != nil
+    loaded = try backup.open(onlyReads ? .reading : .writing, storage: accessOptions.storage, in: session)
+    do throws(KeyhaulError) {
+      try loaded.archive.require(.rewriting)
+      try BackupRewriter.checkReencryption(of: loaded.archive)
+    } catch {
+      throw CommandError(backup: error, name: loaded.name)
+    }
+    target = try change.target(for: loaded, isDryRun: isDryRun, in: session)
+    unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
+    let candidate = try unlocker.hardwareKey()
+    key = try unlocker.key(accessOptions.password)
+    opened = try unlocker.open(with: key, candidate, for: .rewriting)
+    try Self.requireKeychainAsRecorded(opened, loaded.name)
+    hardware = opened.isSameDevice == false ? candidate?.fallback : candidate
+    items = SearchableItems(opened, named: loaded.name)
+  }
+
+  /// Rejects a keychain file that differs from its recorded digest or size. Rewriting it would update both, and hide
+  /// that items may be missing.
+  private static func requireKeychainAsRecorded(_ opened: UnlockedBackup, _ name: String) throws(CommandError) {
+    let keychainDamage = opened.damage.filter { damage in
+      switch damage {
+      case .keychainChanged, .keychainSize: true
+      case .statusMissing, .classKeys, .finding: false
+      }
+    }
+    guard !keychainDamage.isEmpty else { return }
+    throw CommandError(
+      .damaged, "\(name) is damaged, and nothing was changed",
+      why: keychainDamage.map(\.description).joined(separator: "; "),
+      try: "another copy; rewriting this copy would hide the damage")
+  }
+
+  func removeLeftovers() {
+    if changeOptions.output == nil { BackupRewriter().removeLeftovers(of: loaded.archive, at: path) }
+  }
+
+  var ending: String { changeOptions.ending(for: loaded.name) }
+
+  func portability(of item: KeychainItem) -> String {
+    guard opened.hasPassword, item.protection?.isThisDeviceOnly == false else {
+      return "can be decrypted only on the source device"
+    }
+    return "can be decrypted on any device with the backup's password"
+  }
+
+  func apply(
+    _ edit: ItemEdit, isDryRun: Bool, _ change: CommittedChange, in session: Session
+  ) throws(CommandError) -> [KeychainEntry] {
+    let bytes: [UInt8]
+    let keys = try unlocker.classKeys(with: key, hardware)
+    var changed: [KeychainEntry] = []
+    do throws(ItemEditError) {
+      let environment = DeviceEnvironment.interruptible
+      let keychain = try EditedKeychain(
+        opened, keys: keys, now: environment.clock.now(), random: environment.random)
+      switch edit {
+      case .add(let item):
+        let (stored, index) = try keychain.add(item)
+        changed = [KeychainEntry(index: index, item: stored)]
+      case .update(let rows, let changes):
+        let new = try keychain.update(rows.map { Int($0.rowReference.rowID) }, with: changes)
+        changed = zip(rows, new).map { row, item in KeychainEntry(index: row.index, item: item) }
+      case .delete(let rows): keychain.remove(rows.map { Int($0.rowReference.rowID) })
+      }
+      bytes = try keychain.serialized()
+    } catch {
+      throw ItemEditErrorText.commandError(for: error, name: name, hasPassword: opened.hasPassword)
+    }
+    if !isDryRun { try write(bytes, change, in: session) }
+    return changed
+  }
+
+  private func write(_ bytes: [UInt8], _ change: CommittedChange, in session: Session) throws(CommandError) {
+    let keys = try unlocker.classKeys(with: key, hardware)
+    let written = try session.rewriting(
+      loaded, to: changeOptions.output, changeOptions.committedChange(inPlace: change)
+    ) {
+      (rewriter, progress) throws(KeyhaulError) in
+      try rewriter.replaceKeychain(
+        of: loaded.archive, at: path, with: bytes, keys: keys, to: target, progress: progress)
+    }
+    session.warnIfOldBackupRemains(written.leftover)
+    session.warn(aboutUnrelatedFiles: written.unrelatedFiles)
+  }
+}
+
+/// Creates errors for a backup whose items could not be changed.
+enum ItemEditErrorText {
+  /// Returns the error to show.
+  ///
+  /// - Parameters:
+  ///   - error: The library's error.
+  ///   - name: The backup's name.
+  ///   - hasPassword: Whether the backup has a password. Without one, the keys of all classes are bound to its device.
+  static func commandError(for error: ItemEditError, name: String, hasPassword: Bool) -> CommandError {
+    let status = CommandExitStatus(error.category)
+    let list = "keyhaul item find \(ShellQuoting.quote(name))"
+    switch error.code {
+    case .duplicate:
+      return CommandError(
+        status, "\(name) already has this item", why: "\(error.reason); nothing was changed",
+        try: "other attributes; \"\(list)\" shows the existing item")
+    case .neverInBackup(let reason):
+      return CommandError(
+        status, "no backup contains such an item",
+        why: "\(reason.explanation.headline) (\(reason.rawValue)); nothing was changed",
+        try: "another --protection, or keyhaul explain \(reason.rawValue)")
+    case .classKeyMissing:
+      return CommandError(
+        status, "the item cannot be encrypted for \(name)", why: "\(error.reason); nothing was changed",
+        try: hasPassword
+          ? "--device-key-file PATH, or a --protection without -this-device"
+          : "--device-key-file PATH: without a password, all classes of a backup are bound to its device")
+    case .hardwareUnproven:
+      return CommandError(
+        status, "the item cannot be encrypted for \(name)", why: "\(error.reason); nothing was changed",
+        try: "a --protection without -this-device, in a backup with a password")
+    case .notAnItem:
+      return CommandError(
+        status, "the keychain does not accept this item", why: error.reason, try: "keyhaul item add --help")
+    case .unknownContent, .failed:
+      return CommandError(
+        status, "cannot change \(name)", why: "\(error.reason); nothing was changed", try: error.advice)
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import KeyhaulKit
+import Reports
+
+extension PlanReport {
+  /// Creates a report on a plan for a device in its current state.
+  init(
+    _ plan: MigrationPlan, of source: ReportSource, onto device: DeviceSession, isRedacted: Bool = false
+  ) throws(CommandError) {
+    do throws(KeyhaulError) {
+      try self.init(plan, of: source, onto: device, made: device.environment.clock.now(), isRedacted: isRedacted)
+    } catch {
+      throw CommandError(error, device: device.name)
+    }
+  }
+
+  /// Prints the plan as text. A warning that nothing moves comes first, on standard error.
+  func print(in session: Session) throws(CommandError) {
+    if let warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
+    let style = session.resultStyle
+    for line in verdictLines(style: style) + heading(style: style) { try session.print(line) }
+    try session.print()
+    let text = text(showsAll: session.common.verbose > 0)
+    for line in text.legend(style: style) { try session.print(line) }
+    for line in text.lines(style: style) { try session.print(line) }
+  }
+
+  /// Passes the document with its checksum to a closure, in portions. Equal plans have equal bytes.
+  func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) {
+    try PlanFile.forEachPortion(
+      of: document, translating: { CommandError($0, doing: "the plan cannot be written") }, body)
+  }
+
+  /// Writes the document as the result.
+  func printDocument(in session: Session) throws(CommandError) {
+    try forEachPortion(session.writePortion)
+  }
+}

@@ -1,0 +1,49 @@
+import KeyhaulKit
+
+/// The section with the apps that lose items, where the user has to sign in again. Apps with the most losses come first.
+struct SignInSection {
+  private let target: String
+  private let losses: AppsNeedingSignIn
+
+  /// The maximum number of apps outside of the collapsed list.
+  static let maximumListCount = 12
+
+  init(_ page: PlanPage) {
+    losses = AppsNeedingSignIn(page.plan.byApp(page.apps))
+    target = page.target.name
+  }
+
+  func write(to page: inout HTMLWriter) {
+    guard !losses.apps.isEmpty else { return }
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2") { page in
+        page.text("Sign in again on ")
+        page.name(target)
+      }
+      list(losses.apps.prefix(Self.maximumListCount), to: &page)
+      if losses.apps.count > Self.maximumListCount {
+        page.element("details") { page in
+          page.element("summary", HumanReadable.count(losses.apps.count - Self.maximumListCount, "more app"))
+          list(losses.apps.dropFirst(Self.maximumListCount), to: &page)
+        }
+      }
+      let unnamedCount = losses.encryptedCount + losses.unnamedCount
+      if unnamedCount > 0 {
+        let predicate = unnamedCount == 1 ? "does not name an app" : "do not name an app"
+        page.element("p", ["class": "more"], "\(HumanReadable.count(unnamedCount, "more lost item")) \(predicate).")
+      }
+    }
+  }
+
+  private func list(_ apps: ArraySlice<AppSummary>, to page: inout HTMLWriter) {
+    page.element("ul", ["class": "names"]) { page in
+      for summary in apps {
+        page.element("li") { page in
+          page.name(summary.app.displayName)
+          page.element("span", ["class": "muted"], " " + HumanReadable.count(summary.losses.count, "item"))
+        }
+      }
+    }
+  }
+}
