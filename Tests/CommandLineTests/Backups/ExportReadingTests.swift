@@ -8,9 +8,9 @@ import Testing
 @testable import Reports
 @testable import keyhaul
 
-@Suite("Disk failures during an export")
+@Suite("Incomplete exports")
 struct ExportReadingTests {
-  private static let count = 14_000
+  private static let itemCount = 14_000
 
   /// Source of the path: the tests of `AuthenticatorAccounts`.
   @Test(
@@ -35,10 +35,10 @@ struct ExportReadingTests {
       "\(outcome)")
   }
 
-  /// A backup with fourteen portions of items, 14 MB in a temporary file. A few portions are read ahead.
+  /// Returns a sandbox with a backup whose items are read in fourteen portions from a temporary file, a few of them ahead.
   private func sandbox() throws -> PhoneSandbox {
     try PhoneSandbox(named: "many items") { sandbox in
-      let items = (0..<Self.count).map { number in
+      let items = (0..<Self.itemCount).map { number in
         """
         {"kind": "generic-password", "protection": "ak", "attributes": {"acct": "n\(number)", "svce": "s",
          "agrp": "ABCDE12345.org.example.app"}, "secret": {"text": "\(String(repeating: "x", count: 1_000))"}}
@@ -80,6 +80,6 @@ struct ExportReadingTests {
     #expect(error?.status == .failed)
     let fact = "a temporary file: input/output error"
     #expect(error?.why == (isPrinted ? "\(fact); the printed output is incomplete" : fact))
-    #expect(items.count > 0 && items.count < Self.count)
+    #expect(items.count > 0 && items.count < Self.itemCount)
   }
 }

@@ -90,7 +90,7 @@ struct InterruptionTests {
     await #expect(processExitsWith: .exitCode(0)) {
       unblockSignals()
       Interruption.install()
-      guard let terminal = try? PseudoTerminal(), let sandbox = try? TestSession(terminalPath: terminal.path) else {
+      guard let terminal = try? PseudoTerminal(), let test = try? TestSession(terminalPath: terminal.path) else {
         exit(1)
       }
       nonisolated(unsafe) let watched = terminal
@@ -99,7 +99,7 @@ struct InterruptionTests {
         kill(getpid(), SIGINT)
       }.start()
       let failure = thrownError {
-        _ = try sandbox.session.password(try PasswordFlags.parse([]), of: "x.backup")
+        _ = try test.session.password(try PasswordFlags.parse([]), of: "x.backup")
       }
       guard failure?.status.code == 130, failure?.message == "stopped by Ctrl-C" else { exit(2) }
       exit(terminal.echoes ? 0 : 3)
@@ -111,7 +111,7 @@ struct InterruptionTests {
     await #expect(processExitsWith: .exitCode(0)) {
       unblockSignals()
       Interruption.install()
-      guard let terminal = try? PseudoTerminal(), let sandbox = try? TestSession(terminalPath: terminal.path) else {
+      guard let terminal = try? PseudoTerminal(), let test = try? TestSession(terminalPath: terminal.path) else {
         exit(1)
       }
       nonisolated(unsafe) let watched = terminal
@@ -129,7 +129,7 @@ struct InterruptionTests {
         }
         watched.send("hunter2")
       }.start()
-      let bytes = try? sandbox.session.password(try PasswordFlags.parse([]), of: "x.backup").withBytes { Array($0) }
+      let bytes = try? test.session.password(try PasswordFlags.parse([]), of: "x.backup").withBytes { Array($0) }
       terminal.collect(milliseconds: 50)
       guard bytes == Array("hunter2".utf8), !terminal.transcript.contains("hunter2") else { exit(4) }
       exit(terminal.echoes ? 0 : 5)
@@ -161,13 +161,13 @@ struct InterruptionTests {
     await #expect(processExitsWith: .exitCode(0)) {
       unblockSignals()
       Interruption.install()
-      guard let sandbox = try? TestSession() else { exit(1) }
+      guard let test = try? TestSession() else { exit(1) }
       Thread {
         usleep(100_000)
         kill(getpid(), SIGINT)
       }.start()
       let failure = thrownError {
-        _ = try sandbox.session.password(
+        _ = try test.session.password(
           try PasswordFlags.parse(["--password-command", "exec sleep 600"]), of: "x.backup")
       }
       exit(failure?.status.code == 130 ? 0 : 2)

@@ -11,8 +11,8 @@ struct PromptTests {
     _ lines: [String], _ flags: [String] = [], _ body: (Session) throws -> Result
   ) throws -> (Result, String) {
     try PseudoTerminal.typing(lines) { terminal in
-      let sandbox = try TestSession(flags, terminalPath: terminal.path)
-      let result = try body(sandbox.session)
+      let test = try TestSession(flags, terminalPath: terminal.path)
+      let result = try body(test.session)
       #expect(terminal.echoes)
       return result
     }

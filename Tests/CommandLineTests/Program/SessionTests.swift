@@ -10,34 +10,34 @@ import Testing
 struct SessionTests {
   @Test("Results go to standard output, everything else to standard error")
   func streams() throws {
-    let sandbox = try TestSession(["-v"])
-    try sandbox.session.print("result")
-    sandbox.session.info("note")
-    sandbox.session.debug("detail")
-    sandbox.session.debug("bytes", level: 2)
-    try sandbox.session.flush()
-    #expect(try sandbox.output == "result\n")
-    #expect(try sandbox.messages == "note\ndetail\n")
+    let test = try TestSession(["-v"])
+    try test.session.print("result")
+    test.session.info("note")
+    test.session.debug("detail")
+    test.session.debug("bytes", level: 2)
+    try test.session.flush()
+    #expect(try test.output == "result\n")
+    #expect(try test.messages == "note\ndetail\n")
   }
 
   @Test("A suggested command names the device folder, and a quoted file name is never changed")
   func folders() throws {
-    let sandbox = try TestSession([])
+    let test = try TestSession([])
     let call = "keyhaul device unlock old-phone"
-    #expect(sandbox.session.addingHomeOption(to: call) == call)
-    sandbox.session.homesToShow = ["my phones/it's"]
+    #expect(test.session.addingHomeOption(to: call) == call)
+    test.session.homesToShow = ["my phones/it's"]
     let folder = #"'my phones/it'\''s'"#
-    #expect(sandbox.session.addingHomeOption(to: call) == "keyhaul --home \(folder) device unlock old-phone")
+    #expect(test.session.addingHomeOption(to: call) == "keyhaul --home \(folder) device unlock old-phone")
     #expect(
-      sandbox.session.addingHomeOption(to: "--to DEVICE; \(call)")
+      test.session.addingHomeOption(to: "--to DEVICE; \(call)")
         == "--to DEVICE; keyhaul --home \(folder) device unlock old-phone"
     )
     for name in ["a keyhaul device b; touch c #", "it's keyhaul restore b"] {
       let quoted = "keyhaul plan \(ShellQuoting.quote(name)) shows why"
-      #expect(sandbox.session.addingHomeOption(to: quoted) == quoted)
+      #expect(test.session.addingHomeOption(to: quoted) == quoted)
     }
-    sandbox.session.homesToShow.insert("elsewhere")
-    #expect(sandbox.session.addingHomeOption(to: call) == call)
+    test.session.homesToShow.insert("elsewhere")
+    #expect(test.session.addingHomeOption(to: call) == call)
   }
 
   @Test("A result that could not be written is an error, even if a message followed")
@@ -71,46 +71,46 @@ struct SessionTests {
 
   @Test("A replaced backup that could not be removed is reported even with -q, and changes the exit code")
   func replaced() throws {
-    let sandbox = try TestSession(["-q"])
-    sandbox.session.warnIfOldBackupRemains(nil)
-    #expect(sandbox.session.finalStatus(.ok) == .ok)
-    #expect(sandbox.session.finalStatus(.partial) == .partial)
-    sandbox.session.warnIfOldBackupRemains("/home/old")
-    #expect(sandbox.session.finalStatus(.ok) == .doneBut)
-    #expect(sandbox.session.finalStatus(.partial) == .doneBut)
-    #expect(sandbox.session.finalStatus(.refused) == .refused)
-    try sandbox.session.flush()
+    let test = try TestSession(["-q"])
+    test.session.warnIfOldBackupRemains(nil)
+    #expect(test.session.finalStatus(.ok) == .ok)
+    #expect(test.session.finalStatus(.partial) == .partial)
+    test.session.warnIfOldBackupRemains("/home/old")
+    #expect(test.session.finalStatus(.ok) == .doneBut)
+    #expect(test.session.finalStatus(.partial) == .doneBut)
+    #expect(test.session.finalStatus(.refused) == .refused)
+    try test.session.flush()
     #expect(
-      try sandbox.messages
+      try test.messages
         == "warning: the previous backup could not be removed\n  why: it is now at /home/old\n  try: delete it\n")
   }
 
   @Test("-q keeps results and errors")
   func quiet() throws {
-    let sandbox = try TestSession(["-q"])
-    try sandbox.session.print("result")
-    sandbox.session.info("note")
-    sandbox.session.warn("careful", why: "a reason", try: "an action")
-    let status = sandbox.session.fail(CommandError(.locked, "locked"))
+    let test = try TestSession(["-q"])
+    try test.session.print("result")
+    test.session.info("note")
+    test.session.warn("careful", why: "a reason", try: "an action")
+    let status = test.session.fail(CommandError(.locked, "locked"))
     #expect(status == .locked)
-    #expect(try sandbox.output == "result\n")
-    #expect(try sandbox.messages == "error: locked\n")
+    #expect(try test.output == "result\n")
+    #expect(try test.messages == "error: locked\n")
   }
 
   @Test("With --json, there is one document, and messages are lines of JSON")
   func json() throws {
-    let sandbox = try TestSession(["--json"])
-    try sandbox.session.print("text")
-    sandbox.session.info("text")
-    sandbox.session.progress("Deriving key", phase: "derive-key") { report in
+    let test = try TestSession(["--json"])
+    try test.session.print("text")
+    test.session.info("text")
+    test.session.progress("Deriving key", phase: "derive-key") { report in
       for done in 1...4 { report.update(done: done * 100, total: 400) }
       report.update(done: 400, total: 400)
     }
-    sandbox.session.warn("careful")
-    try sandbox.session.writeDocument(["format": "x/1"])
-    _ = sandbox.session.fail(CommandError(.partial, "half"))
-    #expect(try sandbox.output == "{\n  \"format\": \"x/1\"\n}\n")
-    let lines = try sandbox.messages.split(separator: "\n").map(String.init)
+    test.session.warn("careful")
+    try test.session.writeDocument(["format": "x/1"])
+    _ = test.session.fail(CommandError(.partial, "half"))
+    #expect(try test.output == "{\n  \"format\": \"x/1\"\n}\n")
+    let lines = try test.messages.split(separator: "\n").map(String.init)
     #expect(
       lines == [
         #"{"message_type":"status","phase":"derive-key"}"#,
@@ -138,42 +138,42 @@ struct SessionTests {
   @Test("A command writes at most ten status lines, and none with --no-progress or -q")
   func statusLineLimit() throws {
     for (flags, count) in [([], 10), (["--no-progress"], 0), (["-q"], 0)] as [([String], Int)] {
-      let sandbox = try TestSession(["--json"] + flags)
+      let test = try TestSession(["--json"] + flags)
       for phase in ["a", "b", "c", "d"] {
-        sandbox.session.progress("Working", phase: phase) { report in
+        test.session.progress("Working", phase: phase) { report in
           for done in 0...100 { report.update(done: done, total: 100) }
         }
       }
-      #expect(try sandbox.messages.split(separator: "\n").count == count)
+      #expect(try test.messages.split(separator: "\n").count == count)
     }
   }
 
   @Test("Without a terminal, progress prints nothing, and the work's result is returned")
   func progress() throws {
-    let sandbox = try TestSession()
-    let result = sandbox.session.progress("Slow", phase: "slow") { _ in 42 }
+    let test = try TestSession()
+    let result = test.session.progress("Slow", phase: "slow") { _ in 42 }
     #expect(result == 42)
-    #expect(try sandbox.messages == "")
+    #expect(try test.messages == "")
   }
 
   @Test("A report is written completely or not at all, and is readable only by its owner")
   func reportFile() throws {
-    let sandbox = try TestSession()
-    let path = sandbox.directory.appending(path: "move.plan").path
-    try sandbox.session.write(["a": 1], to: path)
+    let test = try TestSession()
+    let path = test.directory.appending(path: "move.plan").path
+    try test.session.write(["a": 1], to: path)
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "{\n  \"a\": 1\n}\n")
     let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     #expect(mode == 0o600)
-    let failure = thrownError { try sandbox.session.write(["a": 1], to: sandbox.directory.path + "/no/such/x") }
+    let failure = thrownError { try test.session.write(["a": 1], to: test.directory.path + "/no/such/x") }
     #expect(failure?.status == .failed)
     // No file is created at a path that ends with a slash.
-    #expect(status { try sandbox.session.write(["a": 1], to: sandbox.directory.path + "/new/") } == .failed)
-    #expect(!FileManager.default.fileExists(atPath: sandbox.directory.path + "/new"))
-    let directory = try sandbox.file("folder-like", [])
+    #expect(status { try test.session.write(["a": 1], to: test.directory.path + "/new/") } == .failed)
+    #expect(!FileManager.default.fileExists(atPath: test.directory.path + "/new"))
+    let directory = try test.file("folder-like", [])
     try FileManager.default.removeItem(atPath: directory)
     try FileManager.default.createDirectory(atPath: directory + "/inside", withIntermediateDirectories: true)
-    #expect(status { try sandbox.session.write(["a": 1], to: directory) } == .failed)
-    let leftovers = try FileManager.default.contentsOfDirectory(atPath: sandbox.directory.path).filter {
+    #expect(status { try test.session.write(["a": 1], to: directory) } == .failed)
+    let leftovers = try FileManager.default.contentsOfDirectory(atPath: test.directory.path).filter {
       $0.hasSuffix(".tmp")
     }
     #expect(leftovers == [])
@@ -183,12 +183,12 @@ struct SessionTests {
 
   @Test("An output cannot be an input under any name")
   func sameFile() throws {
-    let sandbox = try TestSession()
-    let input = try sandbox.file("a", [1])
-    let link = sandbox.directory.appending(path: "b").path
+    let test = try TestSession()
+    let input = try test.file("a", [1])
+    let link = test.directory.appending(path: "b").path
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: input)
     #expect(status { try ReportFile.check(link, differsFrom: [input]) } == .usage)
     #expect(status { try ReportFile.check(input, differsFrom: ["x", input]) } == .usage)
-    try ReportFile.check(sandbox.directory.path + "/c", differsFrom: [input])
+    try ReportFile.check(test.directory.path + "/c", differsFrom: [input])
   }
 }
