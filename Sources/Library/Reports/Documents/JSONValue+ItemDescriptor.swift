@@ -15,7 +15,7 @@ extension BackupFinding {
   /// The finding with its location, whether something is lost, and whether a restore is possible.
   var json: JSONValue {
     [
-      "id": .string(kind.rawValue), "place": .string(place), "detail": .string(fact), "lost": .boolean(isLoss),
+      "id": .string(kind.rawValue), "place": .string(file), "detail": .string(fact), "lost": .boolean(isLoss),
       "restorable": .boolean(!blocks(.restoring)),
     ]
   }
