@@ -67,8 +67,7 @@ struct DamagedBackupPlanTests {
     #expect(!outcome.errors.contains("has changed since") || damage.name == "bytes follow the manifest", "\(outcome)")
     let text = unwrapped(outcome.output)
     #expect(text.contains("14 of the 18 items in it could move to a new iPhone; others may be missing."), "\(text)")
-    #expect(
-      text.contains("[ ] Make a new backup while Santas-Phone still works."), "\(text)")
+    #expect(text.contains("[ ] Make a new backup with a password while Santas-Phone still works."), "\(text)")
     #expect(text.contains("[ ] See what is wrong with this backup. keyhaul verify encrypted/"), "\(text)")
     #expect(!text.contains("Encrypt local backup") && !text.contains("Check that the backup is intact"), "\(text)")
     #expect(!text.contains("14 move") && !text.contains(" reach a new iPhone"), "\(text)")

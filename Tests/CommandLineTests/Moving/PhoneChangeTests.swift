@@ -63,29 +63,33 @@ struct PhoneChangeTests {
         "[ ] 4 encrypted items stay (3 passwords, 1 key): sign in where an app asks."), "\(text)")
   }
 
+  private static let newBackup = "Run keyhaul plan on the new backup, then restore it to the new iPhone."
+
   @Test(
-    "The last step before the erase is to restore the backup, or a new one if this backup is unusable",
+    "The restore of the backup, or of a new one if this backup is unusable, comes before the apps, and the erase is last",
     arguments: [
-      ("", "plan encrypted/ \(password)", "this backup"), ("", "plan plain/", "the new backup"),
-      ("rm encrypted/Status.plist; rm -f encrypted/Keyhaul.seal", "plan encrypted/ \(password)", "the new backup"),
+      ("", "plan encrypted/ \(password)", "Restore this backup to the new iPhone."), ("", "plan plain/", newBackup),
+      ("rm encrypted/Status.plist; rm -f encrypted/Keyhaul.seal", "plan encrypted/ \(password)", newBackup),
     ])
-  func restoring(change: String, command: String, backup: String) throws {
+  func restoring(change: String, command: String, step: String) throws {
     let sandbox = try IPhoneBackups.sandbox()
     if !change.isEmpty { try sandbox.devices.run(change) }
     for flags in ["", "-v"] {
       let text = try sandbox.keyhaul("\(command) \(flags)").output
-      let boxes = unwrapped(text).components(separatedBy: "[ ] ").suffix(2)
-      #expect(boxes.first?.hasPrefix("Restore \(backup) to the new iPhone.") == true, "\(text)")
+      let boxes = unwrapped(text).components(separatedBy: "[ ] ")
+      let restore = try #require(boxes.firstIndex { $0.hasPrefix(step) }, "\(text)")
+      let signIn = try #require(boxes.firstIndex { $0.contains("ign in") }, "\(text)")
+      #expect(restore < signIn, "\(text)")
       #expect(boxes.last?.hasPrefix("Erase Santas-Phone only when") == true, "\(text)")
       // No command of Keyhaul restores to a real device.
       #expect(!text.contains("keyhaul restore"))
     }
     let document = try sandbox.object(sandbox.keyhaul("\(command) --json").output)
     let groups = try #require(document["before_wiping"] as? [[String: Any]])
-    let entries = try #require(groups.dropLast().last?["entries"] as? [[String: Any]])
-    #expect((entries.last?["do"] as? String)?.hasPrefix("Restore \(backup) to the new iPhone.") == true, "\(entries)")
+    let entries = try #require(groups.first?["entries"] as? [[String: Any]])
+    #expect(entries.contains { ($0["do"] as? String)?.hasPrefix(step) == true }, "\(entries)")
     let page = try sandbox.keyhaul("\(command) --format html -o -").output
-    #expect(page.contains("Restore \(backup) to the new iPhone."))
+    #expect(page.contains(step))
   }
 
   @Test("A table of plans tells how to back up with a password, and ends with the command for that backup")

@@ -21,15 +21,18 @@ struct OneTimePasswordOverviewTests {
       account("b", .freeOTP),
     ]
     #expect(
-      overview(accounts).sentence(isRedacted: false)
+      overview(accounts).sentence(isRedacted: false, isRestorable: true)
         == "Save 3 one-time passwords of Proton Authenticator (2) and FreeOTP (1); all also move.")
     #expect(
-      overview([account("a", .freeOTP)]).sentence(isRedacted: false)
+      overview([account("a", .freeOTP)]).sentence(isRedacted: false, isRestorable: true)
         == "Save 1 one-time password of FreeOTP; it also moves.")
     #expect(
-      overview(accounts).sentence(isRedacted: true)
+      overview([account("a", .freeOTP)]).sentence(isRedacted: false, isRestorable: false)
+        == "Save 1 one-time password of FreeOTP.")
+    #expect(
+      overview(accounts).sentence(isRedacted: true, isRestorable: true)
         == "Save 3 one-time passwords; all also move.")
-    #expect(overview([]).sentence(isRedacted: false) == nil && overview([]).isEmpty)
+    #expect(overview([]).sentence(isRedacted: false, isRestorable: true) == nil && overview([]).isEmpty)
   }
 
   @Test("The document names apps only if names are shown")

@@ -89,9 +89,11 @@ extension OneTimePasswordOverview {
   /// Returns a checklist entry with the number of one-time passwords: "Save 5 one-time passwords of Tofu (3) and
   /// org.example.codes (2); 4 of them also move."
   ///
-  /// - Parameter isRedacted: Whether to leave out the names of apps.
+  /// - Parameters:
+  ///   - isRedacted: Whether to leave out the names of apps.
+  ///   - isRestorable: Whether the backup can be restored as it is. Otherwise, nothing in it moves.
   /// - Returns: `nil` if there are no one-time passwords.
-  package func sentence(isRedacted: Bool) -> String? {
+  package func sentence(isRedacted: Bool, isRestorable: Bool) -> String? {
     guard count > 0 else { return nil }
     let shown = apps.prefix(apps.count > 3 ? 2 : 3).map { app in
       let name = UntrustedText.shortened(app.name, columns: 40)
@@ -106,7 +108,7 @@ extension OneTimePasswordOverview {
       default: "\(HumanReadable.grouped(movingCount)) of them also \(movingCount == 1 ? "moves" : "move")"
       }
     let passwords = HumanReadable.count(count, "one-time password")
-    return "Save \(passwords)\(isRedacted ? "" : " of \(names)"); \(moving)."
+    return "Save \(passwords)\(isRedacted ? "" : " of \(names)")\(isRestorable ? "; \(moving)" : "")."
   }
 
   /// Returns the overview in JSON.

@@ -54,7 +54,7 @@ struct WipeChecklist {
       title: "Before you erase", name: phone,
       note: "Print this list and tick off each step. No backup can restore what is lost with an erased phone.",
       groups: [
-        .init(title: "The backup", entries: backupEntries),
+        .init(title: "The backup", entries: backupEntries + (isSameDevice == nil ? restoreEntries : [])),
         .init(
           title: "Apps, while \(name) still works", note: sourceIsBackup ? BackupBlindSpots.line : nil,
           entries: appEntries),
@@ -86,18 +86,11 @@ struct WipeChecklist {
         [.init(text: "Make a new backup: \(name) has items that are not in this one.", commands: [command])]
       case .unusable(.decryptedCopy, _, _, _):
         [.init(text: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.")]
-      case .unusable(_, hasPassword: true, let argument, let command):
-        [
-          .init(
-            text: "Make a new backup while \(name) still works.",
-            commands: command.map { [$0] } ?? []),
-          .init(text: "See what is wrong with this backup.", commands: [SuggestedCommands.verify(argument)]),
-        ]
-      case .unusable(_, hasPassword: false, let argument, let command):
+      case .unusable(_, let hasPassword, let argument, let command):
         [
           .init(
             text: "Make a new backup with a password while \(name) still works.\(gainSentence)",
-            details: command == nil ? passwordSteps : [], commands: command.map { [$0] } ?? []),
+            details: command == nil && !hasPassword ? passwordSteps : [], commands: command.map { [$0] } ?? []),
           .init(text: "See what is wrong with this backup.", commands: [SuggestedCommands.verify(argument)]),
         ]
       case .good(let argument):
@@ -324,36 +317,43 @@ struct WipeChecklist {
   private var accountEntries: [Checklist.Entry] {
     let shared = losses.count { $0.reason == .sharedGroup }
     var entries: [Checklist.Entry] = []
-    if isSameDevice != true, showsAll || !isUnusable {
-      entries.append(
-        .init(
-          text: "iCloud Keychain and Quick Start also move items: \(SuggestedCommands.explaining("new-phone"))",
-          details: showsAll ? [PublishedStep.iCloudKeychain, .quickStart].map(\.text) : []))
-      if isSameDevice == false {
-        entries.append(.init(text: Self.addingCards + Self.cardsReason))
-      }
+    if isSameDevice == false {
+      entries += otherTransferEntries
+      if showsAll || !isUnusable { entries.append(.init(text: Self.addingCards + Self.cardsReason)) }
     }
     if shared > 0 {
       entries.append(.init(text: "Sign in with the account that shares \(HumanReadable.count(shared, "item"))."))
     }
-    if isSameDevice == nil { entries.append(restoring) }
     return entries
   }
+
+  /// The entry about other ways to the target; empty if the list is short because the backup cannot be used.
+  private var otherTransferEntries: [Checklist.Entry] {
+    guard showsAll || !isUnusable else { return [] }
+    return [
+      .init(
+        text: "iCloud Keychain and Quick Start also move items: \(SuggestedCommands.explaining("new-phone"))",
+        details: showsAll ? [PublishedStep.iCloudKeychain, .quickStart].map(\.text) : [])
+    ]
+  }
+
+  /// The entries about the move to the new phone. They precede the apps, because a restore replaces what is on a phone.
+  private var restoreEntries: [Checklist.Entry] { [restoring] + otherTransferEntries }
 
   private static let addingCards = "Add your cards to Wallet again"
   private static let cardsReason = ": they are in no backup."
 
   /// The entry to restore a backup. It also names the cards in Wallet, so that the checklist does not get longer.
   private var restoring: Checklist.Entry {
-    let restored =
+    let target = HTMLWriter.shortened(target)
+    let sentence =
       switch backup {
-      case .unusable(.decryptedCopy, _, _, _): "the original backup"
-      case .missing, .outdated, .unusable: "the new backup"
+      case .unusable(.decryptedCopy, _, _, _): "Restore the original backup to \(target)."
+      case .missing, .outdated, .unusable: "Run keyhaul plan on the new backup, then restore it to \(target)."
       case .good where sourceIsBackup && losses.contains(where: \.reason.isLostInThisCopy):
-        "the other copy or the new backup"
-      case .good: "this backup"
+        "Restore the other copy or the new backup to \(target)."
+      case .good: "Restore this backup to \(target)."
       }
-    let sentence = "Restore \(restored) to \(HTMLWriter.shortened(target))."
     if showsAll { return .init(text: "\(sentence) \(Self.addingCards)\(Self.cardsReason)") }
     return .init(text: isUnusable ? sentence : "\(sentence) \(Self.addingCards).")
   }

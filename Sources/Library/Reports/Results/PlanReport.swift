@@ -113,7 +113,9 @@ package struct PlanReport {
 
   /// The step that saves the one-time passwords; `nil` if there are none.
   private var codesEntry: Checklist.Entry? {
-    guard let sentence = codes?.sentence(isRedacted: isRedacted) else { return nil }
+    guard let sentence = codes?.sentence(isRedacted: isRedacted, isRestorable: source.condition.isUsable) else {
+      return nil
+    }
     return Checklist.Entry(
       text: sentence, commands: sourceArgument == nil ? [] : [SuggestedCommands.codes(of: placeholders.source)])
   }
