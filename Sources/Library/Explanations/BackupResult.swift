@@ -77,7 +77,7 @@ extension BackupResult {
   /// The meaning of a verified backup's word without a fault, in one line; `nil` if the word needs no note.
   package var note: String? {
     switch self {
-    case .unproven: "no fault was found; a change in some files could not be seen"
+    case .unproven: "no fault was found in what could be checked; a change in the rest would not show"
     case .foreign: "no fault was found; only the source device can decrypt the items"
     default: nil
     }
