@@ -208,6 +208,10 @@ public final class FileList: Sendable {
 
   /// Finds a file by its identifier, without a scan if the list has an index.
   ///
+  /// - Parameters:
+  ///   - domain: The file's domain, such as `KeychainDomain`.
+  ///   - relativePath: The file's path in the domain.
+  /// - Returns: The file, or `nil` if the list has no file with this domain and path.
   /// - Throws: `.hostile` if the identifier in the list is not the file's hash, or occurs twice.
   public func file(domain: String, relativePath: String) throws(KeyhaulError) -> ListedFile? {
     switch form {

@@ -8,6 +8,9 @@ extension DeviceSet {
   /// Creates the device that a fixture describes. Its hardware key, class keys and identifiers are random, unless
   /// published ones are requested, which depend only on the fixture's seed and the name.
   ///
+  /// Only Keyhaul itself reads fixtures. In your own code, use `create(_:_:passcode:filledBy:)`, or `Phone(fixture:)` of
+  /// `KeyhaulTesting`.
+  ///
   /// - Parameters:
   ///   - fixture: The description.
   ///   - name: The device's name, or `nil` to use the fixture's.
@@ -17,7 +20,9 @@ extension DeviceSet {
   ///   - keys: The source of the keys. `.published` is for tests that need the same device twice; the device records
   ///     it.
   /// - Returns: The new device.
-  /// - Throws: `.exists`, `.deviceIO`; `.badFixture` with the item that cannot be added.
+  /// - Throws: `.exists` if the name is in use; `.deviceOccupied` if something else has the device's path; `.badLimit` if
+  ///   `eraseAfterFailures` is less than 1; `.badFixture` with the item that cannot be added; `.deviceIO` if a file
+  ///   operation fails.
   @discardableResult
   public func create(
     from fixture: DeviceFixture, named name: DeviceName? = nil, passcode: borrowing Secret? = nil,
