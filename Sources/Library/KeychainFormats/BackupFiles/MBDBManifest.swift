@@ -8,7 +8,7 @@ import Basics
 ///
 /// Source: iphone-dataprotection, `backups/backup4.py`; backups of iOS 9, whose manifests it describes completely.
 package struct MBDBManifest: Sendable {
-  /// The most bytes. The manifest of a full device of 256 GB with a million files has about 200 MB.
+  /// The maximum number of bytes. The manifest of a full device of 256 GB with a million files has about 200 MB.
   package static let maximumByteCount = 256 << 20
   static let header = Array("mbdb".utf8) + [5, 0]
 
