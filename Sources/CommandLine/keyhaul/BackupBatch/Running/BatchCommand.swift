@@ -230,7 +230,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
     let session = session(for: command.command(for: queued.path), queued, CapturedOutput())
     session.backupMetadata = BackupMetadata(archive)
     let parameters = parameters(hasPassword: !session.availablePasswords.isEmpty)
-    guard let earlier = resumeLog.result(for: queued.path, parameters: parameters, digest: archive.digest),
+    guard let earlier = resumeLog.result(for: queued.path, parameters: parameters, backupDigest: archive.digest),
       isUnlocked(archive, asIn: earlier.inputs, session)
     else { return nil }
     return earlier.result
