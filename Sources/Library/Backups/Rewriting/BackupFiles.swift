@@ -95,7 +95,9 @@ struct BackupFiles {
 
   var isDirectory: Bool { if case .directory = archive.source { true } else { false } }
 
-  /// The format of the container file. A directory has none.
+  /// Returns the format of the container file.
+  ///
+  /// - Precondition: The backup is in a container file.
   func format() throws(KeyhaulError) -> ContainerFormat {
     try withContainer { (_, format) throws(KeyhaulError) in format }
   }

@@ -60,6 +60,8 @@ package struct AccessRequirement: Sendable, Hashable {
 
 /// A protection class and the authentication that an item requires: Apple's `SecAccessControl`.
 ///
+/// `ItemAccessControl` is the format in which an item of a database stores it.
+///
 /// Source: Apple `SecAccessControl.c`.
 package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
   /// The protection class of the item.
