@@ -7,7 +7,7 @@ public import VirtualDevice
 ///
 /// A client may be used from several threads. Calls run one after another.
 public final class KeychainClient: Sendable {
-  /// The longest wait for another process that uses the device.
+  /// The maximum wait for another process that uses the device.
   public static let lockTimeout = Duration.seconds(30)
 
   /// The app's device.

@@ -332,18 +332,6 @@ extension BackupArchive {
   /// Whether the manifest claims that the keybag has a password.
   package var keybagHasPassword: Bool { isEncrypted || hasFalseClaim }
 
-  /// Checks that the backup can be used for a purpose. An unfinished backup can only be inspected, and findings can
-  /// forbid further uses.
-  ///
-  /// - Throws: `.unfinished` with the progress, or the error of the first finding.
-  package func require(_ use: BackupPurpose) throws(KeyhaulError) {
-    switch use {
-    case .reading, .exporting, .rewriting, .copying: break
-    case .planning, .restoring: try requireFinished()
-    }
-    if let finding = findings.first(where: { $0.blocks(use) }) { throw finding.refusal }
-  }
-
   /// Checks that the device finished the backup, as a restore on a device does, and that `Status.plist` is plausible.
   ///
   /// - Throws: `.unfinished` with the progress, or the error of `Status.plist`.

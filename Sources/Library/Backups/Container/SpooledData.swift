@@ -50,9 +50,9 @@ package final class SpooledData: Sendable {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, 1 << 18), alignment: 16)
     defer { buffer.deallocate() }
     for start in stride(from: 0, to: byteCount, by: 1 << 18) {
-      let portion = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, byteCount - start)])
-      try read(at: start, into: portion)
-      try body(UnsafeRawBufferPointer(portion))
+      let chunk = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, byteCount - start)])
+      try read(at: start, into: chunk)
+      try body(UnsafeRawBufferPointer(chunk))
     }
   }
 

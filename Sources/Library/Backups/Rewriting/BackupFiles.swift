@@ -294,10 +294,10 @@ struct DirectoryFiles {
     let raw = file.content.descriptor.raw
     var count: Int64 = 0
     while count <= file.byteCount {
-      let portion = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, into: buffer) }
-      if portion == 0 { break }
-      count += Int64(portion)
-      if count <= file.byteCount { try body(UnsafeRawBufferPointer(rebasing: buffer[..<portion])) }
+      let readCount = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, into: buffer) }
+      if readCount == 0 { break }
+      count += Int64(readCount)
+      if count <= file.byteCount { try body(UnsafeRawBufferPointer(rebasing: buffer[..<readCount])) }
     }
     guard count == file.byteCount else {
       throw KeyhaulError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read")

@@ -21,7 +21,7 @@ extension BackupRewriter {
     _ archive: BackupArchive, at path: String, to destination: BackupDestination, replace: Bool = false,
     progress: @escaping Progress = { _, _ in true }
   ) throws(KeyhaulError) -> RewrittenBackup {
-    try archive.require(.copying)
+    try archive.requireUsable(for: .copying)
     let stored = try archive.storedFiles()
     let copyProgress = CopyProgress(total: stored.byteCount + archive.metadataByteCount, progress)
     let time = archive.entryTime

@@ -136,7 +136,7 @@ extension ClassKeys {
   private static let headerSize = 32
   private static let recordSize = 72
   private static let checkSize = 32
-  /// The most classes, more than any keybag has.
+  /// The maximum number of classes, more than any keybag has.
   static let maximumClassCount = 64
 
   /// Returns all unwrapped keys, and the states of the other classes. The bytes give access to everything the keys

@@ -9,9 +9,9 @@ import Basics
 /// Source: the keybags of Apple Security's `secd-34-backup-der-parse` test; iphone-dataprotection,
 /// `keystore/keybag.py`.
 public struct Keybag: Sendable, Hashable {
-  /// The most bytes; all known keybags have less than 2 kB.
+  /// The maximum number of bytes; all known keybags have less than 2 kB.
   package static let maximumByteCount = 65_536
-  /// The most class keys; all known keybags have 11 or 12.
+  /// The maximum number of class keys; all known keybags have 11 or 12.
   package static let maximumClassKeyCount = 64
 
   /// The header's records in their original order.

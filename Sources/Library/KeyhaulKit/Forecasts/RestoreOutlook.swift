@@ -114,7 +114,7 @@ extension Restorer {
   fileprivate static func plan(
     _ archive: UnlockedBackup, ontoEmptyNamedBy other: UnlockedBackup?
   ) throws(KeyhaulError) -> MigrationPlan {
-    try archive.archive.requireUsableClassKeys(for: .planning)
+    try archive.archive.requireUsable(for: .planning)
     var summaries = archive.encryptedItemSummaries
     for item in other?.items ?? [] {
       if let decrypted = item.item { summaries[item.index] = ItemSummary(decrypted) }

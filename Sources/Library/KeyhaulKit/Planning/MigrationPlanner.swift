@@ -214,7 +214,7 @@ package enum MigrationPlanner {
     case .classKeyDamaged(let keyClass):
       joined("the keybag's key of class \(keyClass.displayName) cannot be unwrapped", location(of: archived))
     case .hardwareMissing: "only the hardware key of the source device can decrypt it"
-    case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isDivided:
+    case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isMixed:
       joined(
         "this device's hardware key decrypts other items, but none of this item's class. Either the item's key needs "
           + "another device's hardware key, or the item is damaged; Keyhaul cannot tell which", location(of: archived))

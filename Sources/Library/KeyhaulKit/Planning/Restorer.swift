@@ -32,8 +32,8 @@ public enum Restorer {
     _ archive: UnlockedBackup, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring
   ) throws(KeyhaulError) -> MigrationPlan {
-    try archive.archive.requireUsableClassKeys(for: use)
-    try archive.require(use)
+    try archive.archive.requireUsable(for: use)
+    try archive.requireNoBlockingFinding(for: use)
     return MigrationPlanner.plan(
       archive.items, only: indexes, onto: try target.rows(), policy: policy,
       context: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: archive.hasPassword),

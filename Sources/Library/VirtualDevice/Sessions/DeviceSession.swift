@@ -42,7 +42,7 @@ public final class DeviceSession {
   ///   - device: The device.
   ///   - access: The kind of access.
   ///   - verb: The command of the holder, for other processes.
-  ///   - wait: The longest wait for another process.
+  ///   - wait: The maximum wait for another process.
   ///   - isCached: Whether this is the cached session of the process, which excludes others.
   init(
     _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration, isCached: Bool = false

@@ -154,7 +154,7 @@ extension VirtualDevice {
   /// - Parameters:
   ///   - access: The kind of access.
   ///   - verb: The command of the caller ("keyhaul restore"), for other processes.
-  ///   - wait: The longest wait for another process.
+  ///   - wait: The maximum wait for another process.
   /// - Returns: The session.
   /// - Throws: `.deviceBusy`, `.deviceNotFound`, `.deviceDamaged`, `.unsupportedVersion`, `.deviceIO`.
   public func openSession(

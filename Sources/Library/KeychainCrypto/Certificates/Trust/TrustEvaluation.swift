@@ -56,9 +56,9 @@ package struct TrustEvaluation: Sendable {
   /// The reason why the certificate is not trusted, or `nil` if it is.
   package let failure: Failure?
 
-  /// The most certificates between the evaluated one and the anchor.
+  /// The maximum number of certificates between the evaluated one and the anchor.
   package static let maximumDepth = 10
-  /// The most certificates, and the most anchors, that are accepted.
+  /// The maximum number of certificates, and of anchors, that are accepted.
   package static let maximumCertificateCount = 100
 
   /// Searches for a path from the first certificate to an anchor.
