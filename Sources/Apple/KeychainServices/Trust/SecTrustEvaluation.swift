@@ -188,7 +188,8 @@ extension TrustEvaluation.Failure {
     case .signatureInvalid: "a certificate was not signed by its issuer"
     case .weakKey: "a key in the chain is too small or of a kind that is not allowed"
     case .weakSignature: "a certificate in the chain was signed with a digest that is not allowed"
-    case .validityTooLong: "the server's certificate is valid for more than 825 days"
+    case .validityTooLong:
+      "the server's certificate is valid for more than \(CertificateRequirements.maximumServerDayCount) days"
     case .serverPurposeMissing: "the server's certificate does not name servers in its extended key usage"
     case .other(let reason): reason
     }

@@ -104,26 +104,29 @@ extension DeviceFixture.Item {
 }
 
 extension AccessConstraint {
+  private typealias Code = AccessConstraintCode
+
   /// Returns the constraints of each operation, in the short names of Apple's key store.
   ///
-  /// Encrypting (`oe`) and deleting (`odel`) are always allowed. Decrypting (`od`), or using a private key (`osgn`,
-  /// `ock`, `okd`), requires all constraints: a policy (`cpo`), biometry (`cbio`), the passcode (`cup`). Source: Apple
-  /// `SecAccessControl.c`.
+  /// Encrypting and deleting are always allowed. Decrypting, or using a private key, requires all constraints. Source:
+  /// Apple `SecAccessControl.c`.
   package static func operations(_ constraints: [AccessConstraint]) -> PropertyDictionary {
     var requirements = PropertyDictionary()
     for constraint in constraints {
       switch constraint {
-      case .userPresence: requirements["cpo"] = .string("DeviceOwnerAuthentication")
-      case .biometryAny: requirements["cbio"] = .boolean(true)
-      case .biometryCurrentSet: requirements["cbio"] = .string("current-set")
-      case .devicePasscode: requirements["cup"] = .boolean(true)
+      case .userPresence: requirements[Code.policy] = .string(Code.deviceOwner)
+      case .biometryAny: requirements[Code.biometry] = .boolean(true)
+      case .biometryCurrentSet: requirements[Code.biometry] = .string(Code.currentSet)
+      case .devicePasscode: requirements[Code.passcode] = .boolean(true)
       case .privateKeyUsage: break
       }
     }
     let value = requirements.entries.isEmpty ? PropertyValue.boolean(true) : .dictionary(requirements)
-    var operations: PropertyDictionary = ["oe": .boolean(true), "odel": .boolean(true)]
-    let protectedOperations = constraints.contains(.privateKeyUsage) ? ["osgn", "ock", "okd"] : ["od"]
-    for operation in protectedOperations { operations[operation] = value }
+    var operations = PropertyDictionary()
+    for operation in [AccessOperation.encrypt, .delete] { operations[operation.rawValue] = .boolean(true) }
+    let protectedOperations: [AccessOperation] =
+      constraints.contains(.privateKeyUsage) ? [.sign, .computeKey, .decapsulate] : [.decrypt]
+    for operation in protectedOperations { operations[operation.rawValue] = value }
     return operations
   }
 }
