@@ -177,7 +177,7 @@ final class UnlinkedTemporaryFile: Sendable {
 /// The storage contains the bytes of the backup. Encrypted files are decrypted in sections.
 public enum ManifestStorage: Sendable, Hashable {
   /// An unlinked temporary file in the directory `TMPDIR`, or in `/tmp`, which disappears with the process. Files
-  /// smaller than `minimumFileByteCount` are kept in memory.
+  /// smaller than 8 MiB are kept in memory.
   case temporaryFile
   /// Memory, for any size up to the limit.
   case memory

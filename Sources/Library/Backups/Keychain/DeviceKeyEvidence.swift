@@ -1,11 +1,11 @@
 import Basics
 package import KeychainFormats
 
-/// The evidence from a backup's items about the device key that was tried, for each class.
+/// The evidence whether the device key that was tried belongs to the source device, for each protection class.
 ///
-/// The device key's layer has no check value, and each class key has its own layer. An item whose key was unwrapped
-/// proves the key of its class only, because an attacker who knows a device's key could wrap a single class key with
-/// it.
+/// A class key that is wrapped with the device key has no check value, so only items show whether the device key is the
+/// right one. If the key of an item was unwrapped, this proves the device key for the item's class. It proves nothing
+/// about other classes, because an attacker who knows a device's key could wrap a single class key with it.
 public struct DeviceKeyEvidence: Sendable, Hashable {
   /// The classes with at least one item whose key was unwrapped.
   package private(set) var proven: Set<KeyClass> = []

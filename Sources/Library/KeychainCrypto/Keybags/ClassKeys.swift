@@ -4,7 +4,7 @@ package import KeychainFormats
 /// The class keys of a keybag, unwrapped if possible.
 ///
 /// Shared by reference, and overwritten when the last reference is released. Callers get keys of items and files. They
-/// get class keys only all together as a `Secret`, for a device's memory. Threads take turns; see `sharing()`.
+/// get class keys only all together as a `Secret`, for a device's memory. Threads take turns.
 public final class ClassKeys: Sendable {
   /// The 16 bytes of the keybag's UUID.
   package let keybagUUID: [UInt8]

@@ -4,7 +4,7 @@ import Basics
 ///
 /// A keybag is a sequence of records: header fields, then a group for each class key. The first `UUID` belongs to the
 /// header; every later one starts a group. Unknown records are preserved, so writing gives the original bytes. Reading
-/// checks only the structure of records; `validate()` checks their contents.
+/// checks only the structure of records, not their contents.
 ///
 /// Source: the keybags of Apple Security's `secd-34-backup-der-parse` test; iphone-dataprotection,
 /// `keystore/keybag.py`.

@@ -317,7 +317,8 @@ package final class SimulatorKeychain {
     item[.accessControl] = nil
     do throws(FormatError) {
       return try ItemAccessControl(members: [
-        "prot": .string(protection.rawValue), "acl": .dictionary(constraints),
+        ItemAccessControl.protectionKey: .string(protection.rawValue),
+        ItemAccessControl.constraintsKey: .dictionary(constraints),
       ])
     } catch {
       throw ItemCryptoError(.malformed(error))

@@ -50,7 +50,7 @@ public enum Restorer {
   ///   - progress: Called from time to time with the number of imports that are done, and of all imports.
   /// - Throws: Category `locked` if the device must be unlocked first; `stalePlan` if the result would differ from the
   ///   plan; `planToLookAt` for a plan that was not made for `.restoring`; the error of the keychain if the restore was
-  ///   cancelled (`KeyhaulError.isCancelled`). After any error, the keychain is unchanged.
+  ///   cancelled (`KeyhaulError.isCancelled`). After an error whose `stage` is `.beforeCommit`, the keychain is unchanged.
   public static func restore(
     _ plan: MigrationPlan, onto session: DeviceSession, progress: (Int, Int) -> Void = { _, _ in }
   ) throws(KeyhaulError) {

@@ -2,7 +2,7 @@ public import Basics
 import KeychainFormats
 
 extension KeyhaulError.Domain {
-  /// Errors of a keychain database file. `DatabaseItemFault` describes faults of single items.
+  /// Errors of a keychain database file as a whole, not of single items.
   public static let keychainDatabase = Self("keychain-database")
 }
 

@@ -18,7 +18,7 @@ extension Verify {
     suggestedFlags + accessOptions.decryption.resultParameters + common.detail
   }
 
-  static let columns = [
+  static let csvColumns = [
     ResultColumn("verdict", at: "verdict"), ResultColumn("faults", at: "fault_count"),
     ResultColumn("readable", at: "items", "readable"), ResultColumn("device_bound", at: "items", "device_bound"),
     ResultColumn("damaged", at: "items", "damaged"), ResultColumn("seal", at: "seal"),
