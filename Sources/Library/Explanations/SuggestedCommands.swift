@@ -16,6 +16,7 @@ package enum SuggestedCommands {
   /// The command that exports items with their secrets.
   static let exportRevealing = "export --reveal"
   package static let deviceKeyFile = "--device-key-file"
+  package static let planning = "keyhaul plan"
   package static let verifying = "keyhaul verify"
   /// The command for a complete check, after a quick one.
   package static let verifyingAll = "verify without --quick"
@@ -46,7 +47,7 @@ package enum SuggestedCommands {
   }
 
   /// Returns the command that plans for a new device, and for the same one after an erase.
-  package static func outlook(of source: String) -> String { "keyhaul plan \(source)" }
+  package static func outlook(of source: String) -> String { "\(planning) \(source)" }
 
   package static func restore(_ archive: String, onto target: String, plan: String) -> String {
     "keyhaul restore \(archive) --to \(target) --plan \(plan)"

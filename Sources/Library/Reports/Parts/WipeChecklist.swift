@@ -349,7 +349,8 @@ struct WipeChecklist {
     let sentence =
       switch backup {
       case .unusable(.decryptedCopy, _, _, _): "Restore the original backup to \(target)."
-      case .missing, .outdated, .unusable: "Run keyhaul plan on the new backup, then restore it to \(target)."
+      case .missing, .outdated, .unusable:
+        "Run \(SuggestedCommands.planning) on the new backup, then restore it to \(target)."
       case .good where sourceIsBackup && losses.contains(where: \.reason.isLostInThisCopy):
         "Restore the other copy or the new backup to \(target)."
       case .good: "Restore this backup to \(target)."
