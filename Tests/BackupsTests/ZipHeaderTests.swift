@@ -27,8 +27,8 @@ private struct HeaderCase: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// Source: PKWARE APPNOTE 4.3.7, 4.3.12, 4.4.4, 4.6.9, according to which the local header of an entry equals its header in the central
-/// directory.
+/// Source: PKWARE APPNOTE 4.3.7, 4.3.12, 4.4.4, 4.6.9, according to which the local header of an entry equals its
+/// header in the central directory.
 @Suite("Zip entry headers")
 struct ZipHeaderTests {
   private static let refused: [HeaderCase] = [
