@@ -187,7 +187,7 @@ struct ConstantsTests {
     }
     func isUnknown(_ message: String) -> Bool { message.hasSuffix("is not a keychain status.") }
     // A number next to the range, which is not a status. It shows that the check below can fail.
-    #expect(isUnknown(try message(-67584)))
+    #expect(try isUnknown(message(-67584)))
     let messages = try statuses.map(message)
     #expect(zip(statuses, messages).filter { isUnknown($1) }.map(\.0) == [])
     #expect(messages.allSatisfy { $0.hasSuffix(".") && $0.first?.isUppercase == true })
