@@ -69,7 +69,7 @@ struct DecryptionTests {
     try backup.write(to: directory)
     _ = try decrypt(backup, directory, to: "out/")
     let error = #expect(throws: KeyhaulError.self) {
-      try BackupArchive.open(.path(directory.path("out"))).require(.restoring)
+      try BackupArchive.open(.path(directory.path("out"))).requireUsable(for: .restoring)
     }
     #expect(error?.code == .decryptedCopy)
   }

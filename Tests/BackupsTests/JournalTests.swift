@@ -72,7 +72,7 @@ struct JournalTests {
     #expect(try archive.fileList().listing(against: archive.storedFiles()).missingCount == 0)
     #expect(try archive.digest == open(directory).digest)
     #expect(try archive.digest != open(directory, "without-log").digest)
-    for use in BackupPurpose.allCases { try archive.require(use) }
+    for use in BackupPurpose.allCases { try archive.requireUsable(for: use) }
   }
 
   @Test(

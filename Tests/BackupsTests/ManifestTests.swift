@@ -77,10 +77,10 @@ struct ManifestTests {
       let archive = try open(packed(try files("Manifest.plist") { $0[key] = value }))
       #expect(archive.findings.map(\.kind) == [kind])
       #expect(archive.findings.map(\.file) == ["Manifest.plist"])
-      try archive.require(.reading)
-      try archive.require(.planning)
+      try archive.requireUsable(for: .reading)
+      try archive.requireUsable(for: .planning)
       for use in [BackupPurpose.restoring, .rewriting] {
-        let error = #expect(throws: KeyhaulError.self) { try archive.require(use) }
+        let error = #expect(throws: KeyhaulError.self) { try archive.requireUsable(for: use) }
         #expect(error?.code == .damaged)
       }
     }
@@ -97,9 +97,9 @@ struct ManifestTests {
   func missingState() throws {
     let archive = try open(packed(try files("Status.plist") { $0["SnapshotState"] = nil }))
     #expect(archive.findings == [.stateMissing])
-    try archive.require(.planning)
-    try archive.require(.rewriting)
-    let error = #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
+    try archive.requireUsable(for: .planning)
+    try archive.requireUsable(for: .rewriting)
+    let error = #expect(throws: KeyhaulError.self) { try archive.requireUsable(for: .restoring) }
     #expect(error?.reason == "Status.plist: it does not say whether the backup was finished")
   }
 

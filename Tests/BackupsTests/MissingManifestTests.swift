@@ -54,9 +54,9 @@ struct MissingManifestTests {
   @Test("Only reading is allowed, and the refusal names the missing file")
   func refusals() throws {
     let archive = try #require(try opened(files()).first)
-    try archive.require(.reading)
+    try archive.requireUsable(for: .reading)
     for use in BackupPurpose.allCases where use != .reading {
-      let error = #expect(throws: KeyhaulError.self, "\(use)") { try archive.require(use) }
+      let error = #expect(throws: KeyhaulError.self, "\(use)") { try archive.requireUsable(for: use) }
       #expect(error?.category == .damaged, "\(use)")
       #expect(
         error?.reason

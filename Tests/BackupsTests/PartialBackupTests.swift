@@ -24,7 +24,7 @@ struct PartialBackupTests {
     #expect(archive.findings.map(\.kind) == [.manifestUnreadable])
     #expect(archive.status?.isFinished == true && archive.device.name == "old-phone" && archive.hasKeychain)
     for use in BackupPurpose.allCases where use != .reading {
-      #expect(throws: KeyhaulError.self, "\(use)") { try archive.require(use) }
+      #expect(throws: KeyhaulError.self, "\(use)") { try archive.requireUsable(for: use) }
     }
   }
 
@@ -36,7 +36,7 @@ struct PartialBackupTests {
     let archive = try partialBackup(of: files)
     #expect(archive.isPartial && !archive.isManifestUnreadable && archive.isEncrypted)
     #expect(archive.findings.map(\.kind) == [.listUnreadable] && archive.keybag.classKeys.count == 11)
-    #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
+    #expect(throws: KeyhaulError.self) { try archive.requireUsable(for: .restoring) }
   }
 
   @Test("A single file with the name of a manifest is not a partial backup")

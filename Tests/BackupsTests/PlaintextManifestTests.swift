@@ -40,7 +40,7 @@ struct PlaintextManifestTests {
     #expect(try archive.fileList().listing(against: archive.storedFiles()).fileCount == 1)
     #expect(throws: KeyhaulError.self) { try archive.keychainFile() }
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
-    try archive.require(.restoring)
+    try archive.requireUsable(for: .restoring)
   }
 
   @Test("A backup with a seal whose code cannot be checked is not verified as whole")
@@ -104,7 +104,7 @@ struct PlaintextManifestTests {
     let archive = try open(packed(files))
     #expect(!archive.isEncrypted && archive.notes == [.encryptionClaimed])
     #expect(try archive.keychainFile().bytes == sample.contents.keychainFile)
-    let error = #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
+    let error = #expect(throws: KeyhaulError.self) { try archive.requireUsable(for: .restoring) }
     #expect(error?.code == .falseClaim && error?.category == .refused)
   }
 

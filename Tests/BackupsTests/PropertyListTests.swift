@@ -107,8 +107,8 @@ struct PropertyListTests {
     let directory = try sample()
     try directory.write(Array("no property list".utf8), to: "b/Status.plist")
     let archive = try open(directory)
-    try archive.require(.planning)
-    let error = #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
+    try archive.requireUsable(for: .planning)
+    let error = #expect(throws: KeyhaulError.self) { try archive.requireUsable(for: .restoring) }
     #expect(error?.code == .damaged)
     #expect(!archive.notes.contains(.statusMissing))
     try directory.write(Array("no property list".utf8), to: "b/Info.plist")

@@ -190,9 +190,9 @@ struct SealTests {
     #expect(try archive.keychainFile(with: keys).bytes == old.contents.keychainFile)
     #expect(
       archive.seal?.violations.map(\.file) == ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)"])
-    #expect(throws: KeyhaulError.self) { try archive.require(.restoring) }
-    #expect(throws: KeyhaulError.self) { try archive.require(.rewriting) }
-    #expect(throws: Never.self) { try archive.require(.planning) }
+    #expect(throws: KeyhaulError.self) { try archive.requireUsable(for: .restoring) }
+    #expect(throws: KeyhaulError.self) { try archive.requireUsable(for: .rewriting) }
+    #expect(throws: Never.self) { try archive.requireUsable(for: .planning) }
   }
 
   @Test(

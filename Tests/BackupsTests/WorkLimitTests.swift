@@ -14,14 +14,14 @@ struct WorkLimitTests {
     for _ in 0..<3 { try quota.add() }
     let error = #expect(throws: KeyhaulError.self) { try quota.add() }
     #expect(error?.code == .overLimit)
-    #expect(FileList.RowQuota().limit == FileList.maximumRowCount)
+    #expect(FileList.RowQuota().limit == BackupLimits.rowCount)
   }
 
   @Test("The number of domains is limited")
   func domains() throws {
-    try FileList.check(domainCount: FileList.maximumDomainCount)
+    try FileList.check(domainCount: BackupLimits.domainCount)
     let error = #expect(throws: KeyhaulError.self) {
-      try FileList.check(domainCount: FileList.maximumDomainCount + 1)
+      try FileList.check(domainCount: BackupLimits.domainCount + 1)
     }
     #expect(error?.code == .overLimit)
   }
@@ -29,7 +29,7 @@ struct WorkLimitTests {
   @Test("A manifest with more domains than on any device is refused")
   func manyDomains() throws {
     // Matching identifiers are hashes, which SQL cannot compute.
-    let count = FileList.maximumDomainCount + 2
+    let count = BackupLimits.domainCount + 2
     var rows: [String] = []
     for number in 0..<count {
       let identifier = try ListedFile.identifier(domain: "D\(number)", relativePath: "")

@@ -34,19 +34,19 @@ struct ZipHeaderTests {
   private static let refused: [HeaderCase] = [
     .init(
       testDescription: "another name", local: { _ in .init(name: Array("Manifest.bak".utf8)) }, code: .hostile,
-      reason: "\"Manifest.plist\" in the zip's directory and \"Manifest.bak\" before its bytes"),
+      reason: "\"Manifest.plist\" in the zip's directory and \"Manifest.bak\" in its local header"),
     .init(
       testDescription: "a name in capitals", local: { _ in .init(name: Array("MANIFEST.plist".utf8)) }, code: .hostile,
-      reason: "before its bytes"),
+      reason: "in its local header"),
     .init(
-      testDescription: "no name", local: { _ in .init(name: []) }, code: .hostile, reason: "before its bytes"),
+      testDescription: "no name", local: { _ in .init(name: []) }, code: .hostile, reason: "in its local header"),
     .init(
       testDescription: "a longer name", local: { _ in .init(name: Array("Manifest.plist/x".utf8)) }, code: .hostile,
-      reason: "before its bytes"),
+      reason: "in its local header"),
     .init(
       testDescription: "the composed form of a name", name: "e\u{301}",
       local: { _ in .init(name: Array("\u{e9}".utf8)) },
-      code: .hostile, reason: "before its bytes"),
+      code: .hostile, reason: "in its local header"),
     .init(
       testDescription: "a Unicode path with another name, only in the local header", name: "x.jpg",
       local: { .init(extra: $0.unicodePath("Manifest.plist", of: "x.jpg")) }, code: .hostile,
@@ -121,7 +121,7 @@ struct ZipHeaderTests {
     // The headers are accepted, but the entry's content is not a property list.
     let error = try #require(try failure(opening: entry.zip))
     #expect(![.hostile, .truncated].contains(error.code))
-    #expect(!error.reason.contains("before its bytes"), "\(error.reason)")
+    #expect(!error.reason.contains("in its local header"), "\(error.reason)")
   }
 
   @Test("A zip is accepted if a name is Unicode in the extra field and in another character set in both headers")
@@ -149,7 +149,7 @@ struct ZipHeaderTests {
     bytes[30 + "Manifest.plist".utf8.count + 3 + 3] = 5
     let error = try #require(try failure(opening: bytes))
     #expect(error.code == .damaged)
-    #expect(error.reason == "entry 2 has no header before its bytes")
+    #expect(error.reason == "entry 2 has no local header")
   }
 
   @Test("A zip whose entries share one long local header is refused")
@@ -161,7 +161,7 @@ struct ZipHeaderTests {
     try directory.write(zip.finished(), to: "b.zip")
     let error = #expect(throws: KeyhaulError.self) { try BackupArchive.open(.path(directory.path("b.zip"))) }
     #expect(
-      error?.code == .hostile && error?.reason.contains("share the headers") == true, "\(String(describing: error))")
+      error?.code == .hostile && error?.reason.contains("share a local header") == true, "\(String(describing: error))")
   }
 
   @Test("A zip with a second central directory before its end record is refused")

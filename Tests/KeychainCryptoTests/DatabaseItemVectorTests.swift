@@ -70,7 +70,7 @@ struct DatabaseItemVectorTests {
 
   @Test("An item of version 6 can be decrypted only on its device")
   func accessControlled() throws {
-    let blob = try AccessControlBlob(
+    let blob = try AccessControlledItemBlob(
       hasStaticIV: true, protection: "ak", wrappedKey: [UInt8](repeating: 1, count: 40), referenceKey: [2, 3],
       ciphertext: [4], tag: [UInt8](repeating: 5, count: 16))
     let opened = try DatabaseKeys().open(row: blob.serialized(), kind: .genericPassword)

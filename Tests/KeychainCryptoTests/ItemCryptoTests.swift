@@ -359,7 +359,7 @@ final class AccessControlTests {
     #expect(blob.serialized().prefix(4) == [6, 0, 0, 0x80])
     #expect(blob.protection == "aku")
     #expect(blob.wrappedKey.count == 40)
-    let opened = try keys.open(AccessControlBlob(parsing: blob.serialized()), kind: .genericPassword)
+    let opened = try keys.open(AccessControlledItemBlob(parsing: blob.serialized()), kind: .genericPassword)
     #expect(opened.item.secret?.revealed == [1, 2, 3])
     #expect(opened.constraints["od"] == .boolean(true))
     #expect(opened.constraints["oe"]?.dictionaryValue?["cup"] == .boolean(true))
@@ -371,7 +371,7 @@ final class AccessControlTests {
     let bytes = try keys.sealAccessControlled(item(), constraints: constraints).serialized()
     for bit in 0..<bytes.count * 8 {
       #expect(throws: (any Error).self, "bit \(bit)") {
-        _ = try keys.open(AccessControlBlob(parsing: bytes.flipping(bit: bit)), kind: .genericPassword)
+        _ = try keys.open(AccessControlledItemBlob(parsing: bytes.flipping(bit: bit)), kind: .genericPassword)
       }
     }
   }
@@ -379,7 +379,7 @@ final class AccessControlTests {
   @Test("An item with another key store's reference key cannot be decrypted")
   func otherStore() throws {
     let blob = try keys.sealAccessControlled(item(), constraints: constraints)
-    let otherStore = try AccessControlBlob(
+    let otherStore = try AccessControlledItemBlob(
       hasStaticIV: true, protection: blob.protection, wrappedKey: blob.wrappedKey, referenceKey: [1, 2, 3],
       ciphertext: blob.ciphertext, tag: blob.tag)
     let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(otherStore, kind: .genericPassword) }

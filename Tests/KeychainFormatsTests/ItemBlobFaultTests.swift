@@ -80,7 +80,7 @@ struct ItemBlobFaultTests {
 }
 
 @Suite("Item blobs with an access-control list")
-struct AccessControlBlobTests {
+struct AccessControlledItemBlobTests {
   /// Version 6, `ak` as DER, `{d1: 01 02, d2: 03}` as DER, two bytes of ciphertext, the tag.
   private static func bytes(
     version: String = "06000000", protection: String = "04000000 0c02616b",
@@ -93,7 +93,7 @@ struct AccessControlBlobTests {
     "All parts of the blob are read, its header ends after the second length, and the round trip preserves its bytes")
   func reading() throws {
     let bytes = try Self.bytes()
-    let blob = try AccessControlBlob(parsing: bytes)
+    let blob = try AccessControlledItemBlob(parsing: bytes)
     #expect(blob.protection == "ak")
     #expect(blob.wrappedKey == [1, 2])
     #expect(blob.referenceKey == [3])
@@ -103,7 +103,7 @@ struct AccessControlBlobTests {
     #expect(blob.authenticatedHeader == Array(bytes.prefix(16)))
     #expect(blob.serialized() == bytes)
     #expect(
-      try AccessControlBlob(
+      try AccessControlledItemBlob(
         hasStaticIV: false, protection: "ak", wrappedKey: [1, 2], referenceKey: [3], ciphertext: [0xAA, 0xBB],
         tag: blob.tag
       ).serialized() == bytes)
@@ -121,7 +121,7 @@ struct AccessControlBlobTests {
       Fault("keys that are an array", try Self.bytes(keys: "02000000 3000"), .malformed, at: 16),
       Fault("a tag of fifteen bytes", Array(try Self.bytes().dropLast(3)), .truncated, at: 37),
     ]
-    for fault in faults { fault.check(.itemBlob, AccessControlBlob.init(parsing:)) }
-    readEveryDamage(of: try Self.bytes()) { _ = try? AccessControlBlob(parsing: $0) }
+    for fault in faults { fault.check(.itemBlob, AccessControlledItemBlob.init(parsing:)) }
+    readEveryDamage(of: try Self.bytes()) { _ = try? AccessControlledItemBlob(parsing: $0) }
   }
 }

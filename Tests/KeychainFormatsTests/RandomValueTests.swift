@@ -165,7 +165,7 @@ struct RandomValueTests {
       _ = try? DERPropertyList.decode([0x31, 0x81, UInt8(noise.count)] + noise)
       _ = try? Keybag(parsing: noise)
       _ = try? ItemBlob(parsing: [3, 0, 0, 0, 6, 0, 0, 0, 40, 0, 0, 0] + noise)
-      _ = try? AccessControlBlob(parsing: [6, 0, 0, 0, 4, 0, 0, 0] + noise)
+      _ = try? AccessControlledItemBlob(parsing: [6, 0, 0, 0, 4, 0, 0, 0] + noise)
       _ = try? PersistentReference(parsing: Array("tkpr".utf8) + noise)
     }
   }

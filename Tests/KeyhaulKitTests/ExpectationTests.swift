@@ -77,16 +77,16 @@ private func parseExpectations(_ expectations: String) throws -> [PlanExpectatio
   return try PlanExpectations(parsing: Array(text.utf8)).expectations
 }
 
-private let anotherDevice = ExpectedScenario(hasPassword: true, onSameDevice: false)
+private let anotherDevice = ActualScenario(hasPassword: true, onSameDevice: false)
 
 @Suite("Expectations about a plan")
 struct ExpectationTests {
-  private func misses(_ expectation: String) throws -> [PlanExpectation.Miss] {
-    try ExpectationCheck(try parseExpectations(expectation), plan, in: anotherDevice).cases.flatMap(\.misses)
+  private func unmet(_ expectation: String) throws -> [PlanExpectation.Unmet] {
+    try ExpectationCheck(try parseExpectations(expectation), plan, in: anotherDevice).cases.flatMap(\.unmet)
   }
 
   @Test(
-    "An expectation is met, or each missed item is reported",
+    "An expectation is met, or each item with another outcome is reported",
     arguments: [
       (#"{"account": "session token", "expect": "migrates"}"#, []),
       (#"{"account": "session *", "service": "chat.example", "kind": "generic-password", "expect": "migrates"}"#, []),
@@ -107,13 +107,13 @@ struct ExpectationTests {
       (#"{"label": "S*", "expect": "migrates"}"#, [nil]), (#"{"label": "S*", "expect": "stays-behind"}"#, [0]),
       (#"{"label": "*", "kind": "key", "expect": "stays-behind", "reason": "device-bound"}"#, [nil]),
     ] as [(String, [Int?])])
-  func misses(_ expectation: String, _ expected: [Int?]) throws {
-    #expect(try misses(expectation).map { $0.item?.index } == expected)
+  func unmet(_ expectation: String, _ expected: [Int?]) throws {
+    #expect(try unmet(expectation).map { $0.item?.index } == expected)
   }
 
-  @Test("A miss states how many encrypted items may match")
+  @Test("An unmet expectation states how many encrypted items may match")
   func sealed() throws {
-    func counts(_ expectation: String) throws -> [Int] { try misses(expectation).map(\.encryptedCount) }
+    func counts(_ expectation: String) throws -> [Int] { try unmet(expectation).map(\.encryptedCount) }
     #expect(try counts(#"{"label": "nobody's", "expect": "absent"}"#) == [1])
     #expect(try counts(#"{"label": "nobody's", "expect": "migrates"}"#) == [1])
     #expect(try counts(#"{"account": "nobody", "expect": "migrates"}"#) == [0])
@@ -170,12 +170,12 @@ struct ExpectationTests {
       #"{"account": "twin", "expect": "migrates", "password": true, "same_device": false}"#)
     let check = try ExpectationCheck(list, twins)
     #expect(check.cases.map(\.matchedCount) == [6])
-    #expect(check.cases.flatMap(\.misses).map { $0.item?.index } == [1, 3, 5])
+    #expect(check.cases.flatMap(\.unmet).map { $0.item?.index } == [1, 3, 5])
   }
 
   @Test("An expectation about the device is not checked if nothing proves the device")
   func unknownDevice() throws {
-    let unknown = ExpectedScenario(hasPassword: true, onSameDevice: nil)
+    let unknown = ActualScenario(hasPassword: true, onSameDevice: nil)
     for member in ["true", "false"] {
       let list = try parseExpectations(
         #"{"account": "push token", "expect": "stays-behind", "same_device": \#(member)}"#)
@@ -222,13 +222,13 @@ struct FourRestoresExpectationTests {
     #expect(check.isMet && check.metCount == 4)
   }
 
-  @Test("A miss in one of the four restores names the restore")
+  @Test("An unmet expectation in one of the four restores names the restore")
   func missed() throws {
     let check = try ExpectationCheck(try parseExpectations(#"{"account": "token", "expect": "migrates"}"#), comparison)
     #expect(check.metCount == 0 && check.checkedCount == 1)
     let missed = check.cases.filter { !$0.isMet }
-    #expect(missed.map(\.scenario) == [ExpectedScenario(hasPassword: false, onSameDevice: false)])
-    #expect(missed.first?.misses.first?.item?.restoreOutcome == .staysBehind(.backupNotEncrypted))
+    #expect(missed.map(\.scenario) == [ActualScenario(hasPassword: false, onSameDevice: false)])
+    #expect(missed.first?.unmet.first?.item?.restoreOutcome == .staysBehind(.backupNotEncrypted))
   }
 }
 

@@ -39,9 +39,9 @@ struct UnboundBackupTests {
     let opened = try setup.open(path, password: nil, on: nil)
     #expect(opened.items.map { $0.item != nil } == [true, true, true, false, false, false])
     let unbound = try #require(opened.archive.unboundClassKeys)
-    #expect(unbound.isRefused)
+    #expect(unbound.blocksRestore)
     #expect(
-      unbound.fact == """
+      unbound.summary == """
         the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device \
         does this in a backup without a password
         """)
@@ -68,8 +68,8 @@ struct UnboundBackupTests {
     ).write()
     let opened = try setup.open(path, password: TestSetup.password, on: session)
     let unbound = try #require(opened.archive.unboundClassKeys)
-    #expect(unbound.classes.map(\.rawValue) == [9, 11] && !unbound.isRefused)
-    #expect(unbound.meaning == "with the password, their this-device-only items can be decrypted on any device")
+    #expect(unbound.classes.map(\.rawValue) == [9, 11] && !unbound.blocksRestore)
+    #expect(unbound.consequence == "with the password, their this-device-only items can be decrypted on any device")
     #expect(try session.restore(opened).summary.migrates == 5)
   }
 

@@ -26,7 +26,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 END = datetime.datetime(2036, 1, 1, tzinfo=datetime.timezone.utc)
-# Server certificates may be valid for 825 days.
+# Apple's maximum validity of a server's certificate.
+SERVER_MAXIMUM = datetime.timedelta(days=825)
 SERVER_END = START + datetime.timedelta(days=800)
 # Apple's source has this date as 583628400 s after 2001-01-01, although its comment is 1 July 2019 00:00:00 UTC.
 STRICT_FROM = datetime.datetime(2019, 6, 30, 23, tzinfo=datetime.timezone.utc)
@@ -92,7 +93,7 @@ def rsa_key(size):
 def server_chains():
     """Yield chains that only Apple's rules for servers reject, each with the nearest value that is accepted."""
     server = ExtendedKeyUsageOID.SERVER_AUTH
-    long = datetime.timedelta(days=825) + HOUR
+    long = SERVER_MAXIMUM + HOUR
     root = CertifiedKey("RSA root", authority=True, key=rsa_key(2048))
     old_root = CertifiedKey("Old RSA root", authority=True, key=rsa_key(2048), digest="sha1")
     small_root = CertifiedKey("Small root", authority=True, key=rsa_key(1024))

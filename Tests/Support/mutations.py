@@ -425,7 +425,7 @@ add(
 )
 add(
     EDGE,
-    "Library/Reports/ItemExports/OneTimePassword.swift",
+    "Library/Reports/OneTimePasswords/OneTimePassword.swift",
     "guard let count = UInt8(value), «(1...10).contains(count)» else",
     "(1...9).contains(count)",
     "export --format otpauth: codes of ten digits are left out",

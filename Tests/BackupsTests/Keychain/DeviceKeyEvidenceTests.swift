@@ -26,7 +26,7 @@ struct DeviceKeyEvidenceTests {
       item(nil, .always, through: .available), item(.keyUnwrapFailed, .always, through: .available),
       item(.hardwareMissing, Self.aku, through: .deviceBound), item(.noClassKey(.always), nil, through: nil),
     ])
-    #expect(none == DeviceKeyEvidence() && none.isSameDevice == nil && !none.isDivided)
+    #expect(none == DeviceKeyEvidence() && none.isSameDevice == nil && !none.isMixed)
     #expect(DeviceKeyEvidence([]).isSameDevice == nil)
   }
 
@@ -35,7 +35,7 @@ struct DeviceKeyEvidenceTests {
     let (decrypted, failed) = (item(nil, Self.aku), item(.keyUnwrapFailed, Self.cku))
     let proof = DeviceKeyEvidence([decrypted, failed, item(.keyUnwrapFailed, Self.aku)])
     #expect(proof.proven == [Self.aku.keyClass] && proof.unproven == [Self.cku.keyClass])
-    #expect(proof.isDivided && proof.isSameDevice == nil)
+    #expect(proof.isMixed && proof.isSameDevice == nil)
     #expect(proof.proves(decrypted) && !proof.proves(failed))
     #expect(proof.proves(item(.keyUnwrapFailed, Self.aku)))
   }
@@ -58,7 +58,7 @@ struct DeviceKeyEvidenceTests {
     // A decrypted item proves its class, even if another item of it fails.
     #expect(DeviceKeyVerification([decrypted, failed]) == .proven)
     #expect(
-      DeviceKeyVerification([decrypted, item(.keyUnwrapFailed, Self.cku)]) == .divided(unproven: [Self.cku.keyClass]))
+      DeviceKeyVerification([decrypted, item(.keyUnwrapFailed, Self.cku)]) == .mixed(unproven: [Self.cku.keyClass]))
     #expect(DeviceKeyVerification([failed, failed, needsNone]) == .foreign(itemCount: 2))
     #expect(DeviceKeyVerification([needsNone]) == .unknown)
     #expect(DeviceKeyVerification([]) == .noItems)

@@ -26,7 +26,7 @@ struct BackupResultTests {
 
   @Test("The words of the columns device_key, seal and state have pages too")
   func columnValues() throws {
-    let keys: [DeviceKeyVerdict] = [.proven, .divided, .foreign, .unproven]
+    let keys: [DeviceKeyVerdict] = [.proven, .mixed, .foreign, .unproven]
     let seals: [BackupVerification.SealState] = [.intact, .broken, .missing, .unchecked]
     let states: [BackupDirectory.Entry.State] = [.finished, .unfinished, .damaged]
     for word in keys.map(\.rawValue) + seals.map(\.rawValue) + states.map(\.rawValue) {

@@ -1,4 +1,7 @@
 import Foundation
+import KeyhaulKit
+import Reports
+import TestSupport
 import Testing
 
 @testable import keyhaul
@@ -113,5 +116,32 @@ struct ResumeTests {
     try tree.sandbox.devices.run("rm -r shelf/slow")
     let resumed = try tree.sandbox.keyhaul(line)
     #expect(resumed.output.hasPrefix(outcome.output) && resumed.errors.contains("3 results were already there."))
+  }
+
+  @Test("A result that is too long for a line of the file is not added, and the next run can use the others")
+  func longResult() throws {
+    let directory = try TemporaryDirectory()
+    func open() throws -> ResumeLog {
+      try ResumeLog(
+        directory.path("answers"), verb: "verify", parameters: [[]], inputsDigest: "sha256:0",
+        maximumLineByteCount: 1000)
+    }
+    func add(_ name: String, characterCount: Int, to log: ResumeLog) throws {
+      var metadata = BackupMetadata()
+      metadata.digest = "sha256:1"
+      let result = BatchResult(
+        verb: "verify", parameters: [], path: name, metadata: metadata, isArchivedCopy: false, status: .ok,
+        failure: nil, warnings: [], document: .string(String(repeating: "a", count: characterCount)), result: .whole)
+      try log.add(result, ResumeInputs(digest: "sha256:0", password: nil))
+    }
+    do {
+      let log = try open()
+      try add("short", characterCount: 1, to: log)
+      // The file is read in blocks of 64 KiB, so only a line that is longer by a block is sure to be refused.
+      try add("long", characterCount: 200_000, to: log)
+      try add("last", characterCount: 1, to: log)
+    }
+    let log = try open()
+    #expect(["short", "long", "last"].map(log.mayContain) == [true, false, true])
   }
 }

@@ -59,7 +59,7 @@ struct ReadingABackup {
     }
   }
 
-  @Test("Its files are listed, read in portions, and checked")
+  @Test("A file is found in the list and read in portions, and the backup is verified")
   func files() throws {
     try makeBackup()
     defer { try? FileManager.default.removeItem(atPath: path) }

@@ -51,6 +51,24 @@ struct SimulatorKeychainTests {
     [Array(row.row.kind.rawValue.utf8), Array("\(row.row.number)".utf8), row.row.encryptedItem, row.row.digest ?? []]
   }
 
+  @Test("The error for an item without a class, or for a missing row, is not about class key files")
+  func refusals() throws {
+    let folder = try SimulatorFolder()
+    defer { withExtendedLifetime(folder) {} }
+    let keychain = try SimulatorKeychain(path: folder.path)
+    var item = Self.item("anna", secret: "x")
+    item[.protection] = nil
+    let errors = [
+      #expect(throws: KeyhaulError.self) { try keychain.insert(item, replacingExisting: false) },
+      #expect(throws: KeyhaulError.self) { try keychain.remove(row: 987_654, of: .genericPassword) },
+      #expect(throws: KeyhaulError.self) { try keychain.replace(row: 987_654, with: Self.item("b", secret: "y")) },
+    ].compactMap(\.self)
+    #expect(
+      errors.map(\.reason) == ["an item has no protection class", "a row no longer exists", "a row no longer exists"])
+    #expect(errors.allSatisfy { $0.code == .malformed && $0.category == .refused })
+    #expect(!errors.contains { $0.summary.contains("class key") || $0.meaning.advice.contains("digits") })
+  }
+
   @Test("An inserted item is encrypted like the others, and every other row stays the same")
   func added() throws {
     let folder = try SimulatorFolder()

@@ -1,7 +1,9 @@
 /// The authentication that an access control requires. Source: Apple `SecAccessControl.h`.
 public struct SecAccessControlCreateFlags: OptionSet, Sendable, Hashable {
+  /// Apple's number of the flags.
   public let rawValue: CFOptionFlags
 
+  /// Creates flags from Apple's number.
   public init(rawValue: CFOptionFlags) { self.rawValue = rawValue }
 
   /// Biometry or the passcode.

@@ -6,7 +6,7 @@ extension DeviceClock {
   /// The shortest wait that is skipped.
   static let minimumSkip = Duration.seconds(1)
 
-  /// Returns the system's clock, except that it advances instead of waiting for seconds. The ten seconds of a lock pass
+  /// Returns a clock that skips each wait of a second or more: its date advances instead. The ten seconds of a lock pass
   /// immediately, for everything on the device. Shorter waits, such as for another thread, are real.
   public static func skippingWaits() -> DeviceClock {
     let offset = ClockOffset()

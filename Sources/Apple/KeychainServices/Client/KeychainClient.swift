@@ -7,7 +7,7 @@ public import VirtualDevice
 ///
 /// A client may be used from several threads. Calls run one after another.
 public final class KeychainClient: Sendable {
-  /// The longest wait for another process that uses the device.
+  /// The maximum wait for another process that uses the device.
   public static let lockTimeout = Duration.seconds(30)
 
   /// The app's device.
@@ -67,7 +67,12 @@ public final class KeychainClient: Sendable {
 
   /// Runs the closure with a session, after other threads of this process that use the device.
   ///
-  /// - Throws: `.busy` if another process uses the device for longer than `lockTimeout`, and the errors of the closure.
+  /// - Parameters:
+  ///   - access: The kind of access.
+  ///   - body: The closure, which gets the session. The session must not be used afterwards.
+  /// - Returns: The closure's result.
+  /// - Throws: `.deviceBusy` if another process uses the device for longer than `lockTimeout`; `.deviceIO` or
+  ///   `.deviceDamaged` if the device cannot be used; the errors of the closure.
   public func withSession<Result>(
     _ access: DeviceAccess = .writing, _ body: (DeviceSession) throws(KeyhaulError) -> Result
   ) throws(KeyhaulError) -> Result {
@@ -98,7 +103,7 @@ public final class KeychainClient: Sendable {
     }
   }
 
-  /// Removes that object. The next call of `associatedObject` creates a new one.
+  /// Removes the object of this type that belongs to the client. The next call of `associatedObject` creates a new one.
   public func removeAssociatedObject<Object: AnyObject & Sendable>(_ type: Object.Type) {
     associatedObjects.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(type)) }
   }
@@ -168,7 +173,8 @@ extension KeychainClient {
   ///
   /// Until then, this process has exclusive access to the device.
   ///
-  /// - Throws: `.noPasscode` if the device has no passcode.
+  /// - Throws: `.noPasscode` if the device has no passcode; `.deviceBusy` if another process uses the device for longer
+  ///   than `lockTimeout`; `.deviceIO` if a file operation fails.
   public func pressSideButton() throws(KeyhaulError) {
     deviceLock.lock()
     defer { deviceLock.unlock() }
@@ -202,7 +208,8 @@ extension KeychainClient {
 
   /// Unlocks the device, and notifies apps.
   ///
-  /// - Throws: `.wrongPasscode`; `.erased` if it was the last allowed attempt.
+  /// - Throws: `.wrongPasscode`; `.erased` if it was the last allowed attempt; `.noPasscode` if the device has no passcode
+  ///   and the given one is not empty; the errors of `withSession`.
   public func unlock(passcode: String) throws(KeyhaulError) {
     let wasLocking = isLocking
     try withSession { (session) throws(KeyhaulError) in try session.unlock(passcode: Secret(utf8: passcode)) }
@@ -212,7 +219,7 @@ extension KeychainClient {
 
   /// Sets the first passcode.
   ///
-  /// - Throws: `.passcodeSet`, `.emptyPasscode`.
+  /// - Throws: `.passcodeSet`, `.emptyPasscode`; the errors of `withSession`.
   public func setPasscode(_ passcode: String) throws(KeyhaulError) {
     try withSession { (session) throws(KeyhaulError) in try session.setPasscode(Secret(utf8: passcode)) }
   }
@@ -220,7 +227,8 @@ extension KeychainClient {
   /// Removes the passcode and, permanently, the items that require one.
   ///
   /// - Returns: The number of deleted items.
-  /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`.
+  /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`; `.erased` if it was the last allowed attempt; the errors of
+  ///   `withSession`.
   @discardableResult
   public func removePasscode(_ passcode: String) throws(KeyhaulError) -> Int {
     try withSession { (session) throws(KeyhaulError) in
@@ -230,11 +238,15 @@ extension KeychainClient {
 
   /// Erases all content and settings. The hardware key stays, so a backup of the device can be restored to it as to the
   /// same device.
+  ///
+  /// - Throws: The errors of `withSession`, such as `.deviceBusy`.
   public func erase() throws(KeyhaulError) {
     try withSession { (session) throws(KeyhaulError) in try session.erase() }
   }
 
   /// Restarts the device. The app ends, so it is not notified.
+  ///
+  /// - Throws: The errors of `withSession`, such as `.deviceBusy`.
   public func restart() throws(KeyhaulError) {
     try withSession { (session) throws(KeyhaulError) in try session.restart() }
   }
@@ -256,12 +268,12 @@ extension KeychainClient {
   ///   - app: The app's name.
   ///   - accessGroups: The app's access groups. New items get the first. If there is none, the app's name is used.
   ///   - passcode: The passcode, or an empty text for a device without one, which cannot be locked.
-  ///   - options: The properties of the device, and other apps.
+  ///   - options: The other properties of the device.
   ///   - environment: The device's clock, randomness and passcode iterations. By default, locks need no wait and a
   ///     passcode is cheap.
   ///   - notificationCenter: The center for notifications. The default is a separate one.
   /// - Returns: The client.
-  /// - Throws: `.io`.
+  /// - Throws: `.deviceIO`; `.badLimit` if the options let the device erase itself after fewer than 1 wrong passcode.
   public static func onNewDevice(
     app: String = standardApp, accessGroups: [String] = [], passcode: String = "",
     options: DeviceOptions = DeviceOptions(), environment: DeviceEnvironment = .forTests,

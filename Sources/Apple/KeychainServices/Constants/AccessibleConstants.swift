@@ -5,11 +5,14 @@ public import Foundation
 
 // MARK: Accessible
 
-/// Accessible while the device is unlocked; migrates with a backup's password. The default class.
+/// Accessible while the device is unlocked; can be restored to another device from a backup that has a password.
+/// The default class.
 nonisolated(unsafe) public let kSecAttrAccessibleWhenUnlocked: CFString = "ak"
-/// Accessible after the first unlock since a restart; migrates with a backup's password.
+/// Accessible after the first unlock since a restart; can be restored to another device from a backup that has a
+/// password.
 nonisolated(unsafe) public let kSecAttrAccessibleAfterFirstUnlock: CFString = "ck"
-/// Always accessible; migrates with a backup's password. Deprecated by Apple since iOS 12.
+/// Always accessible; can be restored to another device from a backup that has a password. Deprecated by Apple
+/// since iOS 12.
 nonisolated(unsafe) public let kSecAttrAccessibleAlways: CFString = "dk"
 /// Apple's private name of `kSecAttrAccessibleAlways`, with the same value.
 nonisolated(unsafe) public let kSecAttrAccessibleAlwaysPrivate: CFString = "dk"

@@ -89,7 +89,7 @@ nonisolated(unsafe) public let kSecDataInetExtraClientDefined3: CFString = "bin3
 
 /// The subject's name without its outer tag, in Apple's normalized form.
 nonisolated(unsafe) public let kSecAttrSubject: CFString = "subj"
-/// The issuer's name in the same form; part of the primary key.
+/// The issuer's name without its outer tag, in Apple's normalized form; part of the primary key.
 nonisolated(unsafe) public let kSecAttrIssuer: CFString = "issr"
 /// The content of the serial number's INTEGER; part of the primary key.
 nonisolated(unsafe) public let kSecAttrSerialNumber: CFString = "slnr"
@@ -104,7 +104,8 @@ nonisolated(unsafe) public let kSecAttrCertificateEncoding: CFString = "cenc"
 
 // MARK: Keys
 
-/// The class of the key, one of the three values below; part of the primary key.
+/// The class of the key: `kSecAttrKeyClassPublic`, `kSecAttrKeyClassPrivate` or `kSecAttrKeyClassSymmetric`; part of the
+/// primary key.
 nonisolated(unsafe) public let kSecAttrKeyClass: CFString = "kcls"
 /// SHA-1 of the public key, part of the primary key.
 nonisolated(unsafe) public let kSecAttrApplicationLabel: CFString = "klbl"
@@ -118,7 +119,7 @@ nonisolated(unsafe) public let kSecAttrIsPrivate: CFString = "priv"
 nonisolated(unsafe) public let kSecAttrIsModifiable: CFString = "modi"
 /// The four-character code of the app that created the key; part of the primary key.
 nonisolated(unsafe) public let kSecAttrKeyCreator: CFString = "crtr"
-/// The algorithm of a key, one of the values below; part of the primary key.
+/// The algorithm of a key, such as `kSecAttrKeyTypeRSA`; part of the primary key.
 nonisolated(unsafe) public let kSecAttrKeyType: CFString = "type"
 /// The length of a key in bits, part of the primary key.
 nonisolated(unsafe) public let kSecAttrKeySizeInBits: CFString = "bsiz"

@@ -22,23 +22,23 @@ nonisolated(unsafe) public let kSecClassIdentity: CFString = "idnt"
 
 /// A `SecPolicy` for certificates. A search does not evaluate it: a query with a value ends with `errSecParam`.
 nonisolated(unsafe) public let kSecMatchPolicy: CFString = "m_Policy"
-/// A list to search instead of the keychain. Counts as a match key without effect.
+/// A list to search instead of the keychain. Accepted, but does not narrow the search.
 nonisolated(unsafe) public let kSecMatchItemList: CFString = "m_ItemList"
-/// The keychains of a Mac to search. Counts as a match key without effect.
+/// The keychains of a Mac to search. Accepted, but does not narrow the search.
 nonisolated(unsafe) public let kSecMatchSearchList: CFString = "m_SearchList"
 /// The DER names of issuers. The certificate's chain must contain at least one of them.
 nonisolated(unsafe) public let kSecMatchIssuers: CFString = "m_Issuers"
 /// An e-mail address that certificates and identities must contain.
 nonisolated(unsafe) public let kSecMatchEmailAddressIfPresent: CFString = "m_EmailAddressIfPresent"
-/// A part of the certificate's subject. Counts as a match key without effect.
+/// A part of the certificate's subject. Accepted, but does not narrow the search.
 nonisolated(unsafe) public let kSecMatchSubjectContains: CFString = "m_SubjectContains"
-/// Whether a match is case-insensitive. Counts as a match key without effect.
+/// Whether a match is case-insensitive. Accepted, but does not narrow the search.
 nonisolated(unsafe) public let kSecMatchCaseInsensitive: CFString = "m_CaseInsensitive"
 /// True to find only trusted certificates. A virtual device trusts no authority, so there are none.
 nonisolated(unsafe) public let kSecMatchTrustedOnly: CFString = "m_TrustedOnly"
 /// A date at which the certificate must be valid, or `kCFNull` for now.
 nonisolated(unsafe) public let kSecMatchValidOnDate: CFString = "m_ValidOnDate"
-/// The largest number of results: a number, or one of the two values below. The default is one.
+/// The largest number of results: a number, `kSecMatchLimitOne` (the default) or `kSecMatchLimitAll`.
 nonisolated(unsafe) public let kSecMatchLimit: CFString = "m_Limit"
 /// A single item, which is the default.
 nonisolated(unsafe) public let kSecMatchLimitOne: CFString = "m_LimitOne"
@@ -47,7 +47,8 @@ nonisolated(unsafe) public let kSecMatchLimitAll: CFString = "m_LimitAll"
 
 // MARK: Return keys
 
-/// True to return the secret as data. If the device is locked, the call ends with `errSecInteractionNotAllowed`.
+/// True to return the secret as data. If the key of the item's protection class is not available, such as that of "when
+/// unlocked" on a locked device, the call ends with `errSecInteractionNotAllowed`.
 nonisolated(unsafe) public let kSecReturnData: CFString = "r_Data"
 /// True to return the attributes as a dictionary.
 nonisolated(unsafe) public let kSecReturnAttributes: CFString = "r_Attributes"
@@ -73,7 +74,7 @@ nonisolated(unsafe) public let kSecUseItemList: CFString = "u_ItemList"
 nonisolated(unsafe) public let kSecUseOperationPrompt: CFString = "u_OpPrompt"
 /// Apple's former key to forbid dialogs. With true, the call fails if authentication is required.
 nonisolated(unsafe) public let kSecUseNoAuthenticationUI: CFString = "u_NoAuthUI"
-/// The permission for authentication dialogs: one of the three values below.
+/// The permission for authentication dialogs: one of the constants that start with `kSecUseAuthenticationUI`.
 nonisolated(unsafe) public let kSecUseAuthenticationUI: CFString = "u_AuthUI"
 /// Dialogs are allowed, which is the default.
 nonisolated(unsafe) public let kSecUseAuthenticationUIAllow: CFString = "u_AuthUIA"

@@ -6,6 +6,7 @@ import Foundation
 ///
 /// Source: Apple `SecKey.h`.
 public struct SecPadding: OptionSet, Sendable {
+  /// Apple's number of the padding.
   public let rawValue: UInt32
 
   /// Creates a padding from its number.

@@ -5,7 +5,7 @@ import VirtualDevice
 
 /// An authentication dialog of the device's user, who reacts according to `KeychainClient.authenticationOutcome`.
 ///
-/// Once the user was authenticated by a context, keychain calls with it do not ask again.
+/// After a context has authenticated the user, keychain calls that use the context do not ask again.
 open class LAContext: @unchecked Sendable {
   private struct State {
     var isInteractionForbidden = false
@@ -58,6 +58,11 @@ open class LAContext: @unchecked Sendable {
   open var biometryType: LABiometryType { .faceID }
 
   /// Returns whether the user can be asked. Both policies require a passcode, as on an iPhone.
+  ///
+  /// - Parameters:
+  ///   - policy: The policy, which makes no difference.
+  ///   - error: Receives the `LAError` if the user cannot be asked: `.passcodeNotSet` if the device has no passcode,
+  ///     `.invalidContext` after `invalidate()`. May be `nil`.
   open func canEvaluatePolicy(_ policy: LAPolicy, error: UnsafeMutablePointer<NSError?>?) -> Bool {
     guard let obstacle else { return true }
     error?.pointee = LAError(obstacle).cocoaError
@@ -69,7 +74,9 @@ open class LAContext: @unchecked Sendable {
   /// - Parameters:
   ///   - policy: Biometry with or without the passcode. The user's reaction is the same.
   ///   - localizedReason: The text of the dialog.
-  ///   - reply: Called once, on another thread, or on the caller's if no thread can be started.
+  ///   - reply: Called once, on another thread, or on the caller's if no thread can be started. Receives `true`, or
+  ///     `false` with an `LAError`: `.authenticationFailed`, `.userCancel`, `.notInteractive`, `.passcodeNotSet` or
+  ///     `.invalidContext`.
   open func evaluatePolicy(
     _ policy: LAPolicy, localizedReason: String, reply: @escaping @Sendable (Bool, (any Error)?) -> Void
   ) {
@@ -79,8 +86,12 @@ open class LAContext: @unchecked Sendable {
 
   /// Authenticates the user.
   ///
+  /// - Parameters:
+  ///   - policy: Biometry with or without the passcode. The user's reaction is the same.
+  ///   - localizedReason: The text of the dialog.
   /// - Returns: `true`.
-  /// - Throws: `LAError` if the user was not authenticated.
+  /// - Throws: `LAError` if the user was not authenticated: `.authenticationFailed`, `.userCancel`, `.notInteractive` (no
+  ///   user, or `interactionNotAllowed` is set), `.passcodeNotSet` or `.invalidContext`.
   @discardableResult
   open func evaluatePolicy(_ policy: LAPolicy, localizedReason: String) async throws -> Bool {
     if let failure = evaluate(localizedReason) { throw LAError(failure) }
@@ -107,7 +118,12 @@ open class LAContext: @unchecked Sendable {
     SecureThread.detach { reply(failure == nil, failure.map { LAError($0) }) }
   }
 
-  /// Sets the password for items with `.applicationPassword`, or removes it if it is `nil`.
+  /// Sets the password for items with `.applicationPassword`, or removes it.
+  ///
+  /// - Parameters:
+  ///   - credential: The password, or `nil` to remove it.
+  ///   - type: The type, `.applicationPassword`.
+  /// - Returns: Whether the password was set or removed; `false` after `invalidate()`.
   @discardableResult
   open func setCredential(_ credential: Data?, type: LACredentialType) -> Bool {
     state.withLock { state in

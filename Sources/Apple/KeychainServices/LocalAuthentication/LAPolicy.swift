@@ -1,3 +1,4 @@
+import KeychainFormats
 import VirtualDevice
 
 /// An authentication policy. Source: Apple `LAContext.h`.

@@ -36,6 +36,8 @@ public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFDa
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NSData(data: Data(certificate.der)) }
 
 /// Returns a short name of the certificate for users: its common name, or the first other part of its subject.
+///
+/// - Returns: The name, or `nil` if the subject has none or the certificate cannot be read.
 public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> CFString? {
   guard let attributes = try? CertificateAttributes(der: certificate.der) else { return nil }
   return attributes.subjectSummary.map { NSString(string: $0) }
@@ -86,6 +88,11 @@ public func SecCertificateCopyNormalizedSubjectSequence(_ certificate: SecCertif
 }
 
 /// Returns the bytes of the serial number.
+///
+/// - Parameters:
+///   - certificate: The certificate.
+///   - error: Not changed, because the call never sets an error.
+/// - Returns: The bytes, or `nil` if the keychain has stored none for the certificate.
 public func SecCertificateCopySerialNumberData(
   _ certificate: SecCertificate, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {

@@ -97,7 +97,9 @@ public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
   return SecItemValue.dictionary(attributes).object as? NSDictionary
 }
 
-/// Returns the public key of a private key, or a public key itself.
+/// Returns the public key of a private key, or any other key itself.
+///
+/// - Returns: The key, or `nil` if the private key's bytes cannot be read.
 public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? {
   guard key.role == .privateKey else { return key }
   if let publicKey = try? key.tokenPublicKey { return SecKey(KeychainItem(publicKey)) }
@@ -105,7 +107,7 @@ public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? {
   return SecKey(KeychainItem(publicKey))
 }
 
-/// Returns the key's size in bytes.
+/// Returns the key's size in bytes, rounded up; 0 if the key has no `kSecAttrKeySizeInBits`.
 public func SecKeyGetBlockSize(_ key: SecKey) -> Int {
   let bits = key.item[.keySizeInBits]?.integerValue.flatMap { Int(exactly: $0) } ?? 0
   return bits / 8 + (bits % 8 == 0 ? 0 : 1)

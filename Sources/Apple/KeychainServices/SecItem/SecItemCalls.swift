@@ -6,12 +6,16 @@ import VirtualDevice
 // Apple's four keychain calls. Each uses the app and the device that `DefaultKeychain` has at the time of the call.
 // Source of the signatures: Apple `SecItem.h`.
 
-/// Adds one or several items.
+/// Adds an item, or the certificate and the key of an identity.
 ///
 /// - Parameters:
-///   - attributes: The class, the attributes, the secret, and the return keys.
-///   - result: Receives the requested values; may be `nil`.
-/// - Returns: The status.
+///   - attributes: The class, the attributes, the secret, and the return keys. Match keys are not allowed.
+///   - result: Receives the requested values; may be `nil`. Not changed after an error.
+/// - Returns: `errSecSuccess`; `errSecDuplicateItem` if an item with the same primary key exists;
+///   `errSecInteractionNotAllowed` if the device is locked and the item's class requires an unlocked one;
+///   `errSecAuthFailed` if the item's class requires a passcode and the device has none; `errSecMissingEntitlement` if
+///   the app may not write to the access group; `errSecParam`, `errSecNoSuchAttr` or `errSecNoSuchClass` for invalid
+///   attributes; `errSecNotAvailable` if the device cannot be used.
 @discardableResult
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   perform(result) { (client) throws(SecItemError) in try client.add(SecItemQuery(attributes)) }
@@ -20,15 +24,31 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 /// Searches for items.
 ///
 /// - Parameters:
-///   - query: The query.
-///   - result: Receives the item, or an array if `kSecMatchLimit` allows several.
-/// - Returns: The status.
+///   - query: The class, the attributes of the items, the match keys, and the return keys. Without `kSecMatchLimit`, the
+///     call finds one item.
+///   - result: Receives the item, or an array if `kSecMatchLimit` allows several; may be `nil`. Not changed after an
+///     error.
+/// - Returns: `errSecSuccess`; `errSecItemNotFound` if no item matches; `errSecInteractionNotAllowed` if the device is
+///   locked for a matching item, or if the user would have to be asked but must not be; `errSecAuthFailed` or
+///   `errSecUserCanceled` if the user was not authenticated; `errSecMissingEntitlement` if the app may not use the access
+///   group; `errSecParam`, `errSecNoSuchAttr`, `errSecNoSuchClass` or `errSecUnimplemented` for an invalid query;
+///   `errSecNotAvailable` if the device cannot be used.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   perform(result) { (client) throws(SecItemError) in try client.copyMatching(SecItemQuery(query)) }
 }
 
 /// Updates all matching items.
+///
+/// - Parameters:
+///   - query: The class and the attributes of the items. Match and return keys are not allowed.
+///   - attributesToUpdate: The new attributes, and the new secret as `kSecValueData`.
+/// - Returns: `errSecSuccess`; `errSecItemNotFound` if no item matches; `errSecDuplicateItem` if a changed item would
+///   have the primary key of another one; `errSecInteractionNotAllowed` if the device is locked for an item or its new
+///   class, or if the user would have to be asked but must not be; `errSecAuthFailed` or `errSecUserCanceled` if the user
+///   was not authenticated; `errSecMissingEntitlement` if the app may not use the access group; `errSecParam`,
+///   `errSecNoSuchAttr` or `errSecNoSuchClass` for an invalid query or change; `errSecNotAvailable` if the device cannot
+///   be used.
 @discardableResult
 public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
   perform(nil) { (client) throws(SecItemError) in
@@ -37,7 +57,14 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
   }
 }
 
-/// Deletes all items that match.
+/// Deletes all matching items, also those that are locked or cannot be decrypted.
+///
+/// - Parameter query: The class and the attributes of the items. Match keys are not allowed: the call always deletes all
+///   items, and with `kSecMatchLimitAll` it ends with `errSecParam` (-50) and deletes nothing.
+/// - Returns: `errSecSuccess`; `errSecItemNotFound` if no item matches; `errSecAuthFailed`, `errSecUserCanceled` or
+///   `errSecInteractionNotAllowed` if an access control restricts the deletion and the user was not authenticated;
+///   `errSecMissingEntitlement` if the app may not use the access group; `errSecParam`, `errSecNoSuchAttr` or
+///   `errSecNoSuchClass` for an invalid query; `errSecNotAvailable` if the device cannot be used.
 @discardableResult
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
   perform(nil) { (client) throws(SecItemError) in

@@ -29,7 +29,7 @@ nonisolated(unsafe) public let kSecImportItemIdentity: CFString = "identity"
 ///   - items: Receives a dictionary for each private key whose certificate is in the file. Not changed after an error.
 /// - Returns: `errSecSuccess`; `errSecAuthFailed` if the password is wrong or the file was changed; `errSecDecode` if
 ///   it is not such a file, needs too much work to decrypt, or contains keys that keychains do not support;
-///   `errSecParam` if the password is not text.
+///   `errSecParam` if the password is not text; `errSecInternal` if the cryptographic library fails.
 @discardableResult
 public func SecPKCS12Import(
   _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>

@@ -70,6 +70,11 @@ public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: CFTypeRef) -> OSS
 }
 
 /// Copies the policies.
+///
+/// - Parameters:
+///   - trust: The trust object.
+///   - policies: Receives an array of `SecPolicy` objects.
+/// - Returns: `errSecSuccess`.
 @discardableResult
 public func SecTrustCopyPolicies(_ trust: SecTrust, _ policies: UnsafeMutablePointer<CFArray?>) -> OSStatus {
   policies.pointee = NSArray(array: trust.state.withLock { $0.policies })
@@ -92,13 +97,23 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
 }
 
 /// Sets whether only the set anchors are trusted. This has no effect, because a virtual device has no others.
+///
+/// - Parameters:
+///   - trust: The trust object, whose last result is discarded.
+///   - anchorCertificatesOnly: Not used.
+/// - Returns: `errSecSuccess`.
 @discardableResult
 public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ anchorCertificatesOnly: Bool) -> OSStatus {
   trust.state.withLock { $0.change { _ in } }
   return errSecSuccess
 }
 
-/// Copies the set anchors, or `nil` if there are none.
+/// Copies the set anchors.
+///
+/// - Parameters:
+///   - trust: The trust object.
+///   - anchors: Receives an array of `SecCertificate` objects, or `nil` if no anchors are set.
+/// - Returns: `errSecSuccess`.
 @discardableResult
 public func SecTrustCopyCustomAnchorCertificates(
   _ trust: SecTrust, _ anchors: UnsafeMutablePointer<CFArray?>
@@ -109,6 +124,11 @@ public func SecTrustCopyCustomAnchorCertificates(
 }
 
 /// Sets the date at which the chain must be valid. The default is the time of the evaluation, by this computer's clock.
+///
+/// - Parameters:
+///   - trust: The trust object, whose last result is discarded.
+///   - verifyDate: The date.
+/// - Returns: `errSecSuccess`.
 @discardableResult
 public func SecTrustSetVerifyDate(_ trust: SecTrust, _ verifyDate: CFDate) -> OSStatus {
   trust.state.withLock { $0.change { $0.verifyTime = verifyDate.timeIntervalSinceReferenceDate } }
@@ -121,13 +141,23 @@ public func SecTrustGetVerifyTime(_ trust: SecTrust) -> CFAbsoluteTime {
 }
 
 /// Sets whether certificates may be fetched. The value is stored without effect, because nothing is ever fetched.
+///
+/// - Parameters:
+///   - trust: The trust object.
+///   - allowFetch: The value, which `SecTrustGetNetworkFetchAllowed` returns.
+/// - Returns: `errSecSuccess`.
 @discardableResult
 public func SecTrustSetNetworkFetchAllowed(_ trust: SecTrust, _ allowFetch: Bool) -> OSStatus {
   trust.state.withLock { $0.isNetworkFetchAllowed = allowFetch }
   return errSecSuccess
 }
 
-/// Returns whether certificates may be fetched. The default is true.
+/// Copies whether certificates may be fetched.
+///
+/// - Parameters:
+///   - trust: The trust object.
+///   - allowFetch: Receives the value of `SecTrustSetNetworkFetchAllowed`. The default is true.
+/// - Returns: `errSecSuccess`.
 @discardableResult
 public func SecTrustGetNetworkFetchAllowed(_ trust: SecTrust, _ allowFetch: UnsafeMutablePointer<Bool>) -> OSStatus {
   allowFetch.pointee = trust.state.withLock { $0.isNetworkFetchAllowed }

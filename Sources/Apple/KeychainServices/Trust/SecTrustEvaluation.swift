@@ -73,7 +73,12 @@ public func SecTrustEvaluateAsyncWithError(
   return errSecSuccess
 }
 
-/// Copies the result of the last evaluation, or `.invalid` if there is none.
+/// Copies the result of the last evaluation.
+///
+/// - Parameters:
+///   - trust: The trust object.
+///   - result: Receives the result, or `.invalid` if there was no evaluation since the last change.
+/// - Returns: `errSecSuccess`.
 @discardableResult
 public func SecTrustGetTrustResult(_ trust: SecTrust, _ result: UnsafeMutablePointer<SecTrustResultType>) -> OSStatus {
   result.pointee = trust.state.withLock { $0.outcome?.result } ?? .invalid
@@ -81,6 +86,8 @@ public func SecTrustGetTrustResult(_ trust: SecTrust, _ result: UnsafeMutablePoi
 }
 
 /// Returns the known part of the chain from the certificate to its anchor. Evaluates the certificate if necessary.
+///
+/// - Returns: An array of `SecCertificate` objects, the evaluated one first; `nil` if the chain is empty.
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? {
   let chain = trust.latest().chain
   return chain.isEmpty ? nil : NSArray(array: chain)
@@ -181,7 +188,8 @@ extension TrustEvaluation.Failure {
     case .signatureInvalid: "a certificate was not signed by its issuer"
     case .weakKey: "a key in the chain is too small or of a kind that is not allowed"
     case .weakSignature: "a certificate in the chain was signed with a digest that is not allowed"
-    case .validityTooLong: "the server's certificate is valid for more than 825 days"
+    case .validityTooLong:
+      "the server's certificate is valid for more than \(CertificateRequirements.maximumServerDayCount) days"
     case .serverPurposeMissing: "the server's certificate does not name servers in its extended key usage"
     case .other(let reason): reason
     }

@@ -1,4 +1,3 @@
-import Basics
 @_exported public import KeychainServices
 
 /// The phones of this module require Linux. On Apple's systems, `SecItemAdd` is that of Security and would write to the

@@ -8,8 +8,9 @@ import VirtualDevice
 
 /// A planned move of a phone's keychain, with the outcome for each item.
 ///
-/// It predicts the restore of a backup that would be made now. The prediction uses the real keys, in memory: every item
-/// that moves was actually decrypted. `restore()` performs the move.
+/// It predicts the restore of a backup that would be made now. The prediction uses real keys: for each protection class,
+/// one item is encrypted for a backup keybag in memory and decrypted with the keys of the target. `restore()` performs
+/// the move.
 public struct Move: Sendable {
   /// The target of a move.
   public enum Target: String, Sendable, Hashable, CaseIterable {
@@ -72,7 +73,7 @@ public struct Move: Sendable {
 }
 
 extension Move: CustomStringConvertible {
-  /// The number of items with each outcome, then each item that does not move, with the reason.
+  /// The number of items with each outcome, then every item with its outcome, and the reason if it does not move.
   public var description: String {
     guard !items.isEmpty else { return Self.nothingStored }
     let counts = [
@@ -179,12 +180,13 @@ extension Move {
 
   /// Performs the move with a real backup file and a real restore, and compares the result with the prediction.
   ///
-  /// A move to the same phone erases it first and gets its passcode again. A new phone has the apps and the passcode of
-  /// the old one.
+  /// In a move to the same phone, the phone is erased before the restore and gets the same passcode again. For a move to
+  /// a new phone, a phone with the same model, iOS version, apps and passcode is created. In a move to another phone, the
+  /// restore replaces that phone's items.
   ///
   /// - Returns: The phone that has the keychain afterwards.
   /// - Throws: `.staleMove` if the phone has changed since the move was planned; `.locked` if either phone is
-  ///   locked; `.otherOutcome` if the result differs from the prediction.
+  ///   locked; `.otherOutcome` if the result differs from the prediction; `.underlying` if a file operation fails.
   @discardableResult
   public func restore() throws(PhoneError) -> Phone {
     let path = "\(source.deviceSet.devices.path)/\(UUID().uuidString).tar"

@@ -89,17 +89,23 @@ extension Phone {
     try translatingErrors { () throws(KeyhaulError) in try owner.lock() }
   }
 
-  /// Unlocks the phone with its passcode, also after a restart.
+  /// Unlocks the phone with its passcode, also after a restart. A phone without a passcode is always unlocked.
+  ///
+  /// - Throws: `.wrongPasscode` if a client has changed the passcode; `.underlying` if a file operation fails.
   public func unlock() throws(PhoneError) { try unlock(passcode: passcode ?? "") }
 
   /// Unlocks the phone with a passcode.
   ///
-  /// - Throws: `.wrongPasscode`, `.noPasscode`.
+  /// - Throws: `.wrongPasscode`; `.noPasscode` if the phone has no passcode and the given one is not empty; `.underlying`
+  ///   if a file operation fails.
   public func unlock(passcode: String) throws(PhoneError) {
     try translatingErrors { () throws(KeyhaulError) in try owner.unlock(passcode: passcode) }
   }
 
-  /// Restarts the phone. Until its first unlock, keychain calls can access only items of the class "always".
+  /// Restarts the phone. If it has a passcode, keychain calls can access only items of the class "always" until it is
+  /// unlocked. Otherwise, it is unlocked afterwards.
+  ///
+  /// - Throws: `.underlying` if a file operation fails.
   public func restart() throws(PhoneError) {
     try translatingErrors { () throws(KeyhaulError) in try owner.restart() }
   }
@@ -114,7 +120,8 @@ extension Phone {
 
   /// Removes the phone's passcode and, permanently, the items that require one.
   ///
-  /// - Throws: `.noPasscode`, `.locked`.
+  /// - Throws: `.noPasscode`; `.locked`; `.wrongPasscode` if a client has changed the passcode; `.underlying` if a file
+  ///   operation fails.
   public func removePasscode() throws(PhoneError) {
     try translatingErrors { () throws(KeyhaulError) in _ = try owner.removePasscode(passcode ?? "") }
     passcode = nil
@@ -122,6 +129,8 @@ extension Phone {
 
   /// Erases all content and settings, including the passcode. The hardware key stays, so the phone is still the same
   /// for its backups.
+  ///
+  /// - Throws: `.underlying` if a file operation fails.
   public func erase() throws(PhoneError) {
     try translatingErrors { () throws(KeyhaulError) in try owner.erase() }
     passcode = nil

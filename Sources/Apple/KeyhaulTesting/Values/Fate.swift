@@ -36,17 +36,19 @@ public struct Fate: Sendable, Equatable {
   /// The item is in the backup but does not move.
   public static func staysBehind(_ reason: Reason) -> Fate { Fate(.staysBehind(reason)) }
 
-  /// The item is never in a backup: items that require a passcode, keys on a token, or items that require
-  /// authentication.
+  /// The item never enters a backup. Examples are items that exist only while a passcode is set, keys on a token, and
+  /// items that require authentication.
   public static func neverInBackup(_ reason: Reason) -> Fate { Fate(.neverInBackup(reason)) }
 
   /// The item is damaged.
   public static func unreadable(_ reason: Reason) -> Fate { Fate(.unreadable(reason)) }
 
-  /// The phone has items, but none with the name.
+  /// The phone has items, but none with the name. If the names of a damaged item cannot be read, it may have the name,
+  /// and the outcome is equal to nothing.
   public static let absent = Fate(.absent)
 
-  /// The reason why the item does not arrive; `nil` if it arrives, or if the fate covers several items.
+  /// The reason why the item does not arrive, or the reason that several items with the name have in common. `nil` if
+  /// the item arrives, if there is no item, or if several items have different outcomes.
   public var reason: Reason? {
     switch kind {
     case .staysBehind(let reason), .neverInBackup(let reason), .unreadable(let reason): reason
@@ -58,8 +60,8 @@ public struct Fate: Sendable, Equatable {
 
   /// Returns whether both are the same outcome for the same reason.
   ///
-  /// An outcome of several items that differ, and the outcome for a phone without items, are equal to nothing, not even
-  /// to themselves.
+  /// Three outcomes are equal to nothing, not even to themselves: that of a name whose items have different outcomes,
+  /// that of a name without an item if the names of a damaged item cannot be read, and that for a phone without items.
   public static func == (left: Fate, right: Fate) -> Bool { left.isComparable && left.kind == right.kind }
 
   /// Returns whether both are different outcomes of existing items. A name without an item is neither equal nor unequal

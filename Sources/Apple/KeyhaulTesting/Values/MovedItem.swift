@@ -6,15 +6,15 @@ import KeyhaulKit
 
 /// An item of a phone with its outcome in a move. It never contains the secret.
 public struct MovedItem: Sendable {
-  /// `kSecAttrLabel`; `nil` if the item has none or cannot be decrypted. The same applies to the other names.
+  /// `kSecAttrLabel`; `nil` if the item has none or cannot be decrypted.
   public let label: String?
-  /// `kSecAttrAccount`.
+  /// `kSecAttrAccount`; `nil` if the item has none or cannot be decrypted.
   public let account: String?
-  /// `kSecAttrService`.
+  /// `kSecAttrService`; `nil` if the item has none or cannot be decrypted.
   public let service: String?
-  /// `kSecAttrServer`.
+  /// `kSecAttrServer`; `nil` if the item has none or cannot be decrypted.
   public let server: String?
-  /// `kSecAttrAccessGroup`.
+  /// `kSecAttrAccessGroup`; `nil` if the item has none or cannot be decrypted.
   public let accessGroup: String?
   /// The outcome.
   public let fate: Fate

@@ -94,13 +94,14 @@ extension BackupArchive {
 extension BackupArchive {
   /// Reads a stored file of any size and passes its plaintext in portions.
   ///
-  /// In a directory, the file is opened directly. In a container, its entry is searched from the start, so use
-  /// `forEachPayload` for more than a few files. Damage at the end is found only after the bytes were passed.
+  /// In a directory, the file is opened directly. In a container, its entry is searched from the start, so many files
+  /// take long. Damage at the end is found only after the bytes were passed.
   ///
   /// - Parameters:
   ///   - file: A file of the backup's list.
   ///   - keys: The backup's unlocked keybag. Not used if the backup has no password.
   ///   - portion: Receives the plaintext in order. The pointer is valid only during the call.
+  /// - Returns: The sizes and digests of the file, with which Keyhaul verifies it.
   /// - Throws: `.payloadMissing` if a file that is not empty is not stored; `.keyUnavailable`; `.damaged` if a file in
   ///   an encrypted backup has no key; `.unsupported` if it is not a file, or if the backup came from a stream; the
   ///   errors of `portion`.

@@ -42,8 +42,7 @@ public struct BackupArchive: Sendable {
   package var date: KeychainDate? { manifest.date ?? status?.date }
   /// Whether the backup has a password, without which no part of the keychain can be read.
   ///
-  /// This is the manifest's claim, unless all of the backup's content is unencrypted: see
-  /// `BackupAnomaly.encryptionClaimed`.
+  /// This is the manifest's claim, or `false` if all of the backup's content is unencrypted despite the claim.
   public let isEncrypted: Bool
   /// Whether the files are encrypted. A decrypted copy has a password that protects only its keychain items.
   package var areFilesEncrypted: Bool { isEncrypted && !manifest.isDecryptedCopy }
@@ -69,11 +68,11 @@ public struct BackupArchive: Sendable {
   /// This is the first of three steps: `unlock` derives the password's key, and `open(with:)` decrypts the items.
   ///
   /// The backup at a path stays locked for reading until the last copy of the archive is released, so that no other
-  /// process with `BackupLock` changes it. If the file system does not support locks, the backup is opened without one.
+  /// process that uses Keyhaul changes it. If the file system does not support locks, the backup is opened without one.
   ///
   /// - Parameters:
   ///   - location: A directory, a container file, or a stream. The content determines the format, not the name.
-  ///   - limits: The limits, which are checked before memory is allocated.
+  ///   - limits: The limits, which are checked before memory is allocated. The library offers only `.standard`.
   ///   - storage: The storage for a large manifest or keychain while the archive is open.
   /// - Throws: `.notABackup`; `.truncated` or `.damaged` if the backup is damaged; `.hostile` or `.overLimit` if no
   ///   device creates such a backup; `.busy` if another process is changing it.
@@ -331,18 +330,6 @@ extension BackupArchive {
 
   /// Whether the manifest claims that the keybag has a password.
   package var keybagHasPassword: Bool { isEncrypted || hasFalseClaim }
-
-  /// Checks that the backup can be used for a purpose. An unfinished backup can only be inspected, and findings can
-  /// forbid further uses.
-  ///
-  /// - Throws: `.unfinished` with the progress, or the error of the first finding.
-  package func require(_ use: BackupPurpose) throws(KeyhaulError) {
-    switch use {
-    case .reading, .exporting, .rewriting, .copying: break
-    case .planning, .restoring: try requireFinished()
-    }
-    if let finding = findings.first(where: { $0.blocks(use) }) { throw finding.refusal }
-  }
 
   /// Checks that the device finished the backup, as a restore on a device does, and that `Status.plist` is plausible.
   ///

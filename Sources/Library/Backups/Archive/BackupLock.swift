@@ -32,7 +32,7 @@ package final class BackupLock: Sendable {
   /// - Parameters:
   ///   - path: The path of a folder or a file. Links are followed.
   ///   - access: The caller's use of the backup.
-  ///   - limit: The longest time to wait for other processes.
+  ///   - limit: The maximum time to wait for other processes.
   ///   - shouldContinue: Returns whether to keep waiting. Called at least every 20 ms.
   /// - Returns: The lock, or `nil` if nothing exists at the path or its file system does not support locks.
   /// - Throws: `.busy` if another process still uses the backup, `.unreadable` if the system refuses.

@@ -1,5 +1,7 @@
 /// An authenticator app whose codes are not, or not only, in ordinary keychain items.
 ///
+/// The codes of all other apps are read from items (`OneTimePassword` in Reports).
+///
 /// The raw values are used in JSON. Sources: each app's source, as named at its case; the iOS versions.
 package enum AuthenticatorApp: String, Sendable, CaseIterable {
   /// Encrypts its codes with a key in a keychain item of this device only. Source: ente-io/ente, `mobile/apps/auth`,

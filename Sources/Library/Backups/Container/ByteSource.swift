@@ -1,5 +1,4 @@
 package import Basics
-import CArchive
 import KeychainFormats
 package import SystemPackage
 
@@ -26,7 +25,7 @@ package final class FileDescriptorSource: ByteSource {
   /// The size of a regular file, which supports seeking, or `nil` if the source is a stream.
   package let fileByteCount: Int64?
   private let buffer: UnsafeMutableRawBufferPointer
-  /// The number of bytes at the start of the buffer that were peeked but not delivered.
+  /// The number of bytes at the start of the buffer that `peek` has read and `next` has not returned yet.
   private var peekedCount = 0
   private(set) var position: Int64 = 0
   package private(set) var hasEnded = false
@@ -161,6 +160,7 @@ package final class DecompressingSource: ByteSource {
       guard try reader.nextHeader() else { throw KeyhaulError(.truncated, "it is empty") }
       isOpen = true
     }
+    // The checksum verifier needs the position before these bytes.
     let consumed = reader.consumedCompressedByteCount
     let count = hasEnded ? 0 : try reader.read(into: buffer)
     if count > 0 {
@@ -182,44 +182,4 @@ package final class DecompressingSource: ByteSource {
 
   package func skip(_ count: Int64) -> Int64 { 0 }
   package func seek(_ offset: Int64, _ origin: SeekOrigin) -> Int64? { nil }
-}
-
-/// The locale in which libarchive handles names, so that it does not change them.
-///
-/// libarchive converts names that a container marks as UTF-8 to the locale's character set, and composes accents. If
-/// the set does not contain a character, the name is lost, or libarchive reads from `NULL`. A locale of the calling
-/// thread prevents this, independent of the process's locale.
-///
-/// Source: libarchive 3.6, `archive_string.c`.
-enum NameEncoding {
-  /// ASCII. Names that cannot be converted are passed unchanged.
-  case bytes
-  /// UTF-8. Names that are marked as UTF-8 are also passed unchanged. Equals `bytes` if the system has no such locale.
-  case utf8
-
-  private struct Locale: @unchecked Sendable {
-    /// The locale, which is created once and never changed or freed.
-    let handle: UnsafeMutableRawPointer?
-
-    init(_ names: String...) { handle = names.lazy.compactMap { keyhaul_names_locale($0) }.first }
-  }
-
-  private static let ascii = Locale("C")
-  /// The names of the locale on Linux and macOS.
-  private static let unicode = Locale("C.UTF-8", "C.utf8", "UTF-8", "en_US.UTF-8")
-
-  private var locale: Locale {
-    switch self {
-    case .bytes: Self.ascii
-    case .utf8: Self.unicode.handle == nil ? Self.ascii : Self.unicode
-    }
-  }
-
-  /// Runs calls of libarchive that read or write names. No other code may run in the closure.
-  func run<Value>(_ body: () -> Value) -> Value {
-    guard let locale = locale.handle else { return body() }
-    let previousLocale = keyhaul_use_locale(locale)
-    defer { _ = keyhaul_use_locale(previousLocale) }
-    return body()
-  }
 }

@@ -50,9 +50,9 @@ package final class SpooledData: Sendable {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, 1 << 18), alignment: 16)
     defer { buffer.deallocate() }
     for start in stride(from: 0, to: byteCount, by: 1 << 18) {
-      let portion = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, byteCount - start)])
-      try read(at: start, into: portion)
-      try body(UnsafeRawBufferPointer(portion))
+      let chunk = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, byteCount - start)])
+      try read(at: start, into: chunk)
+      try body(UnsafeRawBufferPointer(chunk))
     }
   }
 
@@ -177,7 +177,7 @@ final class UnlinkedTemporaryFile: Sendable {
 /// The storage contains the bytes of the backup. Encrypted files are decrypted in sections.
 public enum ManifestStorage: Sendable, Hashable {
   /// An unlinked temporary file in the directory `TMPDIR`, or in `/tmp`, which disappears with the process. Files
-  /// smaller than `minimumFileByteCount` are kept in memory.
+  /// smaller than 8 MiB are kept in memory.
   case temporaryFile
   /// Memory, for any size up to the limit.
   case memory

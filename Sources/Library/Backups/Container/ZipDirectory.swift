@@ -119,7 +119,7 @@ struct ZipDirectory {
       let local = try localHeader(at: offset, number: number + 1, nameByteCount: name.count)
       remainingLocalByteCount -= Int64(Self.localHeaderByteCount + local.name.count + local.extraByteCount)
       guard remainingLocalByteCount >= 0 else {
-        throw KeyhaulError(.hostile, "entries of the zip share the headers before their bytes")
+        throw KeyhaulError(.hostile, "entries of the zip share a local header")
       }
       try Self.check(local, against: entry, number: number + 1)
       // libarchive uses the flag in the local header.
@@ -131,11 +131,11 @@ struct ZipDirectory {
     return flagged
   }
 
-  /// Reads the header before an entry's bytes.
+  /// Reads an entry's local header, which precedes its content.
   private func localHeader(
     at offset: Int64?, number: Int64, nameByteCount: Int
   ) throws(KeyhaulError) -> Header {
-    let missing = KeyhaulError(.damaged, "entry \(number) has no header before its bytes")
+    let missing = KeyhaulError(.damaged, "entry \(number) has no local header")
     guard let offset, offset < source.fileByteCount ?? 0 else { throw missing }
     // Most extra fields are shorter than this, so that one call reads the whole header.
     var bytes = try source.read(at: offset, upTo: Self.localHeaderByteCount + nameByteCount + 128)
@@ -155,7 +155,7 @@ struct ZipDirectory {
       throw KeyhaulError(
         .hostile,
         "entry \(number) is named \(quoted(EntryName(bytes: entry.name))) in the zip's directory and "
-          + "\(quoted(EntryName(bytes: local.name))) before its bytes")
+          + "\(quoted(EntryName(bytes: local.name))) in its local header")
     }
     let unicodeNames = entry.unicodeNames + local.unicodeNames
     if let unicodeName = unicodeNames.first(where: { !isSame($0, asNamed: entry.name) || $0 != unicodeNames[0] }) {
@@ -178,7 +178,7 @@ struct ZipDirectory {
       throw KeyhaulError(
         .damaged,
         "entry \(number), \(quoted(EntryName(bytes: entry.name))), has different \(differing) in the zip's directory "
-          + "and before its bytes")
+          + "and in its local header")
     }
   }
 

@@ -6,14 +6,14 @@ import SystemPackage
 enum JSONLines {
   /// The maximum size of a line in bytes. Valid lines have some hundred bytes.
   private static let maximumLineByteCount = 1 << 20
-  private static let portionByteCount = 64 << 10
+  private static let chunkByteCount = 64 << 10
 
   /// Passes each line with a valid document to a closure until it returns `false`. Other lines, such as an incomplete
   /// last one, are skipped.
   static func forEach(
     in file: borrowing OwnedFileDescriptor, _ system: FileSystem, _ body: (JSONValue) throws(Errno) -> Bool
   ) throws(Errno) {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: portionByteCount, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: chunkByteCount, alignment: 16)
     defer { buffer.deallocate() }
     var lineBytes: [UInt8] = []
     let raw = file.raw

@@ -23,17 +23,12 @@ public final class FileList: Sendable {
   /// The findings among the notes.
   package var findings: [BackupFinding] { notes.compactMap(\.finding) }
 
-  /// The maximum number of rows. A backup of a full 1 TB iPhone has a million.
-  static let maximumRowCount = 2_000_000
-  /// The maximum number of domains. Each app has a few.
-  static let maximumDomainCount = 100_000
-
   /// A counter that limits the number of rows.
   struct RowQuota {
     private var count = 0
     let limit: Int
 
-    init(limit: Int = maximumRowCount) { self.limit = limit }
+    init(limit: Int = BackupLimits.rowCount) { self.limit = limit }
 
     mutating func add() throws(KeyhaulError) {
       count += 1
@@ -44,9 +39,9 @@ public final class FileList: Sendable {
   }
 
   static func check(domainCount: Int) throws(KeyhaulError) {
-    guard domainCount <= maximumDomainCount else {
+    guard domainCount <= BackupLimits.domainCount else {
       throw KeyhaulError(
-        .overLimit, "the manifest has more than \(HumanReadable.grouped(Int64(maximumDomainCount))) domains")
+        .overLimit, "the manifest has more than \(HumanReadable.grouped(Int64(BackupLimits.domainCount))) domains")
     }
   }
 
@@ -208,6 +203,10 @@ public final class FileList: Sendable {
 
   /// Finds a file by its identifier, without a scan if the list has an index.
   ///
+  /// - Parameters:
+  ///   - domain: The file's domain, such as `KeychainDomain`.
+  ///   - relativePath: The file's path in the domain.
+  /// - Returns: The file, or `nil` if the list has no file with this domain and path.
   /// - Throws: `.hostile` if the identifier in the list is not the file's hash, or occurs twice.
   public func file(domain: String, relativePath: String) throws(KeyhaulError) -> ListedFile? {
     switch form {

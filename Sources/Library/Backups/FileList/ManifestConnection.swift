@@ -17,6 +17,7 @@ extension UntrustedDatabase<KeyhaulError> {
   /// - Parameter limit: The maximum CPU time in nanoseconds. The default is many times what a device's database needs.
   package func firstFault(within limit: Int64? = nil) throws(KeyhaulError) -> String? {
     do throws(KeyhaulError) {
+      // The result is `nil` if the time limit was exceeded, and contains a `nil` if there is no fault.
       let result = try withTimeLimit(limit) { () throws(KeyhaulError) in try integrityFault() }
       return result ?? "its indexes take too long to check"
     } catch {

@@ -33,7 +33,7 @@ struct SalvagedRows: Sendable {
     for indexClause in Self.indexClauses where listedNumbers == nil {
       listedNumbers = try Self.rowNumbers(of: connection, indexClause)
     }
-    let last = Int64(min(FileList.maximumRowCount, byteCount / Self.minimumRowByteCount))
+    let last = Int64(min(BackupLimits.rowCount, byteCount / Self.minimumRowByteCount))
     let candidates = listedNumbers?.sorted() ?? Array(1...max(1, last))
     var readableNumbers: [Int64] = []
     for number in candidates {

@@ -66,7 +66,8 @@ public final class BackupKey: Sendable {
   ///
   /// - Parameter deviceKey: The device key of available hardware. Only an item proves that it belongs to the source
   ///   device.
-  /// - Returns: The keys, or none if `keybagFault` is set, because unencrypted files can be read without them.
+  /// - Returns: The keys, or none if the keybag of a backup without a password is damaged, because unencrypted files can
+  ///   be read without them.
   /// - Throws: An error of category `damaged` if the keybag is unusable.
   public func classKeys(deviceKey: DeviceKey?) throws(KeyhaulError) -> ClassKeys {
     do throws(DataProtectionError) {
@@ -160,7 +161,7 @@ extension BackupArchive {
   /// - Returns: The key, which is shared by reference and overwritten when it is released.
   /// - Throws: An error of category `wrongPassword` if a password is missing or unwraps no class key; `refused` over
   ///   the limit, or if a backup without a password is given one; `damaged` if files are encrypted and the keybag is
-  ///   damaged. If the files are unencrypted, `BackupKey.keybagFault` has the damage.
+  ///   damaged. If the files are unencrypted, a damaged keybag is not an error, and the key has no class keys.
   public func unlock(
     password: borrowing Secret?, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }

@@ -1,11 +1,11 @@
 import Basics
 package import KeychainFormats
 
-/// The evidence from a backup's items about the device key that was tried, for each class.
+/// The evidence whether the device key that was tried belongs to the source device, for each protection class.
 ///
-/// The device key's layer has no check value, and each class key has its own layer. An item whose key was unwrapped
-/// proves the key of its class only, because an attacker who knows a device's key could wrap a single class key with
-/// it.
+/// A class key that is wrapped with the device key has no check value, so only items show whether the device key is the
+/// right one. If the key of an item was unwrapped, this proves the device key for the item's class. It proves nothing
+/// about other classes, because an attacker who knows a device's key could wrap a single class key with it.
 public struct DeviceKeyEvidence: Sendable, Hashable {
   /// The classes with at least one item whose key was unwrapped.
   package private(set) var proven: Set<KeyClass> = []
@@ -30,12 +30,12 @@ public struct DeviceKeyEvidence: Sendable, Hashable {
   /// Whether the device key is that of the source device: `true` if every class with items that need the device key is
   /// proven, `false` if none is, `nil` if there are no such classes or only some are proven.
   package var isSameDevice: Bool? {
-    if isDivided { return nil }
+    if isMixed { return nil }
     return proven.isEmpty ? (unproven.isEmpty ? nil : false) : true
   }
 
-  /// Whether only some classes are proven. No device writes such a backup, unless its bytes were changed.
-  package var isDivided: Bool { !proven.isEmpty && !unproven.isEmpty }
+  /// Whether some classes are proven and others are not. No device writes such a backup, unless its bytes were changed.
+  package var isMixed: Bool { !proven.isEmpty && !unproven.isEmpty }
 
   /// Whether the key of the item's class is proven.
   package func proves(_ item: BackupItem) -> Bool { item.keyClass.map(proven.contains) ?? false }
@@ -47,7 +47,7 @@ package enum DeviceKeyVerification: Sendable, Hashable {
   /// It unwrapped the key of at least one item, and no class contradicts it.
   case proven
   /// It unwraps keys of items of some classes, but of no item of the unproven classes.
-  case divided(unproven: [KeyClass])
+  case mixed(unproven: [KeyClass])
   /// It unwraps the key of none of the items that need it.
   case foreign(itemCount: Int)
   /// No item needs it, so it is unknown.
@@ -58,8 +58,8 @@ package enum DeviceKeyVerification: Sendable, Hashable {
   /// Determines the verdict from the items.
   init(_ items: [BackupItem]) {
     let (evidence, results) = (DeviceKeyEvidence(items), items.compactMap(\.provesDeviceKey))
-    if evidence.isDivided {
-      self = .divided(unproven: evidence.unproven.sorted())
+    if evidence.isMixed {
+      self = .mixed(unproven: evidence.unproven.sorted())
     } else if results.contains(true) {
       self = .proven
     } else if items.isEmpty {

@@ -3,7 +3,7 @@ package import KeychainCrypto
 public import KeychainFormats
 package import KeychainRules
 
-/// The identity of an item for people: its kind and names, never its secret.
+/// The identity of an item for people: its kind and names, never its secret. Names are untrusted text.
 public struct ItemDescriptor: Sendable, Hashable {
   /// The kind, which is also known for encrypted items.
   public var kind: ItemKind
@@ -56,7 +56,7 @@ public struct ItemDescriptor: Sendable, Hashable {
     get { storedNames.label }
     set { storedNames.label = newValue }
   }
-  /// The account (`acct`) as text. Untrusted, as are the others.
+  /// The account (`acct`) as text.
   public var account: String? {
     get { storedNames.account }
     set { storedNames.account = newValue }

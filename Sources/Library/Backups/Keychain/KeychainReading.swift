@@ -251,7 +251,7 @@ struct UnlockedKeychain: Sendable {
     keybagDamage = keys.damageReport
     passwordForm = key.passwordForm
     hasPassword = archive.isEncrypted || key.wasGivenPassword
-    try require(use)
+    try requireNoBlockingFinding(for: use)
   }
 
   /// Returns whether the list and the keychain file can be read without a device key, as in all backups of devices.
@@ -276,7 +276,7 @@ struct UnlockedKeychain: Sendable {
   /// Checks that no finding forbids a use.
   ///
   /// - Throws: The error of the first such finding.
-  func require(_ use: BackupPurpose) throws(KeyhaulError) {
+  func requireNoBlockingFinding(for use: BackupPurpose) throws(KeyhaulError) {
     guard let finding = findings.first(where: { $0.blocks(use) }) else { return }
     if case .keybagMismatch(let file, let keybag) = finding { throw .keybagMismatch(file: file, keybag: keybag) }
     throw finding.refusal

@@ -2,14 +2,14 @@ package import Basics
 import KeychainCrypto
 package import KeychainFormats
 
-/// The class keys of a backup that are not bound to the source device although they should be.
+/// The class keys of a backup that are not wrapped with the device key although every device wraps them with it.
 package struct UnboundClassKeys: Sendable, Hashable {
-  /// The classes in ascending order, at least one.
+  /// The classes of these keys in ascending order, at least one.
   package let classes: [KeyClass]
   /// Whether a password protects the keys.
   package let backupHasPassword: Bool
 
-  /// Finds the class keys without a device layer, or returns `nil` if there are none.
+  /// Finds the class keys that are not wrapped with the device key, or returns `nil` if there are none.
   package init?(of keybag: Keybag, backupHasPassword: Bool) {
     classes = BackupKeybag.classesWithoutDeviceWrap(in: keybag, hasPassword: backupHasPassword)
     guard !classes.isEmpty else { return nil }
@@ -18,32 +18,33 @@ package struct UnboundClassKeys: Sendable, Hashable {
 
   /// Whether nothing of the backup may be restored. Without a password, anyone who can replace the backup could have
   /// created these keys; with one, only someone who knows it.
-  package var isRefused: Bool { !backupHasPassword }
+  package var blocksRestore: Bool { !backupHasPassword }
 
-  /// Whether the key of a class is affected.
+  /// Returns whether the key of a class is one of these.
   package func contains(_ protection: ProtectionClass?) -> Bool {
     protection.map { classes.contains($0.keyClass) } ?? false
   }
 
-  /// The fact: "the keys of classes 6, 7 and 8 in its keybag …".
-  package var fact: String {
+  /// A summary: "the keys of classes 6, 7 and 8 in its keybag …".
+  package var summary: String {
     let names = HumanReadable.list(classes.map { String($0.rawValue) })
-    return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
+    return summary(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
   }
 
-  /// The fact with descriptions: "the keys of classes 6 (when unlocked) and 7 (after first unlock) in its …".
-  package var describedFact: String {
+  /// The summary with the meaning of each class: "the keys of classes 6 (when unlocked) and 7 (after first unlock) in
+  /// its …".
+  package var detailedSummary: String {
     let names = HumanReadable.list(classes.map(\.displayName))
-    return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
+    return summary(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
   }
 
-  private func fact(of keys: String) -> String {
+  private func summary(of keys: String) -> String {
     "\(keys) in its keybag \(classes.count == 1 ? "is" : "are") not wrapped with a device's hardware key, although "
       + "every device does this" + (backupHasPassword ? "" : " in a backup without a password")
   }
 
   /// The consequence for the items of these classes.
-  package var meaning: String {
+  package var consequence: String {
     backupHasPassword
       ? "with the password, their this-device-only items can be decrypted on any device"
       : "their items can be decrypted without any device's hardware key; the backup has no password, according to "
@@ -52,33 +53,35 @@ package struct UnboundClassKeys: Sendable, Hashable {
 }
 
 extension BackupArchive {
-  /// The class keys that are not bound to the device, or `nil` if there are none.
+  /// The class keys that are not wrapped with the device key, or `nil` if there are none.
   package var unboundClassKeys: UnboundClassKeys? {
     UnboundClassKeys(of: keybag, backupHasPassword: keybagHasPassword)
   }
 
-  /// Checks that the backup can be used for a purpose: a plan or a restore requires a finished backup with a password
-  /// or a device-bound keychain, and findings can forbid any use.
+  /// Checks that the backup can be used for a purpose. Findings can forbid any use. A plan or a restore also requires a
+  /// finished backup, and without a password also class keys that are wrapped with the device key.
   ///
-  /// - Throws: An error of category `damaged` if the backup is unfinished, or `refused` if its keychain is unprotected.
-  package func requireUsableClassKeys(for use: BackupPurpose) throws(KeyhaulError) {
-    try require(use)
-    switch use {
-    case .reading, .exporting, .rewriting, .copying: return
-    case .planning, .restoring:
-      if let unbound = unboundClassKeys, unbound.isRefused { throw KeyhaulError(unbound) }
-    }
+  /// - Throws: `.unfinished` with the progress, the error of the first finding, or `.unboundKeychain`.
+  package func requireUsable(for use: BackupPurpose) throws(KeyhaulError) {
+    let isForRestore =
+      switch use {
+      case .reading, .exporting, .rewriting, .copying: false
+      case .planning, .restoring: true
+      }
+    if isForRestore { try requireFinished() }
+    if let finding = findings.first(where: { $0.blocks(use) }) { throw finding.refusal }
+    if isForRestore, let unbound = unboundClassKeys, unbound.blocksRestore { throw KeyhaulError(unbound) }
   }
 
   /// Checks that the backup can be restored.
   ///
-  /// - Throws: The errors of `requireUsableClassKeys(for:)`.
-  package func requireRestorable() throws(KeyhaulError) { try requireUsableClassKeys(for: .restoring) }
+  /// - Throws: The errors of `requireUsable(for:)`.
+  package func requireRestorable() throws(KeyhaulError) { try requireUsable(for: .restoring) }
 }
 
 extension KeyhaulError {
-  /// Creates the error for a keychain that is not bound to a device.
+  /// Creates the error for class keys that are not wrapped with the device key.
   package init(_ unbound: UnboundClassKeys) {
-    self.init(.unboundKeychain, "\(unbound.fact): \(unbound.meaning)")
+    self.init(.unboundKeychain, "\(unbound.summary): \(unbound.consequence)")
   }
 }

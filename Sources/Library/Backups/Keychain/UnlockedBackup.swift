@@ -57,7 +57,9 @@ public struct UnlockedBackup: Sendable {
   /// Checks that no finding forbids a use.
   ///
   /// - Throws: The error of the first such finding.
-  package func require(_ use: BackupPurpose) throws(KeyhaulError) { try keychain.require(use) }
+  package func requireNoBlockingFinding(for use: BackupPurpose) throws(KeyhaulError) {
+    try keychain.requireNoBlockingFinding(for: use)
+  }
 
   /// Whether the device key is that of the source device, by the evidence of the items
   /// (`DeviceKeyEvidence.isSameDevice`).

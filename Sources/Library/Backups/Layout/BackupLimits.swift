@@ -1,5 +1,4 @@
 package import Basics
-import KeychainFormats
 
 /// The limits for reading a backup, checked before memory is allocated or work is done.
 ///
@@ -20,8 +19,9 @@ public struct BackupLimits: Sendable {
   /// The maximum size of `Manifest.db-wal` or `Manifest.db-journal` in bytes, which are read into memory. Longer files
   /// are not read.
   package var journalByteCount = 256 << 20
-  /// The maximum size of `Manifest.mbdb` in bytes, which is read into memory.
-  package var oldDatabaseByteCount = MBDBManifest.maximumByteCount
+  /// The maximum size of `Manifest.mbdb` in bytes, which is read into memory. The manifest of a full device of 256 GB
+  /// with a million files has about 200 MB.
+  package var oldDatabaseByteCount = 256 << 20
   /// The maximum size of the keychain file in bytes. Less in a small container.
   package var keychainByteCount = 1 << 30
   /// The maximum size of `Keyhaul.seal` in bytes. It has about 120 bytes for each file.
@@ -32,6 +32,11 @@ public struct BackupLimits: Sendable {
   package var expansionFactor: Int64 = 200
   /// The number of decompressed bytes that are always allowed.
   package var decompressionAllowance: Int64 = 64 << 20
+
+  /// The maximum number of rows of a manifest in any format. A backup of a full 1 TB iPhone has a million.
+  static let rowCount = 2_000_000
+  /// The maximum number of domains of a manifest. Each app has a few.
+  static let domainCount = 100_000
 
   /// Returns the maximum decompressed size of a file with the given size.
   package func decompressedByteCount(of byteCount: Int64) -> Int64 {

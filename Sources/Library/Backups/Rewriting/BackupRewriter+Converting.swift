@@ -21,7 +21,7 @@ extension BackupRewriter {
     _ archive: BackupArchive, at path: String, to destination: BackupDestination, replace: Bool = false,
     progress: @escaping Progress = { _, _ in true }
   ) throws(KeyhaulError) -> RewrittenBackup {
-    try archive.require(.copying)
+    try archive.requireUsable(for: .copying)
     let stored = try archive.storedFiles()
     let copyProgress = CopyProgress(total: stored.byteCount + archive.metadataByteCount, progress)
     let time = archive.entryTime
@@ -122,25 +122,24 @@ extension BackupRewriter {
     var otherNames: [String] = []
   }
 
-  private func measured(_ files: BackupFileIterator, _ copyProgress: CopyProgress) throws(KeyhaulError) -> MeasuredFiles
-  {
+  private func measured(_ files: BackupFiles, _ copyProgress: CopyProgress) throws(KeyhaulError) -> MeasuredFiles {
     var measured = MeasuredFiles()
     do throws(KeyhaulError) {
-      let unrelatedNames = try files.forEachFile { (file) throws(KeyhaulError) in
+      let unrelatedPaths = try files.forEachFile { (file) throws(KeyhaulError) in
         guard file.isPartOfBackup, file.byteCount <= file.byteLimit, measured.digests[file.path] == nil else {
           measured.otherNames.append(file.name.shown)
           return
         }
         measured.digests[file.path] = try Self.digest(of: file, copyProgress)
       }
-      measured.otherNames += unrelatedNames
+      measured.otherNames += unrelatedPaths
     } catch {
       throw BackupInstaller(system: system).explain(error, path: files.path, needs: nil)
     }
     return measured
   }
 
-  private static func digest(of file: BackupFileIterator.File, _ copyProgress: CopyProgress) throws(KeyhaulError)
+  private static func digest(of file: BackupFiles.File, _ copyProgress: CopyProgress) throws(KeyhaulError)
     -> [UInt8]
   {
     let digest = try translatingErrors(file) { () throws(DataProtectionError) in try DigestStream(.sha256) }
@@ -152,7 +151,7 @@ extension BackupRewriter {
   }
 
   private static func translatingErrors<Value>(
-    _ file: BackupFileIterator.File, _ body: () throws(DataProtectionError) -> Value
+    _ file: BackupFiles.File, _ body: () throws(DataProtectionError) -> Value
   ) throws(KeyhaulError) -> Value {
     try explained(file.path, body)
   }

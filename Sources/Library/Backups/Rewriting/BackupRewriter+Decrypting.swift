@@ -82,7 +82,7 @@ final class BackupDecryptor {
   }
 
   /// Reads all files, because invalid padding would be detected too late while writing.
-  func prepare(_ files: BackupFileIterator, _ stored: StoredPayloads) throws(KeyhaulError) {
+  func prepare(_ files: BackupFiles, _ stored: StoredPayloads) throws(KeyhaulError) {
     let list = try archive.fileList(with: keys)
     var index = FileIndex()
     let listing = try list.listing(only: .file) { (file, location) throws(KeyhaulError) in
@@ -140,7 +140,7 @@ final class BackupDecryptor {
 
   // MARK: Writing
 
-  func send(_ files: BackupFileIterator, to target: any StoredFileSink) throws(KeyhaulError) {
+  func send(_ files: BackupFiles, to target: any StoredFileSink) throws(KeyhaulError) {
     let sink = try SealingSink(target, layout: archive.layout)
     var time: Int64 = 0
     var writtenIdentifiers: Set<String> = []
@@ -178,7 +178,7 @@ final class BackupDecryptor {
   }
 
   private func decrypt(
-    _ file: BackupFileIterator.File, _ readableFile: ReadableFile, to sink: any StoredFileSink
+    _ file: BackupFiles.File, _ readableFile: ReadableFile, to sink: any StoredFileSink
   ) throws(KeyhaulError) {
     let cipher = try decryptor(of: readableFile.file)
     var written: Int64 = 0

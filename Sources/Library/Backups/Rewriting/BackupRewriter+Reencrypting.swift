@@ -100,9 +100,9 @@ final class BackupReencryptor<Random: RandomSource> {
   // MARK: Preparation
 
   /// Determines the values that are required before the first byte is written.
-  func prepare(_ files: BackupFileIterator) throws(KeyhaulError) {
+  func prepare(_ files: BackupFiles) throws(KeyhaulError) {
     do throws(KeyhaulError) {
-      if !target.isCopy, let other = try files.unrelatedNames().first {
+      if !target.isCopy, let other = try files.unrelatedPaths().first {
         throw KeyhaulError(.occupied, "\(quoted(other)) is not part of the backup and would be lost")
       }
       guard !encrypts else { return }
@@ -116,7 +116,7 @@ final class BackupReencryptor<Random: RandomSource> {
   }
 
   /// Returns the size of a file without its padding, which the last block contains.
-  private func plainByteCount(of file: BackupFileIterator.File, key: borrowing Secret) throws(KeyhaulError) -> Int64 {
+  private func plainByteCount(of file: BackupFiles.File, key: borrowing Secret) throws(KeyhaulError) -> Int64 {
     guard file.byteCount > 0 else { return 0 }
     let size = FileSectionDecryptor.blockSize
     let lastBlocks = try file.lastBytes(2 * size)
@@ -137,17 +137,17 @@ final class BackupReencryptor<Random: RandomSource> {
     return file.byteCount - Int64(padding)
   }
 
-  private func damaged(_ file: BackupFileIterator.File) -> KeyhaulError {
+  private func damaged(_ file: BackupFiles.File) -> KeyhaulError {
     KeyhaulError(.damaged, "\(file.path) does not end with valid padding")
   }
 
   // MARK: Writing
 
-  func send(_ files: BackupFileIterator, to target: any StoredFileSink) throws(KeyhaulError) {
+  func send(_ files: BackupFiles, to target: any StoredFileSink) throws(KeyhaulError) {
     let sink = try SealingSink(target, layout: archive.layout, directory: self.target.isCopy ? .none : files.directory)
     var time: Int64 = 0
     var prefix = EntryName.none
-    let unrelatedNames = try files.forEachFile { (file) throws(KeyhaulError) in
+    let unrelatedPaths = try files.forEachFile { (file) throws(KeyhaulError) in
       guard file.isPartOfBackup || !self.target.isCopy else { return unrelatedFiles.append(file.name.shown) }
       guard !file.isLeftover else { return unlisted.append(file.path) }
       if let identifier = file.payload {
@@ -173,7 +173,7 @@ final class BackupReencryptor<Random: RandomSource> {
       }
       fileCount += 1
     }
-    if self.target.isCopy { unrelatedFiles += unrelatedNames }
+    if self.target.isCopy { unrelatedFiles += unrelatedPaths }
     let metadata = try deferredMetadata()
     try sink.add(prefix + MetadataFile.database.path, metadata.database, modificationTime: time)
     try sink.add(prefix + MetadataFile.manifest.path, metadata.manifest, modificationTime: time)
@@ -189,7 +189,7 @@ final class BackupReencryptor<Random: RandomSource> {
   }
 
   private func encrypt(
-    _ file: BackupFileIterator.File, _ row: [UInt8], to sink: any StoredFileSink
+    _ file: BackupFiles.File, _ row: [UInt8], to sink: any StoredFileSink
   ) throws(KeyhaulError) -> RowChange {
     let record = try explained("the record of \(file.path)") { () throws(FormatError) in try FileRecord(archive: row) }
     let recordedClass = record.protectionClass
@@ -209,7 +209,7 @@ final class BackupReencryptor<Random: RandomSource> {
   }
 
   private func decrypt(
-    _ file: BackupFileIterator.File, _ identifier: String, _ row: [UInt8], to sink: any StoredFileSink
+    _ file: BackupFiles.File, _ identifier: String, _ row: [UInt8], to sink: any StoredFileSink
   ) throws(KeyhaulError) -> RowChange {
     guard let size = plainByteCounts[identifier], let key = try fileKey(of: identifier) else {
       throw KeyhaulError(.damaged, "the manifest has no key for \(file.path)")
@@ -232,7 +232,7 @@ final class BackupReencryptor<Random: RandomSource> {
   /// - Parameter transform: Receives each portion, and `nil` at the end.
   /// - Returns: The SHA-1 digest of the written bytes.
   private func send(
-    _ file: BackupFileIterator.File, byteCount: Int64, to sink: any StoredFileSink,
+    _ file: BackupFiles.File, byteCount: Int64, to sink: any StoredFileSink,
     _ transform: (UnsafeRawBufferPointer?) throws(KeyhaulError) -> [UInt8]
   ) throws(KeyhaulError) -> [UInt8] {
     let digest = try explained(file.path) { () throws(DataProtectionError) in try DigestStream(.sha1) }

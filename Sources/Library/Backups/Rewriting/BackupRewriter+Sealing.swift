@@ -22,7 +22,7 @@ extension BackupRewriter {
     _ archive: BackupArchive, at path: String, keys: ClassKeys?,
     progress: @escaping Progress = { _, _ in true }
   ) throws(KeyhaulError) -> Int {
-    try archive.require(.copying)
+    try archive.requireUsable(for: .copying)
     guard archive.seal == nil else { throw KeyhaulError(.occupied, "it is already sealed") }
     let builder = try SealBuilder(of: archive, keys: keys)
     let stored = try archive.storedFiles()

@@ -38,9 +38,9 @@ package struct BackupRewriter: Sendable {
     return try change()
   }
 
-  /// Returns an iterator over a backup's files.
-  func files(of archive: BackupArchive, at path: String) -> BackupFileIterator {
-    BackupFileIterator(archive: archive, path: path, limits: limits, system: system)
+  /// Returns the files of a backup.
+  func files(of archive: BackupArchive, at path: String) -> BackupFiles {
+    BackupFiles(archive: archive, path: path, limits: limits, system: system)
   }
 
   /// Opens the current backup at a path as the archive was opened, for comparison.
@@ -85,10 +85,10 @@ package struct BackupRewriter: Sendable {
     var isCopy: Bool { if case .copy = self { true } else { false } }
 
     /// Returns the name under which a file is written.
-    func name(of file: BackupFileIterator.File) -> EntryName { isCopy ? EntryName(file.path) : file.name }
+    func name(of file: BackupFiles.File) -> EntryName { isCopy ? EntryName(file.path) : file.name }
 
     /// Returns the modification time with which a file is written. All files of a copy have the backup's date.
-    func modificationTime(of file: BackupFileIterator.File, in archive: BackupArchive) -> Int64 {
+    func modificationTime(of file: BackupFiles.File, in archive: BackupArchive) -> Int64 {
       isCopy ? archive.entryTime : file.modificationTime
     }
   }
@@ -97,7 +97,7 @@ package struct BackupRewriter: Sendable {
   ///
   /// - Parameter access: The owner and permissions to keep from the backup that is replaced.
   func install(
-    _ outgoing: OutgoingBackup, of files: BackupFileIterator, to target: Target, keeping access: PreservedAccess
+    _ outgoing: OutgoingBackup, of files: BackupFiles, to target: Target, keeping access: PreservedAccess
   ) throws(KeyhaulError) -> BackupInstaller.InstalledBackup {
     let installer = BackupInstaller(system: system)
     switch target {

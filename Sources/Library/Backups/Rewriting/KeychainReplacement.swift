@@ -86,9 +86,9 @@ final class KeychainReplacement {
   /// Checks that the backup's directory has no other files.
   ///
   /// - Throws: `.occupied` if the directory has other files, which would be lost.
-  func prepare(_ files: BackupFileIterator) throws(KeyhaulError) {
+  func prepare(_ files: BackupFiles) throws(KeyhaulError) {
     do throws(KeyhaulError) {
-      guard let other = try files.unrelatedNames().first else { return }
+      guard let other = try files.unrelatedPaths().first else { return }
       throw KeyhaulError(.occupied, "\(quoted(other)) is not part of the backup and would be lost")
     } catch {
       throw BackupInstaller(system: files.system).explain(error, path: "the backup", needs: nil)
@@ -96,7 +96,7 @@ final class KeychainReplacement {
   }
 
   func send(
-    _ files: BackupFileIterator, to sink: any StoredFileSink, _ target: BackupRewriter.Target,
+    _ files: BackupFiles, to sink: any StoredFileSink, _ target: BackupRewriter.Target,
     _ copyProgress: CopyProgress
   ) throws(KeyhaulError) {
     unrelatedFiles += try files.forEachFile { (file) throws(KeyhaulError) in

@@ -3,6 +3,8 @@ package import KeychainCrypto
 import KeychainFormats
 
 /// The seal of a backup, compared with the metadata files and the keychain that were read when it was opened.
+///
+/// `SealFile` is the format of the seal, and `SealBuilder` below creates one.
 package struct BackupSeal: Sendable {
   /// The violations that are visible without a password and other files.
   package let violations: [SealViolation]

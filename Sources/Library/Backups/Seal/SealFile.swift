@@ -14,6 +14,8 @@ import KeychainFormats
 /// The files are sorted by path, compared as bytes. Digits are lower-case, and numbers have no leading zeros, so that a
 /// backup has exactly one seal. `Manifest.plist` may occur twice: while a password is changed, the old and the new one
 /// are valid.
+///
+/// `BackupSeal` compares a seal with the backup's files.
 package struct SealFile: Sendable {
   /// The kinds of codes.
   package enum Form: String, Sendable, CaseIterable {

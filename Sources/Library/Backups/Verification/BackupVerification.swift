@@ -8,7 +8,7 @@ public struct BackupVerification: Sendable, Equatable {
   public internal(set) var checks: [Check] = []
   /// The omitted checks with the reasons. Without a password, these are most of them.
   public internal(set) var unchecked: [SkippedCheck] = []
-  /// The faults by check, at most `maximumFaultCount` for each.
+  /// The faults by check, at most 1,000 for each.
   public internal(set) var faults: [Fault] = []
   /// The number of faults of each check.
   public internal(set) var faultCount: [CheckID: Int] = [:]

@@ -32,7 +32,7 @@ extension BackupVerifier {
       verification.findings.append(
         isMissing ? .keychainMissing(reason: error.reason) : .keychainDamaged(reason: error.reason))
       let kind: BackupVerification.Fault.Kind = isMissing ? .payloadMissing : .keychainDamaged
-      // A device may write an unknown version.
+      // An unsupported version is not suspicious: a newer iOS may write it.
       if error.code != .unsupported { verification.note(error) }
       verification.add(.init(.keychain, kind, file: Self.keychainName, error.reason))
       verification.conclude(.keychain, error.reason)
@@ -134,8 +134,7 @@ extension BackupVerifier {
     verification.conclude(.items, detail(of: counts, refusedCount: refusals.count, firstFault: firstFault))
   }
 
-  /// Returns the fault of a decrypted item that devices refuse, or `nil` if devices accept it. A plan has the same
-  /// reason.
+  /// Returns a fault if no device would accept this decrypted item, otherwise `nil`. A plan gives the same reason.
   private static func refusal(of backupItem: BackupItem) -> BackupVerification.Fault? {
     // A secret without a name, as in iOS 4, is not damaged.
     guard let item = backupItem.item, !backupItem.isSecretOnly else { return nil }
@@ -162,11 +161,11 @@ extension BackupVerifier {
   ) -> String {
     var parts = ["\(HumanReadable.grouped(counts.readable)) of \(HumanReadable.grouped(counts.total)) can be decrypted"]
     if counts.deviceBound > 0 {
-      let (count, needs) = (HumanReadable.grouped(counts.deviceBound), counts.deviceBound == 1 ? "needs" : "need")
+      let count = HumanReadable.grouped(counts.deviceBound)
+      let (needs, are) = counts.deviceBound == 1 ? ("needs", "is") : ("need", "are")
       parts.append(
-        verification.hardware.isDivided
-          ? "\(count) \(needs) another device's hardware key or \(counts.deviceBound == 1 ? "is" : "are") damaged; "
-            + "Keyhaul cannot tell which"
+        verification.hardware.isMixed
+          ? "\(count) \(needs) another device's hardware key or \(are) damaged; Keyhaul cannot tell which"
           : "\(count) \(needs) a device's hardware key")
     }
     guard counts.damaged > 0 else { return parts.joined(separator: ", ") }
@@ -190,7 +189,7 @@ extension BackupVerification.Fault {
   package var reasonWithLocation: String {
     guard let item else {
       let location = offset.map { " at byte \(HumanReadable.grouped($0))" } ?? ""
-      // An error of reading may already contain the file.
+      // A read error may already contain the file.
       guard let file, !reason.hasPrefix("\(file): ") else { return reason }
       return "\(file)\(location): \(reason)"
     }

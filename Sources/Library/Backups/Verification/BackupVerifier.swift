@@ -127,9 +127,9 @@ struct BackupVerifier {
   /// Checks the flags of wrapped class keys, which requires no key.
   private mutating func checkHardwareLayers() {
     guard let unbound = archive.unboundClassKeys else { return }
-    if unbound.isRefused { verification.isHostile = true }
+    if unbound.blocksRestore { verification.isHostile = true }
     verification.add(
-      .init(.keybag, .hardwareLayerMissing, file: "Manifest.plist", "\(unbound.fact): \(unbound.meaning)"))
+      .init(.keybag, .hardwareLayerMissing, file: "Manifest.plist", "\(unbound.summary): \(unbound.consequence)"))
   }
 
   /// Checks the list of files. If it could not be read completely, its fault was already reported.

@@ -89,7 +89,7 @@ package struct SealedKeychain: Sendable {
 /// Collects the encrypted items of a keychain with their positions. Their bytes are written to a temporary file if
 /// there are many. Not thread-safe.
 package final class SealedItemSpool {
-  private static let portionByteCount = 1 << 18
+  private static let chunkByteCount = 1 << 18
 
   private var builder: SpooledDataBuilder?
   private var entries: [KeychainBackupFile.Entry] = []
@@ -126,7 +126,7 @@ package final class SealedItemSpool {
       .init(
         kind: kind, in: [], blob: start..<blobEnd,
         persistentReference: persistentReference.map { _ in blobEnd..<end }))
-    if pending.count >= Self.portionByteCount { try flush() }
+    if pending.count >= Self.chunkByteCount { try flush() }
   }
 
   private func flush() throws(KeyhaulError) {

@@ -156,7 +156,7 @@ package struct LockTimeout {
   private var slept = Duration.zero
 
   /// - Parameters:
-  ///   - limit: The longest time to wait.
+  ///   - limit: The maximum time to wait.
   ///   - sleep: Sleeps for a duration, or until a signal arrives.
   ///   - shouldContinue: Returns whether the user still wants to wait.
   package init(

@@ -67,7 +67,7 @@ package struct FileReplacement: Sendable {
     let temporary = temporaryName ?? destination.sibling("tmp")
     do throws(Failure) {
       let file = try createTemporaryFile(temporary, in: parent, explain)
-      // Without the lock, another process could remove the file as a leftover before it has its final name.
+      // Without the claim, another process could remove the file as a leftover before it has its final name.
       let claimedFile = try calling(explain) { () throws(Errno) in try system.openForReading(temporary, in: parent) }
       _ = system.claim(claimedFile)
       let count = try fill(file.raw)

@@ -31,7 +31,7 @@ package enum JSONPathComponent: Equatable, Sendable {
 extension JSONValue {
   /// The deepest nesting of arrays and objects.
   package static let maximumDepth = 100
-  /// The most values in a document: more than three times those of a plan for 100,000 items.
+  /// The maximum number of values in a document: more than three times those of a plan for 100,000 items.
   package static let maximumValueCount = 5_000_000
 
   /// Parses a document (RFC 8259): UTF-8, one value, no duplicate names in an object, no number out of range. A byte
@@ -39,7 +39,7 @@ extension JSONValue {
   ///
   /// - Parameters:
   ///   - bytes: The document.
-  ///   - limit: The most values to accept.
+  ///   - limit: The maximum number of values to accept.
   ///   - member: A member of the root object whose elements are parsed again on each access, so that only their bytes
   ///     stay in memory. For very long arrays.
   /// - Throws: The reason, with its offset, if the bytes are not JSON or exceed a limit.

@@ -3,7 +3,7 @@
 /// The bytes equal those of `JSONValue.write(to:)`. They are only in memory that is wiped.
 package struct JSONStream: ~Copyable {
   /// The number of bytes that are collected before they are written.
-  static let portionByteCount = 32_768
+  static let chunkByteCount = 32_768
 
   private var buffer = SensitiveBuffer()
   private var isEmpty = true
@@ -37,7 +37,7 @@ package struct JSONStream: ~Copyable {
     begin(nil, isFirst: isEmpty)
     isEmpty = false
     element.write(to: &buffer, indent: 2 * brackets.count)
-    guard buffer.count >= Self.portionByteCount else { return }
+    guard buffer.count >= Self.chunkByteCount else { return }
     try buffer.withBytes(portion)
     buffer.removeAll()
   }

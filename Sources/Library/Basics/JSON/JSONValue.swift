@@ -148,7 +148,7 @@ extension JSONValue {
   ) throws(Failure) {
     var buffer = SensitiveBuffer()
     try write(to: &buffer, indent: 0) { (buffer: inout SensitiveBuffer) throws(Failure) in
-      guard buffer.count >= JSONStream.portionByteCount else { return }
+      guard buffer.count >= JSONStream.chunkByteCount else { return }
       try buffer.withBytes(body)
       buffer.removeAll()
     }

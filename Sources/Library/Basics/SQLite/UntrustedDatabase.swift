@@ -205,8 +205,8 @@ package final class UntrustedDatabase<Failure: Error> {
 
   /// Runs a closure with a limit of CPU time. A malicious index can make the lookup of its entries take hours.
   ///
-  /// - Parameter limit: The most CPU time in nanoseconds; by default 5 s, and 1 ms for each 4 KiB, which is many times
-  ///   what a device's database needs.
+  /// - Parameter limit: The maximum CPU time in nanoseconds; by default 5 s, and 1 ms for each 4 KiB, which is many
+  ///   times what a device's database needs.
   /// - Returns: `nil` if a statement exceeded the limit.
   package func withTimeLimit<Value>(
     _ limit: Int64? = nil, _ body: () throws(Failure) -> Value
@@ -261,8 +261,8 @@ package struct DatabaseLimits {
   /// Creates limits.
   ///
   /// - Parameters:
-  ///   - valueByteCount: The most bytes of a value, and of a row.
-  ///   - columnCount: The most columns of a table.
+  ///   - valueByteCount: The maximum number of bytes of a value, and of a row.
+  ///   - columnCount: The maximum number of columns of a table.
   package init(valueByteCount: Int32, columnCount: Int32) {
     self.valueByteCount = valueByteCount
     self.columnCount = columnCount

@@ -14,7 +14,7 @@ package final class SecretArena: Sendable {
 
   /// Creates an arena.
   ///
-  /// - Parameter limit: The most bytes to lock.
+  /// - Parameter limit: The maximum number of bytes to lock.
   init(lockLimit limit: Int) { state = Locked(State(lockLimit: limit)) }
 
   /// Returns zeroed memory. Its address is not `nil`, even if `count` is 0.

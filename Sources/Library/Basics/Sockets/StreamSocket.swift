@@ -30,8 +30,8 @@ package final class StreamSocket: Sendable {
   /// Reads the available bytes, or waits for the first ones.
   ///
   /// - Parameters:
-  ///   - count: The most bytes to read, above 0.
-  ///   - limit: The longest wait; `nil` to wait without a limit.
+  ///   - count: The maximum number of bytes to read, above 0.
+  ///   - limit: The maximum wait; `nil` to wait without a limit.
   /// - Returns: At least one byte; empty if the peer has closed the connection.
   /// - Throws: `.timedOut` after the wait; `.connectionReset` and other errors of the system.
   package func read(upTo count: Int, within limit: Duration?) throws(Errno) -> [UInt8] {
@@ -79,7 +79,7 @@ package final class ListeningSocket: Sendable {
   /// The absolute path; `nil` if the address is a loopback address.
   package let path: String?
 
-  /// The longest time that a write waits for the peer to read.
+  /// The maximum time that a write waits for the peer to read.
   private static let writeTimeoutSeconds: Int32 = 60
 
   /// Listens on 127.0.0.1 or ::1.

@@ -15,7 +15,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
 
   /// Creates an empty cache.
   ///
-  /// - Parameter capacity: The most values to keep, at least 1.
+  /// - Parameter capacity: The maximum number of values to keep, at least 1.
   package init(capacity: Int) { self.capacity = max(1, capacity) }
 
   /// The number of values that have been computed.

@@ -71,7 +71,7 @@ package enum Timestamp {
     return digits.isEmpty || digits.count > maximumFractionDigits ? "" : "." + String(decoding: digits, as: UTF8.self)
   }
 
-  /// The most decimal places, so that a long text costs no time.
+  /// The maximum number of decimal places, so that a long text costs no time.
   private static let maximumFractionDigits = 30
 
   /// Returns the seconds, parsed as one decimal, so that a formatted date is parsed to exactly the same number.

@@ -3,7 +3,7 @@ import KeyhaulKit
 
 /// A backup in the client's folder: fetches its files, and answers requests that only read it.
 struct ClientBackup {
-  /// The most bytes of a property list of a backup.
+  /// The maximum number of bytes of a property list of a backup.
   static let maximumPropertyListByteCount = 64 << 20
   private static let maximumDatabaseByteCount = 4 << 30
   private static let maximumPayloadByteCount = 1 << 30

@@ -16,7 +16,7 @@ extension DeviceLink {
 
   private static let maximumNameByteCount = 4096
   private static let maximumBlockByteCount = 16 << 20
-  private static let portionByteCount = 256 << 10
+  private static let chunkByteCount = 256 << 10
 
   // MARK: From the device to the client
 
@@ -38,8 +38,8 @@ extension DeviceLink {
       forEachPortion = { (body) throws(BackupServiceError) in
         var remaining = bytes[...]
         while !remaining.isEmpty {
-          try body(Array(remaining.prefix(portionByteCount)))
-          remaining = remaining.dropFirst(portionByteCount)
+          try body(Array(remaining.prefix(chunkByteCount)))
+          remaining = remaining.dropFirst(chunkByteCount)
         }
       }
     }
@@ -49,7 +49,7 @@ extension DeviceLink {
       self.displayName = displayName
       self.path = path
       byteCount = file.byteCount
-      forEachPortion = { (body) throws(BackupServiceError) in try file.forEachPortion(portionByteCount, body) }
+      forEachPortion = { (body) throws(BackupServiceError) in try file.forEachPortion(chunkByteCount, body) }
     }
   }
 
@@ -62,7 +62,7 @@ extension DeviceLink {
       var pending = Self.lengthAndBytes(Array(file.displayName.utf8)) + Self.lengthAndBytes(Array(file.path.utf8))
       try file.forEachPortion { (portion) throws(BackupServiceError) in
         pending += Self.block(.data, portion)
-        if pending.count >= Self.portionByteCount {
+        if pending.count >= Self.chunkByteCount {
           try write(pending)
           pending = []
         }
@@ -92,7 +92,7 @@ extension DeviceLink {
   ///
   /// - Parameters:
   ///   - path: The path in the client's folder.
-  ///   - limit: The most bytes that are accepted.
+  ///   - limit: The maximum number of bytes that are accepted.
   ///   - progress: The progress of the backup or restore after this file, 0 to 100.
   ///   - portion: Receives the bytes in order.
   /// - Returns: Whether the client has the file.

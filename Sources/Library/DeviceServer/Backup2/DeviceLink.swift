@@ -49,7 +49,7 @@ package struct DeviceLink: Sendable {
   /// The versions of the backup protocol, the newest last.
   package static let protocolVersions = [2.0, 2.1]
 
-  /// The longest wait for a client's answer. The client may copy many files for one message.
+  /// The maximum wait for a client's answer. The client may copy many files for one message.
   private static let answerLimit = Duration.seconds(300)
 
   package let channel: any ByteChannel
@@ -58,7 +58,7 @@ package struct DeviceLink: Sendable {
 
   /// Reads the client's next message.
   ///
-  /// - Parameter limit: The longest wait; `nil` between requests, when a client may take its time.
+  /// - Parameter limit: The maximum wait; `nil` between requests, when a client may take its time.
   /// - Returns: `nil` if the stream has ended.
   package func receive(within limit: Duration?) throws(BackupServiceError) -> Message? {
     do throws(WireError) {

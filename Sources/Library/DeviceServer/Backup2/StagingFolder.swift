@@ -92,7 +92,7 @@ struct StagedFile {
   ///
   /// - Throws: `.failed` if the file cannot be read, and the errors of `body`.
   func forEachPortion(
-    _ portionByteCount: Int, _ body: ([UInt8]) throws(BackupServiceError) -> Void
+    _ chunkByteCount: Int, _ body: ([UInt8]) throws(BackupServiceError) -> Void
   ) throws(BackupServiceError) {
     func translatingErrno<Value: ~Copyable>(_ call: () throws(Errno) -> Value) throws(BackupServiceError) -> Value {
       do throws(Errno) { return try call() } catch {
@@ -105,7 +105,7 @@ struct StagedFile {
     var offset: Int64 = 0
     while offset < byteCount {
       var failure: Errno?
-      let bytes = [UInt8](unsafeUninitializedCapacity: Int(min(Int64(portionByteCount), byteCount - offset))) {
+      let bytes = [UInt8](unsafeUninitializedCapacity: Int(min(Int64(chunkByteCount), byteCount - offset))) {
         buffer, initialized in
         do throws(Errno) {
           initialized = try system.read(raw, at: offset, into: UnsafeMutableRawBufferPointer(buffer))

@@ -38,8 +38,8 @@ package protocol ByteChannel: AnyObject, Sendable {
   /// Reads the available bytes, or waits for the first ones.
   ///
   /// - Parameters:
-  ///   - count: The most bytes to read, above 0.
-  ///   - limit: The longest wait; `nil` to wait without a limit.
+  ///   - count: The maximum number of bytes to read, above 0.
+  ///   - limit: The maximum wait; `nil` to wait without a limit.
   /// - Returns: At least one byte; empty at the end of the stream.
   /// - Throws: `.timedOut`, `.closed` and `.malformed`.
   func read(upTo count: Int, within limit: Duration?) throws(WireError) -> [UInt8]

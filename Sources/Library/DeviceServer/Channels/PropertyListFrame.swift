@@ -7,17 +7,17 @@ package struct PropertyListFrame: Sendable {
   /// The encoding of a value.
   package enum Encoding: Sendable { case xml, binary }
 
-  /// The most bytes that a frame of lockdown or of a small service may have.
+  /// The maximum number of bytes that a frame of lockdown or of a small service may have.
   package static let small = PropertyListFrame(maximumByteCount: 1 << 20)
-  /// The most bytes that a message of DeviceLink may have.
+  /// The maximum number of bytes that a message of DeviceLink may have.
   package static let deviceLink = PropertyListFrame(maximumByteCount: 64 << 20)
 
-  /// The most bytes that are accepted.
+  /// The maximum number of bytes that are accepted.
   package let maximumByteCount: Int
 
   /// Reads one frame.
   ///
-  /// - Parameter limit: The longest time until the first byte; the content must arrive within a minute.
+  /// - Parameter limit: The maximum time until the first byte; the content must arrive within a minute.
   /// - Returns: `nil` if the stream ends before the frame.
   /// - Throws: `.overLimit` for a longer frame, `.malformed` for bytes that are not a property list.
   package func read(from channel: any ByteChannel, within limit: Duration?) throws(WireError) -> PropertyValue? {

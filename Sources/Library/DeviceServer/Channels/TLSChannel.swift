@@ -4,10 +4,11 @@ package import KeychainCrypto
 /// TLS over another channel, with this side as the server.
 package final class TLSChannel: ByteChannel {
   private let base: any ByteChannel
-  /// Also locked while bytes are written to the base channel, so that they are sent in the order of their encryption.
+  /// The lock is also held while encrypted bytes are written to the base channel, so that they are sent in the order in
+  /// which they were encrypted.
   private let connection: Locked<TLSConnection>
 
-  private static let portionByteCount = 1 << 16
+  private static let chunkByteCount = 1 << 16
 
   /// Carries out the handshake.
   ///
@@ -15,7 +16,7 @@ package final class TLSChannel: ByteChannel {
   ///   - base: The channel that TLS runs on.
   ///   - identity: The certificate and key to present.
   ///   - certificates: The certificates, in DER. The client has to present one of them.
-  ///   - limit: The longest time that the handshake may take.
+  ///   - limit: The maximum time that the handshake may take.
   /// - Throws: `.untrusted` if the client does not present one of the certificates; `.malformed` if it does not use
   ///   TLS.
   package init(
@@ -42,7 +43,7 @@ package final class TLSChannel: ByteChannel {
       }
       if isComplete { return }
       let remainingTime = max(.zero, ContinuousClock.now.duration(to: end))
-      let bytes = try base.read(upTo: Self.portionByteCount, within: remainingTime)
+      let bytes = try base.read(upTo: Self.chunkByteCount, within: remainingTime)
       if bytes.isEmpty { throw .closed }
       connection.withLock { $0.receive(bytes) }
     }
@@ -53,7 +54,7 @@ package final class TLSChannel: ByteChannel {
     while true {
       let reading = try connection.withLock { (connection) throws(WireError) in
         do throws(TLSError) {
-          let reading = try connection.read(upTo: min(count, Self.portionByteCount))
+          let reading = try connection.read(upTo: min(count, Self.chunkByteCount))
           let output = connection.takeOutput()
           if !output.isEmpty { try? base.write(output) }
           return reading
@@ -66,7 +67,7 @@ package final class TLSChannel: ByteChannel {
       case .closed: return []
       case .needsInput:
         let remainingTime = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
-        let bytes = try base.read(upTo: Self.portionByteCount, within: remainingTime)
+        let bytes = try base.read(upTo: Self.chunkByteCount, within: remainingTime)
         if bytes.isEmpty { return [] }
         connection.withLock { $0.receive(bytes) }
       }

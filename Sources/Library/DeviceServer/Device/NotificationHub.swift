@@ -10,10 +10,10 @@ package final class NotificationHub: Sendable {
     /// - Parameter relay: Sends a notification to the client.
     package init(relay: @escaping @Sendable (String) -> Void) { self.relay = relay }
 
-    /// The most names that a client may observe.
+    /// The maximum number of names that a client may observe.
     private static let maximumNameCount = 256
 
-    /// Observes a name; does nothing if the client already observes the most names.
+    /// Observes a name; does nothing if the client already observes the maximum number of names.
     package func observe(_ name: String) {
       names.withLock { names in
         if names.count < Self.maximumNameCount { names.insert(name) }

@@ -27,7 +27,7 @@ package final class ServicePorts: Sendable {
 
   private static let ports = 49152...65535
   private static let lifetime = Duration.seconds(60)
-  /// The most unused ports. A client starts about six services, and connects to each immediately.
+  /// The maximum number of unused ports. A client starts about six services, and connects to each immediately.
   private static let maximumCount = 64
   private let state = Locked(State())
 

@@ -21,7 +21,7 @@ package struct LockdownConversation {
   private var session: (identifier: String, pairing: Pairing)?
 
   private static let type = "com.apple.mobile.lockdown"
-  private static let handshakeLimit = Duration.seconds(10)
+  private static let handshakeTimeout = Duration.seconds(10)
   private static let idleLimit = Duration.seconds(60)
 
   package init(_ device: ServedDevice) { self.device = device }
@@ -45,7 +45,8 @@ package struct LockdownConversation {
         let identity = try device.identity(for: pairing)
         try send(answer, on: channel)
         channel = try TLSChannel(
-          over: channel, presenting: identity, requiringOneOf: pairing.clientCertificates, within: Self.handshakeLimit)
+          over: channel, presenting: identity, requiringOneOf: pairing.clientCertificates, within: Self.handshakeTimeout
+        )
       case .end(let answer):
         try send(answer, on: channel)
         channel.close()

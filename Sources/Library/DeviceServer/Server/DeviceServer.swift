@@ -14,9 +14,9 @@ package final class DeviceServer: Sendable {
   }
 
   private static let maximumConnectionCount = 32
-  private static let handshakeLimit = Duration.seconds(10)
+  private static let handshakeTimeout = Duration.seconds(10)
   /// The interval at which the accepting thread checks whether it should end.
-  private static let acceptLimit = Duration.milliseconds(200)
+  private static let acceptInterval = Duration.milliseconds(200)
 
   /// The devices that are served.
   package let devices: [ServedDevice]
@@ -60,7 +60,7 @@ package final class DeviceServer: Sendable {
 
   /// Closes every connection and waits for the threads.
   ///
-  /// - Parameter limit: The longest wait.
+  /// - Parameter limit: The maximum wait.
   /// - Returns: Whether every thread has ended.
   @discardableResult
   package func stop(within limit: Duration = .seconds(10)) -> Bool {
@@ -85,10 +85,10 @@ package final class DeviceServer: Sendable {
     while !isStopping {
       let socket: StreamSocket?
       do throws(Errno) {
-        socket = try listener.socket.accept(within: Self.acceptLimit)
+        socket = try listener.socket.accept(within: Self.acceptInterval)
       } catch {
         log("cannot accept a connection: \(error.reason)")
-        LockTimeout.sleepOnThread(Self.acceptLimit)
+        LockTimeout.sleepOnThread(Self.acceptInterval)
         continue
       }
       guard let socket else { continue }
@@ -99,11 +99,10 @@ package final class DeviceServer: Sendable {
         continue
       }
       let isStarted = startThread({ [self] in serve(channel) }, { [self] in unregister(connectionID) })
-      guard isStarted else {
+      if !isStarted {
         channel.close()
         unregister(connectionID)
         log("a connection was closed: the system allows no more threads")
-        continue
       }
     }
   }
@@ -146,7 +145,7 @@ package final class DeviceServer: Sendable {
   ) throws(WireError) {
     let channel = try TLSChannel(
       over: base, presenting: try device.identity(for: reservation.pairing),
-      requiringOneOf: reservation.pairing.clientCertificates, within: Self.handshakeLimit)
+      requiringOneOf: reservation.pairing.clientCertificates, within: Self.handshakeTimeout)
     defer { channel.close() }
     let log = { (text: String) in device.log("\(reservation.service.rawValue): \(text)") }
     switch reservation.service {

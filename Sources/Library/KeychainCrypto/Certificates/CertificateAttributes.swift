@@ -33,9 +33,10 @@ package struct CertificateAttributes: Sendable, Hashable {
     package let sizeInBits: Int
   }
 
-  /// The most bytes of a certificate; real ones have a few thousand.
+  /// The maximum number of bytes of a certificate; real ones have a few thousand.
   package static let maximumByteCount = 262_144
-  /// The most bytes of a serial number. Apple `SecCertificate.c` (`SecCertificateParse`); RFC 5280 allows 20.
+  /// The maximum number of bytes of a serial number. Apple `SecCertificate.c` (`SecCertificateParse`); RFC 5280 allows
+  /// 20.
   package static let maximumSerialNumberByteCount = 37
 
   /// Reads a certificate in DER.

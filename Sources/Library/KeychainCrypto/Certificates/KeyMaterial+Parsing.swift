@@ -385,7 +385,7 @@ struct PEM {
   private static let begin = Array("-----BEGIN ".utf8)
   private static let end = Array("-----END ".utf8)
   private static let dashes = Array("-----".utf8)
-  /// The most blocks in a file; a certificate chain has about four.
+  /// The maximum number of blocks in a file; a certificate chain has about four.
   static let maximumBlockCount = 64
 
   /// Parses the PEM blocks of a text.

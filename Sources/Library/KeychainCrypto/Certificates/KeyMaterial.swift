@@ -52,7 +52,7 @@ package struct KeyMaterial: Sendable {
   /// The SHA-1 of the public key, 20 bytes: the `klbl` of both keys and the `pkhh` of their certificates.
   package let applicationLabel: [UInt8]
 
-  /// The most bytes of a file; the largest RSA key has a fifth of them.
+  /// The maximum number of bytes of a file; the largest RSA key has a fifth of them.
   package static let maximumByteCount = 65_536
 
   private init(

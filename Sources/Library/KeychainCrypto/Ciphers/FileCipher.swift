@@ -7,7 +7,7 @@ import KeychainFormats
 /// Changed bits are not detected here. Source: Apple Platform Security, "Keychain and file backup"; readers of backups.
 package enum FileCipher {
   static let blockSize = 16
-  private static let portionByteCount = 262_144
+  private static let chunkByteCount = 262_144
   static let zeroVector = [UInt8](repeating: 0, count: blockSize)
 
   /// The result of a decryption.
@@ -39,9 +39,9 @@ package enum FileCipher {
     result.reserveCapacity(bytes.count)
     // Decrypted in portions, to avoid a third copy of a large keychain.
     try bytes.withRawBytes { (stored) throws(DataProtectionError) in
-      for start in stride(from: 0, to: stored.count, by: portionByteCount) {
-        let portion = stored[start..<min(start + portionByteCount, stored.count)]
-        result.append(contentsOf: try decryptor.plain(of: UnsafeRawBufferPointer(rebasing: portion)))
+      for start in stride(from: 0, to: stored.count, by: chunkByteCount) {
+        let chunk = stored[start..<min(start + chunkByteCount, stored.count)]
+        result.append(contentsOf: try decryptor.plain(of: UnsafeRawBufferPointer(rebasing: chunk)))
       }
     }
     let end = try decryptor.finish()

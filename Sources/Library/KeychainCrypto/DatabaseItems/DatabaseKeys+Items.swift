@@ -193,7 +193,7 @@ extension DatabaseKeys {
   {
     var result = DecryptedDatabaseItem()
     do throws(DatabaseItemError) {
-      if version == AccessControlBlob.version, (try? AccessControlBlob(parsing: bytes)) != nil {
+      if version == AccessControlledItemBlob.version, (try? AccessControlledItemBlob(parsing: bytes)) != nil {
         throw DatabaseItemError(.accessControl, .secretKey, "only the item's own device can decrypt it")
       }
       let blob: ItemBlob

@@ -6,7 +6,7 @@ package import KeychainFormats
 ///
 /// The cache does not contain the password; each password needs its own cache.
 package final class DerivedKeyCache: Sendable {
-  /// The most keys to keep, 32 bytes each, so that any number of backups takes limited memory.
+  /// The maximum number of keys to keep, 32 bytes each, so that any number of backups takes limited memory.
   package static let capacity = 4_096
 
   private struct CacheKey: Hashable, Sendable {
@@ -26,7 +26,7 @@ package final class DerivedKeyCache: Sendable {
   /// - Parameters:
   ///   - keybag: The keybag whose key will be requested.
   ///   - password: The password as it was typed. The work shares it and makes no copy.
-  ///   - limit: The most iterations to accept.
+  ///   - limit: The maximum number of iterations to accept.
   ///   - shouldContinue: Called every few milliseconds, on the other thread.
   /// - Returns: The running work; keep it until the key has been requested. `nil` if the keybag has no key to derive,
   ///   or has more iterations than any device or than `limit`. The request for the key then reports the reason. Also

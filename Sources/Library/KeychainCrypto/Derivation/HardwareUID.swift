@@ -53,7 +53,7 @@ package struct HardwareUID: ~Copyable, Sendable {
   ///   - passcode: The passcode in UTF-8; empty for a device without one.
   ///   - salt: The `SALT` of the keybag.
   ///   - rounds: The number of iterations: 50,000 on a virtual device; a chip is calibrated to take about 80 ms.
-  ///   - limit: The most iterations to accept.
+  ///   - limit: The maximum number of iterations to accept.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.roundsOverLimit` or `.damagedKeybag` (0 iterations) before any work is done; `.cancelled`.
   package borrowing func passcodeKey(

@@ -2,7 +2,8 @@ import Basics
 
 /// The limits on the iterations that a file may require.
 public enum IterationLimit {
-  /// The default for the most iterations to accept, `ITER` and `DPIC` together. Real backups require 10,010,000.
+  /// The default for the maximum number of iterations to accept, those of both steps together. Backups of iOS 10.2 and
+  /// later require 10,010,000: 10,000,000 (`DPIC`) and 10,000 (`ITER`).
   public static let standard = 20_000_000
   /// The multiple of the usual number of iterations above which the user is asked.
   package static let usualMultiple = 5

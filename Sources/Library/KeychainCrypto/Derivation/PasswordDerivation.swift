@@ -57,7 +57,7 @@ public enum PasswordDerivation {
   /// - Parameters:
   ///   - password: The password in UTF-8 as it was typed, without a trailing newline. Empty for a backup without one.
   ///   - parameters: The parameters from the keybag.
-  ///   - limit: The most iterations to accept, of all steps together.
+  ///   - limit: The maximum number of iterations to accept, of all steps together.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.roundsOverLimit` or `.damagedKeybag` (0 iterations) before any work is done; `.cancelled`.
   package static func passcodeKey(

@@ -46,7 +46,7 @@ private struct SecureScalars: ~Copyable {
   private var count: Int
   let isValid: Bool
 
-  /// The most scalars in a full decomposition for each byte of a scalar.
+  /// The maximum number of scalars in a full decomposition for each byte of a scalar.
   private static let maximumDecompositionLength = 4
   /// The Hangul letter that utf8proc 2.8 drops after a syllable that ends in a vowel, because it treats the code point
   /// before the first final consonant as a final consonant. The letter never composes.

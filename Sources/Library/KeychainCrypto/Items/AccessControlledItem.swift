@@ -18,16 +18,16 @@ extension ClassKeys {
   /// Encrypts an item for its own protection class together with its constraints, as in a device's database.
   package func sealAccessControlled(
     _ item: KeychainItem, constraints: PropertyDictionary, random: some RandomSource = SystemRandomSource()
-  ) throws(ItemCryptoError) -> AccessControlBlob {
+  ) throws(ItemCryptoError) -> AccessControlledItemBlob {
     guard let protection = item.protection else { throw ItemCryptoError(.malformed(.noProtection)) }
     do throws(ItemFault) {
       let key = try itemKey(from: random)
       let wrappedKey = try wrap(key, keyClass: protection.keyClass, random: random)
       let reference = try ReferenceKey(protection: protection, constraints: constraints).encoded(under: key)
       let plaintext = try convertingFormatError { () throws(FormatError) in try item.derDictionary() }
-      func blob(_ sealed: Sealed) throws(ItemFault) -> AccessControlBlob {
+      func blob(_ sealed: Sealed) throws(ItemFault) -> AccessControlledItemBlob {
         try convertingFormatError { () throws(FormatError) in
-          try AccessControlBlob(
+          try AccessControlledItemBlob(
             hasStaticIV: true, protection: protection.rawValue, wrappedKey: wrappedKey, referenceKey: reference,
             ciphertext: sealed.ciphertext, tag: sealed.tag)
         }
@@ -46,7 +46,7 @@ extension ClassKeys {
   /// - Throws: `.unsupportedVersion` for another key store's reference key; `.tagMismatch` if the constraints were
   ///   changed.
   package func open(
-    _ blob: AccessControlBlob, kind: ItemKind
+    _ blob: AccessControlledItemBlob, kind: ItemKind
   ) throws(ItemCryptoError) -> AccessControlledItem {
     guard let protection = ProtectionClass(rawValue: blob.protection) else {
       throw ItemCryptoError(.malformed(FormatError(.itemBlob, .malformed, "its protection is not a protection class")))

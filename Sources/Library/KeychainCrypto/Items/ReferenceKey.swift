@@ -19,7 +19,7 @@ struct ReferenceKey {
     guard let fields = (try? DERPropertyList.decode(bytes))?.dictionaryValue, let storedCode = fields["mac"]?.dataValue,
       let protection = fields["prot"]?.stringValue.flatMap(ProtectionClass.init(rawValue:)),
       let constraints = fields["acl"]?.dictionaryValue
-    else { throw .unsupportedVersion(AccessControlBlob.version) }
+    else { throw .unsupportedVersion(AccessControlledItemBlob.version) }
     self.init(protection: protection, constraints: constraints)
     let expected = try code(under: key)
     guard storedCode.withRawBytes({ stored in expected.withRawBytes { constantTimeEquals(stored, $0) } }) else {

@@ -18,7 +18,7 @@ public enum BackupKeybag {
   public static let standardRounds = 10_000_000
   /// The PBKDF2-HMAC-SHA1 iterations (`ITER`) of every real backup.
   package static let lastRounds: UInt32 = 10_000
-  /// The most iterations of a new keybag: the readers' standard limit minus `lastRounds`.
+  /// The maximum number of iterations of a new keybag: the readers' standard limit minus `lastRounds`.
   package static let maximumRounds = IterationLimit.standard - Int(lastRounds)
   static let saltSize = 20
 
@@ -70,7 +70,7 @@ public enum BackupKeybag {
   ///   - old: The current password.
   ///   - new: The new password, not empty.
   ///   - rounds: The iterations of the slow step, or `nil` to keep them.
-  ///   - limit: The most iterations to accept.
+  ///   - limit: The maximum number of iterations to accept.
   ///   - random: The source of salts.
   ///   - progress: Called during each of the two derivations, which end with `.cancelled` if it returns `false`.
   /// - Throws: `.wrongPassword`; `.damagedKeybag` if a class key cannot be unwrapped, because it would be lost;
@@ -119,7 +119,7 @@ public enum BackupKeybag {
   ///   - resalted: The keybag with new salts and keys that are wrapped with the old password.
   ///   - oldKey: The key of the old password.
   ///   - new: The new password.
-  ///   - limit: The most iterations to accept.
+  ///   - limit: The maximum number of iterations to accept.
   ///   - keys: The cached keys of the new password.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   package static func rewrap(

@@ -4,7 +4,7 @@ package import KeychainFormats
 /// The class keys of a keybag, unwrapped if possible.
 ///
 /// Shared by reference, and overwritten when the last reference is released. Callers get keys of items and files. They
-/// get class keys only all together as a `Secret`, for a device's memory. Threads take turns; see `sharing()`.
+/// get class keys only all together as a `Secret`, for a device's memory. Threads take turns.
 public final class ClassKeys: Sendable {
   /// The 16 bytes of the keybag's UUID.
   package let keybagUUID: [UInt8]
@@ -136,7 +136,7 @@ extension ClassKeys {
   private static let headerSize = 32
   private static let recordSize = 72
   private static let checkSize = 32
-  /// The most classes, more than any keybag has.
+  /// The maximum number of classes, more than any keybag has.
   static let maximumClassCount = 64
 
   /// Returns all unwrapped keys, and the states of the other classes. The bytes give access to everything the keys

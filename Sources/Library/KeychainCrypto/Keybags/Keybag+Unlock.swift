@@ -8,11 +8,11 @@ extension Keybag {
   ///   - password: The backup's password, empty for a backup without one, or `nil` to unwrap nothing that requires it.
   ///     No key is derived then.
   ///   - deviceKey: The hardware key of the source device, or `nil` if it is not available.
-  ///   - limit: The most iterations to accept, because a malicious backup may require any number.
+  ///   - limit: The maximum number of iterations to accept, because a malicious backup may require any number.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.wrongPassword` if no class key can be unwrapped with the password; `.roundsOverLimit`, `.missingField`
-  ///   or `.damagedKeybag` before any work is done. A single class key that cannot be unwrapped is not an error, but
-  ///   `.damaged`.
+  ///   or `.damagedKeybag` before any work is done. A single class key that cannot be unwrapped is not an error. It
+  ///   counts as damaged, and its items cannot be decrypted.
   ///
   /// Source: Apple Platform Security, "Keybags for Data Protection"; iphone-dataprotection, `keystore/keybag.py`.
   public func unlock(

@@ -71,7 +71,7 @@ package struct SystemKeybag: Sendable, Equatable {
   /// - Parameters:
   ///   - passcode: The passcode, empty if none is set.
   ///   - hardware: The UID of the device.
-  ///   - limit: The most iterations to accept.
+  ///   - limit: The maximum number of iterations to accept.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.wrongPasscode`; `.damagedKeybag` if the signature is not from this hardware.
   package func unlock(

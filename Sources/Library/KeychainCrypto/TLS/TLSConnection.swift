@@ -107,9 +107,9 @@ package final class TLSConnection {
     var written = 0
     while written < bytes.count {
       ERR_clear_error()
-      let portion = Int32(clamping: bytes.count - written)
+      let chunkByteCount = Int32(clamping: bytes.count - written)
       let count = bytes.withUnsafeBytes { buffer in
-        buffer.baseAddress.map { SSL_write(connection, $0 + written, portion) } ?? -1
+        buffer.baseAddress.map { SSL_write(connection, $0 + written, chunkByteCount) } ?? -1
       }
       guard count > 0 else { throw .openSSL(.broken, "the TLS connection is broken") }
       written += Int(count)

@@ -18,6 +18,7 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
 
   private static let prefixByteCount = 7
 
+  /// Creates a code from its text, such as `acct`.
   public init(rawValue: String) {
     let prefix = Self.prefix(rawValue.utf8)
     self.init(prefix: prefix, long: Self.isShort(prefix) ? nil : LongText(rawValue))
@@ -41,6 +42,7 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
   /// Creates a code from a literal such as `"acct"`.
   public init(stringLiteral value: String) { self.init(rawValue: value) }
 
+  /// The text of the code, such as `acct`.
   public var rawValue: String {
     if let long { return long.text }
     return String(unsafeUninitializedCapacity: Self.prefixByteCount) { text in

@@ -4,7 +4,7 @@ import Basics
 ///
 /// Source: iphone_backup_decrypt and dissect.target, which read it; backups of iOS 10 and later, which contain it.
 package struct FileRecord: Sendable, Hashable {
-  /// The most keys of each dictionary in the archive; a device writes 16.
+  /// The maximum number of keys of each dictionary in the archive; a device writes 16.
   package static let maximumKeyCount = 64
 
   /// The path inside the domain, with `/` between its parts but not at its start; empty for the domain's own directory.

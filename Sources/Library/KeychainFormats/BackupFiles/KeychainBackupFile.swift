@@ -4,7 +4,8 @@ import Basics
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `SecServerImportKeychainInPlist`).
 public struct KeychainBackupFile: Sendable, Hashable {
-  /// The most items in a file; a full device has some thousands. `sharedByteAllowance` limits the work on them.
+  /// The maximum number of items in a file; a full device has some thousands. `sharedByteAllowance` limits the work on
+  /// them.
   package static let maximumEntryCount = 2_000_000
   /// The bytes that are counted for each entry in addition to its blob and its reference. Every entry takes more in a
   /// file.
@@ -289,7 +290,7 @@ extension KeychainBackupFile {
 }
 
 extension KeychainBackupFile.Entry {
-  /// The most bytes in which the ranges of an entry can lie.
+  /// The maximum number of bytes in which the ranges of an entry can lie.
   package static let maximumSourceByteCount = Int(UInt32.max) - 1
 
   var hasBlob: Bool { blobPart.range != nil }

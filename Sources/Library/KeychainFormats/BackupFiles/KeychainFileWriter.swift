@@ -3,7 +3,7 @@ import Basics
 /// Writes a keychain file in portions, so that neither its entries nor the file itself have to be in memory.
 package struct KeychainFileWriter {
   private typealias Key = KeychainBackupFile.Key
-  private static let portionByteCount = 1 << 18
+  private static let chunkByteCount = 1 << 18
 
   private let file: KeychainBackupFile
 
@@ -42,11 +42,11 @@ package struct KeychainFileWriter {
       for entry in file.entries where entry.kind == kind {
         if items.isEmpty { keys.append(writer.write(kind.rawValue)) }
         items.append(Self.write(try bytes(entry), with: &writer))
-        try writer.flush(atLeast: Self.portionByteCount, to: sink)
+        try writer.flush(atLeast: Self.chunkByteCount, to: sink)
       }
       if !items.isEmpty { values.append(writer.writeArray(of: items)) }
     }
-    try writer.finish(root: writer.writeDictionary(of: keys, values), atLeast: Self.portionByteCount, to: sink)
+    try writer.finish(root: writer.writeDictionary(of: keys, values), atLeast: Self.chunkByteCount, to: sink)
     try writer.flush(to: sink)
   }
 

@@ -8,8 +8,6 @@ import Basics
 ///
 /// Source: iphone-dataprotection, `backups/backup4.py`; backups of iOS 9, whose manifests it describes completely.
 package struct MBDBManifest: Sendable {
-  /// The most bytes. The manifest of a full device of 256 GB with a million files has about 200 MB.
-  package static let maximumByteCount = 256 << 20
   static let header = Array("mbdb".utf8) + [5, 0]
 
   private let bytes: [UInt8]
@@ -58,13 +56,8 @@ package struct MBDBManifest: Sendable {
   /// Creates a manifest from its bytes. Records are decoded on demand.
   ///
   /// - Throws: `.malformed` if the bytes do not start with the header, `.truncated` if the header is incomplete,
-  ///   `.unsupportedVersion` for another version, `.overLimit` for too many bytes. Records are checked when they are
-  ///   read.
+  ///   `.unsupportedVersion` for another version. Records are checked when they are read.
   package init(_ bytes: [UInt8]) throws(FormatError) {
-    guard bytes.count <= Self.maximumByteCount else {
-      throw FormatError(
-        .oldManifest, .overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
-    }
     guard bytes.starts(with: Self.header.prefix(4)) else {
       throw FormatError(.oldManifest, .malformed, "it does not begin with \"mbdb\"", offset: 0)
     }

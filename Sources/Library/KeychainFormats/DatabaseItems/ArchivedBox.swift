@@ -13,7 +13,7 @@ package struct ArchivedBox: Sendable, Hashable {
 
   /// The length of a nonce in a new box, in bytes.
   package static let nonceByteCount = 32
-  /// The longest accepted nonce, in bytes: the limit of OpenSSL.
+  /// The maximum length of a nonce, in bytes: the limit of OpenSSL.
   package static let maximumNonceByteCount = 128
 
   private static let archiver = "NSKeyedArchiver"

@@ -2,14 +2,18 @@ import Basics
 
 /// The access control of a database item (`SecAccessControl`): its protection class, and its constraints if it has any.
 ///
-/// It is a DER dictionary. No public header names the constraints, so all members are kept unchanged.
+/// It is a DER dictionary. No public header names the constraints (`AccessOperation`, `AccessConstraintCode`), so all
+/// members are kept unchanged.
+///
 /// Source: Apple `SecAccessControl.m`.
 package struct ItemAccessControl: Sendable, Hashable {
   /// All members, in their original order.
   package let members: PropertyDictionary
 
-  private static let protectionKey = "prot"
-  private static let constraintsKey = "acl"
+  /// The key of the protection class.
+  package static let protectionKey = "prot"
+  /// The key of the constraints.
+  package static let constraintsKey = "acl"
   private static let boundKey = "bound"
 
   /// Creates an access control with only a protection class, like that of an item that was added with one.

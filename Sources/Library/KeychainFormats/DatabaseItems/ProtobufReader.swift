@@ -19,7 +19,7 @@ struct ProtobufReader {
     case fixed
   }
 
-  /// The most fields, more than any of these messages has, unknown fields included.
+  /// The maximum number of fields, more than any of these messages has, unknown fields included.
   static let maximumFieldCount = 256
   private static let maximumFieldNumber: UInt64 = (1 << 29) - 1
 

@@ -17,7 +17,8 @@ package struct AttributeMap<Value: AttributeMapValue> {
   /// The index of each code, once there are too many codes for a linear search.
   @usableFromInline private(set) var indexes: [AttributeCode: Int]?
 
-  /// The most codes for a linear search, more than any kind of item has. A crafted item may have thousands.
+  /// The maximum number of codes for a linear search, more than any kind of item has. A crafted item may have
+  /// thousands.
   private static var maximumLinearSearchCount: Int { 48 }
 
   /// Creates an empty map.

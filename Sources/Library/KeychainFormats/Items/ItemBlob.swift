@@ -34,8 +34,8 @@ package struct ItemBlob: Sendable, Hashable {
   static let wrappedKeyByteCounts = [40, 72]
   /// The length of a GCM tag, in bytes.
   package static let tagByteCount = 16
-  /// The most bytes of an encrypted item: 72 MiB, for a secret of 64 MiB with its attributes. Almost all items have a
-  /// few kilobytes.
+  /// The maximum number of bytes of an encrypted item: 72 MiB, for a secret of 64 MiB with its attributes. Almost all
+  /// items have a few kilobytes.
   package static let maximumByteCount = DERPropertyList.maximumByteCount
 
   /// Reads an encrypted item of a backup or a database.

@@ -249,8 +249,8 @@ extension AttributeCode {
 struct ItemEncoder {
   let keepsDateText: Bool
 
-  /// The most bytes of a pair in addition to its code and its contents: three tags and three lengths of up to five
-  /// bytes.
+  /// The maximum number of bytes of a pair in addition to its code and its contents: three tags and three lengths of up
+  /// to five bytes.
   static let maximumOverhead = 18
 
   /// A pair: the bytes before the value's contents, and the contents if they are secret.

@@ -23,11 +23,11 @@ package struct PackedPropertyValues: PackedAttributeValues {
   /// The packed type of a value and its number of bytes.
   private typealias Layout = (tag: Tag, byteCount: Int)
 
-  /// The most bytes for which offsets take one byte; otherwise they take two. There is one more offset than values, for
-  /// the end of the last value.
+  /// The maximum number of bytes for which offsets take one byte; otherwise they take two. There is one more offset
+  /// than values, for the end of the last value.
   private static let maximumShortByteCount = 255
 
-  /// The most bytes to pack. Each access copies a value, which would be slow for megabytes.
+  /// The maximum number of bytes to pack. Each access copies a value, which would be slow for megabytes.
   private static let maximumByteCount = 16 << 10
 
   /// Packs the values of almost every item; `nil` if they are too large, or if one is a container or a number that only

@@ -11,7 +11,7 @@ import Basics
 /// Source: Apple Developer Forums, threads 119315 (an example of such a value) and 786223 (its
 /// meaning).
 enum SecureEnclaveKeyBlob {
-  /// The most bytes, more than a key with the longest access control has.
+  /// The maximum number of bytes, more than a key with the longest access control has.
   static let maximumByteCount = 16 << 10
   /// The deepest nesting of dictionaries; the published value has four levels.
   static let maximumDepth = 8

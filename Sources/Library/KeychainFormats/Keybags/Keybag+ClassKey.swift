@@ -154,8 +154,10 @@ package struct ClassWrappedKey: Sendable, Hashable {
 /// 1-4 protect files, 5 is internal, 6-12 protect keychain items. Other numbers are preserved and match nothing.
 /// Source: Apple `SecDbKeychainSerializedItemV7.proto`, `SecKeybagSupport.h`.
 public struct KeyClass: RawRepresentable, Sendable, Hashable, Comparable {
+  /// The number.
   public let rawValue: UInt32
 
+  /// Creates a class from its number.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
   /// Files that are readable only while the device is unlocked (`NSFileProtectionComplete`).

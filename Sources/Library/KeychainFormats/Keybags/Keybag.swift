@@ -4,14 +4,14 @@ import Basics
 ///
 /// A keybag is a sequence of records: header fields, then a group for each class key. The first `UUID` belongs to the
 /// header; every later one starts a group. Unknown records are preserved, so writing gives the original bytes. Reading
-/// checks only the structure of records; `validate()` checks their contents.
+/// checks only the structure of records, not their contents.
 ///
 /// Source: the keybags of Apple Security's `secd-34-backup-der-parse` test; iphone-dataprotection,
 /// `keystore/keybag.py`.
 public struct Keybag: Sendable, Hashable {
-  /// The most bytes; all known keybags have less than 2 kB.
+  /// The maximum number of bytes; all known keybags have less than 2 kB.
   package static let maximumByteCount = 65_536
-  /// The most class keys; all known keybags have 11 or 12.
+  /// The maximum number of class keys; all known keybags have 11 or 12.
   package static let maximumClassKeyCount = 64
 
   /// The header's records in their original order.

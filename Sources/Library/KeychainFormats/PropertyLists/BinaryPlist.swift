@@ -6,15 +6,16 @@ import Basics
 package enum BinaryPlist {
   /// Limits for reading a property list.
   package struct Limits: Sendable, Hashable {
-    /// The most bytes.
+    /// The maximum number of bytes.
     package var maximumByteCount: Int
-    /// The most levels of containers, including the root value.
+    /// The maximum number of levels of containers, including the root value.
     package var maximumDepth: Int
-    /// The most values for each byte of the file. Every reference takes at least one byte, so without shared containers
-    /// there is less than one value a byte. A few shared containers could otherwise represent any number of values.
+    /// The maximum number of values for each byte of the file. Every reference takes at least one byte, so without
+    /// shared containers there is less than one value a byte. A few shared containers could otherwise represent any
+    /// number of values.
     package var valuesPerByte: Int
-    /// The most objects in the file, and the most values that are created from them. A value takes 16 bytes of memory
-    /// and a container about 80, but each takes only a single byte of the file.
+    /// The maximum number of objects in the file, and of values that are created from them. A value takes 16 bytes of
+    /// memory and a container about 80, but each takes only a single byte of the file.
     package var maximumValueCount: Int
 
     /// Creates limits; a list that exceeds one fails with `.overLimit`.

@@ -290,20 +290,21 @@ struct BinaryPlistDecoder {
   let document: BinaryPlistReader
   private let maximumDepth: Int
   private var remainingValues: Int
-  /// The number of bytes of texts and data that may still be copied. Objects of a regular file do not overlap.
+  /// The number of bytes of texts and data that may still be copied. It starts with the size of the file, because
+  /// objects of a regular file do not overlap.
   private var remainingBytes: Int
   /// The number of bytes of texts and data that may still be reused. Reuse is free here, but every reader of the values
   /// spends time on each use. A long text that is reused in every item would turn a small file into much work.
   private var remainingSharedBytes: Int
-  /// The texts and data that were created, by page. A page is empty until it has one, because most objects may never be
-  /// accessed.
+  /// The texts and data that were created, in chunks of consecutive objects. A chunk is empty until it has a value,
+  /// because most objects may never be accessed.
   private var leaves: [[PropertyValue?]]
   /// The containers around the current value.
   private var path: [Int] = []
   /// The malformed texts so far, or `nil` to reject them.
   private(set) var malformedTexts: MalformedTexts?
 
-  private static let leavesPerPage = 256
+  private static let leavesPerChunk = 256
   /// The number of reused bytes allowed per byte of the file. Dumps with short texts need less than three.
   private static let sharedBytesPerByte = 16
   /// The number of reused bytes allowed in any file.
@@ -324,7 +325,7 @@ struct BinaryPlistDecoder {
     remainingBytes = document.bytes.count
     let (shared, sharedOverflows) = document.bytes.count.multipliedReportingOverflow(by: Self.sharedBytesPerByte)
     remainingSharedBytes = sharedOverflows ? .max : max(shared, Self.sharedByteAllowance)
-    leaves = Array(repeating: [], count: document.objectCount / Self.leavesPerPage + 1)
+    leaves = Array(repeating: [], count: document.objectCount / Self.leavesPerChunk + 1)
   }
 
   /// Returns the value of an object with everything in it. `index` must be less than the number of objects.
@@ -357,13 +358,13 @@ struct BinaryPlistDecoder {
       return cache(.string(try text(object)), for: index)
     case .array(let references):
       try charge(values: references.count, at: index)
-      return .array(try inside(index) { builder throws(FormatError) in try builder.values(references) })
+      return .array(try inside(index) { decoder throws(FormatError) in try decoder.values(references) })
     case .set(let references):
       try charge(values: references.count, at: index)
-      return .set(try inside(index) { builder throws(FormatError) in try builder.values(references) })
+      return .set(try inside(index) { decoder throws(FormatError) in try decoder.values(references) })
     case .dictionary(let keys, let values):
       try charge(values: 2 * keys.count, at: index)
-      return .dictionary(try inside(index) { builder throws(FormatError) in try builder.dictionary(keys, values) })
+      return .dictionary(try inside(index) { decoder throws(FormatError) in try decoder.dictionary(keys, values) })
     }
   }
 
@@ -401,20 +402,23 @@ struct BinaryPlistDecoder {
   }
 
   private func leaf(at index: Int) -> PropertyValue? {
-    let page = leaves[index / Self.leavesPerPage]
-    return page.isEmpty ? nil : page[index % Self.leavesPerPage]
+    let chunk = leaves[index / Self.leavesPerChunk]
+    return chunk.isEmpty ? nil : chunk[index % Self.leavesPerChunk]
   }
 
   private mutating func cache(_ value: PropertyValue, for index: Int) -> PropertyValue {
-    let (page, position) = index.quotientAndRemainder(dividingBy: Self.leavesPerPage)
-    if leaves[page].isEmpty {
-      let count = min(Self.leavesPerPage, document.objectCount - page * Self.leavesPerPage)
-      leaves[page] = Array(repeating: nil, count: count)
+    let (chunk, position) = index.quotientAndRemainder(dividingBy: Self.leavesPerChunk)
+    if leaves[chunk].isEmpty {
+      let count = min(Self.leavesPerChunk, document.objectCount - chunk * Self.leavesPerChunk)
+      leaves[chunk] = Array(repeating: nil, count: count)
     }
-    leaves[page][position] = value
+    leaves[chunk][position] = value
     return value
   }
 
+  /// Calls a closure with the decoder while the container at an index is part of `path`.
+  ///
+  /// - Throws: The error of the closure, or an error if the container contains itself or is too deep.
   private mutating func inside<Result>(
     _ index: Int, _ body: (inout BinaryPlistDecoder) throws(FormatError) -> Result
   ) throws(FormatError) -> Result {

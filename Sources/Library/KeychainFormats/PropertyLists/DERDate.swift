@@ -86,7 +86,7 @@ package enum DERDate {
   }
 
   private static let fieldsByteCount = 16
-  /// The most bytes of a text, with the digits of the smallest double, 5e-324.
+  /// The maximum number of bytes of a text, with the digits of the smallest double, 5e-324.
   static let maximumTextByteCount = fieldsByteCount + 324
 
   /// Returns the text of a number of seconds, with the fewest decimal places that represent the number exactly, or
@@ -187,7 +187,7 @@ extension DERDate {
   /// The characters by half byte; the filler completes the last byte.
   private static let characters = Array("0123456789.Z+-".utf8)
   private static let filler: UInt8 = 0xF
-  /// The longest text to pack: longer than any that a device writes, and short enough for the stack.
+  /// The maximum length of a text to pack: longer than any that a device writes, and short enough for the stack.
   private static let maximumPackedTextByteCount = 64
 
   private static func halfByte(of character: UInt8) -> UInt8? {

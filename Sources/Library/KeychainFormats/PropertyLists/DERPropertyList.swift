@@ -8,11 +8,11 @@ import Basics
 ///
 /// Source: Apple Security `der_plist.c` and its parts, with the regression tests `su-10` to `su-17`.
 package enum DERPropertyList {
-  /// The most bytes to read: 72 MiB, as for an encrypted item.
+  /// The maximum number of bytes to read: 72 MiB, as for an encrypted item.
   package static let maximumByteCount = 72 << 20
   /// The deepest nesting of dictionaries, arrays and sets.
   package static let maximumDepth = 64
-  /// The most values in a list, including containers and keys.
+  /// The maximum number of values in a list, including containers and keys.
   package static let maximumValueCount = 100_000
 
   enum Tag {

@@ -3,7 +3,7 @@ public import Basics
 /// A value of a property list in any of the supported encodings: Apple's DER, binary property list, keyed archive.
 ///
 /// DER has no `real`, `uid` and `unsignedInteger`; a binary property list of an item has no `null`. The encoders throw
-/// `FormatError` for a value that they cannot represent.
+/// an error for a value that they cannot represent.
 public enum PropertyValue: Sendable, Hashable {
   /// An explicit null in DER; in an item's dictionary it means that the entry is absent.
   case null

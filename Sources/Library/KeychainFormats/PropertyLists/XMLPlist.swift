@@ -99,9 +99,9 @@ package enum XMLPlist {
 }
 
 extension XMLPlist {
-  /// The most bytes; every property list of a backup has at most a few megabytes.
+  /// The maximum number of bytes; every property list of a backup has at most a few megabytes.
   package static let maximumByteCount = 64 << 20
-  /// The most elements, including the root and keys.
+  /// The maximum number of elements, including the root and keys.
   package static let maximumElementCount = 1_000_000
 
   /// Returns whether bytes start like an XML property list: a tag, after an optional byte order mark and white space.
@@ -328,9 +328,9 @@ struct XMLScanner {
   private let bytes: UnsafeRawBufferPointer
   private(set) var offset = 0
 
-  /// The longest name; property lists use at most seven letters.
+  /// The maximum length of a name; property lists use at most seven letters.
   private static let maximumNameLength = 16
-  /// The longest character reference: `&#x10FFFF;` with some leading zeros.
+  /// The maximum length of a character reference: `&#x10FFFF;` with some leading zeros.
   private static let maximumReferenceLength = 16
 
   init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }

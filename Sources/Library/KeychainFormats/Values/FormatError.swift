@@ -10,7 +10,7 @@ package struct FormatError: ExplainedError, Equatable {
     case der = "DER property list"
     /// A keybag's records.
     case keybag = "keybag"
-    /// An encrypted item: `ItemBlob`, `DatabaseItemBlob`, `AccessControlBlob` or `LegacyItemBlob`.
+    /// An encrypted item: `ItemBlob`, `DatabaseItemBlob`, `AccessControlledItemBlob` or `LegacyItemBlob`.
     case itemBlob = "item blob"
     /// The dictionary of a decrypted item.
     case item = "keychain item"

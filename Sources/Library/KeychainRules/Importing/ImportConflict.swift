@@ -2,6 +2,8 @@ package import Basics
 package import KeychainFormats
 
 /// Decides which of two items with the same primary key stays.
+///
+/// `ExistingItemPolicy` in KeyhaulKit decides earlier which of the target's rows a restore removes.
 package enum ImportConflict {
   /// The seconds by which an imported item is dated after the row that it replaces, if its own date is not later.
   static let tieBreakInterval = 0.001

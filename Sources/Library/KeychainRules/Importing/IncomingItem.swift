@@ -17,8 +17,8 @@ package struct IncomingItem: Sendable {
     0xF6, 0x23, 0xAE, 0x5C, 0xCC, 0x81, 0x4C, 0xAC, 0x8A, 0xD4, 0xF0, 0x01, 0x3F, 0x31, 0x35, 0x11,
   ]
 
-  /// The most bytes that an item's dictionary may have, so that it fits into a blob with everything that storing it
-  /// adds.
+  /// The maximum number of bytes that an item's dictionary may have, so that it fits into a blob with everything that
+  /// storing it adds.
   package static let maximumByteCount = ItemBlob.maximumByteCount - 4096
 
   /// Creates an item of a backup. An access control among its attributes is dropped, because no backup contains one.

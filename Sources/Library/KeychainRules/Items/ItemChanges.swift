@@ -21,6 +21,9 @@ package struct ItemChanges: Sendable {
     .multiUser, .modificationDate, .digest, .tombstone, .rowID, .uuid, .persistentReference,
   ]
 
+  /// The attributes that only the keychain sets; an update that names one is refused.
+  package static let refusedCodes: Set<AttributeCode> = [.sharingGroup, .appClip]
+
   /// Returns an item with the changes applied and a new modification date.
   ///
   /// - Parameters:
@@ -34,7 +37,7 @@ package struct ItemChanges: Sendable {
       guard let definition = AttributeTable.definition(of: code, in: item.kind) else {
         throw KeychainRuleError(.noSuchAttribute, "a \(item.kind.reportName) has no \(code.rawValue) attribute")
       }
-      guard code != .sharingGroup, code != .appClip, !definition.flags.contains(.returnedAsData) else {
+      guard !Self.refusedCodes.contains(code), !definition.flags.contains(.returnedAsData) else {
         throw KeychainRuleError(.parameter, "the \(code.rawValue) attribute cannot be changed")
       }
       changed[code] = value == .null ? definition.defaultValue : try converted(value, for: definition)

@@ -26,8 +26,8 @@ public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
   case tagMismatch = "tag-mismatch"
   /// The item does not follow its format.
   case malformed
-  /// The item has a version that no restore accepts: that of iOS 4, which has no attributes, or one that no backup
-  /// contains.
+  /// No restore accepts the version of the item's format: the version of iOS 4, in which an item has no attributes, or a
+  /// version that occurs in no backup.
   case unsupportedVersion = "unsupported-version"
 }
 

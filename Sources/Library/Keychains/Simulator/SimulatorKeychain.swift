@@ -192,7 +192,7 @@ package final class SimulatorKeychain {
   /// - Throws: `.malformed` if the row does not exist.
   package func remove(row: Int64, of kind: ItemKind) throws(KeyhaulError) {
     guard try database.run("DELETE FROM main.\(kind.rawValue) WHERE rowid = ?", [.integer(row)]) == 1 else {
-      throw KeyhaulError(.malformed, "a row no longer exists")
+      throw .missingRow
     }
   }
 
@@ -202,7 +202,7 @@ package final class SimulatorKeychain {
     let assignments = values.map { "\"\($0.code.rawValue)\" = ?" }.joined(separator: ", ")
     let count = try database.run(
       "UPDATE main.\(kind.rawValue) SET \(assignments) WHERE rowid = ?", values.map(\.value) + [.integer(row)])
-    guard count == 1 else { throw KeyhaulError(.malformed, "a row no longer exists") }
+    guard count == 1 else { throw .missingRow }
   }
 
   /// Returns whether the database is unchanged since it was read. Call it before any change.
@@ -278,7 +278,7 @@ package final class SimulatorKeychain {
 
   private func values(of item: KeychainItem) throws(KeyhaulError) -> [(code: AttributeCode, value: ColumnValue)] {
     guard let protection = item.protection else {
-      throw KeyhaulError(.malformed, "an item has no protection class")
+      throw .unstorableItem("an item has no protection class")
     }
     try createKeyIfNeeded(of: protection)
     var values: [(code: AttributeCode, value: ColumnValue)] = []
@@ -295,7 +295,7 @@ package final class SimulatorKeychain {
         itemToEncrypt, accessControl: control, version: version, wrapping: .simulator(store), random: random)
       values += [("data", .blob(try Self.bytes(of: blob))), ("sha1", .blob(try item.digest()))]
     } catch {
-      throw KeyhaulError(.malformed, "an item cannot be encrypted: \(error.reason)")
+      throw .unstorableItem("an item cannot be encrypted: \(error.reason)")
     }
     return values
   }
@@ -317,7 +317,8 @@ package final class SimulatorKeychain {
     item[.accessControl] = nil
     do throws(FormatError) {
       return try ItemAccessControl(members: [
-        "prot": .string(protection.rawValue), "acl": .dictionary(constraints),
+        ItemAccessControl.protectionKey: .string(protection.rawValue),
+        ItemAccessControl.constraintsKey: .dictionary(constraints),
       ])
     } catch {
       throw ItemCryptoError(.malformed(error))
@@ -330,7 +331,7 @@ package final class SimulatorKeychain {
     do throws(KeychainRuleError) {
       return try ItemColumns.value(value, for: definition)
     } catch {
-      throw KeyhaulError(.malformed, "an item cannot be stored: \(error.reason)")
+      throw .unstorableItem("an item cannot be stored: \(error.reason)")
     }
   }
 }

@@ -42,7 +42,7 @@ package final class SimulatorRestoreTransaction {
       do throws(KeyhaulError) {
         existing = try ExistingRow(row)
       } catch {
-        throw KeyhaulError(.malformed, error.reason)
+        throw .unstorableItem(error.reason)
       }
       currentRows[row.summary.primaryKey] = CurrentRow(
         row: row.summary.reference, existing: existing, item: row.item)
@@ -96,7 +96,7 @@ package final class SimulatorRestoreTransaction {
   private static func translatingRuleErrors<Value>(
     _ body: () throws(KeychainRuleError) -> Value
   ) throws(KeyhaulError) -> Value {
-    try converting({ KeyhaulError(.malformed, $0.reason) }, body)
+    try converting({ KeyhaulError.unstorableItem($0.reason) }, body)
   }
 }
 

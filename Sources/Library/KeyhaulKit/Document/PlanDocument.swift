@@ -4,7 +4,7 @@ import KeychainFormats
 package import KeychainRules
 
 /// A plan as a document: the output of `plan --json` and the content of a saved plan (format `migration-plan/1`).
-/// `PlanFile` is the document with its checksum.
+/// A saved plan also has a checksum of the document.
 ///
 /// The planner never sees the identities in this document. They are for readers, and show later whether a backup and a
 /// device are the ones that the plan was made for.

@@ -10,20 +10,20 @@ package struct ExpectationCheck: Sendable {
     /// The expectation.
     package let expectation: PlanExpectation
     /// The restore.
-    package let scenario: ExpectedScenario
+    package let scenario: ActualScenario
     /// The number of items that certainly match.
     package let matchedCount: Int
     /// The unexpected outcomes.
-    package let misses: [PlanExpectation.Miss]
+    package let unmet: [PlanExpectation.Unmet]
 
     /// Whether the expectation is met.
-    package var isMet: Bool { misses.isEmpty }
+    package var isMet: Bool { unmet.isEmpty }
   }
 
   /// The expectations in the order of the list.
   package let expectations: [PlanExpectation]
   /// The restores that were compared: that of a plan, or all four.
-  package let scenarios: [ExpectedScenario]
+  package let scenarios: [ActualScenario]
   /// Each expectation with each restore that it applies to, by restore and then in the order of the list.
   package let cases: [Case]
 
@@ -35,48 +35,48 @@ package struct ExpectationCheck: Sendable {
   ///   - scenario: The known properties of that restore.
   /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
   package init(
-    _ expectations: [PlanExpectation], _ plan: MigrationPlan, in scenario: ExpectedScenario
+    _ expectations: [PlanExpectation], _ plan: MigrationPlan, in scenario: ActualScenario
   ) throws(KeyhaulError) {
-    try self.init(expectations, in: [scenario]) { _ in plan.decisions.map { ExpectedItem($0) } }
+    try self.init(expectations, in: [scenario]) { _ in plan.decisions.map { ActualItem($0) } }
   }
 
   /// Compares a list with the four restores. Each expectation is checked in every restore that it applies to.
   ///
   /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
   package init(_ expectations: [PlanExpectation], _ comparison: MigrationComparison) throws(KeyhaulError) {
-    try self.init(expectations, in: RestoreScenario.allCases.map(ExpectedScenario.init)) { scenario in
+    try self.init(expectations, in: RestoreScenario.allCases.map(ActualScenario.init)) { scenario in
       let restore = RestoreScenario(hasPassword: scenario.hasPassword, onSameDevice: scenario.onSameDevice == true)
-      return comparison.items.map { ExpectedItem($0, in: restore) }
+      return comparison.items.map { ActualItem($0, in: restore) }
     }
   }
 
   private init(
-    _ expectations: [PlanExpectation], in scenarios: [ExpectedScenario],
-    itemsIn: (ExpectedScenario) -> [ExpectedItem]
+    _ expectations: [PlanExpectation], in scenarios: [ActualScenario],
+    itemsIn: (ActualScenario) -> [ActualItem]
   ) throws(KeyhaulError) {
     self.expectations = expectations
     self.scenarios = scenarios
     var cases: [Case] = []
     // The items have equal names in every restore, so all restores share one index.
-    var sharedIndex: ExpectedItemIndex?
+    var sharedIndex: ActualItemIndex?
     for scenario in scenarios {
       let items = itemsIn(scenario)
-      var itemIndex: ExpectedItemIndex
+      var itemIndex: ActualItemIndex
       if let sharedIndex {
         itemIndex = sharedIndex
       } else {
-        itemIndex = try ExpectedItemIndex(items, for: expectations)
+        itemIndex = try ActualItemIndex(items, for: expectations)
       }
-      let missCount = cases.reduce(0) { $0 + $1.misses.count }
-      var outcomes = ExpectedOutcomes(
-        items, in: itemIndex.groups, missesAtMost: ExpectedItemIndex.maximumMissCount - missCount)
+      let unmetCount = cases.reduce(0) { $0 + $1.unmet.count }
+      var outcomes = ActualOutcomes(
+        items, in: itemIndex.groups, unmetAtMost: ActualItemIndex.maximumUnmetCount - unmetCount)
       for (index, expectation) in expectations.enumerated() where expectation.applies(to: scenario) {
         let matches = itemIndex.matches(for: expectation.matcher)
         cases.append(
           Case(
             index: index, expectation: expectation, scenario: scenario,
             matchedCount: matches.certain.reduce(0) { $0 + itemIndex.groups[$1].positions.count },
-            misses: try outcomes.misses(of: expectation, among: matches)))
+            unmet: try outcomes.unmet(of: expectation, among: matches)))
       }
       sharedIndex = itemIndex
     }
@@ -84,7 +84,7 @@ package struct ExpectationCheck: Sendable {
   }
 
   /// Returns the cases of one restore.
-  package func cases(in scenario: ExpectedScenario) -> [Case] { cases.filter { $0.scenario == scenario } }
+  package func cases(in scenario: ActualScenario) -> [Case] { cases.filter { $0.scenario == scenario } }
 
   /// The positions of the expectations that apply to none of the restores.
   package var unchecked: [Int] {
@@ -102,7 +102,7 @@ package struct ExpectationCheck: Sendable {
   package var isMet: Bool { !cases.isEmpty && cases.allSatisfy(\.isMet) }
 }
 
-extension ExpectedScenario {
+extension ActualScenario {
   /// Creates the scenario of one of the four restores.
   package init(_ scenario: RestoreScenario) {
     self.init(hasPassword: scenario.hasPassword, onSameDevice: scenario.onSameDevice)

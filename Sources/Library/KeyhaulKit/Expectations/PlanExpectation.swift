@@ -3,12 +3,13 @@ import Basics
 package import KeychainFormats
 package import KeychainRules
 
-/// An expectation about the items that match, in all four restores or some of them.
+/// An expected outcome for all items that a matcher selects. It applies to all four restores (with or without a
+/// password, to the same device or another), or only to some of them.
 package struct PlanExpectation: Sendable, Hashable {
-  /// The outcomes that can be expected.
+  /// The outcomes that can be expected. `.absent` means that the matcher must select no item.
   package static let fates: [ItemFate] = [.migrates, .staysBehind, .absent]
 
-  /// The items. All of them must meet the expectation.
+  /// Selects the items. All of them must have the expected outcome.
   package var matcher: ItemMatcher
   /// The expected outcome, from `fates`.
   package let fate: ItemFate
@@ -33,13 +34,13 @@ package struct PlanExpectation: Sendable, Hashable {
 
   /// An unmet expectation: a matching item has another outcome, or no item matches.
   ///
-  /// An encrypted item has no names, so it may or may not match. An expectation about all items that a star matches, or
-  /// about the absence of items, therefore also counts as unmet if an encrypted item with another outcome may match.
-  package struct Miss: Sendable, Hashable {
+  /// An encrypted item has no names, so it is unknown whether it matches. If it may match and has another outcome, an
+  /// expectation of `.absent`, or one with a star in its matcher, is therefore also unmet.
+  package struct Unmet: Sendable, Hashable {
     /// The expectation.
     package let expectation: PlanExpectation
     /// An item with another outcome; `nil` if no item certainly matches.
-    package let item: ExpectedItem?
+    package let item: ActualItem?
     /// The number of encrypted items that may match, because their names are unknown.
     package let encryptedCount: Int
     /// Whether any item certainly matches.
@@ -47,7 +48,7 @@ package struct PlanExpectation: Sendable, Hashable {
   }
 
   /// Returns whether the expectation applies to a restore. It does not if it requires a property that is unknown.
-  package func applies(to scenario: ExpectedScenario) -> Bool {
+  package func applies(to scenario: ActualScenario) -> Bool {
     if let hasPassword, hasPassword != scenario.hasPassword { return false }
     if let onSameDevice, onSameDevice != scenario.onSameDevice { return false }
     return true
@@ -63,8 +64,8 @@ package struct PlanExpectation: Sendable, Hashable {
   }
 }
 
-/// The known properties of a restore that expectations are compared with.
-package struct ExpectedScenario: Sendable, Hashable {
+/// The known properties of the restore that expectations are compared with.
+package struct ActualScenario: Sendable, Hashable {
   /// Whether the backup has a password.
   package let hasPassword: Bool
   /// Whether the target is the source device; `nil` if the keys do not prove either.
@@ -77,8 +78,8 @@ package struct ExpectedScenario: Sendable, Hashable {
   }
 }
 
-/// An item for expectations: its names and its outcome.
-package struct ExpectedItem: Sendable, Hashable {
+/// An item that expectations are compared with: its names, and its outcome in a restore.
+package struct ActualItem: Sendable, Hashable {
   /// The position in the backup or in the device's plan.
   package let index: Int
   /// The item's names, which are unknown if it cannot be decrypted.

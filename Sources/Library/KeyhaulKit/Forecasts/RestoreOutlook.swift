@@ -8,8 +8,8 @@ package import VirtualDevice
 /// The outlook for a keychain when its device is erased or replaced: restored to a new device, and to the same device
 /// after it was erased. Both targets are simulated: unlocked, with a passcode, and with an empty keychain.
 public struct RestoreOutlook: Sendable {
-  /// The outcomes of the items in all four restores. For the kind of password that a backup does not have, they follow
-  /// from the protection classes.
+  /// The outcomes of the items in all four restores. If the backup has a password, the outcomes without one follow from
+  /// the protection classes, and vice versa.
   public let comparison: MigrationComparison
   /// The plan of a restore to the new device, for reports about one target.
   public let planForNewDevice: MigrationPlan
@@ -114,7 +114,7 @@ extension Restorer {
   fileprivate static func plan(
     _ archive: UnlockedBackup, ontoEmptyNamedBy other: UnlockedBackup?
   ) throws(KeyhaulError) -> MigrationPlan {
-    try archive.archive.requireUsableClassKeys(for: .planning)
+    try archive.archive.requireUsable(for: .planning)
     var summaries = archive.encryptedItemSummaries
     for item in other?.items ?? [] {
       if let decrypted = item.item { summaries[item.index] = ItemSummary(decrypted) }
@@ -155,7 +155,8 @@ extension RestoreOutlook {
 
   /// Returns the counts of one restore.
   ///
-  /// - Parameter scenario: The restore. If a backup does not have its kind of password, the items are counted by class.
+  /// - Parameter scenario: The restore, one of `RestoreScenario.allCases`. If it requires a password and the backup has
+  ///   none, or the reverse, the items are counted by their protection classes.
   public func counts(_ scenario: RestoreScenario) -> Counts {
     var counts = Counts()
     if !sourceIsBackup { (counts.never, counts.since) = (0, 0) }

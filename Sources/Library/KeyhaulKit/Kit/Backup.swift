@@ -24,9 +24,11 @@ public struct Backup: Sendable {
   ///   - path: The path of a backup's directory, or of a packed backup.
   ///   - password: The backup's password; `nil` if it has none.
   ///   - sourceDevice: The source device, if it is available. Its hardware key also decrypts this-device-only items.
-  ///   - limit: The maximum number of PBKDF2 iterations, checked before any work. Real backups use 10,000,000.
-  /// - Throws: Category `notFound`, `wrongPassword`, `damaged`, or `refused` over a limit; `busy` if another process is
-  ///   changing the backup.
+  ///   - limit: The maximum number of PBKDF2 iterations of both steps together, checked before any work. Real backups
+  ///     require 10,010,000.
+  /// - Throws: Category `notFound` if there is no backup at the path; `wrongPassword` if the password is wrong or missing;
+  ///   `damaged`; `refused` over a limit, or if a backup without a password is given one; `busy` if another process is
+  ///   changing the backup; the errors of the source device.
   public init(
     path: String, password: borrowing Secret? = nil, sourceDevice: VirtualDevice? = nil,
     acceptingAtMost limit: Int = IterationLimit.standard
@@ -81,7 +83,8 @@ extension Backup {
   /// - Parameters:
   ///   - device: The target. It may be locked, and may be the source device.
   ///   - policy: The treatment of the target's own items before the import. iOS replaces them.
-  /// - Throws: Category `damaged` for a backup that was never finished, and the errors of the device.
+  /// - Returns: The plan, which is valid until the device changes.
+  /// - Throws: Category `damaged` for a backup that was never finished, and the errors of the device, such as `busy`.
   public func plan(
     onto device: VirtualDevice, existing policy: ExistingItemPolicy = .replace
   ) throws(KeyhaulError) -> Plan {
@@ -109,8 +112,12 @@ extension Backup {
   ///   - password: The password; `nil` if the backup gets none, whose keychain only this device can restore.
   ///   - path: The path of the backup. A final slash or an existing directory means a directory; otherwise the backup
   ///     is packed into one file, in the format of the file's name. An existing backup is not replaced.
-  ///   - iterations: The iterations of the password's derivation. Real devices use 10,000,000; 1 is enough for a test.
-  /// - Throws: Category `locked`; `usage` if the path exists. No partial backup is left.
+  ///   - iterations: The iterations of the derivation's slow step, without the 10,000 of the other one. Real devices use
+  ///     10,000,000; 1 is enough for a test. Not used without a password.
+  /// - Returns: The backup, opened.
+  /// - Throws: Category `locked` if an item cannot be read; `usage` if the path exists; `refused` for an empty password
+  ///   or too many iterations; the errors of the device, such as `busy`; `failed` if a file operation fails. No partial
+  ///   backup is left.
   public static func create(
     from device: VirtualDevice, password: borrowing Secret? = nil, at path: String,
     iterations: Int = BackupKeybag.standardRounds
@@ -127,6 +134,7 @@ extension Backup {
   /// Copies the backup to a folder or a file, byte by byte.
   ///
   /// - Parameter path: The path of the copy, as for `create(from:password:at:iterations:)`.
+  /// - Returns: The path and the size of the copy.
   /// - Throws: Category `usage` if the path exists; `failed` if the disk is full. No partial copy is left.
   @discardableResult
   public func convert(to path: String) throws(KeyhaulError) -> RewrittenBackup {
@@ -140,7 +148,9 @@ extension Backup {
   ///   - new: The new password.
   /// - Returns: The backup, opened with the new password; this value no longer represents what is on the disk.
   /// - Throws: Category `wrongPassword` for `old`; `busy` if another process uses the backup; `damaged` if the manifest
-  ///   does not have the form in which devices write it.
+  ///   does not have the form in which devices write it; `refused` if the path is a symbolic link, if `new` is empty, or
+  ///   for a backup whose password cannot be changed, such as one of iOS 10.0; `failed` if the backup has changed since it
+  ///   was opened, or if a file operation fails.
   public func rekey(from old: borrowing Secret, to new: borrowing Secret) throws(KeyhaulError) -> Backup {
     try requireNoSymbolicLink()
     let limit = max(IterationLimit.standard, Int(archive.keybag.iterations ?? 0))
@@ -159,7 +169,8 @@ extension Backup {
   /// Adds a seal to the backup: a list of its files that shows every later change.
   ///
   /// - Returns: The number of files that the seal covers.
-  /// - Throws: Category `usage` if the backup has a seal; `busy` if another process uses the backup.
+  /// - Throws: Category `usage` if the backup has a seal; `busy` if another process uses the backup; `refused` if the path
+  ///   is a symbolic link; `failed` if the backup has changed since it was opened, or if a file operation fails.
   @discardableResult
   public func seal() throws(KeyhaulError) -> Int {
     try requireNoSymbolicLink()

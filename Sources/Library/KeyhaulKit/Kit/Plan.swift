@@ -13,8 +13,8 @@ extension MigrationPlan.Decision: CustomStringConvertible {
 
 /// A plan for restoring a backup to a device, and the method that carries it out.
 public struct Plan: Sendable {
-  /// The decisions: the items that arrive, the items that stay behind with their reasons, and the items that are
-  /// removed.
+  /// The decisions about the items of the backup, and the number of the target's items that are removed
+  /// (`summary.removed`).
   public let migration: MigrationPlan
   /// The target.
   public let device: VirtualDevice
@@ -33,7 +33,8 @@ public struct Plan: Sendable {
 
   /// The decisions about the items that arrive.
   public var arriving: [MigrationPlan.Decision] { migration.decisions.filter { $0.outcome.fate == .migrates } }
-  /// The decisions about the items of the backup that do not arrive, each with its reason.
+  /// The decisions about the undamaged items of the backup that do not arrive, each with its reason. Damaged items are
+  /// in `unreadable`.
   public var stayingBehind: [MigrationPlan.Decision] { migration.decisions.filter { $0.outcome.fate == .staysBehind } }
   /// The decisions about the items that are damaged in the backup.
   public var unreadable: [MigrationPlan.Decision] { migration.decisions.filter { $0.outcome.fate == .unreadable } }
@@ -41,7 +42,8 @@ public struct Plan: Sendable {
   /// Carries out exactly the plan, in one transaction, or nothing.
   ///
   /// - Throws: Category `locked` if the device must be unlocked first; `stalePlan` if it has changed since the plan was
-  ///   made. An error whose `stage` is before the commit leaves the device unchanged.
+  ///   made; the errors of the device, such as `busy`. An error whose `stage` is `.beforeCommit` leaves the device
+  ///   unchanged.
   public func restore() throws(KeyhaulError) {
     let failure = try device.withSession(.writing, verb: "restore") {
       (session) throws(KeyhaulError) in restore(onto: session)

@@ -7,8 +7,8 @@ extension MigrationPlan {
   /// The outcome for the items with a name: `plan["session token"] == .migrates`.
   ///
   /// The name must equal the item's label, account, service or server. If several items match, the result is their
-  /// common outcome, or `.ambiguous` if they differ; a matcher is more precise. Encrypted items that stay behind have
-  /// no names, unless the plan was made from the device or with the source device's key.
+  /// common outcome, or `.ambiguous` if they differ; `decisions(named:)` returns the decision about each item. Encrypted
+  /// items that stay behind have no names, unless the plan was made from the device or with the source device's key.
   public subscript(name: String) -> ItemFate { fate(of: decisions(named: name)) }
 
   /// The outcome for the items that a matcher selects.
@@ -25,8 +25,8 @@ extension MigrationPlan {
   /// Returns the decisions about the items that a matcher selects, in the backup's order.
   package func decisions(for matcher: ItemMatcher) -> [Decision] { decisions.filter { matcher.matches($0.identity) } }
 
-  /// Returns the reason why the only item with a name does not arrive; `nil` if it arrives, or unless exactly one item
-  /// has the name.
+  /// Returns the reason why the item with a name does not arrive. `nil` if the item arrives, if no item has the name, or
+  /// if several items have it.
   public func reason(for name: String) -> Reason? {
     let matching = decisions(named: name)
     return matching.count == 1 ? matching[0].outcome.reason : nil

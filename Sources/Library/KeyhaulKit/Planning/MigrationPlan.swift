@@ -171,7 +171,7 @@ public struct MigrationPlan: Sendable {
     }
   }
 
-  /// An item of the target that a different item of the backup replaces.
+  /// The relation of an item of the target to the different item of the backup that replaces it.
   public enum OverwrittenItem: Sendable, Hashable {
     /// Modified later than the backup's item.
     case newer

@@ -84,7 +84,7 @@ package enum MigrationPlanner {
       case .eligible(let incoming, let startsToSync):
         let step: TargetModel.Step
         do throws(KeychainRuleError) {
-          step = try target.importing(incoming, from: .archive(position: UInt32(clamping: position)), of: items)
+          step = try target.importItem(incoming, from: .archive(position: UInt32(clamping: position)), of: items)
         } catch {
           return decide(malformed(item, error))
         }
@@ -102,7 +102,7 @@ package enum MigrationPlanner {
 
     /// Imports the system's own items again, after the backup's items.
     private mutating func reimportPreserved(into target: inout TargetModel, alongside items: [BackupItem]) {
-      for step in target.reimportingPreserved(includingTombstones: context.targetSyncs, alongside: items) {
+      for step in target.reimportPreserved(includingTombstones: context.targetSyncs, alongside: items) {
         add(step.planned)
         // If the system has deleted the item, it is not on the target afterwards.
         let verdict =
@@ -214,7 +214,7 @@ package enum MigrationPlanner {
     case .classKeyDamaged(let keyClass):
       joined("the keybag's key of class \(keyClass.displayName) cannot be unwrapped", location(of: archived))
     case .hardwareMissing: "only the hardware key of the source device can decrypt it"
-    case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isDivided:
+    case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isMixed:
       joined(
         "this device's hardware key decrypts other items, but none of this item's class. Either the item's key needs "
           + "another device's hardware key, or the item is damaged; Keyhaul cannot tell which", location(of: archived))

@@ -4,11 +4,13 @@ public import KeychainRules
 
 /// A kind of restore, one of four: from a backup with or without a password, to the source device or to another
 /// device.
+///
+/// Choose one of `allCases` by its properties: `RestoreScenario.allCases.first { $0.hasPassword && !$0.onSameDevice }`.
 public struct RestoreScenario: Sendable, Hashable, CaseIterable {
   /// Whether the backup has a password.
-  package let hasPassword: Bool
+  public let hasPassword: Bool
   /// Whether the target is the source device.
-  package let onSameDevice: Bool
+  public let onSameDevice: Bool
 
   /// Creates one of the four scenarios.
   package init(hasPassword: Bool, onSameDevice: Bool) {

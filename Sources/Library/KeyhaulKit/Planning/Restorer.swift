@@ -32,8 +32,8 @@ public enum Restorer {
     _ archive: UnlockedBackup, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring
   ) throws(KeyhaulError) -> MigrationPlan {
-    try archive.archive.requireUsableClassKeys(for: use)
-    try archive.require(use)
+    try archive.archive.requireUsable(for: use)
+    try archive.requireNoBlockingFinding(for: use)
     return MigrationPlanner.plan(
       archive.items, only: indexes, onto: try target.rows(), policy: policy,
       context: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: archive.hasPassword),
@@ -50,7 +50,7 @@ public enum Restorer {
   ///   - progress: Called from time to time with the number of imports that are done, and of all imports.
   /// - Throws: Category `locked` if the device must be unlocked first; `stalePlan` if the result would differ from the
   ///   plan; `planToLookAt` for a plan that was not made for `.restoring`; the error of the keychain if the restore was
-  ///   cancelled (`KeyhaulError.isCancelled`). After any error, the keychain is unchanged.
+  ///   cancelled (`KeyhaulError.isCancelled`). After an error whose `stage` is `.beforeCommit`, the keychain is unchanged.
   public static func restore(
     _ plan: MigrationPlan, onto session: DeviceSession, progress: (Int, Int) -> Void = { _, _ in }
   ) throws(KeyhaulError) {

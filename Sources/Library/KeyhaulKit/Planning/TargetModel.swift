@@ -1,32 +1,33 @@
-package import Backups
+import Backups
 import Basics
 import KeychainCrypto
-package import KeychainFormats
-package import KeychainRules
-package import Keychains
+import KeychainFormats
+import KeychainRules
 
 /// A model of the target's keychain, which the planner updates with each import.
 ///
-/// Conflicts are resolved with the same function as in the store. The model only keeps the owner of each primary key, in
-/// one of three places:
+/// Conflicts are resolved with the same function as in the store. Beside the target's rows, the model keeps the owner of
+/// each primary key after the imports so far, in one of three places:
 ///
-/// - `keyOwners` has rows of the target that stayed, and the items that own a key after a conflict.
+/// - `keyOwners` has rows of the target that stayed, preserved items, and the items that own a key after a conflict.
 /// - `OriginalRow.importedPosition` has items whose key belonged to a removed row.
 /// - `importedPositions` has items whose key is new on the target.
 ///
-/// The last two store only the item's position in the backup, to save memory.
+/// The last two store only the item's position, to save memory. A position is an index into the planned items, which may
+/// be a part of the backup's items.
 struct TargetModel {
   /// The effect of one import on the target.
   struct Step {
     let planned: MigrationPlan.PlannedImport
-    /// The change, relative to the target before the restore.
+    /// The effect of the item. New and replacing items are compared with the target before the restore; otherwise, an
+    /// earlier item of the backup may own the key.
     let change: MigrationPlan.Change
     let detail: String?
     /// The item of the target that is lost.
     let overwrites: MigrationPlan.OverwrittenItem?
     /// Whether the item is a tombstone.
     let isDeletion: Bool
-    /// The positions of earlier items of the backup that this import replaces.
+    /// The positions of earlier planned items that this import replaces.
     let superseded: [Int]
   }
 
@@ -37,9 +38,10 @@ struct TargetModel {
     private let source: Source
 
     private enum Source {
-      /// A row of the target. Its digest is only computed if another item has the same key.
+      /// A row of the target, with its digest.
       indirect case targetRow(ExistingRow)
-      /// The items of the backup at these positions; empty for a preserved item of the target.
+      /// The planned items at these positions; empty for a preserved item of the target. The digest is only computed if
+      /// another item has the same key.
       case imported(positions: [Int])
     }
 
@@ -55,17 +57,23 @@ struct TargetModel {
 
     private var targetRow: ExistingRow? { if case .targetRow(let row) = source { row } else { nil } }
 
-    /// The positions of the backup's items that this owner represents; empty for a row of the target.
+    /// The positions of the planned items that this owner represents; empty for a row or preserved item of the target.
     var positions: [Int] { if case .imported(let positions) = source { positions } else { [] } }
 
-    /// The state that an item with the same key conflicts with.
-    var existing: ExistingRow? { targetRow ?? item.flatMap { try? ExistingRow(storing: $0) } }
+    /// Returns the state that an item with the same key conflicts with.
+    ///
+    /// - Throws: `.notAvailable` if a digest cannot be computed.
+    func existing() throws(KeychainRuleError) -> ExistingRow? {
+      if let targetRow { return targetRow }
+      guard let item else { return nil }
+      return try ExistingRow(storing: item)
+    }
   }
 
   /// A row of the target before the restore.
   private struct OriginalRow {
     let row: TargetRow
-    /// The position of the backup's item that was imported without a conflict after the row had been removed.
+    /// The position of the planned item that was imported without a conflict after the row had been removed.
     var importedPosition: UInt32?
   }
 
@@ -75,11 +83,13 @@ struct TargetModel {
   /// The keys of the rows that the policy removes before the import.
   private let removedKeys: Set<PrimaryKey>
   private var keyOwners: [PrimaryKey: KeyOwner] = [:]
-  /// The positions of the backup's items that were imported without a conflict, where the target had no row with their
+  /// The positions of the planned items that were imported without a conflict, where the target had no row with their
   /// key. After a conflict, the key has an owner, which counts instead.
   private var importedPositions: [ItemFingerprint: UInt32] = [:]
 
-  /// - Parameter incomingCount: The maximum number of items to import; each can have a primary key of its own.
+  /// Creates a model of the target before the import, without the rows that the policy removes.
+  ///
+  /// - Parameter incomingCount: The number of planned items, to reserve memory.
   init(_ rows: [TargetRow], policy: ExistingItemPolicy, expecting incomingCount: Int) {
     self.rows = rows
     importedPositions.reserveCapacity(max(0, incomingCount - rows.count))
@@ -115,12 +125,13 @@ struct TargetModel {
   /// - Parameters:
   ///   - keyed: The item with its primary key.
   ///   - origin: The origin of the item.
-  ///   - backupItems: The backup's items.
+  ///   - plannedItems: The items into which positions are indexes.
   /// - Returns: The effect of the import.
-  /// - Throws: `.notAvailable` if a digest cannot be computed.
-  mutating func importing(
+  /// - Throws: `.notAvailable` if a digest cannot be computed or an earlier item with the same key can no longer be
+  ///   decrypted; `.decode` if that item cannot be stored.
+  mutating func importItem(
     _ keyed: IncomingItem.Keyed, from origin: MigrationPlan.PlannedImport.Origin,
-    of backupItems: [BackupItem]
+    of plannedItems: [BackupItem]
   ) throws(KeychainRuleError) -> Step {
     let (incoming, key) = (keyed.incoming, keyed.primaryKey)
     let originalRow = originalRows[key]
@@ -128,9 +139,9 @@ struct TargetModel {
     let fingerprint = originalRow == nil ? try Self.fingerprint(of: key) : nil
     var owner = keyOwners[key]
     if owner == nil, let position = originalRow?.importedPosition ?? fingerprint.flatMap({ importedPositions[$0] }) {
-      owner = KeyOwner(item: try Self.incoming(backupItems[Int(position)]).item, positions: [Int(position)])
+      owner = KeyOwner(item: try Self.incoming(plannedItems[Int(position)]).item, positions: [Int(position)])
     }
-    let resolution = try ImportConflict.resolve(incoming: incoming, existing: owner?.existing)
+    let resolution = try ImportConflict.resolve(incoming: incoming, existing: try owner?.existing())
     if owner == nil, case .archive(let position) = origin {
       if let fingerprint {
         importedPositions[fingerprint] = position
@@ -140,12 +151,12 @@ struct TargetModel {
     } else if let newOwner = Self.owner(after: resolution, of: incoming, from: origin, previous: owner) {
       keyOwners[key] = newOwner
     }
-    let conflictingRow = try originalRow.map { (originalRow) throws(KeychainRuleError) in
-      try ConflictingRow(originalRow.row, of: incoming)
+    let sameKeyRow = try originalRow.map { (originalRow) throws(KeychainRuleError) in
+      try SameKeyRow(originalRow.row, of: incoming)
     }
     return Self.step(
-      resolution, of: incoming, from: origin, previous: owner, conflictingRow,
-      conflictingItemIndex: owner?.positions.first.map { backupItems[$0].index })
+      resolution, of: incoming, from: origin, previous: owner, sameKeyRow,
+      conflictingItemIndex: owner?.positions.first.map { plannedItems[$0].index })
   }
 
   /// Returns the owner of a key after an import; `nil` if it is not stored as an item.
@@ -165,16 +176,16 @@ struct TargetModel {
 
   private static func step(
     _ resolution: ImportResolution, of incoming: IncomingItem, from origin: MigrationPlan.PlannedImport.Origin,
-    previous: KeyOwner?, _ conflictingRow: ConflictingRow?, conflictingItemIndex: Int?
+    previous: KeyOwner?, _ sameKeyRow: SameKeyRow?, conflictingItemIndex: Int?
   ) -> Step {
-    let change = change(resolution.outcome, conflictingRow)
+    let change = change(resolution.outcome, sameKeyRow)
     return Step(
       planned: MigrationPlan.PlannedImport(
         origin: origin, outcome: resolution.outcome,
         writes: !resolution.leavesUnchanged(previous?.item, whenImporting: incoming)),
       change: change,
-      detail: detail(resolution.outcome, incoming, conflictingItemIndex, conflictingRow),
-      overwrites: change == .replaces ? conflictingRow.flatMap { overwritten($0, by: incoming) } : nil,
+      detail: detail(resolution.outcome, incoming, conflictingItemIndex, sameKeyRow),
+      overwrites: change == .replaces ? sameKeyRow.flatMap { overwritten($0, by: incoming) } : nil,
       isDeletion: incoming.item.isTombstone,
       superseded: resolution.outcome.isReplacement ? previous?.positions ?? [] : [])
   }
@@ -191,10 +202,14 @@ struct TargetModel {
     try IncomingItem.Keyed(archived.requireItem(), persistentReference: archived.persistentReference).incoming
   }
 
-  /// Imports the system-bound rows again that the policy has removed. Tombstones are included only if they have an
-  /// effect.
-  mutating func reimportingPreserved(
-    includingTombstones: Bool, alongside backupItems: [BackupItem]
+  /// Imports the system-bound rows again that the policy has removed, except rows that cannot be decrypted or stored.
+  ///
+  /// - Parameters:
+  ///   - includingTombstones: Whether tombstones are imported too. They have an effect only if the target syncs.
+  ///   - plannedItems: The items into which positions are indexes.
+  /// - Returns: The effects of the imports. A step blocks the restore if its import failed.
+  mutating func reimportPreserved(
+    includingTombstones: Bool, alongside plannedItems: [BackupItem]
   ) -> [Step] {
     var steps: [Step] = []
     for row in rows where removedKeys.contains(row.primaryKey) && row.isSystemBound {
@@ -202,7 +217,7 @@ struct TargetModel {
       guard let item = row.item, let incoming = try? IncomingItem.Keyed(preserved: item) else { continue }
       let origin = MigrationPlan.PlannedImport.Origin.preserved(incoming.incoming)
       do throws(KeychainRuleError) {
-        steps.append(try importing(incoming, from: origin, of: backupItems))
+        steps.append(try importItem(incoming, from: origin, of: plannedItems))
       } catch {
         // A conflicting item of the backup can no longer be decrypted. The step blocks a restore of this plan: without
         // the step, a restore that can decrypt the item would lose the row.
@@ -212,39 +227,39 @@ struct TargetModel {
     return steps
   }
 
-  /// The target's row with an imported item's key, before the restore.
-  private struct ConflictingRow {
+  /// The target's row with an imported item's key, before the restore. There is no conflict if the policy has removed it.
+  private struct SameKeyRow {
     let row: TargetRow
-    /// Whether the row equals the imported item.
-    let isSame: Bool
+    /// Whether the row's digest equals the imported item's.
+    let isEqual: Bool
 
     init(_ row: TargetRow, of incoming: IncomingItem) throws(KeychainRuleError) {
       self.row = row
       guard case .item(_, let digest) = row.existing.state else {
-        isSame = false
+        isEqual = false
         return
       }
-      isSame = try incoming.digest() == digest
+      isEqual = try incoming.digest() == digest
     }
   }
 
   private static func change(
-    _ outcome: ImportResolution.Effect, _ conflictingRow: ConflictingRow?
+    _ outcome: ImportResolution.Effect, _ sameKeyRow: SameKeyRow?
   ) -> MigrationPlan.Change {
     switch outcome {
     case .identical: return .identical
     case .keepsExisting, .blocked: return .keepsExisting
     case .insertsNew, .replaces:
-      guard let conflictingRow, !conflictingRow.row.isTombstone else { return .new }
-      return conflictingRow.isSame ? .identical : .replaces
+      guard let sameKeyRow, !sameKeyRow.row.isTombstone else { return .new }
+      return sameKeyRow.isEqual ? .identical : .replaces
     }
   }
 
   /// - Returns: `nil` if the row had no item.
   private static func overwritten(
-    _ conflictingRow: ConflictingRow, by incoming: IncomingItem
+    _ sameKeyRow: SameKeyRow, by incoming: IncomingItem
   ) -> MigrationPlan.OverwrittenItem? {
-    switch conflictingRow.row.existing.state {
+    switch sameKeyRow.row.existing.state {
     case .tombstone: return nil
     case .corrupt, .unreadable: return .damaged
     case .item(let targetDate, _):
@@ -253,11 +268,11 @@ struct TargetModel {
     }
   }
 
-  /// Returns the reason for an import's result: the position of the other item of the backup, or a text about the
-  /// target's item, mostly both dates. `nil` if there was no conflict, or no reason to state.
+  /// Returns the reason for an import's result: the index of the other item in the backup, or a text about the target's
+  /// item, mostly both dates. `nil` if there was no conflict, or no reason to state.
   private static func detail(
     _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ conflictingItemIndex: Int?,
-    _ conflictingRow: ConflictingRow?
+    _ sameKeyRow: SameKeyRow?
   ) -> String? {
     if let index = conflictingItemIndex {
       switch outcome {
@@ -267,17 +282,17 @@ struct TargetModel {
       case .insertsNew, .blocked: return nil
       }
     }
-    return conflictingRow.flatMap { conflictDescription(outcome, incoming, $0) }
+    return sameKeyRow.flatMap { conflictDescription(outcome, incoming, $0) }
   }
 
   /// Returns the reason for the result of a conflict with the target's item; `nil` if there is none to state.
   private static func conflictDescription(
-    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ conflictingRow: ConflictingRow
+    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ sameKeyRow: SameKeyRow
   ) -> String? {
-    switch (outcome, conflictingRow.row.existing.state) {
+    switch (outcome, sameKeyRow.row.existing.state) {
     case (_, .corrupt): return "the existing item is damaged"
     case (_, .tombstone), (_, .unreadable): return nil
-    case (_, .item) where conflictingRow.isSame: return nil
+    case (_, .item) where sameKeyRow.isEqual: return nil
     case (_, .item(nil, _)): return "the existing item has no date"
     case (_, .item(let targetDate?, _)):
       guard let backupDate = incoming.item.modificationDate else { return "the backup's item has no date" }
@@ -312,67 +327,6 @@ extension TargetModel.Step {
 }
 
 extension MigrationPlan.PlannedImport.Origin {
-  /// The positions of the backup's items.
+  /// The positions of the planned items.
   fileprivate var positions: [Int] { if case .archive(let position) = self { [Int(position)] } else { [] } }
-}
-
-/// A row of the target's keychain for the planner.
-package struct TargetRow: Sendable {
-  /// The primary key, which determines conflicts.
-  package let primaryKey: PrimaryKey
-  /// The item's names, which are unknown if the row cannot be decrypted.
-  package let identity: ItemDescriptor
-  /// The properties that decide a conflict.
-  package let existing: ExistingRow
-  /// The decrypted item; `nil` if the row is locked or damaged.
-  package let item: KeychainItem?
-  /// Whether `replace` removes the row before the import.
-  package let isRemovedByReplace: Bool
-  /// Whether the row is added again after `replace` has removed it.
-  package let isSystemBound: Bool
-  /// Whether the row is a tombstone, damaged or not.
-  package let isTombstone: Bool
-
-  /// Creates a row, for tests without a database.
-  package init(
-    primaryKey: PrimaryKey, identity: ItemDescriptor, existing: ExistingRow, item: KeychainItem?,
-    isRemovedByReplace: Bool, isSystemBound: Bool, isTombstone: Bool = false
-  ) {
-    self.primaryKey = primaryKey
-    self.identity = identity
-    self.existing = existing
-    self.item = item
-    self.isRemovedByReplace = isRemovedByReplace
-    self.isSystemBound = isSystemBound
-    self.isTombstone = isTombstone
-  }
-
-  /// Creates a row for the planner.
-  ///
-  /// - Parameters:
-  ///   - row: A row of the store. For a locked row, the planner uses the columns, which are not authenticated. That is
-  ///     enough for a plan; a restore requires an unlocked device.
-  ///   - isSharedIPad: Whether the device is a Shared iPad, which has more system-bound items.
-  /// - Throws: `.notAvailable` if a digest cannot be computed.
-  package init(_ row: KeychainRow, isSharedIPad: Bool = false) throws(KeyhaulError) {
-    let summary = row.summary
-    let existing: ExistingRow
-    if let fault = row.fault, !fault.isPermanent {
-      existing = ExistingRow(
-        state: summary.isTombstone
-          ? .tombstone(uuid: summary.uuid, persistentReference: summary.persistentReference)
-          : .item(modificationDate: summary.modificationDate, digest: summary.digest ?? []))
-    } else {
-      existing = try ExistingRow(row)
-    }
-    self.init(
-      primaryKey: summary.primaryKey,
-      identity: row.item.map(ItemDescriptor.sharing)
-        ?? ItemDescriptor(undecryptable: summary.kind, accessGroup: summary.accessGroup),
-      existing: existing, item: row.item, isRemovedByReplace: summary.isRemovedByRestore,
-      isSystemBound: summary.multiUser.isEmpty
-        && row.item.map { SystemBoundItems.contains($0, isSharedIPad: isSharedIPad) }
-          ?? (row.fault?.isPermanent == false && SystemBoundItems.groups.contains(summary.accessGroup)),
-      isTombstone: row.item?.isTombstone ?? summary.isTombstone)
-  }
 }

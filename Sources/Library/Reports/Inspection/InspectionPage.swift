@@ -166,7 +166,7 @@ public struct InspectionPage: HTMLPage {
   private var tiles: Tiles {
     let noDevice = Tiles.Tile(
       style: .stays, symbol: "<", count: counts.noDevice,
-      text: backup.unbound?.isRefused == true ? "for no device" : "without a name, for no device")
+      text: backup.unbound?.blocksRestore == true ? "for no device" : "without a name, for no device")
     return Tiles(
       tiles: [
         .init(style: .moves, symbol: "+", count: counts.anyDevice, text: "for any device"),
@@ -200,7 +200,7 @@ extension InspectionPage.BackupInfo {
   func portability(of protection: ProtectionClass?) -> Portability {
     if let unbound {
       // restore refuses such a backup.
-      if unbound.isRefused { return .noDevice }
+      if unbound.blocksRestore { return .noDevice }
       if unbound.contains(protection) { return .anyDevice }
     }
     return isEncrypted && protection?.isThisDeviceOnly == false ? .anyDevice : .sameDevice
@@ -256,9 +256,9 @@ extension InspectionPage {
 
   private var portabilityText: String {
     if let unbound = backup.unbound {
-      return unbound.isRefused
-        ? "No device accepts this keychain: \(unbound.describedFact). As a result, \(unbound.meaning)"
-        : "No device writes such a keychain: \(unbound.describedFact). As a result, \(unbound.meaning)"
+      return unbound.blocksRestore
+        ? "No device accepts this keychain: \(unbound.detailedSummary). As a result, \(unbound.consequence)"
+        : "No device writes such a keychain: \(unbound.detailedSummary). As a result, \(unbound.consequence)"
     }
     if isDecryptedCopy { return "This decrypted copy cannot be restored: use the backup that it was made from" }
     if isKeybagUnusable {

@@ -8,7 +8,7 @@ extension StepList {
       if page.isKeybagUnusable {
         // Without a usable keybag, neither a password nor a device helps.
         [steps.findingCopy]
-      } else if page.backup.unbound?.isRefused == true {
+      } else if page.backup.unbound?.blocksRestore == true {
         [steps.replacingBackup]
       } else {
         [

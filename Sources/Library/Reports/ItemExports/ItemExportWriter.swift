@@ -3,7 +3,7 @@ public import KeyhaulKit
 /// Writes an export item by item, without keeping the items or the complete text in memory.
 public struct ItemExportWriter: ~Copyable {
   /// The number of bytes that are collected before they are written.
-  private static let portionByteCount = 32_768
+  private static let chunkByteCount = 32_768
 
   private let format: ExportFormat
   /// The time of the export.
@@ -80,7 +80,7 @@ public struct ItemExportWriter: ~Copyable {
   private mutating func flush<Failure: Error>(
     to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    guard text.count >= Self.portionByteCount else { return }
+    guard text.count >= Self.chunkByteCount else { return }
     try text.withBytes(output)
     text.removeAll()
   }

@@ -200,7 +200,7 @@ extension OutlookSummary {
   private func codeEntries(showsAll: Bool) -> [Checklist.Entry] {
     guard let codes else { return [] }
     var entries: [Checklist.Entry] = []
-    if let sentence = codes.sentence(isRedacted: isRedacted) {
+    if let sentence = codes.checklistEntry(isRedacted: isRedacted) {
       entries.append(
         .init(text: sentence, commands: isStream ? [] : [SuggestedCommands.codes(of: placeholders.source)]))
     }

@@ -3,7 +3,11 @@ import KeyhaulKit
 /// The counts below a verdict. Each has a color, and a symbol and a label that repeat its meaning.
 struct Tiles {
   enum Style: String {
-    case moves, stays, lost, gone
+    case moves, stays
+    /// Cannot be read, or is missing.
+    case lost
+    /// Is removed from the target.
+    case gone
     case plain
   }
 

@@ -47,7 +47,8 @@ package enum BackupCondition: Sendable, Hashable {
   /// Whether the backup can be restored as it is.
   package var isUsable: Bool { self == .usable }
 
-  /// Returns the verdict of a plan for a backup that cannot be restored as it is, in at most 15 words.
+  /// Returns the verdict of a plan for a backup that cannot be restored as it is, in at most 15 words. It is the first
+  /// line of the plan in place of `PlanVerdict`.
   ///
   /// - Parameter device: The name of the source device, or a substitute.
   /// - Returns: `nil` if the backup can be restored.

@@ -392,8 +392,9 @@ extension Inspection {
         ? "its file is missing; with the password, the manifest shows whether there should be one"
         : "none in this backup"
     }
-    if let unbound, unbound.isRefused {
-      return "present, but not trustworthy: \(unbound.fact). As a result, \(unbound.meaning). They cannot be restored."
+    if let unbound, unbound.blocksRestore {
+      return
+        "present, but not trustworthy: \(unbound.summary). As a result, \(unbound.consequence). They cannot be restored."
     }
     if let contents, contents.secretOnly > 0, contents.secretOnly == contents.total {
       return "present. Its items are secrets without names, as iOS 4 stored them. They cannot be restored, but "
@@ -412,7 +413,7 @@ extension Inspection {
     let presence = isUnlocked ? "present" : "present, encrypted"
     if let unbound {
       return
-        "\(presence), but no device writes such a keychain: \(unbound.fact). As a result, \(unbound.meaning), like "
+        "\(presence), but no device writes such a keychain: \(unbound.summary). As a result, \(unbound.consequence), like "
         + "migratable items."
     }
     return

@@ -113,7 +113,7 @@ package struct PlanReport {
 
   /// The step that saves the one-time passwords; `nil` if there are none.
   private var codesEntry: Checklist.Entry? {
-    guard let sentence = codes?.sentence(isRedacted: isRedacted) else { return nil }
+    guard let sentence = codes?.checklistEntry(isRedacted: isRedacted) else { return nil }
     return Checklist.Entry(
       text: sentence, commands: sourceArgument == nil ? [] : [SuggestedCommands.codes(of: placeholders.source)])
   }
@@ -244,7 +244,8 @@ extension PlanReport {
   }
 }
 
-/// The report of `plan --expect` (format `plan-expectation-result/1`): a line for each miss, and the counts.
+/// The report of `plan --expect` (format `plan-expectation-result/1`): a line for each unmet expectation, and the
+/// counts.
 package struct ExpectationReport: Report {
   package let check: ExpectationCheck
   private let report: PlanReport
@@ -258,7 +259,7 @@ package struct ExpectationReport: Report {
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var lines = check.cases.flatMap { checkedCase in
-      checkedCase.misses.map { messages.line(of: $0, in: checkedCase.scenario) }
+      checkedCase.unmet.map { messages.line(of: $0, in: checkedCase.scenario) }
     }
     if showsAll { lines += check.cases.filter(\.isMet).map(messages.line(ofMet:)) }
     return lines.map { style.adapted(UntrustedText.escaped($0)) } + report.source.blindSpotLines(style: style)

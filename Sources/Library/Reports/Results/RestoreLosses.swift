@@ -7,8 +7,8 @@ package struct RestoreLosses {
 
   package init(_ report: PlanReport) { self.report = report }
 
-  /// Returns the short form of a plan: the heading, the overwritten items (newer ones first) and the removed items by name,
-  /// the unreadable items, and the counts.
+  /// Returns the short form of a plan: the heading, the newer items that are overwritten, the removed items and the
+  /// other overwritten items by name, the unreadable items, and the counts.
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     let text = report.text(showsAll: showsAll)
     func group(_ title: String, _ items: ReportItemTable, count: Int) -> [String] {

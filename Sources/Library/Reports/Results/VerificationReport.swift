@@ -48,7 +48,7 @@ package struct VerificationReport {
         lines += Self.row("-", id, "not checked: \(skipped.reason)", style, .faint)
       }
     }
-    // Without counts of items, the line would not apply.
+    // The line is about the items that a backup leaves out. Without checked items, it would be out of place.
     if verification.items != nil { lines += BackupBlindSpots.lines(style: style).map { Line(text: $0) } }
     let color: Color? = verification.isFaultless ? nil : .red
     let sentences = [conclusion, deviceKeySentence, sealSentence].compactMap(\.self).joined(separator: " ")
@@ -61,7 +61,7 @@ package struct VerificationReport {
   private var deviceKeySentence: String? {
     switch deviceKey {
     case .foreign: "The given device key decrypts none of the items that need one."
-    case .divided: "The given device key decrypts only some of the items that need one."
+    case .mixed: "The given device key decrypts only some of the items that need one."
     case .unproven where verification.items != nil:
       "No item needs a device key, so nothing shows whether the given one is right."
     case .proven, .unproven, nil: nil
@@ -114,7 +114,7 @@ package struct VerificationReport {
 
   // MARK: Conclusion
 
-  /// The skipped checks, except for a missing seal.
+  /// The skipped checks other than that of the seal. A backup needs no seal.
   private var skippedChecks: [BackupVerification.SkippedCheck] { verification.unchecked.filter { $0.id != .seal } }
 
   /// A clause about the source device that the backup names. Anyone could have changed this name.
@@ -125,27 +125,28 @@ package struct VerificationReport {
     switch verification.verdict {
     case .damaged:
       if verification.isHostile {
-        return "\(name) contains something that no device writes: \(loss). Don't trust it. Nothing was written."
+        return "\(name) contains something that no device writes: \(faultSummary). Don't trust it. Nothing was written."
       }
       let others =
         verification.verifiedAllFiles ? "the rest is intact" : "no other fault was found\(undetectableChanges)"
       return verification.isOnlyIncomplete
-        ? "\(name) is not complete: \(loss); \(others)." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
+        ? "\(name) is not complete: \(faultSummary); \(others)."
+        : "\(name) is damaged: \(faultSummary).\(intactPartsSentence)"
     case .unconfirmed:
-      return "\(noFaultClause), as far as Keyhaul could check. It is not known whether the device finished the backup: "
+      return "\(limitedNoFaultClause). It is not known whether the device finished the backup: "
         + "there is no \(verification.findings.contains(.stateMissing) ? "entry for it in Status.plist" : "Status.plist")."
     case .foreign:
       guard skippedChecks.isEmpty else { return partialConclusion }
       let count = verification.items?.deviceBound ?? 0
       let items = "\(HumanReadable.count(count, "item")) \(count == 1 ? "needs" : "need")"
-      return "\(noFaultClause), as far as Keyhaul could check: its \(items) a device's hardware key (\(deviceClause))."
+      return "\(limitedNoFaultClause): its \(items) a device's hardware key (\(deviceClause))."
     case .unproven:
       guard skippedChecks.isEmpty else { return partialConclusion }
       return boundItems.map { "\(noFaultClause); \($0)." } ?? "\(noFaultClause)."
     case .whole:
       guard let boundItems else { return "\(name) is intact." }
-      return verification.hardware.isDivided
-        ? "\(noFaultClause), as far as Keyhaul could check: \(boundItems)." : "\(name) is intact; \(boundItems)."
+      return verification.hardware.isMixed
+        ? "\(limitedNoFaultClause): \(boundItems)." : "\(name) is intact; \(boundItems)."
     }
   }
 
@@ -154,8 +155,7 @@ package struct VerificationReport {
     guard !verification.isQuick else {
       return "\(noFaultClause), as far as Keyhaul can check without the password; \(remainingChecks)."
     }
-    return
-      "\(noFaultClause), as far as Keyhaul could check; not checked: \(HumanReadable.list(skippedChecks.map(\.id.rawValue)))."
+    return "\(limitedNoFaultClause); not checked: \(HumanReadable.list(skippedChecks.map(\.id.rawValue)))."
   }
 
   private var remainingChecks: String {
@@ -169,17 +169,21 @@ package struct VerificationReport {
       ? "Nothing in \(name) is damaged" : "No fault was found in \(name)\(undetectableChanges)"
   }
 
-  /// A remark about undetectable changes, such as " (264 digests are right, 56 files have none: a change in them cannot be
-  /// seen)"; empty if files were not checked.
+  /// `noFaultClause` if Keyhaul could not check everything in the backup.
+  private var limitedNoFaultClause: String { "\(noFaultClause), as far as Keyhaul could check" }
+
+  /// A remark about undetectable changes, such as " (264 files match their digests; 56 have no digest, so a change in
+  /// them cannot be seen)"; empty if files were not checked.
   private var undetectableChanges: String {
     guard let files = verification.files else { return "" }
-    let right =
-      "\(HumanReadable.count(files.withMatchingDigest, "digest")) \(files.withMatchingDigest == 1 ? "is" : "are") right"
+    let matching =
+      files.withMatchingDigest == 1
+      ? "1 file matches its digest" : "\(HumanReadable.count(files.withMatchingDigest, "file")) match their digests"
     let others =
       files.unread > 0
-      ? "\(HumanReadable.count(files.unproven, "file")) could not be compared with a digest"
-      : files.withoutDigest == 1 ? "1 file has none" : "\(HumanReadable.grouped(files.withoutDigest)) files have none"
-    return " (\(right), \(others): a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
+      ? "\(HumanReadable.grouped(files.unproven)) could not be compared with a digest"
+      : "\(HumanReadable.grouped(files.withoutDigest)) \(files.withoutDigest == 1 ? "has" : "have") no digest"
+    return " (\(matching); \(others), so a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
 
   /// The clause about items that could not be checked: "1 item could not be checked, because it needs a device's hardware
@@ -190,20 +194,20 @@ package struct VerificationReport {
     let pronoun = count == 1 ? "it" : "they"
     // If the hardware key decrypts only some classes, the device of the others is unknown.
     let reason =
-      verification.hardware.isDivided
+      verification.hardware.isMixed
       ? "\(pronoun) cannot be decrypted with the available hardware key"
       : "\(pronoun) \(count == 1 ? "needs" : "need") a device's hardware key (\(deviceClause))"
     return "\(HumanReadable.count(count, "item")) could not be checked, because \(reason)"
   }
 
-  /// A clause that lists the damage: "1 item is lost in this copy and 2 files are missing".
-  package var loss: String {
+  /// A clause that lists the faults: "1 item is lost in this copy and 2 files are missing".
+  package var faultSummary: String {
     if verification.isUnopened { return "it cannot be opened" }
-    return HumanReadable.list(claimLosses + manifestLosses + keychainLosses + fileLosses)
+    return HumanReadable.list(propertyListClauses + manifestClauses + keychainClauses + fileClauses)
   }
 
   /// The clauses about an unfinished backup, and about false statements in its property lists.
-  private var claimLosses: [String] {
+  private var propertyListClauses: [String] {
     var parts: [String] = []
     if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("the device never finished it") }
     let kinds = verification.faults.map(\.kind)
@@ -213,7 +217,7 @@ package struct VerificationReport {
   }
 
   /// The clauses about the property lists, the keybag and the manifest.
-  private var manifestLosses: [String] {
+  private var manifestClauses: [String] {
     var parts: [String] = []
     let count = verification.faultCount
     let propertyLists = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
@@ -241,7 +245,7 @@ package struct VerificationReport {
   }
 
   /// The clauses about the keychain and its items.
-  private var keychainLosses: [String] {
+  private var keychainClauses: [String] {
     var parts: [String] = []
     let count = verification.faultCount
     if verification.hasFilesByDomain {
@@ -250,7 +254,7 @@ package struct VerificationReport {
       parts.append(
         count[.database] == nil
           ? "its keychain is lost in this copy"
-          : "its keychain cannot be found through that manifest")
+          : "its keychain cannot be found through its manifest")
     } else if verification.isKeychainRefused {
       parts.append("its keychain does not name the backup's keybag, so it cannot be restored")
     } else if count[.keychain] != nil {
@@ -263,7 +267,7 @@ package struct VerificationReport {
   }
 
   /// The clauses about the files and the seal.
-  private var fileLosses: [String] {
+  private var fileClauses: [String] {
     var parts: [String] = []
     let missing = verification.missingCount
     let changed = verification.faultCount[.files, default: 0] - missing

@@ -1,7 +1,10 @@
 package import KeyhaulKit
 
-/// A plan as text: groups of items that are removed, move, stay behind or are lost; then the apps to sign in to again,
-/// the limits of a backup, and the counts.
+/// The text of a plan below its heading: groups of items that are removed, move, stay behind or are lost; then the apps
+/// to sign in to again, the limits of a backup, and the counts as the last line.
+///
+/// `PlanReport` writes the lines above. The first one is from `PlanVerdict`, or from `BackupCondition` if the backup
+/// cannot be restored as it is.
 package struct PlanText {
   let plan: MigrationPlan
   let source: ReportSource

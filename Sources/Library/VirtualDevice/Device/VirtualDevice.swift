@@ -91,6 +91,13 @@ public struct DeviceOptions: Sendable {
   public static let standardEraseAfterFailures = 10
 
   /// Creates options. The default is an iPhone without apps that never erases itself and does not synchronize.
+  ///
+  /// - Parameters:
+  ///   - identity: The model and the iOS version.
+  ///   - apps: The installed apps. `KeychainClient.onNewDevice` adds the client's app.
+  ///   - eraseAfterFailures: The number of consecutive wrong passcodes after which the device erases itself, at least 1;
+  ///     `nil` if it never does.
+  ///   - isSyncing: Whether iCloud Keychain is on. If it is, a deleted synchronized item leaves a tombstone.
   public init(
     identity: DeviceIdentity = DeviceIdentity(), apps: [DeviceApp] = [], eraseAfterFailures: Int? = nil,
     isSyncing: Bool = false

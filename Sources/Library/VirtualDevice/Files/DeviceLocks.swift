@@ -129,7 +129,7 @@ struct DeviceFileLock: ~Copyable {
 /// A lock that a process holds while it creates or deletes devices in a folder. Anything with a temporary name that the
 /// process then finds was left by a crash. The lock is on the folder itself and creates no file.
 struct DeviceSetLock: ~Copyable {
-  /// The longest wait. Creating a device takes less than a second, or a few seconds with a large fixture.
+  /// The maximum wait. Creating a device takes less than a second, or a few seconds with a large fixture.
   static let maximumWait = Duration.seconds(30)
   private static let pause = Duration.milliseconds(50)
 

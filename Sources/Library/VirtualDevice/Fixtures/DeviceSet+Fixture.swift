@@ -8,6 +8,9 @@ extension DeviceSet {
   /// Creates the device that a fixture describes. Its hardware key, class keys and identifiers are random, unless
   /// published ones are requested, which depend only on the fixture's seed and the name.
   ///
+  /// Only Keyhaul itself reads fixtures. In your own code, use `create(_:_:passcode:filledBy:)`, or `Phone(fixture:)` of
+  /// `KeyhaulTesting`.
+  ///
   /// - Parameters:
   ///   - fixture: The description.
   ///   - name: The device's name, or `nil` to use the fixture's.
@@ -17,7 +20,9 @@ extension DeviceSet {
   ///   - keys: The source of the keys. `.published` is for tests that need the same device twice; the device records
   ///     it.
   /// - Returns: The new device.
-  /// - Throws: `.exists`, `.deviceIO`; `.badFixture` with the item that cannot be added.
+  /// - Throws: `.exists` if the name is in use; `.deviceOccupied` if something else has the device's path; `.badLimit` if
+  ///   `eraseAfterFailures` is less than 1; `.badFixture` with the item that cannot be added; `.deviceIO` if a file
+  ///   operation fails.
   @discardableResult
   public func create(
     from fixture: DeviceFixture, named name: DeviceName? = nil, passcode: borrowing Secret? = nil,
@@ -99,26 +104,29 @@ extension DeviceFixture.Item {
 }
 
 extension AccessConstraint {
+  private typealias Code = AccessConstraintCode
+
   /// Returns the constraints of each operation, in the short names of Apple's key store.
   ///
-  /// Encrypting (`oe`) and deleting (`odel`) are always allowed. Decrypting (`od`), or using a private key (`osgn`,
-  /// `ock`, `okd`), requires all constraints: a policy (`cpo`), biometry (`cbio`), the passcode (`cup`). Source: Apple
-  /// `SecAccessControl.c`.
+  /// Encrypting and deleting are always allowed. Decrypting, or using a private key, requires all constraints. Source:
+  /// Apple `SecAccessControl.c`.
   package static func operations(_ constraints: [AccessConstraint]) -> PropertyDictionary {
     var requirements = PropertyDictionary()
     for constraint in constraints {
       switch constraint {
-      case .userPresence: requirements["cpo"] = .string("DeviceOwnerAuthentication")
-      case .biometryAny: requirements["cbio"] = .boolean(true)
-      case .biometryCurrentSet: requirements["cbio"] = .string("current-set")
-      case .devicePasscode: requirements["cup"] = .boolean(true)
+      case .userPresence: requirements[Code.policy] = .string(Code.deviceOwner)
+      case .biometryAny: requirements[Code.biometry] = .boolean(true)
+      case .biometryCurrentSet: requirements[Code.biometry] = .string(Code.currentSet)
+      case .devicePasscode: requirements[Code.passcode] = .boolean(true)
       case .privateKeyUsage: break
       }
     }
     let value = requirements.entries.isEmpty ? PropertyValue.boolean(true) : .dictionary(requirements)
-    var operations: PropertyDictionary = ["oe": .boolean(true), "odel": .boolean(true)]
-    let protectedOperations = constraints.contains(.privateKeyUsage) ? ["osgn", "ock", "okd"] : ["od"]
-    for operation in protectedOperations { operations[operation] = value }
+    var operations = PropertyDictionary()
+    for operation in [AccessOperation.encrypt, .delete] { operations[operation.rawValue] = .boolean(true) }
+    let protectedOperations: [AccessOperation] =
+      constraints.contains(.privateKeyUsage) ? [.sign, .computeKey, .decapsulate] : [.decrypt]
+    for operation in protectedOperations { operations[operation.rawValue] = value }
     return operations
   }
 }

@@ -10,10 +10,11 @@ extension DeviceSession {
     .fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly,
   ]
 
-  /// Locks the device and removes the keys immediately, after notifying observers. `requestLock` waits for ten seconds.
-  /// A device that is locked or was not unlocked yet stays as it is.
+  /// Locks the device and removes the keys immediately, after notifying observers. The side button, in contrast, leaves
+  /// ten seconds. A device that is locked or was not unlocked yet stays as it is.
   ///
-  /// - Throws: `.noPasscode`, because a device without a passcode cannot be locked.
+  /// - Throws: `.noPasscode`, because a device without a passcode cannot be locked; `.deviceNotWritable` if the session
+  ///   was opened for reading or has ended; `.deviceIO` if a file operation fails.
   public func lock() throws(KeyhaulError) {
     try requireWriting()
     guard isPasscodeSet else {
@@ -33,7 +34,8 @@ extension DeviceSession {
   /// attempts. A device without a passcode is already unlocked and accepts an empty one.
   ///
   /// - Throws: `.wrongPasscode`; `.erased` if the device erased itself after the last allowed attempt; `.noPasscode` if
-  ///   a passcode is given but none is set.
+  ///   a passcode is given but none is set; `.deviceNotWritable` if the session was opened for reading or has ended;
+  ///   `.deviceIO` if a file operation fails.
   public func unlock(passcode: borrowing Secret) throws(KeyhaulError) {
     try requireWriting()
     guard isPasscodeSet else {
@@ -57,6 +59,9 @@ extension DeviceSession {
   }
 
   /// Restarts the device, which clears its memory. A device without a passcode is unlocked afterwards.
+  ///
+  /// - Throws: `.deviceNotWritable` if the session was opened for reading or has ended; `.deviceIO` if a file operation
+  ///   fails.
   public func restart() throws(KeyhaulError) {
     try requireWriting()
     lockDeadline = nil

@@ -5,11 +5,12 @@ package import Keychains
 
 /// A process's access to a device: its identity, the class keys in memory, and its keychain.
 ///
-/// Several processes can read at the same time, and one that writes has exclusive access. The access ends with
-/// `close()`, `invalidate()`, the last reference, or the process. A session must be used from one thread.
+/// Several processes can read at the same time, and one that writes has exclusive access. The access ends when the
+/// closure of `VirtualDevice.withSession` ends, with `invalidate()`, with the last reference, or with the process. A
+/// session must be used from one thread.
 ///
-/// A change survives the death of the process once the call returns, and a power failure once `close()` returns. A
-/// session waits for the disk once, regardless of the number of changes.
+/// A change survives the death of the process once the call returns, and a power failure once `withSession` returns.
+/// A session waits for the disk once, regardless of the number of changes.
 public final class DeviceSession {
   /// The device.
   public let device: VirtualDevice
@@ -42,7 +43,7 @@ public final class DeviceSession {
   ///   - device: The device.
   ///   - access: The kind of access.
   ///   - verb: The command of the holder, for other processes.
-  ///   - wait: The longest wait for another process.
+  ///   - wait: The maximum wait for another process.
   ///   - isCached: Whether this is the cached session of the process, which excludes others.
   init(
     _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration, isCached: Bool = false
@@ -114,8 +115,8 @@ public final class DeviceSession {
     if let store, store.commitCount > commitsWhileOpening { hasChangedItems = true }
   }
 
-  /// Closes the keychain, removes the keys from memory and releases the device. Errors are ignored: use this after a
-  /// failure, and `close()` after success.
+  /// Closes the keychain, removes the keys from memory and releases the device. Errors are ignored, so for changes use
+  /// `VirtualDevice.withSession`, which throws them.
   public func invalidate() {
     if hasUnsavedRevision, fileLock != nil { try? store(record) }
     try? store?.close()
@@ -370,6 +371,9 @@ extension DeviceSession {
   /// can be restored to it as to the same device.
   ///
   /// Apps stay installed without their items. The date of the last backup is removed.
+  ///
+  /// - Throws: `.deviceNotWritable` if the session was opened for reading or has ended; `.deviceIO` if a file operation
+  ///   fails. The device was erased nevertheless if the error's `stage` is `.afterCommit`.
   public func erase() throws(KeyhaulError) {
     try requireWriting()
     let rounds = keybag.keybag.iterations ?? environment.passcodeRounds

@@ -154,7 +154,7 @@ extension VirtualDevice {
   /// - Parameters:
   ///   - access: The kind of access.
   ///   - verb: The command of the caller ("keyhaul restore"), for other processes.
-  ///   - wait: The longest wait for another process.
+  ///   - wait: The maximum wait for another process.
   /// - Returns: The session.
   /// - Throws: `.deviceBusy`, `.deviceNotFound`, `.deviceDamaged`, `.unsupportedVersion`, `.deviceIO`.
   public func openSession(
@@ -164,6 +164,15 @@ extension VirtualDevice {
   }
 
   /// Runs the closure with a session. Its changes are on the disk when this method returns.
+  ///
+  /// - Parameters:
+  ///   - access: The kind of access.
+  ///   - verb: The command of the caller ("keyhaul restore"), for other processes.
+  ///   - wait: The longest wait for another process.
+  ///   - body: The closure, which gets the session. The session must not be used afterwards.
+  /// - Returns: The closure's result.
+  /// - Throws: The errors of `openSession` and of the closure; `.deviceIO` or an error of the keychain if changes may not
+  ///   be on the disk. The changes exist nevertheless if the error's `stage` is `.afterCommit`.
   public func withSession<Value>(
     _ access: DeviceAccess, verb: String, wait: Duration = .zero,
     _ body: (DeviceSession) throws(KeyhaulError) -> Value

@@ -20,6 +20,11 @@ public struct DeviceClock: Sendable {
   package let shouldContinue: @Sendable () -> Bool
 
   /// Creates a clock from closures. The clock of a test can skip the wait.
+  ///
+  /// - Parameters:
+  ///   - now: Returns the current date, which is that of another clock: `DeviceClock.system.now()`.
+  ///   - sleep: Waits for a duration.
+  ///   - shouldContinue: Returns whether the caller still waits, for a busy device or a passcode key.
   public init(
     now: @escaping @Sendable () -> KeychainDate, sleep: @escaping @Sendable (Duration) -> Void,
     shouldContinue: @escaping @Sendable () -> Bool = { true }

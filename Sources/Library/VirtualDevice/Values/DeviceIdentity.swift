@@ -15,6 +15,11 @@ public struct DeviceIdentity: Sendable, Equatable {
   public var build: String?
 
   /// Creates an identity. The default is an iPhone15,2 with iOS 18.1.
+  ///
+  /// - Parameters:
+  ///   - productType: The model, such as `iPhone15,2`.
+  ///   - productVersion: The iOS version. `ProductVersion.standard`, 18.1, is the only one that the library offers.
+  ///   - build: The iOS build. With `nil`, it is Apple's build of the version.
   public init(
     productType: String = Self.standardProductType, productVersion: ProductVersion = .standard, build: String? = nil
   ) {

@@ -55,10 +55,13 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
   /// Whether a device with this version can be backed up. `Manifest.db` was introduced in iOS 10.2.
   package var canWriteBackups: Bool { self >= Self.firstWithManifestDatabase }
 
+  /// The version as given.
   public var description: String { text }
 
+  /// Returns whether both versions have the same parts: `18.1` and `18.1.0` are equal.
   public static func == (left: Self, right: Self) -> Bool { left.parts == right.parts }
   public func hash(into hasher: inout Hasher) { hasher.combine(parts) }
+  /// Returns whether the first version is older than the second one.
   public static func < (left: Self, right: Self) -> Bool { left.parts.lexicographicallyPrecedes(right.parts) }
 }
 

@@ -51,7 +51,7 @@ enum EncryptedSamples {
   }
 
   /// Returns blobs with access control (version 6).
-  static func accessControlBlobs() throws -> [[UInt8]] {
+  static func accessControlledItemBlobs() throws -> [[UInt8]] {
     try secrets.map { secret in
       try sampleKeys.keys.sealAccessControlled(
         item(secret), constraints: ["od": .boolean(true)], random: FixedRandomSource()
@@ -98,7 +98,7 @@ extension FuzzedFormat {
     switch self {
     case .keybag: return [EncryptedSamples.keybag.serialized()]
     case .itemBlob, .sealedItem: return try EncryptedSamples.blobs()
-    case .accessControlBlob: return try EncryptedSamples.accessControlBlobs()
+    case .accessControlledItemBlob: return try EncryptedSamples.accessControlledItemBlobs()
     case .databaseItem: return try EncryptedSamples.rows()
     case .persistentReference:
       return [try PersistentReference.uuid(.genericPassword, Array(repeating: 5, count: 16)).serialized()]

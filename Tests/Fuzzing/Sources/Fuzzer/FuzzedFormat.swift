@@ -6,7 +6,7 @@ import KeychainFormats
 enum FuzzedFormat: String, CaseIterable, FuzzedInput {
   case keybag
   case itemBlob = "item-blob"
-  case accessControlBlob = "access-control-blob"
+  case accessControlledItemBlob = "access-control-blob"
   case databaseItem = "database-item"
   case persistentReference = "persistent-reference"
   case der
@@ -31,8 +31,8 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         if let old = try? LegacyItemBlob(parsing: bytes) { _ = String(describing: old) }
         let blob = try ItemBlob(parsing: bytes)
         expect(blob.serialized() == bytes, "a blob is written as it was read")
-      case .accessControlBlob:
-        let blob = try AccessControlBlob(parsing: bytes)
+      case .accessControlledItemBlob:
+        let blob = try AccessControlledItemBlob(parsing: bytes)
         expect(blob.serialized() == bytes, "a blob with access control is written as it was read")
       case .databaseItem:
         if let box = try? ArchivedBox(archive: bytes) { _ = String(describing: box) }
@@ -127,7 +127,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
     switch self {
     case .keybag: (try? Keybag(parsing: bytes)) != nil
     case .itemBlob: (try? ItemBlob(parsing: bytes)) != nil
-    case .accessControlBlob: (try? AccessControlBlob(parsing: bytes)) != nil
+    case .accessControlledItemBlob: (try? AccessControlledItemBlob(parsing: bytes)) != nil
     case .databaseItem:
       (try? DatabaseItemBlob(parsing: bytes)) != nil || (try? ArchivedBox(archive: bytes)) != nil
         || (try? ItemAccessControl(parsing: bytes)) != nil

@@ -20,7 +20,7 @@ public let errSecUserCanceled: OSStatus = -128
 public let errSecBadReq: OSStatus = -909
 /// The app has no access group, or none that allows this, or is not installed on the device.
 public let errSecMissingEntitlement: OSStatus = -34018
-/// Private.
+/// The keychain is waiting to be converted to a new format. Virtual devices never return this private status of Apple.
 public let errSecUpgradePending: OSStatus = -34019
 /// An App Clip may not do this.
 public let errSecRestrictedAPI: OSStatus = -34020
@@ -42,13 +42,13 @@ public let errSecInvalidItemRef: OSStatus = -25304
 public let errSecNoSuchClass: OSStatus = -25306
 /// The device is locked, or the user would have to be asked but must not be.
 public let errSecInteractionNotAllowed: OSStatus = -25308
-/// Private.
+/// The user has to be authenticated first. A private status of Apple.
 public let errSecAuthNeeded: OSStatus = -25330
 /// A policy forbids this.
 public let errSecPolicyDenied: OSStatus = -26270
 /// The item's bytes cannot be decrypted or read.
 public let errSecDecode: OSStatus = -26275
-/// Private.
+/// Something went wrong inside the keychain. A private status of Apple.
 public let errSecInternal: OSStatus = -26276
 /// A service that the call needs is missing.
 public let errSecServiceNotAvailable: OSStatus = -67585

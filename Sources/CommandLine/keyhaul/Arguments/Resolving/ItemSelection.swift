@@ -153,7 +153,7 @@ extension KeychainItem {
   /// Returns whether the access control contains a constraint, among others.
   fileprivate func requires(_ constraint: AccessConstraint) -> Bool {
     func requirements(_ control: PropertyDictionary?) -> [PropertyValue] {
-      (control?["od"]?.dictionaryValue?.entries ?? []).map(\.key)
+      (control?[AccessOperation.decrypt.rawValue]?.dictionaryValue?.entries ?? []).map(\.key)
     }
     let wanted = requirements(AccessConstraint.operations([constraint]))
     return !wanted.isEmpty && wanted.allSatisfy(requirements(self[.accessControl]?.dictionaryValue).contains)

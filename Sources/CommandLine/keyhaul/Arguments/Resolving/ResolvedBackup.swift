@@ -124,7 +124,7 @@ struct ResolvedBackup {
     }
     session.backupMetadata = BackupMetadata(archive)
     do throws(KeyhaulError) {
-      try archive.requireUsableClassKeys(for: use)
+      try archive.requireUsable(for: use)
     } catch {
       throw CommandError(backup: error, name: name)
     }
@@ -318,8 +318,8 @@ struct LoadedBackup {
     for finding in archive.findings where !isReported(finding) { warn(about: finding, in: session) }
     if let unbound = archive.unboundClassKeys {
       session.warn(
-        "\(name) contains something that no device writes", why: "\(unbound.fact): \(unbound.meaning)",
-        try: unbound.isRefused
+        "\(name) contains something that no device writes", why: "\(unbound.summary): \(unbound.consequence)",
+        try: unbound.blocksRestore
           ? "don't trust it; it cannot be restored" : "don't trust it, unless you made it this way",
         ignoresQuiet: true)
     }

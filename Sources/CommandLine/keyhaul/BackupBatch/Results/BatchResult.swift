@@ -9,7 +9,7 @@ struct BatchResult: Equatable, Sendable {
   /// The name of the command, without "keyhaul".
   let verb: String
   /// The parameters that affect the result, in addition to the backup: flags, the target and its revision, whether a
-  /// password is available.
+  /// password is available. `asked` in JSON.
   let parameters: [String]
   let path: String
   let metadata: BackupMetadata

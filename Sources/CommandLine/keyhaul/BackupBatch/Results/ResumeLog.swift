@@ -1,25 +1,26 @@
 import KeyhaulKit
 import SystemPackage
 
-/// The file of `--resume`. Each result is one line in the format that `ndjson` prints, together with the inputs that
-/// produced it. It is added as soon as it is available.
+/// The file of `--resume`. Each result is one line: the object that `ndjson` prints, with the inputs that produced it as
+/// one more member. It is added before it is printed.
 ///
-/// A run that was interrupted continues after the last complete line. Only the offsets of earlier results are kept in
-/// memory, so documents may be large. Only one process writes to the file at a time.
+/// The next run uses the results of complete lines and ignores an incomplete one. Only the locations of earlier results
+/// are kept in memory, so documents may be large. Only one process uses the file at a time.
 final class ResumeLog: Sendable {
-  /// The maximum length of a line, in bytes: more than a plan for 100,000 items needs.
+  /// The maximum length of a line, in bytes: more than a plan for 100,000 items needs. A longer result is not added, and
+  /// a file with a longer line is refused.
   static let maximumLineByteCount = 268_435_456
 
   private struct Location { let offset: Int64, byteCount: Int }
 
-  /// Half of the SHA-256 digest of a path, so that every key has the same small size.
-  private struct Key: Hashable, Sendable {
+  /// Half of the SHA-256 hash of a path, so that every key has the same small size.
+  private struct PathHash: Hashable, Sendable {
     private let halves: [UInt64]
 
     init?(_ path: String) {
-      guard let digest = try? Digest.sha256(Array(path.utf8)) else { return nil }
+      guard let hash = try? Digest.sha256(Array(path.utf8)) else { return nil }
       halves = stride(from: 0, to: 16, by: 8).map { start in
-        digest[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
+        hash[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
       }
     }
   }
@@ -27,8 +28,9 @@ final class ResumeLog: Sendable {
   private let path: String
   private let lock: FileLock
   private let system = FileSystem.real
-  private let locations: [Key: Location]
+  private let locations: [PathHash: Location]
   private let inputsDigest: String
+  private let maximumLineByteCount: Int
 
   /// Opens the file, or creates it so that only its owner can read it.
   ///
@@ -38,13 +40,19 @@ final class ResumeLog: Sendable {
   ///   - parameters: The accepted values of `BatchResult.parameters`: with and without an available password. Results
   ///     with others are ignored.
   ///   - inputsDigest: The digest of the inputs (`ResumeInputs.digest`).
-  /// - Throws: `.refused` for a file with other content, to which nothing is added; `.busy` if another run uses it.
-  init(_ path: String, verb: String, parameters: Set<[String]>, inputsDigest: String) throws(CommandError) {
+  ///   - maximumLineByteCount: The maximum length of a line, in bytes.
+  /// - Throws: `.refused` for a file with other content or a longer line, to which nothing is added; `.busy` if another
+  ///   run uses it; `.failed` if it cannot be opened, read, or completed with a line end.
+  init(
+    _ path: String, verb: String, parameters: Set<[String]>, inputsDigest: String,
+    maximumLineByteCount: Int = ResumeLog.maximumLineByteCount
+  ) throws(CommandError) {
     self.path = path
     self.inputsDigest = inputsDigest
+    self.maximumLineByteCount = maximumLineByteCount
     lock = try Self.lockFile(path)
-    var locations: [Key: Location] = [:]
-    var lines = ResumeLogLines(lock.file.raw, named: path)
+    var locations: [PathHash: Location] = [:]
+    var lines = ResumeLogLines(lock.file.raw, named: path, maximumByteCount: maximumLineByteCount)
     var missingBytes: ArraySlice<UInt8> = []
     while let line = try lines.next() {
       guard let json = try? JSONValue(parsing: line.bytes), let result = BatchResult(json) else {
@@ -59,12 +67,12 @@ final class ResumeLog: Sendable {
         continue
       }
       let hasSameInputs = ResumeInputs(json[ResumeInputs.member])?.digest == inputsDigest
-      guard result.verb == verb, parameters.contains(result.parameters), hasSameInputs, let key = Key(result.path)
+      guard result.verb == verb, parameters.contains(result.parameters), hasSameInputs, let hash = PathHash(result.path)
       else {
         continue
       }
       let isReusable = result.dependsOnlyOnBackup && result.metadata.digest != nil
-      locations[key] = isReusable ? Location(offset: line.offset, byteCount: line.bytes.count) : nil
+      locations[hash] = isReusable ? Location(offset: line.offset, byteCount: line.bytes.count) : nil
     }
     self.locations = locations
     if lines.endsWithinLine { try write(missingBytes + [UInt8(ascii: "\n")]) }
@@ -107,13 +115,15 @@ final class ResumeLog: Sendable {
   }
 
   /// Returns whether there is a result for a path that may still be valid.
-  func mayContain(_ path: String) -> Bool { Key(path).map { locations[$0] != nil } ?? false }
+  func mayContain(_ path: String) -> Bool { PathHash(path).map { locations[$0] != nil } ?? false }
 
-  /// Returns the stored result for a backup in its current state, and its inputs; `nil` if there is none.
+  /// Returns the stored result for a backup in its current state, and its inputs.
+  ///
+  /// - Returns: `nil` if there is none, if the backup or the inputs have changed, or if the file cannot be read.
   func result(
-    for path: String, parameters: [String], digest: String
+    for path: String, parameters: [String], backupDigest: String
   ) -> (result: BatchResult, inputs: ResumeInputs)? {
-    guard let location = Key(path).flatMap({ locations[$0] }) else { return nil }
+    guard let location = PathHash(path).flatMap({ locations[$0] }) else { return nil }
     var bytes = [UInt8](repeating: 0, count: location.byteCount)
     var filled = 0
     while filled < bytes.count {
@@ -127,20 +137,23 @@ final class ResumeLog: Sendable {
     }
     guard let json = try? JSONValue(parsing: bytes), let result = BatchResult(json), result.path == path,
       let inputs = ResumeInputs(json[ResumeInputs.member]), inputs.digest == inputsDigest,
-      result.parameters == parameters, result.metadata.digest == digest
+      result.parameters == parameters, result.metadata.digest == backupDigest
     else { return nil }
     return (result, inputs)
   }
 
-  /// Adds a result in one write.
+  /// Adds a result as one line. A line that is too long is left out, because the next run would refuse the file.
   ///
   /// - Parameters:
   ///   - result: The result.
-  ///   - inputs: The inputs that must match before the result is used again; `nil` if it must not be used again.
+  ///   - inputs: The inputs that produced the result; `nil` if the next run must not use the result.
+  /// - Throws: `.failed` if the file cannot be written.
   func add(_ result: BatchResult, _ inputs: ResumeInputs?) throws(CommandError) {
     let member = inputs.map { [(ResumeInputs.member, $0.json)] } ?? []
     guard case .object(let members) = result.json else { return }
-    try write(Array((JSONValue.object(members + member).compactText() + "\n").utf8))
+    let line = JSONValue.object(members + member).compactText()
+    guard line.utf8.count <= maximumLineByteCount else { return }
+    try write(Array((line + "\n").utf8))
   }
 
   private func write(_ bytes: [UInt8]) throws(CommandError) {
@@ -159,6 +172,7 @@ final class ResumeLog: Sendable {
 private struct ResumeLogLines {
   private let file: FileDescriptor
   private let name: String
+  private let maximumByteCount: Int
   private var buffered: [UInt8] = []
   /// The number of bytes of `buffered` that earlier lines have used. They are removed once for many lines.
   private var usedCount = 0
@@ -167,9 +181,10 @@ private struct ResumeLogLines {
   /// Whether the last line is incomplete.
   private(set) var endsWithinLine = false
 
-  init(_ file: FileDescriptor, named name: String) {
+  init(_ file: FileDescriptor, named name: String, maximumByteCount: Int) {
     self.file = file
     self.name = name
+    self.maximumByteCount = maximumByteCount
   }
 
   mutating func next() throws(CommandError) -> (offset: Int64, bytes: [UInt8])? {
@@ -190,10 +205,10 @@ private struct ResumeLogLines {
         defer { buffered = [] }
         return (offset, buffered)
       }
-      guard buffered.count <= ResumeLog.maximumLineByteCount else {
+      guard buffered.count <= maximumByteCount else {
         throw CommandError(
           .refused, "refused to read \(name)",
-          why: "it has a line of more than \(HumanReadable.bytes(ResumeLog.maximumLineByteCount))",
+          why: "it has a line of more than \(HumanReadable.bytes(maximumByteCount))",
           try: "another file after --resume")
       }
       try fill()

@@ -44,7 +44,7 @@ protocol BatchCommand: TabularCommand, DecryptingCommand, Sendable {
   /// Whether an argument may be the name of a device.
   static var acceptsDevices: Bool { get }
   /// The CSV columns with values from the command's documents.
-  static var columns: [ResultColumn] { get }
+  static var csvColumns: [ResultColumn] { get }
   /// The text columns with values from the command's documents.
   static var textColumns: [ResultTextColumn] { get }
   /// Returns the result word for a document and exit code; `nil` if the exit code's own word applies.
@@ -230,7 +230,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
     let session = session(for: command.command(for: queued.path), queued, CapturedOutput())
     session.backupMetadata = BackupMetadata(archive)
     let parameters = parameters(hasPassword: !session.availablePasswords.isEmpty)
-    guard let earlier = resumeLog.result(for: queued.path, parameters: parameters, digest: archive.digest),
+    guard let earlier = resumeLog.result(for: queued.path, parameters: parameters, backupDigest: archive.digest),
       isUnlocked(archive, asIn: earlier.inputs, session)
     else { return nil }
     return earlier.result

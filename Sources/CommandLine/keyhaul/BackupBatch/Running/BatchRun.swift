@@ -194,7 +194,7 @@ struct BatchRun<Command: BatchCommand> {
     if let chosenFields = session.chosenFields { return FieldsFormatter(chosenFields: chosenFields) }
     if command.common.isNDJSON { return NDJSONFormatter() }
     if command.common.isCSV {
-      return CSVFormatter(columns: Command.columns, isShown: session.resultIsOnTerminal && !isFile)
+      return CSVFormatter(columns: Command.csvColumns, isShown: session.resultIsOnTerminal && !isFile)
     }
     if session.isJSON {
       let onlyPath = command.paths.count == 1 && command.many.pathsFrom == nil ? command.paths.first : nil

@@ -56,12 +56,12 @@ enum FixtureSource {
       if isDirectory.boolValue { throw CocoaError(.fileReadUnknown) }
       let file = try FileHandle(forReadingFrom: URL(filePath: path))
       defer { try? file.close() }
-      // Reads one portion more than is accepted, so that the decoder can reject the file.
+      // Reads one chunk more than is accepted, so that the decoder can reject the file.
       var bytes: [UInt8] = []
-      while bytes.count <= DeviceFixture.maximumByteCount, let portion = try file.read(upToCount: 1 << 20),
-        !portion.isEmpty
+      while bytes.count <= DeviceFixture.maximumByteCount, let chunk = try file.read(upToCount: 1 << 20),
+        !chunk.isEmpty
       {
-        bytes += portion
+        bytes += chunk
       }
       return bytes
     } catch {

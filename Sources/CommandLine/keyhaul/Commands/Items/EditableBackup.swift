@@ -35,7 +35,7 @@ struct EditableBackup: RewrittenKeychain {
     let onlyReads = isDryRun || change.output != nil
     loaded = try backup.open(onlyReads ? .reading : .writing, storage: accessOptions.storage, in: session)
     do throws(KeyhaulError) {
-      try loaded.archive.require(.rewriting)
+      try loaded.archive.requireUsable(for: .rewriting)
       try BackupRewriter.checkReencryption(of: loaded.archive)
     } catch {
       throw CommandError(backup: error, name: loaded.name)

@@ -62,6 +62,6 @@ struct EditableSimulator: RewrittenKeychain {
   private static func translatingRuleErrors<Value>(
     _ body: () throws(KeychainRuleError) -> Value
   ) throws(KeyhaulError) -> Value {
-    try converting({ KeyhaulError(.malformed, $0.reason) }, body)
+    try converting({ KeyhaulError.unstorableItem($0.reason) }, body)
   }
 }

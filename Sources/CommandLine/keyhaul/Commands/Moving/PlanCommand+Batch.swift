@@ -94,7 +94,7 @@ extension PlanCommand {
     return inputs
   }
 
-  static let columns = [
+  static let csvColumns = [
     ResultColumn("total") { counts(in: $0)?.total.map { .integer($0) } },
     ResultColumn("arrives") { counts(in: $0)?.arrives.map { .integer($0) } },
     ResultColumn("stays_behind") { member("stays_behind", in: $0) },

@@ -28,7 +28,7 @@ extension PlanCommand {
   func check(
     _ expectations: [PlanExpectation], _ comparable: ComparablePlan, _ report: PlanReport, in session: Session
   ) throws(CommandError) -> Bool {
-    let scenario = ExpectedScenario(hasPassword: report.source.isEncrypted, onSameDevice: comparable.isSameDevice)
+    let scenario = ActualScenario(hasPassword: report.source.isEncrypted, onSameDevice: comparable.isSameDevice)
     let comparison = view == .compare ? try comparable.compare() : nil
     let check: ExpectationCheck
     do throws(KeyhaulError) {

@@ -29,7 +29,7 @@ extension KeyMaterial {
 
 /// Derives keys from a shared secret (ANSI X9.63, 5.6.3; SEC 1, 3.6.1).
 package enum X963KeyDerivation {
-  /// The most bytes to derive, one mebibyte.
+  /// The maximum number of bytes to derive, one mebibyte.
   package static let maximumByteCount = 1 << 20
 
   /// Returns a parameter name in static memory, because OpenSSL keeps the pointer.

@@ -100,7 +100,7 @@ extension KeyMaterial {
     CertificateError(.mismatch, "the bytes were not encrypted with this key and this algorithm")
   }
 
-  /// Returns the most plaintext bytes that fit, or `nil` if the scheme has no limit.
+  /// Returns the maximum number of plaintext bytes that fit, or `nil` if the scheme has no limit.
   package func maximumPlaintextByteCount(_ scheme: KeyEncryption) -> Int? {
     switch scheme {
     case .rsaRaw: blockSize

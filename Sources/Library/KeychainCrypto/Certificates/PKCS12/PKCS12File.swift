@@ -19,9 +19,9 @@ package struct PKCS12File: Sendable {
   /// The certificates in the order of the file.
   package private(set) var certificates: [CertificateAttributes] = []
 
-  /// The most bytes of a file; real ones have a few thousand.
+  /// The maximum number of bytes of a file; real ones have a few thousand.
   package static let maximumByteCount = 1 << 20
-  /// The most iterations of key derivation for a file, including its authentication code.
+  /// The maximum number of iterations of key derivation for a file, including its authentication code.
   package static let maximumRoundCount = 10_000_000
   /// The deepest nesting of bags.
   static let maximumDepth = 8

@@ -3,7 +3,7 @@ internal import COpenSSL
 import KeychainFormats
 
 /// An evaluation of a certificate's path to an anchor, for a given date and purpose. It follows X.509 (RFC 5280) as
-/// OpenSSL does, and iOS's requirements for keys, signatures and server certificates (`CertificateStrength`).
+/// OpenSSL does, and iOS's requirements for keys, signatures and server certificates (`CertificateRequirements`).
 ///
 /// Nothing is downloaded: certificates, anchors and the date are given, and revocation is not checked.
 package struct TrustEvaluation: Sendable {
@@ -43,7 +43,7 @@ package struct TrustEvaluation: Sendable {
     case weakKey
     /// A certificate of the chain was signed with a digest that the purpose does not allow.
     case weakSignature
-    /// A server certificate is valid for more than 825 days.
+    /// A server certificate is valid for more than `CertificateRequirements.maximumServerDayCount` days.
     case validityTooLong
     /// A server certificate does not state that it is for servers.
     case serverPurposeMissing
@@ -56,9 +56,9 @@ package struct TrustEvaluation: Sendable {
   /// The reason why the certificate is not trusted, or `nil` if it is.
   package let failure: Failure?
 
-  /// The most certificates between the evaluated one and the anchor.
+  /// The maximum number of certificates between the evaluated one and the anchor.
   package static let maximumDepth = 10
-  /// The most certificates, and the most anchors, that are accepted.
+  /// The maximum number of certificates, and of anchors, that are accepted.
   package static let maximumCertificateCount = 100
 
   /// Searches for a path from the first certificate to an anchor.
@@ -87,7 +87,7 @@ package struct TrustEvaluation: Sendable {
     try search.require(purpose, at: date)
     let isTrusted = search.run()
     chain = try search.chain()
-    failure = isTrusted ? try CertificateStrength.failure(in: chain, for: purpose) : search.failure
+    failure = isTrusted ? try CertificateRequirements.failure(in: chain, for: purpose) : search.failure
   }
 }
 

@@ -6,7 +6,7 @@ import KeychainFormats
 package struct AppDatabase {
   private let connection: KeychainConnection
 
-  /// The most bytes of a database, and of its log.
+  /// The maximum number of bytes of a database, and of its log.
   package static let maximumByteCount = 64 << 20
 
   /// Reads a database.

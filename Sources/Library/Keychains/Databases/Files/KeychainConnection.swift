@@ -37,7 +37,7 @@ extension UntrustedDatabase<KeyhaulError> {
   /// Runs SQLite's full check: each index has an entry for every row of its table and no other entry, and each key
   /// occurs once. An index that exceeds the limit counts as damaged.
   ///
-  /// - Parameter limit: The most CPU time, in nanoseconds; by default many times what a device's database needs.
+  /// - Parameter limit: The maximum CPU time, in nanoseconds; by default many times what a device's database needs.
   func indexState(within limit: Int64? = nil) throws(KeyhaulError) -> DatabaseIndexState {
     do throws(KeyhaulError) {
       let state = try withTimeLimit(limit) { () throws(KeyhaulError) -> DatabaseIndexState in

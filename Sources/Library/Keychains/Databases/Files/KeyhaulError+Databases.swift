@@ -2,7 +2,7 @@ public import Basics
 import KeychainFormats
 
 extension KeyhaulError.Domain {
-  /// Errors of a keychain database file. `DatabaseItemFault` describes faults of single items.
+  /// Errors of a keychain database file as a whole, not of single items.
   public static let keychainDatabase = Self("keychain-database")
 }
 
@@ -19,7 +19,8 @@ extension KeyhaulError.Code {
   /// A database that is not a keychain.
   public static let unknownDatabase = database(
     "unknownForm", .refused, "it is not a keychain database", advice: "check the path")
-  /// The content of a class key file, or of an item to store, is not valid.
+  /// A class key file is not valid. An item that a Simulator cannot store has the same code with its own summary
+  /// (`KeyhaulError.unstorableItem`).
   public static let malformed = database(
     "malformed", .refused, "it is not a class key file",
     advice: "a JSON object that maps each class (6 to 12) to a key of 64 hexadecimal digits")
@@ -50,4 +51,19 @@ extension KeyhaulError.Code {
   public static let unknownOutcome = database(
     "unknownOutcome", .failed, "the database may have been changed",
     advice: "check the disk, and then the database's items")
+}
+
+extension KeyhaulError {
+  /// Creates the error for an item that a Simulator's keychain cannot store.
+  package static func unstorableItem(_ reason: String) -> KeyhaulError {
+    KeyhaulError(
+      .malformed, reason,
+      meaning: ErrorMeaning(
+        .refused, "the item cannot be stored", advice: "see the attributes of this kind of item"))
+  }
+
+  /// The error for a row to change that a Simulator's keychain does not have.
+  static let missingRow = KeyhaulError(
+    .malformed, "a row no longer exists",
+    meaning: ErrorMeaning(.refused, "the item does not exist", advice: "run it again"))
 }

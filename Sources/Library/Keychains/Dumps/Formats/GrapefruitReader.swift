@@ -16,23 +16,23 @@ enum GrapefruitReader {
   /// The protection class: `prot` in newer versions, `accessibleAttribute` in older ones.
   private static let protectionMembers = ["prot", "accessibleAttribute"]
 
-  private static let objects = ClassifiedObjects(
+  private static let arrayReader = ClassTaggedObjectReader(
     format: .grapefruit, classMember: "clazz",
     kinds: [
       "generic": .genericPassword, "internet": .internetPassword, "cert": .certificate, "key": .key,
       "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
       "kSecClassCertificate": .certificate, "kSecClassKey": .key,
     ],
-    identities: ["id", "kSecClassIdentity"])
+    identityClassNames: ["id", "kSecClassIdentity"])
 
   /// Returns whether a value is an array that contains an object with an item class.
-  static func recognizes(_ root: JSONValue) -> Bool { objects.recognizes(root) }
+  static func recognizes(_ root: JSONValue) -> Bool { arrayReader.recognizes(root) }
 
   /// Reads all entries of an array.
   ///
   /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   static func read(_ root: JSONValue, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
-    try objects.read(root, limit) { item(of: $0, at: $1, as: $2) }
+    try arrayReader.read(root, limit) { item(of: $0, at: $1, as: $2) }
   }
 
   private static func item(

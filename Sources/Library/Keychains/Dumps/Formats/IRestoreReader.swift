@@ -76,7 +76,7 @@ enum IRestoreReader {
   ///
   /// - Parameters:
   ///   - root: The JSON object.
-  ///   - limit: The most entries to accept.
+  ///   - limit: The maximum number of entries to accept.
   ///   - omitted: The items that the lines before the JSON name.
   /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   static func read(

@@ -24,22 +24,22 @@ enum ObjectionReader {
     }
   }
 
-  private static let objects = ClassifiedObjects(
+  private static let arrayReader = ClassTaggedObjectReader(
     format: .objection, classMember: "item_class",
     kinds: [
       "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
       "kSecClassCertificate": .certificate, "kSecClassKey": .key,
     ],
-    identities: ["kSecClassIdentity"])
+    identityClassNames: ["kSecClassIdentity"])
 
   /// Returns whether a value is an array that contains an object with an item class.
-  static func recognizes(_ root: JSONValue) -> Bool { objects.recognizes(root) }
+  static func recognizes(_ root: JSONValue) -> Bool { arrayReader.recognizes(root) }
 
   /// Reads all entries of an array.
   ///
   /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   static func read(_ root: JSONValue, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
-    try objects.read(root, limit) { item(of: $0, at: $1, as: $2) }
+    try arrayReader.read(root, limit) { item(of: $0, at: $1, as: $2) }
   }
 
   private static func item(of members: [(String, JSONValue)], at position: Int, as kind: ItemKind) -> DumpedItem {

@@ -137,11 +137,11 @@ enum DumpValues {
       reading.unusable.append(.accessControl)
       return
     }
-    if reading.item[.protection] == nil, let named = control["prot"]?.stringValue {
+    if reading.item[.protection] == nil, let named = control[ItemAccessControl.protectionKey]?.stringValue {
       reading.item[.protection] = .string(named)
     }
-    guard let constraints = control["acl"]?.dictionaryValue else { return }
-    if constraints.entries.contains(where: { $0.key.stringValue != "dacl" }) {
+    guard let constraints = control[ItemAccessControl.constraintsKey]?.dictionaryValue else { return }
+    if AccessOperation.hasEntry(in: constraints) {
       reading.item[.accessControl] = .dictionary(constraints)
     }
   }

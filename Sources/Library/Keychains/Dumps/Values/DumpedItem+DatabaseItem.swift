@@ -19,9 +19,7 @@ extension DumpedItem.Content {
         protection: decrypted.keyClass.flatMap(ProtectionClass.init(keyClass:)))
       return
     }
-    if let constraints = decrypted.accessControl?.constraints,
-      constraints.entries.contains(where: { $0.key.stringValue != "dacl" })
-    {
+    if let constraints = decrypted.accessControl?.constraints, AccessOperation.hasEntry(in: constraints) {
       item[.accessControl] = .dictionary(constraints)
     }
     self =

@@ -57,14 +57,14 @@ enum RowEncryption {
   private static func decryptedItem(
     _ encrypted: [UInt8], kind: ItemKind, keys: ClassKeys
   ) throws(ItemCryptoError) -> KeychainItem {
-    guard ItemBlob.versionNumber(of: encrypted) == AccessControlBlob.version else {
+    guard ItemBlob.versionNumber(of: encrypted) == AccessControlledItemBlob.version else {
       var item = try keys.open(blob: encrypted, kind: kind, numbering: .withGenerations)
       if item[.accessControl] != nil { item[.accessControl] = nil }
       return item
     }
-    let blob: AccessControlBlob
+    let blob: AccessControlledItemBlob
     do throws(FormatError) {
-      blob = try AccessControlBlob(parsing: encrypted)
+      blob = try AccessControlledItemBlob(parsing: encrypted)
     } catch {
       throw ItemCryptoError(.malformed(error))
     }

@@ -6,12 +6,14 @@ import KeychainRules
 ///
 /// SQLite treats `''` and `x''` as different values, and every query of Apple's daemon searches for `musr = ''`, so it
 /// never finds a row with `x''`. Rows with `x''`, which earlier versions of Keyhaul wrote, can be read, and are
-/// normalized before the first change. Source: Apple `SecDb.c` (`SecDbBindBlob` without bytes), 200 rows of its daemon.
+/// normalized before the first change.
+///
+/// Sources: `SecDbBindBlob` in Apple's `SecDb.c`, and 200 rows that Apple's daemon wrote.
 enum EmptyData {
   /// Returns a condition for a column with empty data in either form.
   static func condition(_ column: String) -> String { "\(column) IN ('',x'')" }
 
-  /// Returns the columns that store data as it is, in which empty data may have two forms.
+  /// Returns the columns with raw data. Only in these can empty data be stored as `''` or `x''`.
   static func columns(of kind: ItemKind) -> [AttributeDefinition] {
     ColumnDefinitions.all(of: kind).filter(\.storesDataInColumn)
   }
@@ -32,12 +34,14 @@ enum EmptyData {
   /// Returns queries whose result is 1 if a row has an empty blob in an indexed column.
   static func probeSQL(for kind: ItemKind) -> [String] {
     let table = kind.rawValue
-    // Finds each access group with the index on `agrp` and `musr`.
-    let byGroup =
-      "WITH RECURSIVE groups(agrp) AS (SELECT min(agrp) FROM \(table) UNION ALL "
-      + "SELECT (SELECT min(agrp) FROM \(table) WHERE agrp>groups.agrp) FROM groups WHERE groups.agrp NOT NULL) "
-      + "SELECT EXISTS(SELECT 1 FROM groups "
-      + "WHERE EXISTS(SELECT 1 FROM \(table) WHERE \(table).agrp=groups.agrp AND musr=x''))"
+    // The recursion jumps from one access group to the next in the index on `agrp` and `musr`, and looks for an empty
+    // `musr` in each, so it does not read all rows.
+    let byGroup = """
+      WITH RECURSIVE groups(agrp) AS (SELECT min(agrp) FROM \(table) UNION ALL \
+      SELECT (SELECT min(agrp) FROM \(table) WHERE agrp>groups.agrp) FROM groups WHERE groups.agrp NOT NULL) \
+      SELECT EXISTS(SELECT 1 FROM groups \
+      WHERE EXISTS(SELECT 1 FROM \(table) WHERE \(table).agrp=groups.agrp AND musr=x''))
+      """
     let indexed = columns(of: kind).filter { $0.flags.contains(.indexed) }.map(\.code.rawValue)
     return [byGroup] + indexed.map { "SELECT EXISTS(SELECT 1 FROM \(table) WHERE \($0)=x'')" }
   }
@@ -49,14 +53,14 @@ enum EmptyData {
       let table = kind.rawValue
       try transaction.database.run(duplicateRemovalSQL(for: kind))
       let columns = columns(of: kind).map(\.code.rawValue)
-      let settings = columns.map { "\($0)=iif(\($0)=x'','',\($0))" }.joined(separator: ",")
+      let assignments = columns.map { "\($0)=iif(\($0)=x'','',\($0))" }.joined(separator: ",")
       let conditions = columns.map { "\($0)=x''" }.joined(separator: " OR ")
-      try transaction.database.run("UPDATE \(table) SET \(settings) WHERE \(conditions)")
+      try transaction.database.run("UPDATE \(table) SET \(assignments) WHERE \(conditions)")
     }
   }
 
-  /// Returns a statement that deletes duplicates. A NULL in a primary key equals nothing, so a row with one is never a
-  /// duplicate.
+  /// Returns a statement that deletes duplicates. Rows with a NULL in the primary key are never duplicates, because
+  /// NULL differs from every value.
   private static func duplicateRemovalSQL(for kind: ItemKind) -> String {
     let key = ColumnDefinitions.primaryKey(of: kind)
     let normalized = key.map { definition in
@@ -65,8 +69,11 @@ enum EmptyData {
     }
     let emptyBlobCount = key.filter(\.storesDataInColumn).map { "(\($0.code.rawValue)=x'')" }.joined(separator: "+")
     let hasNoNull = key.map { "\($0.code.rawValue) NOT NULL" }.joined(separator: " AND ")
-    return "DELETE FROM \(kind.rawValue) WHERE rowid IN (SELECT number FROM (SELECT rowid AS number, row_number() OVER "
-      + "(PARTITION BY \(normalized.joined(separator: ",")) ORDER BY iif(typeof(mdat) IN ('real','integer'),mdat,NULL) DESC,"
-      + "\(emptyBlobCount),rowid DESC) AS position FROM \(kind.rawValue) WHERE \(hasNoNull)) WHERE position>1)"
+    let table = kind.rawValue
+    return """
+      DELETE FROM \(table) WHERE rowid IN (SELECT number FROM (SELECT rowid AS number, row_number() OVER \
+      (PARTITION BY \(normalized.joined(separator: ",")) ORDER BY iif(typeof(mdat) IN ('real','integer'),mdat,NULL) DESC,\
+      \(emptyBlobCount),rowid DESC) AS position FROM \(table) WHERE \(hasNoNull)) WHERE position>1)
+      """
   }
 }

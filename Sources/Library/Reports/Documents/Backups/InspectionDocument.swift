@@ -91,8 +91,9 @@ package struct InspectionDocument {
     return findings.map(\.json) + [
       [
         "id": .string(BackupVerification.Fault.Kind.hardwareLayerMissing.rawValue),
-        "detail": .string("\(unbound.fact): \(unbound.meaning)"),
-        "classes": .array(unbound.classes.map { .integer(Int64($0.rawValue)) }), "refused": .boolean(unbound.isRefused),
+        "detail": .string("\(unbound.summary): \(unbound.consequence)"),
+        "classes": .array(unbound.classes.map { .integer(Int64($0.rawValue)) }),
+        "refused": .boolean(unbound.blocksRestore),
       ]
     ]
   }

@@ -79,7 +79,7 @@ package enum DeviceKeyVerdict: String, Sendable {
   /// The key decrypts items of every class that needs one.
   case proven
   /// The key decrypts items of some classes that need one, and no items of others.
-  case divided
+  case mixed = "divided"
   /// The key decrypts none of the items that need a device key.
   case foreign
   /// No item needs a device key.
@@ -93,8 +93,8 @@ package enum DeviceKeyVerdict: String, Sendable {
   package init(_ evidence: DeviceKeyEvidence, isForeign: Bool) {
     if isForeign || evidence.isSameDevice == false {
       self = .foreign
-    } else if evidence.isDivided {
-      self = .divided
+    } else if evidence.isMixed {
+      self = .mixed
     } else {
       self = evidence.proven.isEmpty ? .unproven : .proven
     }
@@ -104,7 +104,7 @@ package enum DeviceKeyVerdict: String, Sendable {
   package var fits: Bool? {
     switch self {
     case .proven: true
-    case .divided, .foreign: false
+    case .mixed, .foreign: false
     case .unproven: nil
     }
   }

@@ -23,20 +23,20 @@ package struct ExpectationDocument {
         }),
       "misses": .array(
         check.cases.flatMap { checkedCase in
-          checkedCase.misses.map { Self.json($0, index: checkedCase.index, in: checkedCase.scenario) }
+          checkedCase.unmet.map { Self.json($0, index: checkedCase.index, in: checkedCase.scenario) }
         }),
     ]
     return document.adding(move.findingFields + move.source.blindSpotFields)
   }
 
   private static func json(
-    _ miss: PlanExpectation.Miss, index: Int, in scenario: ExpectedScenario
+    _ unmet: PlanExpectation.Unmet, index: Int, in scenario: ActualScenario
   ) -> JSONValue {
     let fields: [(String, JSONValue)] = [
-      ("index", .count(index)), ("expected", json(miss.expectation)), ("setting", .object(Self.fields(scenario))),
-      ("item", miss.item.map(json) ?? .null),
+      ("index", .count(index)), ("expected", json(unmet.expectation)), ("setting", .object(Self.fields(scenario))),
+      ("item", unmet.item.map(json) ?? .null),
     ]
-    return .object(fields + (miss.encryptedCount > 0 ? [("sealed", .count(miss.encryptedCount))] : []))
+    return .object(fields + (unmet.encryptedCount > 0 ? [("sealed", .count(unmet.encryptedCount))] : []))
   }
 
   /// Returns an expectation in the form of the expectation list.
@@ -50,7 +50,7 @@ package struct ExpectationDocument {
   }
 
   /// Returns an item with its outcome. In a comparison, it has no `change`, because there is no target.
-  private static func json(_ item: ExpectedItem) -> JSONValue {
+  private static func json(_ item: ActualItem) -> JSONValue {
     var fields: [(String, JSONValue)] = [("index", .count(item.index))]
     fields += JSONValue.identity(item.identity)
     fields += [
@@ -62,7 +62,7 @@ package struct ExpectationDocument {
     return .object(fields + optionalFields.compactMap { name, text in text.map { (name, .string($0)) } })
   }
 
-  private static func fields(_ scenario: ExpectedScenario) -> [(String, JSONValue)] {
+  private static func fields(_ scenario: ActualScenario) -> [(String, JSONValue)] {
     [
       ("password", .boolean(scenario.hasPassword)),
       ("same_device", scenario.onSameDevice.map(JSONValue.boolean) ?? .null),

@@ -18,14 +18,14 @@ package struct ExpectationMessages: Sendable {
   /// Whether the messages name the restore, because several restores were checked.
   private var isComparison: Bool { check.scenarios.count > 1 }
 
-  private func scenarioPrefix(_ scenario: ExpectedScenario) -> String {
+  private func scenarioPrefix(_ scenario: ActualScenario) -> String {
     isComparison ? "\(Self.description(of: scenario)): " : ""
   }
 
-  /// Returns the line of a miss: `missed: generic password "chat.example · push token": expected migrates, the plan says
-  /// stays-behind (device-bound)`.
-  package func line(of miss: PlanExpectation.Miss, in scenario: ExpectedScenario) -> String {
-    "missed: \(scenarioPrefix(scenario))\(sentence(of: miss))"
+  /// Returns the line of an unmet expectation: `missed: generic password "chat.example · push token": expected
+  /// migrates, the plan says stays-behind (device-bound)`.
+  package func line(of unmet: PlanExpectation.Unmet, in scenario: ActualScenario) -> String {
+    "missed: \(scenarioPrefix(scenario))\(sentence(of: unmet))"
   }
 
   /// Returns the line of a met expectation: "met: service chat.example: migrates (1 item)".
@@ -48,12 +48,12 @@ package struct ExpectationMessages: Sendable {
   }
 
   /// Returns the text of `line(of:in:)` without the word "missed" and without the restore.
-  func sentence(of miss: PlanExpectation.Miss) -> String {
-    let expectation = miss.expectation
+  func sentence(of unmet: PlanExpectation.Unmet) -> String {
+    let expectation = unmet.expectation
     var expected = "expected \(expectation.fate.rawValue)"
     if let reason = expectation.reason { expected += " (\(reason.rawValue))" }
-    guard let item = miss.item else {
-      return "\(Self.name(expectation.matcher)): \(expected), \(reasonWithoutItem(miss))"
+    guard let item = unmet.item else {
+      return "\(Self.name(expectation.matcher)): \(expected), \(reasonWithoutItem(unmet))"
     }
     let reasons = [item.restoreOutcome.reason?.rawValue ?? item.change?.rawValue, item.detail].compactMap(\.self)
     let brackets = reasons.isEmpty ? "" : " (\(reasons.joined(separator: ": ")))"
@@ -61,25 +61,25 @@ package struct ExpectationMessages: Sendable {
       + "\(item.restoreOutcome.fate.rawValue)\(brackets)"
   }
 
-  /// Returns the reason why an expectation without a known item is missed.
-  private func reasonWithoutItem(_ miss: PlanExpectation.Miss) -> String {
-    let encrypted = miss.encryptedCount
+  /// Returns the reason why an expectation without a known item is unmet.
+  private func reasonWithoutItem(_ unmet: PlanExpectation.Unmet) -> String {
+    let encrypted = unmet.encryptedCount
     let remark =
       "\(HumanReadable.count(encrypted, "encrypted item")) in the plan \(encrypted == 1 ? "has" : "have") no name"
-    if encrypted > 0, miss.expectation.fate == .absent || miss.hasCertainMatch {
+    if encrypted > 0, unmet.expectation.fate == .absent || unmet.hasCertainMatch {
       return "which cannot be known: \(remark)"
     }
     var hint = ""
     if encrypted > 0 {
       hint = " (\(remark))"
-    } else if source.kind == .archive, miss.expectation.fate == .staysBehind {
+    } else if source.kind == .archive, unmet.expectation.fate == .staysBehind {
       hint = " (a plan made from a backup does not list items that no backup contains)"
     }
     return "but no item matches\(hint)"
   }
 
   /// Returns the description of a restore: "with a password, to another device".
-  package static func description(of scenario: ExpectedScenario) -> String {
+  package static func description(of scenario: ActualScenario) -> String {
     let device =
       switch scenario.onSameDevice {
       case true?: "to the same device"
@@ -104,7 +104,7 @@ package struct ExpectationMessages: Sendable {
       + patterns.compactMap { name, pattern in pattern.map { (name, $0.source) } }
   }
 
-  private static func name(of item: ExpectedItem) -> String {
+  private static func name(of item: ActualItem) -> String {
     let names = item.identity.names
     let state = item.identity.isEncrypted ? "sealed" : "unnamed"
     let name = names.isEmpty ? "(\(state), item \(item.index))" : names.joined(separator: " · ")

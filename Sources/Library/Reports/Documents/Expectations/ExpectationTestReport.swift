@@ -38,7 +38,7 @@ package struct ExpectationTestReport {
 
   private var title: String { "\(move.source.name) to \(move.target.name)" }
 
-  private func suite(_ scenario: ExpectedScenario, in page: inout HTMLWriter) {
+  private func suite(_ scenario: ActualScenario, in page: inout HTMLWriter) {
     let cases = check.cases(in: scenario)
     let name = "\(title), \(ExpectationMessages.description(of: scenario))"
     let names = testNames(cases.map(\.index))
@@ -47,7 +47,7 @@ package struct ExpectationTestReport {
       for (checkedCase, testName) in zip(cases, names) {
         page.element("testcase", ["classname": name, "name": testName]) { page in
           guard !checkedCase.isMet else { return }
-          let sentences = checkedCase.misses.map(messages.sentence)
+          let sentences = checkedCase.unmet.map(messages.sentence)
           let more = sentences.count > 1 ? " (and \(HumanReadable.grouped(sentences.count - 1)) more)" : ""
           page.element("failure", ["message": (sentences.first ?? "") + more, "type": "missed"]) { page in
             // Line breaks in sentences are escaped, so each sentence is one line.

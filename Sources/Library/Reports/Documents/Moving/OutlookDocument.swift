@@ -24,7 +24,7 @@ package struct OutlookDocument {
     fields.append(("before_wiping", .array(groups.map(Self.json))))
     if !summary.apps.installed.isEmpty { fields.append(("apps", .array(summary.apps.installed.map(Self.json)))) }
     if let codes = summary.codes, !codes.isEmpty {
-      fields.append(("one_time_passwords", codes.value(isRedacted: summary.isRedacted)))
+      fields.append(("one_time_passwords", codes.json(isRedacted: summary.isRedacted)))
     }
     if summary.sourceIsBackup { fields.append(BackupBlindSpots.field) }
     if summary.isRedacted { fields.append(("redacted", .boolean(true))) }

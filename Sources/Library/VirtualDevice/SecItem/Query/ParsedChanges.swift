@@ -46,7 +46,7 @@ struct ParsedChanges {
     guard let definition = queryClass.definition(of: code) else {
       throw SecItemError(.noSuchAttribute, "the class \(queryClass.name) has no such attribute to change")
     }
-    if code == .sharingGroup || code == .appClip {
+    if ItemChanges.refusedCodes.contains(code) {
       throw SecItemError(.parameter, "an app cannot change \(key)")
     }
     if code == .synchronizable, value.stringValue == "syna" { return }

@@ -1,26 +1,6 @@
 import Basics
 package import KeychainFormats
 
-/// An operation that an access control can restrict. The raw values are the short names of Apple's key store.
-package enum AccessOperation: String, Sendable, CaseIterable {
-  /// Reading the secret.
-  case decrypt = "od"
-  /// Encrypting, which the flags of an access control do not restrict.
-  case encrypt = "oe"
-  /// Deleting the item, which the flags do not restrict either.
-  case delete = "odel"
-  /// Signing with a private key.
-  case sign = "osgn"
-  /// Key agreement with a private key.
-  case computeKey = "ock"
-  /// Decapsulating a key (KEM) with a private key.
-  case decapsulate = "okd"
-  /// Attesting a key of the Secure Enclave.
-  case attest = "oa"
-  /// The default for every operation without its own entry.
-  case standard = "dacl"
-}
-
 /// The bits of `SecAccessControlCreateFlags`. Source: Apple `SecAccessControl.h`.
 package struct AccessControlFlags: OptionSet, Sendable, Hashable {
   package let rawValue: UInt64
@@ -80,6 +60,8 @@ package struct AccessRequirement: Sendable, Hashable {
 
 /// A protection class and the authentication that an item requires: Apple's `SecAccessControl`.
 ///
+/// `ItemAccessControl` is the format in which an item of a database stores it.
+///
 /// Source: Apple `SecAccessControl.c`.
 package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
   /// The protection class of the item.
@@ -138,10 +120,10 @@ package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
 
   /// Returns the authentication that an operation requires.
   package func requirement(for operation: AccessOperation) -> AccessRequirement {
-    guard let operations, operations.entries.contains(where: { $0.key.stringValue != Key.requiresPassword }) else {
+    guard let operations, operations.entries.contains(where: { $0.key.stringValue != Code.requiresPassword }) else {
       return AccessRequirement()
     }
-    let needsPassword = operations[Key.requiresPassword] == .boolean(true) && operation != .delete
+    let needsPassword = operations[Code.requiresPassword] == .boolean(true) && operation != .delete
     switch operations[operation.rawValue] ?? operations[AccessOperation.standard.rawValue] {
     case .boolean(true): return AccessRequirement(needsApplicationPassword: needsPassword)
     case .dictionary(let constraint): return Self.requirement(constraint, needsPassword: needsPassword)
@@ -153,27 +135,17 @@ package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension AccessControl {
-  /// The short names in a constraint. Source: Apple `SecAccessControl.c` and public dumps of items.
-  private enum Key {
-    static let policy = "cpo"
-    static let biometry = "cbio"
-    static let passcode = "cup"
-    static let companion = "cw"
-    static let requiredCount = "kofn"
-    static let requiresPassword = "prp"
-    static let deviceOwner = "DeviceOwnerAuthentication"
-    static let currentSet = "current-set"
-  }
+  private typealias Code = AccessConstraintCode
 
   private static func operations(of flags: AccessControlFlags) -> PropertyDictionary {
     var constraint = PropertyDictionary()
-    if flags.contains(.userPresence) { constraint[Key.policy] = .string(Key.deviceOwner) }
-    if flags.contains(.devicePasscode) { constraint[Key.passcode] = .boolean(true) }
-    if flags.contains(.biometryAny) { constraint[Key.biometry] = .boolean(true) }
-    if flags.contains(.biometryCurrentSet) { constraint[Key.biometry] = .string(Key.currentSet) }
-    if flags.contains(.companion) { constraint[Key.companion] = .boolean(true) }
+    if flags.contains(.userPresence) { constraint[Code.policy] = .string(Code.deviceOwner) }
+    if flags.contains(.devicePasscode) { constraint[Code.passcode] = .boolean(true) }
+    if flags.contains(.biometryAny) { constraint[Code.biometry] = .boolean(true) }
+    if flags.contains(.biometryCurrentSet) { constraint[Code.biometry] = .string(Code.currentSet) }
+    if flags.contains(.companion) { constraint[Code.companion] = .boolean(true) }
     let count = constraint.entries.count
-    if count > 1 { constraint[Key.requiredCount] = .integer(flags.contains(.or) ? 1 : Int64(count)) }
+    if count > 1 { constraint[Code.requiredCount] = .integer(flags.contains(.or) ? 1 : Int64(count)) }
 
     let value = count == 0 ? PropertyValue.boolean(true) : .dictionary(constraint)
     var operations = PropertyDictionary()
@@ -186,21 +158,21 @@ extension AccessControl {
     } else {
       operations[AccessOperation.standard.rawValue] = .boolean(true)
     }
-    if flags.contains(.applicationPassword) { operations[Key.requiresPassword] = .boolean(true) }
+    if flags.contains(.applicationPassword) { operations[Code.requiresPassword] = .boolean(true) }
     return operations
   }
 
   private static func requirement(_ constraint: PropertyDictionary, needsPassword: Bool) -> AccessRequirement {
     var factors: Set<AccessRequirement.Factor> = []
-    if constraint[Key.policy] != nil { factors.insert(.userPresence) }
-    if constraint[Key.passcode] != nil { factors.insert(.devicePasscode) }
-    if let biometry = constraint[Key.biometry] {
-      factors.insert(biometry == .string(Key.currentSet) ? .biometryCurrentSet : .biometryAny)
+    if constraint[Code.policy] != nil { factors.insert(.userPresence) }
+    if constraint[Code.passcode] != nil { factors.insert(.devicePasscode) }
+    if let biometry = constraint[Code.biometry] {
+      factors.insert(biometry == .string(Code.currentSet) ? .biometryCurrentSet : .biometryAny)
     }
-    if constraint[Key.companion] != nil { factors.insert(.companion) }
+    if constraint[Code.companion] != nil { factors.insert(.companion) }
     // A constraint that contains no known factor can never be met.
     guard !factors.isEmpty else { return AccessRequirement(isForbidden: true) }
-    let count = constraint[Key.requiredCount]?.integerValue.flatMap { Int(exactly: $0) } ?? factors.count
+    let count = constraint[Code.requiredCount]?.integerValue.flatMap { Int(exactly: $0) } ?? factors.count
     return AccessRequirement(
       factors: factors, requiredCount: min(max(count, 1), factors.count), needsApplicationPassword: needsPassword)
   }

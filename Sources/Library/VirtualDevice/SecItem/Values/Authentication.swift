@@ -1,5 +1,5 @@
 package import Basics
-import KeychainFormats
+package import KeychainFormats
 
 /// The user's reaction to an authentication request.
 public enum AuthenticationOutcome: String, Sendable, CaseIterable {

@@ -36,7 +36,7 @@ extension Inspect {
     (part.map { ["--\($0.rawValue)"] } ?? []) + accessOptions.decryption.resultParameters + common.detail
   }
 
-  static let columns = [
+  static let csvColumns = [
     ResultColumn("product_type", at: "device", "product_type"), ResultColumn("model", at: "device", "model_name"),
     ResultColumn("ios", at: "device", "product_version"), ResultColumn("build", at: "device", "build_version"),
     ResultColumn("serial_number", at: "device", "serial_number"), ResultColumn("bytes", at: "bytes"),

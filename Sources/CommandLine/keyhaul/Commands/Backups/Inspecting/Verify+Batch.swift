@@ -18,7 +18,7 @@ extension Verify {
     suggestedFlags + accessOptions.decryption.resultParameters + common.detail
   }
 
-  static let columns = [
+  static let csvColumns = [
     ResultColumn("verdict", at: "verdict"), ResultColumn("faults", at: "fault_count"),
     ResultColumn("readable", at: "items", "readable"), ResultColumn("device_bound", at: "items", "device_bound"),
     ResultColumn("damaged", at: "items", "damaged"), ResultColumn("seal", at: "seal"),
@@ -41,7 +41,7 @@ extension Verify {
     }
     switch document["device_key"]?.stringValue.flatMap(DeviceKeyVerdict.init(rawValue:)) {
     case .foreign: return "the given device key decrypts none of the items that need one"
-    case .divided: return "the given device key decrypts only some of the items that need one"
+    case .mixed: return "the given device key decrypts only some of the items that need one"
     case .proven, .unproven, nil: break
     }
     let unchecked = (document["checks"]?.arrayValue ?? []).first { $0["checked"]?.booleanValue == false }
@@ -56,7 +56,7 @@ extension Verify {
       return word
     }
     switch document["device_key"]?.stringValue.flatMap(DeviceKeyVerdict.init(rawValue:)) {
-    case .foreign, .divided: return .otherDeviceKey
+    case .foreign, .mixed: return .otherDeviceKey
     case .proven, .unproven, nil: return document["seal"]?.stringValue == "missing" ? .noSeal : nil
     }
   }

@@ -75,10 +75,10 @@ struct Verify: CaseReportCommand {
     guard session.isJSON else { return status }
     switch status {
     case .damaged:
-      throw CommandError(.damaged, "\(report.name) is damaged", why: report.loss, try: "use another copy")
+      throw CommandError(.damaged, "\(report.name) is damaged", why: report.faultSummary, try: "use another copy")
     case .refused:
       throw CommandError(
-        .refused, "\(report.name) contains something that no device writes", why: report.loss,
+        .refused, "\(report.name) contains something that no device writes", why: report.faultSummary,
         try: "don't trust this file")
     default: return status
     }

@@ -125,7 +125,7 @@ struct BackupReencryption {
     case .proven:
       unlocker.reportDeviceKeySource(hardware)
       return (hardware, true)
-    case .divided(let unproven):
+    case .mixed(let unproven):
       let classes = unproven.map { String($0.rawValue) }
       throw CommandError(
         .refused, "Keyhaul cannot confirm every class key of \(loaded.name)",

@@ -58,7 +58,7 @@ struct Rekey: RunnableCommand {
     let onlyReads = dryRun.isOn || change.output != nil
     let loaded = try backup.open(onlyReads ? .reading : .writing, storage: decryption.storage, in: session)
     do throws(KeyhaulError) {
-      try loaded.archive.require(.rewriting)
+      try loaded.archive.requireUsable(for: .rewriting)
       try BackupRewriter.checkRekeying(of: loaded.archive)
     } catch {
       throw CommandError(backup: error, name: loaded.name)

@@ -2,16 +2,17 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// A reader for a JSON array of objects that each name the class of their item, as objection and grapefruit write it.
-struct ClassifiedObjects {
+/// Reads a JSON array whose objects each name the class of their item, as objection and grapefruit write it.
+struct ClassTaggedObjectReader {
   let format: DumpFormat
   /// The member that names the class.
   let classMember: String
+  /// The kind of item that each class name stands for.
   let kinds: [String: ItemKind]
-  /// The names of the class of identities.
-  let identities: Set<String>
+  /// The class names that stand for identities, which are skipped.
+  let identityClassNames: Set<String>
 
-  /// Returns whether a value is an array that contains an object with a class.
+  /// Returns whether a value is an array that contains an object with a class name.
   func recognizes(_ root: JSONValue) -> Bool {
     root.arrayValue?.contains { $0[classMember]?.stringValue != nil } ?? false
   }
@@ -20,11 +21,12 @@ struct ClassifiedObjects {
   ///
   /// - Parameters:
   ///   - root: The array.
-  ///   - limit: The most entries to accept.
-  ///   - item: Converts the members of an entry of a known class. It also gets the entry's position and its table.
+  ///   - limit: The maximum number of entries to accept.
+  ///   - item: Converts an entry of a known kind of item.
   /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
   func read(
-    _ root: JSONValue, _ limit: Int, item: (_ members: [(String, JSONValue)], _ position: Int, ItemKind) -> DumpedItem
+    _ root: JSONValue, _ limit: Int,
+    item: (_ members: [(String, JSONValue)], _ position: Int, _ kind: ItemKind) -> DumpedItem
   ) throws(KeyhaulError) -> KeychainDump {
     var collector = DumpCollector(format, acceptingAtMost: limit)
     for entry in root.arrayValue ?? [] {
@@ -39,7 +41,7 @@ struct ClassifiedObjects {
       }
       if let kind = kinds[className] {
         collector.append(item(members, position, kind))
-      } else if identities.contains(className) {
+      } else if identityClassNames.contains(className) {
         collector.skip(.identity)
       } else {
         collector.skip(.unknownTable, table: className)

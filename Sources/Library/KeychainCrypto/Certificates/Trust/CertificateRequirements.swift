@@ -9,7 +9,10 @@ internal import COpenSSL
 /// Source: Apple `SecPolicy.c` (`SecPolicyAddBasicCertOptions`, `SecPolicyCreateSSLWithKeyUsage`), `SecPolicyServer.c`
 /// and `SecPolicyLeafCallbacks.c`; each rule below names its function. support.apple.com/103769 (HT210176) and 102028
 /// (HT211025) describe the rules.
-enum CertificateStrength {
+package enum CertificateRequirements {
+  /// The maximum validity of a server's certificate in days.
+  package static let maximumServerDayCount = 825
+
   /// Returns the first rule that a certificate violates.
   ///
   /// - Parameters:
@@ -93,7 +96,7 @@ extension X509Certificate {
     ASN1_TIME_cmp_time_t(X509_get0_notBefore(handle), 978_307_200 + 583_628_400) > 0
   }
 
-  /// Whether the certificate is valid for more than 825 days and one hour.
+  /// Whether the certificate is valid for more than a server's maximum and one hour.
   ///
   /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`. Its extra hour allows for inaccurate issuers.
   fileprivate var isValidForTooLong: Bool {
@@ -101,7 +104,7 @@ extension X509Certificate {
     guard ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(handle), X509_get0_notAfter(handle)) == 1 else {
       return true
     }
-    return Int64(days) * 86_400 + Int64(seconds) > 825 * 86_400 + 3_600
+    return Int64(days) * 86_400 + Int64(seconds) > Int64(CertificateRequirements.maximumServerDayCount) * 86_400 + 3_600
   }
 
   /// Whether the extended key usage contains TLS servers. A usage for every purpose does not count.

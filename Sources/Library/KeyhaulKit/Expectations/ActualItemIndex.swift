@@ -5,11 +5,11 @@ import Basics
 ///
 /// Items with equal names form a group, which is compared only once. The matches of each matcher are cached. Only
 /// patterns with stars are compared with every name, and the number of these comparisons is limited.
-struct ExpectedItemIndex {
+struct ActualItemIndex {
   /// The limit for comparisons of matchers with names, for all expectations together.
   static let maximumComparisonCount = 20_000_000
   /// The limit for items with an unexpected outcome, for all expectations together.
-  static let maximumMissCount = 1_000_000
+  static let maximumUnmetCount = 1_000_000
 
   /// The positions of all items with the same names.
   struct Group {
@@ -44,7 +44,7 @@ struct ExpectedItemIndex {
 
   /// - Parameter expectations: All expectations that will be looked up.
   /// - Throws: `.malformedExpectations` if they require more comparisons than the limit allows.
-  init(_ items: [ExpectedItem], for expectations: [PlanExpectation]) throws(KeyhaulError) {
+  init(_ items: [ActualItem], for expectations: [PlanExpectation]) throws(KeyhaulError) {
     groupsByName = Array(repeating: [:], count: Self.patterns(of: ItemMatcher()).count)
     var groupIndexes: [ItemDescriptor: Int] = [:]
     for (position, item) in items.enumerated() {
@@ -92,58 +92,58 @@ struct ExpectedItemIndex {
 }
 
 /// The outcomes of the items in one restore.
-struct ExpectedOutcomes {
-  private let items: [ExpectedItem]
+struct ActualOutcomes {
+  private let items: [ActualItem]
   /// The positions of each group's items, by outcome.
   private let positions: [[RestoreOutcome: [Int]]]
   /// The number of items with an unexpected outcome that may still be reported.
-  private var remainingMissCount: Int
+  private var remainingUnmetCount: Int
 
-  init(_ items: [ExpectedItem], in groups: [ExpectedItemIndex.Group], missesAtMost count: Int) {
+  init(_ items: [ActualItem], in groups: [ActualItemIndex.Group], unmetAtMost count: Int) {
     self.items = items
     positions = groups.map { group in Dictionary(grouping: group.positions) { items[$0].restoreOutcome } }
-    remainingMissCount = count
+    remainingUnmetCount = count
   }
 
   /// Returns the unexpected outcomes.
   ///
   /// - Throws: `.malformedExpectations` if there are more items with an unexpected outcome than may be listed.
-  mutating func misses(
-    of expectation: PlanExpectation, among matches: ExpectedItemIndex.Matches
-  ) throws(KeyhaulError) -> [PlanExpectation.Miss] {
+  mutating func unmet(
+    of expectation: PlanExpectation, among matches: ActualItemIndex.Matches
+  ) throws(KeyhaulError) -> [PlanExpectation.Unmet] {
     func unexpected(in groups: [Int]) -> [[Int]] {
       groups.flatMap { positions[$0].filter { !expectation.isMet(by: $0.key) }.values }
     }
     let unexpectedItems = unexpected(in: matches.certain)
-    remainingMissCount -= unexpectedItems.reduce(0) { $0 + $1.count } + 1
-    guard remainingMissCount >= 0 else { throw .tooManyMisses }
-    var misses = unexpectedItems.joined().sorted().map {
-      PlanExpectation.Miss(expectation: expectation, item: items[$0], encryptedCount: 0, hasCertainMatch: true)
+    remainingUnmetCount -= unexpectedItems.reduce(0) { $0 + $1.count } + 1
+    guard remainingUnmetCount >= 0 else { throw .tooManyUnmet }
+    var unmet = unexpectedItems.joined().sorted().map {
+      PlanExpectation.Unmet(expectation: expectation, item: items[$0], encryptedCount: 0, hasCertainMatch: true)
     }
     let isMissing = matches.certain.isEmpty && expectation.fate != .absent
     let encryptedItems =
       isMissing ? matches.possible.flatMap { positions[$0].values } : unexpected(in: matches.possible)
     let encryptedCount = encryptedItems.reduce(0) { $0 + $1.count }
     if isMissing || encryptedCount > 0 && (expectation.fate == .absent || expectation.matcher.canMatchSeveral) {
-      misses.append(
-        PlanExpectation.Miss(
+      unmet.append(
+        PlanExpectation.Unmet(
           expectation: expectation, item: nil, encryptedCount: encryptedCount,
           hasCertainMatch: !matches.certain.isEmpty))
     }
-    return misses
+    return unmet
   }
 }
 
 extension KeyhaulError {
   fileprivate static var tooManyComparisons: KeyhaulError {
     tooMuchWork(
-      "its stars ask for more than \(HumanReadable.grouped(ExpectedItemIndex.maximumComparisonCount)) comparisons with items",
+      "its stars ask for more than \(HumanReadable.grouped(ActualItemIndex.maximumComparisonCount)) comparisons with items",
       advice: "fewer expectations with a star, or one more member without a star in each")
   }
 
-  fileprivate static var tooManyMisses: KeyhaulError {
+  fileprivate static var tooManyUnmet: KeyhaulError {
     tooMuchWork(
-      "more than \(HumanReadable.grouped(ExpectedItemIndex.maximumMissCount)) results are not as expected",
+      "more than \(HumanReadable.grouped(ActualItemIndex.maximumUnmetCount)) results are not as expected",
       advice: "fewer expectations that mean the same items")
   }
 

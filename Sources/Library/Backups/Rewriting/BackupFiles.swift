@@ -2,8 +2,8 @@ import Basics
 import KeychainFormats
 import SystemPackage
 
-/// An iterator over the files of a backup in any format, for rewriting it.
-struct BackupFileIterator {
+/// The files of a backup in a directory or a container file, for rewriting it.
+struct BackupFiles {
   let archive: BackupArchive
   let path: String
   let limits: BackupLimits
@@ -11,7 +11,8 @@ struct BackupFileIterator {
 
   /// A file of a backup.
   struct File {
-    /// The path in the backup's directory. For an unrelated file, its full name for display.
+    /// The path in the backup's directory: the usual path of a payload, even if its actual path is unusual. For an
+    /// unrelated file, its full name for display.
     let path: String
     /// The full name of an entry, or the usual name of a payload with an unusual one.
     let name: EntryName
@@ -19,14 +20,14 @@ struct BackupFileIterator {
     let isPartOfBackup: Bool
     let byteCount: Int64
     let modificationTime: Int64
-    /// The maximum size when reading a backup.
+    /// The size above which the file is not copied.
     let byteLimit: Int64
     /// The identifier, if the file is a payload.
     let payload: String?
     fileprivate let source: Source
 
     fileprivate enum Source {
-      case directory(DirectoryIterator, DirectoryIterator.File)
+      case directory(DirectoryFiles, DirectoryFiles.File)
       case container(ContainerReader, ContainerReader.File)
     }
 
@@ -36,6 +37,7 @@ struct BackupFileIterator {
     /// Whether the file is a log or journal of the list of files.
     var isJournal: Bool { isPartOfBackup && MetadataFile.journals.contains { $0.path == path } }
 
+    /// Passes the content to a closure in portions. The content is then consumed.
     func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
       switch source {
       case .directory(let files, let file): try files.forEachPortion(of: file, body)
@@ -46,8 +48,8 @@ struct BackupFileIterator {
     /// Copies the file unchanged.
     ///
     /// - Parameter name: The name in the copy.
-    /// - Throws: `.overLimit` if the file is larger than the limit. The copy could not be read, and a sparse file would
-    ///   fill the disk.
+    /// - Throws: `.overLimit` if the file is larger than `byteLimit`, because a sparse file would fill the disk;
+    ///   `.interrupted` if the observer of the progress stops the copy; the errors of reading and writing.
     func copy(
       to sink: any StoredFileSink, as name: EntryName, modificationTime: Int64, _ copyProgress: CopyProgress
     ) throws(KeyhaulError) {
@@ -93,7 +95,9 @@ struct BackupFileIterator {
 
   var isDirectory: Bool { if case .directory = archive.source { true } else { false } }
 
-  /// The format of the container file. A directory has none.
+  /// Returns the format of the container file.
+  ///
+  /// - Precondition: The backup is in a container file.
   func format() throws(KeyhaulError) -> ContainerFormat {
     try withContainer { (_, format) throws(KeyhaulError) in format }
   }
@@ -111,12 +115,14 @@ struct BackupFileIterator {
 
   /// Calls a closure for each file. In a directory, these are only the backup's files; in a container, all files.
   ///
-  /// - Returns: The paths of unrelated files in a directory.
+  /// - Returns: The paths of unrelated files and folders in a directory; empty for a container.
+  /// - Throws: `.unsupported` for a stream; the errors of reading and of `body`.
   @discardableResult
   func forEachFile(_ body: (File) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> [String] {
     var stored: StoredPayloads?
-    // Returns the usual path of a file of the backup, or `nil` if the file is unrelated.
-    func usualPath(of path: String) throws(KeyhaulError) -> String? {
+    // Returns the usual path of a payload, the actual path of another file of the backup, or `nil` if the file is
+    // unrelated.
+    func pathInBackup(of path: String) throws(KeyhaulError) -> String? {
       let layout = archive.layout
       guard let identifier = BackupPath.payload(at: path), layout.storedPath(of: identifier) != path else {
         return path
@@ -124,15 +130,15 @@ struct BackupFileIterator {
       // The stored files are listed only for the first payload with an unusual path.
       if stored == nil { stored = try archive.storedFiles() }
       if stored?.otherPath(of: identifier) == path { return layout.storedPath(of: identifier) }
-      // A payload at the other layout's path may belong to the old file list that an updated device left behind. That
-      // list is copied too.
+      // A payload at the other layout's path may belong to the old file list that an updated device left behind. Both
+      // are copied, this payload at its actual path.
       let isLeftover = layout.other.storedPath(of: identifier) == path && stored?.isUnusedCandidate(path) == false
       return isLeftover ? path : nil
     }
     switch archive.source {
     case .directory:
-      let files = try DirectoryIterator(path, system: system)
-      return try files.forEachFile(usualPath: usualPath(of:)) { (file) throws(KeyhaulError) in
+      let files = try DirectoryFiles(path, system: system)
+      return try files.forEachFile(pathInBackup: pathInBackup(of:)) { (file) throws(KeyhaulError) in
         try body(
           File(
             path: file.path, name: EntryName(file.path), isPartOfBackup: true, byteCount: file.byteCount,
@@ -144,7 +150,7 @@ struct BackupFileIterator {
         let files = try ContainerReader(source, as: format, limits: limits)
         while let file = try files.next() {
           let inner = BackupPath.inside(container.directory, file.path)
-          let path = try inner.flatMap { (path) throws(KeyhaulError) in try usualPath(of: path) }
+          let path = try inner.flatMap { (path) throws(KeyhaulError) in try pathInBackup(of: path) }
           var name = file.name
           if let inner, let path, path != inner { name = name.dropLast(inner.utf8.count) + path }
           try body(
@@ -177,9 +183,11 @@ struct BackupFileIterator {
     }
   }
 
-  /// Returns the names of unrelated files in a directory, except those of the operating system. They would be lost with
-  /// it.
-  func unrelatedNames() throws(KeyhaulError) -> [String] {
+  /// Returns the paths of unrelated files and folders in a directory, except those of the operating system. They would
+  /// be lost with the directory.
+  ///
+  /// - Returns: An empty array for a container.
+  func unrelatedPaths() throws(KeyhaulError) -> [String] {
     guard isDirectory else { return [] }
     return try forEachFile { _ in }.filter { !FileSystem.isSystemClutter($0) }
   }
@@ -192,7 +200,7 @@ private final class SharedDescriptor: Sendable {
   init(_ descriptor: consuming OwnedFileDescriptor) { self.descriptor = descriptor }
 }
 
-/// The progress of copying bytes, whose observer can stop the work.
+/// The number of bytes that were copied or only read, reported to an observer that can stop the work.
 final class CopyProgress {
   let total: Int64
   private var done: Int64 = 0
@@ -209,8 +217,8 @@ final class CopyProgress {
   }
 }
 
-/// An iterator over the files of a backup's directory in a fixed order, metadata files first.
-struct DirectoryIterator {
+/// The files of a backup's directory in a fixed order, metadata files first.
+struct DirectoryFiles {
   let handle: DirectoryHandle
   private let system: FileSystem
 
@@ -223,7 +231,7 @@ struct DirectoryIterator {
   struct File {
     /// The actual path, relative to the backup's directory.
     let storedPath: String
-    /// The usual path. It differs if the payload has an unusual name.
+    /// The path in the backup. It differs from `storedPath` if a payload has an unusual name.
     let path: String
     let status: FileStatus
     var byteCount: Int64 { status.byteCount }
@@ -232,10 +240,10 @@ struct DirectoryIterator {
 
   /// Opens each file of the backup.
   ///
-  /// - Parameter usualPath: Returns the usual path of a file, or `nil` if it is not part of the backup.
-  /// - Returns: The paths of unrelated files.
+  /// - Parameter pathInBackup: Returns the usual path of a payload, or `nil` if it is not part of the backup.
+  /// - Returns: The paths of unrelated files and folders.
   func forEachFile(
-    usualPath: (String) throws(KeyhaulError) -> String?, _ body: (File) throws(KeyhaulError) -> Void
+    pathInBackup: (String) throws(KeyhaulError) -> String?, _ body: (File) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> [String] {
     var unrelated: [String] = []
     var directories: [String] = []
@@ -246,7 +254,7 @@ struct DirectoryIterator {
     }
     for name in entries.subtracting(BackupPath.metadataFileNames).sorted() {
       if BackupPath.payload(at: name) != nil {
-        if let path = try usualPath(name) { payloads.append((name, path)) } else { unrelated.append(name) }
+        if let path = try pathInBackup(name) { payloads.append((name, path)) } else { unrelated.append(name) }
       } else if BackupPath.isPayloadDirectory(name), try isDirectory(name) {
         directories.append(name)
       } else {
@@ -260,7 +268,7 @@ struct DirectoryIterator {
       }
       for payload in try names(in: directory, of: name + "/", unrelated: &unrelated).sorted() {
         let storedPath = "\(name)/\(payload)"
-        if BackupPath.payload(at: storedPath) != nil, let path = try usualPath(storedPath) {
+        if BackupPath.payload(at: storedPath) != nil, let path = try pathInBackup(storedPath) {
           try withFile(payload, in: directory, at: storedPath, as: path, body)
         } else {
           unrelated.append(storedPath)
@@ -277,7 +285,7 @@ struct DirectoryIterator {
     }
   }
 
-  /// Passes the content of a file to a closure in portions.
+  /// Passes the content of a file to a closure in portions. Works only once for each file.
   func forEachPortion(
     of file: File, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -286,10 +294,10 @@ struct DirectoryIterator {
     let raw = file.content.descriptor.raw
     var count: Int64 = 0
     while count <= file.byteCount {
-      let portion = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, into: buffer) }
-      if portion == 0 { break }
-      count += Int64(portion)
-      if count <= file.byteCount { try body(UnsafeRawBufferPointer(rebasing: buffer[..<portion])) }
+      let readCount = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, into: buffer) }
+      if readCount == 0 { break }
+      count += Int64(readCount)
+      if count <= file.byteCount { try body(UnsafeRawBufferPointer(rebasing: buffer[..<readCount])) }
     }
     guard count == file.byteCount else {
       throw KeyhaulError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read")
@@ -345,10 +353,11 @@ struct DirectoryIterator {
     do throws(Errno) {
       descriptor = try system.openForReading(name, in: directory)
     } catch {
-      let isLink = error == .tooManySymbolicLinkLevels || error == .noSuchAddressOrDevice
-      throw KeyhaulError(
-        isLink ? .hostile : .unreadable,
-        isLink ? "\(quoted(storedPath)) is not a regular file" : "\(storedPath): \(error.reason)")
+      // The errors for a link, and for a socket or device.
+      guard error != .tooManySymbolicLinkLevels, error != .noSuchAddressOrDevice else {
+        throw KeyhaulError(.hostile, "\(quoted(storedPath)) is not a regular file")
+      }
+      throw KeyhaulError(.unreadable, "\(storedPath): \(error.reason)")
     }
     let raw = descriptor.raw
     let status = try systemCall(storedPath) { () throws(Errno) in try system.status(of: raw) }

@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The numbers of one-time passwords in a backup by app, in total and of those that a restore moves to a new phone.
+/// Counts the one-time passwords of each app in a backup: all of them, and those that a restore moves to a new phone.
 package struct OneTimePasswordOverview: Sendable {
   /// An app, and the number of its one-time passwords.
   package struct App: Sendable, Hashable {
@@ -16,7 +16,7 @@ package struct OneTimePasswordOverview: Sendable {
 
   /// The apps with one-time passwords, those with the most first.
   package let apps: [App]
-  /// The apps whose codes are missing.
+  /// The apps with codes that are not in the backup or cannot be decrypted, so that they are not counted.
   package let missing: [AuthenticatorAccounts.Missing]
   /// The names of the apps, and the bundle identifiers that are known. Sets, because a backup may list any number of apps.
   private let names: Set<String>
@@ -32,7 +32,7 @@ package struct OneTimePasswordOverview: Sendable {
   /// Counts one-time passwords.
   ///
   /// - Parameters:
-  ///   - items: The items with their indexes. Those that cannot be decrypted are missing.
+  ///   - items: The items with their indexes, without those that cannot be decrypted.
   ///   - moving: The indexes of the items that a restore moves to a new phone.
   ///   - accounts: The accounts in files, which a restore moves to any phone.
   ///   - names: The names of the apps.
@@ -77,13 +77,14 @@ extension OneTimePasswordOverview {
       names: names)
   }
 
-  /// Returns whether all known codes of an installed app can be saved, so that they need no other step.
+  /// Returns whether all known codes of an installed app are counted. If so, the checklist has no separate entry for
+  /// the app.
   func coversAllCodes(of app: InstalledApp) -> Bool {
     !lacksCodes(of: app)
       && (identifiers.contains(app.identifier) || names.contains(app.name) || names.contains(app.identifier))
   }
 
-  /// Returns whether codes of an app are missing, so that the app has an entry of its own.
+  /// Returns whether an app has codes that are not counted. If so, a complete checklist has a separate entry for them.
   func lacksCodes(of app: InstalledApp) -> Bool { missing.contains { $0.app.identifier == app.identifier } }
 
   /// Returns a checklist entry with the number of one-time passwords: "Save 5 one-time passwords of Tofu (3) and
@@ -91,7 +92,7 @@ extension OneTimePasswordOverview {
   ///
   /// - Parameter isRedacted: Whether to leave out the names of apps.
   /// - Returns: `nil` if there are no one-time passwords.
-  package func sentence(isRedacted: Bool) -> String? {
+  package func checklistEntry(isRedacted: Bool) -> String? {
     guard count > 0 else { return nil }
     let shown = apps.prefix(apps.count > 3 ? 2 : 3).map { app in
       let name = UntrustedText.shortened(app.name, columns: 40)
@@ -112,7 +113,7 @@ extension OneTimePasswordOverview {
   /// Returns the overview in JSON.
   ///
   /// - Parameter isRedacted: Whether to leave out the names of apps.
-  package func value(isRedacted: Bool) -> JSONValue {
+  package func json(isRedacted: Bool) -> JSONValue {
     let listed = isRedacted ? [] : apps
     return [
       "count": .count(count), "moving": .count(movingCount),

@@ -7,7 +7,7 @@ import Basics
 /// the wrapped key (`d1`) and the key store's reference key (`d2`), ciphertext, tag.
 ///
 /// Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_acl`, `ks_decrypt_data`).
-package struct AccessControlBlob: Sendable, Hashable {
+package struct AccessControlledItemBlob: Sendable, Hashable {
   /// The version number in the blob's first word, without the bit for the static vector.
   package static let version: UInt32 = 6
 
@@ -33,8 +33,8 @@ package struct AccessControlBlob: Sendable, Hashable {
   ///
   /// - Throws: `.unsupportedVersion` for versions other than 6, `.malformed`, `.truncated` and `.overLimit`.
   package init(parsing bytes: [UInt8]) throws(FormatError) {
-    self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> AccessControlBlob in
-      try AccessControlBlob(ByteCursor(buffer, format: .itemBlob))
+    self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> AccessControlledItemBlob in
+      try AccessControlledItemBlob(ByteCursor(buffer, format: .itemBlob))
     }
   }
 

@@ -14,30 +14,30 @@ struct OneTimePasswordOverviewTests {
     OneTimePasswordOverview([], moving: [], AuthenticatorAccounts(accounts), names: AppDirectory([]))
   }
 
-  @Test("The sentence counts each code once, and names the apps with the most codes first")
-  func sentence() {
+  @Test("The checklist entry counts each code once, and names the apps with the most codes first")
+  func checklistEntry() {
     let accounts = [
       account("a", .freeOTP), account("b", .protonAuthenticator), account("c", .protonAuthenticator),
       account("b", .freeOTP),
     ]
     #expect(
-      overview(accounts).sentence(isRedacted: false)
+      overview(accounts).checklistEntry(isRedacted: false)
         == "Save 3 one-time passwords of Proton Authenticator (2) and FreeOTP (1); all also move.")
     #expect(
-      overview([account("a", .freeOTP)]).sentence(isRedacted: false)
+      overview([account("a", .freeOTP)]).checklistEntry(isRedacted: false)
         == "Save 1 one-time password of FreeOTP; it also moves.")
     #expect(
-      overview(accounts).sentence(isRedacted: true)
+      overview(accounts).checklistEntry(isRedacted: true)
         == "Save 3 one-time passwords; all also move.")
-    #expect(overview([]).sentence(isRedacted: false) == nil && overview([]).isEmpty)
+    #expect(overview([]).checklistEntry(isRedacted: false) == nil && overview([]).isEmpty)
   }
 
   @Test("The document names apps only if names are shown")
   func document() {
-    let value = overview([account("a", .freeOTP)])
+    let overview = overview([account("a", .freeOTP)])
     #expect(
-      value.value(isRedacted: false)
+      overview.json(isRedacted: false)
         == ["count": 1, "moving": 1, "apps": [["name": "FreeOTP", "count": 1, "moving": 1]], "missing": []])
-    #expect(value.value(isRedacted: true) == ["count": 1, "moving": 1, "apps": [], "missing": []])
+    #expect(overview.json(isRedacted: true) == ["count": 1, "moving": 1, "apps": [], "missing": []])
   }
 }
