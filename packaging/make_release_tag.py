@@ -3,10 +3,11 @@
 
     packaging/make_release_tag.py [--check]
 
-A manifest that reads environment variables builds other targets with other flags in another environment, also for a
-package that uses it by version. Swift 6.2 accepts unsafe compiler flags in such a package; older versions refused them.
-So the commit of the tag has another Package.swift, without both: the lines between "Development builds" and "End of
-development builds" are replaced with fixed values. Otherwise the commit equals the current one, which is its parent. The tag is named after the version of the program, such as v0.2.0. The
+Package.swift reads environment variables, so a package that depends on a release could get different targets and flags
+from one machine to the next. It also has unsafe flags, which Swift before 6.2 refuses in a dependency. Therefore the
+tagged commit has a modified Package.swift without environment variables and unsafe flags: the lines between
+"Development builds" and "End of development builds" are replaced with fixed values. Everything else equals the current
+commit, which is the parent of the tagged one. The tag is named after the version of the program, such as v0.2.0. The
 branch and the files in the folder do not change, and nothing is pushed.
 
 --check only checks that such a manifest can be made. `make lint` runs it.

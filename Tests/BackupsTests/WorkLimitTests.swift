@@ -57,7 +57,7 @@ struct WorkLimitTests {
 
   @Test("A record is decoded only as far as its fields require")
   func denseRecords() throws {
-    let record = CostlyPlists.record(idleReferences: 200_000)
+    let record = CostlyPlists.fileRecord(unusedReferences: 200_000)
     let rows = (0..<200).map { number in
       "INSERT INTO Files VALUES (printf('%040x', \(number)), 'HomeDomain', 'f', 0, (SELECT value FROM Properties));"
     }

@@ -19,7 +19,7 @@ struct ZipFixture {
     var flags: Int?
     var method = 0
     var checksum: Int?
-    var packed: Int?
+    var compressedSize: Int?
     var size: Int?
     var extra: [UInt8] = []
   }
@@ -36,15 +36,18 @@ struct ZipFixture {
   ) {
     let size = claimed ?? content.count
     let checksum = Int(crc32(content))
-    func fields(_ name: [UInt8], _ flags: Int, _ method: Int, _ checksum: Int, _ packed: Int, _ size: Int) -> [UInt8] {
-      word(20, 2) + word(flags, 2) + word(method, 2) + word(0, 2) + word(0x21, 2) + word(checksum, 4) + word(packed, 4)
+    func fields(_ name: [UInt8], _ flags: Int, _ method: Int, _ checksum: Int, _ compressedSize: Int, _ size: Int)
+      -> [UInt8]
+    {
+      word(20, 2) + word(flags, 2) + word(method, 2) + word(0, 2) + word(0x21, 2) + word(checksum, 4)
+        + word(compressedSize, 4)
         + word(size, 4) + word(name.count, 2)
     }
     let offset = locals.count
     let localName = local.name ?? nameBytes
     locals += [0x50, 0x4B, 3, 4]
     locals += fields(
-      localName, local.flags ?? flags, local.method, local.checksum ?? checksum, local.packed ?? content.count,
+      localName, local.flags ?? flags, local.method, local.checksum ?? checksum, local.compressedSize ?? content.count,
       local.size ?? size)
     locals += word(local.extra.count, 2) + localName + local.extra + content
     let extra = extra + (hasZip64Offset ? word(1, 2) + word(8, 2) + word(offset, 8) : [])

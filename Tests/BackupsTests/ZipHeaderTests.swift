@@ -4,13 +4,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A zip entry with headers that may differ.
-private struct DifferingEntry: Sendable, CustomTestStringConvertible {
+/// A zip entry whose local header may differ from its header in the central directory.
+private struct HeaderCase: Sendable, CustomTestStringConvertible {
   let testDescription: String
   var name = "Manifest.plist"
   var flags = 0
   var content: [UInt8] = [1, 2, 3]
+  /// Returns the extra fields in the central directory.
   var extra: @Sendable (ZipFixture) -> [UInt8] = { _ in [] }
+  /// Returns the differences in the local header.
   var local: @Sendable (ZipFixture) -> ZipFixture.Local = { _ in ZipFixture.Local() }
   /// The code of the expected error, or `nil` if the headers must be accepted.
   var code: KeyhaulError.Code?
@@ -25,10 +27,11 @@ private struct DifferingEntry: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// Source: PKWARE APPNOTE 4.3.7, 4.3.12, 4.4.4, 4.6.9, according to which both headers of an entry are equal.
+/// Source: PKWARE APPNOTE 4.3.7, 4.3.12, 4.4.4, 4.6.9, according to which the local header of an entry equals its
+/// header in the central directory.
 @Suite("Zip entry headers")
 struct ZipHeaderTests {
-  private static let refused: [DifferingEntry] = [
+  private static let refused: [HeaderCase] = [
     .init(
       testDescription: "another name", local: { _ in .init(name: Array("Manifest.bak".utf8)) }, code: .hostile,
       reason: "\"Manifest.plist\" in the zip's directory and \"Manifest.bak\" in its local header"),
@@ -49,7 +52,7 @@ struct ZipHeaderTests {
       local: { .init(extra: $0.unicodePath("Manifest.plist", of: "x.jpg")) }, code: .hostile,
       reason: "\"Manifest.plist\" in its Unicode path"),
     .init(
-      testDescription: "a Unicode path with another name, only in the directory", name: "x.jpg",
+      testDescription: "a Unicode path with another name, only in the central directory", name: "x.jpg",
       extra: { $0.unicodePath("Manifest.plist", of: "x.jpg") }, code: .hostile,
       reason: "\"Manifest.plist\" in its Unicode path"),
     .init(
@@ -71,30 +74,32 @@ struct ZipHeaderTests {
       testDescription: "no size, without the flag for a data descriptor", local: { _ in .init(size: 0) },
       code: .damaged, reason: "different sizes"),
     .init(
-      testDescription: "another compressed size", local: { _ in .init(packed: 2) }, code: .damaged,
+      testDescription: "another compressed size", local: { _ in .init(compressedSize: 2) }, code: .damaged,
       reason: "different compressed sizes"),
     .init(
       testDescription: "another checksum", local: { _ in .init(checksum: 7) }, code: .damaged,
       reason: "different checksums"),
     .init(
-      testDescription: "another compression", local: { _ in .init(method: 8) }, code: .damaged,
+      testDescription: "another compression method", local: { _ in .init(method: 8) }, code: .damaged,
       reason: "different compressions"),
+    // -1 is written as 0xFFFFFFFF, which means that the size is in the Zip64 field.
     .init(
       testDescription: "another size in the Zip64 field",
-      local: { .init(packed: -1, size: -1, extra: $0.zip64Field(4, 3)) }, code: .damaged, reason: "different sizes"),
+      local: { .init(compressedSize: -1, size: -1, extra: $0.zip64Field(4, 3)) }, code: .damaged,
+      reason: "different sizes"),
     .init(
       testDescription: "a wrong size, with the flag for a data descriptor", flags: 8, local: { _ in .init(size: 2) },
       code: .damaged, reason: "different sizes"),
   ]
 
-  private static let accepted: [DifferingEntry] = [
+  private static let accepted: [HeaderCase] = [
     .init(testDescription: "the same fields"),
     .init(
       testDescription: "zeros, with the flag for a data descriptor", flags: 8,
-      local: { _ in .init(checksum: 0, packed: 0, size: 0) }),
+      local: { _ in .init(checksum: 0, compressedSize: 0, size: 0) }),
     .init(
       testDescription: "its sizes in the Zip64 field",
-      local: { .init(packed: -1, size: -1, extra: $0.zip64Field(3, 3)) }),
+      local: { .init(compressedSize: -1, size: -1, extra: $0.zip64Field(3, 3)) }),
     .init(
       testDescription: "a Unicode path with the same name",
       extra: { $0.unicodePath("Manifest.plist", of: "Manifest.plist") },
@@ -104,22 +109,22 @@ struct ZipHeaderTests {
       local: { _ in .init(extra: [0xFE, 0xCA, 0x58, 0x02] + [UInt8](repeating: 0, count: 600)) }),
   ]
 
-  @Test("A zip is refused if the two headers of an entry differ", arguments: refused)
-  private func differing(_ entry: DifferingEntry) throws {
+  @Test("A zip is refused if an entry's local header and the central directory differ", arguments: refused)
+  private func mismatchedHeaders(_ entry: HeaderCase) throws {
     let error = try #require(try failure(opening: entry.zip))
     #expect(error.code == entry.code)
     #expect(error.reason.contains(entry.reason), "\(error.reason)")
   }
 
-  @Test("A zip is accepted if the two headers of its entry agree", arguments: accepted)
-  private func same(_ entry: DifferingEntry) throws {
+  @Test("A zip is accepted if its entry's local header and the central directory agree", arguments: accepted)
+  private func matchingHeaders(_ entry: HeaderCase) throws {
     // The headers are accepted, but the entry's content is not a property list.
     let error = try #require(try failure(opening: entry.zip))
     #expect(![.hostile, .truncated].contains(error.code))
     #expect(!error.reason.contains("in its local header"), "\(error.reason)")
   }
 
-  @Test("A zip is accepted if a name is Unicode in the extra field and in another character set in the header")
+  @Test("A zip is accepted if a name is Unicode in the extra field and in another character set in both headers")
   func otherCharacterSet() throws {
     let sample = try SampleBackup()
     var zip = ZipFixture()
@@ -134,12 +139,13 @@ struct ZipHeaderTests {
   }
 
   @Test("A zip is refused if an entry has no local header")
-  func missing() throws {
+  func missingLocalHeader() throws {
     var zip = ZipFixture()
     zip.add("Manifest.plist", [1, 2, 3])
     zip.add("Status.plist", [4, 5, 6])
     var bytes = zip.finished()
-    // The last byte of the second signature. The first entry has a 30-byte header, a name and 3 bytes of content.
+    // Change the last byte of the second local header's signature. The first entry has a 30-byte local header, a name
+    // and 3 bytes of content.
     bytes[30 + "Manifest.plist".utf8.count + 3 + 3] = 5
     let error = try #require(try failure(opening: bytes))
     #expect(error.code == .damaged)
@@ -158,7 +164,7 @@ struct ZipHeaderTests {
       error?.code == .hostile && error?.reason.contains("share a local header") == true, "\(String(describing: error))")
   }
 
-  @Test("A zip with a second directory before its end record is refused")
+  @Test("A zip with a second central directory before its end record is refused")
   func secondDirectory() throws {
     var (zip, other) = (ZipFixture(), ZipFixture())
     zip.add("Manifest.plist", [1, 2, 3])

@@ -9,41 +9,46 @@ import Testing
 struct PasswordHashTests {
   /// Examples that hashcat publishes. The password of each is "hashcat".
   private static let examples = [
-    // Mode 14700, of iOS before 10.2.
+    // Mode 14700 (backups of iOS before 10.2): hashcat's example hash.
     "$itunes_backup$*9*b8e3f3a970239b22ac199b622293fe4237b9d16e74bad2c3c3568cd1bd3c471615a6c4f867265642*10000*"
       + "4542263740587424862267232255853830404566**",
-    // Mode 14800, with few iterations: the self-test of hashcat.
+    // Mode 14800 (iOS 10.2 and later): hashcat's self-test hash, with few iterations.
     "$itunes_backup$*10*17a3b858e79bc273be43a9f113b71efe7ec8e7e401396b350180b4592ef45db67ffef7b2d64329a5*10000*"
       + "2721336781705041205314422175267631184867*1000*99fafc983e732998adb9fadc162a2e382143f115",
-    // Mode 14800, of iOS 10.2 and later: its example.
+    // Mode 14800: hashcat's example hash, with 10 million iterations.
     "$itunes_backup$*10*8b715f516ff8e64442c478c2d9abb046fc6979ab079007d3dbcef3ddd84217f4c3db01362d88fa68*10000*"
       + "2353363784073608264337337723324886300850*10000000*425b4bb4e200b5fd4c66979c9caca31716052063",
   ]
 
-  private func keybag(of line: String) throws -> Keybag {
-    let parts = line.split(separator: "*", omittingEmptySubsequences: false).map(String.init)
-    let second =
+  /// A class key that only the device key wraps.
+  private static let deviceKeyRecord = Keybag.ClassKey(
+    uuid: [UInt8](repeating: 2, count: 16), keyClass: .always, wrap: .device,
+    wrappedKey: [UInt8](repeating: 3, count: 32))
+
+  /// Returns a keybag with this password hash. The class key in the hash is not the first one.
+  private func keybag(of hash: String) throws -> Keybag {
+    let parts = hash.split(separator: "*", omittingEmptySubsequences: false).map(String.init)
+    let secondRound =
       parts[5].isEmpty
       ? nil
       : Keybag.SecondRound(rounds: try #require(UInt32(parts[5])), salt: try [UInt8](hex: parts[6]))
-    let bound = Keybag.ClassKey(
-      uuid: [UInt8](repeating: 2, count: 16), keyClass: .always, wrap: .device,
-      wrappedKey: [UInt8](repeating: 3, count: 32))
-    let key = Keybag.ClassKey(
+    let passwordKeyRecord = Keybag.ClassKey(
       uuid: [UInt8](repeating: 1, count: 16), keyClass: .whenUnlocked, wrap: .password,
       wrappedKey: try [UInt8](hex: parts[2]))
     return try Keybag(
       type: .backup, uuid: [UInt8](repeating: 0, count: 16), salt: try [UInt8](hex: parts[4]),
-      iterations: try #require(UInt32(parts[3])), secondRound: second, classKeys: [bound, key])
+      iterations: try #require(UInt32(parts[3])), secondRound: secondRound,
+      classKeys: [Self.deviceKeyRecord, passwordKeyRecord])
   }
 
-  @Test("The line of a keybag equals hashcat's published example", arguments: examples)
-  func lines(_ example: String) throws {
+  @Test("The password hash of a keybag equals hashcat's published example", arguments: examples)
+  func hashes(_ example: String) throws {
     #expect(try keybag(of: example).passwordHash == example)
   }
 
   @Test("The published password unwraps the key in hashcat's examples, and another one does not")
   func passwords() throws {
+    // The iterations of the third example would take too long.
     for example in Self.examples.prefix(2) {
       let keybag = try keybag(of: example)
       _ = try keybag.unlock(password: Secret(utf8: "hashcat"), deviceKey: nil)
@@ -53,14 +58,11 @@ struct PasswordHashTests {
     }
   }
 
-  @Test("A keybag without a key that a password wraps has no line")
+  @Test("A keybag without a password-wrapped key has no password hash")
   func noPassword() throws {
-    let key = Keybag.ClassKey(
-      uuid: [UInt8](repeating: 1, count: 16), keyClass: .always, wrap: .device,
-      wrappedKey: [UInt8](repeating: 3, count: 32))
     let keybag = try Keybag(
       type: .backup, uuid: [UInt8](repeating: 0, count: 16), salt: [UInt8](repeating: 0, count: 20), iterations: 1,
-      classKeys: [key])
+      classKeys: [Self.deviceKeyRecord])
     #expect(keybag.passwordHash == nil && Keybag().passwordHash == nil)
   }
 }

@@ -97,7 +97,7 @@ struct WorkLimitTests {
 
   @Test("190,000 items that share one blob are rejected before any is decrypted")
   func sharedBlob() {
-    let bytes = CostlyPlists.sharedBlob(entries: 190_000, blob: [UInt8](repeating: 7, count: 64 << 10))
+    let bytes = CostlyPlists.sharedItem(entries: 190_000, blob: [UInt8](repeating: 7, count: 64 << 10))
     #expect(bytes.count < 260_000)
     #expect(code { _ = try KeychainBackupFile(parsing: bytes) } == .overLimit)
   }
@@ -105,9 +105,9 @@ struct WorkLimitTests {
   @Test("Items that share one dictionary are rejected before there are very many of them")
   func sharedEntry() throws {
     // Each item counts 16 bytes in addition to the byte of its reference.
-    let maximum = (KeychainBackupFile.sharedByteAllowance + CostlyPlists.sharedBlob(entries: 0, blob: []).count) / 15
+    let maximum = (KeychainBackupFile.sharedByteAllowance + CostlyPlists.sharedItem(entries: 0, blob: []).count) / 15
     let (fewer, more) = (
-      CostlyPlists.sharedBlob(entries: maximum - 10, blob: []), CostlyPlists.sharedBlob(entries: maximum + 10, blob: [])
+      CostlyPlists.sharedItem(entries: maximum - 10, blob: []), CostlyPlists.sharedItem(entries: maximum + 10, blob: [])
     )
     #expect(try KeychainBackupFile(parsing: fewer).entries.count > 69_000)
     #expect(code { _ = try KeychainBackupFile(parsing: more) } == .overLimit)
@@ -116,13 +116,13 @@ struct WorkLimitTests {
   @Test("Items may share the allowed number of bytes beyond the file's size, and one more byte is rejected")
   func sharedByteAllowance() throws {
     let blob = [UInt8](repeating: 7, count: 500_000)
-    let unpadded = CostlyPlists.sharedBlob(entries: 4, blob: blob).count
+    let unpadded = CostlyPlists.sharedItem(entries: 4, blob: blob).count
     // Four blobs and the charge for four entries equal the file's size plus the allowance.
     let padding = 4 * (blob.count + 16) - KeychainBackupFile.sharedByteAllowance - unpadded
     #expect(padding > 0)
-    let exact = CostlyPlists.sharedBlob(entries: 4, blob: blob, padding: padding)
+    let exact = CostlyPlists.sharedItem(entries: 4, blob: blob, padding: padding)
     #expect(try KeychainBackupFile(parsing: exact).entries.map { $0.blob == blob } == [true, true, true, true])
-    let short = CostlyPlists.sharedBlob(entries: 4, blob: blob, padding: padding - 1)
+    let short = CostlyPlists.sharedItem(entries: 4, blob: blob, padding: padding - 1)
     #expect(code { _ = try KeychainBackupFile(parsing: short) } == .overLimit)
   }
 
@@ -130,7 +130,7 @@ struct WorkLimitTests {
 
   @Test("A file record costs only its fields, because unreferenced objects are not read")
   func idleReferences() throws {
-    let dense = CostlyPlists.record(idleReferences: 1_000_000)
+    let dense = CostlyPlists.fileRecord(unusedReferences: 1_000_000)
     let duration = try ProcessorTime.of {
       for _ in 0..<2_000 {
         let path = try FileRecord(archive: dense).relativePath
@@ -144,7 +144,7 @@ struct WorkLimitTests {
   @Test("A file record with the maximum number of keys is read, and one more key is rejected")
   func recordKeys() throws {
     let maximum = FileRecord.maximumKeyCount
-    #expect(try FileRecord(archive: CostlyPlists.record(keys: maximum - 1)).relativePath == "a")
-    #expect(code { _ = try FileRecord(archive: CostlyPlists.record(keys: maximum)) } == .overLimit)
+    #expect(try FileRecord(archive: CostlyPlists.fileRecord(additionalKeys: maximum - 1)).relativePath == "a")
+    #expect(code { _ = try FileRecord(archive: CostlyPlists.fileRecord(additionalKeys: maximum)) } == .overLimit)
   }
 }

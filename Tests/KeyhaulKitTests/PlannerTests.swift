@@ -106,7 +106,7 @@ struct PlannerConflictTests {
   }
 
   @Test("A damaged row and a tombstone lose even against an older item")
-  func deadRows() throws {
+  func damagedRowAndTombstone() throws {
     let older = targetItem.dated(1)
     #expect(try outcome(older, row(targetItem, state: .corrupt)) == .migrates(.replaces))
     let tombstone = targetItem.with([.tombstone: .integer(1)])
@@ -248,7 +248,7 @@ struct SameDeviceEvidenceTests {
       items, only: only, onto: [], policy: .replace, context: RestoreContext(backupHasPassword: hasPassword))
   }
 
-  @Test("The evidence is missing if no item needs the hardware key")
+  @Test("Nothing shows whether the target is the source device if the hardware key was tried on no item")
   func unknown() {
     #expect(plan([]).isSameDevice == nil)
     #expect(plan(decryptedItems([.password("a")])).isSameDevice == nil)
@@ -309,7 +309,7 @@ struct SameDeviceEvidenceTests {
     #expect(plan(items, only: [7]).decisions.isEmpty)
   }
 
-  @Test("A hardware-bound migratable item means that the backup has no password")
+  @Test("The reason of a migratable item that needs a hardware key depends on the backup's password")
   func migratable() {
     let item = failed(0, .keyUnwrapFailed, .whenUnlocked)
     #expect(plan([item], hasPassword: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))
@@ -319,7 +319,7 @@ struct SameDeviceEvidenceTests {
   }
 
   @Test(
-    "Every other failure has one reason",
+    "An item that cannot be read for another reason is damaged",
     arguments: [
       (BackupItem.Failure.noClassKey(.always), Reason.noClassKey), (.classKeyDamaged(.always), .noClassKey),
       (.tagMismatch, .tagMismatch), (.malformed("x"), .malformed), (.missingData, .malformed),

@@ -10,14 +10,22 @@ import VirtualDevice
 
 @Suite("Atomicity of restores")
 struct RestoreAtomicityTests {
+  /// A phone with 3 items, and a backup of another phone with 6 items that can all be restored to it.
+  ///
+  /// The item "both" is on the phone and, newer, in the backup. The item "own" belongs to the phone's system.
+  ///
+  /// - A restore that keeps the phone's items makes 6 imports. The phone then has 8 items.
+  /// - A restore that replaces the phone's items removes all 3. It makes 7 imports, because it puts "own" back. The phone
+  ///   then has 7 items.
   private struct PendingRestore {
-    let setup = try? TestSetup(seed: "halfway")
+    let setup: TestSetup
     let session: DeviceSession
     let archive: UnlockedBackup
     let before: [[String: AnyHashable]]
 
     init() throws {
-      let setup = try #require(setup)
+      let setup = try TestSetup(seed: "halfway")
+      self.setup = setup
       let source = try setup.phone("source")
       let first = try source.openTestSession()
       try first.insertUnchanged((0..<5).map { .password("arriving \($0)") } + [.password("both").dated(2000)])
@@ -41,7 +49,7 @@ struct RestoreAtomicityTests {
     MigrationPlan(plan, imports: imports, removedRowCount: removedRowCount)
   }
 
-  @Test("An import that ends differently from its plan rolls the restore back", arguments: ExistingItemPolicy.allCases)
+  @Test("A restore is rolled back if an import ends differently from the plan", arguments: ExistingItemPolicy.allCases)
   func outcomes(_ policy: ExistingItemPolicy) throws {
     let pending = try PendingRestore()
     let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: policy)
@@ -58,7 +66,7 @@ struct RestoreAtomicityTests {
     #expect(try KeychainSnapshot(pending.session).rows.count == (policy == .replace ? 7 : 8))
   }
 
-  @Test("A different number of removed rows rolls the restore back")
+  @Test("A restore is rolled back if it removes another number of rows than planned")
   func removals() throws {
     let pending = try PendingRestore()
     let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
@@ -76,6 +84,7 @@ struct RestoreAtomicityTests {
   func failure() throws {
     let pending = try PendingRestore()
     let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
+    // All rows have been removed before the imports, so the fourth import fails.
     try KeychainSnapshot.execute(
       """
       CREATE TRIGGER fail BEFORE INSERT ON genp WHEN (SELECT count(*) FROM genp) = 3
@@ -92,7 +101,7 @@ struct RestoreAtomicityTests {
   func stopped(_ policy: ExistingItemPolicy, after count: Int) throws {
     let pending = try PendingRestore()
     pending.session.invalidate()
-    let (budget, setup) = (CheckBudget(), try #require(pending.setup))
+    let (budget, setup) = (CheckBudget(), pending.setup)
     let environment = DeviceEnvironment(
       clock: DeviceClock(now: { TestSetup.now }, sleep: { _ in }, shouldContinue: { budget.useCheck() }),
       random: SeededRandomSource(seed: "stopped"), passcodeRounds: 2)
@@ -107,7 +116,7 @@ struct RestoreAtomicityTests {
     try pending.expectUnchanged()
   }
 
-  @Test("A phone that has changed since the plan is not changed", arguments: ExistingItemPolicy.allCases)
+  @Test("A restore changes nothing if the phone has changed since the plan", arguments: ExistingItemPolicy.allCases)
   func changed(_ policy: ExistingItemPolicy) throws {
     let pending = try PendingRestore()
     let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: policy)
@@ -147,7 +156,7 @@ struct RestoreAtomicityTests {
     #expect(pending.session.record.revision != revision)
   }
 
-  @Test("A phone in a reading session can be planned for, but a restore is refused")
+  @Test("In a reading session, a restore can be planned but not made")
   func reading() throws {
     let pending = try PendingRestore()
     pending.session.invalidate()

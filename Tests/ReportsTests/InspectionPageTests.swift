@@ -6,6 +6,8 @@ import Testing
 @testable import Backups
 @testable import Reports
 
+/// A page shows each word of a command in an element of its own. `PageReader.visibleText` joins these words and the
+/// spaces between them with spaces, so each space of a command becomes three.
 @Suite("Inspection page")
 struct InspectionPageTests {
   private static func keybag(hasPassword: Bool = true) throws -> Keybag {

@@ -33,7 +33,8 @@ struct PageReader {
       remaining = remaining.dropFirst(tag.count + 1)
       var body = tag.dropFirst()
       if body.first == "/" {
-        guard let name = open.popLast(), name == body.dropFirst() else { throw Fault(description: "closes \(body)") }
+        let name = String(body.dropFirst())
+        guard open.popLast() == name else { throw Fault(description: "</\(name)> does not close the last element") }
         continue
       }
       let isVoid = body.last == "/"

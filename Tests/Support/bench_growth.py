@@ -4,10 +4,13 @@
     bench_growth.py PROGRAM [--items 100000] [--files 300000] [--rounds 3] [--page docs/Performance.md]
 
 Each command runs with 1,000, 10,000, … items, and with 1,000, 10,000, … files of a thousand bytes, up to the given
-numbers. A figure is the least CPU time and the largest memory of the runs; the largest number has one run. The exponent
-is the slope of a line through the points on logarithmic scales: 1 is linear growth. The exponent of all points, and
-that without the first point, which includes the start of the program, have the same limit. --page writes the tables
-into a page. Exit 1 if an exponent is too large. There is no margin for noise of the machine.
+numbers. Each figure is the minimum CPU time and the maximum memory over all rounds. The largest count runs only once.
+
+The exponent is the slope of a line through the points (count, CPU time) on logarithmic scales: 1 is linear growth. Each
+command has two exponents: that of all points, and that of all points except the first, in which the start of the
+program takes a large part of the time. Both have the same limit, without a margin for noise of the machine.
+
+--page writes the tables into a page. Exit 1 if an exponent is too large.
 """
 
 import argparse

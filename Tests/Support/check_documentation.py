@@ -28,24 +28,33 @@ TARGETS = [
     "Library/Reports", "Apple/KeychainServices", "Apple/KeyhaulTesting", "Apple/KeyhaulServing",
 ]
 
+# Attributes before a declaration: "@MainActor @available(*, deprecated) ".
 ATTRIBUTES = r"(?:@\w+(?:\([^)\n]*\))?\s+)*"
+# Modifiers of a declaration: "public private(set) static ".
 MODIFIERS = (
-    r"((?:(?:public|package|internal|fileprivate|private|open|final|static|class|indirect|nonisolated|mutating|nonmutating|"
-    r"consuming|borrowing|override|required|convenience|lazy|weak|unowned|dynamic|prefix|postfix|infix)"
+    r"(?P<modifiers>(?:(?:public|package|internal|fileprivate|private|open|final|static|class|indirect|nonisolated|"
+    r"mutating|nonmutating|consuming|borrowing|override|required|convenience|lazy|weak|unowned|dynamic|prefix|postfix|infix)"
     r"(?:\((?:set|unsafe)\))?\s+)*)"
 )
 TYPES = "struct|class|enum|actor|protocol|extension"
+# The start of a declaration, at the start of a line or after "{" or ";", up to its name: "public struct Box",
+# "static func ==", "case one" or "public init".
 DECLARATION = re.compile(
-    rf"(?:^|(?<=[{{;]))[ \t]*{ATTRIBUTES}{MODIFIERS}(?:({TYPES}|func|var|let|typealias|associatedtype|case)\s+([\w.`]+|[^\s\w(]+)|"
-    r"(init|deinit|subscript)\b)",
+    rf"(?:^|(?<=[{{;]))[ \t]*{ATTRIBUTES}{MODIFIERS}"
+    rf"(?:(?P<kind>{TYPES}|func|var|let|typealias|associatedtype|case)\s+(?P<name>[\w.`]+|[^\s\w(]+)|"
+    r"(?P<nameless_kind>init|deinit|subscript)\b)",
     re.M,
 )
+# An interpolation in a string literal, with up to two nested pairs of parentheses: "\\(name(of: box(1)))".
 INTERPOLATION = r"\\\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)"
+# Comments, and string literals of one or several lines, also with "#" delimiters: // a, /* b */, "c", #"d"#.
 NOT_CODE = re.compile(
     rf'//[^\n]*|/\*.*?\*/|(#*)"""(?:.*?)"""\1|#+"[^\n]*?"#+|"(?:{INTERPOLATION}|\\.|[^"\\\n])*"', re.S)
+# A line that may be between a doc comment and its declaration: "@discardableResult", "#if os(Linux)".
 ATTRIBUTE_LINE = re.compile(r"\s*(?:@\w|#if|#else)")
-STANDARD_LIBRARY_NAMES = re.compile(r"==|<|hash|description|debugDescription|customMirror|rawValue|init\(rawValue:|"
-                             r"encode\(to |init\(from ")
+# Requirements of the standard library's protocols: "description", "init(from decoder".
+STANDARD_LIBRARY_NAMES = re.compile(
+    r"==|<|hash|description|debugDescription|customMirror|rawValue|init\(rawValue:|encode\(to |init\(from ")
 
 
 @dataclass
@@ -90,6 +99,18 @@ def is_documented(lines, index):
     return first != "" and not re.match(r"- (?:Parameters?|Returns|Throws)\b", first)
 
 
+# The functions below read parameters from a comment and from the code. An example:
+#
+#     /// - Parameters:                  documented_parameters: door, key
+#     ///   - door: The door.
+#     ///   - key: The key, one of:
+#     ///     - front: A nested list, which does not count.
+#     /// - Parameter time: The time.    documented_parameters: time
+#     func open(_ door: Door, with key: [UInt8: Int], at time: (Int, Int) = (1, 2))
+#
+# parameters: door, key, time. The commas and colons in brackets do not separate parameters.
+
+
 def documented_parameters(lines):
     """Yield the parameter names that a doc comment documents, each in a line of its own or in a list."""
     is_list, depth = False, None
@@ -119,13 +140,14 @@ def parameters(code, start):
         else:
             part += character
         depth += character in "([{"
-    heads = (part.split(":")[0].split() for part in parts if ":" in part)
-    return [head[-1].strip("`") for head in heads if head and re.fullmatch(r"`?\w+`?", head[-1])]
+    # The words before the colon: the label, if there is one, and the internal name.
+    names = (part.split(":")[0].split() for part in parts if ":" in part)
+    return [words[-1].strip("`") for words in names if words and re.fullmatch(r"`?\w+`?", words[-1])]
 
 
-def parameter_faults(lines, code, head):
+def parameter_faults(lines, code, declaration_match):
     """Return the errors in the parameters of a comment."""
-    documented, names = list(documented_parameters(lines)), parameters(code, head.end())
+    documented, names = list(documented_parameters(lines)), parameters(code, declaration_match.end())
     if not documented:
         return []
     return ([f"does not document its parameter {name}" for name in names if name != "_" and name not in documented]
@@ -145,47 +167,51 @@ def case_names(code, start):
     return [name.group() for name in names if name]
 
 
-def scope_after(head, outer):
-    """Return the scope of a brace after a declaration, or after none."""
-    if head is None or outer.kind == "body" or head.group(2) not in TYPES.split("|"):
+def scope_after(declaration_match, outer):
+    """Return the scope that a brace opens after a declaration, or after other code if that is `None`."""
+    if declaration_match is None or outer.kind == "body" or declaration_match["kind"] not in TYPES.split("|"):
         return Scope("body", False)
-    if head.group(2) == "extension":
+    if declaration_match["kind"] == "extension":
         return Scope("extension", True)
-    return Scope(head.group(2), is_marked(head) and outer.is_public)
+    return Scope(declaration_match["kind"], is_marked(declaration_match) and outer.is_public)
 
 
-def is_marked(head):
+def is_marked(declaration_match):
     """Return whether a declaration is marked `public` or `open`."""
-    return re.search(r"\b(?:public|open)\b", head.group(1)) is not None
+    return re.search(r"\b(?:public|open)\b", declaration_match["modifiers"]) is not None
 
 
-def counted_declarations(head, scope, code, lines):
+def counted_declarations(declaration_match, scope, code, lines):
     """Yield the declarations that count: none, the declaration itself, or each case of it."""
-    kind, name = head.group(2) or head.group(4), head.group(3) or head.group(4)
+    nameless_kind = declaration_match["nameless_kind"]
+    kind, name = declaration_match["kind"] or nameless_kind, declaration_match["name"] or nameless_kind
     if scope.kind == "body" or not scope.is_public or kind in ("extension", "deinit"):
         return
-    line = code.count("\n", 0, head.start())
+    start, end = declaration_match.span()
+    line = code.count("\n", 0, start)
     # A declaration after a brace on the same line cannot have its own comment.
-    documented = head.start() == code.rfind("\n", 0, head.start()) + 1 and is_documented(lines, line)
+    documented = start == code.rfind("\n", 0, start) + 1 and is_documented(lines, line)
     if kind == "case":
         if scope.kind == "enum":
-            yield from (Declaration(case, line + 1, documented) for case in case_names(code, head.start(3)))
-    elif is_marked(head) or scope.kind == "protocol":
-        signature = re.sub(r"\s+", " ", code[head.end():head.end() + 40]).lstrip()
+            cases = case_names(code, declaration_match.start("name"))
+            yield from (Declaration(case, line + 1, documented) for case in cases)
+    elif is_marked(declaration_match) or scope.kind == "protocol":
+        signature = re.sub(r"\s+", " ", code[end:end + 40]).lstrip()
         if not (STANDARD_LIBRARY_NAMES.fullmatch(name) or STANDARD_LIBRARY_NAMES.match(name + signature)):
             has_parameters = kind in ("func", "init", "subscript")
-            yield Declaration(
-                name, line + 1, documented, parameter_faults(comment(lines, line), code, head) if has_parameters else []
-            )
+            faults = parameter_faults(comment(lines, line), code, declaration_match) if has_parameters else []
+            yield Declaration(name, line + 1, documented, faults)
 
 
 def declarations(source):
     """Yield the public declarations of one file, in order."""
     code, lines = without_text(source), source.split("\n")
-    heads, scopes, last = list(DECLARATION.finditer(code)), [Scope("file", True)], None
+    remaining, scopes, last = list(DECLARATION.finditer(code)), [Scope("file", True)], None
+    # Go from brace to brace. The declarations before a brace belong to the current scope, and an opening brace belongs
+    # to the last of them.
     for match in re.finditer(r"[{}]|\Z", code):
-        while heads and heads[0].start() < match.start():
-            last = heads.pop(0)
+        while remaining and remaining[0].start() < match.start():
+            last = remaining.pop(0)
             yield from counted_declarations(last, scopes[-1], code, lines)
         if match.group() == "{":
             scopes.append(scope_after(last, scopes[-1]))

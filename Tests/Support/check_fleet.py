@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
 
 import psutil
 import pyarrow.parquet as pq
@@ -70,12 +71,13 @@ class Backups:
 
     def __init__(self, program, folder, count):
         self.program, self.folder = program, folder
-        self.home, self.empty, self.secret = folder / "devices", folder / "no-devices", folder / "password"
-        self.empty.mkdir()
-        self.secret.write_text(PASSWORD + "\n", encoding="utf-8")
-        self.secret.chmod(0o600)
-        self.names = folder / "passwords.json"
-        self.names.write_text(json.dumps({"family": {"file": str(self.secret)}}), encoding="utf-8")
+        self.devices_dir, self.empty_devices_dir = folder / "devices", folder / "no-devices"
+        self.password_file = folder / "password"
+        self.empty_devices_dir.mkdir()
+        self.password_file.write_text(PASSWORD + "\n", encoding="utf-8")
+        self.password_file.chmod(0o600)
+        self.passwords_file = folder / "passwords.json"
+        self.passwords_file.write_text(json.dumps({"family": {"file": str(self.password_file)}}), encoding="utf-8")
         (folder / "backups").mkdir()
         for fixture in FIXTURES:
             self.run_command("device", "create", fixture, "--from", fixture)
@@ -94,7 +96,7 @@ class Backups:
     def run_command(self, *arguments):
         """Run a command."""
         subprocess.run(
-            [self.program, *arguments, "--home", self.home, "--no-input", "--quiet"], check=True,
+            [self.program, *arguments, "--home", self.devices_dir, "--no-input", "--quiet"], check=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
     def make_backup(self, number):
@@ -102,7 +104,7 @@ class Backups:
         layout = LAYOUTS[number // len(FIXTURES) % len(LAYOUTS)]
         is_plain = number // 25 % 3 == 2
         path = f"{self.folder}/backups/{'plain-' if is_plain else ''}{number:03}{layout}"
-        password = ["--no-password"] if is_plain else ["--rounds", "1", "-p", str(self.secret)]
+        password = ["--no-password"] if is_plain else ["--rounds", "1", "-p", str(self.password_file)]
         self.run_command("backup", FIXTURES[number % len(FIXTURES)], "-o", path, "--wait", "60s", *password)
         return path.rstrip("/")
 
@@ -121,7 +123,7 @@ class Backups:
         """Make backups with many iterations, each with its own salt."""
         paths = [f"{self.folder}/costly-{number}.tar" for number in range(COSTLY_COUNT)]
         for path in paths:
-            self.run_command("backup", "old-phone", "-o", path, "--rounds", str(ITERATIONS), "-p", self.secret)
+            self.run_command("backup", "old-phone", "-o", path, "--rounds", str(ITERATIONS), "-p", self.password_file)
         return paths
 
     def make_faulty_backup(self, name):
@@ -134,7 +136,10 @@ class Backups:
         out = self.folder / "single"
         out.mkdir(exist_ok=True)
         lines = [f"{number}\n{command}\n{path}\n" for number, path in enumerate(paths) for command in commands]
-        environment = {**os.environ, "OUT": out, "KEYHAUL": self.program, "SECRET": self.secret, "DEVICES": self.empty}
+        environment = {
+            **os.environ, "OUT": out, "KEYHAUL": self.program, "SECRET": self.password_file,
+            "DEVICES": self.empty_devices_dir,
+        }
         subprocess.run(
             ["xargs", "-P4", "-d", "\\n", "-n3", "sh", "-c", SINGLE_SCRIPT, "single"], input="".join(lines).encode(),
             check=True, env=environment)
@@ -163,8 +168,10 @@ class Cluster:
     def __init__(self, folder, backups):
         self.log = (folder / "cluster.log").open("wb")
         self.file = folder / "scheduler.json"
-        environment = {**os.environ, "KEYHAUL_PASSWORDS": str(backups.names), "KEYHAUL_PROGRAM": str(backups.program),
-                       "DASK_CONFIG": str(folder / "dask.yaml")}
+        environment = {
+            **os.environ, "KEYHAUL_PASSWORDS": str(backups.passwords_file), "KEYHAUL_PROGRAM": str(backups.program),
+            "DASK_CONFIG": str(folder / "dask.yaml"),
+        }
         # Dask does not accept dotted names in a file.
         settings = {}
         for name, value in fleet.QUIET.items():
@@ -257,7 +264,7 @@ def fixture_secrets():
 
 
 def expected_row(single):
-    """Return the row of a backup that its documents result in."""
+    """Return the row that the fleet should produce for a backup, derived from its single runs."""
     verify, plan = single["verify"], single["plan"]
     worst = verify if verify.code else plan
     verification, outlook = verify.document, plan.document
@@ -274,7 +281,7 @@ def expected_row(single):
 
 
 def expected_items(single):
-    """Yield the rows of a backup's items that its documents result in."""
+    """Yield the rows that the fleet should produce for a backup's items, derived from its single runs."""
     for item in single["plan"].document.get("items", ()):
         new, same = sorted(item["outcomes"], key=lambda outcome: outcome["same_device"])
         yield {
@@ -284,6 +291,17 @@ def expected_items(single):
         }
 
 
+@dataclass
+class KilledWorker:
+    """A worker that was killed during a run."""
+
+    # The tasks that the worker had, and the backups that the run had finished.
+    task_count: int
+    finished_count: int
+    # The searched texts that the scheduler's memory contained afterwards.
+    texts_in_memory: set[bytes] = field(default_factory=set)
+
+
 class FleetChecks(Checks):
     """The checks of the runs on one cluster."""
 
@@ -291,7 +309,7 @@ class FleetChecks(Checks):
         super().__init__()
         self.backups, self.cluster, self.client = backups, cluster, client
         passwords = {"*/plain-*": None, "*": PasswordName("family")}
-        self.settings = {"passwords": passwords, "home": str(backups.empty)}
+        self.settings = {"passwords": passwords, "home": str(backups.empty_devices_dir)}
 
     def compare(self, outcome, expected_runs, title):
         """Check that each path has one row, and that rows and items equal those of the single runs."""
@@ -319,37 +337,41 @@ class FleetChecks(Checks):
     def check_killed_worker(self, expected_runs):
         """Kill a worker after a third of the backups, and check the results."""
         pids = self.client.run(os.getpid)
-        killed_worker, seen = list(pids.items())[0], {}
+        worker, pid = next(iter(pids.items()))
+        killed = None
         secrets = {PASSWORD.encode("utf-8"), *fixture_secrets()}
 
         def kill_worker(finished_count, total):
-            if finished_count * 3 >= total and not seen:
-                seen["held"] = len(self.client.processing(workers=[killed_worker[0]])[killed_worker[0]])
-                seen["finished"] = finished_count
-                os.kill(killed_worker[1], signal.SIGKILL)
-                seen["memory"] = texts_in_memory(
-                    self.cluster.scheduler.pid, {*secrets, b"family", bytes(self.backups.empty)}
+            nonlocal killed
+            if finished_count * 3 >= total and killed is None:
+                killed = KilledWorker(len(self.client.processing(workers=[worker])[worker]), finished_count)
+                os.kill(pid, signal.SIGKILL)
+                killed.texts_in_memory = texts_in_memory(
+                    self.cluster.scheduler.pid, {*secrets, b"family", bytes(self.backups.empty_devices_dir)}
                 )
 
         started = time.monotonic()
         outcome = fleet.run(self.backups.paths, self.client, progress=kill_worker, **self.settings)
         seconds = time.monotonic() - started
+        if killed is None:
+            self.check(False, "no worker was killed")
+            return
         self.check(
-            bool(seen) and seen["held"] > 0 and seen["finished"] < len(self.backups.paths),
+            killed.task_count > 0 and killed.finished_count < len(self.backups.paths),
             "no worker was killed while it had tasks")
         self.client.wait_for_workers(WORKER_COUNT, timeout=60)
         new_pids = self.client.run(os.getpid)
         restarted = set(new_pids.values()) - set(pids.values())
         self.check(len(new_pids) == WORKER_COUNT and len(restarted) == 1, "the killed worker did not restart")
         print(
-            f"killed: worker {killed_worker[1]} at {seen['finished']} of {len(self.backups.paths)}, "
-            f"with {seen['held']} tasks; "
+            f"killed: worker {pid} at {killed.finished_count} of {len(self.backups.paths)}, "
+            f"with {killed.task_count} tasks; "
             f"{len(restarted)} restarted; {seconds:.1f} s"
         )
         self.compare(outcome, expected_runs, "killed")
-        memory = seen["memory"] | texts_in_memory(self.cluster.scheduler.pid, secrets)
+        memory = killed.texts_in_memory | texts_in_memory(self.cluster.scheduler.pid, secrets)
         self.check(
-            b"family" in memory and bytes(self.backups.empty) in memory,
+            b"family" in memory and bytes(self.backups.empty_devices_dir) in memory,
             "the search of the scheduler's memory does not find the password's name")
         self.check(not memory & secrets, f"the scheduler's memory has {memory & secrets}")
         print(
@@ -386,7 +408,7 @@ class FleetChecks(Checks):
             [
                 sys.executable, "-m", "keyhaul.fleet", *self.backups.paths, "--out", out, "--scheduler-file",
                 self.cluster.file, "--password-name", "family", "--plain", "*/plain-*", "--checkpoint", "0.5", "--home",
-                self.backups.empty],
+                self.backups.empty_devices_dir],
             stdout=subprocess.DEVNULL,
             stderr=self.cluster.log,
         )
@@ -454,7 +476,8 @@ class FleetChecks(Checks):
         subprocess.run(
             [
                 "xargs", f"-P{process_count}", "-d", "\\n", "-I{}", "setsid", self.backups.program, "verify", "{}",
-                "-p", self.backups.secret, "--home", self.backups.empty, "--json", "-q", "--no-input"],
+                "-p", self.backups.password_file, "--home", self.backups.empty_devices_dir, "--json", "-q",
+                "--no-input"],
             input="\n".join(paths).encode(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -98,30 +98,31 @@ RULES = [
 
 # Documentation: pages, examples, schemas, packages and their descriptions, the targets that `make` lists, and .ci.
 DOCUMENTS = re.compile(r"\.md$|(?:^|/)Makefile$|^(?:docs/(?:Examples|schemas)|packaging|\.ci)/")
-# Phrases that read like a translation, and what to write instead.
+# Phrases that read like a translation. Key: pattern. Value: what the message suggests.
 FORMS_OF_BE = r"(?<!\bthere\s)(?:is|are|was|were)"
 DISCOURAGED_PHRASES = {
     # "(?-i:none)" does not match Python's `is None`.
-    rf"{FORMS_OF_BE} (?-i:none)": "is not one",
-    rf"{FORMS_OF_BE} no (?!(?:longer|more|less|other than|\w+er than)\b)\w+": "is not a, has no, cannot",
-    r"nil`? (?:where|for)": "nil if",
-    r"anew": "again, re-",
-    r"whoever": "anyone who, a caller that",
-    r"besides": "also, in addition to",
-    r"meanwhile": "since, in the meantime",
-    r"but for": "except",
-    r"as far as": "the limit itself",
-    r"of which": "whose, or a second sentence",
-    r"held against": "compared with",
-    r"com(?:e|es|ing) to|came to": "becomes, reaches, results in",
-    r"at hand": "available",
+    rf"{FORMS_OF_BE} (?-i:none)": '"is not one"',
+    rf"{FORMS_OF_BE} no (?!(?:longer|more|less|other than|\w+er than)\b)\w+": '"is not a", "has no" or "cannot"',
+    r"nil`? (?:where|for)": '"nil if"',
+    r"anew": '"again", or a verb with "re-"',
+    r"whoever": '"anyone who" or "a caller that"',
+    r"besides": '"also" or "in addition to"',
+    r"meanwhile": '"since then" or "in the meantime"',
+    r"but for": '"except"',
+    r"as far as": "what the limit is",
+    r"of which": '"whose", or a second sentence',
+    r"held against": '"compared with"',
+    r"com(?:e|es|ing) to|came to": '"becomes", "reaches" or "results in"',
+    r"at hand": '"available"',
 }
 ALTERNATIVES = "|".join(f"({phrase})" for phrase in DISCOURAGED_PHRASES).replace(" ", r"\s+")
 DISCOURAGED_PHRASE = re.compile(rf"\b(?:{ALTERNATIVES})\b", re.IGNORECASE)
 # The start of a line. Removing it finds phrases that are broken over two lines of a comment.
 LINE_START = re.compile(r"\n[ \t]*(?:#|//+)?[ \t]+")
-# Targets whose comments and test names are checked too. Add each target that is finished, so that it stays finished.
-PLAIN_TARGETS = [
+# Folders with Swift code whose comments are checked for these phrases, and whose test names must be understandable on
+# their own.
+PHRASE_CHECKED_FOLDERS = [
     "Sources/Library/Basics", "Sources/Library/KeychainFormats", "Sources/Library/KeychainCrypto",
     "Sources/Library/KeychainRules", "Sources/Library/Keychains", "Sources/Library/VirtualDevice",
     "Sources/Library/Backups", "Sources/Library/KeyhaulKit", "Sources/Library/DeviceServer",
@@ -129,13 +130,14 @@ PLAIN_TARGETS = [
     "Tests/DeviceServerTests", "Tests/TestSupport", "Tests/FoundationOnlyTests", "Tests/Benchmarks", "Tests/Fuzzing",
     "Tests/BasicsTests", "Tests/KeychainFormatsTests", "Tests/KeychainCryptoTests", "Tests/KeychainRulesTests",
     "Tests/KeychainsTests", "Tests/VirtualDeviceTests", "Tests/AppleComparisonTests",
-    "Sources/Apple", "Sources/CommandLine", "Tests/CommandLineTests", "Tests/TestSupport", "Tests/BackupsTests", "Tests/KeychainServicesTests", "Tests/KeyhaulTestingTests",
-    "Tests/KeyhaulServingTests", "Tests/SecurityTests",
+    "Sources/Apple", "Sources/CommandLine", "Tests/CommandLineTests", "Tests/BackupsTests",
+    "Tests/KeychainServicesTests", "Tests/KeyhaulTestingTests", "Tests/KeyhaulServingTests", "Tests/SecurityTests",
 ]
-PLAIN_SOURCES = re.compile(rf"^(?:{'|'.join(PLAIN_TARGETS)})/.*\.swift$")
-PLAIN_SCRIPTS = re.compile(r"^(?:Tests/Support|Fixtures)/.*\.py$")
+PHRASE_CHECKED_SOURCES = re.compile(rf"^(?:{'|'.join(PHRASE_CHECKED_FOLDERS)})/.*\.swift$")
+# Scripts whose comments and docstrings are checked for these phrases.
+PHRASE_CHECKED_SCRIPTS = re.compile(r"^(?:Tests/Support|Fixtures)/.*\.py$")
 COMMENT = re.compile(r"\s*//")
-# Starts of doc comment lines, and what to write instead.
+# Starts of doc comment lines. Key: pattern. Value: what the message suggests.
 DISCOURAGED_STARTS = {
     r"(?:What|Why|Which|How|Where|Whose?)\b": "a noun phrase, or a verb such as Returns",
     r"(?:The same|Of|As|Those|One)\b": "the name of the thing",
@@ -171,10 +173,10 @@ def findings(name, content):
                 yield number, rule.reason
     if DOCUMENTS.search(name):
         yield from phrase_findings(name, content)
-    if PLAIN_SOURCES.search(name):
+    if PHRASE_CHECKED_SOURCES.search(name):
         yield from comment_findings(name, lines)
         yield from test_name_findings(content)
-    if PLAIN_SCRIPTS.search(name):
+    if PHRASE_CHECKED_SCRIPTS.search(name):
         yield from phrase_findings(name, script_comments(content))
 
 

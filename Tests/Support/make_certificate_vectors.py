@@ -136,16 +136,16 @@ def rejected_keys(rsa_pem, ec_pem):
 
 
 def encrypted_keys(rsa_pem, ec_pem):
-    """Yield keys behind a password."""
+    """Yield keys that are encrypted with a password."""
     yield (
-        "a key behind a password, old form",
+        "an encrypted RSA key, traditional PEM",
         openssl("rsa", "-traditional", "-aes128", "-passout", KEY_PASSWORD, stdin=rsa_pem))
     yield (
-        "a key on a curve behind a password, old form",
+        "an encrypted EC key, traditional PEM",
         openssl("ec", "-aes256", "-passout", KEY_PASSWORD, stdin=ec_pem))
-    yield "PKCS#8 behind a password, PEM", openssl("pkcs8", "-topk8", "-passout", KEY_PASSWORD, stdin=rsa_pem)
+    yield "an encrypted PKCS#8 key, PEM", openssl("pkcs8", "-topk8", "-passout", KEY_PASSWORD, stdin=rsa_pem)
     yield (
-        "PKCS#8 behind a password, DER",
+        "an encrypted PKCS#8 key, DER",
         openssl("pkcs8", "-topk8", "-outform", "DER", "-passout", KEY_PASSWORD, stdin=ec_pem))
 
 
@@ -166,18 +166,18 @@ def unsupported_keys(ec_pem):
         openssl("pkcs12", "-export", "-nocerts", "-inkey", "/dev/stdin", "-passout", KEY_PASSWORD, stdin=ec_pem))
     yield "an Ed25519 key", openssl("genpkey", "-algorithm", "ed25519")
     yield "an Ed25519 public key", openssl("pkey", "-pubout", stdin=openssl("genpkey", "-algorithm", "ed25519"))
-    yield "an RSA key for PSS alone", openssl("genpkey", "-algorithm", "rsa-pss", "-pkeyopt", "rsa_keygen_bits:1024")
+    yield "an RSA key only for PSS", openssl("genpkey", "-algorithm", "rsa-pss", "-pkeyopt", "rsa_keygen_bits:1024")
     yield (
-        "an RSA key of three primes",
+        "an RSA key with three primes",
         openssl(
             "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-pkeyopt", "rsa_keygen_primes:3"))
     yield "a key on secp256k1", openssl("ec", stdin=openssl("ecparam", "-genkey", "-name", "secp256k1"))
     yield (
         "a key on secp224r1",
         openssl("pkcs8", "-topk8", "-nocrypt", stdin=openssl("ecparam", "-genkey", "-name", "secp224r1")))
-    yield "a curve that is spelled out", openssl("ec", "-param_enc", "explicit", stdin=ec_pem)
+    yield "a private key with explicit curve parameters", openssl("ec", "-param_enc", "explicit", stdin=ec_pem)
     yield (
-        "a public key on a curve that is spelled out",
+        "a public key with explicit curve parameters",
         openssl("ec", "-pubout", "-param_enc", "explicit", "-outform", "DER", stdin=ec_pem))
     yield (
         "an OpenSSH key",
@@ -186,13 +186,13 @@ def unsupported_keys(ec_pem):
 
 
 def contradicting_keys(rsa_pem, ec_pem):
-    """Yield keys with a part of another key, or with a number that does not fit the others."""
+    """Yield keys with a part of another key, or with a number that contradicts the others."""
     number = private_number(ec_pem)
     other_point = public_point(ec.generate_private_key(ec.SECP256R1()))
     yield (
-        "another key's public half, SEC 1",
+        "the public key of another private key, SEC 1",
         der(0x30, der(2, b"\1"), der(4, number), der(0xA0, P256_IDENTIFIER), der(0xA1, der(3, b"\0", other_point))))
-    yield "another key's public half, raw", other_point + number
+    yield "the public key of another private key, raw", other_point + number
     # PKCS#8 names P-384, and the key in it P-256.
     yield (
         "two curves in one key",
@@ -203,9 +203,9 @@ def contradicting_keys(rsa_pem, ec_pem):
     yield "another modulus", pkcs1(rsa_pem, n=other_numbers.public_numbers.n)
     yield "another private exponent", pkcs1(rsa_pem, d=numbers.d - 2)
     yield "another prime", pkcs1(rsa_pem, p=other_numbers.p)
-    yield "another first exponent", pkcs1(rsa_pem, dp=numbers.dmp1 + 2)
-    yield "another second exponent", pkcs1(rsa_pem, dq=numbers.dmq1 + 2)
-    yield "another coefficient", pkcs1(rsa_pem, qi=numbers.iqmp + 1)
+    yield "another first CRT exponent", pkcs1(rsa_pem, dp=numbers.dmp1 + 2)
+    yield "another second CRT exponent", pkcs1(rsa_pem, dq=numbers.dmq1 + 2)
+    yield "another CRT coefficient", pkcs1(rsa_pem, qi=numbers.iqmp + 1)
     yield "a prime that is 1", pkcs1(rsa_pem, p=1, q=numbers.public_numbers.n)
 
 
@@ -214,21 +214,21 @@ def malformed_keys(rsa_pem, ec_pem):
     modulus = load_private_key(rsa_pem).private_numbers().public_numbers.n
     yield "an even modulus", pkcs1(rsa_pem, n=modulus - 1)
     yield "an exponent of 1", pkcs1(rsa_pem, e=1)
-    yield "a private number of 0", sec1(0)
-    yield "a private number that is the order", sec1(P256_ORDER)
+    yield "a private scalar of 0", sec1(0)
+    yield "a private scalar equal to the order of the group", sec1(P256_ORDER)
     point = public_point(load_private_key(ec_pem))
     yield "a point that is not on the curve", point[:-1] + bytes([point[-1] ^ 1])
-    yield "no curve at all", der(0x30, der(2, b"\1"), der(4, private_number(ec_pem)))
-    yield "text", b"no key at all\n"
-    yield "nothing", b""
+    yield "no curve", der(0x30, der(2, b"\1"), der(4, private_number(ec_pem)))
+    yield "a text without a key", b"no key at all\n"
+    yield "an empty file", b""
     yield "a PEM block without an end", ec_pem.split(b"-----END")[0]
-    yield "a PEM block that ends as another", ec_pem.replace(b"END EC", b"END RSA")
-    yield "a PEM block with a letter that is none of base64", ec_pem.replace(b"\nM", b"\n!", 1)
+    yield "a PEM block with different labels at its start and end", ec_pem.replace(b"END EC", b"END RSA")
+    yield "a PEM block with an invalid base64 character", ec_pem.replace(b"\nM", b"\n!", 1)
     yield "an empty PEM block", b"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"
 
 
 def private_number(ec_pem):
-    """Return the private number of a P-256 key."""
+    """Return the private scalar of a P-256 key, in 32 bytes."""
     return load_private_key(ec_pem).private_numbers().private_value.to_bytes(32, "big")
 
 

@@ -12,7 +12,7 @@ import Testing
 @Suite("Concurrent access to a device")
 struct BusyTests {
   /// A clock that advances while a caller sleeps, and runs a closure at each sleep.
-  private final class PatientClock: Sendable {
+  private final class SimulatedClock: Sendable {
     let slept = Locked<Duration>(.zero)
     let onSleep: @Sendable () -> Void
 
@@ -31,7 +31,7 @@ struct BusyTests {
     }
   }
 
-  private func device(_ device: VirtualDevice, with clock: PatientClock) -> VirtualDevice {
+  private func device(_ device: VirtualDevice, with clock: SimulatedClock) -> VirtualDevice {
     var environment = device.environment
     environment.clock = clock.clock
     return VirtualDevice(name: device.name, directory: device.directory, environment: environment)
@@ -43,7 +43,7 @@ struct BusyTests {
     let device = try phones.create()
     let session = try device.openSession(.writing, verb: "keyhaul restore")
     defer { session.invalidate() }
-    let later = self.device(device, with: PatientClock())
+    let later = self.device(device, with: SimulatedClock())
     let error = #expect(throws: KeyhaulError.self) {
       _ = try later.openSession(.writing, verb: "keyhaul backup", wait: .seconds(3))
     }
@@ -73,7 +73,7 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     let holder = SharedSession(try device.openSession())
-    let clock = PatientClock(onSleep: { holder.invalidate() })
+    let clock = SimulatedClock(onSleep: { holder.invalidate() })
     let session = try self.device(device, with: clock).openSession(.writing, verb: "test", wait: .seconds(30))
     #expect(session.state == .unlocked)
     #expect(clock.slept.withLock { $0 } < .seconds(30))
@@ -85,7 +85,7 @@ struct BusyTests {
     let device = try phones.create()
     let holder = SharedSession(try device.openSession())
     let home = phones.home
-    let clock = PatientClock(onSleep: {
+    let clock = SimulatedClock(onSleep: {
       holder.invalidate()
       try? home.delete(device.name)
     })
@@ -200,7 +200,7 @@ struct BusyTests {
     #expect(try description().isEmpty)
   }
 
-  @Test("The description of a dead process in the lock file is not reported")
+  @Test("The error for a busy device does not name a dead process from the lock file")
   func deadHolder() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -246,7 +246,7 @@ struct BusyTests {
   }
 
   @Test(
-    "Text of a dead process in the lock file has no effect",
+    "A device that no process has locked can be opened, regardless of the text in its lock file",
     arguments: [
       "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}", "", "\u{1b}[31m", "{",
     ])

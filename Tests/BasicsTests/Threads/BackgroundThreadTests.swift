@@ -5,31 +5,33 @@ import Testing
 
 @Suite("Background threads")
 struct BackgroundThreadTests {
+  /// If the work ran on the calling thread, this test would wait forever.
   @Test("The work runs on a separate thread while its owner does something else")
-  func beside() {
-    let (begun, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+  func runsConcurrently() {
+    let (started, mayFinish) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let work = BackgroundThread { _ in
-      begun.signal()
-      goOn.wait()
+      started.signal()
+      mayFinish.wait()
     }
-    begun.wait()
-    goOn.signal()
+    started.wait()
+    mayFinish.signal()
     withExtendedLifetime(work) {}
   }
 
   @Test("Releasing the owner stops the work and waits for its end")
-  func unwanted() {
-    let ended = SingleFlightCache<Int, Int>(capacity: 1)
+  func stopsWhenReleased() {
+    let hasEnded = Locked(false)
     do {
-      let begun = DispatchSemaphore(value: 0)
+      let started = DispatchSemaphore(value: 0)
       let work = BackgroundThread { shouldContinue in
-        begun.signal()
+        started.signal()
         while shouldContinue(0.001) {}
-        _ = ended.value(for: 1) { 1 }
+        hasEnded.withLock { $0 = true }
       }
-      begun.wait()
+      started.wait()
       withExtendedLifetime(work) {}
     }
-    #expect(ended.count == 1)
+    let workHasEnded = hasEnded.withLock { $0 }
+    #expect(workHasEnded)
   }
 }

@@ -78,6 +78,20 @@ struct ExplanationTests {
   }
 
   @Test(
+    "The page of a protection class is found by its code, its word and Apple's constant",
+    arguments: [
+      ("cku", "after-first-unlock-this-device", "kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly"),
+      ("ak", "when-unlocked", "kSecAttrAccessibleWhenUnlocked"),
+      ("akpu", "passcode-only", "kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly"),
+    ])
+  func protectionClasses(code: String, word: String, constant: String) throws {
+    #expect(try Explain.explanation(of: code).headline.hasSuffix("the protection class \(constant)"))
+    #expect(try Explain.explanation(of: constant).id == code)
+    // The word for akpu also names a reason, whose page is shown instead.
+    if code != "akpu" { #expect(try Explain.explanation(of: word).id == code) }
+  }
+
+  @Test(
     "An unknown topic gets a suggestion", arguments: [("device-bond", "device-bound"), ("lockd", "locked")])
   func near(topic: String, id: String) {
     #expect(thrownError { _ = try Explain.explanation(of: topic) }?.advice == "keyhaul explain \(id)")

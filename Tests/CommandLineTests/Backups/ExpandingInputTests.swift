@@ -47,7 +47,7 @@ struct ExpandingInputTests {
       verify: .damaged, restore: .damaged, message: "Status.plist"),
     CostlyFile(
       testDescription: "190,000 items that share one blob", path: keychain,
-      bytes: { _ in CostlyPlists.sharedBlob(entries: 190_000, blob: [UInt8](repeating: 7, count: 64 << 10)) },
+      bytes: { _ in CostlyPlists.sharedItem(entries: 190_000, blob: [UInt8](repeating: 7, count: 64 << 10)) },
       inspect: .refused, verify: .refused, restore: .refused, message: "its items share bytes"),
   ]
 

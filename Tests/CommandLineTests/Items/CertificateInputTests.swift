@@ -106,8 +106,8 @@ struct CertificateInputTests {
   func refused() throws {
     let cases = try TestVectors.certificates()["refused"].elements
     for (name, status, message) in [
-      ("a key behind a password, old form", 14, "the private key is encrypted"),
-      ("PKCS#8 behind a password, PEM", 14, "the private key is encrypted"),
+      ("an encrypted RSA key, traditional PEM", 14, "the private key is encrypted"),
+      ("an encrypted PKCS#8 key, PEM", 14, "the private key is encrypted"),
       ("a certificate in PEM", 14, #"it contains "CERTIFICATE" in PEM, not a key"#),
       ("a key on secp256k1", 14, "the key is not on P-256, P-384 or P-521"),
       ("another prime", 13, "contradict each other"),

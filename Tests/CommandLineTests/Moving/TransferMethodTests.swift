@@ -4,7 +4,10 @@ import Testing
 
 @testable import keyhaul
 
-/// The bundled phone every-rule has one password that contains a key of the Secure Enclave.
+/// Tests with the bundled phone every-rule, in which the value of one password is a key of its Secure Enclave.
+///
+/// In JSON, the transfer methods (`TransferMethod`) are in `ways`, the explanations of `why` in `stories`, and the
+/// forecasts of `plan` for several phones in `futures`.
 @Suite("Transfer methods in plan and why")
 struct TransferMethodTests {
   private func sandbox() throws -> PhoneSandbox {
@@ -14,24 +17,25 @@ struct TransferMethodTests {
     }
   }
 
+  /// Returns the name, the verdict and the rationale of each transfer method.
   private func transferMethods(of explanation: [String: Any]) -> [String] {
-    (explanation["ways"] as? [[String: Any]] ?? []).compactMap { way in
-      guard let name = way["way"] as? String, let answer = way["answer"] as? String,
-        let ground = way["ground"] as? String
+    (explanation["ways"] as? [[String: Any]] ?? []).compactMap { method in
+      guard let name = method["way"] as? String, let verdict = method["answer"] as? String,
+        let rationale = method["ground"] as? String
       else { return nil }
-      return "\(name) \(answer) \(ground)"
+      return "\(name) \(verdict) \(rationale)"
     }
   }
 
   private func explanation(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
     let document = try sandbox.object(sandbox.succeed("why \(line) --json"))
-    let stories = try #require(document["stories"] as? [[String: Any]])
-    #expect(stories.count == 1)
-    return try #require(stories.first)
+    let explanations = try #require(document["stories"] as? [[String: Any]])
+    #expect(explanations.count == 1)
+    return try #require(explanations.first)
   }
 
   @Test("Why lists the transfer methods of a chat login, and says that a push token has none")
-  func ways() throws {
+  func methodsOfOneItem() throws {
     let sandbox = try PhoneSandbox()
     #expect(
       transferMethods(of: try explanation(sandbox, "old-phone --service chat.example --account anna")) == [
@@ -47,15 +51,16 @@ struct TransferMethodTests {
     #expect(text.contains("direct transfer (Quick Start)  yes: its class is not bound to the"))
   }
 
-  @Test("The four restores are followed by the four transfer methods, with the counts of old-phone's description")
+  @Test("A comparison counts the items that each transfer method moves")
   func counts() throws {
     let sandbox = try PhoneSandbox()
     let document = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --compare --json"))
-    let ways = try #require(document["ways"] as? [[String: Any]])
-    // Of 22 items, 7 are this-device-only, 2 are synchronized, and one of the system could move.
-    #expect(ways.map { $0["yes"] as? Int } == [14, 0, 12, 2])
-    #expect(ways.map { $0["no"] as? Int } == [8, 22, 7, 20])
-    #expect(ways.map { $0["not_known"] as? Int } == [0, 0, 3, 0])
+    let methods = try #require(document["ways"] as? [[String: Any]])
+    // Of the 22 items of old-phone, 7 are this-device-only. One of the other 15 belongs to the system, so a backup does
+    // not move it. The rule for direct transfers does not cover this item and the 2 synchronized ones.
+    #expect(methods.map { $0["yes"] as? Int } == [14, 0, 12, 2])
+    #expect(methods.map { $0["no"] as? Int } == [8, 22, 7, 20])
+    #expect(methods.map { $0["not_known"] as? Int } == [0, 0, 3, 0])
     let items = try #require(document["items"] as? [[String: Any]])
     #expect(items.allSatisfy { ($0["ways"] as? [Any])?.count == 4 })
   }
@@ -81,6 +86,7 @@ struct TransferMethodTests {
     let why = try sandbox.succeed(
       "why rules.tar --account migrates-but-unusable --to every-rule-target --password-file .bp")
     #expect(why.contains("Warning") && why.contains("(migrates-but-unusable)"))
+    // Every Secure Enclave key has a member with this name, so the text would be in a value that is shown.
     #expect(!(text + page + why).contains("rkm"))
   }
 
@@ -91,8 +97,8 @@ struct TransferMethodTests {
     let (unusable, unknown) = (["migrates-but-unusable": 1], ["use-not-known": 1])
     let password = "--password-file .bp"
 
-    let futures = try sandbox.object(sandbox.succeed("plan rules.tar \(password) --json"))
-    #expect(warnings(try #require(futures["futures"] as? [[String: Any]])) == [unusable, unknown])
+    let plan = try sandbox.object(sandbox.succeed("plan rules.tar \(password) --json"))
+    #expect(warnings(try #require(plan["futures"] as? [[String: Any]])) == [unusable, unknown])
     let text = unwrapped(try sandbox.succeed("plan rules.tar \(password) -v"))
     #expect(
       text.contains(
@@ -115,17 +121,18 @@ struct TransferMethodTests {
     #expect(whatIf.contains("  migrates-but-unusable (1): ") && whatIf.contains("  use-not-known (1): "), "\(whatIf)")
   }
 
-  @Test("Items that the source device's key names also have transfer methods")
+  @Test("Without the source device, only backups are assessed for the items of a backup without a password")
   func encryptedItems() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
     let withDevice = try sandbox.object(sandbox.succeed("plan plain.tar --to new-phone --compare --json"))
-    let ways = try #require(withDevice["ways"] as? [[String: Any]])
-    // Of the 18 items in the backup, 4 are this-device-only and 2 are synchronized. The key of old-phone decrypts them.
-    #expect(ways.map { $0["yes"] as? Int } == [14, 0, 12, 2], "\(ways)")
+    let methods = try #require(withDevice["ways"] as? [[String: Any]])
+    // The device key of old-phone decrypts the 18 items. 4 of them are this-device-only and 2 are synchronized.
+    #expect(methods.map { $0["yes"] as? Int } == [14, 0, 12, 2], "\(methods)")
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
-    let sealed = try sandbox.object(sandbox.succeed("plan plain.tar --to new-phone --compare --json"))
-    #expect((sealed["ways"] as? [[String: Any]])?.map { $0["yes"] as? Int } == [14, 0, 0, 0])
+    // The protection class of each item is still readable, but not whether an item is synchronized.
+    let withoutDevice = try sandbox.object(sandbox.succeed("plan plain.tar --to new-phone --compare --json"))
+    #expect((withoutDevice["ways"] as? [[String: Any]])?.map { $0["yes"] as? Int } == [14, 0, 0, 0])
   }
 
   @Test("A plan for the source device does not claim that a Secure Enclave key works")
@@ -140,20 +147,5 @@ struct TransferMethodTests {
     #expect(enclaveKey["holds_enclave_key"] as? Bool == true)
     let other = try explanation(sandbox, "every-rule --account identical")
     #expect(other["holds_enclave_key"] as? Bool == false)
-  }
-
-  @Test(
-    "Each protection class has a page, by code, word and Apple's constant",
-    arguments: [
-      ("cku", "after-first-unlock-this-device", "kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly"),
-      ("ak", "when-unlocked", "kSecAttrAccessibleWhenUnlocked"),
-      ("akpu", "passcode-only", "kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly"),
-    ])
-  func classes(code: String, word: String, constant: String) throws {
-    #expect(try Explain.explanation(of: code).headline.hasSuffix("the protection class \(constant)"))
-    #expect(try Explain.explanation(of: constant).id == code)
-    // The word for akpu also names a reason, whose page is shown instead.
-    if code != "akpu" { #expect(try Explain.explanation(of: word).id == code) }
-    #expect(try Explain.explanation(of: "ways").id == "ways")
   }
 }

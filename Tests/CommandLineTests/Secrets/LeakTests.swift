@@ -179,7 +179,7 @@ struct LeakTests {
     let sandbox = try sandbox()
     let temporary = sandbox.home.appending(path: "tmp")
     try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
-    let files = try AppearingFiles(
+    let files = try FileWatcher(
       in: [sandbox.home], keptIn: sandbox.home.deletingLastPathComponent().appending(path: "kept")
     ) {
       !$0.hasPrefix("devices/") && $0 != ".bp" && $0 != ".np"
@@ -235,7 +235,7 @@ struct LeakTests {
     #expect(
       planted.locations(in: ["json": Data(try sandbox.succeed("item find old-phone --service planted --json").utf8)])
         == [])
-    let files = try AppearingFiles(
+    let files = try FileWatcher(
       in: [sandbox.home], keptIn: sandbox.home.deletingLastPathComponent().appending(path: "kept")
     ) {
       !$0.hasPrefix("devices/") && $0 != ".bp" && $0 != ".np"

@@ -1,136 +1,61 @@
 import Foundation
 
-@testable import keyhaul
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
-/// Secrets that must not be found, in any of the spellings in which they could be written.
+/// Secrets that must not be found, in any of the encodings in which they could be written.
 struct PlantedSecrets {
   /// The name and bytes of each secret.
-  private(set) var needles: [(name: String, bytes: [UInt8])] = []
+  private(set) var secrets: [(name: String, bytes: [UInt8])] = []
 
-  mutating func add(_ name: String, _ bytes: [UInt8]) { needles.append((name, bytes)) }
+  mutating func add(_ name: String, _ bytes: [UInt8]) { secrets.append((name, bytes)) }
 
   /// Returns the locations of the secrets, such as "secret 3 in b.tar".
   func locations(in files: [String: Data]) -> [String] {
     let search = MultiplePatternSearch(
-      needles.flatMap { needle in Self.spellings(of: needle.bytes).map { (needle.name, Array($0)) } })
+      secrets.flatMap { secret in Self.encodings(of: secret.bytes).map { (secret.name, Array($0)) } })
     return files.sorted { $0.key < $1.key }.flatMap { file, data in
       search.names(in: data).sorted().map { "\($0) in \(file)" }
     }
   }
 
-  /// Returns the first 24 bytes unchanged, in hexadecimal, and in base64 from each of the first three bytes.
-  static func spellings(of secret: [UInt8]) -> [Data] {
-    let core = Array(secret.prefix(24))
-    let hex = core.map { (byte: UInt8) in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+  /// Returns the first 24 bytes unchanged, in hexadecimal, and in base64.
+  ///
+  /// The base64 text of a secret inside other data depends on its position. Therefore there is one text that starts at
+  /// each of the first three bytes.
+  static func encodings(of secret: [UInt8]) -> [Data] {
+    let start = Array(secret.prefix(24))
+    let hex = start.map { (byte: UInt8) in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     let shifted = (0..<3).map { shift in
-      let part = Data(core.dropFirst(shift))
+      let part = Data(start.dropFirst(shift))
       // Only complete groups, because the next bytes would change the last digits.
       return Data(part.prefix(part.count / 3 * 3).base64EncodedString().utf8)
     }
-    return [Data(core), Data(hex.utf8), Data(hex.uppercased().utf8)] + shifted
+    return [Data(start), Data(hex.utf8), Data(hex.uppercased().utf8)] + shifted
   }
 }
 
 /// Searches data for many byte strings in one pass.
 private struct MultiplePatternSearch {
-  /// The byte strings by their first two bytes.
+  /// The patterns by their first two bytes.
   private var beginnings: [[(name: String, bytes: [UInt8])]] = Array(repeating: [], count: 1 << 16)
 
-  init(_ needles: [(String, [UInt8])]) {
-    for (name, bytes) in needles where bytes.count >= 2 {
+  init(_ patterns: [(String, [UInt8])]) {
+    for (name, bytes) in patterns where bytes.count >= 2 {
       beginnings[Int(bytes[0]) << 8 | Int(bytes[1])].append((name, bytes))
     }
   }
 
+  /// Returns the names of the patterns that the data contains.
   func names(in data: Data) -> Set<String> {
     var found: Set<String> = []
     data.withUnsafeBytes { bytes in
       for start in 0..<max(bytes.count - 1, 0) {
-        for needle in beginnings[Int(bytes[start]) << 8 | Int(bytes[start + 1])]
-        where start + needle.bytes.count <= bytes.count
-          && needle.bytes.indices.allSatisfy({ bytes[start + $0] == needle.bytes[$0] })
+        for pattern in beginnings[Int(bytes[start]) << 8 | Int(bytes[start + 1])]
+        where start + pattern.bytes.count <= bytes.count
+          && pattern.bytes.indices.allSatisfy({ bytes[start + $0] == pattern.bytes[$0] })
         {
-          found.insert(needle.name)
+          found.insert(pattern.name)
         }
       }
     }
     return found
-  }
-}
-
-/// Watches directories, and keeps every file that appears in them, even briefly, by a hard link.
-///
-/// A file that is deleted between two scans, or before its first byte is written, is missed.
-final class AppearingFiles {
-  private let linkDirectory: URL
-  private let thread: Thread
-  private let stopRequest: DispatchSemaphore
-  private let completion: DispatchSemaphore
-
-  /// - Parameters:
-  ///   - directories: The directories to watch, with their subdirectories, on the file system of `linkDirectory`.
-  ///   - linkDirectory: A directory for the links.
-  ///   - isWatched: Whether to keep a file with this path.
-  init(in directories: [URL], keptIn linkDirectory: URL, where isWatched: @escaping @Sendable (String) -> Bool) throws {
-    self.linkDirectory = linkDirectory
-    try FileManager.default.createDirectory(at: linkDirectory, withIntermediateDirectories: true)
-    let (stopRequest, completion) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-    (self.stopRequest, self.completion) = (stopRequest, completion)
-    thread = Thread {
-      var linked: Set<UInt64> = []
-      repeat {
-        for directory in directories {
-          Self.linkNewFiles(of: directory.path + "/", below: "", in: linkDirectory.path, &linked, isWatched)
-        }
-      } while stopRequest.wait(timeout: .now() + .milliseconds(1)) == .timedOut
-      completion.signal()
-    }
-    thread.start()
-  }
-
-  /// Creates a hard link to each new file, so that its contents remain when it is deleted.
-  ///
-  /// - Parameters:
-  ///   - subdirectory: A directory in `directory`, with a slash at its end, or an empty string.
-  ///   - linked: The inode numbers of the linked files. The links keep the system from reusing these numbers.
-  private static func linkNewFiles(
-    of directory: String, below subdirectory: String, in linkDirectory: String, _ linked: inout Set<UInt64>,
-    _ isWatched: (String) -> Bool
-  ) {
-    guard let entries = opendir(directory + subdirectory) else { return }
-    defer { closedir(entries) }
-    while let entry = readdir(entries) {
-      guard !linked.contains(UInt64(entry.pointee.d_ino)) else { continue }
-      let name =
-        subdirectory
-        + withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-      guard !name.hasSuffix("/."), !name.hasSuffix("/.."), name != ".", name != "..", isWatched(name) else { continue }
-      var status = stat()
-      guard lstat(directory + name, &status) == 0 else { continue }
-      if status.st_mode & S_IFMT == S_IFDIR, isWatched(name + "/") {
-        linkNewFiles(of: directory, below: name + "/", in: linkDirectory, &linked, isWatched)
-      } else if status.st_mode & S_IFMT == S_IFREG, linked.insert(UInt64(status.st_ino)).inserted {
-        _ = link(directory + name, "\(linkDirectory)/\(linked.count)-\(name.replacing("/", with: "_"))")
-      }
-    }
-  }
-
-  /// Ends the watch.
-  ///
-  /// - Returns: The contents of the files, now or when they were deleted.
-  func contents() throws -> [String: Data] {
-    stopRequest.signal()
-    completion.wait()
-    var contents: [String: Data] = [:]
-    for name in try FileManager.default.contentsOfDirectory(atPath: linkDirectory.path) {
-      contents["the file \(name)"] = try Data(contentsOf: linkDirectory.appending(path: name))
-    }
-    return contents
   }
 }

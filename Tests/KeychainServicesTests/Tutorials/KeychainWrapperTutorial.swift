@@ -2,7 +2,7 @@ import KeychainExamples
 import KeychainServices
 import Testing
 
-@Test func aDictionaryInFrontOfOneItem() throws {
+@Test func accessingOneItemLikeADictionary() throws {
   let phone = try KeychainClient.onNewDevice()
   func wrapper() throws -> KeychainWrapper { try KeychainWrapper(identifier: "Password") }
 

@@ -12,7 +12,7 @@ struct Tickets {
     [kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: service]
   }
 
-  func keep(_ ticket: Data, for event: String) throws {
+  func save(_ ticket: Data, for event: String) throws {
     var error: Unmanaged<CFError>?
     let control = SecAccessControlCreateWithFlags(
       nil, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, .userPresence, &error)

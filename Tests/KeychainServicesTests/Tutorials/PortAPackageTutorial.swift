@@ -2,12 +2,12 @@ import Foundation
 import KeyhaulTesting
 import Testing
 
-@Test func aTicketIsForThePersonWhoIsThere() throws {
+@Test func aTicketRequiresUserPresence() throws {
   let phone = try Phone()
   let tickets = Tickets(service: "org.example.tickets")
-  try phone.run { try tickets.keep(Data("row 7".utf8), for: "opera") }
+  try phone.run { try tickets.save(Data("row 7".utf8), for: "opera") }
 
-  // No user answers the prompt.
+  // By default, no user is there to answer the prompt.
   try phone.run {
     #expect(throws: Tickets.Failure.self) { try tickets.ticket(for: "opera") }
   }
@@ -16,7 +16,7 @@ import Testing
   #expect(try phone.run { try tickets.ticket(for: "cinema") } == nil)
 
   // No backup contains an item that requires a passcode.
-  let new = try phone.move(to: .newPhone, backup: .encrypted).restore()
-  new.user = .allows
-  #expect(try new.run { try tickets.ticket(for: "opera") } == nil)
+  let newPhone = try phone.move(to: .newPhone, backup: .encrypted).restore()
+  newPhone.user = .allows
+  #expect(try newPhone.run { try tickets.ticket(for: "opera") } == nil)
 }
