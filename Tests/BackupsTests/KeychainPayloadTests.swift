@@ -251,7 +251,7 @@ final class SyntheticBackupTests {
     let listing = try fileList.listing()
     #expect(listing.fileCount == 3)
     #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 2])
-    #expect(listing.unreadableRowCount == 0)
+    #expect(listing.inconsistentRowCount == 0)
     #expect(try fileList.listing(against: try archive.storedFiles()).missingCount == 0)
   }
 

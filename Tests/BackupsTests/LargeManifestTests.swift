@@ -70,7 +70,7 @@ struct LargeManifestTests {
         }
       }
       #expect(count == 2000)
-      #expect(try fileList.listing().unreadableRowCount == 2000)
+      #expect(try fileList.listing().inconsistentRowCount == 2000)
     }
     #expect(digests[0] == digests[1])
     #expect(digests[0] == (try Digest.sha256(encrypted)))
@@ -86,7 +86,7 @@ struct LargeManifestTests {
     let stored = try spooled(try FileCipher.encrypt(plain, key: key), .temporaryFile)
     #expect(stored.isInFile)
     let fileList = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
-    #expect(try fileList.listing().unreadableRowCount == 2)
+    #expect(try fileList.listing().inconsistentRowCount == 2)
     #expect(try names().subtracting(before).isEmpty)
     let bytes = try stored.bytes()
     #expect(!bytes.isEmpty)

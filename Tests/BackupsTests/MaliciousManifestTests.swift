@@ -225,7 +225,7 @@ struct MaliciousManifestTests {
     #expect(listing.directoryCount == 1)
     #expect(listing.linkCount == 1)
     #expect(listing.rowCountByDomain == ["HomeDomain": 3, "CameraRollDomain": 1])
-    #expect(listing.unreadableRowCount == 5)
+    #expect(listing.inconsistentRowCount == 5)
   }
 
   @Test("A value can have the maximum size, but not more")

@@ -43,7 +43,7 @@ struct OldLayoutTests {
       #expect(listing.directoryCount == 2)
       #expect(listing.linkCount == 1)
       #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 4])
-      #expect(listing.unreadableRowCount == 0)
+      #expect(listing.inconsistentRowCount == 0)
       #expect(try fileList.listing(against: try archive.storedFiles()).missingCount == 0)
       // An empty file would not require a payload.
       #expect(try fileList.listing(against: StoredPayloads()).missingCount == 2)

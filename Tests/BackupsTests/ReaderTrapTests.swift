@@ -106,7 +106,7 @@ struct ReaderTrapTests {
         try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(ExternalDatabase.schema + sql)))))
     let listing = try fileList.listing()
     #expect(listing.rowWithoutDomainCount == 2)
-    #expect(listing.unreadableRowCount == 0)
+    #expect(listing.inconsistentRowCount == 0)
     #expect(listing.fileCount == 1)
     #expect(listing.otherCount == 1)
     var kinds: [ListedFile.Kind] = []

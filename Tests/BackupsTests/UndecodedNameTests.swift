@@ -50,7 +50,7 @@ struct UndecodedNameTests {
     let fileList = try BackupArchive.open(.path(directory.path("backup"))).fileList()
     #expect(fileList.findings.isEmpty)
     let listing = try fileList.listing()
-    #expect(listing.unreadableRowCount == 0 && listing.rowCountByDomain == ["HomeDomain": 2, "D%FF": 1])
+    #expect(listing.inconsistentRowCount == 0 && listing.rowCountByDomain == ["HomeDomain": 2, "D%FF": 1])
     let finding = try #require(fileList.findings.first)
     #expect(
       finding == .listNamesNotUTF8(name: "Manifest.db", count: 2, first: "HomeDomain/Library/abc%F5%BA.dat"))
@@ -91,7 +91,7 @@ struct UndecodedNameTests {
     let fileList = try archive.fileList()
     let listing = try fileList.listing(against: try archive.storedFiles())
     #expect(listing.fileCount == 4 && listing.linkCount == 1)
-    #expect(listing.missingCount == 0 && listing.unreadableRowCount == 0)
+    #expect(listing.missingCount == 0 && listing.inconsistentRowCount == 0)
     #expect(
       fileList.findings
         == [.listNamesNotUTF8(name: "Manifest.mbdb", count: 1, first: "HomeDomain/Library/abc%F5%BA.dat")])

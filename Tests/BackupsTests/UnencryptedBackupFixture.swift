@@ -9,7 +9,8 @@ import TestSupport
 final class UnencryptedBackupFixture {
   static let udid = "4C1F0A2B-9D3E5F60718293A4"
 
-  /// The domain, path, class, and content of each file. The sizes are on both sides of a cipher block.
+  /// The domain, path, class, and content of each file. Some contents are just shorter or longer than a cipher block of
+  /// 16 bytes, or as long.
   static let files: [(domain: String, path: String, keyClass: UInt32, content: [UInt8])] = [
     ("HomeDomain", "Library/empty", 3, []),
     ("HomeDomain", "Library/fifteen", 1, Array("plain text here".utf8)),
@@ -43,7 +44,7 @@ final class UnencryptedBackupFixture {
     }
   }
 
-  /// Returns the record of a file with an unknown field.
+  /// Returns the record of a file, with extended attributes that are not a property list.
   private static func record(_ path: String, _ keyClass: UInt32, _ bytes: [UInt8]) throws -> [UInt8] {
     try FileRecord(
       relativePath: path, digest: SHA1.hash(bytes), mode: 0o100644, inode: 7, size: Int64(bytes.count),

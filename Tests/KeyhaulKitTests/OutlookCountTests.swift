@@ -31,7 +31,7 @@ struct OutlookCountTests {
     for onSameDevice in [true, false] {
       let counts = outlook.counts(onSameDevice: onSameDevice)
       #expect(counts.never == 3 && counts.since == 2 && counts.unreadable == 4)
-      #expect(counts.lost == 9 && counts.total == 9 && counts.staysBehind == 0 && counts.returningCount == 0)
+      #expect(counts.lost == 9 && counts.total == 9 && counts.staysBehind == 0 && counts.restoredCount == 0)
     }
     #expect(outlook.items.map(\.reason) == Self.reasons)
   }

@@ -142,7 +142,7 @@ struct SankeyTests {
       ])
   }
 
-  @Test("The label of a source device without a name divides the substitute between its two lines")
+  @Test("The substitute for an unknown device name is divided between a label's two lines, but a known name is not")
   func substitute() throws {
     let stay = decision(0, .staysBehind(.deviceBound))
     for page in [PlanPage.make([stay], device: nil), .make([stay], isRedacted: true)] {

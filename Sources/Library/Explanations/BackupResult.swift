@@ -119,7 +119,7 @@ extension BackupResult {
         "verify: listed files are not stored, and no other fault was found",
         "The manifest lists files whose bytes are not in this copy. The keychain is there.",
         "The missing files are lost in this copy. The others are affected only if the report says so.",
-        "Use another copy for these files. An interrupted copy looks like this.")
+        "Use another copy for these files. Missing files are typical of an interrupted copy.")
     case .unconfirmed:
       page(
         "verify: nothing says whether the device finished the backup",

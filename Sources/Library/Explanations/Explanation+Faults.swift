@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 extension Explanation {
-  /// The explanations of `verify`'s faults, in the order of the enumeration, without words that are explained
+  /// The explanations of `verify`'s faults, in the order of the enumeration, except for kinds that are explained
   /// elsewhere.
   package static let faults: [Explanation] = BackupVerification.Fault.Kind.allCases.compactMap(page)
 
@@ -11,9 +11,9 @@ extension Explanation {
       payloadPage(kind)
     case .structureDamaged, .unfinished, .keybagDamaged, .hardwareLayerMissing, .databaseDamaged, .itemDamaged:
       structurePage(kind)
-    // `findings` contains the explanations of these words.
+    // `findings` contains the explanations of these kinds.
     case .falseClaim, .passwordDenied, .wrapsUnusual, .keychainDamaged: nil
-    // `GlossaryTerm` explains these words.
+    // `GlossaryTerm` explains these kinds.
     case .keybagMismatch, .sealBroken: nil
     }
   }
@@ -25,7 +25,7 @@ extension Explanation {
         kind, "a file is listed but not stored",
         "The manifest lists the files of the backup. The bytes of each file are stored under a separate name.",
         "This file is lost in this copy. The other files are not affected.",
-        "Use another copy of the backup for this file. An interrupted copy looks like this.")
+        "Use another copy of the backup for this file. Missing files are typical of an interrupted copy.")
     case .payloadCut:
       makePage(
         kind, "a stored file is cut short",
@@ -54,7 +54,7 @@ extension Explanation {
         kind, "the manifest has a row that no device writes",
         "Each row records the file's size, protection class and key. The row's identifier is the SHA-1 of domain and "
           + "path, and occurs only once.",
-        "Keyhaul does not read the file that the row describes, or does not rely on it.", forThatFile)
+        "Keyhaul does not read the file of this row, or treats it as unreliable.", forThatFile)
     default: nil
     }
   }
@@ -86,13 +86,14 @@ extension Explanation {
         kind, "class keys are not bound to the device, although every device binds them",
         "A device wraps the keys of this-device-only items with its hardware key. In a backup without a password, it "
           + "wraps every keychain key this way.",
-        "If the backup has a password, items with these keys can be decrypted on any device. If it has none, anyone "
-          + "can decrypt them and may have written them, so plan and restore refuse the backup (exit code 14).",
+        "If the backup has a password, items with these keys can be decrypted on any device. If the backup has no "
+          + "password, anyone can decrypt them and may have written them, so plan and restore refuse the backup (exit "
+          + "code 14).",
         "Do not rely on these items being bound to the device. Make a new backup.")
     case .databaseDamaged:
       makePage(
         kind, "the manifest cannot be read to its end",
-        "Manifest.db (in old backups: Manifest.mbdb) says which stored file is which.",
+        "Manifest.db (in old backups: Manifest.mbdb) says which stored file belongs to which path.",
         "Files listed only in the lost part are lost too. The report says how much can be read, if that is known.",
         anotherCopy)
     case .itemDamaged:

@@ -54,7 +54,7 @@ struct BackupBlindSpotTests {
     #expect(unwrapped(quiet.output).components(separatedBy: BackupBlindSpots.line).count == 2, "\(quiet.output)")
   }
 
-  @Test("The note is a member of the document, with the reasons", arguments: reports)
+  @Test("The JSON document contains the note and its reasons", arguments: reports)
   func document(line: String) throws {
     let sandbox = try Self.sandbox()
     let document = try sandbox.object(sandbox.succeed("\(line) --json"))
@@ -113,7 +113,7 @@ struct BackupBlindSpotTests {
     #expect(quiet.status == 4 && !quiet.errors.contains(BackupBlindSpots.line), "\(quiet)")
   }
 
-  @Test("The note is on each page once, and no verdict confuses the backup with the phone")
+  @Test("Each page shows the note once, and its verdict is about the backup, not about the phone")
   func pages() throws {
     let sandbox = try Self.sandbox()
     for (line, verdict) in [
@@ -129,7 +129,7 @@ struct BackupBlindSpotTests {
     #expect(!page.contains(BackupBlindSpots.line))
   }
 
-  @Test("A plan's checksum covers the note if it exists, and is unchanged without it")
+  @Test("A saved plan with an edited note is refused, and the unedited plan can be carried out")
   func checksum() throws {
     let sandbox = try Self.sandbox()
     try sandbox.succeed("plan b.tar --to new-phone \(Self.password) -o move.plan -q")

@@ -13,10 +13,10 @@ final class SecItemPhone {
     "mail": SecItemCaller(keychainAccessGroups: ["TEAM.mail", "TEAM.shared"]),
     "shop": SecItemCaller(keychainAccessGroups: ["TEAM.shop", "TEAM.shared"]),
     "both": SecItemCaller(keychainAccessGroups: ["TEAM.mail", "TEAM.shop", "TEAM.shared"]),
-    "clip of groups": SecItemCaller(accessGroups: ["TEAM.mail", "TEAM.shared"], isAppClip: true),
-    "clip of another": SecItemCaller(
+    "clip with two groups": SecItemCaller(accessGroups: ["TEAM.mail", "TEAM.shared"], isAppClip: true),
+    "clip with another app's group": SecItemCaller(
       keychainAccessGroups: ["TEAM.mail"], applicationIdentifier: "TEAM.other", isAppClip: true),
-    "clip of itself": SecItemCaller(
+    "clip with its own group": SecItemCaller(
       keychainAccessGroups: ["TEAM.own"], applicationIdentifier: "TEAM.own", isAppClip: true),
     "clip": SecItemCaller(keychainAccessGroups: ["TEAM.mail"], isAppClip: true),
     "all": SecItemCaller(accessGroups: ["TEAM.mail", "*"]),
@@ -34,15 +34,19 @@ final class SecItemPhone {
   private let random: SeededRandomSource
   private let hardwareSeed: String
   private var keybag: SystemKeybag
-  private let factoryKeybag: SystemKeybag
-  private let factoryMemory: Secret
-  private let factoryPasscode: String
+  private let initialKeybag: SystemKeybag
+  private let initialClassKeys: Secret
+  private let initialPasscode: String
   private var isInInitialState = true
 
+  /// The date of new and changed items, in seconds since 2001.
   var now: Double = 1000
+  /// Whether iCloud Keychain is on.
   var isSyncing = false
   var defaultProtection = ProtectionClass.whenUnlocked
+  /// The user's answer to each request for authentication.
   var answer = AuthenticationOutcome.unavailable
+  /// All requests for authentication, in order.
   private(set) var requests: [AuthenticationRequest] = []
 
   /// Creates a device.
@@ -60,9 +64,9 @@ final class SecItemPhone {
       passcode: Secret(utf8: passcode), hardware: HardwareUID(from: SeededRandomSource(seed: hardwareSeed)),
       rounds: 1, random: random)
     keybag = newKeybag.keybag
-    factoryKeybag = newKeybag.keybag
-    factoryMemory = try newKeybag.classKeys.exported()
-    factoryPasscode = passcode
+    initialKeybag = newKeybag.keybag
+    initialClassKeys = try newKeybag.classKeys.exported()
+    initialPasscode = passcode
     keys = newKeybag.classKeys
   }
 
@@ -73,9 +77,9 @@ final class SecItemPhone {
     }
     now = 1000
     guard !isInInitialState else { return }
-    keybag = factoryKeybag
-    passcode = factoryPasscode
-    keys = try ClassKeys(importing: factoryMemory)
+    keybag = initialKeybag
+    passcode = initialPasscode
+    keys = try ClassKeys(importing: initialClassKeys)
     state = .unlocked
     isInInitialState = true
   }

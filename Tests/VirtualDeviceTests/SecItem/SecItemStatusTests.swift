@@ -73,7 +73,7 @@ struct SecItemStatusTests {
   func otherGroups() throws {
     let phone = try SecItemPhone()
     #expect(phone.statusOfAdding(item, as: "clip") == 0)
-    for app in ["clip of groups", "clip of another"] {
+    for app in ["clip with two groups", "clip with another app's group"] {
       #expect(phone.statusOfAdding(item, as: app) == -34020)
       #expect(phone.statusOfFinding(["class": "genp"], as: app) == -34020)
       #expect(phone.statusOfFinding(["class": "idnt"], as: app) == -34020)
@@ -81,7 +81,7 @@ struct SecItemStatusTests {
       #expect(phone.statusOfDeleting(["class": "genp"], as: app) == -34020)
       #expect(phone.statusOfDeleting(["class": "idnt"], as: app) == -34020)
     }
-    #expect(phone.statusOfFinding(["class": "genp"], as: "clip of itself") == -25300, "its own group is another one")
+    #expect(phone.statusOfFinding(["class": "genp"], as: "clip with its own group") == -25300, "its group has no item")
     #expect(phone.statusOfFinding(["class": "genp"], as: "clip") == 0)
   }
 

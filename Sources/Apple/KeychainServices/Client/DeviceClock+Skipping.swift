@@ -6,8 +6,9 @@ extension DeviceClock {
   /// The shortest wait that is skipped.
   static let minimumSkip = Duration.seconds(1)
 
-  /// Returns a clock that skips each wait of a second or more: its date advances instead. The ten seconds of a lock pass
-  /// immediately, for everything on the device. Shorter waits, such as for another thread, are real.
+  /// Returns a clock that skips each wait of a second or more: it moves its date forward instead. For example, the ten
+  /// seconds between the announcement of a lock and the lock take no time. Shorter waits, such as for another thread,
+  /// are real.
   public static func skippingWaits() -> DeviceClock {
     let offset = ClockOffset()
     return DeviceClock(
@@ -27,7 +28,7 @@ extension DeviceClock {
 }
 
 extension DeviceEnvironment {
-  /// An environment for devices of tests, without waits and with a cheap passcode.
+  /// An environment for the devices of tests: long waits are skipped, and a passcode's key is derived in few rounds.
   public static var forTests: DeviceEnvironment {
     DeviceEnvironment(clock: .skippingWaits(), passcodeRounds: testPasscodeRounds)
   }

@@ -6,11 +6,11 @@ import KeychainFormats
 /// The list reads from a private copy that was created when the backup was opened. It is thread-safe and reentrant.
 public final class FileList: Sendable {
   private let form: Form
-  /// The non-UTF-8 names of an old list, once all records were counted.
+  /// The non-UTF-8 names of an old list. Empty until `listing` has counted all records.
   private let undecodedNames = Locked(UndecodedNames())
-  /// The anomalies of payload names, once payloads were counted.
+  /// The anomalies of payload names. Empty until `listing` receives the stored payloads.
   private let payloadNotes = Locked<[BackupAnomaly]>([])
-  /// Anomalies that were tolerated. Those of a large list are known after it was read completely.
+  /// Anomalies that were tolerated. For a large list, complete only after the whole list was read.
   package var notes: [BackupAnomaly] {
     let notes = payloadNotes.withLock { $0 }
     switch form {
@@ -65,11 +65,11 @@ public final class FileList: Sendable {
     /// The number of rows without a domain, which remain from a transfer.
     package var rowWithoutDomainCount = 0
     /// The number of rows whose identifier is not the hash of their domain and path, or whose path leaves its domain.
-    package var unreadableRowCount = 0
-    /// The number of requested rows without a valid identifier, whose payload cannot be found. 0 if no files were
-    /// requested.
+    package var inconsistentRowCount = 0
+    /// The number of rows without a valid identifier, so that their payload cannot be located. Counted only if the
+    /// files are passed to a closure.
     package var rowWithoutIdentifierCount = 0
-    /// The number of files without a payload that are not empty. 0 if this was not requested.
+    /// The number of files that are not empty but have no payload. 0 if no stored payloads were given.
     package var missingCount = 0
 
     /// Counts a file by its validity, domain, and kind.
@@ -79,7 +79,7 @@ public final class FileList: Sendable {
         return
       }
       guard try file.hasMatchingIdentifier() else {
-        unreadableRowCount += 1
+        inconsistentRowCount += 1
         return
       }
       rowCountByDomain[domain, default: 0] += 1
@@ -167,7 +167,7 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Creates a reader of files by their positions, for reads in another order. Not thread-safe.
+  /// Creates a reader for random access to files by their positions. Not thread-safe.
   package func reader() throws(KeyhaulError) -> Reader {
     switch form {
     case .database(let database): Reader(.database(try database.reader()))
@@ -227,7 +227,8 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Returns the files with non-UTF-8 names that are displayed like this, in the list's order. Scans the whole list.
+  /// Returns the files whose domain or path is not UTF-8, and which are displayed with the given texts, in the list's
+  /// order. Scans the whole list.
   ///
   /// - Throws: `.hostile` if an identifier in the list is not the file's hash.
   package func files(shownAs domain: String, _ relativePath: String) throws(KeyhaulError) -> [ListedFile] {

@@ -190,7 +190,7 @@ final class ManifestDatabase: Sendable {
       try quota.add()
       let kind = ListedFile.Kind(row, records)
       switch try Self.consistency(of: row, hasher) {
-      case .inconsistent: listing.unreadableRowCount += 1
+      case .inconsistent: listing.inconsistentRowCount += 1
       case .withoutDomain: listing.rowWithoutDomainCount += 1
       case .consistent:
         _ = row.withText(1) { domains.add($0) }

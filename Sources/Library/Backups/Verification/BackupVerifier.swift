@@ -145,12 +145,12 @@ struct BackupVerifier {
         verification.notes.append(note.description)
       }
     }
-    if listing.unreadableRowCount > 0 {
+    if listing.inconsistentRowCount > 0 {
       verification.isHostile = true
       verification.add(
         .init(
           .database, .recordMalformed, file: archive.layout.listName,
-          "\(HumanReadable.count(listing.unreadableRowCount, "row")) whose path leaves its domain or whose identifier is not the hash of domain and path"
+          "\(HumanReadable.count(listing.inconsistentRowCount, "row")) whose path leaves its domain or whose identifier is not the hash of domain and path"
         ))
     }
     let journals = archive.notes.filter { if case .listJournalRead = $0 { true } else { false } }

@@ -38,7 +38,7 @@ package struct FileSystem: Sendable {
   ///
   /// - Parameters:
   ///   - call: The kind of call, for injected faults.
-  ///   - omitted: The result of a call that is left out, or `nil` if it must be made.
+  ///   - omitted: The result if a test omits the call (`InjectedFault.omitted`); `nil` if the call is made even then.
   ///   - body: Makes the call; throws only `Errno`.
   @discardableResult
   func perform<Value>(
@@ -178,7 +178,7 @@ extension FileSystem {
     var name: [CChar] = []
     let file = OwnedFileDescriptor(
       try perform(.create) { _ in
-        // An interrupted call has used up its pattern.
+        // The call overwrites the Xs, so each attempt needs a new template.
         name = Array("\(directory)/keyhaul-XXXXXX".utf8CString)
         return try SystemCalls.makeFile(&name)
       })
@@ -262,7 +262,8 @@ extension FileSystem {
     try perform(.syncFileSystem, omitted: ()) { _ in try SystemCalls.synchronizeFileSystem(raw) }
   }
 
-  /// Prepares the written content of a file or directory for `syncFileSystem(of:)`.
+  /// Prepares the written content of a file or directory for `syncFileSystem(of:)`. On Apple's systems, the content
+  /// moves to the disk's cache; other systems need no preparation.
   package func startWriteback(_ file: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = file.raw
     try perform(.sync, omitted: ()) { _ in try SystemCalls.startWriteback(raw) }

@@ -2,7 +2,8 @@ package import Basics
 package import KeychainFormats
 
 extension AttributeCode {
-  /// The text in both boxes that shows that they belong to one item.
+  /// The random text that is stored in an item's attributes box and in its secret box, to show that they belong
+  /// together.
   static let tamperCheck: AttributeCode = "TamperCheck"
   /// The access control in the box of the attributes, as DER.
   static let secAccessControl: AttributeCode = "SecAccessControl"
@@ -12,7 +13,8 @@ extension DatabaseKeys {
   /// The size of an item's padded secret is a multiple of this number of bytes.
   static let paddedByteCount = 20
 
-  /// Decrypts a database item of version 7 or 8, or of version 2 or 3, which are in the same tables.
+  /// Decrypts a database item of version 7 or 8. Items of version 2 or 3, which may be in the same tables, are
+  /// decrypted too.
   ///
   /// The result contains the item's error, if there is one, and the parts that could be decrypted.
   ///
@@ -276,7 +278,7 @@ struct DatabaseItemRandomValues: ~Copyable {
   }
 }
 
-/// The wrap of a new item's secret key.
+/// How a key is stored in a database: the key of a new item's secret, or the metadata key of a class.
 package enum DatabaseKeyWrapping: Sendable, Hashable {
   /// Not encrypted, as in a Simulator.
   case simulator(SimulatorKeyStore)
@@ -285,7 +287,8 @@ package enum DatabaseKeyWrapping: Sendable, Hashable {
 }
 
 extension DatabaseKeys {
-  /// Encrypts an item for its own protection class, with new item keys and the class's key for attributes.
+  /// Encrypts an item for its own protection class. The keys of its attributes and of its secret are new. The class's
+  /// metadata key encrypts the first; `wrapping` determines how the second is stored.
   ///
   /// The item's digest is computed again. The class is written without a key generation.
   ///
@@ -293,7 +296,7 @@ extension DatabaseKeys {
   ///   - item: The decrypted item.
   ///   - accessControl: The access control; with `nil`, it contains only the class.
   ///   - version: The version of the blob.
-  ///   - wrapping: The wrap of the secret's key.
+  ///   - wrapping: How the secret's key is stored.
   ///   - random: The source of keys, nonces and the tamper check.
   /// - Throws: `.malformed` for an item without a protection class, with another class in its access control, or with a
   ///   value that DER cannot represent; `.noClassKey` or `.keyUnwrapFailed` if a key of the class is missing or cannot
@@ -313,7 +316,7 @@ extension DatabaseKeys {
 
   /// Encrypts an item with given random values.
   ///
-  /// - Parameter generation: The key generation of the key store's class number.
+  /// - Parameter generation: The key generation to write into the blob's class number. Keyhaul itself writes 0.
   func seal(
     _ item: KeychainItem, accessControl: ItemAccessControl?, version: DatabaseItemBlob.Version,
     wrapping: DatabaseKeyWrapping, generation: UInt32 = 0, _ material: borrowing DatabaseItemRandomValues

@@ -3,7 +3,7 @@
 /// Source: SQLite, "Database File Format", section 4 (the write-ahead log).
 package struct WriteAheadLog {
   package let pageByteCount: Int
-  /// The offset in the log of each page's last committed content, by the page's number from 1.
+  /// The offset in the log at which each page's last committed content begins, by page number. The first page is 1.
   package let pageStarts: [Int: Int]
   /// The number of pages of the database after the last commit, or 0 if the log has none.
   package let pageCount: Int
@@ -22,6 +22,7 @@ package struct WriteAheadLog {
   /// - Returns: `nil` if the header is not that of a log, or its checksum is wrong.
   package init?(_ bytes: [UInt8]) {
     guard bytes.count >= Self.headerByteCount else { return nil }
+    // The lowest bit of the first number is the byte order of the checksums. The second number is the format's version.
     let magic = bytes.bigEndian(at: 0)
     guard magic & ~1 == 0x377f_0682, bytes.bigEndian(at: 4) == 3_007_000,
       let size = Int(exactly: bytes.bigEndian(at: 8)), DatabasePage.isByteCount(size)

@@ -137,7 +137,7 @@ extension RestoreOutlook {
     public var staysBehind = 0
     /// Items that are damaged, in the backup or on the device.
     public var unreadable = 0
-    /// Items that return but may be unusable, by warning.
+    /// Restored items that may be unusable, by warning.
     package var byWarning: [ArrivalWarning: Int] = [:]
     /// The number of items that a rule excludes from every backup; `nil` if it is unknown because the device is not
     /// available.
@@ -145,12 +145,12 @@ extension RestoreOutlook {
     /// The number of items that were added to the device after the backup; `nil` if it is unknown.
     public var since: Int?
 
-    /// Items that return.
-    package var returningCount: Int { arrives + expected }
-    /// Items that certainly do not return.
+    /// Items that a restore brings to the device, including the expected ones.
+    package var restoredCount: Int { arrives + expected }
+    /// Items that are certainly not restored.
     public var lost: Int { staysBehind + unreadable + (never ?? 0) + (since ?? 0) }
     /// All known items.
-    public var total: Int { returningCount + lost }
+    public var total: Int { restoredCount + lost }
   }
 
   /// Returns the counts of one restore.

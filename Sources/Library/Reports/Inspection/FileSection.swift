@@ -40,8 +40,8 @@ struct FileSection {
     case 1: sentences += "1 of them is listed but not stored."
     default: sentences += "\(HumanReadable.grouped(listing.missingCount)) of them are listed but not stored."
     }
-    if listing.unreadableRowCount > 0 {
-      sentences += " \(HumanReadable.count(listing.unreadableRowCount, "entry", plural: "entries")) cannot be read."
+    if listing.inconsistentRowCount > 0 {
+      sentences += " \(HumanReadable.count(listing.inconsistentRowCount, "entry", plural: "entries")) cannot be read."
     }
     return sentences
   }

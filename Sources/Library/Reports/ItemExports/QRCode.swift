@@ -19,6 +19,7 @@ struct QRCode {
   ///   enough memory.
   init(_ bytes: SensitiveBytes) throws(QRCodeError) {
     let maximumWidth = Int(KEYHAUL_QR_LARGEST_WIDTH)
+    // The width, or a failure. This value stays if there are no bytes, or more than libqrencode can count.
     var result = keyhaul_qr_too_long
     let modules = SensitiveBytes(count: maximumWidth * maximumWidth) { modules in
       guard let count = Int32(exactly: bytes.count), let start = modules.bindMemory(to: UInt8.self).baseAddress else {

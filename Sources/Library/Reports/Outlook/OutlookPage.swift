@@ -1,7 +1,7 @@
 public import KeyhaulKit
 
-/// A page about the items that are lost on a new device and on the same device after an erase, with a printable checklist
-/// of the steps before the device is wiped.
+/// A page that shows which items are lost if a backup is restored to a new device, or to the same device after it was
+/// erased, with a printable checklist of the steps to take before.
 public struct OutlookPage: HTMLPage {
   let summary: OutlookSummary
   let program: String
@@ -55,7 +55,7 @@ public struct OutlookPage: HTMLPage {
     page.element("header") { page in
       page.element("h1", "Moving to \(summary.newPhone)")
       page.element("p", ["class": "verdict"], summary.verdict)
-      page.element("p", ["class": "facts"], summary.meaning)
+      page.element("p", ["class": "facts"], summary.verdictExplanation)
       page.element("p", ["class": "facts"]) { page in
         page.text(summary.sourceIsBackup ? "From " : "From the device ")
         page.element("strong") { $0.name(summary.source.name) }
@@ -72,17 +72,17 @@ public struct OutlookPage: HTMLPage {
   /// The numbers of items that a new device gets, and does not get.
   private var tiles: Tiles {
     let counts = summary.counts(onSameDevice: false)
-    let never = counts.never.map { Tiles.Tile(style: .lost, symbol: "x", count: $0, text: "never in a backup") }
+    let neverTile = counts.never.map { Tiles.Tile(style: .lost, symbol: "x", count: $0, text: "never in a backup") }
     return Tiles(
       tiles: [
         .init(
-          style: .moves, symbol: "+", count: counts.returningCount,
+          style: .moves, symbol: "+", count: counts.restoredCount,
           text: "\(summary.backupCondition.isUsable ? "" : "could ")move to \(summary.newPhone)"),
         .init(
           style: .stays, symbol: "<", count: counts.staysBehind,
           text: counts.staysBehind == 1 ? "stays behind" : "stay behind"),
         .init(style: .lost, symbol: "!", count: counts.unreadable, text: "cannot be read"),
-      ] + (never.map { [$0] } ?? []))
+      ] + (neverTile.map { [$0] } ?? []))
   }
 
   /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
@@ -227,7 +227,7 @@ extension RestoreTable.Cell {
   /// states this.
   fileprivate init(_ counts: RestoreOutlook.Counts) {
     self.init(
-      count: counts.returningCount, unit: "of \(HumanReadable.count(counts.total, "item"))",
+      count: counts.restoredCount, unit: "of \(HumanReadable.count(counts.total, "item"))",
       details: ArrivalWarning.counted(counts.byWarning)
         + [
           counts.expected > 0 ? "\(HumanReadable.grouped(counts.expected)) of them expected by class" : nil,

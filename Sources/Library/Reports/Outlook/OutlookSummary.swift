@@ -240,7 +240,7 @@ extension OutlookSummary {
       return verdict
     }
     let counts = counts(onSameDevice: false)
-    let (total, moving, unreadable) = (counts.total, counts.returningCount, counts.unreadable)
+    let (total, moving, unreadable) = (counts.total, counts.restoredCount, counts.unreadable)
     guard total > 0 else {
       return sourceIsBackup ? "The backup has no keychain items." : "There are no keychain items."
     }
@@ -274,7 +274,7 @@ extension OutlookSummary {
   }
 
   /// An explanation of the verdict for readers who do not know keychain items.
-  package var meaning: String {
+  package var verdictExplanation: String {
     guard backupCondition.isUsable || !sourceIsBackup else {
       return "A keychain item is a password, key or certificate of an app or of iOS."
     }
@@ -302,7 +302,7 @@ extension OutlookSummary {
   var itemsSentence: String? {
     let new = counts(onSameDevice: false)
     return backupCondition.itemsSentence(
-      count: restoreOutlook.comparison.items.count, moving: new.returningCount, to: newPhone,
+      count: restoreOutlook.comparison.items.count, moving: new.restoredCount, to: newPhone,
       needsPassword: isBlockedByMissingPassword)
   }
 
@@ -376,7 +376,7 @@ extension OutlookSummary {
 
   /// Returns the sentence about a new device: "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not."
   private func arrivalSentence(_ counts: RestoreOutlook.Counts) -> String {
-    let (moving, lost) = (counts.returningCount, counts.lost)
+    let (moving, lost) = (counts.restoredCount, counts.lost)
     switch (moving, lost) {
     case (0, _): return "None of \(subject(counts)) moves to \(newPhone)\(causeSuffix(counts))."
     case (_, 0):
@@ -437,14 +437,14 @@ extension OutlookSummary {
 
   /// A sentence about a backup with the opposite choice of password, for a device.
   private var otherPasswordSentence: String {
-    func returningCount(onSameDevice: Bool) -> String {
+    func restoredCount(onSameDevice: Bool) -> String {
       let counts = restoreOutlook.counts(
         RestoreScenario(hasPassword: !restoreOutlook.hasPassword, onSameDevice: onSameDevice))
-      return counts.returningCount == 0 ? "none" : HumanReadable.grouped(counts.returningCount)
+      return counts.restoredCount == 0 ? "none" : HumanReadable.grouped(counts.restoredCount)
     }
     let (planned, other) = restoreOutlook.hasPassword ? ("with a", "Without") : ("without a", "With")
-    return "This is for a backup \(planned) password. \(other) one, \(returningCount(onSameDevice: false)) move to "
-      + "\(newPhone), and \(returningCount(onSameDevice: true)) are restored to \(phone)."
+    return "This is for a backup \(planned) password. \(other) one, \(restoredCount(onSameDevice: false)) move to "
+      + "\(newPhone), and \(restoredCount(onSameDevice: true)) are restored to \(phone)."
   }
 
   /// Sentences that state how Keyhaul determined the items that return to the same device.

@@ -355,8 +355,8 @@ extension Inspection {
     var kinds = [HumanReadable.count(listing.fileCount, "file")]
     if listing.directoryCount > 0 { kinds.append(HumanReadable.count(listing.directoryCount, "folder")) }
     if listing.linkCount > 0 { kinds.append(HumanReadable.count(listing.linkCount, "link")) }
-    if listing.unreadableRowCount > 0 {
-      kinds.append("\(HumanReadable.grouped(listing.unreadableRowCount)) unreadable")
+    if listing.inconsistentRowCount > 0 {
+      kinds.append("\(HumanReadable.grouped(listing.inconsistentRowCount)) unreadable")
     }
     let domains = HumanReadable.count(listing.rowCountByDomain.count, "domain")
     let missing = listing.missingCount

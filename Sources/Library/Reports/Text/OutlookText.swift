@@ -15,7 +15,7 @@ package struct OutlookText {
   package func lines(style: TextStyle) -> [String] {
     func wrapped(_ text: String) -> [String] { WordWrap.lines(of: escaped(text, style), columns: style.width) }
     var lines = wrapped(summary.verdict).map { style.painted($0, .bold) } + [""]
-    lines += wrapped([summary.meaning, summary.state].joined(separator: " ")) + [""]
+    lines += wrapped([summary.verdictExplanation, summary.state].joined(separator: " ")) + [""]
     lines += summary.checklist(showsAll: showsAll).lines(style: style, isShort: !showsAll)
     if showsAll { lines += details(style) }
     if summary.sourceIsBackup { lines += BackupBlindSpots.lines(style: style) }

@@ -8,8 +8,9 @@ import KeyhaulKit
 
 /// Determines what device and backup arguments mean. It accesses the file system only through closures.
 ///
-/// A device argument is a name in the device folder, or a path if it contains a slash. If an argument may be either,
-/// the content of the path decides. A name that is both a device and another file is an error.
+/// A device argument is a name in the device folder, or a path if it contains a slash. If a path may be a device or a
+/// backup, its content decides. A name is an error if it is both a device in the device folder and another file in the
+/// working directory.
 struct ArgumentResolver {
   /// The folder of the virtual devices; `nil` if none is configured. Then only a path can mean a device.
   let home: String?
@@ -47,7 +48,8 @@ struct ArgumentResolver {
     return .device(name: name, directory: directory)
   }
 
-  /// Finds a backup to read. A file inside a backup means the backup, and a folder with one backup means that backup.
+  /// Finds a backup to read. The path of a file inside a backup stands for the backup, and so does the path of a folder
+  /// that contains exactly one backup.
   ///
   /// - Returns: The backup, or a dump or device if the argument names one. Only its reader checks the content.
   /// - Throws: `.notFound` if nothing has this name; `.usage` for an empty or ambiguous name.

@@ -3,7 +3,8 @@ import Reports
 
 /// A restore that is ready except for its target: the decrypted backup, and the user's choices.
 ///
-/// It does not keep the target locked, so it makes a new plan each time the target is locked.
+/// The file lock on the target is not held between the steps of a restore, so another program may change the target.
+/// Therefore, each step plans again.
 struct PreparedRestore {
   let loaded: LoadedBackup
   let opened: BackupUnlocker.BackupForDevice
@@ -31,33 +32,37 @@ struct PreparedRestore {
   ///
   /// - Parameters:
   ///   - target: The target of the restore.
-  ///   - shown: The plan that the user agreed to, which must still be the same; `nil` if there is none.
+  ///   - confirmedPlan: The plan that the user agreed to, which must still be the same; `nil` if there is none.
   ///   - sourceDeviceItems: The source device's items; `nil` if they are not reported.
-  /// - Throws: `.stalePlan` if the plan differs from the shown or the saved one.
+  /// - Throws: `.stalePlan` if the plan differs from the confirmed or the saved one.
   func report(
-    onto target: RestoreTarget, since shown: PlanReport? = nil, sourceDeviceItems: SourceDeviceItems? = nil,
-    in session: Session
+    onto target: RestoreTarget, since confirmedPlan: PlanReport? = nil,
+    sourceDeviceItems: SourceDeviceItems? = nil, in session: Session
   ) throws(CommandError) -> PlanReport {
     try Self.check(target, loaded, saved)
-    guard target.identifier == identifier, shown.map({ $0.revision == target.revision }) ?? true else {
+    guard target.identifier == identifier, confirmedPlan.map({ $0.revision == target.revision }) ?? true else {
       throw changed(target, because: "its identifier or revision is different now")
     }
     var plan = try opened.plan(onto: target, policy: policy)
-    if let saved { try saved.check(against: try report(plan, onto: target).document, target: target.name) }
+    if let saved { try saved.check(against: try makeReport(plan, onto: target).document, target: target.name) }
     if let selection {
-      try selection.check(against: plan, loaded, in: shown == nil ? session : nil)
+      // A confirmed plan was shown together with the warning.
+      let warningSession = confirmedPlan == nil ? session : nil
+      try selection.check(against: plan, loaded, in: warningSession)
       let part = try opened.plan(onto: target, policy: policy, only: selection.indexes)
-      if let saved { try Self.requireNoFurtherLosses(in: part, than: plan, saved, selection, target) }
+      if let saved { try Self.requireNoAdditionalRemovals(in: part, comparedWith: plan, saved, selection, target) }
       plan = part
     }
-    let report = try report(plan, onto: target, sourceDeviceItems: sourceDeviceItems)
-    if let difference = shown?.document.difference(from: report.document) { throw changed(target, because: difference) }
+    let report = try makeReport(plan, onto: target, sourceDeviceItems: sourceDeviceItems)
+    if let difference = confirmedPlan?.document.difference(from: report.document) {
+      throw changed(target, because: difference)
+    }
     return report
   }
 
-  /// Rejects restoring only a part of a saved plan if that removes items that the complete plan would put back.
-  private static func requireNoFurtherLosses(
-    in part: MigrationPlan, than completePlan: MigrationPlan, _ saved: SavedPlan, _ selection: RestoreSelection,
+  /// Rejects a partial restore that would delete existing items which the complete saved plan keeps.
+  private static func requireNoAdditionalRemovals(
+    in part: MigrationPlan, comparedWith completePlan: MigrationPlan, _ saved: SavedPlan, _ selection: RestoreSelection,
     _ target: RestoreTarget
   ) throws(CommandError) {
     let count = part.removed.count - completePlan.removed.count
@@ -69,7 +74,7 @@ struct PreparedRestore {
       try: "a plan with --existing merge, or the whole plan")
   }
 
-  private func report(
+  private func makeReport(
     _ plan: MigrationPlan, onto target: RestoreTarget, sourceDeviceItems: SourceDeviceItems? = nil
   ) throws(CommandError) -> PlanReport {
     var source = ReportSource(loaded, namesFrom: opened)

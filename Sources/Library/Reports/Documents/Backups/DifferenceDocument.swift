@@ -19,6 +19,8 @@ package struct DifferenceDocument {
     self.listsBlindSpots = listsBlindSpots
   }
 
+  /// The document. Its members are named "sealed" for encrypted items, "open" for decrypted ones, "alike" for identical
+  /// ones, and "doubtful" for decrypted items of one keychain that may be among the encrypted items of the other.
   package var json: JSONValue {
     let undecrypted = difference.undecrypted
     let document: JSONValue = [
@@ -33,6 +35,7 @@ package struct DifferenceDocument {
         "total": .count(undecrypted.total),
       ],
       "unknown": .count(difference.unknownCount), "secrets_not_compared": .count(difference.uncomparedSecretCount),
+      // `in_first` has items that are decrypted in the first keychain, and possibly encrypted in the second.
       "doubtful": [
         "in_first": .each(difference.possiblyInSecond) { Self.json($0) },
         "in_second": .each(difference.possiblyInFirst) { Self.json($0) },
@@ -52,11 +55,11 @@ package struct DifferenceDocument {
     return json.adding(side.disclaimer.map { [$0.field] } ?? [])
   }
 
-  private static func json(_ side: KeychainDifference.UnmatchedItem) -> JSONValue {
+  private static func json(_ item: KeychainDifference.UnmatchedItem) -> JSONValue {
     .object(
-      [("index", .count(side.index))] + JSONValue.identity(side.identity) + [
-        ("protection", .text(side.protection?.rawValue)), ("modified", .text(side.modified.map(Timestamp.text))),
-        ("distinctions", .array(side.disambiguators.map { .string($0) })),
+      [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
+        ("protection", .text(item.protection?.rawValue)), ("modified", .text(item.modified.map(Timestamp.text))),
+        ("distinctions", .array(item.disambiguators.map { .string($0) })),
       ])
   }
 

@@ -130,7 +130,7 @@ package struct InspectionDocument {
   private static func json(_ listing: FileList.Listing) -> JSONValue {
     [
       "files": .count(listing.fileCount), "folders": .count(listing.directoryCount), "links": .count(listing.linkCount),
-      "unreadable": .count(listing.unreadableRowCount),
+      "unreadable": .count(listing.inconsistentRowCount),
     ]
   }
 

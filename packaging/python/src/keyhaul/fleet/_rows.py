@@ -11,56 +11,57 @@ from ..results import Inspection, MigrationPlan, Plan, Verification
 from ._tables import NAMES, items_schema, table
 
 
-def result_columns(answer: Inspection | Verification | Plan) -> dict[str, Any]:
+def result_columns(result: Inspection | Verification | Plan) -> dict[str, Any]:
     """Return the columns that a result fills."""
-    if isinstance(answer, Inspection):
+    if isinstance(result, Inspection):
         return {
-            "encrypted": answer.encrypted,
-            "made": answer.made,
-            "device_udid": answer.device.udid,
-            "device_name": answer.device.name,
-            "product_type": answer.device.product_type,
-            "product_version": answer.device.product_version,
-            "build_version": answer.device.build_version,
-            "serial_number": answer.device.serial_number,
-            "files": answer.files,
-            "bytes": answer.bytes,
+            "encrypted": result.encrypted,
+            "made": result.made,
+            "device_udid": result.device.udid,
+            "device_name": result.device.name,
+            "product_type": result.device.product_type,
+            "product_version": result.device.product_version,
+            "build_version": result.device.build_version,
+            "serial_number": result.device.serial_number,
+            "files": result.files,
+            "bytes": result.bytes,
         }
-    if isinstance(answer, Verification):
-        first = answer.faults[0] if answer.faults else None
+    if isinstance(result, Verification):
+        first = result.faults[0] if result.faults else None
         location = f"{first.file}: " if first and first.file else ""
         return {
-            "verdict": answer.verdict,
-            "whole": answer.whole,
-            "seal": answer.seal,
-            "faults": answer.fault_count,
+            "verdict": result.verdict,
+            "whole": result.whole,
+            "seal": result.seal,
+            "faults": result.fault_count,
             "fault": f"{location}{first.id}: {first.detail}" if first else None,
-            "items_readable": answer.items and answer.items.readable,
-            "items_device_bound": answer.items and answer.items.device_bound,
-            "items_damaged": answer.items and answer.items.damaged,
+            "items_readable": result.items and result.items.readable,
+            "items_device_bound": result.items and result.items.device_bound,
+            "items_damaged": result.items and result.items.damaged,
         }
-    source = answer.source
-    found: dict[str, Any] = {
+    source = result.source
+    columns: dict[str, Any] = {
         "digest": source.digest,
         "encrypted": source.encrypted,
         "made": source.made,
         "device_udid": source.device,
         "device_name": source.device_name,
-        "items": len(answer.items),
+        "items": len(result.items),
     }
-    if isinstance(answer, MigrationPlan):
-        return found | {"arrives_new_device": answer.summary.migrates}
-    for future in answer.futures:
-        found["arrives_same_device" if future.same_device else "arrives_new_device"] = future.arrives
+    if isinstance(result, MigrationPlan):
+        return columns | {"arrives_new_device": result.summary.migrates}
+    # Each future has the counts for one device: a new one, or the same one after an erase.
+    for future in result.futures:
+        columns["arrives_same_device" if future.same_device else "arrives_new_device"] = future.arrives
         if future.same_device:
-            found["expected_same_device"] = future.expected
-    return found
+            columns["expected_same_device"] = future.expected
+    return columns
 
 
-def items(answer: Plan, path: str, current_stamp: str | None, names: bool) -> pa.Table:
+def items(result: Plan, path: str, current_stamp: str | None, include_names: bool) -> pa.Table:
     """Return the rows of a plan's items."""
     rows: list[dict[str, Any]] = []
-    for item in answer.items:
+    for item in result.items:
         row = {
             "path": path,
             "stamp": current_stamp,
@@ -68,11 +69,12 @@ def items(answer: Plan, path: str, current_stamp: str | None, names: bool) -> pa
             "kind": item.kind,
             "protection": item.protection,
         }
-        if names:
+        if include_names:
             row |= {name: getattr(item, name) for name in NAMES}
-        if isinstance(answer, MigrationPlan):
+        if isinstance(result, MigrationPlan):
             row |= {name: getattr(item, name) for name in ("outcome", "reason", "change", "warning")}
         else:
+            # Each prospect is the item's outcome on one of these devices.
             for prospect in getattr(item, "outcomes", ()):
                 suffix = "_same_device" if prospect.same_device else ""
                 outcome = "expected" if prospect.expected else prospect.outcome
@@ -80,7 +82,7 @@ def items(answer: Plan, path: str, current_stamp: str | None, names: bool) -> pa
                 if not prospect.same_device:
                     row["warning"] = prospect.warning
         rows.append(row)
-    return table(rows, items_schema(names))
+    return table(rows, items_schema(include_names))
 
 
 def error_columns(error: KeyhaulError) -> dict[str, Any]:
@@ -94,15 +96,18 @@ def error_columns(error: KeyhaulError) -> dict[str, Any]:
     }
 
 
-def partial_columns(answer: Inspection | Verification | Plan) -> dict[str, Any]:
-    """Return the columns for a result without an error. If it is incomplete, they have the first missing part."""
-    if answer.code == 0:
+def status_columns(result: Inspection | Verification | Plan) -> dict[str, Any]:
+    """Return the status columns of a command that finished.
+
+    These are "ok" or, for an incomplete result, its code and the first thing that is damaged or missing.
+    """
+    if result.code == 0:
         return {"code": 0, "id": "ok"}
-    details = [fault.detail for fault in getattr(answer, "faults", ())]
-    details += [str(finding.get("detail")) for finding in answer.raw.get("findings") or () if isinstance(finding, dict)]
+    details = [fault.detail for fault in getattr(result, "faults", ())]
+    details += [str(finding.get("detail")) for finding in result.raw.get("findings") or () if isinstance(finding, dict)]
     return {
-        "code": answer.code,
-        "id": id_of_code(answer.code),
+        "code": result.code,
+        "id": id_of_code(result.code),
         "error": "done, but something is damaged or missing",
         "why": details[0] if details else None,
     }

@@ -177,7 +177,7 @@ class _BackupState:
         return (
             _rows.error_columns(result_of_command.error)
             if result_of_command.error
-            else _rows.partial_columns(result_of_command)
+            else _rows.status_columns(result_of_command)
         )
 
     @contextlib.contextmanager
