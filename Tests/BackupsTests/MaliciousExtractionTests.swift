@@ -41,7 +41,7 @@ struct MaliciousExtractionTests {
         ])
       #expect(result.faults == [.overLimit: 1, .hostile: 2])
       // Two of eight links are written: those to their own directory and to themselves.
-      #expect(result.linkCount == 2 && result.leftOut == [.leadsOut: 6])
+      #expect(result.linkCount == 2 && result.leftOut == [.targetOutsideFolder: 6])
       #expect(result.fileCount == 12)
     }
     let written = try entries(in: directory, "out")

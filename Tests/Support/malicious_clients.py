@@ -5,10 +5,10 @@
 
 Each session breaks the protocol at a random layer: requests in a wrong order, wrong and huge lengths, property lists that
 expand, paths out of the folder, files that the device did not request, garbage before and after TLS, foreign certificates,
-half-closed and cut connections, and silence. The server has to end each session in time. Afterwards it has to be alive and
-to serve a complete backup, the files of its devices have to be the same byte for byte, nothing may be outside of them, its
-log may not have a secret, and its memory and descriptors have to be as they were. Exit 1 at a fault, and 2 if
-libimobiledevice's idevicepair and idevicebackup2 are missing. Needs only Python's standard library; Linux.
+half-closed and cut connections, and silence. The server must end each session in time. Afterwards it must be alive and
+serve a complete backup. The files of its devices must be the same byte for byte, there must be no new file outside of
+them, its log must not contain a secret, and its memory and open descriptors must not have grown. Exit 1 at a fault, and
+2 if libimobiledevice's idevicepair and idevicebackup2 are missing. Needs only Python's standard library; Linux.
 """
 
 import argparse
@@ -38,7 +38,7 @@ PASSWORD = "password-of-the-device"
 MALICIOUS_PASSWORD = "password-of-a-malicious-client"
 # A part of every file name that a session tries to create outside of the device.
 CANARY = f"keyhaul-canary-{os.getpid()}"
-# The server has to close a connection this long after the client's end, and after a handshake that does not come.
+# The server must close a connection within these times: after the client's end, without a handshake, and if it is idle.
 CLOSING_SECONDS, HANDSHAKE_SECONDS, IDLE_SECONDS = 30, 10, 60
 MAX_MEMORY = 400 << 20
 MAX_GROWTH = 64 << 20
@@ -111,7 +111,7 @@ class Connection:
         return data
 
     def expect_end(self, seconds=CLOSING_SECONDS, closes=True):
-        """Read to the end of the stream, which has to come in time. With `closes`, end the client's side first."""
+        """Read to the end of the stream, which must come in time. With `closes`, end the client's side first."""
         end = time.monotonic() + seconds
         try:
             if closes:
@@ -287,17 +287,17 @@ def random_value(rng, depth=3):
             for _ in range(rng.randrange(4))}
 
 
-# Sessions. Each raises Difference if the server misbehaves.
+# Sessions. Each raises Difference if the server misbehaves, does not answer, or does not end the connection in time.
 
 def multiplexer_garbage(rng, server):
-    """Random bytes in place of a request."""
+    """Send random bytes in place of a request."""
     connection = Connection(server)
     connection.send(random_bytes(rng))
     connection.expect_end()
 
 
 def multiplexer_lengths(rng, server):
-    """A header with a wrong length."""
+    """Send a header with a wrong length."""
     connection = Connection(server)
     header = struct.pack("<IIII", wrong_length(rng), rng.choice([0, 1, 7]), rng.choice([8, 1, 3]), 1)
     connection.send(header + random_bytes(rng, 100))
@@ -305,14 +305,14 @@ def multiplexer_lengths(rng, server):
 
 
 def multiplexer_bomb(rng, server):
-    """A request that expands."""
+    """Send a request that expands, nests or contradicts itself."""
     connection, body = Connection(server), plist_bomb(rng)
     connection.send(struct.pack("<IIII", 16 + len(body), 1, 8, 1) + body)
     connection.expect_end()
 
 
 def multiplexer_order(rng, server):
-    """Requests that are forbidden or in the wrong order. None of them changes a pair record."""
+    """Send requests that are forbidden or in the wrong order. The server must not change a pair record."""
     connection = Connection(server)
     for _ in range(rng.randint(1, 8)):
         kind = rng.choice([
@@ -337,21 +337,21 @@ def multiplexer_order(rng, server):
 
 
 def lockdown_garbage(rng, server):
-    """Random bytes in place of a request, or after a wrong length."""
+    """Send random bytes in place of a request, or after a wrong length."""
     connection = Connection(server).connect("old-phone")
     connection.send(rng.choice([random_bytes(rng), struct.pack(">I", wrong_length(rng)) + random_bytes(rng, 50)]))
     connection.expect_end()
 
 
 def lockdown_bomb(rng, server):
-    """A request that expands."""
+    """Send a request that expands, nests or contradicts itself."""
     connection, body = Connection(server).connect("old-phone"), plist_bomb(rng)
     connection.send(struct.pack(">I", len(body)) + body)
     connection.expect_end()
 
 
 def lockdown_order(rng, server):
-    """Session requests without a session, and invalid pairings."""
+    """Send requests that need a session without one, and invalid pairings."""
     connection = Connection(server).connect("old-phone")
     record = {key: rng.choice([random_bytes(rng), escaping_path(rng), "x"]) for key in (
         "DeviceCertificate", "HostCertificate", "RootCertificate", "HostID", "SystemBUID")}
@@ -373,7 +373,7 @@ def lockdown_order(rng, server):
 
 
 def garbage_before_tls(rng, server):
-    """Random bytes in place of the handshake."""
+    """Send random bytes in place of the handshake."""
     connection = Connection(server).connect("old-phone")
     connection.start_session("old-phone")
     connection.send(random_bytes(rng))
@@ -381,7 +381,7 @@ def garbage_before_tls(rng, server):
 
 
 def garbage_after_tls(rng, server):
-    """Random bytes or broken records after the handshake."""
+    """Send random bytes or broken records after the handshake."""
     connection = Connection(server).session("old-phone")
     try:
         connection.plain.sendall(rng.choice([
@@ -392,7 +392,7 @@ def garbage_after_tls(rng, server):
 
 
 def half_closed_tls(rng, server):
-    """The end of the stream without the end of TLS, or only the end of TLS."""
+    """End the TCP stream without a TLS close_notify, with or without an unanswered request before it."""
     connection = Connection(server).session("old-phone")
     if rng.random() < 0.5:
         connection.frame({"Request": "QueryType"})
@@ -400,7 +400,7 @@ def half_closed_tls(rng, server):
 
 
 def foreign_certificate(rng, server):
-    """The certificate of another pairing, or no certificate: lockdown may not answer."""
+    """Show the certificate of another pairing, or none. Lockdown must not answer."""
     connection = Connection(server).connect("old-phone")
     connection.start_session("old-phone")
     connection.secure(rng.choice([server.contexts["new-phone"], server.contexts["none"]]))
@@ -413,14 +413,14 @@ def foreign_certificate(rng, server):
 
 
 def silent_handshake(rng, server):
-    """A handshake that does not begin."""
+    """Start a session, but begin no handshake."""
     connection = Connection(server).connect("old-phone")
     connection.start_session("old-phone")
     connection.expect_end(HANDSHAKE_SECONDS + 5, closes=False)
 
 
 def session_order(rng, server):
-    """Unknown services and forbidden changes in a session, and then a wrong length."""
+    """Request unknown services and forbidden changes in a session. Then sometimes send a wrong length."""
     connection = Connection(server).session("old-phone")
     for _ in range(rng.randint(1, 6)):
         request = rng.choice([
@@ -437,7 +437,7 @@ def session_order(rng, server):
 
 
 def reused_port(rng, server):
-    """A port of a service that is used twice, on another device, with another certificate, or without TLS."""
+    """Use a port of a service twice, on another device, with another certificate, or without TLS."""
     port = start_service(server, "old-phone", rng.choice(["com.apple.afc", "com.apple.mobilebackup2"]))
     kind = rng.randrange(4)
     if kind == 0:
@@ -471,7 +471,7 @@ def reused_port(rng, server):
 
 
 def small_service(rng, server):
-    """Wrong requests to a service with few commands."""
+    """Send wrong requests to a service with few commands."""
     connection = service(server, "old-phone", rng.choice([
         "com.apple.mobile.notification_proxy", "com.apple.mobile.installation_proxy", "com.apple.springboardservices",
         "com.apple.mobile.diagnostics_relay"]))
@@ -487,8 +487,13 @@ def small_service(rng, server):
     connection.expect_end()
 
 
+# Operations of AFC (Apple File Conduit). A device sends AFC_DATA, in answers with content.
+AFC_DATA, AFC_LIST, AFC_REMOVE, AFC_MAKE_DIRECTORY, AFC_FILE_INFO, AFC_OPEN = 2, 3, 8, 9, 10, 13
+AFC_READ, AFC_WRITE, AFC_SEEK, AFC_TELL, AFC_CLOSE, AFC_LOCK = 15, 16, 17, 18, 20, 27
+
+
 def apple_file_conduit(rng, server):
-    """AFC: paths out of its tree, lengths that contradict each other, and many files."""
+    """Send AFC requests with paths out of the shared folder, contradictory lengths, and random file numbers."""
     connection = service(server, "old-phone", "com.apple.afc")
 
     def request(operation, head=b"", payload=b"", entire_length=None, this_length=None):
@@ -502,21 +507,25 @@ def apple_file_conduit(rng, server):
 
     for _ in range(rng.randint(1, 10)):
         name = escaping_path(rng).encode() + b"\0"
-        operation = rng.choice([3, 8, 9, 10, 13, 15, 16, 17, 18, 20, 27, 2, 99, 2**63])
+        operation = rng.choice([
+            AFC_LIST, AFC_REMOVE, AFC_MAKE_DIRECTORY, AFC_FILE_INFO, AFC_OPEN, AFC_READ, AFC_WRITE, AFC_SEEK, AFC_TELL,
+            AFC_CLOSE, AFC_LOCK, AFC_DATA, 99, 2**63])
         head = {
-            13: struct.pack("<Q", rng.choice([1, 2, 3, 6, 0, 9])) + name, 15: struct.pack("<QQ", rng.randrange(4), 2**64 - 1),
-            16: struct.pack("<Q", rng.randrange(4)), 17: struct.pack("<QQQ", rng.randrange(4), rng.randrange(3), 2**64 - 1),
-            27: struct.pack("<QQ", rng.randrange(4), rng.choice([5, 6, 12, 99])),
+            AFC_OPEN: struct.pack("<Q", rng.choice([1, 2, 3, 6, 0, 9])) + name,
+            AFC_READ: struct.pack("<QQ", rng.randrange(4), 2**64 - 1),
+            AFC_WRITE: struct.pack("<Q", rng.randrange(4)),
+            AFC_SEEK: struct.pack("<QQQ", rng.randrange(4), rng.randrange(3), 2**64 - 1),
+            AFC_LOCK: struct.pack("<QQ", rng.randrange(4), rng.choice([5, 6, 12, 99])),
         }.get(operation, rng.choice([name, random_bytes(rng, 30)]))
-        request(operation, head, random_bytes(rng, 2_000) if operation == 16 else b"")
+        request(operation, head, random_bytes(rng, 2_000) if operation == AFC_WRITE else b"")
         answered_operation, content = answer()
-        if operation == 3 and answered_operation == 2:
+        if operation == AFC_LIST and answered_operation == AFC_DATA:
             require(b"device.json" not in content and b"passwd" not in content, "AFC shows files of this computer")
-        if operation == 15 and answered_operation == 2:
+        if operation == AFC_READ and answered_operation == AFC_DATA:
             require(b"root:" not in content, "AFC reads files of this computer")
     if rng.random() < 0.7:
         entire_length, this_length = rng.choice([(2**64 - 1, 40), (40, 2**64 - 1), (39, 39), (17 << 21, 40), (50, 60), (0, 0)])
-        request(9, b"", b"", entire_length, this_length)
+        request(AFC_MAKE_DIRECTORY, b"", b"", entire_length, this_length)
     connection.expect_end()
 
 
@@ -582,7 +591,7 @@ def backup_client(rng, server):
 
 
 def backup_identifiers(rng, server):
-    """Identifiers that are paths. The device may not request a file."""
+    """Send identifiers that are paths. The device must refuse them before it requests a file."""
     client = backup_client(rng, server).greet()
     for _ in range(rng.randint(1, 3)):
         key = rng.choice(["SourceIdentifier", "TargetIdentifier"])
@@ -593,7 +602,7 @@ def backup_identifiers(rng, server):
 
 
 def backup_order(rng, server):
-    """Messages before the greeting, unexpected answers, and broken frames."""
+    """Send messages before the greeting, unexpected answers, and broken frames."""
     client = backup_client(rng, server)
     if rng.random() < 0.5:
         client.greet()
@@ -609,7 +618,7 @@ def backup_order(rng, server):
 
 
 def backup_refused(rng, server):
-    """Requests that a virtual device refuses, and wrong passwords."""
+    """Send requests that a virtual device must refuse, and wrong passwords."""
     client = backup_client(rng, server).greet()
     wrong = rng.choice([MALICIOUS_PASSWORD, "", "x" * 5_000, 7, b"bytes", ["list"]])
     kind = rng.randrange(3)
@@ -619,12 +628,13 @@ def backup_refused(rng, server):
         client.request("ChangePassword", OldPassword=wrong, NewPassword=rng.choice([MALICIOUS_PASSWORD, 1, ""]))
     else:
         client.request("ChangePassword", NewPassword=MALICIOUS_PASSWORD)
-    require(client.error_code(client.connection.answer()) in (1, 207), "a request that is refused was carried out")
+    code = client.error_code(client.connection.answer())
+    require(code in (1, 207), "the device carried out a request that it must refuse")
     client.connection.expect_end()
 
 
 def restore_files(rng, server):
-    """Files that the device did not request, and streams that end early."""
+    """Send files that the device did not request, and streams that end early."""
     client = backup_client(rng, server).greet()
     udid = server.udid("old-phone")
     options = {"Password": MALICIOUS_PASSWORD} if rng.random() < 0.5 else {}
@@ -664,7 +674,7 @@ def restore_files(rng, server):
 
 
 def backup_answers(rng, server):
-    """A backup whose client sends wrong answers or disconnects before the last step."""
+    """Start a backup, and send wrong answers or disconnect before its last step."""
     client = backup_client(rng, server).greet()
     client.request("Backup")
     udid = server.udid("old-phone")
@@ -695,7 +705,7 @@ def backup_answers(rng, server):
 
 
 def silence(rng, server):
-    """A connection that stays open and sends nothing more, at some layer."""
+    """Leave a connection open at some layer, and send nothing more."""
     connection = Connection(server)
     if rng.random() < 0.6:
         connection.connect("old-phone")
@@ -708,7 +718,7 @@ def silence(rng, server):
 
 
 def reset(rng, server):
-    """A connection that is reset in the middle of a message."""
+    """Reset a connection in the middle of a message."""
     connection = service(server, "old-phone", rng.choice(["com.apple.afc", "com.apple.mobilebackup2"]))
     connection.send(random_bytes(rng, 20))
     connection.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -22,9 +22,9 @@ extension KeyhaulError.Code {
     advice: .unlock(device: "the device"))
   /// The backup or the target has changed since the plan was made.
   public static let stalePlan = migration("stalePlan", .stalePlan, "the plan no longer matches", advice: "plan again")
-  /// The plan was not made for `.restoring`, so it contains no imports.
+  /// The plan was made only to be shown, not for `.restoring`, so it does not contain the items to write.
   public static let planToLookAt = migration(
-    "planToLookAt", .usage, "this plan was made for display only", advice: "a plan that is made for .restoring")
+    "planToLookAt", .usage, "this plan was made for display only", advice: "make the plan for .restoring")
   /// The file is not a saved plan, or has unknown members.
   public static let malformedPlan = migration(
     "malformedPlan", .refused, "the file is not a saved plan", advice: "plan again")
@@ -36,7 +36,7 @@ extension KeyhaulError.Code {
     "malformedExpectations", .usage, "the file is not a list of expectations", advice: "another file")
   /// The device's system does not write this kind of backup.
   public static let unsupportedSystem = migration(
-    "unsupportedSystem", .refused, "it does not write this kind of backup", advice: "another device")
+    "unsupportedSystem", .refused, "the device does not write this kind of backup", advice: "another device")
   /// No item has the requested position.
   public static let noSuchItem = migration("noSuchItem", .usage, "there is no such item", advice: .listItems)
 }
@@ -49,17 +49,21 @@ extension KeyhaulError {
     self.init(code, reason, meaning: ErrorMeaning(category, summary, advice: advice))
   }
 
-  /// Returns the error of a backup that could not be made. If there was no space for its temporary files, the advice is
-  /// another directory for them.
-  static func making(_ error: KeyhaulError) -> KeyhaulError {
+  /// Returns the error of a backup that could not be made. If there was no space for its temporary files, the error
+  /// advises another folder for them.
+  static func advisingTemporaryFolder(for error: KeyhaulError) -> KeyhaulError {
     guard error.code == .noTemporarySpace else { return error }
     return error.with(
       meaning: ErrorMeaning(
         .failed, "a temporary file cannot be written", advice: "set TMPDIR to a folder with free space"))
   }
 
+  /// Returns the error of a locked device, with the number of its locked items.
+  ///
   /// - Parameters:
-  ///   - lockedItems: The number of locked items of this class, the most frequent one.
+  ///   - lockedItems: The number of locked items of the most frequent class, or 0 if only the keys for new items are
+  ///     not in memory.
+  ///   - protection: This class.
   ///   - others: The number of locked items of other classes.
   static func deviceLocked(
     lockedItems: Int, protection: ProtectionClass, others: Int, device: String
@@ -79,6 +83,8 @@ extension KeyhaulError {
       advice: .unlock(device: device))
   }
 
+  /// Returns the error of a position that no item has.
+  ///
   /// - Parameters:
   ///   - name: The name of the backup or the device.
   ///   - count: The number of its items.
@@ -92,7 +98,7 @@ extension KeyhaulError {
     KeyhaulError(
       .planToLookAt, .usage, "this plan was made for display only",
       reason: "it does not contain the items that it would write",
-      advice: "a plan that is made for .restoring")
+      advice: "make the plan for .restoring")
   }
 
   package static func stalePlan(_ reason: String) -> KeyhaulError {

@@ -23,7 +23,7 @@ struct ReasonTests {
     item.reason(hardware: DeviceKeyEvidence(others + [item]), backupHasPassword: backupHasPassword)
   }
 
-  @Test("Another copy may contain a damaged item, but not one that no restore accepts")
+  @Test("Only damaged items may be intact in another copy; items that no restore accepts are not")
   func otherCopies() {
     #expect(Reason.allCases.filter(\.isLostInThisCopy) == [.noClassKey, .tagMismatch, .malformed])
   }
@@ -65,11 +65,12 @@ struct ReasonTests {
     #expect(reason(item(.hardwareMissing), backupHasPassword: false) == .backupNotEncrypted)
     #expect(
       reason(item(.hardwareMissing, .whenUnlockedThisDeviceOnly), backupHasPassword: false) == .deviceBound)
-    // The keybag was changed, so that no item may count as migratable.
+    // With a password, this class needs no hardware key, unless the keybag was changed. The item must not count as
+    // migratable.
     #expect(reason(item(.hardwareMissing)) == .deviceBound)
   }
 
-  @Test("A failed item needs another device key until its class is proven, and then it is damaged")
+  @Test("A failed item is device-bound, unless the device key decrypted another item of its class; then it is damaged")
   func proof() {
     let failed = item(.keyUnwrapFailed, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
     #expect(reason(failed) == .deviceBound)

@@ -8,8 +8,7 @@ struct RestoreTargetTests {
   /// A kind of damage to the backup.
   enum Damage: String, CaseIterable, Sendable {
     case none, noStatus, unfinished, changedKeychain, cutKeychain, noKeychain, cutManifestList, cutManifestDatabase,
-      changedClassKey,
-      absentClass, idleClassKey, brokenSeal
+      changedClassKey, missingClass7, damagedUnusedClassKey, brokenSeal
   }
 
   private static let flags = [
@@ -22,6 +21,7 @@ struct RestoreTargetTests {
       try sandbox.backUp(to: "b/")
       try sandbox.succeed("device export new-phone -o sim.db --yes -q")
     }
+    // The keychain is the largest payload. Only payloads are in subfolders.
     let keychain = try #require(
       try sandbox.files(in: "b").filter { $0.contains("/") }.max { left, right in
         try sandbox.read("b/\(left)").count < sandbox.read("b/\(right)").count
@@ -31,7 +31,7 @@ struct RestoreTargetTests {
       try body(&bytes)
       try sandbox.write(bytes, to: "b/\(name)", keepingSeal: keepingSeal)
     }
-    /// Changes the byte at an offset that a closure finds with the keybag's fields of this tag.
+    /// Changes a byte of Manifest.plist. `offset` gets the keybag's fields with this tag and returns the position.
     func editKeybag(
       _ tag: String, at offset: (_ fields: [KeybagFields.Field], _ manifest: [UInt8]) -> Int?
     ) throws {
@@ -55,11 +55,12 @@ struct RestoreTargetTests {
     case .cutManifestList: try edit("Manifest.plist") { $0.removeLast($0.count / 2) }
     case .cutManifestDatabase: try edit("Manifest.db") { $0.removeLast($0.count / 2) }
     case .changedClassKey: try editKeybag("WPKY") { fields, _ in fields.first?.range.lowerBound }
-    case .absentClass:
+    case .missingClass7:
+      // The number of class 7 becomes 13.
       try editKeybag("CLAS") { fields, manifest in
         fields.first { Array(manifest[$0.range]) == [0, 0, 0, 7] }.map { $0.range.upperBound - 1 }
       }
-    case .idleClassKey: try editKeybag("WPKY") { fields, _ in fields.last?.range.lowerBound }
+    case .damagedUnusedClassKey: try editKeybag("WPKY") { fields, _ in fields.last?.range.lowerBound }
     case .brokenSeal: try edit("Info.plist", keepingSeal: true) { $0[$0.count / 2] ^= 1 }
     }
     return sandbox
@@ -93,8 +94,8 @@ struct RestoreTargetTests {
         device.status == simulator.status && device.id == simulator.id,
         "\(damage) \(flags): \(device) on the device, \(simulator) in the Simulator")
     }
-    // Only an undamaged backup and one with a damaged, but unneeded class key are never refused.
-    #expect((refusals > 0) == ![.none, .idleClassKey].contains(damage), "\(refusals)")
+    // Every kind of damage is refused with some flags, except damage to a class key that no item uses.
+    #expect((refusals > 0) == ![.none, .damagedUnusedClassKey].contains(damage), "\(refusals)")
   }
 
   @Test("Restore asks the same question about a damaged backup for both targets, and stops after a no")

@@ -4,10 +4,11 @@ import Testing
 
 @testable import keyhaul
 
-/// Tests with the bundled phone every-rule, in which the value of one password is a key of its Secure Enclave.
+/// In the bundled phone every-rule, the value of one password is a key of the phone's Secure Enclave.
 ///
 /// In JSON, the transfer methods (`TransferMethod`) are in `ways`, the explanations of `why` in `stories`, and the
-/// forecasts of `plan` for several phones in `futures`.
+/// forecasts of `plan` for several phones in `futures`. Lists of numbers have the order of `TransferMethod`: a backup
+/// with a password, one without, direct transfer, iCloud Keychain.
 @Suite("Transfer methods in plan and why")
 struct TransferMethodTests {
   private func sandbox() throws -> PhoneSandbox {
@@ -86,7 +87,7 @@ struct TransferMethodTests {
     let why = try sandbox.succeed(
       "why rules.tar --account migrates-but-unusable --to every-rule-target --password-file .bp")
     #expect(why.contains("Warning") && why.contains("(migrates-but-unusable)"))
-    // Every Secure Enclave key has a member with this name, so the text would be in a value that is shown.
+    // `rkm` is the name of a member of every Secure Enclave key, so it would be in the output if the value were shown.
     #expect(!(text + page + why).contains("rkm"))
   }
 
@@ -121,7 +122,7 @@ struct TransferMethodTests {
     #expect(whatIf.contains("  migrates-but-unusable (1): ") && whatIf.contains("  use-not-known (1): "), "\(whatIf)")
   }
 
-  @Test("Without the source device, only backups are assessed for the items of a backup without a password")
+  @Test("For a backup without a password, direct transfer and iCloud Keychain are assessed only with the source device")
   func encryptedItems() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")

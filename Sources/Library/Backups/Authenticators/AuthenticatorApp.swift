@@ -1,6 +1,7 @@
 /// An authenticator app whose codes are not, or not only, in ordinary keychain items.
 ///
-/// The codes of all other apps are read from items (`OneTimePassword` in Reports).
+/// `AuthenticatorAccounts` reads the codes in the files of these apps, where possible. `OneTimePassword` in Reports
+/// recognizes one-time passwords in the items of all apps.
 ///
 /// The raw values are used in JSON. Sources: each app's source, as named at its case; the iOS versions.
 package enum AuthenticatorApp: String, Sendable, CaseIterable {

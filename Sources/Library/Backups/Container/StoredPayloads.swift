@@ -3,10 +3,10 @@ import KeychainFormats
 
 /// The stored payloads of a backup, by stored name, with their stored sizes.
 ///
-/// The usual name of a payload is the path that the backup's layout has for it, in lower case. An unusual name has
-/// capital letters, or is the path of the other layout.
+/// A payload's usual name is the path that the backup's layout gives it, in lower case. Some tools give it an unusual
+/// name: they change the case, or use the path of the other layout.
 public struct StoredPayloads: Sendable, Equatable {
-  /// A payload name of 20 bytes without a heap allocation, because a large backup has half a million names.
+  /// A payload's name as 20 bytes inline, without a heap allocation, because a large backup has half a million names.
   package struct Name: Hashable, Sendable {
     /// The first 4 bytes.
     let high: UInt32
@@ -68,7 +68,7 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 
   private var byteCounts: [Name: Int64] = [:]
-  /// Payload names that belong to a link, pipe or directory. Devices never write these, so they are not opened.
+  /// The usual names that belong to a link, pipe or directory. Devices never write these, so they are not opened.
   private var irregular: Set<Name> = []
   /// The total size of all payloads.
   package private(set) var byteCount: Int64 = 0
@@ -90,12 +90,12 @@ public struct StoredPayloads: Sendable, Equatable {
     Name(fileIdentifier).flatMap { byteCounts[$0] }
   }
 
-  /// Returns the sorted names of payloads with a matching stored size.
+  /// Returns the sorted names of the payloads whose stored size satisfies `matches`; by default, of all payloads.
   package func fileIdentifiers(whereByteCount matches: (Int64) -> Bool = { _ in true }) -> [String] {
     byteCounts.filter { matches($0.value) }.map { $0.key.text }.sorted()
   }
 
-  /// Returns whether the payload's name is that of something other than a regular file.
+  /// Returns whether a link, pipe or directory has the payload's usual name.
   package func isIrregular(_ fileIdentifier: some StringProtocol) -> Bool {
     Name(fileIdentifier).map(irregular.contains) ?? false
   }
@@ -129,8 +129,8 @@ public struct StoredPayloads: Sendable, Equatable {
     candidates[name, default: []].append((path, byteCount))
   }
 
-  /// Chooses the file of each payload when all files are known. The payload's usual name has precedence, even if it is
-  /// not a file. If there are several candidates, none is used, because nothing shows which one is correct.
+  /// Chooses the file of each payload when all files are known. A payload's usual name has precedence, even if a link,
+  /// pipe or directory has it. If there are several candidates, none is used, because nothing shows which is correct.
   mutating func resolveCandidates() {
     for (name, files) in candidates {
       if files.count == 1, byteCounts[name] == nil, !irregular.contains(name) {

@@ -6,20 +6,19 @@ import SystemPackage
 package struct ExtractedFiles: Sendable {
   /// The result of comparing a file with its digests in the list and the seal. The raw value is that of the manifest.
   package enum DigestStatus: String, Sendable, CaseIterable {
-    /// The digest in the list equals that of the stored bytes or the plaintext, and the digest in the seal that of the
-    /// stored bytes.
+    /// Every digest matches: the list's digest the stored bytes or the plaintext, the seal's digest the stored bytes.
     case right
     /// A digest differs, so the file is not the one that was backed up.
     case differs
-    /// There is no digest, so changes cannot be detected.
+    /// Neither the list nor the seal has a digest, so changes cannot be detected.
     case none
   }
 
   /// The reason why a readable entry was not written. The raw value is that of the manifest.
   package enum Omission: String, Sendable, CaseIterable {
     /// A link whose target may be outside the folder.
-    case leadsOut = "leads-out"
-    /// An entry other than a file, directory, or link, which the device did not complete.
+    case targetOutsideFolder = "leads-out"
+    /// An entry that is neither a file, a directory nor a link, because the device did not finish writing it.
     case unfinished
   }
 
@@ -36,8 +35,8 @@ package struct ExtractedFiles: Sendable {
     package let error: KeyhaulError
   }
 
-  /// The maximum number of entries that are listed. The manifest contains all.
-  package static let maximumNamedCount = 100
+  /// The maximum number of entries in `renamed`, `namedFaults` and `differing`. The manifest contains all.
+  package static let maximumListedCount = 100
 
   /// The file name of the manifest as a table.
   package static let tableName = ExtractionFolder.tableName
@@ -63,7 +62,7 @@ package struct ExtractedFiles: Sendable {
 
   package var faultCount: Int { faults.values.reduce(0, +) }
 
-  /// Whether all selected entries were written and match their digests.
+  /// Whether every selected entry could be read, and no digest differs. Entries that were left out do not count.
   package var isComplete: Bool { faults.isEmpty && digests[.differs, default: 0] == 0 }
 
   mutating func add(_ record: ExtractedRecord, wasKept: Bool) {
@@ -73,20 +72,20 @@ package struct ExtractedFiles: Sendable {
       if wasKept { keptCount += 1 }
       byteCount += content.byteCount
       digests[content.digestStatus, default: 0] += 1
-      if content.digestStatus == .differs, differing.count < Self.maximumNamedCount {
+      if content.digestStatus == .differs, differing.count < Self.maximumListedCount {
         differing.append(record.originalPath)
       }
     case .linked: linkCount += 1
     case .leftOut(let reason): leftOut[reason, default: 0] += 1
     case .failed(let error):
       faults[error.code, default: 0] += 1
-      if namedFaults.count < Self.maximumNamedCount {
+      if namedFaults.count < Self.maximumListedCount {
         namedFaults.append(Fault(path: record.originalPath, error: error))
       }
     }
     guard record.isRenamed, let path = record.path else { return }
     renamedCount += 1
-    if renamed.count < Self.maximumNamedCount { renamed.append(Renamed(from: record.originalPath, to: path)) }
+    if renamed.count < Self.maximumListedCount { renamed.append(Renamed(from: record.originalPath, to: path)) }
   }
 }
 

@@ -125,7 +125,7 @@ final class ExtractionWorker {
     case .link:
       let depth = ExtractionPaths.names(of: entry.directory, in: job.plan.directories).count
       guard let target = record?.target, SymlinkPolicy.staysInside(target, depth: depth) else {
-        return .leftOut(.leadsOut)
+        return .leftOut(.targetOutsideFolder)
       }
       try writing { () throws(Errno) in try link(entry, to: target, modified: record?.lastModified) }
       return .linked(target: target)

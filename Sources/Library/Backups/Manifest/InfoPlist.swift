@@ -1,14 +1,14 @@
 package import Basics
 package import KeychainFormats
 
-/// The `Info.plist` of a backup, with the computer's data on the device and its apps, as XML or binary.
+/// The `Info.plist` of a backup: what the computer recorded about the device and its apps, as XML or binary. All values
+/// are untrusted.
 ///
 /// Sources: libimobiledevice, `idevicebackup2.c`; backups of Finder for `iTunesMetadata`.
 package struct InfoPlist: Sendable {
-  /// The device, according to the computer. This is not proof.
+  /// The device as the computer describes it; not verified.
   package let device: BackupDevice
-  /// The version of iTunes or Finder, such as `12.12.9`, or `nil` if another program created the backup. Untrusted, as
-  /// are the others.
+  /// The version of iTunes or Finder, such as `12.12.9`, or `nil` if another program created the backup.
   package let iTunesVersion: String?
   /// The version of macOS, if Finder created the backup.
   package let macOSVersion: String?
@@ -52,7 +52,7 @@ package struct InfoPlist: Sendable {
 
   /// An app's metadata from the App Store.
   package struct StoreApp: Sendable, Hashable {
-    /// The app's name, or `nil` if there is none. Untrusted.
+    /// The app's name, or `nil` if there is none.
     package let name: String?
     /// The store's number of the app's category, such as 6015 for Finance, or `nil` if there is none.
     package let genre: Int64?
@@ -63,8 +63,8 @@ package struct InfoPlist: Sendable {
 
   /// The App Store's metadata of each app, by app identifier.
   ///
-  /// The total size of the metadata that is read is limited to the size of the file. If apps share one property list,
-  /// some may have no metadata.
+  /// The total size of the metadata that is read is limited to the size of the file. This limits the work if a crafted
+  /// file references one property list from many apps; then some of them get no metadata.
   package var storeApps: [String: StoreApp] {
     var apps: [String: StoreApp] = [:]
     var remaining = byteCount

@@ -23,7 +23,7 @@ package enum DERDate {
     encode(date).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// Returns the date of a GeneralizedTime text, which it keeps.
+  /// Parses a GeneralizedTime text. The date remembers this text (`encodedText`).
   ///
   /// - Throws: `.malformed` for another text or a date that does not exist.
   package static func parse(_ text: String) throws(FormatError) -> KeychainDate {
@@ -35,7 +35,7 @@ package enum DERDate {
   }
 
   /// The date with which Apple's decoder replaces a malformed date of an item: 2001-03-24T00:00:00Z.
-  static let repaired = KeychainDate(secondsSinceReferenceDate: 82 * 86_400)
+  static let replacementForMalformed = KeychainDate(secondsSinceReferenceDate: 82 * 86_400)
 
   /// The number of significant digits of a fraction.
   private static let maximumFractionDigits = 19
@@ -60,9 +60,10 @@ package enum DERDate {
       secondsSinceReferenceDate: try reader.moment(year: year + (year < 50 ? 2000 : 1900), allowsFraction: false))
   }
 
-  /// Returns the GeneralizedTime text of a date: the original one if it still represents the same date.
+  /// Returns the GeneralizedTime text of a date: the original one if it still represents the same date, otherwise a
+  /// computed one.
   ///
-  /// - Returns: The text, or `nil` if the date has no original text and is not a number or outside the years 0 to 9999.
+  /// - Returns: The text, or `nil` if it must be computed, but the date is not a number or outside the years 0 to 9999.
   static func encode(_ date: KeychainDate) -> [UInt8]? {
     if let text = date.encodedText.map({ Array($0.utf8) }),
       let decoded = try? text.span.bytes.withUnsafeBytes(decode), decoded == date
@@ -72,14 +73,14 @@ package enum DERDate {
     return encode(date.secondsSinceReferenceDate)
   }
 
-  /// Returns an upper bound for the text of a date, original or computed, in bytes; `nil` if there may be no text.
+  /// Returns the maximum size of `encode(date)` in bytes, or `nil` if the date may have no text.
   static func maximumByteCount(of date: KeychainDate) -> Int? {
-    secondsWithText.contains(date.secondsSinceReferenceDate)
+    encodableRange.contains(date.secondsSinceReferenceDate)
       ? max(maximumTextByteCount, date.encodedText?.utf8.count ?? 0) : nil
   }
 
-  /// The seconds of the years 0 to 9999.
-  private static let secondsWithText = firstSecond(of: 0)..<firstSecond(of: 10_000)
+  /// The years 0 to 9999 in seconds since 2001. Every date in this range has a text.
+  private static let encodableRange = firstSecond(of: 0)..<firstSecond(of: 10_000)
 
   private static func firstSecond(of year: Int64) -> Double {
     Double(CivilDate(year: year, month: 1, day: 1).daysSinceReference * 86_400)
@@ -184,7 +185,7 @@ package enum DERDate {
 
 /// The packed text of a date, with two characters in a byte, for items in memory.
 extension DERDate {
-  /// The characters by half byte; the filler completes the last byte.
+  /// The characters, in the order of their half bytes. A text with an odd number of characters ends with the filler.
   private static let characters = Array("0123456789.Z+-".utf8)
   private static let filler: UInt8 = 0xF
   /// The maximum length of a text to pack: longer than any that a device writes, and short enough for the stack.

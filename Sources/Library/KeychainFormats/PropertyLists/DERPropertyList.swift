@@ -351,7 +351,7 @@ struct DERDecoder {
         ? try DERDate.decodeUTCTime(text) : try DERDate.decode(text)
     } catch {
       switch (error, dates) {
-      case (.malformed, .substitute): return DERDate.repaired
+      case (.malformed, .substitute): return DERDate.replacementForMalformed
       case (.malformed, .refuse), (.outOfRange, _): throw malformed(element, error.reason)
       }
     }

@@ -77,14 +77,14 @@ package enum BackupExporter {
       export.add(row, sealing: keys)
     }
     try locked.check(session)
-    if let failure = export.spoolFailure { throw .making(failure) }
+    if let failure = export.spoolFailure { throw .advisingTemporaryFolder(for: failure) }
     return export
   }
 
   private static func spooling<Value>(
     _ body: () throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
-    try converting(KeyhaulError.making, body)
+    try converting(KeyhaulError.advisingTemporaryFolder(for:), body)
   }
 
   /// Checks whether the device can be backed up now, before the user is asked for a password.
@@ -94,7 +94,7 @@ package enum BackupExporter {
     let version = session.record.productVersion
     guard version.canWriteBackups else {
       throw KeyhaulError(
-        .unsupportedSystem, .refused, "it does not write this kind of backup",
+        .unsupportedSystem, .refused, "the device does not write this kind of backup",
         reason: "it runs iOS \(version); this format requires iOS \(firstWritableVersion) or later",
         advice: .newerSystem(version: "\(firstWritableVersion)"))
     }

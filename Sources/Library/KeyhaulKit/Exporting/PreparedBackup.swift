@@ -8,7 +8,7 @@ import KeychainRules
 package struct PreparedBackup: Sendable {
   /// The content of the backup: the device, the keybag and the encrypted keychain.
   package let contents: BackupContents
-  /// The exported and the excluded items.
+  /// The items that were exported, and those that were left out.
   package let report: ExportReport
   let keys: ClassKeys
 
@@ -28,12 +28,12 @@ package struct PreparedBackup: Sendable {
     do throws(KeyhaulError) {
       return try writer.write(contents, keys: keys, random: random, to: destination, replace: replace)
     } catch {
-      throw .making(error)
+      throw .advisingTemporaryFolder(for: error)
     }
   }
 }
 
-/// The exported items, and those that stay on the device.
+/// The items of a device that were exported, and those that were left out and stay only on the device.
 package struct ExportReport: Sendable {
   /// An item of the device.
   package struct Item: Sendable, Hashable {
@@ -48,7 +48,7 @@ package struct ExportReport: Sendable {
     /// Whether the value has the form of a Secure Enclave key; `nil` if the row cannot be decrypted.
     package let containsSecureEnclaveKey: Bool?
 
-    /// Returns the decision to leave the item on the device.
+    /// Returns the decision to leave the item out.
     func leftOut(because reason: Reason, _ detail: String? = nil) -> MigrationPlan.Decision {
       MigrationPlan.Decision(
         index: Int(rowID), identity: identity, protection: protection,
@@ -56,7 +56,7 @@ package struct ExportReport: Sendable {
         isSynchronizable: isSynchronizable, containsSecureEnclaveKey: containsSecureEnclaveKey)
     }
 
-    /// Returns the item with names that share the memory of another item.
+    /// Returns a copy that uses the name strings of `item`, to save memory.
     func sharing(_ item: KeychainItem) -> Item {
       Item(
         identity: .sharing(item), protection: protection, rowID: rowID,
@@ -68,14 +68,14 @@ package struct ExportReport: Sendable {
   package internal(set) var exported: [Item] = []
   /// The number of items in the backup.
   package internal(set) var exportedCount = 0
-  /// The decisions about the rows that stay on the device, including tombstones. The `index` of each decision is the
-  /// row's number.
+  /// The decisions about the rows that were left out, including tombstones. The `index` of each decision is the row's
+  /// number.
   package internal(set) var leftOut: [MigrationPlan.Decision] = []
 
-  /// The items that stay on the device, without tombstones.
-  package var missing: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason != .deleted } }
-  /// The tombstones that stay on the device, which are counted separately.
+  /// The items that were left out, without tombstones.
+  package var leftOutItems: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason != .deleted } }
+  /// The tombstones that were left out, which are counted separately.
   package var tombstones: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason == .deleted } }
-  /// The number of items on the device, without tombstones that stay there.
-  package var total: Int { exportedCount + missing.count }
+  /// The number of items on the device, without the tombstones that were left out.
+  package var total: Int { exportedCount + leftOutItems.count }
 }

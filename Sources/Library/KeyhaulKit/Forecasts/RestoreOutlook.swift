@@ -8,8 +8,8 @@ package import VirtualDevice
 /// The outlook for a keychain when its device is erased or replaced: restored to a new device, and to the same device
 /// after it was erased. Both targets are simulated: unlocked, with a passcode, and with an empty keychain.
 public struct RestoreOutlook: Sendable {
-  /// The outcomes of the items in all four restores. If the backup has a password, the outcomes without one follow from
-  /// the protection classes, and vice versa.
+  /// The outcomes of the items in all four restores. For a device, all four are simulated. For a backup, only its own
+  /// two are checked; the two with the opposite password setting are derived from the protection classes.
   public let comparison: MigrationComparison
   /// The plan of a restore to the new device, for reports about one target.
   public let planForNewDevice: MigrationPlan
@@ -41,13 +41,13 @@ public struct RestoreOutlook: Sendable {
 
   /// Creates the outlook for a backup.
   ///
-  /// On a new device, the items arrive that can be decrypted without a hardware key. On the same device, the items
-  /// arrive that can be decrypted with its key; if the key is not available, their class decides.
+  /// Items that decrypt without a hardware key can arrive on a new device. Items that decrypt with the device's key can
+  /// return to the same device; without that key, the protection class is used instead.
   ///
   /// - Parameters:
   ///   - archive: The backup, decrypted without a hardware key.
-  ///   - unlockedWithDeviceKey: The same backup, decrypted with the hardware key of the alleged source device; `nil` if the key is
-  ///     not available. If the key decrypts nothing, it belongs to another device and is ignored.
+  ///   - unlockedWithDeviceKey: The same backup, decrypted with the hardware key of the alleged source device; `nil` if
+  ///     the key is not available. If the key decrypts nothing, it belongs to another device and is ignored.
   ///   - sourceDeviceItems: The items of that device.
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
   ///   whose class keys are not bound to hardware.
@@ -80,7 +80,7 @@ public struct RestoreOutlook: Sendable {
       expected: expected, triedDeviceKey: planForSameDevice != nil, sourceDeviceItems: sourceDeviceItems)
   }
 
-  /// Creates the outlook for a device with a simulated backup. Both restores are simulated in memory with real keys.
+  /// Creates the outlook for a device with a simulated backup. All restores are simulated in memory with real keys.
   ///
   /// - Parameters:
   ///   - device: A session of the unlocked device.
@@ -155,8 +155,8 @@ extension RestoreOutlook {
 
   /// Returns the counts of one restore.
   ///
-  /// - Parameter scenario: The restore, one of `RestoreScenario.allCases`. If it requires a password and the backup has
-  ///   none, or the reverse, the items are counted by their protection classes.
+  /// - Parameter scenario: The restore, one of `RestoreScenario.allCases`. If the outlook is that of a backup with a
+  ///   password and the restore is without one, or the reverse, the items are counted by their protection classes.
   public func counts(_ scenario: RestoreScenario) -> Counts {
     var counts = Counts()
     if !sourceIsBackup { (counts.never, counts.since) = (0, 0) }
@@ -171,7 +171,8 @@ extension RestoreOutlook {
       if let warning = item.warning(in: scenario) { counts.byWarning[warning, default: 0] += 1 }
     }
     if let sourceDeviceItems {
-      // A device that has lost items of the backup, such as an erased one, no longer shows which items it kept to itself.
+      // If the device was erased or lost items since the backup, an empty `neverIncluded` proves nothing, so the count
+      // is unknown.
       counts.never =
         sourceDeviceItems.neverIncluded.isEmpty && sourceDeviceItems.removedCount > 0
         ? nil : sourceDeviceItems.neverIncluded.count
@@ -238,7 +239,7 @@ extension RestoreOutlook {
       }
   }
 
-  /// The outlook with items that are named by their positions.
+  /// The outlook with names that are made of the items' positions, such as `item-0001`.
   package var redacted: RestoreOutlook {
     let items = comparison.items.map { item in
       MigrationComparison.Item(
@@ -254,7 +255,8 @@ extension RestoreOutlook {
 }
 
 extension MigrationComparison.Item {
-  /// Whether a backup contains the item at all. On the source device, every undamaged item of a backup returns.
+  /// Whether any backup contains the item. Every undamaged item of a backup arrives in at least one restore, the one to
+  /// the same device.
   fileprivate var isInBackup: Bool { RestoreScenario.allCases.contains { self[$0] == .arrives } }
 }
 

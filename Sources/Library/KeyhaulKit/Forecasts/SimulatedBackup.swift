@@ -125,7 +125,7 @@ public final class SimulatedBackup: Sendable {
     let keys = bag.classKeys
     let contents = try readContents(keys, random)
     probes = try Self.probes(of: contents.items, sealing: keys, for: keybag, random)
-    leftOut = contents.report.missing
+    leftOut = contents.report.leftOutItems
     tombstones = contents.report.tombstones
     self.contents = contents
     self.hasPassword = hasPassword

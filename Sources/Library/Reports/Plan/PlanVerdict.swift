@@ -1,9 +1,9 @@
 import KeyhaulKit
 
-/// A plan in one sentence, for the first line of its report and of its page.
+/// A plan for a target (`--to`) in one sentence, for the first line of its report and of its page.
 ///
-/// If the backup cannot be restored as it is, `BackupCondition.verdict(device:)` is the first line instead. `PlanText`
-/// has the groups of items below it.
+/// Without a target, the first line is `OutlookSummary.verdict`. If the backup cannot be restored as it is,
+/// `BackupCondition` provides the first line instead. `PlanText` has the groups of items below it.
 struct PlanVerdict {
   private let counts: MigrationPlan.Summary
   private let sourceIsBackup: Bool

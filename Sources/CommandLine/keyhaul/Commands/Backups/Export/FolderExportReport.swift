@@ -86,7 +86,7 @@ struct FolderExportReport {
           + (files.renamed.first.map(Self.text(of:)) ?? ""),
         try: "the export's manifest lists both names of each")
     }
-    if let count = files.leftOut[.leadsOut] {
+    if let count = files.leftOut[.targetOutsideFolder] {
       session.warn(
         "\(HumanReadable.count(count, "link")) not written",
         why: "\(count == 1 ? "its target" : "their targets") may be outside \(folder)")

@@ -169,10 +169,10 @@ struct BackupCommand: RunnableCommand {
   private func leftOutLines(_ report: ExportReport, style: TextStyle) -> [String] {
     var lines: [String] = []
     var shownReasons: [Reason] = []
-    let missing = report.missing
-    let countWidth = HumanReadable.grouped(missing.count).count
+    let leftOut = report.leftOutItems
+    let countWidth = HumanReadable.grouped(leftOut.count).count
     for reason in Reason.allCases {
-      let items = missing.filter { $0.outcome.reason == reason }
+      let items = leftOut.filter { $0.outcome.reason == reason }
       guard !items.isEmpty else { continue }
       let names = common.verbose > 0 ? items[...] : items.prefix(1)
       let label = shownReasons.isEmpty ? "  left out  " : "            "
