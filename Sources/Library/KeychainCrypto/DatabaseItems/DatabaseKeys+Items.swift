@@ -278,7 +278,7 @@ struct DatabaseItemRandomValues: ~Copyable {
   }
 }
 
-/// How a key is stored in a database: the key of a new item's secret, or the metadata key of a class.
+/// A form in which a database stores a key: the key of a new item's secret, or the metadata key of a class.
 package enum DatabaseKeyWrapping: Sendable, Hashable {
   /// Not encrypted, as in a Simulator.
   case simulator(SimulatorKeyStore)
