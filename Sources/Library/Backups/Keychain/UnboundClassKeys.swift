@@ -72,11 +72,6 @@ extension BackupArchive {
     if let finding = findings.first(where: { $0.blocks(use) }) { throw finding.refusal }
     if isForRestore, let unbound = unboundClassKeys, unbound.blocksRestore { throw KeyhaulError(unbound) }
   }
-
-  /// Checks that the backup can be restored.
-  ///
-  /// - Throws: The errors of `requireUsable(for:)`.
-  package func requireRestorable() throws(KeyhaulError) { try requireUsable(for: .restoring) }
 }
 
 extension KeyhaulError {
