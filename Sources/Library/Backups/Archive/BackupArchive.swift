@@ -331,6 +331,21 @@ extension BackupArchive {
   /// Whether the manifest claims that the keybag has a password.
   package var keybagHasPassword: Bool { isEncrypted || hasFalseClaim }
 
+  /// Checks that the backup can be used for a purpose. Findings can forbid any use. A plan or a restore also requires a
+  /// finished backup, and without a password also class keys that are wrapped with the device key.
+  ///
+  /// - Throws: `.unfinished` with the progress, the error of the first finding, or `.unboundKeychain`.
+  package func requireUsable(for use: BackupPurpose) throws(KeyhaulError) {
+    let isForRestore =
+      switch use {
+      case .reading, .exporting, .rewriting, .copying: false
+      case .planning, .restoring: true
+      }
+    if isForRestore { try requireFinished() }
+    if let finding = findings.first(where: { $0.blocks(use) }) { throw finding.refusal }
+    if isForRestore, let unbound = unboundClassKeys, unbound.blocksRestore { throw KeyhaulError(unbound) }
+  }
+
   /// Checks that the device finished the backup, as a restore on a device does, and that `Status.plist` is plausible.
   ///
   /// - Throws: `.unfinished` with the progress, or the error of `Status.plist`.

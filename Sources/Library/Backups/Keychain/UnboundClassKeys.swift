@@ -57,21 +57,6 @@ extension BackupArchive {
   package var unboundClassKeys: UnboundClassKeys? {
     UnboundClassKeys(of: keybag, backupHasPassword: keybagHasPassword)
   }
-
-  /// Checks that the backup can be used for a purpose. Findings can forbid any use. A plan or a restore also requires a
-  /// finished backup, and without a password also class keys that are wrapped with the device key.
-  ///
-  /// - Throws: `.unfinished` with the progress, the error of the first finding, or `.unboundKeychain`.
-  package func requireUsable(for use: BackupPurpose) throws(KeyhaulError) {
-    let isForRestore =
-      switch use {
-      case .reading, .exporting, .rewriting, .copying: false
-      case .planning, .restoring: true
-      }
-    if isForRestore { try requireFinished() }
-    if let finding = findings.first(where: { $0.blocks(use) }) { throw finding.refusal }
-    if isForRestore, let unbound = unboundClassKeys, unbound.blocksRestore { throw KeyhaulError(unbound) }
-  }
 }
 
 extension KeyhaulError {
