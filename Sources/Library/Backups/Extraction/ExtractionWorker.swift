@@ -174,7 +174,7 @@ extension ExtractionWorker {
     into directory: DirectoryHandle
   ) throws(Failure) -> ExtractedRecord.Outcome {
     let staging = job.folder.staging
-    let target = try writing { () throws(Errno) in DirectoryHandle(try makeTemporary()) }
+    let target = try writing { () throws(Errno) in SharedDescriptor(try makeTemporary()) }
     let (reading, sha256) = try read(file, payload, into: target)
     guard reading.payload.hasValidPadding else {
       throw .file(KeyhaulError(.damaged, "its stored form does not end with valid padding"))
@@ -202,7 +202,7 @@ extension ExtractionWorker {
   ///
   /// - Returns: The result of the read and the SHA-256 digest of the plaintext.
   private func read(
-    _ file: ListedFile, _ payload: StoredPayload?, into target: DirectoryHandle
+    _ file: ListedFile, _ payload: StoredPayload?, into target: SharedDescriptor
   ) throws(Failure) -> (PayloadReader.Reading, sha256: [UInt8]) {
     var writeError: Errno?
     do throws(KeyhaulError) {

@@ -10,6 +10,13 @@ package enum PayloadSource: Sendable {
   case stream(StoredPayloads)
 }
 
+/// An open file that is shared by reference.
+final class SharedDescriptor: Sendable {
+  let descriptor: OwnedFileDescriptor
+
+  init(_ descriptor: consuming OwnedFileDescriptor) { self.descriptor = descriptor }
+}
+
 /// An open directory that is shared by reference.
 package final class DirectoryHandle: Sendable {
   package let descriptor: OwnedFileDescriptor

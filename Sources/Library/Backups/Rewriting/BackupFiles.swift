@@ -193,13 +193,6 @@ struct BackupFiles {
   }
 }
 
-/// An open file that is shared by reference.
-private final class SharedDescriptor: Sendable {
-  let descriptor: OwnedFileDescriptor
-
-  init(_ descriptor: consuming OwnedFileDescriptor) { self.descriptor = descriptor }
-}
-
 /// The number of bytes that were copied or only read, reported to an observer that can stop the work.
 final class CopyProgress {
   let total: Int64
