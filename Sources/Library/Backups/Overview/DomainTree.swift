@@ -137,8 +137,8 @@ public struct DomainTree: Sendable, Equatable {
 
 /// The files of a backup by domain and directory.
 ///
-/// Stores only a position for each file, and each directory's path once. A list of a million files has hundreds of
-/// megabytes.
+/// Stores only a position for each file, and each directory's path once. The complete rows of a million files
+/// would take hundreds of megabytes.
 package struct FilesByDirectory: Sendable {
   private struct Directory: Hashable {
     let domain: String

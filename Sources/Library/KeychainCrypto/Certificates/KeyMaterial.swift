@@ -139,7 +139,7 @@ extension KeyMaterial {
   ) throws(CertificateError) -> KeyMaterial {
     let size = curve.coordinateSize
     let mask = UInt8(truncatingIfNeeded: 0xFF >> (8 * size - curve.sizeInBits))
-    // A random number of the curve's size is below the order, except at most once in 2^32 draws.
+    // A random number of the curve's size is not below the order with a probability of at most 2^-32.
     for _ in 0..<16 {
       let scalar: SensitiveBytes
       do throws(DataProtectionError) {

@@ -5,8 +5,8 @@ package import KeychainFormats
 import Keychains
 
 extension DeviceSet {
-  /// Creates the device that a fixture describes. Its hardware key, class keys and identifiers are random, unless
-  /// published ones are requested, which depend only on the fixture's seed and the name.
+  /// Creates the device that a fixture describes. By default, its hardware key, class keys and identifiers are random.
+  /// Published ones depend only on the fixture's seed and the device's name.
   ///
   /// Only Keyhaul itself reads fixtures. In your own code, use `create(_:_:passcode:filledBy:)`, or `Phone(fixture:)` of
   /// `KeyhaulTesting`.

@@ -22,7 +22,7 @@ public struct DeviceClock: Sendable {
   /// Creates a clock from closures. The clock of a test can skip the wait.
   ///
   /// - Parameters:
-  ///   - now: Returns the current date, which is that of another clock: `DeviceClock.system.now()`.
+  ///   - now: Returns the current date. `DeviceClock.system.now` returns the date of the system's clock.
   ///   - sleep: Waits for a duration.
   ///   - shouldContinue: Returns whether the caller still waits, for a busy device or a passcode key.
   public init(
