@@ -8,11 +8,12 @@ import KeychainFormats
 public struct StoredPayloads: Sendable, Equatable {
   /// A payload's name as 20 bytes inline, without a heap allocation, because a large backup has half a million names.
   package struct Name: Hashable, Sendable {
-    /// The first 4 bytes.
-    let high: UInt32
-    let middle: UInt64
+    // The short number is last. Before a longer one, it would be padded to 8 bytes.
     /// The last 8 bytes.
     let low: UInt64
+    let middle: UInt64
+    /// The first 4 bytes.
+    let high: UInt32
 
     /// Creates a name from 40 lower-case hexadecimal digits, otherwise returns `nil`.
     package init?(_ text: some StringProtocol) {
