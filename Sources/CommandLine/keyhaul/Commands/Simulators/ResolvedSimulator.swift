@@ -24,8 +24,8 @@ struct SimulatorArgument: ParsableArguments {
     guard case .dump(let database) = try SourceResolver(session).backupOrDump(path), database.isDatabase else {
       throw CommandError(
         .refused, "\(path) is not a Simulator's keychain",
-        why: "there is no keychain-2-debug.db at this path or in its "
-          + "data/Library/Keychains", try: "keyhaul simulator list")
+        why: "there is no keychain-2-debug.db at this path or in its data/Library/Keychains",
+        try: "keyhaul simulator list")
     }
     return try ResolvedSimulator(database)
   }
