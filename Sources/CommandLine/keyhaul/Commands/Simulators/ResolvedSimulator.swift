@@ -215,7 +215,8 @@ struct ExistingItems {
       && item.secrets.allSatisfy { other.secrets[$0.key]?.constantTimeEquals($0.value) == true }
   }
 
-  /// Returns an item without the attributes that are not compared as part of it.
+  /// Returns an item without its persistent reference, which is not compared, and without its App Clip mark, which is
+  /// compared separately.
   private static func comparable(_ item: KeychainItem) -> KeychainItem {
     var item = item
     item[.persistentReference] = nil
