@@ -188,9 +188,9 @@ extension ArgumentResolver {
         return backup
       },
       isSameFile: { first, second in
-        guard let first = try? FileSystem.real.status(of: first, followsLink: true),
-          let second = try? FileSystem.real.status(of: second, followsLink: true)
-        else { return false }
+        guard let first = ReportFile.status(at: first), let second = ReportFile.status(at: second) else {
+          return false
+        }
         return first.isSame(as: second)
       })
   }
