@@ -337,7 +337,8 @@ struct WipeChecklist {
     ]
   }
 
-  /// The entries about the move to the new phone. They precede the apps, because a restore replaces what is on a phone.
+  /// The entries about the move to the new phone. They precede the steps in apps, because some of them are done on the
+  /// restored phone.
   private var restoreEntries: [Checklist.Entry] { [restoring] + otherTransferEntries }
 
   private static let addingCards = "Add your cards to Wallet again"

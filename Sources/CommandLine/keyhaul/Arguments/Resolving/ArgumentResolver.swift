@@ -106,15 +106,14 @@ struct ArgumentResolver {
     let directory = directory(ofDevice: argument)
     let isFile = content(argument) != .absent
     switch (directory, isFile) {
-    case (let directory?, true):
+    case (let directory?, _):
       // If the device folder is the working directory, both are the same device.
-      guard isSameFile(directory, argument) else {
+      guard !isFile || isSameFile(directory, argument) else {
         throw .usage(
           "\(argument) is both a device and a file here", why: "the name alone is ambiguous",
           try: "device:\(argument) or ./\(argument)")
       }
       return .device(name: argument, directory: directory)
-    case (let directory?, false): return .device(name: argument, directory: directory)
     case (nil, true): return content(argument) == .device ? try device("./\(argument)") : try backup(argument)
     case (nil, false):
       if let path = try selectedBackup(argument) { return .backup(path: path) }
@@ -189,9 +188,9 @@ extension ArgumentResolver {
         return backup
       },
       isSameFile: { first, second in
-        guard let first = try? FileSystem.real.status(of: first, followsLink: true),
-          let second = try? FileSystem.real.status(of: second, followsLink: true)
-        else { return false }
+        guard let first = ReportFile.status(at: first), let second = ReportFile.status(at: second) else {
+          return false
+        }
         return first.isSame(as: second)
       })
   }

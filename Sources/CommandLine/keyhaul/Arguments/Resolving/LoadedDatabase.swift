@@ -110,10 +110,9 @@ struct LoadedDatabase {
     let journal: FileStatus?
 
     init(of path: String) {
-      func status(_ path: String) -> FileStatus? {
-        (try? FileSystem.real.status(of: path, followsLink: true)) ?? nil
-      }
-      (database, log, journal) = (status(path), status(path + "-wal"), status(path + "-journal"))
+      database = ReportFile.status(at: path)
+      log = ReportFile.status(at: path + "-wal")
+      journal = ReportFile.status(at: path + "-journal")
     }
 
     var all: [FileStatus?] { [database, log, journal] }

@@ -31,7 +31,12 @@ struct SourceResolver {
   ///
   /// - Throws: `.usage` for a device.
   func backup(_ typed: String) throws(CommandError) -> ResolvedBackup {
-    switch try resolver.backup(typed) {
+    try backup(typed, from: try resolver.backup(typed))
+  }
+
+  /// Returns the backup at a location that was found. Rejects any other keychain.
+  private func backup(_ typed: String, from location: KeychainLocation) throws(CommandError) -> ResolvedBackup {
+    switch location {
     case .backup(let path): return backup(typed, at: path)
     case .standardInput: return ResolvedBackup(typed: typed, path: nil)
     case .dump(let path): throw try ResolvedDump(typed: typed, path: path, databaseKeys, in: session).notABackupError
@@ -61,10 +66,11 @@ struct SourceResolver {
   ///
   /// - Throws: `.usage` for a device.
   func backupOrDump(_ typed: String) throws(CommandError) -> BackupOrDump {
-    guard case .dump(let path) = try resolver.backup(typed) else {
-      let backup = try backup(typed)
-      try databaseKeys?.check([.backup(backup)])
-      return .backup(backup)
+    let location = try resolver.backup(typed)
+    guard case .dump(let path) = location else {
+      let resolved = try backup(typed, from: location)
+      try databaseKeys?.check([.backup(resolved)])
+      return .backup(resolved)
     }
     let dump = try ResolvedDump(typed: typed, path: path, databaseKeys, in: session)
     try databaseKeys?.check([.dump(dump)])

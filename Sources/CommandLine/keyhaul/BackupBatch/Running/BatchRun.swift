@@ -61,11 +61,11 @@ struct BatchRun<Command: BatchCommand> {
   func run() throws(CommandError) -> CommandExitStatus {
     var summary = BatchSummary()
     if let output = command.output, output != "-" {
-      let isAlsoPrinted = session.isJSON
+      // With `--json`, the results also go to standard output.
       try ReportFile.write(to: output) { (portion) throws(CommandError) in
         try writeResults(adding: &summary) { (text) throws(CommandError) in
           try Array(text.utf8).withRawBytes(portion)
-          if isAlsoPrinted { try print(text) }
+          if session.isJSON { try print(text) }
         }
       }
       session.info("Wrote \(UntrustedText.escaped(output)).")

@@ -18,9 +18,7 @@ struct TargetKeychain: ParsableArguments {
     try databaseKeys?.check([source])
     return source
   }
-}
 
-extension TargetKeychain {
   /// Finds the keychain and opens it for a change.
   ///
   /// - Parameters:

@@ -24,8 +24,8 @@ struct SimulatorArgument: ParsableArguments {
     guard case .dump(let database) = try SourceResolver(session).backupOrDump(path), database.isDatabase else {
       throw CommandError(
         .refused, "\(path) is not a Simulator's keychain",
-        why: "there is no keychain-2-debug.db at this path or in its "
-          + "data/Library/Keychains", try: "keyhaul simulator list")
+        why: "there is no keychain-2-debug.db at this path or in its data/Library/Keychains",
+        try: "keyhaul simulator list")
     }
     return try ResolvedSimulator(database)
   }
@@ -215,7 +215,8 @@ struct ExistingItems {
       && item.secrets.allSatisfy { other.secrets[$0.key]?.constantTimeEquals($0.value) == true }
   }
 
-  /// Returns an item without the attributes that are not compared as part of it.
+  /// Returns an item without its persistent reference, which is not compared, and without its App Clip mark, which is
+  /// compared separately.
   private static func comparable(_ item: KeychainItem) -> KeychainItem {
     var item = item
     item[.persistentReference] = nil

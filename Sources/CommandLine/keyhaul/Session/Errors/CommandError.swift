@@ -13,7 +13,7 @@ struct CommandError: Error, Equatable {
   var why: String?
   /// A command or action to try.
   var advice: String?
-  /// Whether the library suggested to use another copy of a damaged file. A command may know better advice.
+  /// Whether the library's advice is to use another copy of a damaged file. A command may have better advice.
   var suggestsAnotherCopy = false
   /// Whether the program ends without a message, as after a closed pipe.
   var isSilent = false

@@ -36,8 +36,7 @@ struct BackupReencryption {
     try command.report(
       loaded, keybag,
       did: "Encrypted \(name) with the new password\(command.change.ending(for: loaded.name))."
-        + "\(isProven ? "" : unprovenKeySentence) "
-        + "Other copies still have no password.",
+        + "\(isProven ? "" : unprovenKeySentence) Other copies still have no password.",
       would: "Would encrypt \(name) with the new password.", isKeyProven: isProven, in: session)
   }
 

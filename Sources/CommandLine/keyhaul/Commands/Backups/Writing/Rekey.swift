@@ -191,9 +191,9 @@ struct Rekey: RunnableCommand {
     _ keybag: Keybag, of loaded: LoadedBackup, at path: String, to target: BackupRewriter.Target, keys: ClassKeys,
     in session: Session
   ) throws(CommandError) {
-    let change = change.committedChange(
+    let committedChange = change.committedChange(
       inPlace: Self.committedChange("\(loaded.name) has the new password", to: loaded))
-    let copy = try session.rewriting(loaded, to: self.change.output, change) {
+    let copy = try session.rewriting(loaded, to: change.output, committedChange) {
       (rewriter, progress) throws(KeyhaulError) -> RewrittenBackup? in
       switch target {
       case .inPlace:
