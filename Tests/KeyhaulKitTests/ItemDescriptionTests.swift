@@ -1,6 +1,7 @@
 import Backups
 import KeychainFormats
 import KeychainRules
+import TestSupport
 import Testing
 import VirtualDevice
 
