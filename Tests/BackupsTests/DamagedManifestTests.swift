@@ -116,7 +116,7 @@ struct DamagedManifestTests {
   func cut(missing: Int) throws {
     let intact = try intactManifest()
     let database = try open(Array(intact.dropLast(missing * Self.pageByteCount)))
-    let present = grouped(intact.count - missing * Self.pageByteCount)
+    let present = HumanReadable.grouped(intact.count - missing * Self.pageByteCount)
     guard
       case .listDamaged(let readable, let lost, let reason) = try #require(
         database.notes.compactMap(\.finding).first)
@@ -124,7 +124,7 @@ struct DamagedManifestTests {
       Issue.record("\(database.notes)")
       return
     }
-    #expect(reason == "the manifest database has only \(present) of its \(grouped(intact.count)) bytes")
+    #expect(reason == "the manifest database has only \(present) of its \(HumanReadable.grouped(intact.count)) bytes")
     #expect(readable > 0 && lost.map { readable + $0 == Self.rowCount } ?? true)
     let foundPaths = try paths(of: database)
     #expect(foundPaths.count == readable && foundPaths.isSubset(of: (1...Self.rowCount).map(Self.path)))
@@ -141,6 +141,4 @@ struct DamagedManifestTests {
     let error = #expect(throws: KeyhaulError.self) { try open(changed) }
     #expect(error?.code == .truncated)
   }
-
-  private func grouped(_ count: Int) -> String { HumanReadable.grouped(Int64(count)) }
 }

@@ -70,13 +70,13 @@ struct KeychainSpoolTests {
   @Test("The temporary file of a large keychain leaves no trace")
   func traceless() throws {
     let sample = try SampleBackup()
-    let before = try names()
+    let before = try FileSystem.temporaryFileNames()
     let keychain = try spooled(try entries(large: true), sample.contents.keybag)
     #expect(keychain.isInFile)
-    #expect(try names().subtracting(before).isEmpty)
+    #expect(try FileSystem.temporaryFileNames().subtracting(before).isEmpty)
     let directory = try TemporaryDirectory()
     try write(keychain, sample, to: .directory(directory.path("b")))
-    #expect(try names().subtracting(before).isEmpty)
+    #expect(try FileSystem.temporaryFileNames().subtracting(before).isEmpty)
   }
 
   @Test("A lack of space for the items or the encrypted file is an error, and the destination is unchanged")
@@ -134,13 +134,5 @@ struct KeychainSpoolTests {
     }
     #expect(error?.code == .unwritable)
     #expect(error?.reason == "the keychain's items have more than 100 bytes")
-  }
-
-  /// Returns the temporary names of unlinked files.
-  private func names() throws -> Set<String> {
-    Set(
-      try FileManager.default.contentsOfDirectory(atPath: FileSystem.temporaryDirectory).filter {
-        $0.hasPrefix("keyhaul-") && $0.count == 14
-      })
   }
 }

@@ -82,12 +82,12 @@ struct LargeManifestTests {
     let plain = try ExternalDatabase.bytes(
       ExternalDatabase.schema + insert + "INSERT INTO Files VALUES ('y', NULL, NULL, 0, zeroblob(9000000));")
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "trace"))
-    let before = try names()
+    let before = try FileSystem.temporaryFileNames()
     let stored = try spooled(try FileCipher.encrypt(plain, key: key), .temporaryFile)
     #expect(stored.isInFile)
     let fileList = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
     #expect(try fileList.listing().inconsistentRowCount == 2)
-    #expect(try names().subtracting(before).isEmpty)
+    #expect(try FileSystem.temporaryFileNames().subtracting(before).isEmpty)
     let bytes = try stored.bytes()
     #expect(!bytes.isEmpty)
     #expect(Data(bytes).range(of: Data("planted-in-the-manifest".utf8)) == nil)
@@ -141,14 +141,5 @@ struct LargeManifestTests {
       try Array(bytes[start..<min(start + 1 << 18, bytes.count)]).withUnsafeBytes { try collector.append($0) }
     }
     return try collector.finish()
-  }
-
-  /// Returns the temporary names of unlinked files.
-  private func names() throws -> Set<String> {
-    let directory = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
-    return Set(
-      try FileManager.default.contentsOfDirectory(atPath: directory).filter {
-        $0.hasPrefix("keyhaul-") && $0.count == 14
-      })
   }
 }

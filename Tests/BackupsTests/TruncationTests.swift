@@ -29,7 +29,9 @@ struct TruncationTests {
     let complete = try SampleBackup().packed(as: .tar)
     let error = try #require(try failure(opening: Array(complete[..<(complete.count - 1024)])))
     #expect(error.summary == "the backup is cut short")
-    #expect(error.reason == "the tar file ends at byte \(grouped(complete.count - 1024)) without its end marker")
+    #expect(
+      error.reason == "the tar file ends at byte \(HumanReadable.grouped(complete.count - 1024)) without its end marker"
+    )
     let zip = try SampleBackup().packed(as: .zip)
     let cut = try #require(try failure(opening: Array(zip[..<(zip.count - 1)])))
     #expect(cut.reason == "the directory at the end of the zip is missing")
@@ -78,10 +80,5 @@ struct TruncationTests {
         }
       }
     }
-  }
-
-  private func grouped(_ count: Int) -> String {
-    let digits = String(count)
-    return digits.count < 4 ? digits : digits.dropLast(3) + "," + digits.suffix(3)
   }
 }

@@ -110,7 +110,7 @@ struct BackupContentsTests {
     #expect(try onOther.restore(setup.open(path, password: nil, on: onOther)).isSameDevice == false)
     #expect(try KeychainSnapshot(onOther).rows.isEmpty)
     // A backup without a password does not accept one.
-    let error = try openingError { _ = try setup.open(path, password: "guess", on: onOther) }
+    let error = try keyhaulError { _ = try setup.open(path, password: "guess", on: onOther) }
     #expect(error?.code == .passwordNotNeeded && error?.category == .refused)
     let onSame = try phone.openTestSession()
     try onSame.erase()
@@ -177,7 +177,7 @@ struct BackupContentsTests {
     #expect(after.parts.database != nil && after.parts[large: .keychain] != nil)
 
     #expect(
-      try openingError { _ = try setup.open(path, password: TestSetup.password, on: nil) }?.category == .wrongPassword)
+      try keyhaulError { _ = try setup.open(path, password: TestSetup.password, on: nil) }?.category == .wrongPassword)
     let target = try phone.openTestSession()
     let reopened = try setup.open(path, password: "new", on: target)
     #expect(reopened.items.map { $0.item?.contents } == before.items.map { $0.item?.contents })

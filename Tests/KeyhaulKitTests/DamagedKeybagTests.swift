@@ -52,7 +52,7 @@ private final class DamagedKeybagFixture {
   }
 
   func error(_ keybag: Keybag, limit: Int = IterationLimit.standard) throws -> KeyhaulError? {
-    try openingError { _ = try open(keybag, on: nil, limit: limit) }
+    try keyhaulError { _ = try open(keybag, on: nil, limit: limit) }
   }
 }
 
@@ -157,7 +157,7 @@ struct DamagedKeybagTests {
     let fixture = try DamagedKeybagFixture()
     let path = try fixture.tamperingWriter.write(fixture.prepared, named: "whole") { _ in }
     for password in [nil, "", "wrong", TestSetup.password + " ", TestSetup.password.uppercased()] {
-      let error = try openingError { _ = try fixture.setup.open(path, password: password, on: nil) }
+      let error = try keyhaulError { _ = try fixture.setup.open(path, password: password, on: nil) }
       #expect(error?.category == .wrongPassword)
     }
     #expect(try fixture.setup.open(path, password: TestSetup.password, on: nil).items.count == 6)
@@ -167,14 +167,14 @@ struct DamagedKeybagTests {
   func stopped(rounds: Int) throws {
     let fixture = try DamagedKeybagFixture()
     let session = try fixture.phone.openTestSession()
-    let backup = try migrationError {
+    let backup = try keyhaulError {
       _ = try BackupExporter.prepare(session, password: secret("pw"), rounds: rounds) { _, _ in false }
     }
     #expect(backup?.category == .failed)
     #expect((backup?.underlying as? DataProtectionError)?.code == .cancelled)
     // With this many iterations, the derivation is canceled before the password turns out to be wrong.
     let path = try fixture.tamperingWriter.write(fixture.prepared, named: "slow") { $0.keybag.dpic = UInt32(rounds) }
-    let opening = try openingError {
+    let opening = try keyhaulError {
       _ = try BackupArchive.open(.path(path)).unlock(password: secret(TestSetup.password)) { _, _ in false }
     }
     #expect(opening?.category == .failed)

@@ -110,7 +110,7 @@ struct FixtureMatrixTests {
     if [.locked, .beforeFirstUnlock].contains(target.state) {
       try target.enterState()
       let locked = try Restorer.plan(archive, onto: session, policy: policy)
-      let error = try migrationError { try Restorer.restore(locked, onto: session) }
+      let error = try keyhaulError { try Restorer.restore(locked, onto: session) }
       #expect(error?.category == .locked, "\(context)")
       try target.unlock()
       #expect(try KeychainSnapshot(session).image == before.image, "\(context): a locked phone was changed")

@@ -158,7 +158,7 @@ struct GlossaryTermCoverageTests {
     defer { session.invalidate() }
     guard tampering != .brokenSeal else {
       try TamperingWriter.changeSeal(of: path)
-      let error = try openingError { _ = try setup.open(path, password: TestSetup.password, on: session) }
+      let error = try keyhaulError { _ = try setup.open(path, password: TestSetup.password, on: session) }
       #expect(
         error?.category == .damaged
           && error?.reason.contains(
@@ -168,7 +168,7 @@ struct GlossaryTermCoverageTests {
       return
     }
     guard tampering != .otherKeybag else {
-      let error = try openingError { _ = try setup.open(path, password: TestSetup.password, on: session) }
+      let error = try keyhaulError { _ = try setup.open(path, password: TestSetup.password, on: session) }
       #expect(error?.code == .keybagMismatch && error?.category == .damaged)
       return
     }

@@ -1,6 +1,7 @@
 import Backups
 import KeychainFormats
 import KeychainRules
+import TestSupport
 import Testing
 import VirtualDevice
 
@@ -75,10 +76,10 @@ struct SecretDescriptionTests {
       #expect(rows.count == 8)
       #expect(!containsSecret(descriptions(of: rows)))
       let stale = MigrationPlan(plan, policy: .replace, removedRowCount: 99)
-      let error = try #require(try migrationError { try Restorer.restore(stale, onto: session) })
+      let error = try #require(try keyhaulError { try Restorer.restore(stale, onto: session) })
       #expect(!containsSecret(descriptions(of: error)))
     }
-    let wrong = try #require(try openingError { _ = try setup.open(path, password: Self.planted, on: session) })
+    let wrong = try #require(try keyhaulError { _ = try setup.open(path, password: Self.planted, on: session) })
     #expect(!containsSecret(descriptions(of: wrong)))
     #expect(wrong.description == "\(wrong.summary): \(wrong.reason)")
   }

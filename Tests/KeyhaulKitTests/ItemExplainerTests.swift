@@ -46,7 +46,7 @@ struct ItemExplainerTests {
       in: archive, named: "b", sourceDevice: nil, onto: nil)
     #expect(last.count <= 1)
     for index in [-1, count] {
-      let error = try migrationError {
+      let error = try keyhaulError {
         _ = try explainer("ak", index: index).explanations(in: archive, named: "b", sourceDevice: nil, onto: nil)
       }
       #expect(error?.code == .noSuchItem && error?.category == .usage)

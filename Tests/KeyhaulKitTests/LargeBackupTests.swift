@@ -70,10 +70,10 @@ struct LargeBackupTests {
     let setup = try TestSetup(seed: "full")
     let session = try phone(setup)
     let full = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
-    let sealing = try migrationError { _ = try prepare(session, system: full) }
+    let sealing = try keyhaulError { _ = try prepare(session, system: full) }
     let (_, destination) = setup.destination("b", .directory)
     let prepared = try prepare(session)
-    let writing = try migrationError {
+    let writing = try keyhaulError {
       _ = try prepared.write(with: BackupWriter(system: full), to: destination, replace: false)
     }
     for error in [sealing, writing] {

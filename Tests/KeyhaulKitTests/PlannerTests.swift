@@ -2,6 +2,7 @@ import Backups
 import KeychainCrypto
 import KeychainFormats
 import KeychainRules
+import TestSupport
 import Testing
 
 @testable import KeyhaulKit

@@ -82,7 +82,7 @@ struct RepeatedRestoreTests {
       try setup.open(path, password: TestSetup.password, on: session), onto: session, policy: .merge)
     #expect(plan.changesNothing)
     try KeychainSnapshot.execute("DELETE FROM genp WHERE rowid = 2", on: target)
-    #expect(try migrationError { try Restorer.restore(plan, onto: session) }?.code == .stalePlan)
+    #expect(try keyhaulError { try Restorer.restore(plan, onto: session) }?.code == .stalePlan)
   }
 
   @Test("A repeated merge is refused for a session that only reads")
@@ -91,6 +91,6 @@ struct RepeatedRestoreTests {
     let session = try target.openTestSession(.reading)
     let plan = try Restorer.plan(
       try setup.open(path, password: TestSetup.password, on: session), onto: session, policy: .merge)
-    #expect(try migrationError { try Restorer.restore(plan, onto: session) }?.code == .deviceNotWritable)
+    #expect(try keyhaulError { try Restorer.restore(plan, onto: session) }?.code == .deviceNotWritable)
   }
 }

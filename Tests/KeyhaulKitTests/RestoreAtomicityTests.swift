@@ -57,7 +57,7 @@ struct RestoreAtomicityTests {
     for index in fullPlan.imports.indices {
       var imports = fullPlan.imports
       imports[index] = .init(origin: imports[index].origin, outcome: .keepsExisting(.incomingUndated))
-      let error = try migrationError { try Restorer.restore(plan(fullPlan, imports: imports), onto: pending.session) }
+      let error = try keyhaulError { try Restorer.restore(plan(fullPlan, imports: imports), onto: pending.session) }
       #expect(error?.code == .stalePlan)
       #expect(error?.category == .stalePlan)
       try pending.expectUnchanged()
@@ -71,7 +71,7 @@ struct RestoreAtomicityTests {
     let pending = try PendingRestore()
     let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
     for count in [0, 2, 4] {
-      let error = try migrationError {
+      let error = try keyhaulError {
         try Restorer.restore(plan(fullPlan, removedRowCount: count), onto: pending.session)
       }
       #expect(error?.code == .stalePlan)
@@ -90,7 +90,7 @@ struct RestoreAtomicityTests {
       CREATE TRIGGER fail BEFORE INSERT ON genp WHEN (SELECT count(*) FROM genp) = 3
       BEGIN SELECT RAISE(ABORT, 'no'); END
       """, on: pending.session.device)
-    let error = try migrationError { try Restorer.restore(fullPlan, onto: pending.session) }
+    let error = try keyhaulError { try Restorer.restore(fullPlan, onto: pending.session) }
     #expect(error?.code == .storeDamaged)
     try pending.expectUnchanged()
   }
@@ -109,7 +109,7 @@ struct RestoreAtomicityTests {
       .openTestSession()
     let plan = try Restorer.plan(pending.archive, onto: session, policy: policy)
     budget.reset(to: count)
-    let error = try migrationError { try Restorer.restore(plan, onto: session) }
+    let error = try keyhaulError { try Restorer.restore(plan, onto: session) }
     #expect(error?.isCancelled == true && error?.category == .failed, "\(String(describing: error))")
     budget.reset(to: .max)
     session.invalidate()
@@ -124,7 +124,7 @@ struct RestoreAtomicityTests {
     try pending.session.insertUnchanged(.password("arriving 3").with(secret: "another").dated(9000))
     #expect(pending.session.record.revision != revision)
     let before = try KeychainSnapshot(pending.session).image
-    let error = try migrationError { try Restorer.restore(fullPlan, onto: pending.session) }
+    let error = try keyhaulError { try Restorer.restore(fullPlan, onto: pending.session) }
     #expect(error?.code == .stalePlan)
     #expect(try KeychainSnapshot(pending.session).image == before)
   }
@@ -140,7 +140,7 @@ struct RestoreAtomicityTests {
       planWithoutImports.decisions.map(\.outcome) == fullPlan.decisions.map(\.outcome)
         && planWithoutImports.removed == fullPlan.removed)
     let revision = pending.session.record.revision
-    let error = try migrationError { try Restorer.restore(planWithoutImports, onto: pending.session) }
+    let error = try keyhaulError { try Restorer.restore(planWithoutImports, onto: pending.session) }
     #expect(error?.code == .planToLookAt && error?.category == .usage)
     #expect(pending.session.record.revision == revision)
     try pending.expectUnchanged()
@@ -163,7 +163,7 @@ struct RestoreAtomicityTests {
     let session = try pending.session.device.openTestSession(.reading)
     let plan = try Restorer.plan(pending.archive, onto: session, policy: .replace)
     #expect(plan.summary.migrates == 6)
-    let error = try migrationError { try Restorer.restore(plan, onto: session) }
+    let error = try keyhaulError { try Restorer.restore(plan, onto: session) }
     #expect(error?.code == .deviceNotWritable)
     try pending.expectUnchanged()
   }

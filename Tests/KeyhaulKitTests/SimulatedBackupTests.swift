@@ -160,7 +160,7 @@ struct SimulatedBackupTests {
     let setup = try TestSetup(seed: "locked")
     let source = try setup.bundled("old-phone").openTestSession()
     try source.lock()
-    let error = try migrationError { _ = try SimulatedBackup(of: source, hasPassword: true) }
+    let error = try keyhaulError { _ = try SimulatedBackup(of: source, hasPassword: true) }
     #expect(error?.category == .locked)
   }
 

@@ -18,7 +18,7 @@ struct TamperedBackupTests {
 
   /// The files are encrypted with the key of class 3. Without it, no file and no item can be decrypted.
   private func expectNoFileOpens(_ phones: TwoPhones, _ edit: (inout BackupContents) throws -> Void) throws {
-    let error = try openingError { _ = try restoreTampered(phones, edit) }
+    let error = try keyhaulError { _ = try restoreTampered(phones, edit) }
     #expect(error?.category == .damaged)
     #expect(try KeychainSnapshot(phones.new.openTestSession()).rows.isEmpty)
   }
@@ -238,8 +238,8 @@ struct TamperedBackupTests {
     let path = try phones.setup.backUp(phones.old, password: TestSetup.password, as: .directory)
     try editPropertyList(path + "/Manifest.plist") { $0["IsEncrypted"] = .boolean(false) }
     // Without a password, no class key can be unwrapped.
-    #expect(try openingError { _ = try phones.restore(path) }?.code == .passwordNotNeeded)
-    #expect(try openingError { _ = try phones.restore(path, password: .some(nil)) }?.category == .damaged)
+    #expect(try keyhaulError { _ = try phones.restore(path) }?.code == .passwordNotNeeded)
+    #expect(try keyhaulError { _ = try phones.restore(path, password: .some(nil)) }?.category == .damaged)
     #expect(try KeychainSnapshot(phones.new.openTestSession()).rows.isEmpty)
   }
 }

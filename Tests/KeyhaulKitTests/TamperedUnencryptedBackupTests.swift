@@ -49,7 +49,7 @@ struct TamperedUnencryptedBackupTests {
           continue
         }
         // No device writes a key without the device's bit.
-        let error = try migrationError { _ = try phones.restore(path) }
+        let error = try keyhaulError { _ = try phones.restore(path) }
         #expect(error?.category == .refused, "class \(number), WRAP \(bits)")
         #expect(try KeychainSnapshot(phones.new.openTestSession()).rows.isEmpty)
       }
@@ -73,7 +73,7 @@ struct TamperedUnencryptedBackupTests {
           #expect(try phones.restore(path).restoredAccounts.isEmpty, "\(first) and \(second)")
           continue
         }
-        let error = try migrationError { _ = try phones.restore(path) }
+        let error = try keyhaulError { _ = try phones.restore(path) }
         #expect(error?.category == .refused, "\(first) and \(second)")
         #expect(try KeychainSnapshot(phones.new.openTestSession()).rows.isEmpty)
       }

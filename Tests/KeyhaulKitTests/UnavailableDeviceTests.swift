@@ -53,7 +53,7 @@ struct UnavailableDeviceTests {
     let fixture = try BackedUpPhone()
     let session = try fixture.phone.openTestSession()
     if afterRestart { try session.restart() } else { try session.lock() }
-    let error = try migrationError { _ = try BackupExporter.prepare(session, password: nil) }
+    let error = try keyhaulError { _ = try BackupExporter.prepare(session, password: nil) }
     #expect(error?.code == .deviceLocked)
     #expect(error?.category == .locked)
     let otherClassNote = afterRestart ? ", and 1 more has another class" : ""
@@ -72,7 +72,7 @@ struct UnavailableDeviceTests {
     try session.insertUnchanged(.password("a"), .password("c", .afterFirstUnlock))
     try session.requestLock()
     clock.jump(afterReads: readCount)
-    let error = try migrationError { _ = try BackupExporter.prepare(session, password: nil) }
+    let error = try keyhaulError { _ = try BackupExporter.prepare(session, password: nil) }
     #expect(error?.code == .deviceLocked)
     #expect(error?.reason == "1 item is in the class \"when unlocked\"; its key is not in memory")
   }
@@ -82,9 +82,9 @@ struct UnavailableDeviceTests {
     let setup = try TestSetup()
     let session = try setup.phone("phone", passcode: "1234").openTestSession()
     try session.lock()
-    #expect(try migrationError { _ = try BackupExporter.prepare(session, password: nil) }?.code == .deviceLocked)
+    #expect(try keyhaulError { _ = try BackupExporter.prepare(session, password: nil) }?.code == .deviceLocked)
     try session.insertUnchanged(.password("c", .afterFirstUnlock))
-    #expect(try migrationError { _ = try BackupExporter.prepare(session, password: nil) }?.code == .deviceLocked)
+    #expect(try keyhaulError { _ = try BackupExporter.prepare(session, password: nil) }?.code == .deviceLocked)
   }
 
   @Test("A locked phone can be planned for, but a restore is refused and changes nothing", arguments: [true, false])
@@ -97,7 +97,7 @@ struct UnavailableDeviceTests {
     for policy in ExistingItemPolicy.allCases {
       let plan = try Restorer.plan(archive, onto: session, policy: policy)
       #expect(plan.decisions.allSatisfy { $0.outcome == .migrates(.identical) })
-      #expect(try migrationError { try Restorer.restore(plan, onto: session) }?.code == .deviceLocked)
+      #expect(try keyhaulError { try Restorer.restore(plan, onto: session) }?.code == .deviceLocked)
     }
     #expect(try KeychainSnapshot(session).image == before)
 
@@ -119,7 +119,7 @@ struct UnavailableDeviceTests {
   func version(_ version: String, writes: Bool) throws {
     let setup = try TestSetup()
     let session = try setup.phone("phone", ios: version).openTestSession()
-    let error = try migrationError { _ = try BackupExporter.prepare(session, password: nil) }
+    let error = try keyhaulError { _ = try BackupExporter.prepare(session, password: nil) }
     #expect(error?.code == (writes ? nil : .unsupportedSystem))
     #expect(error?.category == (writes ? nil : .refused))
   }
@@ -129,7 +129,7 @@ struct UnavailableDeviceTests {
     let setup = try TestSetup()
     let session = try setup.phone("phone").openTestSession()
     for (password, rounds) in [("", 1), ("\0\0", 1), ("pw", 0), ("pw", 20_000_000)] {
-      let error = try migrationError {
+      let error = try keyhaulError {
         _ = try BackupExporter.prepare(session, password: secret(password), rounds: rounds)
       }
       #expect(error?.category == .refused)
@@ -143,7 +143,7 @@ struct UnavailableDeviceTests {
     let path = try setup.backUp(phone, password: nil)
     let old = try Data(contentsOf: URL(fileURLWithPath: path))
     let prepared = try BackupExporter.prepare(try phone.openTestSession(), password: nil)
-    let error = try migrationError { _ = try prepared.write(to: .file(path, .tar)) }
+    let error = try keyhaulError { _ = try prepared.write(to: .file(path, .tar)) }
     #expect(error?.category == .usage)
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == old)
     #expect(try FileManager.default.contentsOfDirectory(atPath: setup.directory.path) == ["backup.tar"])

@@ -15,7 +15,7 @@ struct UnboundBackupTests {
     let path = try CraftedBackup(setup: setup, password: nil, unbound: unbound, items: Self.items).write()
     let opened = try setup.open(path, password: nil, on: session)
     #expect(opened.archive.unboundClassKeys?.classes.map(\.rawValue) == unbound.sorted())
-    return try migrationError { try session.restore(opened) }
+    return try keyhaulError { try session.restore(opened) }
   }
 
   @Test("A backup without a password is refused if any class key is not bound to a device")
@@ -51,12 +51,12 @@ struct UnboundBackupTests {
   func passwordGiven() throws {
     let setup = try TestSetup(seed: "downgrade")
     let path = try CraftedBackup(setup: setup, password: nil, unbound: [6, 7, 8], items: Self.items).write()
-    let error = try openingError { _ = try setup.open(path, password: TestSetup.password, on: nil) }
+    let error = try keyhaulError { _ = try setup.open(path, password: TestSetup.password, on: nil) }
     #expect(error?.code == .passwordNotNeeded && error?.category == .refused)
     // The password is also refused if every key is bound to the device.
     let plain = try setup.backUp(try setup.phone("phone"), password: nil)
     #expect(
-      try openingError { _ = try setup.open(plain, password: TestSetup.password, on: nil) }?.code == .passwordNotNeeded)
+      try keyhaulError { _ = try setup.open(plain, password: TestSetup.password, on: nil) }?.code == .passwordNotNeeded)
   }
 
   @Test("A backup with a password and unbound this-device-only classes is reported and restored")

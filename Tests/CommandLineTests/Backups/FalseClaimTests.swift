@@ -39,10 +39,12 @@ struct FalseClaimTests {
   func refused(line: String) throws {
     let sandbox = try sandbox()
     let before = try sandbox.contents(of: "old-phone")
+    let filesBefore = try sandbox.files(in: "p").map { try sandbox.read("p/\($0)") }
     let outcome = try sandbox.keyhaul(line)
     #expect(outcome.status == 14)
     #expect(outcome.errors.contains("p says that it is encrypted, but it is not"))
     #expect(unwrapped(outcome.errors).contains("but its manifest is not, and no file has a key"))
     #expect(try sandbox.contents(of: "old-phone") == before)
+    #expect(try sandbox.files(in: "p").map { try sandbox.read("p/\($0)") } == filesBefore)
   }
 }

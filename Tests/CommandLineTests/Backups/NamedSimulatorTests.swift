@@ -125,7 +125,7 @@ struct NamedSimulatorTests {
   func restore(hasLog: Bool) throws {
     let sandbox = try Self.sandbox()
     let keychain = Self.keychain(of: Self.old)
-    if !hasLog { try sandbox.run("rm \(keychain)-wal; keyhaul device create phone --from old-phone -q") }
+    if !hasLog { try sandbox.run("rm \(keychain)-wal") }
     try sandbox.run("keyhaul device create phone --from old-phone -q; chmod 640 \(keychain)")
     try sandbox.run("keyhaul simulator snapshot \(Self.old) -o saved.db")
     #expect(try sandbox.run("keyhaul simulator seed \(Self.old) --from phone --yes").status == 0)

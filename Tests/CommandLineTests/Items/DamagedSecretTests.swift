@@ -23,6 +23,7 @@ struct DamagedSecretTests {
     let outcome = try sandbox.run("keyhaul export dump.json \(flags) -o -")
     #expect(outcome.status == 3, "\(outcome)")
     #expect(outcome.output.contains("plain.example") && !outcome.output.contains("length"), "\(outcome)")
+    #expect(outcome.output.contains("hunter2") == flags.contains("--reveal"), "\(outcome)")
     let inspected = try sandbox.run("keyhaul inspect dump.json")
     #expect(inspected.status == outcome.status, "\(inspected)")
   }

@@ -67,7 +67,7 @@ struct BusyOrFullTests {
     try sandbox.succeed("restore b.tar --to new-phone --password-file .bp --yes")
   }
 
-  @Test("A plan cannot be saved without an existing folder, and the error says so")
+  @Test("A plan that cannot be saved or printed fails, and leaves no file")
   func plan() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.devices.run("mkfifo pipe; mkdir folder")

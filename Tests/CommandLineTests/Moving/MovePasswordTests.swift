@@ -46,7 +46,7 @@ struct MovePasswordTests {
     }
   }
 
-  @Test("The password is never in the arguments or environment of any process")
+  @Test("The password is not in the arguments or environment of Keyhaul or its password command")
   func processes() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(

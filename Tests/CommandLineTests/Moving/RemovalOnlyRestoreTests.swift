@@ -40,7 +40,7 @@ struct RemovalOnlyRestoreTests {
   }
 
   @Test("A restore with an empty list of items is rejected, and nothing is removed")
-  func noMatchingFile() throws {
+  func emptyList() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array(#"{"indexes": []}"#.utf8), to: "none.json")
     let before = try sandbox.contents(of: "new-phone")

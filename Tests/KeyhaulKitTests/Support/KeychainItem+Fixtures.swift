@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import KeychainFormats
+import TestSupport
 
 extension KeychainItem {
   static func password(
@@ -29,18 +30,6 @@ extension KeychainItem {
     item[.server] = .string("example.org")
     item[.protocolType] = .string("htps")
     item[.authenticationType] = .string("form")
-    return item
-  }
-
-  func with(_ attributes: AttributeMap<PropertyValue>) -> KeychainItem {
-    var item = self
-    item.attributes.merge(attributes) { $1 }
-    return item
-  }
-
-  func without(_ codes: AttributeCode...) -> KeychainItem {
-    var item = self
-    for code in codes { item[code] = nil }
     return item
   }
 

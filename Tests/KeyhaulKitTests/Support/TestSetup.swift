@@ -104,20 +104,12 @@ extension DeviceSession {
   }
 }
 
-/// Returns the error that the closure throws; `nil` if it throws none.
-func thrown<Failure: Error>(_ type: Failure.Type, _ body: () throws -> Void) throws -> Failure? {
+/// Returns the `KeyhaulError` that a closure throws; `nil` if it throws no error.
+func keyhaulError(_ body: () throws -> Void) throws -> KeyhaulError? {
   do {
     try body()
     return nil
-  } catch let error as Failure {
+  } catch let error as KeyhaulError {
     return error
   }
-}
-
-/// Returns the error of a backup, a plan or a restore.
-func migrationError(_ body: () throws -> Void) throws -> KeyhaulError? { try thrown(KeyhaulError.self, body) }
-
-/// Returns the error of decrypting a backup.
-func openingError(_ body: () throws -> Void) throws -> KeyhaulError? {
-  try thrown(KeyhaulError.self, body)
 }

@@ -164,11 +164,9 @@ def header_faults():
     )
     yield header_fault("uuid-absent", "the keybag's UUID is absent, so a class key's UUID is read instead", DAMAGED,
                        edit_record(b"UUID", remove), "keybag", exit_codes=partial_loss())
-    for name, summary in ((b"VERS", "VERS, which has no effect"), (b"TYPE", "TYPE"), (b"HMCK", "HMCK"),
-                          (b"DPWT", "DPWT")):
+    for name in ("VERS", "TYPE", "HMCK", "DPWT"):
         yield header_fault(
-            f"{name.decode().lower()}-flip", f"one bit of {summary} is flipped", SUCCESS, edit_record(name, flip_middle)
-        )
+            f"{name.lower()}-flip", f"one bit of {name} is flipped", SUCCESS, edit_record(name.encode(), flip_middle))
 
 
 def class_faults():
