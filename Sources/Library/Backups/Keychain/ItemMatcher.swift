@@ -5,7 +5,7 @@ package import KeychainFormats
 ///
 /// It compares the names in reports, so it works for plans and backups. Encrypted items have no names, so only their
 /// kind can match.
-public struct ItemMatcher: Hashable, Sendable {
+package struct ItemMatcher: Hashable, Sendable {
   /// The kind of item, or `nil` to match any.
   package var kind: ItemKind?
   /// The pattern for the label, or `nil` to match any or none.

@@ -45,11 +45,11 @@ package enum Timestamp {
   /// - Returns: The date, or `nil` if the text is not RFC 3339 or the day or time does not exist.
   package static func date(from text: String) -> KeychainDate? {
     var cursor = Cursor(bytes: Array(text.utf8))
-    guard let year = cursor.number(digits: 4), cursor.consume("-"), let month = cursor.number(digits: 2),
-      cursor.consume("-"),
+    guard let year = cursor.number(digits: 4), cursor.consume("-"),
+      let month = cursor.number(digits: 2), cursor.consume("-"),
       let day = cursor.number(digits: 2), cursor.consume("T") || cursor.consume("t"),
-      let hour = cursor.number(digits: 2),
-      cursor.consume(":"), let minute = cursor.number(digits: 2), cursor.consume(":"),
+      let hour = cursor.number(digits: 2), cursor.consume(":"),
+      let minute = cursor.number(digits: 2), cursor.consume(":"),
       let second = cursor.number(digits: 2)
     else { return nil }
     var fraction = ""

@@ -56,7 +56,7 @@ package final class SharedFiles: Sendable {
   /// - Returns: Whether the directory exists now.
   package func makeDirectory(_ path: String) -> Bool { make(path, isDirectory: true, truncates: false) }
 
-  /// Creates a file if it does not exist.
+  /// Creates a file if it does not exist. An existing file is emptied if `truncates` is `true`.
   ///
   /// - Returns: Whether the file exists now.
   package func makeFile(_ path: String, truncates: Bool) -> Bool {

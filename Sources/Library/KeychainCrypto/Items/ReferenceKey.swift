@@ -17,8 +17,8 @@ struct ReferenceKey {
   /// - Throws: `.unsupportedVersion` for bytes in another format, `.tagMismatch` if they were changed.
   init(decoding bytes: [UInt8], under key: borrowing Secret) throws(ItemFault) {
     guard let fields = (try? DERPropertyList.decode(bytes))?.dictionaryValue, let storedCode = fields["mac"]?.dataValue,
-      let protection = fields["prot"]?.stringValue.flatMap(ProtectionClass.init(rawValue:)),
-      let constraints = fields["acl"]?.dictionaryValue
+      let protection = fields[ItemAccessControl.protectionKey]?.stringValue.flatMap(ProtectionClass.init(rawValue:)),
+      let constraints = fields[ItemAccessControl.constraintsKey]?.dictionaryValue
     else { throw .unsupportedVersion(AccessControlledItemBlob.version) }
     self.init(protection: protection, constraints: constraints)
     let expected = try code(under: key)
@@ -37,7 +37,12 @@ struct ReferenceKey {
     }
   }
 
-  private var fields: PropertyDictionary { ["prot": .string(protection.rawValue), "acl": .dictionary(constraints)] }
+  private var fields: PropertyDictionary {
+    [
+      ItemAccessControl.protectionKey: .string(protection.rawValue),
+      ItemAccessControl.constraintsKey: .dictionary(constraints),
+    ]
+  }
 
   private func code(under key: borrowing Secret) throws(ItemFault) -> [UInt8] {
     let message = try convertingFormatError { () throws(FormatError) in try DERPropertyList.encode(.dictionary(fields))

@@ -66,7 +66,8 @@ package struct ItemExplanation: Sendable {
       ?? decision?.containsSecureEnclaveKey
   }
 
-  /// The assessments of the transfer methods to another device; `nil` if no outcome is known, as for an item only on the target.
+  /// The assessments of the transfer methods to another device; `nil` if no outcome is known, as for an item only on the
+  /// target.
   package var transfers: TransferAssessments? {
     guard !restoreOutcomes.isEmpty else { return nil }
     return TransferAssessments(

@@ -1,4 +1,4 @@
-public import Backups
+package import Backups
 import Basics
 package import KeychainFormats
 public import KeychainRules
@@ -12,7 +12,7 @@ extension MigrationPlan {
   public subscript(name: String) -> ItemFate { fate(of: decisions(named: name)) }
 
   /// The outcome for the items that a matcher selects.
-  public subscript(matcher: ItemMatcher) -> ItemFate { fate(of: decisions(for: matcher)) }
+  package subscript(matcher: ItemMatcher) -> ItemFate { fate(of: decisions(for: matcher)) }
 
   /// Returns the decisions about the items whose label, account, service or server has this name.
   public func decisions(named name: String) -> [Decision] {

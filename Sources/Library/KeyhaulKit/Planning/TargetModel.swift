@@ -142,6 +142,9 @@ struct TargetModel {
       owner = KeyOwner(item: try Self.incoming(plannedItems[Int(position)]).item, positions: [Int(position)])
     }
     let resolution = try ImportConflict.resolve(incoming: incoming, existing: try owner?.existing())
+    let sameKeyRow = try originalRow.map { (originalRow) throws(KeychainRuleError) in
+      try SameKeyRow(originalRow.row, of: incoming)
+    }
     if owner == nil, case .archive(let position) = origin {
       if let fingerprint {
         importedPositions[fingerprint] = position
@@ -150,9 +153,6 @@ struct TargetModel {
       }
     } else if let newOwner = Self.owner(after: resolution, of: incoming, from: origin, previous: owner) {
       keyOwners[key] = newOwner
-    }
-    let sameKeyRow = try originalRow.map { (originalRow) throws(KeychainRuleError) in
-      try SameKeyRow(originalRow.row, of: incoming)
     }
     return Self.step(
       resolution, of: incoming, from: origin, previous: owner, sameKeyRow,

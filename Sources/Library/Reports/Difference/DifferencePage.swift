@@ -322,10 +322,10 @@ extension StepList {
   /// Creates the steps after a comparison. No step repeats what the page already says.
   init(_ page: DifferencePage) {
     let steps = DifferenceSteps(first: page.first, second: page.second, difference: page.difference)
-    self.init(
-      steps: [steps.newBackup, steps.decrypting(page.possiblyIncludedCount), steps.verifying, steps.planning]
-        .compactMap(
-          \.self))
+    let applicable: [Step?] = [
+      steps.newBackup, steps.decrypting(page.possiblyIncludedCount), steps.verifying, steps.planning,
+    ]
+    self.init(steps: applicable.compactMap(\.self))
   }
 }
 

@@ -93,8 +93,8 @@ extension KeychainItem {
   /// Returns an attribute as text: a string, data that is UTF-8, or a number; empty if there is none.
   func text(of code: AttributeCode) -> String { ItemDescriptor.text(self[code]) ?? "" }
 
-  /// Whether the secret is text, as a password is.
+  /// Whether the secret is text, as a password is: UTF-8 without a null character.
   var hasTextSecret: Bool {
-    secret.map { $0.withBytes { UTF8Text.isValid($0) } } ?? false
+    secret.map { $0.withBytes { !$0.contains(0) && UTF8Scalars.isValid($0) } } ?? false
   }
 }

@@ -146,7 +146,7 @@ private struct OTPAuthURIReader: ~Copyable {
   /// Returns whether bytes are an address: UTF-8, on one line.
   static func isAddress(_ bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.count > scheme.count && bytes.starts(with: scheme) && !bytes.contains { $0 < 0x20 || $0 == 0x7F }
-      && UTF8Text.isValid(bytes)
+      && UTF8Scalars.isValid(bytes)
   }
 
   /// Returns whether an address has a parameter named `secret`.
@@ -214,9 +214,9 @@ private struct OTPAuthURIReader: ~Copyable {
     }
   }
 
-  private mutating func readParameter(_ name: String, _ bytes: Slice<UnsafeRawBufferPointer>) -> OneTimePassword
-    .Problem?
-  {
+  private mutating func readParameter(
+    _ name: String, _ bytes: Slice<UnsafeRawBufferPointer>
+  ) -> OneTimePassword.Problem? {
     // A secret must not be copied to a string, which is not overwritten.
     guard name != "secret" else { return bytes.isEmpty ? .noSecret : .notBase32 }
     let value = Percent.decoded(bytes)

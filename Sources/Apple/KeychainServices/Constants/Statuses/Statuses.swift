@@ -179,7 +179,7 @@ public let errSecMissingAttributeWrappedKeyFormat: OSStatus = -67805
 public let errSecStagedOperationInProgress: OSStatus = -67806
 /// The staged operation was not started.
 public let errSecStagedOperationNotStarted: OSStatus = -67807
-/// The size of the result is unknown.
+/// The query size is unknown.
 public let errSecQuerySizeUnknown: OSStatus = -67809
 /// The block sizes differ.
 public let errSecBlockSizeMismatch: OSStatus = -67810
@@ -291,7 +291,7 @@ public let errSecPVCReferentNotFound: OSStatus = -67669
 public let errSecFunctionIntegrityFail: OSStatus = -67670
 /// An internal error occurred.
 public let errSecInternalError: OSStatus = -67671
-/// The memory is not accessible.
+/// A memory error occurred.
 public let errSecMemoryError: OSStatus = -67672
 /// The data is not valid.
 public let errSecInvalidData: OSStatus = -67673
@@ -389,9 +389,9 @@ public let errSecModuleNotLoaded: OSStatus = -67718
 public let errSecInvalidSubServiceID: OSStatus = -67719
 /// The attribute is not in the context.
 public let errSecAttributeNotInContext: OSStatus = -67720
-/// The module manager could not be initialized.
+/// A module could not be initialized.
 public let errSecModuleManagerInitializeFailed: OSStatus = -67721
-/// The module manager was not found.
+/// A module was not found.
 public let errSecModuleManagerNotFound: OSStatus = -67722
 /// The event notification callback was not found.
 public let errSecEventNotificationCallbackNotFound: OSStatus = -67723
@@ -401,7 +401,7 @@ public let errSecInputLengthError: OSStatus = -67724
 public let errSecOutputLengthError: OSStatus = -67725
 /// The privilege is not supported.
 public let errSecPrivilegeNotSupported: OSStatus = -67726
-/// The device reported an error.
+/// A device error occurred.
 public let errSecDeviceError: OSStatus = -67727
 /// The handle is in use.
 public let errSecAttachHandleBusy: OSStatus = -67728
@@ -604,9 +604,9 @@ public let errSecTimestampTimeNotAvailable: OSStatus = -67889
 public let errSecTimestampUnacceptedPolicy: OSStatus = -67890
 /// The time stamp authority does not support the extension.
 public let errSecTimestampUnacceptedExtension: OSStatus = -67891
-/// The time stamp authority does not have the additional information.
+/// The requested additional information is not available.
 public let errSecTimestampAddInfoNotAvailable: OSStatus = -67892
-/// The time stamp authority failed.
+/// The time stamp request failed because of a system failure.
 public let errSecTimestampSystemFailure: OSStatus = -67893
 /// The signing time is missing.
 public let errSecSigningTimeMissing: OSStatus = -67894
@@ -614,9 +614,9 @@ public let errSecSigningTimeMissing: OSStatus = -67894
 public let errSecTimestampRejection: OSStatus = -67895
 /// The time stamp request is pending.
 public let errSecTimestampWaiting: OSStatus = -67896
-/// The time stamp authority is about to be revoked.
+/// A revocation warning was issued for the time stamp authority.
 public let errSecTimestampRevocationWarning: OSStatus = -67897
-/// The time stamp authority was revoked.
+/// A revocation notification was issued for the time stamp authority.
 public let errSecTimestampRevocationNotification: OSStatus = -67898
 /// The certificate's policy is not allowed.
 public let errSecCertificatePolicyNotAllowed: OSStatus = -67899
@@ -624,7 +624,7 @@ public let errSecCertificatePolicyNotAllowed: OSStatus = -67899
 public let errSecCertificateNameNotAllowed: OSStatus = -67900
 /// The certificate is valid for longer than allowed.
 public let errSecCertificateValidityPeriodTooLong: OSStatus = -67901
-/// The certificate must not be a certificate authority's.
+/// The certificate is a certificate authority's.
 public let errSecCertificateIsCA: OSStatus = -67902
 /// The certificate contains an extension twice.
 public let errSecCertificateDuplicateExtension: OSStatus = -67903
@@ -641,7 +641,7 @@ public let errSecInvalidTupleCredendtials: OSStatus = -67852
 // them and show their messages.
 // Source: Apple `SecBase.h`.
 
-/// The client identifier is not sufficient.
+/// The client identifier is not correct.
 public let errSecInsufficientClientID: OSStatus = -67586
 /// The device was reset.
 public let errSecDeviceReset: OSStatus = -67587
@@ -659,7 +659,7 @@ public let errSecAppleInvalidKeyStartDate: OSStatus = -67592
 public let errSecAppleInvalidKeyEndDate: OSStatus = -67593
 /// The data could not be converted.
 public let errSecConversionError: OSStatus = -67594
-/// The connection was rolled back to SSL 2.
+/// An SSL 2 rollback error occurred.
 public let errSecAppleSSLv2Rollback: OSStatus = -67595
 /// The quota is exceeded.
 public let errSecQuotaExceeded: OSStatus = -67596
@@ -669,9 +669,9 @@ public let errSecFileTooBig: OSStatus = -67597
 public let errSecInvalidDatabaseBlob: OSStatus = -67598
 /// The key blob is not valid.
 public let errSecInvalidKeyBlob: OSStatus = -67599
-/// The database's data is not compatible with this version.
+/// The database's data is incompatible.
 public let errSecIncompatibleDatabaseBlob: OSStatus = -67600
-/// The key's data is not compatible with this version.
+/// The key's data is incompatible.
 public let errSecIncompatibleKeyBlob: OSStatus = -67601
 /// The certificate is not for this host.
 public let errSecHostNameMismatch: OSStatus = -67602
@@ -701,7 +701,7 @@ public let errSecCRLExpired: OSStatus = -67613
 public let errSecCRLNotValidYet: OSStatus = -67614
 /// There is no revocation list.
 public let errSecCRLNotFound: OSStatus = -67615
-/// The server of the revocation list does not respond.
+/// The server of the revocation list is down.
 public let errSecCRLServerDown: OSStatus = -67616
 /// The address of the revocation list is not valid.
 public let errSecCRLBadURI: OSStatus = -67617
@@ -721,11 +721,11 @@ public let errSecSMIMEEmailAddressesNotFound: OSStatus = -67623
 public let errSecSMIMEBadExtendedKeyUsage: OSStatus = -67624
 /// The key usage does not allow S/MIME.
 public let errSecSMIMEBadKeyUsage: OSStatus = -67625
-/// The key usage is not marked critical, as S/MIME requires.
+/// The key usage for S/MIME is not marked critical.
 public let errSecSMIMEKeyUsageNotCritical: OSStatus = -67626
 /// The certificate has no e-mail address.
 public let errSecSMIMENoEmailAddress: OSStatus = -67627
-/// The subject alternative name is not marked critical, as S/MIME requires.
+/// The subject alternative name for S/MIME is not marked critical.
 public let errSecSMIMESubjAltNameNotCritical: OSStatus = -67628
 /// The extended key usage does not allow SSL.
 public let errSecSSLBadExtendedKeyUsage: OSStatus = -67629
@@ -733,7 +733,7 @@ public let errSecSSLBadExtendedKeyUsage: OSStatus = -67629
 public let errSecOCSPBadResponse: OSStatus = -67630
 /// The request to the OCSP server is not valid.
 public let errSecOCSPBadRequest: OSStatus = -67631
-/// The OCSP server cannot be reached.
+/// The OCSP service is not available.
 public let errSecOCSPUnavailable: OSStatus = -67632
 /// The OCSP server does not know the certificate.
 public let errSecOCSPStatusUnrecognized: OSStatus = -67633
@@ -767,7 +767,7 @@ public let errSecOCSPResponseNonceMismatch: OSStatus = -67646
 public let errSecCodeSigningBadCertChainLength: OSStatus = -67647
 /// The code signature's chain has no basic constraints.
 public let errSecCodeSigningNoBasicConstraints: OSStatus = -67648
-/// The code signature's chain is longer than allowed.
+/// The code signature's chain has an incorrect path length constraint.
 public let errSecCodeSigningBadPathLengthConstraint: OSStatus = -67649
 /// The certificate is not for code signing.
 public let errSecCodeSigningNoExtendedKeyUsage: OSStatus = -67650
@@ -789,7 +789,7 @@ public let errSecMobileMeRequestQueued: OSStatus = -67657
 public let errSecMobileMeRequestRedirected: OSStatus = -67658
 /// The MobileMe server failed.
 public let errSecMobileMeServerError: OSStatus = -67659
-/// The MobileMe server cannot be reached.
+/// The MobileMe server is not available.
 public let errSecMobileMeServerNotAvailable: OSStatus = -67660
 /// The item already exists on the MobileMe server.
 public let errSecMobileMeServerAlreadyExists: OSStatus = -67661
@@ -801,5 +801,5 @@ public let errSecMobileMeRequestAlreadyPending: OSStatus = -67663
 public let errSecMobileMeNoRequestPending: OSStatus = -67664
 /// The MobileMe signing request could not be verified.
 public let errSecMobileMeCSRVerifyFailure: OSStatus = -67665
-/// MobileMe's data is inconsistent.
+/// MobileMe's consistency check failed.
 public let errSecMobileMeFailedConsistencyCheck: OSStatus = -67666
