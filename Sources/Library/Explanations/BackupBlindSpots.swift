@@ -9,10 +9,10 @@ public import KeyhaulKit
 /// out". Tombstones are excluded as well, but are not items.
 public enum BackupBlindSpots {
   /// The reasons why an item is in no backup, in the order of `Reason`.
-  public static let reasons: [Reason] = Reason.allCases.filter { $0.blindSpotDescription != nil }
+  public static let reasons: [Reason] = Reason.allCases.filter { $0.explanation.absentItems != nil }
 
   /// The kinds of these items: "passcode-only items, keys of a token, … and items of App Clips".
-  public static let itemKinds = HumanReadable.list(reasons.compactMap(\.blindSpotDescription))
+  public static let itemKinds = HumanReadable.list(reasons.compactMap(\.explanation.absentItems))
 
   /// The id of the page of `explain` about these items.
   package static let topic = "never-in-backup"
@@ -30,21 +30,6 @@ public enum BackupBlindSpots {
     "Such items may be keys of payment and banking apps, passkeys that only the device's own chip can use, or an "
     + "authenticator's codes behind Face ID. Before you wipe the device, open each app that matters to you, and "
     + "export or move what it protects."
-}
-
-extension Reason {
-  /// The description of items that no backup contains for this reason; `nil` if a backup may contain them.
-  fileprivate var blindSpotDescription: String? {
-    switch self {
-    case .passcodeOnly: "passcode-only items"
-    case .hardwareKey: "keys of a token"
-    case .systemBound: "the system's own items"
-    case .needsAuthentication: "items that require authentication"
-    case .sharedGroup: "copies of shared groups"
-    case .appClip: "items of App Clips"
-    case .deviceBound, .backupNotEncrypted, .deleted, .noClassKey, .tagMismatch, .malformed, .unsupportedVersion: nil
-    }
-  }
 }
 
 extension PlanDocument.BackupLimitation {

@@ -13,7 +13,7 @@ extension Reason {
           + "key to an app's encrypted database, the database may move, but cannot be decrypted there.",
         action: "Sign in again on the new device. If the item is the key to an app's data, export that data in the "
           + "app first. Developers: if the item should move, choose a protection class without \"this device only\".",
-        otherWays: otherWays,
+        otherWays: Self.noOtherWay,
         source: "Apple Platform Security, \"Keybags for Data Protection\"; securityd, SecItemDb.c (import skips what "
           + "does not decrypt)")
     case .backupNotEncrypted:
@@ -23,7 +23,9 @@ extension Reason {
           + "source device.",
         effect: "No keychain item moves to another device. All of them can be restored to the same device.",
         action: "Make a new backup of the source device with a password, and restore that backup.",
-        otherWays: otherWays,
+        otherWays:
+          "A backup with a password. Also a direct transfer (Quick Start) if the item does not sync, or iCloud Keychain "
+          + "if it does.",
         source: "Apple Platform Security, \"Keybags for Data Protection\" (backup keybag)")
     case .passcodeOnly:
       Explanation(
@@ -32,7 +34,8 @@ extension Reason {
         effect:
           "A restore, or removing the passcode, deletes them, even on the same device.",
         action: "Before you erase the device, open the app and export or move whatever this item protects.",
-        otherWays: otherWays,
+        otherWays: Self.noOtherWay,
+        absentItems: "passcode-only items",
         source: "Apple, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly; SecItemDb.c, s3dl_export_row")
     case .hardwareKey:
       Explanation(
@@ -44,7 +47,8 @@ extension Reason {
         action:
           "For a key of the Secure Enclave, make a new one on the new device and register it again. The keys of a "
           + "smart card are on the card.",
-        otherWays: otherWays,
+        otherWays: Self.iCloudKeychainIfSynchronizable,
+        absentItems: "keys of a token",
         source:
           "Apple, kSecAttrTokenID, and CryptoTokenKit, \"Using Cryptographic Assets Stored on a Smart Card\"; DTS, "
           + "Developer Forums thread 786223; SecItemDb.c, s3dl_export_row")
@@ -55,7 +59,8 @@ extension Reason {
           "iOS never backs up or restores its own items. They are listed in a fixed table, or flagged with sysb.",
         effect: "They are never in a backup. The target keeps its own.",
         action: "Nothing.",
-        otherWays: otherWays,
+        otherWays: Self.iCloudKeychainIfSynchronizable,
+        absentItems: "the system's own items",
         source: "SecItemDb.c, SecItemIsSystemBound")
     case .needsAuthentication:
       Explanation(
@@ -65,7 +70,8 @@ extension Reason {
         effect: "They are never in a backup, and stay on the source device.",
         action: "Before you erase the source device, transfer them in the app that made them. For one-time passwords, "
           + "use the app's own export.",
-        otherWays: otherWays,
+        otherWays: Self.iCloudKeychainIfSynchronizable,
+        absentItems: "items that require authentication",
         source: "SecItemDb.c, s3dl_export_row; Apple, SecAccessControlCreateWithFlags")
     case .sharedGroup:
       Explanation(
@@ -73,7 +79,8 @@ extension Reason {
         rule: "iOS does not back up copies of items that a group shares. The group provides them.",
         effect: "They return when the account joins the group again.",
         action: "Sign in with the account that is in the group.",
-        otherWays: otherWays,
+        otherWays: "The group. Whether a direct transfer moves such an item is not known.",
+        absentItems: "copies of shared groups",
         source: "SecItemDb.c, SecItemIsSystemBound (kSecAttrSharingGroup)")
     case .appClip:
       Explanation(
@@ -83,7 +90,8 @@ extension Reason {
           "They are never in a backup. On the same device, the full app can read the items that its App Clip stored, "
           + "once it has replaced the App Clip.",
         action: "Before you erase the device, install the full app on it and let the app read the items.",
-        otherWays: otherWays,
+        otherWays: Self.iCloudKeychainIfSynchronizable,
+        absentItems: "items of App Clips",
         source:
           "SecItemDb.c, SecServerCopyKeychainPlist (clip = 0); Apple, \"Sharing data between your App Clip and your "
           + "full app\"")
@@ -93,7 +101,7 @@ extension Reason {
         rule: "A deleted item that synced leaves a tombstone. Tombstones are sent only between devices that sync.",
         effect: "Nothing is lost: the item was already gone.",
         action: "Nothing.",
-        otherWays: otherWays,
+        otherWays: "None. The item no longer exists.",
         source: "SecItemDb.c, SecServerCopyKeychainPlist (tomb = 0 while syncing is off)")
     case .noClassKey:
       Explanation(
@@ -101,7 +109,7 @@ extension Reason {
         rule: "Each item is encrypted with the key of its protection class, which the keybag contains.",
         effect: "Every item of that class is lost in this copy. The other items are not affected.",
         action: "Look for another copy of the backup.",
-        otherWays: otherWays,
+        otherWays: Self.unknownWays,
         source: "Apple Platform Security, \"Keybags for Data Protection\"")
     case .tagMismatch:
       Explanation(
@@ -109,7 +117,7 @@ extension Reason {
         rule: "Each item carries an authentication tag over its bytes.",
         effect: "Only this item is lost in this copy. The other items are not affected.",
         action: "Look for another copy of the backup.",
-        otherWays: otherWays,
+        otherWays: Self.unknownWays,
         source: "NIST SP 800-38D; SecDbKeychainItem.m")
     case .malformed:
       Explanation(
@@ -117,7 +125,7 @@ extension Reason {
         rule: "An item is a dictionary whose protection class equals the class it was encrypted for.",
         effect: "Only this item is lost in this copy. The other items are not affected.",
         action: "Look for another copy of the backup.",
-        otherWays: otherWays,
+        otherWays: Self.unknownWays,
         source: "SecDbKeychainItem.m; SecItemDb.c, SecServerImportItem")
     case .unsupportedVersion:
       Explanation(
@@ -129,8 +137,19 @@ extension Reason {
         action:
           "Save the secret of a version 0 item with \"\(SuggestedCommands.exportRevealing)\". A newer program may be able to "
           + "read a newer item.",
-        otherWays: otherWays,
+        otherWays: Self.unknownWays,
         source: "SecDbKeychainItem.m")
     }
   }
+
+  private static let noOtherWay =
+    "None. Neither a direct transfer nor iCloud Keychain moves this-device-only items."
+
+  private static let iCloudKeychainIfSynchronizable =
+    "iCloud Keychain, if the item is flagged to sync and its class is not this-device-only. Whether a direct "
+    + "transfer moves such an item is not known."
+
+  private static let unknownWays =
+    "This copy does not show the item's attributes, so Keyhaul cannot say. See "
+    + "\"\(SuggestedCommands.explaining("ways"))\"."
 }

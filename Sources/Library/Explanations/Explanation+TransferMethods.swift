@@ -15,23 +15,3 @@ extension TransferMethod {
     source: "Apple DTS, Developer Forums threads 788360 (Quick Start, classes) and 93373 (backups; iCloud Keychain can "
       + "be off); Apple, kSecAttrSynchronizable")
 }
-
-extension Reason {
-  /// The other methods that may move an item that stays behind for this reason.
-  var otherWays: String {
-    switch self {
-    case .deviceBound, .passcodeOnly:
-      "None. Neither a direct transfer nor iCloud Keychain moves this-device-only items."
-    case .backupNotEncrypted:
-      "A backup with a password. Also a direct transfer (Quick Start) if the item does not sync, or iCloud Keychain "
-        + "if it does."
-    case .hardwareKey, .systemBound, .needsAuthentication, .appClip:
-      "iCloud Keychain, if the item is flagged to sync and its class is not this-device-only. Whether a direct "
-        + "transfer moves such an item is not known."
-    case .sharedGroup: "The group. Whether a direct transfer moves such an item is not known."
-    case .deleted: "None. The item no longer exists."
-    case .noClassKey, .tagMismatch, .malformed, .unsupportedVersion:
-      "This copy does not show the item's attributes, so Keyhaul cannot say. See \"\(SuggestedCommands.explaining("ways"))\"."
-    }
-  }
-}

@@ -21,12 +21,14 @@ public struct Explanation: Sendable, Hashable {
   public let action: String
   /// The other methods that may move an item, if the page is about a reason why it stays behind.
   public let otherWays: String?
+  /// The items that are in no backup, such as "keys of a token", if the page is about a reason why they are not.
+  package let absentItems: String?
   /// The publication of the rule; `nil` if the rule is Keyhaul's own.
   public let source: String?
 
   package init(
     id: String, code: Int32? = nil, number: Int32? = nil, headline: String, rule: String, effect: String,
-    action: String, otherWays: String? = nil, source: String? = nil
+    action: String, otherWays: String? = nil, absentItems: String? = nil, source: String? = nil
   ) {
     self.id = id
     self.code = code
@@ -36,6 +38,7 @@ public struct Explanation: Sendable, Hashable {
     self.effect = effect
     self.action = action
     self.otherWays = otherWays
+    self.absentItems = absentItems
     self.source = source
   }
 }

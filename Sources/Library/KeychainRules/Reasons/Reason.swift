@@ -32,15 +32,30 @@ public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
 }
 
 extension Reason {
-  /// Whether the item or its key is damaged, rather than excluded by a rule.
-  package var isDamage: Bool {
+  /// What prevents the move.
+  package enum Cause: Sendable {
+    /// The item's protection class, or the backup's missing password.
+    case protection
+    /// A rule that excludes the item from every backup, whatever its protection class is.
+    case exclusion
+    /// The deletion of the item.
+    case deletion
+    /// Damage of the item or of its key.
+    case damage
+  }
+
+  /// What prevents the move.
+  package var cause: Cause {
     switch self {
-    case .noClassKey, .tagMismatch, .malformed, .unsupportedVersion: true
-    case .deviceBound, .backupNotEncrypted, .passcodeOnly, .hardwareKey, .systemBound, .needsAuthentication,
-      .sharedGroup, .appClip, .deleted:
-      false
+    case .deviceBound, .backupNotEncrypted, .passcodeOnly: .protection
+    case .hardwareKey, .systemBound, .needsAuthentication, .sharedGroup, .appClip: .exclusion
+    case .deleted: .deletion
+    case .noClassKey, .tagMismatch, .malformed, .unsupportedVersion: .damage
     }
   }
+
+  /// Whether the item or its key is damaged, rather than excluded by a rule.
+  package var isDamage: Bool { cause == .damage }
 
   /// Whether another copy of the backup may contain the item intact.
   package var isLostInThisCopy: Bool { isDamage && self != .unsupportedVersion }
@@ -49,11 +64,10 @@ extension Reason {
   ///
   /// Other items are recreated by the device, return with an account, or were deleted before.
   package var requiresAction: Bool {
-    switch self {
-    case .deviceBound, .backupNotEncrypted, .passcodeOnly, .hardwareKey, .needsAuthentication, .noClassKey,
-      .tagMismatch, .malformed, .unsupportedVersion:
-      true
-    case .systemBound, .sharedGroup, .appClip, .deleted: false
+    switch cause {
+    case .protection, .damage: true
+    case .exclusion: self == .hardwareKey || self == .needsAuthentication
+    case .deletion: false
     }
   }
 }

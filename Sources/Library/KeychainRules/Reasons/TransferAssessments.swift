@@ -60,12 +60,7 @@ package struct TransferAssessments: Sendable, Hashable {
   private static func assessDirectTransfer(
     _ reason: Reason?, _ protection: ProtectionClass?, _ isSynchronizable: Bool?
   ) -> TransferAssessment {
-    switch reason {
-    case .hardwareKey, .systemBound, .needsAuthentication, .sharedGroup, .appClip: return .notKnown(.noSource)
-    case .deviceBound, .passcodeOnly, .backupNotEncrypted, .deleted, .noClassKey, .tagMismatch, .malformed,
-      .unsupportedVersion, nil:
-      break
-    }
+    if reason?.cause == .exclusion { return .notKnown(.noSource) }
     guard protection != nil, let isSynchronizable else { return .notKnown(.sealed) }
     return isSynchronizable ? .notKnown(.noSource) : .yes(.movableClass)
   }

@@ -286,30 +286,24 @@ struct WipeChecklist {
 
   private static let signIn = "Sign in or set it up again."
 
+  /// The actions for items that are in no backup and can be used only on their own phone, by the reason for that.
+  private static let actionsForUnsavedItems: [(reasons: Set<Reason>, action: String)] = [
+    ([.passcodeOnly, .needsAuthentication], "Export or move the protected data in the app."),
+    (
+      [.hardwareKey],
+      "Make sure that you can register a new key; the old one works only on this device or its smart card."
+    ),
+    ([.appClip], "Install the full app, and check that it has the App Clip's data."),
+  ]
+
   /// Returns whether items with this reason are in no backup and can be used only on their own phone.
   private static func isNeverBackedUp(_ reason: Reason) -> Bool {
-    switch reason {
-    case .passcodeOnly, .needsAuthentication, .hardwareKey, .appClip: true
-    case .deviceBound, .backupNotEncrypted, .systemBound, .sharedGroup, .deleted, .noClassKey, .tagMismatch, .malformed,
-      .unsupportedVersion:
-      false
-    }
+    actionsForUnsavedItems.contains { $0.reasons.contains(reason) }
   }
 
   /// Returns the actions that items in no backup require; empty if there are none.
   private static func actions(for reasons: Set<Reason>) -> String {
-    var sentences: [String] = []
-    if !reasons.isDisjoint(with: [.passcodeOnly, .needsAuthentication]) {
-      sentences.append("Export or move the protected data in the app.")
-    }
-    if reasons.contains(.hardwareKey) {
-      sentences.append(
-        "Make sure that you can register a new key; the old one works only on this device or its smart card.")
-    }
-    if reasons.contains(.appClip) {
-      sentences.append("Install the full app, and check that it has the App Clip's data.")
-    }
-    return sentences.joined(separator: " ")
+    actionsForUnsavedItems.filter { !$0.reasons.isDisjoint(with: reasons) }.map(\.action).joined(separator: " ")
   }
 
   // MARK: The new phone
