@@ -8,7 +8,9 @@ FUZZ_SECONDS ?= 60
 # More arguments for `swift build`. packaging/Makefile uses them to link the programs of the packages.
 BUILD_FLAGS :=
 
-RELEASE := -c release --product keyhaul
+# Generates the code of a module in several threads, because modules wait for each other and often one compiles alone. The program
+# contains no debug information.
+RELEASE := -c release --product keyhaul -debug-info-format none -Xswiftc -num-threads -Xswiftc 2
 ifeq ($(shell uname -s),Linux)
 # The program has no symbols and runs on systems without Swift. Library calls are bound at the start (-z now), because binding at the
 # first call saves the vector registers on the stack, and these may contain parts of a secret.
@@ -45,12 +47,14 @@ build: deps
 	KEYHAUL_COMMIT="$$(.ci/commit)" swift build $(RELEASE) $(BUILD_FLAGS)
 	@printf '%s: %d bytes\n' $(PROGRAM) "$$(wc -c < $(PROGRAM))"
 
-demo: build
-	@$(PROGRAM) demo
+# The demo runs the debug program: it is built in half the time, and `make test` then has only its tests to build.
+demo: deps
+	KEYHAUL_BUILD=tests swift build --product keyhaul
+	@.build/debug/keyhaul demo
 
-# The tests start the release program, because users get that one and a debug program starts much more slowly.
-test: build
-	@KEYHAUL_TESTED_PROGRAM=$(abspath $(PROGRAM)) .ci/test
+# KEYHAUL_TESTED_PROGRAM=PATH tests another program, such as the release program (see .ci/run).
+test: deps
+	@.ci/test
 
 test-exhaustive: build
 	@KEYHAUL_TESTED_PROGRAM=$(abspath $(PROGRAM)) KEYHAUL_EXHAUSTIVE=1 .ci/test
