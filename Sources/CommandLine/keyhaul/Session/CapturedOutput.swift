@@ -29,7 +29,7 @@ final class CapturedOutput {
   }
 }
 
-/// The statements of a backup about itself. Those in files that could not be read are missing.
+/// A backup's statements about itself. A statement is `nil` if its file could not be read.
 struct BackupMetadata: Equatable, Sendable {
   /// The identifier of the source device, as the backup states it.
   var identifier: String?

@@ -78,7 +78,7 @@ enum BackupOutput {
     guard let existing else { return (destination, false) }
     let replaced = existing + ownerNote(of: existing, unless: identifier)
     if asks {
-      try session.confirm("Replace \(replaced)?", refusal: "replacing \(replaced)")
+      try session.confirm("Replace \(replaced)?", action: "replacing \(replaced)")
     } else {
       session.info("\(UntrustedText.escaped(replaced)) exists and would be replaced.")
     }

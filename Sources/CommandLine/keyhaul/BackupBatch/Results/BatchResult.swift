@@ -75,8 +75,8 @@ struct BatchResult: Equatable, Sendable {
 
   /// The members of each element of `backups` in `backup-list/1`.
   static let table = FieldTable(
-    "backups",
-    [
+    rows: "backups",
+    fields: [
       "asked", "path", "name", "udid", "device_name", "made", "encrypted", "state", "archived_copy", "digest",
       "has_seal", "code", "id", "result", "reason", "error", "warnings", "document",
     ])

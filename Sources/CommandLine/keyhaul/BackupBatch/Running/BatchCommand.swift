@@ -74,7 +74,7 @@ extension BatchCommand {
       return try CaseReportRun(self, request, in: session).run()
     }
     guard try isForManyBackups(session) else {
-      session.chosenFields = try ChosenFields(fieldOptions, of: rows, otherwise: Self.rowsAdvice)
+      session.chosenFields = try ChosenFields(fieldOptions, of: rows, advice: Self.rowsAdvice)
       return try runSingle(in: session)
     }
     session.chosenFields = try ChosenFields(fieldOptions, of: BatchResult.table)
@@ -216,7 +216,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
     Session(
       capturing: output, common: singleCommand.common, commandName: name,
       environment: passwords.environment(from: environment),
-      about: queued.path, passwords)
+      backupPath: queued.path, passwordProvider: passwords)
   }
 
   /// Returns the earlier result for the backup in its current state; `nil` if there is none.

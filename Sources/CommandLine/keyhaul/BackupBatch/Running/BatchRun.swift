@@ -62,9 +62,9 @@ struct BatchRun<Command: BatchCommand> {
     var summary = BatchSummary()
     if let output = command.output, output != "-" {
       // With `--json`, the results also go to standard output.
-      try ReportFile.write(to: output) { (portion) throws(CommandError) in
+      try ReportFile.write(to: output) { (write) throws(CommandError) in
         try writeResults(adding: &summary) { (text) throws(CommandError) in
-          try Array(text.utf8).withRawBytes(portion)
+          try Array(text.utf8).withRawBytes(write)
           if session.isJSON { try print(text) }
         }
       }

@@ -55,8 +55,8 @@ struct CaseReportRun<Command: BatchCommand> {
 
   private func write(_ report: CaseReport) throws(CommandError) {
     guard request.isPage else {
-      return try ReportFile.write(to: request.output) { (portion) throws(CommandError) in
-        try report.json.forEachPortion(portion)
+      return try ReportFile.write(to: request.output) { (write) throws(CommandError) in
+        try report.json.forEachPortion(write)
       }
     }
     let text: String

@@ -26,7 +26,7 @@ struct DeviceErase: RunnableCommand {
       }
       return .ok
     }
-    try session.confirm("Erase \(name), with \(items), for good?", refusal: "erasing \(name), with \(items),")
+    try session.confirm("Erase \(name), with \(items), for good?", action: "erasing \(name), with \(items),")
     let report = try device.withSession(.writing) { openDevice in
       try openDevice.requireUnchanged(since: before.record.revision)
       try session.committing(CommittedChange("\(openDevice.name) was erased", of: openDevice.name)) {
@@ -69,10 +69,10 @@ struct DeviceDelete: RunnableCommand {
     let action = "delete \(deviceAndItems == name ? "it" : deviceAndItems) for good"
     if dryRun.isOn {
       // A dry run does not ask, but checks a confirmation that was given.
-      if let confirm { try session.confirm(name: name, given: confirm, action: action) }
+      if let confirm { try session.confirm(name: name, confirmation: confirm, action: action) }
       try session.announce("Would delete \(deviceAndItems) for good.")
     } else {
-      try session.confirm(name: name, given: confirm, action: action)
+      try session.confirm(name: name, confirmation: confirm, action: action)
       try session.committing(CommittedChange("\(name) was deleted", inspectCommand: "keyhaul device list")) {
         () throws(CommandError) in try device.delete()
       }

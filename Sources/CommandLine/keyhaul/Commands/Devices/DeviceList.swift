@@ -12,8 +12,8 @@ struct DeviceList: TabularCommand {
 
   /// The members of each element of `devices` in `device-list/1`.
   static let table = FieldTable(
-    "devices",
-    [
+    rows: "devices",
+    fields: [
       "name", "udid", "product_type", "product_version", "state", "passcode_set", "items", "revision", "last_backup",
       "failed_attempts", "erase_after_failures", "published_hardware_key",
     ])

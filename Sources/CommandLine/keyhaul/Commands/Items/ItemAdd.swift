@@ -54,7 +54,8 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
           + "could not check whether the new item already existed.")
     }
     if session.isJSON {
-      try session.writeDocument(keychain.document, of: added, change.members + (dryRun.isOn ? [("dry_run", true)] : []))
+      try session.writeDocument(
+        keychain.document, of: added, outcome: change.members + (dryRun.isOn ? [("dry_run", true)] : []))
     }
     return .ok
   }

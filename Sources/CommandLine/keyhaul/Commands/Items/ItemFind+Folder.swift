@@ -34,10 +34,10 @@ extension ItemFind {
     }
     var summary = BatchSummary()
     if let output, output != "-" {
-      try ReportFile.write(to: output) { (portion) throws(CommandError) in
+      try ReportFile.write(to: output) { (write) throws(CommandError) in
         try search(folder, for: selection, passwordProvider, adding: &summary, in: session) {
           (text) throws(CommandError) in
-          try Array(text.utf8).withRawBytes(portion)
+          try Array(text.utf8).withRawBytes(write)
         }
       }
     } else {
@@ -113,8 +113,8 @@ extension ItemFind {
     let capturedOutput = CapturedOutput()
     let capturingSession = Session(
       capturing: capturedOutput, common: singleCommand.common, commandName: session.commandName,
-      environment: passwordProvider.environment(from: session.environment), about: queued.path,
-      passwordProvider)
+      environment: passwordProvider.environment(from: session.environment), backupPath: queued.path,
+      passwordProvider: passwordProvider)
     var (status, failure, items): (CommandExitStatus, CommandError?, [KeychainEntry]) = (.noMatch, queued.fault, [])
     if let fault = queued.fault {
       status = fault.status

@@ -58,8 +58,10 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   /// The members of each element of `items` in `keychain-items/1`, and those of its `attributes`, which can be selected
   /// directly.
   static let table = FieldTable(
-    "items",
-    ["index", "kind", "table", "protection", "readable", "attributes", "has_secret", "secret", "reason", "detail"],
+    rows: "items",
+    fields: [
+      "index", "kind", "table", "protection", "readable", "attributes", "has_secret", "secret", "reason", "detail",
+    ],
     nested: "attributes",
     nestedFields: Set(ItemKind.allCases.flatMap { AttributeTable.definitions(of: $0).map(\.code.rawValue) }).sorted())
 

@@ -72,7 +72,7 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
       try session.print(FoundItemTable.table(of: readable, style: session.resultStyle))
       return try report(entries, changed: readable, of: keychain, in: session)
     }
-    try session.confirm("Change \(items) \(location)?", refusal: "changing \(items) \(location)")
+    try session.confirm("Change \(items) \(location)?", action: "changing \(items) \(location)")
     let changed = try keychain.apply(.update(readable, itemChanges), isDryRun: false, committedChange, in: session)
     for entry in changed { session.debug("changed \(ItemText.line(of: entry))") }
     try session.announce("Changed \(items) \(location)\(keychain.ending).")

@@ -6,15 +6,15 @@ import Reports
 extension PlanCommand {
   /// The members of each element of `items` in `migration-plan/1`.
   static let table = FieldTable(
-    "items",
-    [
+    rows: "items",
+    fields: [
       "index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcome", "change",
       "reason", "detail", "warning",
     ])
   /// The members of each element of `items` in `migration-futures/1`.
   static let outlookTable = FieldTable(
-    "items",
-    ["index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcomes"])
+    rows: "items",
+    fields: ["index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcomes"])
   static let rowsAdvice = "a plan without --compare, --by-app, --audit or --expect; or several backups"
   var rows: FieldTable? {
     guard view == nil, expect == nil else { return nil }

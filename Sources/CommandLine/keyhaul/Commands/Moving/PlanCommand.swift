@@ -313,7 +313,7 @@ struct PlanCommand: BatchCommand {
       try session.flush()
     }
     try session.committing(CommittedChange("\(done) in \(output)")) { () throws(CommandError) in
-      try ReportFile.write(to: output, beforeNaming: finish, saving)
+      try ReportFile.write(to: output, beforeRenaming: finish, saving)
     }
   }
 

@@ -23,8 +23,8 @@ struct SimulatorList: TabularCommand {
   var directory: String?
   /// The members of each element of `simulators` in `simulator-list/1`.
   static let table = FieldTable(
-    "simulators",
-    [
+    rows: "simulators",
+    fields: [
       "name", "path", "device_name", "runtime", "state", "items", "schema", "fault",
     ])
 

@@ -127,7 +127,7 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
     }
     let replaced = expected.count(.replaced)
     let loss = replaced == 0 ? "" : ", replacing \(HumanReadable.grouped(replaced))"
-    try session.confirm("Put \(count) into \(location)\(loss)?", refusal: "putting \(count) into \(location)\(loss)")
+    try session.confirm("Put \(count) into \(location)\(loss)?", action: "putting \(count) into \(location)\(loss)")
     let outcome = try apply(isDryRun: false, "\(location) received \(count) from \(name)")
     try session.announce(
       "Put \(HumanReadable.count(outcome.writtenCount, "item")) from \(name) into \(location): \(outcome.text).")

@@ -84,7 +84,7 @@ struct SimulatorRestore: RunnableCommand {
     } else {
       try session.confirm(
         "Replace the \(old) of \(simulator.name) with the \(new) of \(snapshot)?",
-        refusal: "replacing the keychain of \(simulator.name)")
+        action: "replacing the keychain of \(simulator.name)")
       let change = CommittedChange(
         "\(simulator.name) was restored from \(snapshot)",
         inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
@@ -141,7 +141,7 @@ struct SimulatorReset: RunnableCommand {
         try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
       }
     } else {
-      try session.confirm("Delete \(items) from \(simulator.name)?", refusal: "deleting items from \(simulator.name)")
+      try session.confirm("Delete \(items) from \(simulator.name)?", action: "deleting items from \(simulator.name)")
       let change = CommittedChange(
         "\(items) \(count == 1 ? "was" : "were") deleted from \(simulator.name)",
         inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")

@@ -284,8 +284,8 @@ enum DecryptedItemsDocument {
     let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
     let source = ExportSource(reader, of: loaded, everything)
     var items = ExportedItems(of: source.origin, as: format)
-    try session.write(to: path) { (portion) throws(CommandError) in
-      try items.write(from: source, revealingSecrets: true, in: session, to: portion)
+    try session.write(to: path) { (write) throws(CommandError) in
+      try items.write(from: source, revealingSecrets: true, in: session, to: write)
     }
     items.warn(in: session)
   }

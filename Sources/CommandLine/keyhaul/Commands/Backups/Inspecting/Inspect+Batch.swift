@@ -5,8 +5,8 @@ import Reports
 extension Inspect {
   /// The members of each element of `items`, for backups and dumps.
   static let table = FieldTable(
-    "items",
-    [
+    rows: "items",
+    fields: [
       "index", "entry", "kind", "label", "account", "service", "server", "access_group", "protection", "readable",
       "table_stated", "attributes_readable", "secret_readable", "secret_rendered", "unusable_attributes", "reason",
       "detail",

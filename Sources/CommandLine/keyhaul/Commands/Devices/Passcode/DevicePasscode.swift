@@ -127,7 +127,7 @@ struct DevicePasscodeRemove: RunnableCommand {
     if passcodeOnlyCount > 0 {
       try session.confirm(
         "Remove the passcode of \(name) and destroy \(items) for good?",
-        refusal: "removing the passcode of \(name), which destroys \(items),")
+        action: "removing the passcode of \(name), which destroys \(items),")
     }
     let secret = try session.password(passcode, of: name)
     let (report, destroyed) = try device.withSession(.writing) { openDevice in
