@@ -3,8 +3,8 @@ import KeyhaulKit
 
 /// The options for decrypting a backup.
 ///
-/// Commands declare the two groups of flags side by side. In debug builds, the argument parser checks nested groups
-/// several times.
+/// Commands declare the two groups of flags separately and combine them here. If the groups were nested, the argument
+/// parser would check them several times in debug builds.
 struct BackupAccessOptions {
   let password: PasswordFlags
   let decryption: DecryptionOptions
@@ -21,7 +21,7 @@ struct BackupAccessOptions {
   var files: [String?] { [password.file, decryption.deviceKeyFile] }
 
   /// Whether any of the flags was given.
-  var isGiven: Bool { password.isGiven || decryption.given != nil }
+  var isGiven: Bool { password.isGiven || decryption.firstGivenFlag != nil }
 
   /// Rejects the flags for a device, which is not decrypted.
   func reject(for device: String) throws(CommandError) {
@@ -90,8 +90,8 @@ struct DecryptionOptions: ParsableArguments {
 }
 
 extension DecryptionOptions {
-  /// The first of the flags that was given.
-  fileprivate var given: String? {
+  /// The name of the first flag that was given; `nil` if none was.
+  fileprivate var firstGivenFlag: String? {
     [
       deviceKeyFile.map { _ in "--device-key-file" }, deviceKeyDescriptor.map { _ in "--device-key-fd" },
       maxRounds.map { _ in "--max-rounds" }, memory ? "--memory" : nil,
@@ -100,7 +100,7 @@ extension DecryptionOptions {
 
   /// Rejects these flags for a device, which is not decrypted.
   func reject(for device: String) throws(CommandError) {
-    guard let flag = given else { return }
+    guard let flag = firstGivenFlag else { return }
     throw .usage("\(flag) applies only to backups", why: "\(device) is a device", try: "leave \(flag) out")
   }
 }
@@ -138,8 +138,8 @@ struct IterationCount: Equatable, Sendable {
   }
 
   struct OutOfRange: Error, CustomStringConvertible {
-    let most: Int
-    var description: String { "it must be a number from 1 to \(HumanReadable.grouped(most))" }
+    let maximum: Int
+    var description: String { "it must be a number from 1 to \(HumanReadable.grouped(maximum))" }
   }
 
   /// Parses a limit for reading, up to the largest value of a keybag's field.
@@ -155,8 +155,10 @@ struct IterationCount: Equatable, Sendable {
   /// Parses a count.
   ///
   /// - Throws: `OutOfRange` for anything but a number from 1 to the maximum.
-  private static func parse(_ argument: String, atMost most: Int) throws -> IterationCount {
-    guard let count = IterationCount(argument: argument), count.value <= most else { throw OutOfRange(most: most) }
+  private static func parse(_ argument: String, atMost maximum: Int) throws -> IterationCount {
+    guard let count = IterationCount(argument: argument), count.value <= maximum else {
+      throw OutOfRange(maximum: maximum)
+    }
     return count
   }
 }

@@ -6,16 +6,16 @@ import Reports
 struct ItemKindArgument: Equatable, Sendable, ExpressibleByArgument {
   let kind: ItemKind
 
-  static let names: [(String, ItemKind)] = [
+  static let names: [(name: String, kind: ItemKind)] = [
     ("generic", .genericPassword), ("internet", .internetPassword), ("certificate", .certificate), ("key", .key),
   ]
 
   init?(argument: String) {
-    guard let match = Self.names.first(where: { $0.0 == argument }) else { return nil }
-    kind = match.1
+    guard let match = Self.names.first(where: { $0.name == argument }) else { return nil }
+    kind = match.kind
   }
 
-  static var allValueStrings: [String] { names.map(\.0) }
+  static var allValueStrings: [String] { names.map(\.name) }
 }
 
 /// The value of `--protection`: a word, or the code of a protection class.
@@ -97,7 +97,7 @@ extension ItemAttributeOptions {
   /// - Throws: `.usage` for an attribute that items of this kind do not have, and for an empty access group.
   func attributes(of kind: ItemKind?) throws(CommandError) -> AttributeMap<PropertyValue> {
     var values: AttributeMap<PropertyValue> = [:]
-    for (flag, code, value) in try given() {
+    for (flag, code, value) in try givenValues() {
       if let kind, AttributeTable.definition(of: code, in: kind) == nil {
         let owners = ItemKind.allCases.filter { AttributeTable.definition(of: code, in: $0) != nil }
         throw .usage(
@@ -113,24 +113,30 @@ extension ItemAttributeOptions {
   /// Rejects a password item without any name. Empty names count as missing, because they come from unset variables in
   /// scripts.
   func checkName() throws(CommandError) {
-    let names = [("--service", service), ("--account", account), ("--server", server), ("--label", label)]
-    guard names.allSatisfy({ ($0.1 ?? "").isEmpty }) else { return }
-    let empty = names.filter { $0.1 != nil }.map(\.0)
+    let names = [
+      (flag: "--service", value: service), (flag: "--account", value: account), (flag: "--server", value: server),
+      (flag: "--label", value: label),
+    ]
+    guard names.allSatisfy({ ($0.value ?? "").isEmpty }) else { return }
+    let emptyFlags = names.filter { $0.value != nil }.map(\.flag)
     throw .usage(
       "the item has no name",
-      why: empty.isEmpty
-        ? "it could not be told apart from another "
-          + "item" : "\(HumanReadable.list(empty)) \(empty.count == 1 ? "is" : "are") empty",
+      why: emptyFlags.isEmpty
+        ? "it could not be told apart from another item"
+        : "\(HumanReadable.list(emptyFlags)) \(emptyFlags.count == 1 ? "is" : "are") empty",
       try: "--service NAME --account NAME")
   }
 
   /// The attributes that are compared as text and may contain stars, as the user typed them.
   var texts: [AttributeCode: String] {
-    let all: [(AttributeCode, String?)] = [
-      (.account, account), (.service, service), (.server, server), (.path, path), (.label, label),
-      (.applicationTag, applicationTag),
-    ]
-    return all.reduce(into: [:]) { texts, pair in texts[pair.0] = pair.1 }
+    var texts: [AttributeCode: String] = [:]
+    texts[.account] = account
+    texts[.service] = service
+    texts[.server] = server
+    texts[.path] = path
+    texts[.label] = label
+    texts[.applicationTag] = applicationTag
+    return texts
   }
 
   /// The authentication that is required to read the item.
@@ -138,7 +144,8 @@ extension ItemAttributeOptions {
     (userPresence ? [.userPresence] : []) + (biometry ? [.biometryAny] : [])
   }
 
-  private func given() throws(CommandError) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
+  /// Returns the attributes for which a flag was given, with the flag's name.
+  private func givenValues() throws(CommandError) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
     if accessGroup?.isEmpty == true { throw .usage("--access-group is empty", try: "--access-group GROUP") }
     let networkProtocol = try networkProtocol.map { (text) throws(CommandError) in try ProtocolCode.code(of: text) }
     let all: [(String, AttributeCode, PropertyValue?)] = [
@@ -179,13 +186,13 @@ enum ProtocolCode {
   ///
   /// - Throws: `.usage` for a text that is neither a known name nor a four-character code.
   static func code(of text: String, flag: String = "--protocol") throws(CommandError) -> String {
-    if let named = InternetProtocol(name: text) { return named.rawValue }
+    if let knownProtocol = InternetProtocol(name: text) { return knownProtocol.rawValue }
     guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-      let near = EditDistance.nearest(to: text, among: InternetProtocol.names)
+      let similarName = EditDistance.nearest(to: text, among: InternetProtocol.names)
       throw .usage(
         "\(flag) cannot be \"\(text)\"",
         why: "a protocol is a name such as https, imap or ssh, or a code of four characters",
-        try: "\(flag) \(near ?? "https")")
+        try: "\(flag) \(similarName ?? "https")")
     }
     return text
   }

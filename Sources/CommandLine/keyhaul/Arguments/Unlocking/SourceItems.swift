@@ -48,7 +48,7 @@ struct SourceItems {
     case .dump(let dump):
       try dump.reject(accessOptions)
       dump.warn(in: session)
-      // Keeps out items without a readable secret, which an app would find but could not use.
+      // `entries` omits items without a readable secret, which an app would find but could not use.
       return SourceItems(name: source, dump.dump.entries)
     case .backup(let backup):
       let loaded = try backup.open(storage: accessOptions.storage, in: session)
@@ -62,16 +62,15 @@ struct SourceItems {
 
   private static func items(ofFixture bytes: [UInt8], named name: String) throws(CommandError) -> SourceItems {
     do throws(KeyhaulError) {
-      let description = try DeviceFixture(decoding: bytes, from: name)
-      return SourceItems(
-        name: name,
-        description.items.map { described in
-          var item = described.item
-          if !described.accessConstraints.isEmpty {
-            item[.accessControl] = .dictionary(AccessConstraint.operations(described.accessConstraints))
-          }
-          return KeychainEntry(index: nil, item: item)
-        })
+      let fixture = try DeviceFixture(decoding: bytes, from: name)
+      let entries = fixture.items.map { fixtureItem in
+        var item = fixtureItem.item
+        if !fixtureItem.accessConstraints.isEmpty {
+          item[.accessControl] = .dictionary(AccessConstraint.operations(fixtureItem.accessConstraints))
+        }
+        return KeychainEntry(index: nil, item: item)
+      }
+      return SourceItems(name: name, entries)
     } catch {
       throw CommandError(
         CommandExitStatus(error.category), "cannot read \(name)", why: error.reason, try: error.advice,

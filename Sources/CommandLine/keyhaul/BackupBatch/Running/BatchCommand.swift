@@ -96,7 +96,7 @@ extension BatchCommand {
     }
     if Self.listsBackups { return try Self.run(try listing(of: folders), in: session) }
     if !session.isJSON { _ = try Self.run(try listing(of: folders), in: session) }
-    let queue = BackupQueue(folders, list: nil)
+    let queue = BackupQueue(folders, pathList: nil)
     var (first, count): (String?, Int) = (nil, 0)
     while let queued = try queue.next() {
       guard queued.fault == nil else { continue }

@@ -52,7 +52,7 @@ struct BatchRun<Command: BatchCommand> {
     } else {
       resumeLog = nil
     }
-    queue = BackupQueue(command.paths, list: list)
+    queue = BackupQueue(command.paths, pathList: list)
     formatter = Self.formatter(of: command, commandName: commandName, session)
     // This comes last, because an argument that is not a file may be a password, which is rejected above.
     try command.warnAboutArguments(in: session)
@@ -176,7 +176,7 @@ struct BatchRun<Command: BatchCommand> {
     -> ReusablePassword?
   {
     guard command.needsPassword, command.many.pathsFrom == nil, session.terminal() != nil else { return nil }
-    let queue = BackupQueue(command.paths, list: nil)
+    let queue = BackupQueue(command.paths, pathList: nil)
     while let queued = try queue.next() {
       guard queued.fault == nil else { continue }
       // Whether a backup in one file has a password is known only once the file is read.

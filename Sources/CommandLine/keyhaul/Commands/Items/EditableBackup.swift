@@ -44,7 +44,7 @@ struct EditableBackup: RewrittenKeychain {
     unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let candidate = try unlocker.hardwareKey()
     key = try unlocker.key(accessOptions.password)
-    opened = try unlocker.open(with: key, candidate, for: .rewriting)
+    opened = try unlocker.open(with: key, hardware: candidate, for: .rewriting)
     try Self.requireKeychainAsRecorded(opened, loaded.name)
     hardware = opened.isSameDevice == false ? candidate?.fallback : candidate
     items = SearchableItems(opened, named: loaded.name)
@@ -83,7 +83,7 @@ struct EditableBackup: RewrittenKeychain {
     _ edit: ItemEdit, isDryRun: Bool, _ change: CommittedChange, in session: Session
   ) throws(CommandError) -> [KeychainEntry] {
     let bytes: [UInt8]
-    let keys = try unlocker.classKeys(with: key, hardware)
+    let keys = try unlocker.classKeys(with: key, hardware: hardware)
     var changed: [KeychainEntry] = []
     do throws(ItemEditError) {
       let environment = DeviceEnvironment.interruptible
@@ -107,7 +107,7 @@ struct EditableBackup: RewrittenKeychain {
   }
 
   private func write(_ bytes: [UInt8], _ change: CommittedChange, in session: Session) throws(CommandError) {
-    let keys = try unlocker.classKeys(with: key, hardware)
+    let keys = try unlocker.classKeys(with: key, hardware: hardware)
     let written = try session.rewriting(
       loaded, to: changeOptions.output, changeOptions.committedChange(inPlace: change)
     ) {

@@ -80,7 +80,7 @@ final class EditableDevice: EditableKeychain {
       case .delete:
         try session.committing(change) { () throws(CommandError) in
           do throws(KeyhaulError) { try openDevice.delete(selection.query, as: selection.app) } catch {
-            throw ItemError.committing(error, "delete", on: openDevice)
+            throw ItemError.committing(error, verb: "delete", on: openDevice)
           }
         }
         return []
@@ -96,7 +96,7 @@ final class EditableDevice: EditableKeychain {
     do throws(KeyhaulError) {
       return isDryRun ? try openDevice.validateAdding(item, as: app) : try openDevice.add(item, as: app)
     } catch {
-      throw ItemError.adding(item, error, to: openDevice.name)
+      throw ItemError.adding(item, to: openDevice.name, error: error)
     }
   }
 
@@ -114,7 +114,7 @@ final class EditableDevice: EditableKeychain {
         try openDevice.update(query, with: changes, as: selection.app)
       }
     } catch {
-      throw ItemError.committing(error, "change", on: openDevice)
+      throw ItemError.committing(error, verb: "change", on: openDevice)
     }
   }
 

@@ -76,7 +76,7 @@ extension ItemFind {
     adding summary: inout BatchSummary,
     in session: Session, _ put: (String) throws(CommandError) -> Void
   ) throws(CommandError) {
-    let queue = BackupQueue([folder], list: nil)
+    let queue = BackupQueue([folder], pathList: nil)
     let list = JSONListFormatter(verb: "item find", folder: folder)
     var isFirst = true
     while let queued = try queue.next() {

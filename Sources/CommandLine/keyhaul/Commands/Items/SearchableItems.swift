@@ -26,7 +26,7 @@ struct SearchableItems {
   }
 
   init(_ dump: ResolvedDump) {
-    name = dump.typed
+    name = dump.name
     sourceKind = "dump"
     omitsProtectedSecrets = false
     entries = dump.dump.items.compactMap { dumpItem in

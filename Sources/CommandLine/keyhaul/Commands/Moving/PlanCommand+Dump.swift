@@ -10,7 +10,7 @@ extension PlanCommand {
   ) throws -> CommandExitStatus {
     guard sourceDevice == nil else {
       throw CommandError.usage(
-        "--source is for backups only", why: "\(dump.typed) is a \(dump.noun), which does not name its source device",
+        "--source is for backups only", why: "\(dump.name) is a \(dump.noun), which does not name its source device",
         try: "leave --source out")
     }
     try dump.reject(accessOptions)
@@ -18,7 +18,7 @@ extension PlanCommand {
     guard let target else {
       throw CommandError.usage(
         "a plan made from a \(dump.noun) needs --to",
-        why: "\(dump.typed) does not name its source device, so Keyhaul cannot say what would be lost",
+        why: "\(dump.name) does not name its source device, so Keyhaul cannot say what would be lost",
         try: "--to DEVICE; keyhaul device create NAME makes one")
     }
     return try target.withSession(.reading) { device in
@@ -26,15 +26,15 @@ extension PlanCommand {
       do throws(KeyhaulError) {
         plan = try session.computing { () throws(KeyhaulError) in
           try Restorer.plan(
-            dump.dump, named: dump.typed, hasPassword: !noPassword, onto: device, policy: move.policy)
+            dump.dump, named: dump.name, hasPassword: !noPassword, onto: device, policy: move.policy)
         }
       } catch {
         throw CommandError(error, using: device.name)
       }
       let source = ReportSource(
-        of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: !noPassword)
+        of: dump.dump, name: dump.name, digest: dump.digest, hasPassword: !noPassword)
       var report = try report(plan, of: source, onto: device, in: session)
-      report.sourceArgument = dump.typed
+      report.sourceArgument = dump.name
       if countsOneTimePasswords(expectations, in: session) {
         let moving = plan.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
         let items = dump.dump.entries.lazy.compactMap { entry in
@@ -43,7 +43,7 @@ extension PlanCommand {
         report.codes = OneTimePasswordOverview(
           items, moving: Set(moving), AuthenticatorAccounts(), names: source.apps)
       }
-      let comparable = ComparablePlan(report: report, argument: dump.typed, isSameDevice: nil) {
+      let comparable = ComparablePlan(report: report, argument: dump.name, isSameDevice: nil) {
         () throws(CommandError) in
         throw .usage(
           "--compare and --audit do not work with a \(dump.noun)", why: "it does not name its source device",

@@ -116,7 +116,7 @@ struct PlanCommand: BatchCommand {
     from resolvedSource: ResolvedSource, onto target: ResolvedDevice?, sourceDevice: ResolvedDevice?,
     _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
-    let argument = resolvedSource.argument
+    let argument = resolvedSource.suggestedArgument
     switch resolvedSource {
     case .backup(let backup):
       return try openAndPlan(
@@ -174,7 +174,7 @@ struct PlanCommand: BatchCommand {
         return try planWithoutTarget(for: loaded, opened, argument: argument, expectations, in: session)
       }
       let opened = try unlocker.open(
-        with: key, hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
+        with: key, hardware: hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
       let sourceDevice = try unlocker.sourceDevice(
         of: opened.backup, named: namedSource, orTarget: target, with: key)
       let oneTimePasswords =

@@ -69,7 +69,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
     }
     let key = try unlocker.key(accessOptions.password)
     let opened = try unlocker.open(
-      with: key, keys.sourceDevice, onto: keys.target, for: .restoring)
+      with: key, hardware: keys.sourceDevice, onto: keys.target, for: .restoring)
     unlocker.warnIfUnsealed()
     let prepared = PreparedRestore(
       loaded: loaded, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
@@ -89,7 +89,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
       try confirmation.mayAsk ? target.withTarget(.reading) { try prepared.report(onto: $0, in: session) } : nil
     if let shown {
       try confirmation.obtain(for: shown)
-      try backup.requireUnchanged(since: loaded.archive, fileStatus, storage: accessOptions.storage)
+      try backup.requireUnchanged(since: loaded.archive, fileStatus: fileStatus, storage: accessOptions.storage)
     }
     return try target.withTarget(.writing) { lockedTarget in
       let report = try prepared.report(onto: lockedTarget, since: shown, in: session)

@@ -90,8 +90,8 @@ struct Why: RunnableCommand, DecryptingCommand {
       let opened =
         try target.map { target in
           try unlocker.open(
-            with: key, hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
-        } ?? .init(backup: try unlocker.open(with: key, hardware, for: .planning), sourceDevice: nil)
+            with: key, hardware: hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
+        } ?? .init(backup: try unlocker.open(with: key, hardware: hardware, for: .planning), sourceDevice: nil)
       let sourceDevice = try unlocker.sourceDevice(excluding: target)
       defer { sourceDevice?.invalidate() }
       let restore = try target.map {
@@ -131,9 +131,9 @@ struct Why: RunnableCommand, DecryptingCommand {
   ) throws -> CommandExitStatus {
     let explanations = try Self.explainingErrors { () throws(KeyhaulError) in
       try ItemExplainer(itemFilter).explanations(
-        of: dump.dump, named: dump.typed, onto: target, policy: existing.policy)
+        of: dump.dump, named: dump.name, onto: target, policy: existing.policy)
     }
-    let source = ReportSource(of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: true)
+    let source = ReportSource(of: dump.dump, name: dump.name, digest: dump.digest, hasPassword: true)
     return try print(
       ItemExplanationReport(explanations: explanations, source: source, target: target?.name), in: session)
   }

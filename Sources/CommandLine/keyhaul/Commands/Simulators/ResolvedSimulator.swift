@@ -61,7 +61,7 @@ final class ResolvedSimulator {
   /// The target for planning a restore.
   private(set) lazy var target = SimulatorTarget(named: name, rows: rows)
 
-  var name: String { dump.typed }
+  var name: String { dump.name }
   /// The access groups of all rows.
   private(set) lazy var groups = Set(rows.compactMap(\.accessGroup))
 
@@ -71,7 +71,7 @@ final class ResolvedSimulator {
   convenience init(_ dump: ResolvedDump) throws(CommandError) {
     guard let rows = dump.database else {
       throw CommandError(
-        .refused, "\(dump.typed) is a dump, which Keyhaul does not change",
+        .refused, "\(dump.name) is a dump, which Keyhaul does not change",
         why: "only the tools that wrote it could read the result",
         try: "keyhaul simulator seed, which copies its items")
     }

@@ -64,11 +64,11 @@ struct DiffPasswords {
     let hardware = try hardwareKey(for: unlocker, comparedWith: device)
     func open(_ password: ReusablePassword?) throws(CommandError) -> UnlockedBackup {
       let key = try unlocker.key(password: password?.secret(), remembering: password?.keys)
-      return try unlocker.open(with: key, hardware, for: .exporting)
+      return try unlocker.open(with: key, hardware: hardware, for: .exporting)
     }
     if isSecond, let secondPassword { return try open(secondPassword) }
     if isSecond, secondFlags.isGiven {
-      return try unlocker.open(with: try unlocker.key(secondFlags), hardware, for: .exporting)
+      return try unlocker.open(with: try unlocker.key(secondFlags), hardware: hardware, for: .exporting)
     }
     guard loaded.archive.isEncrypted else { return try open(nil) }
     guard let knownPassword else {

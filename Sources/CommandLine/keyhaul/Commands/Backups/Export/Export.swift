@@ -160,7 +160,8 @@ struct Export: RunnableCommand, DecryptingCommand {
     }
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
-    let reader = try unlocker.reader(with: try unlocker.key(accessOptions.password), hardware, for: .exporting)
+    let reader = try unlocker.reader(
+      with: try unlocker.key(accessOptions.password), hardware: hardware, for: .exporting)
     guard loaded.archive.hasKeychain else {
       throw CommandError(
         backup: KeyhaulError(.noKeychain, "it has no stored keychain file"), name: loaded.name)

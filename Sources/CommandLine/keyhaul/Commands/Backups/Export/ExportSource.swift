@@ -22,7 +22,7 @@ struct ExportSource {
 
   init(of dump: ResolvedDump, _ selection: ItemSelection) {
     origin = ExportOrigin(
-      kind: .dump, name: dump.typed, isRestricted: selection.isRestricted, disclaimer: dump.disclaimer)
+      kind: .dump, name: dump.name, isRestricted: selection.isRestricted, disclaimer: dump.disclaimer)
     items = .loaded(
       dump.dump.entries.filter { entry in
         entry.attributes.map(selection.matches)

@@ -96,7 +96,7 @@ struct FolderExport {
     let unlocker = BackupUnlocker(loaded, command.accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
     let key = try unlocker.key(command.accessOptions.password)
-    return try unlocker.classKeys(with: key, unlocker.usableKey(hardware, with: key))
+    return try unlocker.classKeys(with: key, hardware: unlocker.usableKey(hardware, with: key))
   }
 
   private func extract(

@@ -55,7 +55,7 @@ struct SingleFileExport {
     let unlocker = BackupUnlocker(loaded, command.accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
     let key = try unlocker.key(command.accessOptions.password)
-    let keys = try unlocker.classKeys(with: key, unlocker.usableKey(hardware, with: key))
+    let keys = try unlocker.classKeys(with: key, hardware: unlocker.usableKey(hardware, with: key))
     try loaded.warnIfSealBroken(with: keys, in: session)
     let file = try find(in: loaded, keys: keys)
     try requireFile(file)

@@ -47,7 +47,9 @@ struct Inspect: CaseReportCommand {
   }
 
   private func inspect(_ backup: ResolvedBackup, in session: Session) throws -> CommandExitStatus {
-    if let backups = backup.backups { throw BackupDirectoryResolver.several(backups, in: paths.first ?? "") }
+    if let backups = backup.backups {
+      throw BackupDirectoryResolver.severalBackupsError(backups, in: paths.first ?? "")
+    }
     if hash { return try printHash(of: backup, in: session) }
     try report.prepare(inputs: backup.files + accessOptions.files, in: session)
     // Text and JSON can show what is left of a damaged backup. The HTML page and single parts need a complete one.
@@ -65,7 +67,8 @@ struct Inspect: CaseReportCommand {
     }
     try session.deliver(
       inspection,
-      page: inspection.page(argument: ResolvedSource.backup(backup).argument, program: ProgramVersion.signature),
+      page: inspection.page(
+        argument: ResolvedSource.backup(backup).suggestedArgument, program: ProgramVersion.signature),
       to: report.output)
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
@@ -95,7 +98,7 @@ struct Inspect: CaseReportCommand {
     if let part, part != .list {
       throw .usage(
         "--\(part.rawValue) applies only to backups",
-        why: "\(dump.typed) is a \(dump.noun): it has no keybag and no files", try: "--list")
+        why: "\(dump.name) is a \(dump.noun): it has no keybag and no files", try: "--list")
     }
     try report.prepare(inputs: dump.files, in: session)
     let inspection = DumpInspection(dump, listsItems: part == .list)
@@ -116,7 +119,7 @@ struct Inspect: CaseReportCommand {
       let hardware = try unlocker.hardwareKey()
       let key = try unlocker.key(password)
       derivationTime = unlocker.derivationTime
-      backup = try unlocker.open(with: key, hardware)
+      backup = try unlocker.open(with: key, hardware: hardware)
       sourceDeviceItems = try unlocker.sourceDevice(of: backup, named: nil, orTarget: nil, with: key)?.items
     }
   }
@@ -198,7 +201,7 @@ extension DumpInspection: Report {
   fileprivate init(_ dump: ResolvedDump, listsItems: Bool) {
     let items = dump.dump.items.map(\.item)
     self.init(
-      dump.dump, named: dump.typed, digest: dump.digest, listsItems: listsItems,
+      dump.dump, named: dump.name, digest: dump.digest, listsItems: listsItems,
       names: items.map { $0.map { ItemText.name(of: $0) } ?? "(encrypted)" },
       disambiguators: ItemText.disambiguators(items)
     )

@@ -97,19 +97,19 @@ struct Verify: CaseReportCommand {
     try dump.reject(accessOptions)
     if quick {
       throw .usage(
-        "--quick applies only to backups", why: "\(dump.typed) is checked in one step", try: "leave --quick out")
+        "--quick applies only to backups", why: "\(dump.name) is checked in one step", try: "leave --quick out")
     }
     if sealed {
       throw .usage(
         "--sealed applies only to backups", why: "a keychain database has no seal", try: "leave --sealed out")
     }
     try report.prepare(inputs: dump.files, in: session)
-    let verification = DatabaseVerification(rows.database, opened: rows.rows, named: dump.typed)
+    let verification = DatabaseVerification(rows.database, opened: rows.rows, named: dump.name)
     try session.deliver(
       VerifyResult(json: verification.json) { verification.lines(style: $0, showsAll: $1).map { ($0.text, $0.color) } },
       to: report.output)
     if session.isJSON, verification.isDamaged {
-      throw CommandError(.damaged, "\(dump.typed) is damaged", why: verification.loss, try: "use another copy")
+      throw CommandError(.damaged, "\(dump.name) is damaged", why: verification.loss, try: "use another copy")
     }
     return verification.isDamaged ? .damaged : verification.isPartial ? .partial : .ok
   }
@@ -165,7 +165,7 @@ struct Verify: CaseReportCommand {
         return (try verification(of: loaded, with: nil, keybagFault: fault, in: session), nil)
       }
       hardware = unlocker.usableKey(hardware, with: key)
-      keys = try unlocker.classKeys(with: key, hardware)
+      keys = try unlocker.classKeys(with: key, hardware: hardware)
     } catch {
       // An unusable keybag is a finding, but a wrong password is an error.
       guard error.status == .damaged else { throw error }

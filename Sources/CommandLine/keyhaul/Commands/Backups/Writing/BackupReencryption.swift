@@ -134,7 +134,7 @@ struct BackupReencryption {
         try: "another copy")
     case .foreign(let itemCount):
       if let other = hardware.fallback {
-        unlocker.warnThatKeyIsOfOtherDevice()
+        unlocker.warnAboutKeyOfOtherDevice()
         return try confirmed(other, with: key, in: session)
       }
       throw CommandError(

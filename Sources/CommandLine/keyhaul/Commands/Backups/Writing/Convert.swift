@@ -211,7 +211,7 @@ struct DecryptedConversion {
     }
     let written = try decrypt(keys, in: session)
     if command.reveal, loaded.archive.hasKeychain {
-      let reader = try unlocker.reader(with: key, hardware, for: .exporting)
+      let reader = try unlocker.reader(with: key, hardware: hardware, for: .exporting)
       try DecryptedItemsDocument.write(reader, of: loaded, to: itemsPath, command.common, in: session)
     }
     try report(written, in: session)
