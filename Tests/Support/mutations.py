@@ -491,9 +491,9 @@ add(
 )
 add(
     LIMIT,
-    "CommandLine/keyhaul/BackupBatch/Running/BatchRun.swift",
-    "guard let value = Int(argument), «(1...Self.most).contains(value)» else",
-    "(1..<Self.most).contains(value)",
+    "CommandLine/keyhaul/BackupBatch/Running/BatchOptions.swift",
+    "guard let value = Int(argument), «(1...Self.maximum).contains(value)» else",
+    "(1..<Self.maximum).contains(value)",
     "verify --jobs 256 is refused",
     "BatchCommandTests",
 )

@@ -99,6 +99,23 @@ extension Session {
 }
 
 extension Session {
+  /// Prints a piece of a result immediately, so that a reader always has complete rows.
+  func printImmediately(_ text: String) throws(CommandError) {
+    try writeRaw(Array(text.utf8))
+    try flush()
+  }
+
+  /// Writes a result that consists of pieces of text, to a file, or to standard output for "-" and `nil`.
+  func writePieces(
+    to output: String?,
+    _ body: (_ write: (String) throws(CommandError) -> Void) throws(CommandError) -> Void
+  ) throws(CommandError) {
+    guard let output, output != "-" else { return try body(printImmediately) }
+    try ReportFile.write(to: output) { (write) throws(CommandError) in
+      try body { (text) throws(CommandError) in try Array(text.utf8).withRawBytes(write) }
+    }
+  }
+
   /// Writes items as the one document of `--json`, or only their rows if fields were chosen.
   ///
   /// - Parameters:

@@ -1,8 +1,8 @@
 import KeyhaulKit
 import SystemPackage
 
-/// The file of `--resume`. Each result is one line: the object that `ndjson` prints, with the inputs that produced it as
-/// one more member. It is added before it is printed.
+/// The file of `--resume`. Each result is one line: the object that `ndjson` prints, with one more member for the inputs
+/// that produced the result. A result is added to the file before it is printed.
 ///
 /// The next run uses the results of complete lines and ignores an incomplete one. Only the locations of earlier results
 /// are kept in memory, so documents may be large. Only one process uses the file at a time.
@@ -13,13 +13,13 @@ final class ResumeLog: Sendable {
 
   private struct Location { let offset: Int64, byteCount: Int }
 
-  /// Half of the SHA-256 hash of a path, so that every key has the same small size.
+  /// The first 16 bytes of the SHA-256 hash of a path, as two numbers. Every key then has the same small size.
   private struct PathHash: Hashable, Sendable {
-    private let halves: [UInt64]
+    private let numbers: [UInt64]
 
     init?(_ path: String) {
       guard let hash = try? Digest.sha256(Array(path.utf8)) else { return nil }
-      halves = stride(from: 0, to: 16, by: 8).map { start in
+      numbers = stride(from: 0, to: 16, by: 8).map { start in
         hash[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
       }
     }
@@ -56,13 +56,12 @@ final class ResumeLog: Sendable {
     var missingBytes: ArraySlice<UInt8> = []
     while let line = try lines.next() {
       guard let json = try? JSONValue(parsing: line.bytes), let result = BatchResult(json) else {
-        // A killed run or a full disk may have left an incomplete line, but the file must begin like a result.
+        // A killed run or a full disk may have left an incomplete line. In the first line, its start must be intact.
         if line.offset == 0 {
-          // A full disk may have cut the line after a few bytes. The missing bytes are added, so that the next run
-          // recognizes the line.
-          let isCutShort = lines.endsWithinLine && Self.lineStart.starts(with: line.bytes)
-          guard isCutShort || line.bytes.starts(with: Self.lineStart) else { throw Self.notAResumeLog(path) }
-          missingBytes = Self.lineStart.dropFirst(line.bytes.count)
+          guard let missingStart = Self.missingStart(of: line.bytes, isIncomplete: lines.endsWithinLine) else {
+            throw Self.notAResumeLog(path)
+          }
+          missingBytes = missingStart
         }
         continue
       }
@@ -71,11 +70,21 @@ final class ResumeLog: Sendable {
       else {
         continue
       }
+      // A later result that cannot be reused replaces an earlier one.
       let isReusable = result.dependsOnlyOnBackup && result.metadata.digest != nil
       locations[hash] = isReusable ? Location(offset: line.offset, byteCount: line.bytes.count) : nil
     }
     self.locations = locations
     if lines.endsWithinLine { try write(missingBytes + [UInt8(ascii: "\n")]) }
+  }
+
+  /// Returns the bytes to append to an unreadable first line, so that the next run recognizes it as a result.
+  ///
+  /// - Returns: `nil` if the line does not begin like a result. Empty if its start is complete.
+  private static func missingStart(of line: [UInt8], isIncomplete: Bool) -> ArraySlice<UInt8>? {
+    if line.starts(with: lineStart) { return [] }
+    // A full disk may have cut the line after a few bytes.
+    return isIncomplete && lineStart.starts(with: line) ? lineStart.dropFirst(line.count) : nil
   }
 
   /// Opens or creates the file, and locks it for this process.
@@ -123,23 +132,28 @@ final class ResumeLog: Sendable {
   func result(
     for path: String, parameters: [String], backupDigest: String
   ) -> (result: BatchResult, inputs: ResumeInputs)? {
-    guard let location = PathHash(path).flatMap({ locations[$0] }) else { return nil }
-    var bytes = [UInt8](repeating: 0, count: location.byteCount)
-    var filled = 0
-    while filled < bytes.count {
-      let count = bytes.withUnsafeMutableBytes { buffer in
-        try? system.read(
-          lock.file.raw, at: location.offset + Int64(filled),
-          into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
-      }
-      guard let count, count > 0 else { return nil }
-      filled += count
-    }
-    guard let json = try? JSONValue(parsing: bytes), let result = BatchResult(json), result.path == path,
+    guard let location = PathHash(path).flatMap({ locations[$0] }), let line = bytes(at: location),
+      let json = try? JSONValue(parsing: line), let result = BatchResult(json), result.path == path,
       let inputs = ResumeInputs(json[ResumeInputs.member]), inputs.digest == inputsDigest,
       result.parameters == parameters, result.metadata.digest == backupDigest
     else { return nil }
     return (result, inputs)
+  }
+
+  /// Reads the bytes at a location; `nil` if the file cannot be read or has become shorter.
+  private func bytes(at location: Location) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: location.byteCount)
+    var readCount = 0
+    while readCount < bytes.count {
+      let count = bytes.withUnsafeMutableBytes { buffer in
+        try? system.read(
+          lock.file.raw, at: location.offset + Int64(readCount),
+          into: UnsafeMutableRawBufferPointer(rebasing: buffer[readCount...]))
+      }
+      guard let count, count > 0 else { return nil }
+      readCount += count
+    }
+    return bytes
   }
 
   /// Adds a result as one line. A line that is too long is left out, because the next run would refuse the file.
@@ -148,10 +162,10 @@ final class ResumeLog: Sendable {
   ///   - result: The result.
   ///   - inputs: The inputs that produced the result; `nil` if the next run must not use the result.
   /// - Throws: `.failed` if the file cannot be written.
-  func add(_ result: BatchResult, _ inputs: ResumeInputs?) throws(CommandError) {
-    let member = inputs.map { [(ResumeInputs.member, $0.json)] } ?? []
-    guard case .object(let members) = result.json else { return }
-    let line = JSONValue.object(members + member).compactText()
+  func add(_ result: BatchResult, inputs: ResumeInputs?) throws(CommandError) {
+    guard case .object(var members) = result.json else { return }
+    if let inputs { members.append((ResumeInputs.member, inputs.json)) }
+    let line = JSONValue.object(members).compactText()
     guard line.utf8.count <= maximumLineByteCount else { return }
     try write(Array((line + "\n").utf8))
   }
@@ -174,8 +188,9 @@ private struct ResumeLogLines {
   private let name: String
   private let maximumByteCount: Int
   private var buffered: [UInt8] = []
-  /// The number of bytes of `buffered` that earlier lines have used. They are removed once for many lines.
+  /// The number of bytes of `buffered` that belong to lines already returned. They are removed once for many lines.
   private var usedCount = 0
+  /// The offset of the next line in the file.
   private var offset: Int64 = 0
   private var isAtEnd = false
   /// Whether the last line is incomplete.
@@ -187,10 +202,12 @@ private struct ResumeLogLines {
     self.maximumByteCount = maximumByteCount
   }
 
+  /// Returns the next line, without its line end; `nil` after the last.
   mutating func next() throws(CommandError) -> (offset: Int64, bytes: [UInt8])? {
-    var searched = usedCount
+    // No line end is before this index.
+    var searchStart = usedCount
     while true {
-      if let end = buffered[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+      if let end = buffered[searchStart...].firstIndex(of: UInt8(ascii: "\n")) {
         let line = (offset, Array(buffered[usedCount..<end]))
         offset += Int64(end + 1 - usedCount)
         usedCount = end + 1
@@ -198,7 +215,7 @@ private struct ResumeLogLines {
       }
       buffered.removeFirst(usedCount)
       usedCount = 0
-      searched = buffered.count
+      searchStart = buffered.count
       if isAtEnd {
         guard !buffered.isEmpty else { return nil }
         endsWithinLine = true
@@ -215,6 +232,7 @@ private struct ResumeLogLines {
     }
   }
 
+  /// Reads more bytes.
   private mutating func fill() throws(CommandError) {
     try Interruption.check()
     var buffer = [UInt8](repeating: 0, count: 1 << 16)

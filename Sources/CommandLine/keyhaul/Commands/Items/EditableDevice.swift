@@ -60,12 +60,14 @@ final class EditableDevice: EditableKeychain {
       if let confirmedState { try openDevice.requireUnchanged(since: confirmedState.revision) }
       switch edit {
       case .add(let item):
-        let stored =
-          isDryRun
-          ? try add(item, on: openDevice, isDryRun: true)
-          : try session.committing(change) { () throws(CommandError) in
+        let stored: StoredItem
+        if isDryRun {
+          stored = try add(item, on: openDevice, isDryRun: true)
+        } else {
+          stored = try session.committing(change) { () throws(CommandError) in
             try add(item, on: openDevice, isDryRun: false)
           }
+        }
         let indexes = session.isJSON ? try openDevice.keychain.positions(of: [stored.summary.reference]) : [:]
         return [KeychainEntry(stored).numbered(indexes)]
       case .update(let entries, let changes):
@@ -79,7 +81,9 @@ final class EditableDevice: EditableKeychain {
         return try currentEntries(for: entries, on: openDevice)
       case .delete:
         try session.committing(change) { () throws(CommandError) in
-          do throws(KeyhaulError) { try openDevice.delete(selection.query, as: selection.app) } catch {
+          do throws(KeyhaulError) {
+            try openDevice.delete(selection.query, as: selection.app)
+          } catch {
             throw ItemError.committing(error, verb: "delete", on: openDevice)
           }
         }

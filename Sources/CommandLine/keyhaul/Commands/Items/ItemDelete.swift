@@ -45,8 +45,9 @@ struct ItemDelete: RunnableCommand, DecryptingCommand {
       try session.announce("Would delete \(items) from \(name):")
       try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
     } else {
+      let object = entries.count == 1 ? "this item" : "these \(items)"
       try session.confirm(
-        "Delete \(entries.count == 1 ? "this item" : "these \(items)") from \(name)\(change.output == nil ? "" : " in the copy")?",
+        "Delete \(object) from \(name)\(change.output == nil ? "" : " in the copy")?",
         action: "deleting \(items) from \(name)",
         showing: FoundItemTable.table(of: entries, style: session.messageStyle).lines(style: session.messageStyle))
     }

@@ -110,7 +110,7 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
       let count = dryRun.isOn ? 0 : changed.count
       try session.writeDocument(
         keychain.document, of: changed,
-        [("changed", .count(count))] + change.members + (dryRun.isOn ? [("dry_run", true)] : []))
+        outcome: [("changed", .count(count))] + change.members + (dryRun.isOn ? [("dry_run", true)] : []))
     }
     let unreadable = entries.count { $0.item == nil }
     if unreadable > 0 {
@@ -178,7 +178,7 @@ struct ItemChangeOptions: ParsableArguments {
   /// Returns the new values without the secret; `null` removes an attribute.
   func attributes() throws(CommandError) -> AttributeMap<PropertyValue> {
     var values: AttributeMap<PropertyValue> = [:]
-    for option in try options() { values[option.code] = option.value }
+    for newValue in try newValues() { values[newValue.code] = newValue.value }
     if let constraints {
       try AccessConstraint.check(constraints, sync: newSync == true, prefix: "new-")
       values[.accessControl] = constraints.isEmpty ? .null : .dictionary(AccessConstraint.operations(constraints))
@@ -203,7 +203,7 @@ struct ItemChangeOptions: ParsableArguments {
 
   /// Rejects an attribute that items of this kind do not have.
   func check(for kind: ItemKind) throws(CommandError) {
-    for (flag, code, _) in try options() where AttributeTable.definition(of: code, in: kind) == nil {
+    for (flag, code, _) in try newValues() where AttributeTable.definition(of: code, in: kind) == nil {
       throw .usage(
         "--\(flag) is not an attribute of \(ItemText.nounWithArticle(kind))",
         why: "one of the matching items is of this kind",
@@ -211,7 +211,8 @@ struct ItemChangeOptions: ParsableArguments {
     }
   }
 
-  private func options() throws(CommandError) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
+  /// Returns the attributes for which a flag was given, with the flag's name.
+  private func newValues() throws(CommandError) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
     if newAccessGroup?.isEmpty == true { throw .usage("--new-access-group is empty", try: "--new-access-group GROUP") }
     let networkProtocol = try newProtocol.map { (text) throws(CommandError) in
       try ProtocolCode.code(of: text, flag: "--new-protocol")

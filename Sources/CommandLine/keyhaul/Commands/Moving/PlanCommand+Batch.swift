@@ -15,8 +15,8 @@ extension PlanCommand {
   static let outlookTable = FieldTable(
     rows: "items",
     fields: ["index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcomes"])
-  static let rowsAdvice = "a plan without --compare, --by-app, --audit or --expect; or several backups"
-  var rows: FieldTable? {
+  static let fieldsAdvice = "a plan without --compare, --by-app, --audit or --expect; or several backups"
+  var fieldTable: FieldTable? {
     guard view == nil, expect == nil else { return nil }
     return move.to == nil ? Self.outlookTable : Self.table
   }

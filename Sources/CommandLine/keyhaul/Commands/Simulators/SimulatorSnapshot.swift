@@ -70,31 +70,33 @@ struct SimulatorRestore: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
-    let saved = try SimulatorArgument(path: snapshot.contains("/") ? snapshot : "./\(snapshot)").find(in: session)
-    guard [.none, .applied, .rolledBack].contains(saved.database.journalStatus) else {
+    let savedKeychain = try SimulatorArgument(path: snapshot.contains("/") ? snapshot : "./\(snapshot)").find(
+      in: session)
+    guard [.none, .applied, .rolledBack].contains(savedKeychain.database.journalStatus) else {
       throw CommandError(
         .refused, "cannot read \(snapshot) completely", why: "its log (-wal) does not match it, and may contain items",
         try: "a file that keyhaul simulator snapshot has written")
     }
-    let old = HumanReadable.count(simulator.rows.count, "row")
-    let new = HumanReadable.count(saved.rows.count, "row")
+    let currentRows = HumanReadable.count(simulator.rows.count, "row")
+    let savedRows = HumanReadable.count(savedKeychain.rows.count, "row")
     if dryRun.isOn {
       try simulator.requireShutDown()
-      try session.announce("Would replace the \(old) of \(simulator.name) with the \(new) of \(snapshot).")
+      try session.announce(
+        "Would replace the \(currentRows) of \(simulator.name) with the \(savedRows) of \(snapshot).")
     } else {
       try session.confirm(
-        "Replace the \(old) of \(simulator.name) with the \(new) of \(snapshot)?",
+        "Replace the \(currentRows) of \(simulator.name) with the \(savedRows) of \(snapshot)?",
         action: "replacing the keychain of \(simulator.name)")
       let change = CommittedChange(
         "\(simulator.name) was restored from \(snapshot)",
         inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
-      try simulator.restore(saved, change, in: session)
-      try session.announce("Restored \(simulator.name) from \(snapshot), with \(new).")
+      try simulator.restore(savedKeychain, change, in: session)
+      try session.announce("Restored \(simulator.name) from \(snapshot), with \(savedRows).")
     }
     if session.isJSON {
       try session.writeDocument(
         simulator.document(
-          "restore-snapshot", [("source", .string(snapshot)), ("rows", .count(saved.rows.count))],
+          "restore-snapshot", [("source", .string(snapshot)), ("rows", .count(savedKeychain.rows.count))],
           isDryRun: dryRun.isOn))
     }
     return .ok
@@ -123,17 +125,17 @@ struct SimulatorReset: RunnableCommand {
     let rows = simulator.rows.filter { row in row.accessGroup.map(groups.contains) ?? false }
     let count = rows.count
     guard count > 0 else {
-      let near = app.first.flatMap { AppGroups.nearest(to: $0, among: simulator.groups) }
+      let similarGroup = app.first.flatMap { AppGroups.nearest(to: $0, among: simulator.groups) }
       session.info(
         "No item of \(UntrustedText.escaped(simulator.name)) belongs to this app"
-          + (near.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
+          + (similarGroup.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
       if session.isJSON {
         try session.writeDocument(simulator.document("reset", [("removed", 0)], isDryRun: dryRun.isOn))
       }
       return .noMatch
     }
     let items = HumanReadable.count(count, "item")
-    var removed = 0
+    var removedCount = 0
     if dryRun.isOn {
       try session.announce("Would delete \(items) from \(simulator.name):")
       if !session.isJSON {
@@ -145,13 +147,13 @@ struct SimulatorReset: RunnableCommand {
       let change = CommittedChange(
         "\(items) \(count == 1 ? "was" : "were") deleted from \(simulator.name)",
         inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
-      removed = try simulator.change(change, in: session) { (keychain) throws(KeyhaulError) in
+      removedCount = try simulator.change(change, in: session) { (keychain) throws(KeyhaulError) in
         try keychain.removeItems(ofGroups: groups.sorted())
       }
-      try session.announce("Deleted \(HumanReadable.count(removed, "item")) from \(simulator.name).")
+      try session.announce("Deleted \(HumanReadable.count(removedCount, "item")) from \(simulator.name).")
     }
     if session.isJSON {
-      try session.writeDocument(simulator.document("reset", [("removed", .count(removed))], isDryRun: dryRun.isOn))
+      try session.writeDocument(simulator.document("reset", [("removed", .count(removedCount))], isDryRun: dryRun.isOn))
     }
     return .ok
   }

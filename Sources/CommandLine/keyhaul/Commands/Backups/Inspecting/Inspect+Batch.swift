@@ -11,8 +11,8 @@ extension Inspect {
       "table_stated", "attributes_readable", "secret_readable", "secret_rendered", "unusable_attributes", "reason",
       "detail",
     ])
-  static let rowsAdvice = "--list, or several backups"
-  var rows: FieldTable? { part == .list ? Self.table : nil }
+  static let fieldsAdvice = "--list, or several backups"
+  var fieldTable: FieldTable? { part == .list ? Self.table : nil }
 
   static let listsBackups = true
 

@@ -30,7 +30,7 @@ struct Inspect: CaseReportCommand {
   @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Case report") var caseReport: CaseOptions
-  @OptionGroup(title: "Many backups") var many: BatchOptions
+  @OptionGroup(title: "Many backups") var batchOptions: BatchOptions
   @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 

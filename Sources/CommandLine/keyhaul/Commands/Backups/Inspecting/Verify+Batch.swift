@@ -3,8 +3,8 @@ import KeyhaulKit
 import Reports
 
 extension Verify {
-  static let rowsAdvice = "several backups, or --json"
-  var rows: FieldTable? { nil }
+  static let fieldsAdvice = "several backups, or --json"
+  var fieldTable: FieldTable? { nil }
 
   func listing(of folders: [String]) throws -> any BatchCommand { try Inspect.parse(folders) }
 

@@ -35,7 +35,7 @@ struct Verify: CaseReportCommand {
   @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Case report") var caseReport: CaseOptions
-  @OptionGroup(title: "Many backups") var many: BatchOptions
+  @OptionGroup(title: "Many backups") var batchOptions: BatchOptions
   @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
@@ -197,7 +197,7 @@ struct Verify: CaseReportCommand {
     do throws(KeyhaulError) {
       return try session.progress("Reading files", phase: "verify") { (report) throws(KeyhaulError) in
         try BackupVerification(
-          loaded.archive, keys: keys, keybagFault: keybagFault, jobs: many.jobCount
+          loaded.archive, keys: keys, keybagFault: keybagFault, jobs: batchOptions.jobCount
         ) { done, total in
           report.update(done: Int(clamping: done), total: Int(clamping: total))
           return Interruption.pending == nil
