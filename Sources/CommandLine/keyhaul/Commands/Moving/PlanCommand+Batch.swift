@@ -77,8 +77,8 @@ extension PlanCommand {
     if exitCode { flags.append("--exit-code") }
     if noPassword { flags.append("--no-password") }
     guard let to = move.to else { return flags }
-    let finder = try SourceResolver(session, databaseKeys)
-    let target = try self.target(to, finder)
+    let resolver = try SourceResolver(session, databaseKeys)
+    let target = try self.target(to, resolver)
     let revision = try target.withSession(.reading) { $0.record.revision }
     return flags + ["--to \(target.name) \(revision)", "--existing \(move.policy.rawValue)"]
   }
@@ -86,10 +86,12 @@ extension PlanCommand {
   func inputs(in session: Session) throws -> [(flag: String, content: [UInt8])] {
     var inputs: [(flag: String, content: [UInt8])] = []
     if let expect { inputs.append(("--expect", try ExpectationFile.bytes(of: expect, in: session))) }
-    let finder = try SourceResolver(session, databaseKeys)
-    if let to = move.to { inputs.append(("--to", try target(to, finder).withSession(.reading) { try $0.identity() })) }
+    let resolver = try SourceResolver(session, databaseKeys)
+    if let to = move.to {
+      inputs.append(("--to", try target(to, resolver).withSession(.reading) { try $0.identity() }))
+    }
     if let sourceDevice {
-      inputs.append(("--source", try finder.device(sourceDevice).withSession(.reading) { try $0.identity() }))
+      inputs.append(("--source", try resolver.device(sourceDevice).withSession(.reading) { try $0.identity() }))
     }
     return inputs
   }

@@ -85,9 +85,9 @@ extension PlanCommand {
   /// Finds the target device.
   ///
   /// - Throws: `.notFound` with advice to create the device or to plan without one.
-  func target(_ name: String, _ finder: SourceResolver) throws(CommandError) -> ResolvedDevice {
+  func target(_ name: String, _ resolver: SourceResolver) throws(CommandError) -> ResolvedDevice {
     do throws(CommandError) {
-      return try finder.device(name)
+      return try resolver.device(name)
     } catch {
       guard error.status == .notFound, DeviceName.isValid(name) else { throw error }
       var failure = error
@@ -132,7 +132,7 @@ extension BackupUnlocker {
   func decryptForOutlook(
     with key: BackupKey, _ hardware: HardwareKey?, sourceDevice named: DeviceSession?
   ) throws -> BackupForOutlook {
-    let opened = try open(with: key, nil, for: .planning)
+    let opened = try open(with: key, hardware: nil, for: .planning)
     let sourceDevice = try sourceDevice(of: opened, named: named, orTarget: nil, with: key)
     var (returning, name) = (sourceDevice?.unlockedBackup, sourceDevice?.name)
     if let given = usableKey(hardware, with: key), !given.isGuess {

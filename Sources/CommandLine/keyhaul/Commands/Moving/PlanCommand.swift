@@ -89,11 +89,11 @@ struct PlanCommand: BatchCommand {
     try checkFlags()
     try session.requireOutputForPage(output)
     let expectations = try expect.map { path throws(CommandError) in try ExpectationFile.read(path, in: session) }
-    let finder = try SourceResolver(session, databaseKeys)
-    let resolvedSource = try finder.keychain(source)
+    let resolver = try SourceResolver(session, databaseKeys)
+    let resolvedSource = try resolver.keychain(source)
     try databaseKeys.check([resolvedSource])
-    let target = try move.to.map { to throws(CommandError) in try self.target(to, finder) }
-    let sourceDevice = try sourceDevice.map { name throws(CommandError) in try finder.device(name) }
+    let target = try move.to.map { to throws(CommandError) in try self.target(to, resolver) }
+    let sourceDevice = try sourceDevice.map { name throws(CommandError) in try resolver.device(name) }
     if let output, output != "-" {
       let devices = (target?.files ?? []) + (sourceDevice?.files ?? [])
       try session.prepareOutput(output, inputs: resolvedSource.files + devices + accessOptions.files + [expect])

@@ -46,16 +46,16 @@ struct Restore: RunnableCommand, DecryptingCommand {
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func run(in session: Session) throws -> CommandExitStatus {
-    let finder = try SourceResolver(session)
-    let simulator = try move.to.flatMap { (to) throws(CommandError) in try finder.simulator(to) }
+    let resolver = try SourceResolver(session)
+    let simulator = try move.to.flatMap { (to) throws(CommandError) in try resolver.simulator(to) }
       .map { (database) throws(CommandError) in try ResolvedSimulator(database) }
     try simulator.map(rejectFlags)
     let saved = try plan.map { path throws(CommandError) in try SavedPlan(path, in: session) }
     let policy = try policy(saved: saved)
     let selection = try only.map { path throws(CommandError) in try RestoreSelection(path, in: session) }
-    let backup = try finder.backup(archive)
+    let backup = try resolver.backup(archive)
     let target: ResolvedTarget =
-      if let simulator { .simulator(simulator) } else { .device(try finder.device(move.target(of: archive))) }
+      if let simulator { .simulator(simulator) } else { .device(try resolver.device(move.target(of: archive))) }
     let fileStatus = backup.fileStatus
     let loaded = try backup.open(storage: accessOptions.storage, for: .restoring, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)

@@ -56,10 +56,10 @@ struct Why: RunnableCommand, DecryptingCommand {
         try: "--access-group GROUP")
     }
     let itemFilter = ItemExplainer.Selection(selection.query, index: item, matches: selection.matches)
-    let finder = try SourceResolver(session, databaseKeys)
-    let resolvedSource = try finder.keychain(source)
+    let resolver = try SourceResolver(session, databaseKeys)
+    let resolvedSource = try resolver.keychain(source)
     try databaseKeys.check([resolvedSource])
-    let target = try to.map { to throws(CommandError) in try finder.device(to) }
+    let target = try to.map { to throws(CommandError) in try resolver.device(to) }
     switch resolvedSource {
     case .backup(let backup): return try explain(itemFilter, of: backup, selection, to: target, in: session)
     case .dump(let dump):

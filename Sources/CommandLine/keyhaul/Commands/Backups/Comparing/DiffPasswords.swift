@@ -1,18 +1,20 @@
 import KeyhaulKit
 
-/// The passwords of two backups that are compared, and the given hardware key. Most users have one password for all
-/// backups, so the first backup's password is tried on the second. Keyhaul asks for another only if it is wrong.
+/// The passwords of two backups that are compared, and the hardware key that the user gave.
+///
+/// Most users have one password for all backups, so the first backup's password is tried on the second. Keyhaul asks for
+/// another password only if that one is wrong.
 struct DiffPasswords {
   let firstFlags: PasswordFlags
   let secondFlags: OtherPasswordFlags
-  /// The password that was already read or typed.
-  private var knownPassword: ReusablePassword?
+  /// The first backup's password, once it was read.
+  private var firstPassword: ReusablePassword?
   /// The second backup's own password, if it was read before the first backup was opened.
   private var secondPassword: ReusablePassword?
   /// The backup that is opened second. Its key is derived in parallel with the first one's.
   private var secondBackup: LoadedBackup?
   private var secondKeyDerivation: BackgroundThread?
-  /// The given hardware key, kept because a descriptor can be read only once.
+  /// The hardware key that the user gave, kept because a descriptor can be read only once.
   private var givenKey: HardwareKey?
 
   /// The names of backups whose unusually high iteration count was accepted.
@@ -27,10 +29,10 @@ struct DiffPasswords {
   ///
   /// - Parameter backups: The first and the second backup; `nil` if the side is a device.
   func check(_ backups: [LoadedBackup?], in session: Session) throws(CommandError) {
-    if let other = backups.last ?? nil, !other.archive.isEncrypted,
+    if let second = backups.last ?? nil, !second.archive.isEncrypted,
       let source = try secondFlags.origin(environment: session.environment)
     {
-      throw other.unexpectedPassword(source)
+      throw second.unexpectedPassword(source)
     }
     guard let source = try firstFlags.origin(environment: session.environment) else { return }
     let unencrypted = backups.compactMap(\.self).filter { !$0.archive.isEncrypted }
@@ -57,10 +59,7 @@ struct DiffPasswords {
     in session: Session
   ) throws(CommandError) -> UnlockedBackup {
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
-    // If both arguments are the same backup, the user is asked once.
-    unlocker.isIterationCountAccepted = namesWithAcceptedIterations.contains(loaded.name)
-    try unlocker.checkRounds()
-    if unlocker.isIterationCountAccepted { namesWithAcceptedIterations.insert(loaded.name) }
+    try checkIterations(of: unlocker)
     let hardware = try hardwareKey(for: unlocker, comparedWith: device)
     func open(_ password: ReusablePassword?) throws(CommandError) -> UnlockedBackup {
       let key = try unlocker.key(password: password?.secret(), remembering: password?.keys)
@@ -71,18 +70,19 @@ struct DiffPasswords {
       return try unlocker.open(with: try unlocker.key(secondFlags), hardware: hardware, for: .exporting)
     }
     guard loaded.archive.isEncrypted else { return try open(nil) }
-    guard let knownPassword else {
+    guard let firstPassword else {
       return try session.withPassword(firstFlags, of: loaded.name) { (secret) throws(CommandError) in
         let password = ReusablePassword(secret, from: loaded.name)
-        knownPassword = password
+        firstPassword = password
         if !isSecond { try deriveSecondKey(with: password, acceptingAtMost: decryption.maximumIterations, in: session) }
         return try open(password)
       }
     }
     do throws(CommandError) {
-      return try open(knownPassword)
+      return try open(firstPassword)
     } catch {
       guard error.status == .wrongPassword else { throw error }
+      // If the first password was not typed, the second is not asked for either.
       guard try firstFlags.source(environment: session.environment) == .prompt else {
         var failure = error
         failure.advice = "\(SecretKind.otherPassword.flags), if it differs"
@@ -92,6 +92,13 @@ struct DiffPasswords {
     return try session.withPassword(secondFlags, of: loaded.name) { (password) throws(CommandError) in
       try open(ReusablePassword(password, from: loaded.name))
     }
+  }
+
+  /// Checks the iteration count of a backup. If both arguments are the same backup, the user is asked once.
+  private mutating func checkIterations(of unlocker: BackupUnlocker) throws(CommandError) {
+    unlocker.isIterationCountAccepted = namesWithAcceptedIterations.contains(unlocker.name)
+    try unlocker.checkRounds()
+    if unlocker.isIterationCountAccepted { namesWithAcceptedIterations.insert(unlocker.name) }
   }
 
   /// Returns the hardware key for decrypting a backup: the one that the user gave, with the device's or the source

@@ -52,16 +52,15 @@ struct Inspect: CaseReportCommand {
     }
     if hash { return try printHash(of: backup, in: session) }
     try report.prepare(inputs: backup.files + accessOptions.files, in: session)
-    // Text and JSON can show what is left of a damaged backup. The HTML page and single parts need a complete one.
+    // Text and JSON can show the remains of a damaged backup. The HTML page and single parts need a complete one.
     let loaded = try backup.open(
       storage: accessOptions.storage, allowsIncomplete: part == nil && !common.isHTML, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let (decrypted, obstacle) = try decrypt(loaded, with: unlocker, in: session)
-    let inspection = try loaded.inspecting { () throws(KeyhaulError) in
+    let inspection = try loaded.explainingErrors { () throws(KeyhaulError) in
       try Inspection(
         loaded.archive, named: loaded.name, unlocked: decrypted?.backup,
-        sourceDeviceItems: decrypted?.sourceDeviceItems,
-        decryptionObstacle: obstacle, part: part,
+        sourceDeviceItems: decrypted?.sourceDeviceItems, decryptionObstacle: obstacle, part: part,
         wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: decrypted?.derivationTime,
         isTimed: !session.isOneOfMany, hasMatchingPassword: unlocker.derivationTime != nil)
     }
@@ -150,9 +149,8 @@ struct Inspect: CaseReportCommand {
     _ loaded: LoadedBackup, with unlocker: BackupUnlocker, in session: Session
   ) throws -> DecryptedBackup? {
     let hasDeviceKey = try accessOptions.decryption.deviceKeySource() != nil
-    if !loaded.archive.isEncrypted || accessOptions.password.isGiven || hasDeviceKey || needsPassword(loaded)
-      || session.hasListedPassword
-    {
+    let isSecretGiven = accessOptions.password.isGiven || session.hasListedPassword || hasDeviceKey
+    if !loaded.archive.isEncrypted || isSecretGiven || needsPassword(loaded) {
       return try DecryptedBackup(unlocker, accessOptions.password)
     }
     guard try accessOptions.password.source(environment: session.environment) != .prompt else { return nil }
@@ -219,10 +217,14 @@ extension Inspection.Part: EnumerableFlag {
 }
 
 extension LoadedBackup {
-  /// Collects the contents of a report, and explains errors with the backup's name.
-  fileprivate func inspecting<Value>(
+  /// Runs a closure, and explains its errors with the backup's name.
+  fileprivate func explainingErrors<Value>(
     _ body: () throws(KeyhaulError) -> Value
   ) throws(CommandError) -> Value {
-    do throws(KeyhaulError) { return try body() } catch { throw CommandError(backup: error, name: name) }
+    do throws(KeyhaulError) {
+      return try body()
+    } catch {
+      throw CommandError(backup: error, name: name)
+    }
   }
 }
