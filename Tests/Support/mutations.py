@@ -468,7 +468,7 @@ add(
 add(
     FORMAT,
     "CommandLine/keyhaul/Commands/Items/ItemFind.swift",
-    "try write(table, in: session)\n      if reveal, «document.omitsProtectedSecrets» {",
+    "if reveal, «omitsProtectedSecrets» { warnAboutProtected",
     "false",
     "item find --format csv --reveal: does not say that secrets are left out",
     "ProtectedSecretTests",
@@ -476,7 +476,7 @@ add(
 add(
     EXIT,
     "CommandLine/keyhaul/Commands/Items/ItemFind.swift",
-    "return «mayBeIncomplete && status == .ok ? .partial : status»",
+    "return «result.mayBeIncomplete && status == .ok ? .partial : status»",
     "status",
     "item find: 0 though damaged items may match",
     "BackupItemTests",
