@@ -55,7 +55,8 @@ extension PlanCommand {
   /// Warns if the second of two arguments is a device, which was probably meant as the target.
   func warnAboutArguments(in session: Session) throws(CommandError) {
     guard paths.count == 2, move.to == nil else { return }
-    let (home, target) = (try session.optionalHomeDirectory(), paths[1])
+    let home = try session.optionalHomeDirectory()
+    let target = paths[1]
     let isFileToo = ((try? FileSystem.real.status(of: target)) ?? nil) != nil
     guard Self.isDevice(target, home: home), !isFileToo, !Self.isDevice(paths[0], home: home) else { return }
     session.warn(
@@ -76,9 +77,9 @@ extension PlanCommand {
     if let sourceDevice { flags.append("--source \(sourceDevice)") }
     if exitCode { flags.append("--exit-code") }
     if noPassword { flags.append("--no-password") }
-    guard let to = move.to else { return flags }
+    guard let targetName = move.to else { return flags }
     let resolver = try SourceResolver(session, databaseKeys)
-    let target = try self.target(to, resolver)
+    let target = try self.target(targetName, resolver)
     let revision = try target.withSession(.reading) { $0.record.revision }
     return flags + ["--to \(target.name) \(revision)", "--existing \(move.policy.rawValue)"]
   }

@@ -33,15 +33,15 @@ extension PlanCommand {
       }
       let source = ReportSource(
         of: dump.dump, name: dump.name, digest: dump.digest, hasPassword: !noPassword)
-      var report = try report(plan, of: source, onto: device, in: session)
+      var report = try makeReport(plan, of: source, onto: device, in: session)
       report.sourceArgument = dump.name
       if countsOneTimePasswords(expectations, in: session) {
-        let moving = plan.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
-        let items = dump.dump.entries.lazy.compactMap { entry in
+        let movingIndexes = plan.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
+        let numberedItems = dump.dump.entries.lazy.compactMap { entry in
           entry.index.flatMap { index in entry.item.map { (index: index, item: $0) } }
         }
         report.codes = OneTimePasswordOverview(
-          items, moving: Set(moving), AuthenticatorAccounts(), names: source.apps)
+          numberedItems, moving: Set(movingIndexes), AuthenticatorAccounts(), names: source.apps)
       }
       let comparable = ComparablePlan(report: report, argument: dump.name, isSameDevice: nil) {
         () throws(CommandError) in
