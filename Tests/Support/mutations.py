@@ -140,7 +140,7 @@ add(
 # KeychainRules
 add(
     EDGE,
-    "Library/KeychainRules/Columns/ColumnDefinitions.swift",
+    "Library/KeychainRules/Columns/NumericAffinity.swift",
     "guard let integer = Int64(exactly: real), «integer > Int64.min», integer",
     "integer >= Int64.min",
     "columns: the real number -2^63 becomes an integer",
@@ -149,14 +149,14 @@ add(
 add(
     EDGE,
     "Library/KeychainRules/Importing/ImportConflict.swift",
-    "if let incoming, «incoming > existing» { return incoming }",
-    "incoming >= existing",
+    "if let incomingDate, «incomingDate > existingDate» { return",
+    "incomingDate >= existingDate",
     "import: a winner of the same date does not get a later one",
     "^KeychainRulesTests",
 )
 add(
     VARIANT,
-    "Library/KeychainRules/Importing/RestoreExclusions.swift",
+    "Library/KeychainRules/Importing/RestoreRemoval.swift",
     "«columns[.sharingGroup] == .text([])»",
     "true",
     "restore: removes copies of a shared group's items",

@@ -273,16 +273,16 @@ extension ArrivalWarning {
   }
 
   /// Returns each count with its text: "1 unusable there".
-  package static func counted(_ counts: [ArrivalWarning: Int]) -> [String] {
+  package static func countTexts(_ counts: [ArrivalWarning: Int]) -> [String] {
     allCases.compactMap { warning in counts[warning].map { "\(HumanReadable.grouped($0)) \(warning.countSuffix)" } }
   }
 }
 
 extension Explanation {
-  /// Returns the last part of a sentence about arriving items, such as ", of them 1 unusable there"; empty if there are
-  /// no warnings.
-  package static func warned(_ counts: [ArrivalWarning: Int]) -> String {
-    let parts = ArrivalWarning.counted(counts)
+  /// Returns the last part of a sentence about arriving items: ", of them 1 unusable there". Empty if there are no
+  /// warnings.
+  package static func warningClause(for counts: [ArrivalWarning: Int]) -> String {
+    let parts = ArrivalWarning.countTexts(counts)
     return parts.isEmpty ? "" : ", of them \(HumanReadable.list(parts))"
   }
 }

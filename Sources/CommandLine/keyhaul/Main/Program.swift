@@ -96,7 +96,7 @@ struct Program {
     }
   }
 
-  /// Prints a script or description, which the parser throws as an error; returns `nil` for a real error.
+  /// Prints a script or description, which the parser throws as an error; returns `nil` if it is a real error.
   private func printParserOutput(_ error: any Error) -> CommandExitStatus? {
     guard Keyhaul.exitCode(for: error).isSuccess else { return nil }
     let session = earlySession(mayBeJSON: false)

@@ -23,8 +23,8 @@ struct ResolvedBackup {
   /// The backups in the path if it is a folder of several; otherwise `nil`.
   var backups: [BackupDirectory.Entry]? { path.flatMap(BackupDirectoryResolver.backups) }
 
-  /// The current status of the file, to detect later changes; `nil` for a stream or a folder. A folder's status stays
-  /// the same when the files in it change.
+  /// The current status of the file, to detect later changes; `nil` if it is a stream or a folder. A folder's
+  /// status stays the same when the files in it change.
   var fileStatus: FileStatus? {
     guard let path, let status = try? FileSystem.real.status(of: path, followsLink: true),
       status.kind == .file

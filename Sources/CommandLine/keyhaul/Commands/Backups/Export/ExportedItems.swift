@@ -127,7 +127,7 @@ struct ExportedItems {
     return "Of \(HumanReadable.count(readCounts.count, "item")), \(HumanReadable.list([written] + omissions))."
   }
 
-  /// Returns "1 repeats another" or "2 repeat others"; `nil` for 0.
+  /// Returns "1 repeats another" or "2 repeat others"; `nil` if the count is 0.
   private static func clause(_ count: Int, _ singular: String, _ plural: String) -> String? {
     count == 0 ? nil : "\(HumanReadable.grouped(count)) \(count == 1 ? singular : plural)"
   }
