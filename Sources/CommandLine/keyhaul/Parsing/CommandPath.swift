@@ -43,37 +43,27 @@ struct CommandPath {
     _ arguments: [String], root: any ParsableCommand.Type, suggestions: Suggestions
   ) throws(CommandError) -> CommandPath {
     var path = CommandPath(commands: [root], arguments: [])
-    var remaining: [String] = []
-    var index = arguments.startIndex
+    var unread = arguments[...]
     var valueFlags = ValueFlags(root: root)
-    while index < arguments.endIndex {
-      let argument = arguments[index]
-      index += 1
+    while let argument = unread.popFirst() {
       let subcommands = path.command.configuration.subcommands
       let isCommandComplete = argument == "--" || subcommands.isEmpty
       if isCommandComplete {
-        remaining.append(argument)
-        remaining += arguments[index...]
+        path.arguments.append(argument)
+        path.arguments += unread
         break
       }
       if argument.hasPrefix("-"), argument != "-" {
-        remaining.append(argument)
-        if index < arguments.endIndex, valueFlags.hasValue(argument) {
-          remaining.append(arguments[index])
-          index += 1
-        }
-        continue
-      }
-      if argument == "help", path.commands.count == 1 {
+        path.arguments.append(argument)
+        if valueFlags.hasValue(argument), let value = unread.popFirst() { path.arguments.append(value) }
+      } else if argument == "help", path.commands.count == 1 {
         path.help = .full
-        continue
-      }
-      guard let match = subcommands.first(where: { $0.commandName == argument }) else {
+      } else if let subcommand = subcommands.first(where: { $0.commandName == argument }) {
+        path.commands.append(subcommand)
+      } else {
         throw unknownCommandError(argument, in: path, root: root, suggestions)
       }
-      path.commands.append(match)
     }
-    path.arguments = remaining
     path.readHelpFlags()
     return path
   }

@@ -64,11 +64,12 @@ extension BackupDirectoryResolver {
     let proposal = proposal(among: backups, in: argument)
     // `inspect` does not list hidden names.
     let isListed = backups.contains { !$0.name.hasPrefix(".") }
-    let list = isListed ? "keyhaul inspect \(ShellQuoting.argument(argument, placeholder: "FOLDER")) lists them" : nil
+    let listAdvice =
+      isListed ? "keyhaul inspect \(ShellQuoting.argument(argument, placeholder: "FOLDER")) lists them" : nil
     let count = backups.count
     return .usage(
       "\(argument) contains "
         + (count == 1 ? "a backup, but is not a backup itself" : "\(count) backups; name one of them"),
-      why: contents(of: backups), try: [proposal, list].compactMap(\.self).joined(separator: "; "))
+      why: contents(of: backups), try: [proposal, listAdvice].compactMap(\.self).joined(separator: "; "))
   }
 }

@@ -51,40 +51,39 @@ final class ResumeLog: Sendable {
     self.inputsDigest = inputsDigest
     self.maximumLineByteCount = maximumLineByteCount
     lock = try Self.lockFile(path)
-    var locations: [PathHash: Location] = [:]
     var lines = ResumeLogLines(lock.file.raw, named: path, maximumByteCount: maximumLineByteCount)
-    var missingBytes: ArraySlice<UInt8> = []
+    var locations: [PathHash: Location] = [:]
+    var missingStart: ArraySlice<UInt8> = []
     while let line = try lines.next() {
       guard let json = try? JSONValue(parsing: line.bytes), let result = BatchResult(json) else {
         // A killed run or a full disk may have left an incomplete line. In the first line, its start must be intact.
         if line.offset == 0 {
-          guard let missingStart = Self.missingStart(of: line.bytes, isIncomplete: lines.endsWithinLine) else {
-            throw Self.notAResumeLog(path)
-          }
-          missingBytes = missingStart
+          missingStart = try Self.missingStart(of: line.bytes, isIncomplete: lines.endsWithinLine, path)
         }
         continue
       }
       let hasSameInputs = ResumeInputs(json[ResumeInputs.member])?.digest == inputsDigest
-      guard result.verb == verb, parameters.contains(result.parameters), hasSameInputs, let hash = PathHash(result.path)
-      else {
-        continue
-      }
+      let isForThisRun = result.verb == verb && parameters.contains(result.parameters) && hasSameInputs
+      guard isForThisRun, let hash = PathHash(result.path) else { continue }
       // A later result that cannot be reused replaces an earlier one.
       let isReusable = result.dependsOnlyOnBackup && result.metadata.digest != nil
       locations[hash] = isReusable ? Location(offset: line.offset, byteCount: line.bytes.count) : nil
     }
     self.locations = locations
-    if lines.endsWithinLine { try write(missingBytes + [UInt8(ascii: "\n")]) }
+    if lines.endsWithinLine { try write(missingStart + [UInt8(ascii: "\n")]) }
   }
 
   /// Returns the bytes to append to an unreadable first line, so that the next run recognizes it as a result.
   ///
-  /// - Returns: `nil` if the line does not begin like a result. Empty if its start is complete.
-  private static func missingStart(of line: [UInt8], isIncomplete: Bool) -> ArraySlice<UInt8>? {
+  /// - Returns: The bytes, or no bytes if the line's start is complete.
+  /// - Throws: `.refused` if the line does not begin like a result.
+  private static func missingStart(
+    of line: [UInt8], isIncomplete: Bool, _ path: String
+  ) throws(CommandError) -> ArraySlice<UInt8> {
     if line.starts(with: lineStart) { return [] }
     // A full disk may have cut the line after a few bytes.
-    return isIncomplete && lineStart.starts(with: line) ? lineStart.dropFirst(line.count) : nil
+    guard isIncomplete, lineStart.starts(with: line) else { throw notAResumeLog(path) }
+    return lineStart.dropFirst(line.count)
   }
 
   /// Opens or creates the file, and locks it for this process.

@@ -110,10 +110,10 @@ extension ItemFind {
     do {
       if let fault = queued.fault { throw fault }
       let keychain = try singleCommand.target.find(accessOptions, databaseKeys, in: capturingSession)
-      let found = try singleCommand.search(for: selection, in: keychain, accessOptions, capturingSession)
-      try capturingSession.writeDocument(found.document, of: found.rows)
-      rows = found.rows
-      status = Self.status(of: found)
+      let searchResult = try singleCommand.search(for: selection, in: keychain, accessOptions, capturingSession)
+      try capturingSession.writeDocument(searchResult.document, of: searchResult.rows)
+      rows = searchResult.rows
+      status = Self.status(of: searchResult)
     } catch {
       failure = error as? CommandError ?? CommandError(.failed, "the backup could not be searched")
       status = failure?.status ?? .failed

@@ -60,23 +60,40 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
         "Nothing to do: \(items) \(location) already \(readable.count == 1 ? "has" : "have") these values.")
       return try report(entries, changed: [], isMatched: true, of: keychain, in: session)
     }
+    let changed = try update(readable, with: itemChanges, items: items, location: location, of: keychain, in: session)
+    return try report(entries, changed: changed, of: keychain, in: session)
+  }
+
+  /// Asks, and changes the items. A dry run only shows them.
+  ///
+  /// - Parameters:
+  ///   - entries: The items.
+  ///   - itemChanges: The changes.
+  ///   - items: The number of items as text.
+  ///   - location: The keychain with its preposition: "on old-phone".
+  ///   - keychain: The keychain.
+  /// - Returns: The changed items.
+  private func update(
+    _ entries: [KeychainEntry], with itemChanges: ItemChanges, items: String, location: String,
+    of keychain: any EditableKeychain, in session: Session
+  ) throws -> [KeychainEntry] {
     let clause =
-      "\(items) \(keychain.preposition) \(keychain.name) \(readable.count == 1 ? "was" : "were") changed"
+      "\(items) \(keychain.preposition) \(keychain.name) \(entries.count == 1 ? "was" : "were") changed"
     let committedChange = ItemAdd.committedChange(clause, on: keychain.name)
     // Two items may get the same primary key, so the change is tested before the user is asked.
-    if dryRun.isOn || readable.count > 1 {
-      _ = try keychain.apply(.update(readable, itemChanges), isDryRun: true, committedChange, in: session)
+    if dryRun.isOn || entries.count > 1 {
+      _ = try keychain.apply(.update(entries, itemChanges), isDryRun: true, committedChange, in: session)
     }
     if dryRun.isOn {
       try session.announce("Would change \(items) \(location):")
-      try session.print(FoundItemTable.table(of: readable, style: session.resultStyle))
-      return try report(entries, changed: readable, of: keychain, in: session)
+      try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
+      return entries
     }
     try session.confirm("Change \(items) \(location)?", action: "changing \(items) \(location)")
-    let changed = try keychain.apply(.update(readable, itemChanges), isDryRun: false, committedChange, in: session)
+    let changed = try keychain.apply(.update(entries, itemChanges), isDryRun: false, committedChange, in: session)
     for entry in changed { session.debug("changed \(ItemText.line(of: entry))") }
     try session.announce("Changed \(items) \(location)\(keychain.ending).")
-    return try report(entries, changed: changed, of: keychain, in: session)
+    return changed
   }
 
   /// Reads the new secret. Warns if the source is empty, because the items then have no secret.

@@ -22,8 +22,8 @@ struct RestoreSelection {
   }
 
   private static func indexes(in bytes: [UInt8]) -> [Int]? {
-    guard let list = try? JSONValue(parsing: bytes), list.fields?.map(\.0) == ["indexes"],
-      let elements = list["indexes"]?.arrayValue
+    guard let document = try? JSONValue(parsing: bytes), document.fields?.map(\.0) == ["indexes"],
+      let elements = document["indexes"]?.arrayValue
     else { return nil }
     let indexes = elements.compactMap { $0.integerValue.flatMap { Int(exactly: $0) } }
     return indexes.count == elements.count ? indexes : nil

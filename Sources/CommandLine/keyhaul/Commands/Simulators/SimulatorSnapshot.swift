@@ -138,10 +138,7 @@ struct SimulatorReset: RunnableCommand {
     var removedCount = 0
     if dryRun.isOn {
       try session.announce("Would delete \(items) from \(simulator.name):")
-      if !session.isJSON {
-        let entries = simulator.dump.dump.entries.filter { $0.identity.accessGroup.map(groups.contains) ?? false }
-        try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
-      }
+      try printItems(of: groups, in: simulator, session)
     } else {
       try session.confirm("Delete \(items) from \(simulator.name)?", action: "deleting items from \(simulator.name)")
       let change = CommittedChange(
@@ -153,8 +150,18 @@ struct SimulatorReset: RunnableCommand {
       try session.announce("Deleted \(HumanReadable.count(removedCount, "item")) from \(simulator.name).")
     }
     if session.isJSON {
-      try session.writeDocument(simulator.document("reset", [("removed", .count(removedCount))], isDryRun: dryRun.isOn))
+      try session.writeDocument(
+        simulator.document("reset", [("removed", .count(removedCount))], isDryRun: dryRun.isOn))
     }
     return .ok
+  }
+
+  /// Prints the table of the items that would be deleted.
+  private func printItems(
+    of groups: Set<String>, in simulator: ResolvedSimulator, _ session: Session
+  ) throws(CommandError) {
+    guard !session.isJSON else { return }
+    let entries = simulator.dump.dump.entries.filter { $0.identity.accessGroup.map(groups.contains) ?? false }
+    try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
   }
 }

@@ -159,24 +159,16 @@ private final class RunningCommand {
       }
       let state = self.state
       let hasEnded = state == .ended
-      if hasEnded {
-        kill(-group, SIGKILL)
-        if !isOpen { return buffer }
-      } else if state == .stopped {
-        try handleStop()
-      }
+      // Processes that the command left running may keep its output open.
+      if hasEnded { kill(-group, SIGKILL) }
+      if hasEnded, !isOpen { return buffer }
+      if state == .stopped { try handleStop() }
       guard isOpen else {
         usleep(pause)
         pause = min(2 * pause, 100_000)
         continue
       }
-      let step: SecureInputBuffer.ReadStep
-      do {
-        step = try buffer.readOnce(from: descriptor)
-      } catch {
-        throw .system(error)
-      }
-      switch step {
+      switch try SecretReader.readStep(into: buffer, from: descriptor) {
       case .more: emptyWaitCount = 0
       case .noDataYet: emptyWaitCount = hasEnded ? emptyWaitCount + 1 : 0
       case .end: isOpen = false

@@ -11,23 +11,29 @@ enum SecretReader {
     case interrupted(CommandError)
   }
 
+  /// Reads a secret up to the end of the input.
   static func readToEnd(_ descriptor: Int32) throws(Failure) -> SecureInputBuffer {
     let buffer = SecureInputBuffer(limit: SecretLimits.maximumByteCount)
     while true {
       if let signal = Interruption.pending {
         throw .interrupted(Interruption.failure(signal, state: "nothing was changed"))
       }
-      let step: SecureInputBuffer.ReadStep
-      do {
-        step = try buffer.readOnce(from: descriptor)
-      } catch {
-        throw .system(error)
-      }
-      switch step {
+      switch try readStep(into: buffer, from: descriptor) {
       case .more, .noDataYet: continue
       case .end: return buffer
       case .full: throw .overLimit
       }
+    }
+  }
+
+  /// Reads the available bytes once.
+  static func readStep(
+    into buffer: SecureInputBuffer, from descriptor: Int32
+  ) throws(Failure) -> SecureInputBuffer.ReadStep {
+    do throws(Errno) {
+      return try buffer.readOnce(from: descriptor)
+    } catch {
+      throw .system(error)
     }
   }
 

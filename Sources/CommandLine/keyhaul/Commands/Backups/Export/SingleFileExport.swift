@@ -70,11 +70,11 @@ struct SingleFileExport {
     let similarFile: SimilarFile
     let filesShownAsPath: [ListedFile]
     do throws(KeyhaulError) {
-      let list = try loaded.archive.fileList(with: keys)
-      if let file = try list.file(domain: domain, relativePath: path) { return file }
-      filesShownAsPath = try list.files(shownAs: domain, path)
+      let fileList = try loaded.archive.fileList(with: keys)
+      if let file = try fileList.file(domain: domain, relativePath: path) { return file }
+      filesShownAsPath = try fileList.files(shownAs: domain, path)
       if filesShownAsPath.count == 1 { return filesShownAsPath[0] }
-      similarFile = try SimilarFile(domain: domain, path: path, in: list)
+      similarFile = try SimilarFile(domain: domain, path: path, in: fileList)
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }
@@ -199,7 +199,7 @@ private struct SimilarFile {
   /// The maximum number of paths to compare for similarity. Of further paths, only the file name is compared.
   private static let maximumComparedCount = 5_000
 
-  init(domain: String, path: String, in list: FileList) throws(KeyhaulError) {
+  init(domain: String, path: String, in fileList: FileList) throws(KeyhaulError) {
     self.domain = domain
     self.path = path
     var domains: Set<String> = []
@@ -207,7 +207,7 @@ private struct SimilarFile {
     /// A path that differs only in case, or else the first path with the same last component.
     var bestMatch: String?
     let name = path.split(separator: "/").last
-    try list.forEachFile { file in
+    try fileList.forEachFile { file in
       guard let otherDomain = file.domain, let otherPath = file.relativePath else { return }
       domains.insert(otherDomain)
       guard otherDomain == domain, file.kind == .file else { return }

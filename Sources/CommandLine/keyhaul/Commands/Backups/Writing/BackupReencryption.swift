@@ -112,19 +112,7 @@ struct BackupReencryption {
   private func confirm(
     _ hardware: HardwareKey, with key: BackupKey, in session: Session
   ) throws -> (key: HardwareKey, isProven: Bool) {
-    let opened: UnlockedBackup
-    do throws(KeyhaulError) {
-      opened = try loaded.archive.open(with: key, deviceKey: hardware.key, for: .rewriting)
-    } catch {
-      throw CommandError(backup: error, name: loaded.name)
-    }
-    if let damage = opened.keybagDamage { throw CommandError.damagedKeybag(of: loaded.name, report: damage) }
-    // Rewriting every file and digest would hide the damage.
-    if let damage = opened.damage.first {
-      throw CommandError(
-        .damaged, "\(loaded.name) is damaged", why: damage.description,
-        try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
-    }
+    let opened = try openIntact(with: key, hardware)
     switch opened.deviceKeyVerification {
     case .proven:
       unlocker.reportDeviceKeySource(hardware)
@@ -150,6 +138,23 @@ struct BackupReencryption {
       try confirmUnprovenKey(hardware, hasItems: !opened.items.isEmpty, in: session)
       return (hardware, false)
     }
+  }
+
+  /// Decrypts the backup. Rejects a damaged one, because rewriting every file and digest would hide the damage.
+  private func openIntact(with key: BackupKey, _ hardware: HardwareKey) throws(CommandError) -> UnlockedBackup {
+    let opened: UnlockedBackup
+    do throws(KeyhaulError) {
+      opened = try loaded.archive.open(with: key, deviceKey: hardware.key, for: .rewriting)
+    } catch {
+      throw CommandError(backup: error, name: loaded.name)
+    }
+    if let damage = opened.keybagDamage { throw CommandError.damagedKeybag(of: loaded.name, report: damage) }
+    if let damage = opened.damage.first {
+      throw CommandError(
+        .damaged, "\(loaded.name) is damaged", why: damage.description,
+        try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
+    }
+    return opened
   }
 
   /// Makes sure that the user accepts a device key that no item confirms.

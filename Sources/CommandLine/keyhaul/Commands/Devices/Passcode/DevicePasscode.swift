@@ -114,16 +114,7 @@ struct DevicePasscodeRemove: RunnableCommand {
     }
     let name = before.name
     let items = HumanReadable.count(passcodeOnlyCount, "passcode-only item")
-    if dryRun.isOn {
-      _ = try session.password(passcode, of: name)
-      try session.announce(
-        "Would remove the passcode of \(name) if the passcode given is right (a dry run does not check it); "
-          + (passcodeOnlyCount == 0 ? "no item needs it." : "\(items) would be destroyed."))
-      if session.isJSON {
-        try session.writeDocument(before.document([("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]))
-      }
-      return .ok
-    }
+    if dryRun.isOn { return try showRemoval(before, passcodeOnlyCount: passcodeOnlyCount, in: session) }
     if passcodeOnlyCount > 0 {
       try session.confirm(
         "Remove the passcode of \(name) and destroy \(items) for good?",
@@ -143,6 +134,21 @@ struct DevicePasscodeRemove: RunnableCommand {
       ? "no item needed it" : "\(destroyedItems) \(destroyedCount == 1 ? "was" : "were") destroyed"
     try session.announce("Removed the passcode of \(name); \(consequence).")
     if session.isJSON { try session.writeDocument(report.document([("destroyed_items", .count(destroyedCount))])) }
+    return .ok
+  }
+
+  /// Shows the result of removing the passcode, for a dry run.
+  private func showRemoval(
+    _ device: DeviceReport, passcodeOnlyCount: Int, in session: Session
+  ) throws(CommandError) -> CommandExitStatus {
+    _ = try session.password(passcode, of: device.name)
+    let items = HumanReadable.count(passcodeOnlyCount, "passcode-only item")
+    try session.announce(
+      "Would remove the passcode of \(device.name) if the passcode given is right (a dry run does not check it); "
+        + (passcodeOnlyCount == 0 ? "no item needs it." : "\(items) would be destroyed."))
+    if session.isJSON {
+      try session.writeDocument(device.document([("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]))
+    }
     return .ok
   }
 }
