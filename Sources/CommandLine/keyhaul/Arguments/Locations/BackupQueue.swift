@@ -111,12 +111,6 @@ struct QueuedBackup: Sendable {
 struct SkippedEntries: Equatable, Sendable {
   /// The number of links that were not followed.
   var links = 0
-  /// The first of these links with their targets, as text.
-  var linkTargets: [String] { listedLinks.map { "\($0.escapedPath) leads to \($0.escapedTarget)" } }
-  private var listedLinks: [ListedLink] = []
-  private struct ListedLink: Equatable, Sendable { let path: String, escapedPath: String, escapedTarget: String }
-  /// The maximum number of links that are listed.
-  private static let maximumListedLinkCount = 3
   /// The number of files that are not backups, judging by their names and first bytes.
   var files = 0
   /// The number of pipes, sockets and devices.
@@ -127,6 +121,19 @@ struct SkippedEntries: Equatable, Sendable {
   var unnamed = 0
   /// The number of virtual devices and other keychains.
   var keychains = 0
+
+  private struct ListedLink: Equatable, Sendable {
+    let path: String
+    let escapedPath: String
+    let escapedTarget: String
+  }
+
+  /// The first links that were not followed.
+  private var listedLinks: [ListedLink] = []
+  /// The maximum number of links that are listed.
+  private static let maximumListedLinkCount = 3
+  /// The first links that were not followed, with their targets, as text.
+  var linkTargets: [String] { listedLinks.map { "\($0.escapedPath) leads to \($0.escapedTarget)" } }
 
   init() {}
 

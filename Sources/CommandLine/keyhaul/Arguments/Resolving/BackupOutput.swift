@@ -109,8 +109,8 @@ enum BackupOutput {
       try: "move \(unrelated.count == 1 ? "it" : "them") elsewhere first")
   }
 
-  /// Returns a note about the owner of an existing backup if it belongs to another device, because it may be that
-  /// device's only backup; otherwise empty.
+  /// Returns a note about the device of an existing backup if it is another device, because the backup may be its only
+  /// one; otherwise empty.
   private static func ownerNote(of existing: String, unless deviceIdentifier: String?) -> String {
     guard let archive = try? BackupArchive.open(.path(existing), system: .real),
       let identifier = archive.device.identifier,
