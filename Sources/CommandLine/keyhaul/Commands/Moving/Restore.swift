@@ -47,8 +47,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let resolver = try SourceResolver(session)
-    let simulator = try move.to.flatMap { (to) throws(CommandError) in try resolver.simulator(to) }
-      .map { (database) throws(CommandError) in try ResolvedSimulator(database) }
+    let simulator = try simulator(with: resolver)
     try simulator.map(rejectFlags)
     let savedPlan = try plan.map { path throws(CommandError) in try SavedPlan(path, in: session) }
     let policy = try policy(savedPlan)
@@ -59,20 +58,13 @@ struct Restore: RunnableCommand, DecryptingCommand {
     let fileStatus = backup.fileStatus
     let loaded = try backup.open(storage: accessOptions.storage, for: .restoring, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    // The device is not locked while the user types. Afterwards, Keyhaul checks that it has not changed.
-    let keys = try target.withTarget(.reading) { lockedTarget in
-      try PreparedRestore.check(lockedTarget, loaded, savedPlan)
-      return (
-        target: try lockedTarget.device.map { HardwareKey(.named, try $0.deviceKey()) },
-        sourceDevice: try unlocker.hardwareKey(excluding: lockedTarget.device), identifier: lockedTarget.identifier
-      )
-    }
+    let keys = try hardwareKeys(for: unlocker, loaded, onto: target, savedPlan)
     let key = try unlocker.key(accessOptions.password)
     let opened = try unlocker.open(
       with: key, hardware: keys.sourceDevice, onto: keys.target, for: .restoring)
     unlocker.warnIfUnsealed()
     let prepared = PreparedRestore(
-      loaded: loaded, opened: opened, identifier: keys.identifier, policy: policy, selection: selection,
+      loaded: loaded, opened: opened, identifier: keys.targetIdentifier, policy: policy, selection: selection,
       savedPlan: savedPlan)
     let confirmation = RestoreConfirmation(
       prepared: prepared, acceptsDamage: acceptDamage, isPlanned: savedPlan != nil,
@@ -80,6 +72,37 @@ struct Restore: RunnableCommand, DecryptingCommand {
     confirmation.damage.warn(in: session, isNamedLater: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn { return try showPlan(confirmation, unlocker, key, onto: target, in: session) }
     return try confirmAndRestore(confirmation, backup, fileStatus: fileStatus, onto: target, in: session)
+  }
+
+  /// Returns the Simulator that `--to` names; `nil` if it names a device or is missing.
+  private func simulator(with resolver: SourceResolver) throws(CommandError) -> ResolvedSimulator? {
+    guard let to = move.to, let database = try resolver.simulator(to) else { return nil }
+    return try ResolvedSimulator(database)
+  }
+
+  /// The hardware keys for decrypting a backup and encrypting its items for the target.
+  private struct HardwareKeys {
+    /// The target's key; `nil` if the target is a Simulator.
+    let target: HardwareKey?
+    /// The source device's key; `nil` if it is not available.
+    let sourceDevice: HardwareKey?
+    /// The target's identifier; `nil` if it is a Simulator.
+    let targetIdentifier: String?
+  }
+
+  /// Reads the hardware keys before the user is asked for the password.
+  ///
+  /// The device is not locked while the user types. Afterwards, Keyhaul checks that it has not changed.
+  private func hardwareKeys(
+    for unlocker: BackupUnlocker, _ loaded: LoadedBackup, onto target: ResolvedTarget, _ savedPlan: SavedPlan?
+  ) throws -> HardwareKeys {
+    try target.withTarget(.reading) { lockedTarget in
+      try PreparedRestore.check(lockedTarget, loaded, savedPlan)
+      return HardwareKeys(
+        target: try lockedTarget.device.map { HardwareKey(.named, try $0.deviceKey()) },
+        sourceDevice: try unlocker.hardwareKey(excluding: lockedTarget.device),
+        targetIdentifier: lockedTarget.identifier)
+    }
   }
 
   /// Plans the restore for a dry run, with the source device's items that never entered the backup.

@@ -13,6 +13,9 @@ final class ResolvedSimulator {
   /// The access groups of all rows.
   private(set) lazy var groups = Set(rows.compactMap(\.accessGroup))
 
+  /// Whether Keyhaul has read all rows. A write-ahead log or journal that does not match the database may contain more.
+  var isReadCompletely: Bool { [.none, .applied, .rolledBack].contains(database.journalStatus) }
+
   /// Creates a Simulator from its keychain.
   ///
   /// - Throws: `.refused` for another tool's dump.

@@ -60,37 +60,58 @@ struct DiffPasswords {
   ) throws(CommandError) -> UnlockedBackup {
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
     try checkIterations(of: unlocker)
-    let hardware = try hardwareKey(for: unlocker, comparedWith: device)
-    func open(_ password: ReusablePassword?) throws(CommandError) -> UnlockedBackup {
-      let key = try unlocker.key(password: password?.secret(), remembering: password?.keys)
-      return try unlocker.open(with: key, hardware: hardware, for: .exporting)
+    let backup = LockedBackup(
+      unlocker: unlocker, hardware: try hardwareKey(for: unlocker, comparedWith: device))
+    if isSecond, let secondPassword { return try backup.open(with: secondPassword) }
+    if isSecond, secondFlags.isGiven { return try backup.open(with: unlocker.key(secondFlags)) }
+    guard loaded.archive.isEncrypted else { return try backup.open(with: nil) }
+    if let firstPassword {
+      return try openSecond(backup, tryingFirst: firstPassword, in: session)
     }
-    if isSecond, let secondPassword { return try open(secondPassword) }
-    if isSecond, secondFlags.isGiven {
-      return try unlocker.open(with: try unlocker.key(secondFlags), hardware: hardware, for: .exporting)
+    return try session.withPassword(firstFlags, of: loaded.name) { (secret) throws(CommandError) in
+      let password = ReusablePassword(secret, from: loaded.name)
+      firstPassword = password
+      if !isSecond { try deriveSecondKey(with: password, acceptingAtMost: decryption.maximumIterations, in: session) }
+      return try backup.open(with: password)
     }
-    guard loaded.archive.isEncrypted else { return try open(nil) }
-    guard let firstPassword else {
-      return try session.withPassword(firstFlags, of: loaded.name) { (secret) throws(CommandError) in
-        let password = ReusablePassword(secret, from: loaded.name)
-        firstPassword = password
-        if !isSecond { try deriveSecondKey(with: password, acceptingAtMost: decryption.maximumIterations, in: session) }
-        return try open(password)
-      }
+  }
+
+  /// A backup with the hardware key that decrypts it.
+  private struct LockedBackup {
+    let unlocker: BackupUnlocker
+    let hardware: HardwareKey?
+
+    /// Opens the backup.
+    ///
+    /// - Parameter password: The password; `nil` if the backup is not encrypted.
+    func open(with password: ReusablePassword?) throws(CommandError) -> UnlockedBackup {
+      try open(with: unlocker.key(password: password?.secret(), remembering: password?.keys))
     }
+
+    func open(with key: BackupKey) throws(CommandError) -> UnlockedBackup {
+      try unlocker.open(with: key, hardware: hardware, for: .exporting)
+    }
+  }
+
+  /// Opens the second backup with the first backup's password. If that is wrong and was typed, the user is asked for
+  /// another one.
+  private func openSecond(
+    _ backup: LockedBackup, tryingFirst firstPassword: ReusablePassword, in session: Session
+  ) throws(CommandError) -> UnlockedBackup {
     do throws(CommandError) {
-      return try open(firstPassword)
+      return try backup.open(with: firstPassword)
     } catch {
       guard error.status == .wrongPassword else { throw error }
-      // If the first password was not typed, the second is not asked for either.
+      // If the first password was not typed, Keyhaul does not ask for the second one either.
       guard try firstFlags.source(environment: session.environment) == .prompt else {
         var failure = error
         failure.advice = "\(SecretKind.otherPassword.flags), if it differs"
         throw failure
       }
     }
-    return try session.withPassword(secondFlags, of: loaded.name) { (password) throws(CommandError) in
-      try open(ReusablePassword(password, from: loaded.name))
+    let name = backup.unlocker.name
+    return try session.withPassword(secondFlags, of: name) { (password) throws(CommandError) in
+      try backup.open(with: ReusablePassword(password, from: name))
     }
   }
 

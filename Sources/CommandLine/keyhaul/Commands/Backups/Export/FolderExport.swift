@@ -55,7 +55,7 @@ struct FolderExport {
     let plan = try plan(for: loaded, fileList, selecting: selection)
     loaded.warn(aboutRowsWithoutIdentifier: plan.rowWithoutIdentifierCount, in: session)
     let request = FileExtractor.Request(plan, choice: selection.text, into: folder)
-    let report = FolderExportReport(plan, loaded.name, folder)
+    let report = FolderExportReport(plan, from: loaded.name, to: folder)
     guard !command.dryRun.isOn else {
       try explainingErrors(of: loaded) { () throws(KeyhaulError) in
         try FileExtractor().check(request, of: loaded.archive)

@@ -6,7 +6,7 @@ struct FolderExportReport {
   private let source: String
   private let folder: String
 
-  init(_ plan: ExtractionPlan, _ source: String, _ folder: String) {
+  init(_ plan: ExtractionPlan, from source: String, to folder: String) {
     self.plan = plan
     self.source = source
     self.folder = folder
@@ -79,6 +79,13 @@ struct FolderExportReport {
   }
 
   private func warn(about files: ExtractedFiles, in session: Session) {
+    warnAboutRenamedFiles(files, in: session)
+    warnAboutOmissions(files, in: session)
+    warnAboutChangedFiles(files, in: session)
+    warnAboutUnreadableFiles(files, in: session)
+  }
+
+  private func warnAboutRenamedFiles(_ files: ExtractedFiles, in session: Session) {
     if files.renamedCount > 0 {
       session.warn(
         "\(HumanReadable.count(files.renamedCount, "name")) changed",
@@ -86,6 +93,9 @@ struct FolderExportReport {
           + (files.renamed.first.map(Self.text(of:)) ?? ""),
         try: "the export's manifest lists both names of each")
     }
+  }
+
+  private func warnAboutOmissions(_ files: ExtractedFiles, in session: Session) {
     if let count = files.leftOut[.targetOutsideFolder] {
       session.warn(
         "\(HumanReadable.count(count, "link")) not written",
@@ -96,6 +106,10 @@ struct FolderExportReport {
         "\(HumanReadable.count(count, "row")) of the manifest skipped",
         why: "they list entries that the device had not finished")
     }
+  }
+
+  /// Warns about files whose bytes differ from the digest in the manifest or in the seal.
+  private func warnAboutChangedFiles(_ files: ExtractedFiles, in session: Session) {
     if let first = files.differing.first {
       session.warn(
         "\(HumanReadable.count(files.digests[.differs, default: 0], "file")) "
@@ -103,6 +117,9 @@ struct FolderExportReport {
         why: "the digest in the manifest or in the seal differs; the first: \(UntrustedText.quoted(first))",
         try: "another copy of the backup", ignoresQuiet: true)
     }
+  }
+
+  private func warnAboutUnreadableFiles(_ files: ExtractedFiles, in session: Session) {
     if let first = files.namedFaults.first {
       session.warn(
         "\(HumanReadable.count(files.faultCount, "file")) could not be read, and \(files.faultCount == 1 ? "was" : "were") "

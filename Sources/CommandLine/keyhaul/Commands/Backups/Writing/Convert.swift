@@ -57,19 +57,26 @@ struct Convert: RunnableCommand, DecryptingCommand {
       session.reportDryRun(dryRun)
       return .ok
     }
+    let copy = try writeCopy(of: loaded, at: path, to: destination, replaces: replaces, in: session)
+    session.warnIfOldBackupRemains(copy.leftover)
+    session.warn(aboutUnrelatedFiles: copy.unrelatedFiles)
+    try report(loaded, copy: copy, in: session)
+    return status(of: loaded, without: copy.unrelatedFiles)
+  }
+
+  /// Copies the backup to the output, which may be standard output.
+  private func writeCopy(
+    of loaded: LoadedBackup, at path: String, to destination: BackupDestination, replaces: Bool, in session: Session
+  ) throws(CommandError) -> RewrittenBackup {
     let change =
       output == "-"
       ? CommittedChange("\(loaded.name) was copied to standard output")
       : CommittedChange(
         "\(loaded.name) was copied to \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
-    let copy = try session.rewriting(loaded, to: output, titled: "Copying \(loaded.name)", phase: "copy", change) {
+    return try session.rewriting(loaded, to: output, titled: "Copying \(loaded.name)", phase: "copy", change) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.convert(loaded.archive, at: path, to: destination, replace: replaces, progress: progress)
     }
-    session.warnIfOldBackupRemains(copy.leftover)
-    session.warn(aboutUnrelatedFiles: copy.unrelatedFiles)
-    try report(loaded, copy: copy, in: session)
-    return status(of: loaded, without: copy.unrelatedFiles)
   }
 
   /// Returns the exit status. It is partial if a journal that may change the manifest is not in the copy, because the

@@ -129,39 +129,32 @@ struct Rekey: RunnableCommand {
     try rejectDeviceKeyFlags(for: loaded)
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
     try unlocker.checkRounds()
-    let keybag = loaded.archive.keybag
-    let iterationCount = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalIterations
+    let iterationCount = totalIterations(of: loaded.archive.keybag)
     let rekeyed = try RekeyedKeybag(
       of: loaded, rounds: rounds?.value, acceptingAtMost: max(decryption.maximumIterations, iterationCount))
     // Tries the current password before asking for the new one.
     let current = try currentPassword(of: loaded, unlocker, rekeyed, in: session)
-    let newPassword = try rekeyed.password { () throws(CommandError) in
-      try session.password(self.newPassword, of: loaded.name)
+    let chosenPassword = try rekeyed.password { () throws(CommandError) in
+      try session.password(newPassword, of: loaded.name)
     }
-    let isSamePassword = newPassword.box.secret.matches(current.password)
-    try requireIntactManifest(of: loaded, keys: try unlocker.classKeys(with: current.key))
-    warnAboutLosses(of: loaded, keys: try unlocker.classKeys(with: current.key), in: session)
+    let isSamePassword = chosenPassword.box.secret.matches(current.password)
+    try checkContents(of: loaded, keys: try unlocker.classKeys(with: current.key), in: session)
     if isSamePassword, hasNothingElseToChange(in: loaded) {
-      if !dryRun.isOn { BackupRewriter().removeLeftovers(of: loaded.archive, at: path) }
-      let sentence = "Nothing to do: \(UntrustedText.escaped(loaded.name)) already has this password."
-      return try report(
-        loaded, keybag, doneSentence: sentence, dryRunSentence: sentence, isWritten: false, in: session)
+      return try reportNothingToDo(loaded, at: path, in: session)
     }
     let newKeybag = try unlocker.deriving(rounds: iterationCount) { (progress) throws(DataProtectionError) in
-      try rekeyed.rewrapped(fromPasscodeKey: current.key.passcodeKey, to: newPassword, progress: progress)
+      try rekeyed.rewrapped(fromPasscodeKey: current.key.passcodeKey, to: chosenPassword, progress: progress)
     }
     if !dryRun.isOn {
       let keys = try unlocker.classKeys(with: current.key)
       try write(newKeybag, of: loaded, at: path, to: target, keys: keys, in: session)
     }
-    let consequence =
-      isSamePassword
-      ? "Its password has not changed; its iteration count has."
-      : "The old password no longer works for this copy. Other copies still use it."
-    let name = UntrustedText.escaped(loaded.name)
-    try report(
-      loaded, newKeybag, doneSentence: "Rekeyed \(name)\(change.ending(for: loaded.name)). \(consequence)",
-      dryRunSentence: "Would rekey \(name).", in: session)
+    try reportChange(of: loaded, to: newKeybag, isSamePassword: isSamePassword, in: session)
+  }
+
+  /// Returns the number of iterations that the new password's key needs in both derivations.
+  private func totalIterations(of keybag: Keybag) -> Int {
+    rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalIterations
   }
 
   /// Asks for the current password and derives its key. If the new password need not be typed, its key is derived in
@@ -221,6 +214,12 @@ struct Rekey: RunnableCommand {
     session.warn(aboutUnrelatedFiles: copy?.unrelatedFiles ?? [])
   }
 
+  /// Rejects a backup whose manifest was changed, and warns about other damage.
+  private func checkContents(of loaded: LoadedBackup, keys: ClassKeys, in session: Session) throws(CommandError) {
+    try requireIntactManifest(of: loaded, keys: keys)
+    warnAboutLosses(of: loaded, keys: keys, in: session)
+  }
+
   /// Rejects a manifest that differs from what the device wrote. An unreadable manifest only causes a warning.
   private func requireIntactManifest(of loaded: LoadedBackup, keys: ClassKeys) throws(CommandError) {
     guard let fileList = try? loaded.archive.fileList(with: keys),
@@ -244,6 +243,28 @@ struct Rekey: RunnableCommand {
   }
 
   // MARK: The report
+
+  /// Reports that the backup already has the new password. Removes leftovers of killed commands.
+  private func reportNothingToDo(_ loaded: LoadedBackup, at path: String, in session: Session) throws {
+    if !dryRun.isOn { BackupRewriter().removeLeftovers(of: loaded.archive, at: path) }
+    let sentence = "Nothing to do: \(UntrustedText.escaped(loaded.name)) already has this password."
+    try report(
+      loaded, loaded.archive.keybag, doneSentence: sentence, dryRunSentence: sentence, isWritten: false, in: session)
+  }
+
+  /// Reports a changed password, or the same password with another iteration count.
+  private func reportChange(
+    of loaded: LoadedBackup, to newKeybag: Keybag, isSamePassword: Bool, in session: Session
+  ) throws {
+    let consequence =
+      isSamePassword
+      ? "Its password has not changed; its iteration count has."
+      : "The old password no longer works for this copy. Other copies still use it."
+    let name = UntrustedText.escaped(loaded.name)
+    try report(
+      loaded, newKeybag, doneSentence: "Rekeyed \(name)\(change.ending(for: loaded.name)). \(consequence)",
+      dryRunSentence: "Would rekey \(name).", in: session)
+  }
 
   /// Prints the result.
   ///
