@@ -59,7 +59,7 @@ final class BackupFinder {
     if remainingFolders.isEmpty { unreadableFolder = open(folder) }
   }
 
-  /// Returns whether a folder is a backup or the rest of one, judging by files that only backups have.
+  /// Returns whether a folder is a backup or what remains of one, judging by files that only backups have.
   static func isBackup(_ path: String) -> Bool {
     func has(_ name: String) -> Bool { ((try? FileSystem.real.status(of: "\(path)/\(name)")) ?? nil) != nil }
     return ["Manifest.plist", "Manifest.db", "Manifest.mbdb"].contains(where: has)

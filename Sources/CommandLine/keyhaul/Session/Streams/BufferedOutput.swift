@@ -23,14 +23,14 @@ final class BufferedOutput {
 
   /// Adds bytes to the buffer, which is written when it is full.
   func write(_ bytes: some Collection<UInt8>) throws(Errno) {
-    let wasContiguous: Void? = bytes.withContiguousStorageIfAvailable { buffered.append(UnsafeRawBufferPointer($0)) }
-    if wasContiguous == nil { for byte in bytes { buffered.append(byte) } }
+    let wasAppended: Void? = bytes.withContiguousStorageIfAvailable { buffered.append(UnsafeRawBufferPointer($0)) }
+    if wasAppended == nil { for byte in bytes { buffered.append(byte) } }
     if buffered.count >= Self.bufferByteCount { try flush() }
   }
 
   /// Writes the buffer. Continues after interrupted and partial writes.
   ///
-  /// - Throws: The error of the first failed write, again and again, because a caller may have ignored it.
+  /// - Throws: The error of the first failed write, in every later call too, because a caller may have ignored it.
   func flush() throws(Errno) {
     if let failure { throw failure }
     guard buffered.count > 0 else { return }
