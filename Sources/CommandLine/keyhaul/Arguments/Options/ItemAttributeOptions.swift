@@ -2,34 +2,6 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// The value of `--kind`.
-struct ItemKindArgument: Equatable, Sendable, ExpressibleByArgument {
-  let kind: ItemKind
-
-  static let names: [(name: String, kind: ItemKind)] = [
-    ("generic", .genericPassword), ("internet", .internetPassword), ("certificate", .certificate), ("key", .key),
-  ]
-
-  init?(argument: String) {
-    guard let match = Self.names.first(where: { $0.name == argument }) else { return nil }
-    kind = match.kind
-  }
-
-  static var allValueStrings: [String] { names.map(\.name) }
-}
-
-/// The value of `--protection`: a word, or the code of a protection class.
-struct ProtectionArgument: Equatable, Sendable, ExpressibleByArgument {
-  let protection: ProtectionClass
-
-  init?(argument: String) {
-    guard let protection = ProtectionClass(named: argument) else { return nil }
-    self.protection = protection
-  }
-
-  static var allValueStrings: [String] { ProtectionClass.allCases.map(\.word) }
-}
-
 /// The options that select items.
 struct ItemFilterOptions {
   static let kindHelp = ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind")
@@ -148,7 +120,7 @@ extension ItemAttributeOptions {
   private func givenValues() throws(CommandError) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
     if accessGroup?.isEmpty == true { throw .usage("--access-group is empty", try: "--access-group GROUP") }
     let networkProtocol = try networkProtocol.map { (text) throws(CommandError) in try ProtocolCode.code(of: text) }
-    let all: [(String, AttributeCode, PropertyValue?)] = [
+    let values: [(flag: String, code: AttributeCode, value: PropertyValue?)] = [
       ("account", .account, account.map { .string($0) }), ("service", .service, service.map { .string($0) }),
       ("server", .server, server.map { .string($0) }), ("protocol", .protocolType, networkProtocol.map { .string($0) }),
       ("port", .port, port.map { .integer(Int64($0)) }), ("path", .path, path.map { .string($0) }),
@@ -157,7 +129,7 @@ extension ItemAttributeOptions {
       ("application-tag", .applicationTag, applicationTag.map { .data(Array($0.utf8)) }),
       ("protection", .protection, protection.map { .string($0.protection.rawValue) }),
     ]
-    return all.compactMap { flag, code, value in value.map { (flag, code, $0) } }
+    return values.compactMap { flag, code, value in value.map { (flag, code, $0) } }
   }
 }
 
@@ -177,23 +149,5 @@ extension AccessConstraint {
         "--\(prefix)sync cannot be used with --\(prefix)user-presence or --\(prefix)biometry",
         why: "an item with an access control does not sync", try: "use only one of them")
     }
-  }
-}
-
-/// The names of internet protocols.
-enum ProtocolCode {
-  /// Returns the code for a protocol.
-  ///
-  /// - Throws: `.usage` for a text that is neither a known name nor a four-character code.
-  static func code(of text: String, flag: String = "--protocol") throws(CommandError) -> String {
-    if let knownProtocol = InternetProtocol(name: text) { return knownProtocol.rawValue }
-    guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-      let similarName = EditDistance.nearest(to: text, among: InternetProtocol.names)
-      throw .usage(
-        "\(flag) cannot be \"\(text)\"",
-        why: "a protocol is a name such as https, imap or ssh, or a code of four characters",
-        try: "\(flag) \(similarName ?? "https")")
-    }
-    return text
   }
 }
