@@ -140,7 +140,7 @@ add(
 # KeychainRules
 add(
     EDGE,
-    "Library/KeychainRules/Columns/ColumnDefinitions.swift",
+    "Library/KeychainRules/Columns/NumericAffinity.swift",
     "guard let integer = Int64(exactly: real), «integer > Int64.min», integer",
     "integer >= Int64.min",
     "columns: the real number -2^63 becomes an integer",
@@ -149,14 +149,14 @@ add(
 add(
     EDGE,
     "Library/KeychainRules/Importing/ImportConflict.swift",
-    "if let incoming, «incoming > existing» { return incoming }",
-    "incoming >= existing",
+    "if let incomingDate, «incomingDate > existingDate» { return",
+    "incomingDate >= existingDate",
     "import: a winner of the same date does not get a later one",
     "^KeychainRulesTests",
 )
 add(
     VARIANT,
-    "Library/KeychainRules/Importing/RestoreExclusions.swift",
+    "Library/KeychainRules/Importing/RestoreRemoval.swift",
     "«columns[.sharingGroup] == .text([])»",
     "true",
     "restore: removes copies of a shared group's items",
@@ -468,7 +468,7 @@ add(
 add(
     FORMAT,
     "CommandLine/keyhaul/Commands/Items/ItemFind.swift",
-    "try write(table, in: session)\n      if reveal, «document.omitsProtectedSecrets» {",
+    "if reveal, «omitsProtectedSecrets» { warnAboutProtected",
     "false",
     "item find --format csv --reveal: does not say that secrets are left out",
     "ProtectedSecretTests",
@@ -476,7 +476,7 @@ add(
 add(
     EXIT,
     "CommandLine/keyhaul/Commands/Items/ItemFind.swift",
-    "return «mayBeIncomplete && status == .ok ? .partial : status»",
+    "return «result.mayBeIncomplete && status == .ok ? .partial : status»",
     "status",
     "item find: 0 though damaged items may match",
     "BackupItemTests",
@@ -491,9 +491,9 @@ add(
 )
 add(
     LIMIT,
-    "CommandLine/keyhaul/BackupBatch/Running/BatchRun.swift",
-    "guard let value = Int(argument), «(1...Self.most).contains(value)» else",
-    "(1..<Self.most).contains(value)",
+    "CommandLine/keyhaul/BackupBatch/Running/BatchOptions.swift",
+    "guard let value = Int(argument), «(1...Self.maximum).contains(value)» else",
+    "(1..<Self.maximum).contains(value)",
     "verify --jobs 256 is refused",
     "BatchCommandTests",
 )

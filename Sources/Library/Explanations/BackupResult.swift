@@ -89,87 +89,100 @@ extension BackupResult {
     case .whole:
       page(
         "verify: every check was made, and no fault was found",
-        "Each file has the digest that the manifest or the seal records. Each item was decrypted, except items that need "
+        rule:
+          "Each file has the digest that the manifest or the seal records. Each item was decrypted, except items that need "
           + "a device's hardware key that was not given.",
-        "The files are what was written. Items that need a hardware key were not decrypted.",
-        "If items need a hardware key, they were not checked: keep another copy, or pass the key with --device-key-file. "
+        effect: "The files are what was written. Items that need a hardware key were not decrypted.",
+        action:
+          "If items need a hardware key, they were not checked: keep another copy, or pass the key with --device-key-file. "
           + "Otherwise nothing.")
     case .unproven:
       page(
         "verify: no fault was found, but a change in some files could not be seen",
-        "The manifest has no digest of some files, or a check could not be made. As a value of device_key, the word "
+        rule:
+          "The manifest has no digest of some files, or a check could not be made. As a value of device_key, the word "
           + "says that no item shows whether the given key is right.",
-        "Nothing indicates damage, but nothing proves that the copy is unchanged. This is usual for backups of real "
+        effect:
+          "Nothing indicates damage, but nothing proves that the copy is unchanged. This is usual for backups of real "
           + "devices.",
-        "Seal the backup, so that later changes can be detected.")
+        action: "Seal the backup, so that later changes can be detected.")
     case .foreign:
       page(
         "verify: no fault was found, but every item needs its device's hardware key",
-        "The keys of these items are wrapped with a hardware key that was not given. As a value of device_key, the "
+        rule:
+          "The keys of these items are wrapped with a hardware key that was not given. As a value of device_key, the "
           + "word says that the given key decrypts none of the items.",
-        "None of the items could be checked. The files were. The word says nothing about whose backup it is.",
-        "If you have the device's hardware key, pass it with --device-key-file.")
+        effect: "None of the items could be checked. The files were. The word says nothing about whose backup it is.",
+        action: "If you have the device's hardware key, pass it with --device-key-file.")
     case .consistent:
       page(
         "verify: a keychain database was checked, and nothing in it contradicts itself",
-        "The pages, indexes and log of the database are readable, and each row matches its decrypted item.",
-        "Nothing in a database shows who wrote it, or which rows were removed.", "Nothing.")
+        rule: "The pages, indexes and log of the database are readable, and each row matches its decrypted item.",
+        effect: "Nothing in a database shows who wrote it, or which rows were removed.",
+        action: "Nothing.")
     case .incomplete:
       page(
         "verify: listed files are not stored, and no other fault was found",
-        "The manifest lists files whose bytes are not in this copy. The keychain is there.",
-        "The missing files are lost in this copy. The others are affected only if the report says so.",
-        "Use another copy for these files. Missing files are typical of an interrupted copy.")
+        rule: "The manifest lists files whose bytes are not in this copy. The keychain is there.",
+        effect: "The missing files are lost in this copy. The others are affected only if the report says so.",
+        action: "Use another copy for these files. Missing files are typical of an interrupted copy.")
     case .unconfirmed:
       page(
         "verify: nothing says whether the device finished the backup",
-        "Status.plist is missing, or has no entry for it.",
-        "Files that the device did not write would not be missed.", "Compare it with another copy.")
+        rule: "Status.plist is missing, or has no entry for it.",
+        effect: "Files that the device did not write would not be missed.",
+        action: "Compare it with another copy.")
     case .otherDeviceKey:
       page(
         "verify: the given device key does not decrypt all items that need one",
-        "The items of this-device-only classes need the hardware key of their source device. The given key decrypts "
+        rule:
+          "The items of this-device-only classes need the hardware key of their source device. The given key decrypts "
           + "none of them, or only some. Everything else was checked without a fault.",
-        "The key is probably that of another device, or the backup contains items of several devices.",
-        "Check which device the key is from.")
+        effect: "The key is probably that of another device, or the backup contains items of several devices.",
+        action: "Check which device the key is from.")
     case .noSeal:
       page(
         "verify --sealed: the backup has no seal, and no fault was found",
-        "A seal lists the SHA-256 of every file. With --sealed, a backup without one is not accepted.",
-        "A removed seal would look the same.", "Compare the backup with a sealed copy, or seal it now.")
+        rule: "A seal lists the SHA-256 of every file. With --sealed, a backup without one is not accepted.",
+        effect: "A removed seal would look the same.",
+        action: "Compare the backup with a sealed copy, or seal it now.")
     case .counted:
       page(
         "inspect: the keychain was read, and its items were counted",
-        "Counting needs the keys of the keychain file, not those of each item. inspect checks no digests.",
-        "The number of items is known. The word does not say that they are undamaged.",
-        "Check the backup with \"\(SuggestedCommands.verify("ARCHIVE"))\".")
+        rule: "Counting needs the keys of the keychain file, not those of each item. inspect checks no digests.",
+        effect: "The number of items is known. The word does not say that they are undamaged.",
+        action: "Check the backup with \"\(SuggestedCommands.verify("ARCHIVE"))\".")
     case .notCounted:
       page(
         "inspect: the items were not counted, because the keychain file is encrypted",
-        "In a backup with a password, the keychain file is encrypted. No password was used.",
-        "The number of items is not known.", "Pass the password, for example with --password-file.")
+        rule: "In a backup with a password, the keychain file is encrypted. No password was used.",
+        effect: "The number of items is not known.",
+        action: "Pass the password, for example with --password-file.")
     case .noKeychain:
       page(
         "inspect: there is no keychain in the backup",
-        "The manifest lists no keychain file, or no keychain file is stored.",
-        "The backup contains no item that could be restored. Its other files may be there.",
-        "If it should have one, use another copy.")
+        rule: "The manifest lists no keychain file, or no keychain file is stored.",
+        effect: "The backup contains no item that could be restored. Its other files may be there.",
+        action: "If it should have one, use another copy.")
     case .planned:
       page(
         "plan: the plan was made",
-        "The MOVE column shows how many items move, and how many there are.",
-        "Items that a rule leaves behind are not an error.", "Make a plan of this backup alone to see the reasons.")
+        rule: "The MOVE column shows how many items move, and how many there are.",
+        effect: "Items that a rule leaves behind are not an error.",
+        action: "Make a plan of this backup alone to see the reasons.")
     case .asExpected:
       page(
         "plan --expect: every expectation that was checked is met",
-        "Each entry of the list names an item and its expected result.", "The plan is as expected.", "Nothing.")
+        rule: "Each entry of the list names an item and its expected result.",
+        effect: "The plan is as expected.",
+        action: "Nothing.")
     case .ok, .failed, .differs, .partial, .noMatch, .doneBut, .notFound, .busy, .wrongPassword, .needsPassword,
       .damaged, .refused, .locked, .stalePlan, .usage:
       nil
     }
   }
 
-  private func page(_ headline: String, _ rule: String, _ effect: String, _ action: String) -> Explanation {
+  private func page(_ headline: String, rule: String, effect: String, action: String) -> Explanation {
     Explanation(
       id: rawValue, headline: headline, rule: rule, effect: "\(effect) Exit code \(code).", action: action,
       source: "Keyhaul, docs/Scripting.md")

@@ -23,38 +23,46 @@ extension Explanation {
     case .payloadMissing:
       makePage(
         kind, "a file is listed but not stored",
-        "The manifest lists the files of the backup. The bytes of each file are stored under a separate name.",
-        "This file is lost in this copy. The other files are not affected.",
-        "Use another copy of the backup for this file. Missing files are typical of an interrupted copy.")
+        rule: "The manifest lists the files of the backup. The bytes of each file are stored under a separate name.",
+        effect: "This file is lost in this copy. The other files are not affected.",
+        action: "Use another copy of the backup for this file. Missing files are typical of an interrupted copy.")
     case .payloadCut:
       makePage(
         kind, "a stored file is cut short",
-        "An encrypted file consists of whole blocks of 16 bytes and ends with padding. The manifest records its size.",
-        "This file differs from what was written. The other files are not affected.", forThatFile)
+        rule:
+          "An encrypted file consists of whole blocks of 16 bytes and ends with padding. The manifest records its size.",
+        effect: "This file differs from what was written. The other files are not affected.",
+        action: forThatFile)
     case .payloadUnreadable:
       makePage(
         kind, "a stored file's bytes cannot be read",
-        "The system or the archive's format reports an error, or there is a link in place of the file.",
-        "It is not known whether the file is intact.", "Check the disk and the permissions, and verify again.")
+        rule: "The system or the archive's format reports an error, or there is a link in place of the file.",
+        effect: "It is not known whether the file is intact.",
+        action: "Check the disk and the permissions, and verify again.")
     case .digestMismatch:
       makePage(
         kind, "a file's bytes do not match the digest in the manifest",
-        "Some manifests record a digest of the stored bytes. Keyhaul computes it again.",
-        "The file or its record was changed. If it is the keychain file, items may still be intact, because each has "
+        rule: "Some manifests record a digest of the stored bytes. Keyhaul computes it again.",
+        effect:
+          "The file or its record was changed. If it is the keychain file, items may still be intact, because each has "
           + "its own authentication tag.",
-        forThatFile)
+        action: forThatFile)
     case .paddingInvalid:
       makePage(
         kind, "a file does not end with valid padding",
-        "An encrypted file ends with padding (AES-CBC, PKCS #7). A wrong key or changed bytes almost never produce "
+        rule:
+          "An encrypted file ends with padding (AES-CBC, PKCS #7). A wrong key or changed bytes almost never produce "
           + "valid padding.",
-        "At least the end of the file was changed.", forThatFile)
+        effect: "At least the end of the file was changed.",
+        action: forThatFile)
     case .recordMalformed:
       makePage(
         kind, "the manifest has a row that no device writes",
-        "Each row records the file's size, protection class and key. The row's identifier is the SHA-1 of domain and "
+        rule:
+          "Each row records the file's size, protection class and key. The row's identifier is the SHA-1 of domain and "
           + "path, and occurs only once.",
-        "Keyhaul does not read the file of this row, or treats it as unreliable.", forThatFile)
+        effect: "Keyhaul does not read the file of this row, or treats it as unreliable.",
+        action: forThatFile)
     default: nil
     }
   }
@@ -64,46 +72,55 @@ extension Explanation {
     case .structureDamaged:
       makePage(
         kind, "a property list that belongs to every backup is damaged or missing",
-        "A backup has Manifest.plist, Status.plist and Info.plist.",
-        "Without a complete Manifest.plist and Status.plist, Keyhaul restores nothing. Without Info.plist, reports "
+        rule: "A backup has Manifest.plist, Status.plist and Info.plist.",
+        effect:
+          "Without a complete Manifest.plist and Status.plist, Keyhaul restores nothing. Without Info.plist, reports "
           + "contain fewer names.",
-        anotherCopy)
+        action: anotherCopy)
     case .unfinished:
       makePage(
         kind, "the device did not finish the backup",
-        "Status.plist records the device's progress; \"finished\" means that the backup is complete.",
-        "Files and items may be missing, and Keyhaul cannot tell which. plan and restore refuse the backup (exit code "
+        rule: "Status.plist records the device's progress; \"finished\" means that the backup is complete.",
+        effect:
+          "Files and items may be missing, and Keyhaul cannot tell which. plan and restore refuse the backup (exit code "
           + "13).",
-        "Make the backup again, or use an older one.")
+        action: "Make the backup again, or use an older one.")
     case .keybagDamaged:
       makePage(
         kind, "the keybag contradicts itself, or one of its keys cannot be unwrapped",
-        "The keybag contains a wrapped key for each protection class. Unwrapping a key shows whether its bytes are "
+        rule:
+          "The keybag contains a wrapped key for each protection class. Unwrapping a key shows whether its bytes are "
           + "right.",
-        "Items and files that need such a key cannot be decrypted. All others can.", anotherCopy)
+        effect: "Items and files that need such a key cannot be decrypted. All others can.",
+        action: anotherCopy)
     case .hardwareLayerMissing:
       makePage(
         kind, "class keys are not bound to the device, although every device binds them",
-        "A device wraps the keys of this-device-only items with its hardware key. In a backup without a password, it "
+        rule:
+          "A device wraps the keys of this-device-only items with its hardware key. In a backup without a password, it "
           + "wraps every keychain key this way.",
-        "If the backup has a password, items with these keys can be decrypted on any device. If the backup has no "
+        effect:
+          "If the backup has a password, items with these keys can be decrypted on any device. If the backup has no "
           + "password, anyone can decrypt them and may have written them, so plan and restore refuse the backup (exit "
           + "code 14).",
-        "Do not rely on these items being bound to the device. Make a new backup.")
+        action: "Do not rely on these items being bound to the device. Make a new backup.")
     case .databaseDamaged:
       makePage(
         kind, "the manifest cannot be read to its end",
-        "Manifest.db (in old backups: Manifest.mbdb) says which stored file belongs to which path.",
-        "Files listed only in the lost part are lost too. The report says how much can be read, if that is known.",
-        anotherCopy)
+        rule: "Manifest.db (in old backups: Manifest.mbdb) says which stored file belongs to which path.",
+        effect:
+          "Files listed only in the lost part are lost too. The report says how much can be read, if that is known.",
+        action: anotherCopy)
     case .itemDamaged:
       makePage(
         kind, "an item cannot be decrypted, or no device accepts it",
-        "Each item has an authentication tag (AES-GCM), which shows any changed byte. The decrypted contents must be "
+        rule:
+          "Each item has an authentication tag (AES-GCM), which shows any changed byte. The decrypted contents must be "
           + "valid for an item of its kind.",
-        "Keyhaul does not restore this item, but restores the others. The report states the reason, and explain has a "
+        effect:
+          "Keyhaul does not restore this item, but restores the others. The report states the reason, and explain has a "
           + "page for it.",
-        "Use another copy of the backup for this item.")
+        action: "Use another copy of the backup for this item.")
     default: nil
     }
   }
@@ -111,7 +128,7 @@ extension Explanation {
   private static let forThatFile = "Use another copy of the backup for that file."
 
   private static func makePage(
-    _ kind: BackupVerification.Fault.Kind, _ headline: String, _ rule: String, _ effect: String, _ action: String
+    _ kind: BackupVerification.Fault.Kind, _ headline: String, rule: String, effect: String, action: String
   ) -> Explanation {
     Explanation(
       id: kind.rawValue, headline: headline, rule: rule, effect: effect, action: action,

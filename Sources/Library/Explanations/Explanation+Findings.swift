@@ -24,70 +24,83 @@ extension Explanation {
     case .manifestUnreadable:
       makePage(
         kind, "Manifest.plist cannot be read",
-        "Manifest.plist contains the keybag, and says whether the backup has a password.",
-        "Without it, no key is available. inspect shows what is left; every other command refuses the backup (exit "
+        rule: "Manifest.plist contains the keybag, and says whether the backup has a password.",
+        effect:
+          "Without it, no key is available. inspect shows what is left; every other command refuses the backup (exit "
           + "code 13).",
-        anotherCopy)
+        action: anotherCopy)
     case .manifestMissing:
       makePage(
         kind, "Manifest.plist is missing, and Manifest.db is read",
-        "Every backup has a Manifest.plist, which contains its keybag. Some tools that decrypt a backup leave only "
+        rule:
+          "Every backup has a Manifest.plist, which contains its keybag. Some tools that decrypt a backup leave only "
           + "Manifest.db.",
-        "Keyhaul reads Manifest.db as an unencrypted list of files. Nothing shows whether the backup is complete. Its "
+        effect:
+          "Keyhaul reads Manifest.db as an unencrypted list of files. Nothing shows whether the backup is complete. Its "
           + "files can be listed and exported, but no item can be decrypted. plan, diff, an export of items and every "
           + "command that restores or writes a backup refuse it (exit code 13).",
-        "Use the backup that the copy was made from; export --files extracts unencrypted files.")
+        action: "Use the backup that the copy was made from; export --files extracts unencrypted files.")
     case .versionMissing:
       makePage(
-        kind, "Manifest.plist has no version", "Every device writes Version into Manifest.plist.",
-        "Nothing is lost, and everything can be read. No device writes such a file, so restore and rekey refuse the "
+        kind, "Manifest.plist has no version",
+        rule: "Every device writes Version into Manifest.plist.",
+        effect:
+          "Nothing is lost, and everything can be read. No device writes such a file, so restore and rekey refuse the "
           + "backup (exit code 13).",
-        "Use another copy of the backup, or export its items.")
+        action: "Use another copy of the backup, or export its items.")
     case .keybagUnusable:
       makePage(
         kind, "Manifest.plist contains no usable keybag",
-        "The keybag contains the wrapped keys of all items and, in a backup with a password, of all files.",
-        "No item can be decrypted. In a backup with a password, no file can either. restore and rekey refuse the "
+        rule: "The keybag contains the wrapped keys of all items and, in a backup with a password, of all files.",
+        effect:
+          "No item can be decrypted. In a backup with a password, no file can either. restore and rekey refuse the "
           + "backup (exit code 13).",
-        anotherCopy)
+        action: anotherCopy)
     case .classKeysDamaged:
       makePage(
         kind, "some class keys of the keybag cannot be unwrapped",
-        "Each protection class has its own key in the keybag. Unwrapping the key shows whether its bytes are right "
+        rule:
+          "Each protection class has its own key in the keybag. Unwrapping the key shows whether its bytes are right "
           + "(RFC 3394).",
-        "Items and files that need these keys cannot be decrypted; all others can. If items need them, restore asks "
+        effect:
+          "Items and files that need these keys cannot be decrypted; all others can. If items need them, restore asks "
           + "first. rekey refuses the backup (exit code 13).",
-        "Use another copy of the backup, or restore the items that can be decrypted.")
+        action: "Use another copy of the backup, or restore the items that can be decrypted.")
     case .falseClaim:
       makePage(
         kind, "Manifest.plist says that there is a password, but nothing is encrypted",
-        "If IsEncrypted is true, a device encrypts the manifest and the files.",
-        "Nothing is lost, but the backup is less protected than it claims. It can be inspected. restore and rekey "
+        rule: "If IsEncrypted is true, a device encrypts the manifest and the files.",
+        effect:
+          "Nothing is lost, but the backup is less protected than it claims. It can be inspected. restore and rekey "
           + "refuse it (exit code 14).",
-        "Use another copy of the backup; do not rely on the password of this copy.")
+        action: "Use another copy of the backup; do not rely on the password of this copy.")
     case .decryptedCopy:
       makePage(
         kind, "the backup is a decrypted copy, made by convert --decrypted",
-        "Its files are not encrypted, and only its keychain items need the password. No device writes or accepts such "
+        rule:
+          "Its files are not encrypted, and only its keychain items need the password. No device writes or accepts such "
           + "a backup.",
-        "Nothing is lost, but anyone can read the files. restore and rekey refuse the copy (exit code 14). A plan "
+        effect:
+          "Nothing is lost, but anyone can read the files. restore and rekey refuse the copy (exit code 14). A plan "
           + "shows the result for the original backup.",
-        "Restore the original backup.")
+        action: "Restore the original backup.")
     case .passwordDenied:
       makePage(
         kind, "Manifest.plist says that there is no password, but its parts were made with one",
-        "Only a backup with a password has a ManifestKey, or a keybag with a DPIC count.",
-        "Manifest.plist was changed, by accident or on purpose. The backup can be inspected. restore and rekey refuse "
+        rule: "Only a backup with a password has a ManifestKey, or a keybag with a DPIC count.",
+        effect:
+          "Manifest.plist was changed, by accident or on purpose. The backup can be inspected. restore and rekey refuse "
           + "it (exit code 14).",
-        "Use another copy of the backup.")
+        action: "Use another copy of the backup.")
     case .wrapsUnusual:
       makePage(
         kind, "class keys are wrapped in a way that no device uses",
-        "In a backup with a password, a device wraps every class key with the password. It wraps the keys of "
+        rule: "In a backup with a password, a device wraps every class key with the password. It wraps the keys of "
           + "migratable classes with nothing else.",
-        "An extra layer prevents items from being decrypted. A missing layer means less protection. restore and rekey "
+        effect:
+          "An extra layer prevents items from being decrypted. A missing layer means less protection. restore and rekey "
           + "refuse the backup (exit code 13).",
-        anotherCopy)
+        action: anotherCopy)
     default: nil
     }
   }
@@ -97,17 +110,20 @@ extension Explanation {
     case .stateMissing:
       makePage(
         kind, "Status.plist does not say whether the backup was finished",
-        "A device records its progress in SnapshotState of Status.plist; \"finished\" means that the backup is "
+        rule: "A device records its progress in SnapshotState of Status.plist; \"finished\" means that the backup is "
           + "complete.",
-        "Nothing shows whether a part is missing. restore refuses the backup (exit code 13).",
-        "Use another copy of the backup, or export its items.")
+        effect: "Nothing shows whether a part is missing. restore refuses the backup (exit code 13).",
+        action: "Use another copy of the backup, or export its items.")
     case .propertyListUnreadable:
       makePage(
         kind, "Info.plist or Status.plist cannot be read",
-        "Info.plist describes the device, its apps and the date. Status.plist records the progress of the backup.",
-        "No item and no file is lost. Without Info.plist, reports contain fewer names. Without Status.plist, restore "
+        rule:
+          "Info.plist describes the device, its apps and the date. Status.plist records the progress of the backup.",
+        effect:
+          "No item and no file is lost. Without Info.plist, reports contain fewer names. Without Status.plist, restore "
           + "refuses the backup (exit code 13).",
-        "If it is Info.plist: nothing. If it is Status.plist: use another copy of the backup, or export its items.")
+        action:
+          "If it is Info.plist: nothing. If it is Status.plist: use another copy of the backup, or export its items.")
     default: nil
     }
   }
@@ -117,46 +133,57 @@ extension Explanation {
     case .listTrailingBytes:
       makePage(
         kind, "Manifest.db has bytes after its last page",
-        "The header of an SQLite file states the number of pages. SQLite does not read bytes after the last page.",
-        "Nothing is lost. SQLite may leave whole pages there, and restore accepts them. Other bytes show that the "
+        rule:
+          "The header of an SQLite file states the number of pages. SQLite does not read bytes after the last page.",
+        effect:
+          "Nothing is lost. SQLite may leave whole pages there, and restore accepts them. Other bytes show that the "
           + "file was cut off or changed by another program, and restore refuses the backup (exit code 13). rekey "
           + "refuses it in both cases.",
-        "If the bytes are not whole pages, use another copy of the backup.")
+        action: "If the bytes are not whole pages, use another copy of the backup.")
     case .listJournalUnread:
       makePage(
         kind, "part of a log or a journal next to Manifest.db is not read",
-        "Keyhaul reads Manifest.db-wal and Manifest.db-journal with the manifest, as SQLite does. It does not read a "
+        rule:
+          "Keyhaul reads Manifest.db-wal and Manifest.db-journal with the manifest, as SQLite does. It does not read a "
           + "part that does not match the manifest or belongs to an unfinished change.",
-        "Keyhaul does not see files listed only in this part. restore and rekey refuse the backup (exit code 13).",
-        "Use another copy of the backup; export --files writes the files that the manifest lists.")
+        effect:
+          "Keyhaul does not see files listed only in this part. restore and rekey refuse the backup (exit code 13).",
+        action: "Use another copy of the backup; export --files writes the files that the manifest lists.")
     case .listNamesNotUTF8:
       makePage(
         kind, "a name in the manifest is not UTF-8",
-        "Keyhaul shows the byte F5, for example, as %F5. Identifiers are computed from the original bytes.",
-        "Nothing is lost. export --files writes the file under the name that is shown; the export's manifest records "
+        rule: "Keyhaul shows the byte F5, for example, as %F5. Identifiers are computed from the original bytes.",
+        effect:
+          "Nothing is lost. export --files writes the file under the name that is shown; the export's manifest records "
           + "the original bytes. export --domain --path accepts the name as it is shown.",
-        "Nothing. Rename the files if you need other names.")
+        action: "Nothing. Rename the files if you need other names.")
     case .payloadsRenamed:
       makePage(
         kind, "stored files do not have the names that a device gives them",
-        "Since iOS 10, the stored file 7dfd... belongs in the 7d folder; before that, next to the manifest. If it is "
+        rule:
+          "Since iOS 10, the stored file 7dfd... belongs in the 7d folder; before that, next to the manifest. If it is "
           + "not there, Keyhaul looks for its name in capitals and in the other place. If it finds several such "
           + "files, it reads none of them.",
-        "A stored file that Keyhaul finds is not lost. Programs that look only for the right name do not find it.",
-        "Make a copy with convert, which gives each stored file its right name.")
+        effect:
+          "A stored file that Keyhaul finds is not lost. Programs that look only for the right name do not find it.",
+        action: "Make a copy with convert, which gives each stored file its right name.")
     case .listDamaged:
       makePage(
         kind, "part of the manifest is damaged or cut off",
-        "Keyhaul checks the pages and the indexes of Manifest.db. If one fails, Keyhaul tries each row separately.",
-        "A file can be read if its row is undamaged. Keyhaul counts the other files if they are listed anywhere. "
+        rule:
+          "Keyhaul checks the pages and the indexes of Manifest.db. If one fails, Keyhaul tries each row separately.",
+        effect:
+          "A file can be read if its row is undamaged. Keyhaul counts the other files if they are listed anywhere. "
           + "restore and rekey refuse the backup (exit code 13).",
-        "Use another copy of the backup; export --files writes what is left.")
+        action: "Use another copy of the backup; export --files writes what is left.")
     case .listUnreadable:
       makePage(
         kind, "no part of the manifest can be read",
-        "Manifest.db (in old backups: Manifest.mbdb) says which stored file is which. The keychain is one of these "
+        rule:
+          "Manifest.db (in old backups: Manifest.mbdb) says which stored file is which. The keychain is one of these "
           + "files.",
-        "No file and no item can be read. restore refuses the backup (exit code 13).", anotherCopy)
+        effect: "No file and no item can be read. restore refuses the backup (exit code 13).",
+        action: anotherCopy)
     default: nil
     }
   }
@@ -165,27 +192,32 @@ extension Explanation {
     switch kind {
     case .keychainMissing:
       makePage(
-        kind, "the keychain file is listed but not stored", inOneFile,
-        "No item can be read, but the other files can. plan, restore, diff and an export of items refuse the backup "
+        kind, "the keychain file is listed but not stored",
+        rule: inOneFile,
+        effect:
+          "No item can be read, but the other files can. plan, restore, diff and an export of items refuse the backup "
           + "(exit code 13).",
-        "Use another copy of the backup; export --files writes its files.")
+        action: "Use another copy of the backup; export --files writes its files.")
     case .keychainDamaged:
       makePage(
-        kind, "the keychain file cannot be read", inOneFile,
-        "No item can be read, but the other files can. plan, restore, diff and an export of items refuse the backup "
+        kind, "the keychain file cannot be read",
+        rule: inOneFile,
+        effect:
+          "No item can be read, but the other files can. plan, restore, diff and an export of items refuse the backup "
           + "(exit code 13).",
-        "Use another copy of the backup; export --files writes its files.")
+        action: "Use another copy of the backup; export --files writes its files.")
     case .keychainInXML:
       makePage(
-        kind, "the keychain file is an XML property list", "Devices write the binary format.",
-        "Nothing is lost: each item can be decrypted. A program wrote the file, not a device.",
-        "Nothing.")
+        kind, "the keychain file is an XML property list",
+        rule: "Devices write the binary format.",
+        effect: "Nothing is lost: each item can be decrypted. A program wrote the file, not a device.",
+        action: "Nothing.")
     case .keychainKeysUnknown:
       makePage(
         kind, "the keychain file has keys that do not name a kind of item",
-        "The keychain file contains a list for each kind of item: passwords, certificates, keys.",
-        "Keyhaul reads every item of a known kind, and ignores the values of the other keys.",
-        "Nothing.")
+        rule: "The keychain file contains a list for each kind of item: passwords, certificates, keys.",
+        effect: "Keyhaul reads every item of a known kind, and ignores the values of the other keys.",
+        action: "Nothing.")
     default: nil
     }
   }
@@ -194,7 +226,7 @@ extension Explanation {
   private static let inOneFile = "All items are in one file: keychain-backup.plist in KeychainDomain."
 
   private static func makePage(
-    _ kind: BackupFinding.Kind, _ headline: String, _ rule: String, _ effect: String, _ action: String
+    _ kind: BackupFinding.Kind, _ headline: String, rule: String, effect: String, action: String
   ) -> Explanation {
     Explanation(
       id: kind.rawValue, headline: headline, rule: rule, effect: effect, action: action,

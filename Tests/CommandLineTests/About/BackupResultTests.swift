@@ -58,9 +58,9 @@ struct BackupResultTests {
         verb: "verify", parameters: [], path: "a", metadata: BackupMetadata(), isArchivedCopy: false, status: status,
         failure: nil, warnings: [], document: nil, result: word)
     }
-    #expect(result(.ok, .whole).word == .whole && result(.ok, .whole).reason == nil)
-    #expect(result(.partial, .whole).word == .partial && result(.partial, .incomplete).word == .incomplete)
-    #expect(result(.damaged, .incomplete).word == .damaged)
+    #expect(result(.ok, .whole).outcome == .whole && result(.ok, .whole).reason == nil)
+    #expect(result(.partial, .whole).outcome == .partial && result(.partial, .incomplete).outcome == .incomplete)
+    #expect(result(.damaged, .incomplete).outcome == .damaged)
     for status in CommandExitStatus.fixed where status != .ok {
       #expect(result(status, nil).reason?.isEmpty == false, "\(status)")
     }

@@ -15,10 +15,10 @@ struct BatchListTests {
       command: try Inspect.parse([queued.path]), name: "keyhaul inspect", commandName: "inspect",
       environment: ["HOME": sandbox.devices.home.path], parameters: [],
       passwords: BatchPasswords(common: nil, list: nil))
-    let complete = worker.result(for: queued, nil).result
+    let complete = worker.result(for: queued, resumingFrom: nil).result
     #expect(complete.code == 0 && complete.document != nil && complete.warnings.isEmpty, "\(complete)")
     worker.maximumValueCount = 10
-    let shortened = worker.result(for: queued, nil).result
+    let shortened = worker.result(for: queued, resumingFrom: nil).result
     #expect(shortened.code == 0 && shortened.document == nil && shortened.error == nil)
     #expect(shortened.warnings.map(\.message) == ["its result is left out here"])
     #expect(shortened.warnings.first?.advice == "keyhaul inspect \(queued.path)")

@@ -99,16 +99,19 @@ struct PromptTests {
   @Test("Deleting for good requires typing the name")
   func name() throws {
     let (_, shown) = try typing(["old-phone"]) { session in
-      try session.confirm(name: "old-phone", given: nil, action: "delete it for good")
+      try session.confirm(name: "old-phone", confirmation: nil, action: "delete it for good")
     }
     #expect(shown == "Type old-phone to delete it for good: old-phone\n")
     let (wrong, _) = try typing(["new-phone"]) { session in
-      thrownError { try session.confirm(name: "old-phone", given: nil, action: "delete it") }
+      thrownError { try session.confirm(name: "old-phone", confirmation: nil, action: "delete it") }
     }
     #expect(wrong?.status == .usage)
     let session = try TestSession().session
-    try session.confirm(name: "old-phone", given: "old-phone", action: "delete it")
-    #expect(thrownError { try session.confirm(name: "old-phone", given: "old", action: "delete it") }?.status == .usage)
-    #expect(thrownError { try session.confirm(name: "old-phone", given: nil, action: "delete it") }?.status == .usage)
+    try session.confirm(name: "old-phone", confirmation: "old-phone", action: "delete it")
+    #expect(
+      thrownError { try session.confirm(name: "old-phone", confirmation: "old", action: "delete it") }?.status == .usage
+    )
+    #expect(
+      thrownError { try session.confirm(name: "old-phone", confirmation: nil, action: "delete it") }?.status == .usage)
   }
 }

@@ -123,7 +123,7 @@ struct NumericAffinityTests {
       "-0", "-0.0", "0.1", "123456789012345678901234567890", "4611686018427387904.0", "1_000", "1,5",
     ])
   func text(_ text: String) throws {
-    #expect(try NumericAffinity.applied(toText: Array(text.utf8)) == storedValue(of: text), "\(text)")
+    #expect(try NumericAffinity.storedValue(ofText: Array(text.utf8)) == storedValue(of: text), "\(text)")
   }
 
   @Test("10,000 random texts are converted as in SQLite (2,000 in a quick run)")
@@ -140,7 +140,7 @@ struct NumericAffinityTests {
         try database.execute(sql: "DELETE FROM t")
         try database.run("INSERT INTO t VALUES (?)", [.text(text)])
         let stored = try ColumnValue.fetchOne(database, sql: "SELECT n FROM t") ?? .null
-        #expect(NumericAffinity.applied(toText: Array(text.utf8)) == stored, "\(text)")
+        #expect(NumericAffinity.storedValue(ofText: Array(text.utf8)) == stored, "\(text)")
       }
     }
   }

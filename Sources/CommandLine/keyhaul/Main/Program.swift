@@ -38,33 +38,40 @@ struct Program {
 
   func run() -> CommandExitStatus {
     if let first = arguments.first, Self.isForParser(first) { return runParserFlag() }
-    let path: CommandPath
     do {
-      path = try CommandPath.resolve(arguments, root: Keyhaul.self, suggestions: Keyhaul.suggestions)
+      let path = try CommandPath.resolve(arguments, root: Keyhaul.self, suggestions: Keyhaul.suggestions)
       if let status = try printHelp(path) { return status }
+      return parseAndRun(path)
     } catch {
       return earlySession().fail(CommandError(any: error))
     }
-    let parsed: any ParsableCommand
+  }
+
+  /// Parses the arguments of the command that the user named, and runs it.
+  private func parseAndRun(_ path: CommandPath) -> CommandExitStatus {
+    let command: any ParsableCommand
     do {
-      parsed = try path.parse()
+      command = try path.parse()
     } catch {
-      if let status = printParserOutput(error) { return status }
-      return earlySession().fail(
-        ParserMessage.failure(
-          path.command.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.command),
-          formats: (path.command as? any KeyhaulCommand.Type)?.formats ?? OutputFormat.allCases,
-          commands: { FlagCatalog.commands(with: $0, of: Keyhaul.self) }))
+      return printParserOutput(error) ?? earlySession().fail(parserError(error, of: path))
     }
-    if let command = parsed as? any TabularCommand {
+    if let command = command as? any TabularCommand {
       do {
         return run(try command.printingChosenFields(), named: path.name)
       } catch {
         return earlySession().fail(error)
       }
     }
-    if let command = parsed as? any RunnableCommand { return run(command, named: path.name) }
-    return runBuiltIn(parsed)
+    if let command = command as? any RunnableCommand { return run(command, named: path.name) }
+    return runBuiltIn(command)
+  }
+
+  /// Returns the error of this program for an error of the argument parser.
+  private func parserError(_ error: any Error, of path: CommandPath) -> CommandError {
+    ParserMessage.failure(
+      path.command.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.command),
+      formats: (path.command as? any KeyhaulCommand.Type)?.formats ?? OutputFormat.allCases,
+      commands: { FlagCatalog.commands(with: $0, of: Keyhaul.self) })
   }
 
   /// Runs a command that the argument parser provides, such as `help`.
@@ -89,7 +96,7 @@ struct Program {
     }
   }
 
-  /// Prints the scripts and descriptions that the parser returns as errors; returns `nil` if it is a real error.
+  /// Prints a script or description, which the parser throws as an error; returns `nil` if it is a real error.
   private func printParserOutput(_ error: any Error) -> CommandExitStatus? {
     guard Keyhaul.exitCode(for: error).isSuccess else { return nil }
     let session = earlySession(mayBeJSON: false)
@@ -128,7 +135,7 @@ struct Program {
     if path.help == nil, path.asksForVersion {
       try session.print(ProgramVersion.line)
     } else if path.help == .full {
-      let columns = min(style.width, CommandError.widestText)
+      let columns = min(style.width, CommandError.maximumWidth)
       try session.print(path.command.fullHelp(below: Keyhaul.self, columns: columns))
     } else {
       for line in try shortHelp(path, style: style) { try session.print(line) }
@@ -152,6 +159,8 @@ struct Program {
   }
 
   /// Returns a session for errors that occur before the arguments are parsed. It finds the flags by their text.
+  ///
+  /// Sets every option, because an option that was not parsed has no value.
   private func earlySession(mayBeJSON: Bool = true) -> Session {
     let flags = arguments.prefix { $0 != "--" }
     var common = CommonOptions()

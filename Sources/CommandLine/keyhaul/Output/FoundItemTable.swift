@@ -7,27 +7,27 @@ enum FoundItemTable {
   /// cut.
   static func table(of rows: [KeychainEntry], style: TextStyle) -> Table {
     let longTables = [LocalTimeFormat.local, LocalTimeFormat.localDay].map {
-      table(of: rows, isShort: false, changed: $0)
+      table(of: rows, isShort: false, formatDate: $0)
     }
-    return longTables.first { $0.fits(style) } ?? table(of: rows, isShort: true, changed: LocalTimeFormat.localDay)
+    return longTables.first { $0.fits(style) } ?? table(of: rows, isShort: true, formatDate: LocalTimeFormat.localDay)
   }
 
-  private static func table(of rows: [KeychainEntry], isShort: Bool, changed: (KeychainDate) -> String) -> Table {
+  private static func table(of rows: [KeychainEntry], isShort: Bool, formatDate: (KeychainDate) -> String) -> Table {
     let disambiguators = ItemText.disambiguators(rows.map { $0.item })
-    let showsDistinctions = disambiguators.contains { !$0.isEmpty }
+    let showsDisambiguators = disambiguators.contains { !$0.isEmpty }
     var table = Table(
       [
         .init("KIND"), .init(nameTitle(of: Set(rows.map(\.kind))), flexible: true),
         .init("ACCOUNT", flexible: true), .init(ItemText.protectionTitle(isShort: isShort)),
         .init("CHANGED"),
-      ] + (showsDistinctions ? [.init(ItemText.distinctionTitle, flexible: true)] : []))
-    for (row, distinction) in zip(rows, disambiguators) {
+      ] + (showsDisambiguators ? [.init(ItemText.distinctionTitle, flexible: true)] : []))
+    for (row, disambiguator) in zip(rows, disambiguators) {
       table.add(
         [
           ItemText.kind(row.kind), name(of: row), row.identity.account ?? "",
           ItemText.protection(row.protection, isShort: isShort),
-          row.modificationDate.map(changed) ?? "–",
-        ] + (showsDistinctions ? [distinction] : []))
+          row.modificationDate.map(formatDate) ?? "–",
+        ] + (showsDisambiguators ? [disambiguator] : []))
     }
     return table
   }

@@ -24,8 +24,8 @@ extension Session {
       try print(report)
       try flush()
     }
-    try ReportFile.write(to: output, beforeNaming: printDocument) { (portion) throws(CommandError) in
-      guard !isJSON else { return try forEachPortion(ofDocument: report, portion) }
+    try ReportFile.write(to: output, beforeRenaming: printDocument) { (write) throws(CommandError) in
+      guard !isJSON else { return try forEachPortion(ofDocument: report, write) }
       var buffered: [UInt8] = []
       var style = resultStyle
       (style.usesColor, style.cutsText) = (false, false)
@@ -33,16 +33,16 @@ extension Session {
         buffered.append(contentsOf: line.utf8)
         buffered.append(UInt8(ascii: "\n"))
         guard buffered.count >= BufferedOutput.bufferByteCount else { return }
-        try buffered.withRawBytes(portion)
+        try buffered.withRawBytes(write)
         buffered.removeAll(keepingCapacity: true)
       }
-      try buffered.withRawBytes(portion)
+      try buffered.withRawBytes(write)
     }
     info("Wrote \(UntrustedText.escaped(output)).")
   }
 
-  /// Returns the error for a report whose end could not be read.
-  private func failure(_ error: KeyhaulError) -> CommandError {
+  /// Returns the error for a backup that could not be read to its end while its report was written.
+  private func readError(_ error: KeyhaulError) -> CommandError {
     CommandError(backup: error, name: backupPath)
   }
 
@@ -54,8 +54,8 @@ extension Session {
       try Interruption.check()
       try body(line)
     }
-    guard let tail = report.streamedSection else { return }
-    try tail.forEachLine(style: style, failure: failure) { (line) throws(CommandError) in
+    guard let section = report.streamedSection else { return }
+    try section.forEachLine(style: style, failure: readError) { (line) throws(CommandError) in
       try Interruption.check()
       try body(line)
     }
@@ -65,9 +65,9 @@ extension Session {
     ofDocument report: some Report, _ body: (UnsafeRawBufferPointer) throws(CommandError) -> Void
   ) throws(CommandError) {
     if let chosenFields { return try chosenFields.rows(of: computing { report.json }).forEachPortion(body) }
-    guard let tail = report.streamedSection else { return try computing { report.json }.forEachPortion(body) }
-    var stream = JSONStream(report.json.adding([(tail.member, [])]))
-    try tail.forEachElement(failure: failure) { (element) throws(CommandError) in
+    guard let section = report.streamedSection else { return try computing { report.json }.forEachPortion(body) }
+    var stream = JSONStream(report.json.adding([(section.member, [])]))
+    try section.forEachElement(failure: readError) { (element) throws(CommandError) in
       try Interruption.check()
       try stream.append(element, to: body)
     }
@@ -99,23 +99,40 @@ extension Session {
 }
 
 extension Session {
+  /// Prints a piece of a result immediately, so that a reader always has complete rows.
+  func printImmediately(_ text: String) throws(CommandError) {
+    try writeRaw(Array(text.utf8))
+    try flush()
+  }
+
+  /// Writes a result that consists of pieces of text, to a file, or to standard output for "-" and `nil`.
+  func writePieces(
+    to output: String?,
+    _ body: (_ write: (String) throws(CommandError) -> Void) throws(CommandError) -> Void
+  ) throws(CommandError) {
+    guard let output, output != "-" else { return try body(printImmediately) }
+    try ReportFile.write(to: output) { (write) throws(CommandError) in
+      try body { (text) throws(CommandError) in try Array(text.utf8).withRawBytes(write) }
+    }
+  }
+
   /// Writes items as the one document of `--json`, or only their rows if fields were chosen.
   ///
   /// - Parameters:
   ///   - document: Creates the document and its entries.
   ///   - entries: The items.
-  ///   - outcome: Further members, about the command's result.
+  ///   - outcome: The members to add to the document, about the command's result.
   ///   - path: The file to write; standard output for "-" and `nil`.
   func writeDocument(
-    _ document: ItemDocument, of entries: [KeychainEntry], _ outcome: [(String, JSONValue)] = [], to path: String? = nil
+    _ document: ItemDocument, of entries: [KeychainEntry], outcome: [(String, JSONValue)] = [], to path: String? = nil
   ) throws(CommandError) {
-    try write(to: path) { (portion) throws(CommandError) in
+    try write(to: path) { (write) throws(CommandError) in
       guard let chosenFields else {
         var stream = document.stream()
-        for entry in entries { try stream.append(document.object(entry), to: portion) }
-        return try stream.end(outcome, to: portion)
+        for entry in entries { try stream.append(document.object(entry), to: write) }
+        return try stream.end(outcome, to: write)
       }
-      try JSONValue.array(entries.map { chosenFields.row(document.object($0)) }).forEachPortion(portion)
+      try JSONValue.array(entries.map { chosenFields.row(document.object($0)) }).forEachPortion(write)
     }
   }
 }

@@ -43,44 +43,42 @@ struct CommandPath {
     _ arguments: [String], root: any ParsableCommand.Type, suggestions: Suggestions
   ) throws(CommandError) -> CommandPath {
     var path = CommandPath(commands: [root], arguments: [])
-    var remaining: [String] = []
-    var index = arguments.startIndex
+    var unread = arguments[...]
     var valueFlags = ValueFlags(root: root)
-    while index < arguments.endIndex {
-      let argument = arguments[index]
-      index += 1
+    while let argument = unread.popFirst() {
       let subcommands = path.command.configuration.subcommands
-      if argument == "--" || subcommands.isEmpty {
-        remaining.append(argument)
-        remaining += arguments[index...]
+      let isCommandComplete = argument == "--" || subcommands.isEmpty
+      if isCommandComplete {
+        path.arguments.append(argument)
+        path.arguments += unread
         break
       }
       if argument.hasPrefix("-"), argument != "-" {
-        remaining.append(argument)
-        if index < arguments.endIndex, valueFlags.hasValue(argument) {
-          remaining.append(arguments[index])
-          index += 1
-        }
-        continue
-      }
-      if argument == "help", path.commands.count == 1 {
+        path.arguments.append(argument)
+        if valueFlags.hasValue(argument), let value = unread.popFirst() { path.arguments.append(value) }
+      } else if argument == "help", path.commands.count == 1 {
         path.help = .full
-        continue
+      } else if let subcommand = subcommands.first(where: { $0.commandName == argument }) {
+        path.commands.append(subcommand)
+      } else {
+        throw unknownCommandError(argument, in: path, root: root, suggestions)
       }
-      guard let match = subcommands.first(where: { $0.commandName == argument }) else {
-        throw unknown(argument, in: path, root: root, suggestions)
-      }
-      path.commands.append(match)
     }
-    path.arguments = remaining
-    let flags = remaining.prefix { $0 != "--" }
-    if flags.contains("--help") {
-      path.help = .full
-    } else if flags.contains(where: asksForShortHelp) {
-      path.help = .short
-    }
-    path.asksForVersion = flags.contains("--version")
+    path.readHelpFlags()
     return path
+  }
+
+  /// The flags among the arguments, and their values. Arguments after "--" are never flags.
+  private var flagArguments: ArraySlice<String> { arguments.prefix { $0 != "--" } }
+
+  /// Sets the requests for help and for the version that the flags make.
+  private mutating func readHelpFlags() {
+    if flagArguments.contains("--help") {
+      help = .full
+    } else if flagArguments.contains(where: Self.asksForShortHelp) {
+      help = .short
+    }
+    asksForVersion = flagArguments.contains("--version")
   }
 
   /// Parses the arguments with the command's own parser.
@@ -88,20 +86,26 @@ struct CommandPath {
   /// Skips the root command's parser, because the command is already known. That parser would also check the
   /// declarations of each command several times in debug builds.
   func parse() throws -> any ParsableCommand {
-    let flags = arguments.prefix { $0 != "--" }
-    // Only the root command's parser knows this flag. It returns the script as an error.
-    let script = "--generate-completion-script"
-    if flags.contains(where: { $0 == script || $0.hasPrefix(script + "=") }) {
-      _ = try commands[0].parseAsRoot(arguments)
-    }
+    try printCompletionScriptIfRequested()
+    let flags = flagArguments
+    let operands = arguments.dropFirst(flags.count)
     if command is any NumericArgumentCommand.Type {
       let numbers = flags.filter(Self.isNegativeNumber)
       let others = flags.filter { !Self.isNegativeNumber($0) }
-      return try command.parseAsRoot(others + ["--"] + numbers + arguments.dropFirst(flags.count).dropFirst())
+      // "--" keeps the parser from reading the numbers as flags. `operands` begins with the user's own "--".
+      return try command.parseAsRoot(others + ["--"] + numbers + operands.dropFirst())
     }
     guard command is any TabularCommand.Type else { return try command.parseAsRoot(arguments) }
     let renamedFlags = flags.map { $0.hasPrefix("--json=") ? "--fields=" + $0.dropFirst("--json=".count) : $0 }
-    return try command.parseAsRoot(renamedFlags + arguments.dropFirst(flags.count))
+    return try command.parseAsRoot(renamedFlags + operands)
+  }
+
+  /// Passes `--generate-completion-script` to the root command's parser, the only one that has this flag. That parser
+  /// throws the script as an error.
+  private func printCompletionScriptIfRequested() throws {
+    let flag = "--generate-completion-script"
+    guard flagArguments.contains(where: { $0 == flag || $0.hasPrefix(flag + "=") }) else { return }
+    _ = try commands[0].parseAsRoot(arguments)
   }
 
   private static func isNegativeNumber(_ argument: String) -> Bool {
@@ -129,13 +133,13 @@ struct CommandPath {
 
   /// The error for a group without a command, such as `keyhaul device`, or for a mistyped flag that needs no command.
   var missingCommandError: CommandError {
-    let flags = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }.map { String($0.prefix { $0 != "=" }) }
-    let unknown = flags.first { FlagCatalog.commands(with: $0, of: commands[0]).isEmpty }
-    let needNoCommand = ["--help", "--version"] + FlagCatalog.flags(of: CommonOptions.self).flatMap(\.names)
-    if let flag = unknown, let near = EditDistance.nearest(to: flag, among: needNoCommand) {
+    let flags = flagArguments.filter { $0.hasPrefix("--") }.map { String($0.prefix { $0 != "=" }) }
+    let unknownFlag = flags.first { FlagCatalog.commands(with: $0, of: commands[0]).isEmpty }
+    let flagsWithoutCommand = ["--help", "--version"] + FlagCatalog.flags(of: CommonOptions.self).flatMap(\.names)
+    if let unknownFlag, let similar = EditDistance.nearest(to: unknownFlag, among: flagsWithoutCommand) {
       return .usage(
-        "\(name) has no flag \(UntrustedText.shortened(flag, columns: 40))", why: "\(near) is similar",
-        try: "\(name) \(near)")
+        "\(name) has no flag \(UntrustedText.shortened(unknownFlag, columns: 40))", why: "\(similar) is similar",
+        try: "\(name) \(similar)")
     }
     let names = command.configuration.subcommands.map { $0.commandName }
     return .usage("\(name) needs a command", why: "its commands are \(HumanReadable.list(names))", try: "\(name) -h")
@@ -147,14 +151,16 @@ struct CommandPath {
     return argument.first == "-" && letters.allSatisfy("hnqvy".contains) && letters.count { $0 == "h" } == 1
   }
 
-  private static func unknown(
+  /// Returns the error for a word that is not a command. It suggests, in this order: a command with a similar name, a
+  /// subcommand of another group, a synonym, or a command for a file.
+  private static func unknownCommandError(
     _ word: String, in path: CommandPath, root: any ParsableCommand.Type, _ suggestions: Suggestions
   ) -> CommandError {
     let names = path.command.configuration.subcommands.map { $0.commandName }
     let title = UntrustedText.shortened(word, columns: 40)
     let message = "\(path.name) has no command \"\(title)\""
-    if suggestions.synonyms[word.lowercased()] == nil, let near = EditDistance.nearest(to: word, among: names) {
-      return .usage(message, try: "\(path.name) \(near)")
+    if suggestions.synonyms[word.lowercased()] == nil, let similar = EditDistance.nearest(to: word, among: names) {
+      return .usage(message, try: "\(path.name) \(similar)")
     }
     for group in root.configuration.subcommands {
       let subcommands = group.configuration.subcommands.map { $0.commandName }

@@ -39,10 +39,10 @@ struct CompletionScript {
       }.joined(separator: "\n")
   }
 
-  /// Returns the command that a line of the script starts or describes; `nil` if there is none. For an unknown command,
-  /// the parser's formats stay.
+  /// Returns the path of the command that a line of the script starts or describes; `nil` if the line does neither.
   private func path(in line: Substring) -> [Substring]? {
     switch shell {
+    // bash and zsh: `_keyhaul_device_list() {`. fish: `complete … "keyhaul device list" format'…`.
     case .bash, .zsh: line.firstMatch(of: /^_keyhaul([^(]*)\(\) \{/)?.1.split(separator: "_")
     case .fish: line.firstMatch(of: /^complete .*"keyhaul ([^"]+)" format'/)?.1.split(separator: " ")
     }
@@ -58,6 +58,7 @@ struct CompletionScript {
     }
   }
 
+  /// Returns the command at a path; `nil` if it is unknown, in which case the parser's formats stay.
   private func command(at path: [Substring]) -> (any KeyhaulCommand.Type)? {
     var command = root
     for word in path {

@@ -35,6 +35,7 @@ struct HelpScreen: Sendable {
   ///
   /// - Parameter command: The command whose flags are shown.
   func lines(of command: any KeyhaulCommand.Type, style: TextStyle) -> [String] {
+    // The usage line begins with the name, in lower case: "keyhaul device list NAME".
     let name = usage.split(separator: " ").prefix { $0.allSatisfy { $0.isLowercase } }.joined(separator: " ")
     var lines = [style.painted(sentence + ".", .bold), ""]
     lines += WordWrap.labeled("usage     ", usage, columns: style.width)
@@ -73,14 +74,16 @@ extension FlagHelp {
 
   /// The first part of the help, up to a semicolon or full stop, starting with a lower-case letter.
   fileprivate var summary: String {
-    let first = text.prefix(upTo: text.firstRange(of: /; |\. |\.$/)?.lowerBound ?? text.endIndex)
-    return first.prefix(1).lowercased() + first.dropFirst()
+    let end = text.firstRange(of: /; |\. |\.$/)?.lowerBound ?? text.endIndex
+    let firstPart = text[..<end]
+    return firstPart.prefix(1).lowercased() + firstPart.dropFirst()
   }
 
   /// Returns the other flags for the same value, as "-fd, -command"; empty if there are none.
-  fileprivate func siblings(among known: Set<String>) -> [String] {
-    guard let long = names.first(where: { $0.hasSuffix("-file") }) else { return [] }
-    let endings = ["-fd", "-command"].filter { known.contains(long.dropLast("-file".count) + $0) }
+  fileprivate func siblings(among flags: Set<String>) -> [String] {
+    guard let fileFlag = names.first(where: { $0.hasSuffix("-file") }) else { return [] }
+    let prefix = fileFlag.dropLast("-file".count)
+    let endings = ["-fd", "-command"].filter { flags.contains(prefix + $0) }
     return endings.isEmpty ? [] : [endings.joined(separator: ", ")]
   }
 }
@@ -97,14 +100,14 @@ enum GroupHelp {
   static func lines(_ path: CommandPath, style: TextStyle) -> [String] {
     let configuration = path.command.configuration
     let commands = configuration.subcommands.map {
-      ($0.commandName, $0.configuration.abstract)
+      (name: $0.commandName, sentence: $0.configuration.abstract)
     }
-    let widest = commands.map(\.0.count).max() ?? 0
+    let widest = commands.map(\.name.count).max() ?? 0
     return [
       style.painted(configuration.abstract + ".", .bold), "", "usage     \(path.name) <command> [arguments] [flags]",
       "",
     ]
-      + commands.map { "  " + DisplayWidth.padded($0.0, columns: widest) + "  " + $0.1 }
+      + commands.map { "  " + DisplayWidth.padded($0.name, columns: widest) + "  " + $0.sentence }
       + ["", "\"\(path.name) <command> -h\" describes a command."]
   }
 }
@@ -119,7 +122,7 @@ extension ParsableCommand {
     let text = root.helpMessage(for: self, columns: columns)
     guard let command = self as? any KeyhaulCommand.Type else { return text }
     let formats = command.formats.map(\.rawValue).joined(separator: ", ")
-    // The column at which the parser places descriptions.
+    // The parser places descriptions in column 26.
     let indent = String(repeating: " ", count: 26)
     let lines = WordWrap.lines(of: "Output format. (values: \(formats))", columns: columns - indent.count)
     return text.replacing(

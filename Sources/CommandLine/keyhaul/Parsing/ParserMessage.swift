@@ -17,63 +17,96 @@ enum ParserMessage {
     _ text: String, command: String, flags: [String], formats: [OutputFormat] = OutputFormat.allCases,
     commands: (_ flag: String) -> [String] = { _ in [] }
   ) -> CommandError {
-    let help = "\(command) -h"
-    if let match = text.firstMatch(of: /^Unknown option '([^']*)'/) {
-      return unknownFlag(String(match.1), flags: flags, command: command, commands: commands)
+    if let match = text.firstMatch(of: /^Unknown option '(?<flag>[^']*)'/) {
+      return unknownFlag(String(match.flag), flags: flags, command: command, commands: commands)
     }
-    if let match = text.firstMatch(of: /^Missing value for '([^' ]*)(?: <([^>]*)>)?'/) {
-      return .usage("\(match.1) needs a value", try: match.2.map { "\(match.1) \($0.uppercased())" } ?? help)
-    }
-    if let match = text.firstMatch(of: /^Missing expected argument '(?:(-[^ ']*) )?<([^>]*)>/) {
-      let name = match.2.uppercased()
-      let missing = match.1.map { "\($0) \(name)" } ?? name
-      return .usage("\(command) needs \(arguments[missing] ?? missing)", try: help)
-    }
-    if let match = text.firstMatch(of: /(?s)^Unexpected argument '(.*)'$/) {
-      if match.1.contains(/^[a-z_]+(,[a-z_]+)+$/) {
-        return .usage(
-          "\(command) does not accept the argument \"\(match.1)\"", why: "field names follow --json= without a space",
-          try: "--json=\(match.1)")
-      }
-      return tooManyArguments([String(match.1)], flags, command: command)
-        ?? .usage("\(command) does not accept the argument \"\(match.1)\"", try: help)
-    }
-    if let match = text.firstMatch(of: /(?s)^(\d+) unexpected arguments: '(.*)'$/) {
-      return tooManyArguments(match.2.split(separator: "', '").map(String.init), flags, command: command)
-        ?? .usage(
-          "\(command) has too many arguments",
-          why: "\(match.1) are too many: \(match.2.replacing("', '", with: ", "))", try: help)
-    }
-    if let match = text.firstMatch(of: /(?s)^The value '(.*)' is invalid for '(-[^' ]*)[^']*'(.*)$/) {
-      let values = match.2 == "--format" ? oneOf(formats.map(\.rawValue)) : possibleValues(String(match.3))
-      return .usage("\(match.2) cannot be \"\(match.1)\"", why: values, try: help)
-    }
-    if let match = text.firstMatch(of: /(?s)^The value '(.*)' is invalid for '<([^>]*)>'(.*)$/) {
-      return .usage(
-        "\(match.2.uppercased()) cannot be \"\(match.1)\"", why: possibleValues(String(match.3)), try: help)
-    }
-    if let match = text.firstMatch(of: /(?s)^The option '([^']*)' does not take any value, but '.*' was specified/) {
-      return .usage("\(match.1) does not accept a value", try: "\(match.1) alone")
-    }
-    if let match = text.firstMatch(of: /^Value to be set with flag '([^']*)'.*had already been set with flag '([^']*)'/)
-    {
-      return .usage("\(match.2) and \(match.1) cannot be used together", try: "use only one of them")
-    }
-    return .usage(clause(text), try: help)
+    return missing(text, command: command) ?? unexpectedArguments(text, flags: flags, command: command)
+      ?? invalidValue(text, formats: formats, command: command) ?? conflictingFlags(text)
+      ?? CommandError.usage(clause(text), try: "\(command) -h")
   }
 
-  /// Returns the error for too many arguments of a command that needs a secret; `nil` if the command needs none. An argument
-  /// that is not a file may be the secret, so the message does not repeat it.
+  /// Returns the error for a missing argument or value; `nil` if the message is about something else.
+  private static func missing(_ text: String, command: String) -> CommandError? {
+    let help = "\(command) -h"
+    if let match = text.firstMatch(of: /^Missing value for '(?<flag>[^' ]*)(?: <(?<value>[^>]*)>)?'/) {
+      return .usage("\(match.flag) needs a value", try: match.value.map { "\(match.flag) \($0.uppercased())" } ?? help)
+    }
+    if let match = text.firstMatch(of: /^Missing expected argument '(?:(?<flag>-[^ ']*) )?<(?<name>[^>]*)>/) {
+      let name = match.name.uppercased()
+      let missing = match.flag.map { "\($0) \(name)" } ?? name
+      return .usage("\(command) needs \(argumentDescriptions[missing] ?? missing)", try: help)
+    }
+    return nil
+  }
+
+  /// Returns the error for one or more arguments too many; `nil` if the message is about something else.
+  private static func unexpectedArguments(_ text: String, flags: [String], command: String) -> CommandError? {
+    let help = "\(command) -h"
+    if let match = text.firstMatch(of: /(?s)^Unexpected argument '(?<argument>.*)'$/) {
+      let argument = String(match.argument)
+      let message = "\(command) does not accept the argument \"\(argument)\""
+      if argument.contains(/^[a-z_]+(,[a-z_]+)+$/) {
+        return .usage(message, why: "field names follow --json= without a space", try: "--json=\(argument)")
+      }
+      return tooManyArguments([argument], flags, command: command) ?? CommandError.usage(message, try: help)
+    }
+    if let match = text.firstMatch(of: /(?s)^(?<count>\d+) unexpected arguments: '(?<arguments>.*)'$/) {
+      let arguments = match.arguments.split(separator: "', '").map(String.init)
+      return tooManyArguments(arguments, flags, command: command)
+        ?? CommandError.usage(
+          "\(command) has too many arguments",
+          why: "\(match.count) are too many: \(match.arguments.replacing("', '", with: ", "))", try: help)
+    }
+    return nil
+  }
+
+  /// Returns the error for a value that a flag or an argument does not accept; `nil` if the message is about something
+  /// else.
+  private static func invalidValue(_ text: String, formats: [OutputFormat], command: String) -> CommandError? {
+    let help = "\(command) -h"
+    if let match = text.firstMatch(
+      of: /(?s)^The value '(?<value>.*)' is invalid for '(?<flag>-[^' ]*)[^']*'(?<details>.*)$/)
+    {
+      let values = match.flag == "--format" ? oneOf(formats.map(\.rawValue)) : possibleValues(String(match.details))
+      return .usage("\(match.flag) cannot be \"\(match.value)\"", why: values, try: help)
+    }
+    if let match = text.firstMatch(
+      of: /(?s)^The value '(?<value>.*)' is invalid for '<(?<name>[^>]*)>'(?<details>.*)$/)
+    {
+      return .usage(
+        "\(match.name.uppercased()) cannot be \"\(match.value)\"", why: possibleValues(String(match.details)),
+        try: help)
+    }
+    if let match = text.firstMatch(
+      of: /(?s)^The option '(?<flag>[^']*)' does not take any value, but '.*' was specified/)
+    {
+      return .usage("\(match.flag) does not accept a value", try: "\(match.flag) alone")
+    }
+    return nil
+  }
+
+  /// Returns the error for two flags that exclude each other; `nil` if the message is about something else.
+  private static func conflictingFlags(_ text: String) -> CommandError? {
+    guard
+      let match = text.firstMatch(
+        of: /^Value to be set with flag '(?<later>[^']*)'.*had already been set with flag '(?<earlier>[^']*)'/)
+    else { return nil }
+    return .usage("\(match.earlier) and \(match.later) cannot be used together", try: "use only one of them")
+  }
+
+  /// Returns the error for too many arguments of a command that needs a secret; `nil` if the command needs none.
+  ///
+  /// An argument that is not a file may be the secret, so the message does not repeat it.
   private static func tooManyArguments(_ arguments: [String], _ flags: [String], command: String) -> CommandError? {
     guard let kind = SecretKind.allCases.first(where: { flags.contains("--\($0.flagPrefix)-file") }) else {
       return nil
     }
     let message = "\(command) has too many arguments"
     if let file = arguments.first(where: { (try? FileSystem.real.status(of: $0)) ?? nil != nil }) {
-      let comparing = command == "keyhaul diff" ? "" : ", or keyhaul diff A B to compare two backups"
+      let diffAdvice = command == "keyhaul diff" ? "" : ", or keyhaul diff A B to compare two backups"
       return .usage(
         message, why: "\"\(UntrustedText.escaped(file))\" is one argument too many",
-        try: "run one command for each" + comparing)
+        try: "run one command for each" + diffAdvice)
     }
     guard flags.contains("--service") else {
       return .usage(message, why: "a \(kind.noun) is never an argument", try: kind.flags)
@@ -90,17 +123,20 @@ enum ParserMessage {
     for kind in SecretKind.allCases where flag == "--\(kind.flagPrefix)" {
       return .usage(message, why: "a \(kind.noun) is never an argument", try: kind.flags)
     }
-    let renamed = "--new-" + flag.drop { $0 == "-" }
-    if flag.hasPrefix("--"), flags.contains(renamed) {
-      return .usage(message, why: "the flags --new-... set an item's new values", try: renamed)
+    guard flag.hasPrefix("--") else { return .usage(message, try: "\(command) -h") }
+    let newValueFlag = "--new-" + flag.drop { $0 == "-" }
+    if flags.contains(newValueFlag) {
+      return .usage(message, why: "the flags --new-... set an item's new values", try: newValueFlag)
     }
-    let others = flag.hasPrefix("--") ? commands(flag) : []
-    if !others.isEmpty {
-      let named = others.count > 4 ? others.prefix(3) + ["\(others.count - 3) other commands"] : others[...]
-      return .usage(message, why: "it is a flag of \(HumanReadable.list(Array(named)))", try: "leave \(flag) out")
+    let otherCommands = commands(flag)
+    if !otherCommands.isEmpty {
+      let examples =
+        otherCommands.count > 4
+        ? otherCommands.prefix(3) + ["\(otherCommands.count - 3) other commands"] : otherCommands[...]
+      return .usage(message, why: "it is a flag of \(HumanReadable.list(Array(examples)))", try: "leave \(flag) out")
     }
-    if flag.hasPrefix("--"), let near = EditDistance.nearest(to: flag, among: flags) {
-      return .usage(message, why: "\(near) is similar", try: near)
+    if let similar = EditDistance.nearest(to: flag, among: flags) {
+      return .usage(message, why: "\(similar) is similar", try: similar)
     }
     return .usage(message, try: "\(command) -h")
   }
@@ -116,7 +152,9 @@ enum ParserMessage {
   }
 
   /// Descriptions of arguments whose names in the usage line are not clear enough.
-  private static let arguments = ["SOURCE": "a backup or a device", "ARCHIVE": "a backup", "DEVICE": "a device"]
+  private static let argumentDescriptions = [
+    "SOURCE": "a backup or a device", "ARCHIVE": "a backup", "DEVICE": "a device",
+  ]
 
   private static func oneOf(_ values: [String]) -> String {
     "it must be \(HumanReadable.list(values, conjunction: "or"))"

@@ -6,14 +6,10 @@ struct FieldTable: Sendable {
   /// The name of the document's array.
   let rows: String
   let fields: [String]
-  /// The member of a row whose own members can be selected like members of the row.
-  let nested: String?
-  /// The names of those members that are known in advance. A row may have others.
-  let nestedFields: [String]
-
-  init(_ rows: String, _ fields: [String], nested: String? = nil, nestedFields: [String] = []) {
-    (self.rows, self.fields, self.nested, self.nestedFields) = (rows, fields, nested, nestedFields)
-  }
+  /// The name of a member that is an object, such as "attributes". Its members can be selected like members of the row.
+  var nested: String?
+  /// The names of the nested members that `--fields` accepts.
+  var nestedFields: [String] = []
 
   var names: [String] { fields + nestedFields }
 }
@@ -49,11 +45,11 @@ struct ChosenFields: Sendable {
   ///
   /// - Parameters:
   ///   - table: The command's rows; `nil` if its result has no rows.
-  ///   - advice: The flags to suggest if the result has no rows.
+  ///   - advice: The advice if the result has no rows: flags with which it has rows.
   /// - Returns: `nil` if the user chose no fields.
   /// - Throws: `.usage` if the result has no rows, or for an unknown field.
   init?(
-    _ options: FieldOptions, of table: FieldTable?, otherwise advice: String = "--json"
+    _ options: FieldOptions, of table: FieldTable?, advice: String = "--json"
   ) throws(CommandError) {
     guard let names = options.fields?.names else { return nil }
     guard let table else {

@@ -17,7 +17,7 @@ struct OutputFormat: KeywordArgument, Equatable {
   static let junit = OutputFormat("junit")
 
   private static let reports = [text, json, ndjson, csv, html, junit]
-  /// The formats of reports, followed by those that only exported items have.
+  /// The formats of reports, followed by the formats that only exported items have.
   static let allCases = reports + ExportFormat.all.map { OutputFormat($0.name) }.filter { !reports.contains($0) }
 
   private init(_ name: String) { rawValue = name }
@@ -81,10 +81,13 @@ struct CommonOptions: ParsableArguments {
   var isHTML: Bool { format == .html }
   var isJUnit: Bool { format == .junit }
 
-  /// Makes the command write one document and nothing else, without asking, so that its output can be one of many
-  /// results.
+  /// Makes the command write one document and nothing else, without asking, because its output is one of many results.
   mutating func disablePrompts() {
-    (json, format, quiet, noProgress, noInput) = (true, nil, true, true, true)
+    json = true
+    format = nil
+    quiet = true
+    noProgress = true
+    noInput = true
   }
 
   /// The options that change how detailed a document is.

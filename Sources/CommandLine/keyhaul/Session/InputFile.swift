@@ -28,16 +28,17 @@ enum InputFile {
         error.isNotFound ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
         try: "check the path", of: error)
     }
-    let raw = file.raw
-    guard (try? system.status(of: raw))?.kind == .file else {
+    let descriptor = file.raw
+    guard (try? system.status(of: descriptor))?.kind == .file else {
       throw .usage("cannot read \(what)", why: "\(path) is not a regular file", try: "a file")
     }
-    let bytes = try drain(raw, name: path, atMost: limit, what: what)
+    let bytes = try drain(descriptor, name: path, atMost: limit, what: what)
     try? file.close(system)
     return bytes
   }
 
-  /// Returns the first bytes of a file. Empty if it is not a regular file, because reading a pipe could wait forever.
+  /// Returns the first bytes of a regular file. Returns no bytes for anything else, because reading a pipe could wait
+  /// forever.
   static func start(of path: String, byteCount: Int) -> [UInt8] {
     let system = FileSystem.real
     guard let status = try? system.status(of: path, followsLink: true), status.kind == .file,

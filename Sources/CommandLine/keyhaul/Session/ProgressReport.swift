@@ -2,9 +2,12 @@ import KeyhaulKit
 
 /// A closure that receives the progress of work.
 struct ProgressReport {
-  private let send: (Int, Int?) -> Void
+  /// A report that discards the progress.
+  static var ignored: ProgressReport { ProgressReport { _, _ in } }
 
-  init(_ send: @escaping (Int, Int?) -> Void) { self.send = send }
+  private let send: (_ done: Int, _ total: Int?) -> Void
+
+  init(_ send: @escaping (_ done: Int, _ total: Int?) -> Void) { self.send = send }
 
   func update(done: Int, total: Int?) { send(done, total) }
 }
@@ -37,7 +40,8 @@ final class StatusLines {
   /// Returns the progress in quarters; `nil` if the total is unknown or nothing is done yet.
   private func step(done: Int, total: Int?) -> Int? {
     guard let total, done > 0 || total == 0 else { return nil }
-    return total > 0 ? Int(Double(min(done, total)) / Double(total) * 4) : 4
+    let share = total > 0 ? Double(min(done, total)) / Double(total) : 1
+    return Int(share * 4)
   }
 }
 

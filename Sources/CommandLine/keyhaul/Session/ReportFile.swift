@@ -9,33 +9,38 @@ import SystemPackage
 
 /// A report file, which is either written completely or not created.
 enum ReportFile {
-  /// Writes a file: next to the target, synced, then renamed. Also deletes leftovers of killed runs. Only the owner can
-  /// read the file, because it names accounts.
+  /// Writes a temporary file beside the target, syncs it and renames it. Also deletes temporary files of killed runs.
+  ///
+  /// Only the owner can read the file, because it names accounts.
   static func write(_ bytes: [UInt8], to path: String) throws(CommandError) {
-    try write(to: path) { (portion) throws(CommandError) in try bytes.withRawBytes(portion) }
+    try write(to: path) { (write) throws(CommandError) in try bytes.withRawBytes(write) }
   }
 
   /// Writes borrowed bytes without copying them, because they may be a secret.
   static func write(_ bytes: UnsafeRawBufferPointer, to path: String) throws(CommandError) {
-    try write(to: path) { (portion) throws(CommandError) in try portion(bytes) }
+    try write(to: path) { (write) throws(CommandError) in try write(bytes) }
   }
 
   /// Writes bytes that arrive in portions. If `body` throws or a signal arrives, no file is left.
   ///
   /// - Parameters:
   ///   - path: The path of the file.
-  ///   - beforeNaming: Another step that must succeed once the bytes are on disk. If it throws, no file is left.
-  ///   - body: Passes each portion to its argument.
+  ///   - beforeRenaming: A further step after the bytes are on disk. If it throws, no file is left.
+  ///   - body: Passes each portion to `write`.
   static func write(
-    to path: String, beforeNaming: () throws(CommandError) -> Void = { () throws(CommandError) in },
-    _ body: (_ portion: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
+    to path: String, beforeRenaming: () throws(CommandError) -> Void = { () throws(CommandError) in },
+    _ body: (_ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
   ) throws(CommandError) {
-    try replaceFile(path, beforeNaming: beforeNaming) { (file) throws(CommandError) in
+    try replaceFile(path, beforeRenaming: beforeRenaming) { (file) throws(CommandError) in
       var byteCount: Int64 = 0
       try body { (bytes) throws(CommandError) in
         try Interruption.check()
         byteCount += Int64(bytes.count)
-        do throws(Errno) { try system.writeAll(bytes, to: file) } catch { throw failure(path, error, needs: byteCount) }
+        do throws(Errno) {
+          try system.writeAll(bytes, to: file)
+        } catch {
+          throw writeError(path, error, needs: byteCount)
+        }
       }
       try Interruption.check()
       return byteCount
@@ -45,34 +50,34 @@ enum ReportFile {
   private static let system = FileSystem.real
 
   private static func replaceFile(
-    _ path: String, beforeNaming: () throws(CommandError) -> Void = { () throws(CommandError) in },
+    _ path: String, beforeRenaming: () throws(CommandError) -> Void = { () throws(CommandError) in },
     fill: (FileDescriptor) throws(CommandError) -> Int64
   ) throws(CommandError) {
     try requireRegularFile(path)
-    guard !path.hasSuffix("/"), let destination = DestinationPath(path) else { throw failure(path, .isDirectory) }
+    guard !path.hasSuffix("/"), let destination = DestinationPath(path) else { throw writeError(path, .isDirectory) }
     _ = try FileReplacement(destination, system).write(
       explaining: { refusal in
         switch refusal {
-        case .system(let reason): failure(path, reason)
-        case .occupied: failure(path, .fileExists)
+        case .system(let reason): writeError(path, reason)
+        case .occupied: writeError(path, .fileExists)
         }
       },
-      check: { (_) throws(CommandError) in try beforeNaming() }, fill: fill)
+      check: { (_) throws(CommandError) in try beforeRenaming() }, fill: fill)
   }
 
   /// Rejects a path that exists but is not a regular file, because renaming would replace a link, pipe or device
   /// instead of writing to it.
   static func requireRegularFile(_ path: String) throws(CommandError) {
-    let (fact, advice): (String, String)
+    let (why, advice): (String, String)
     switch (try? system.status(of: path))?.kind {
     case nil, .file: return
     case .link:
-      (fact, advice) = ("it is a link, and the new file would replace it", "the path of the link's target")
-    case .directory: (fact, advice) = ("it is a folder", "a file name in this folder after -o")
-    case .pipe: (fact, advice) = ("it is a pipe", "-o - for standard output, redirected with > \(path)")
-    case .other: (fact, advice) = ("it is a device", "-o - for standard output")
+      (why, advice) = ("it is a link, and the new file would replace it", "the path of the link's target")
+    case .directory: (why, advice) = ("it is a folder", "a file name in this folder after -o")
+    case .pipe: (why, advice) = ("it is a pipe", "-o - for standard output, redirected with > \(path)")
+    case .other: (why, advice) = ("it is a device", "-o - for standard output")
     }
-    throw CommandError(.failed, "could not write \(path)", why: fact, try: advice)
+    throw CommandError(.failed, "could not write \(path)", why: why, try: advice)
   }
 
   /// Returns the status of the file at a path, or of the target of a link; `nil` if there is none.
@@ -87,10 +92,10 @@ enum ReportFile {
   static func check(
     _ output: String, differsFrom inputs: [String], after flag: String = "-o"
   ) throws(CommandError) {
-    let target = status(at: output)
+    let existing = status(at: output)
     for input in inputs {
-      let isSame = target.map { target in status(at: input)?.isSame(as: target) == true } ?? false
-      if isSame || input == output || (target != nil && isPath(output, inside: input)) {
+      let isSameFile = existing.map { existing in status(at: input)?.isSame(as: existing) == true } ?? false
+      if isSameFile || input == output || (existing != nil && isPath(output, inside: input)) {
         throw .usage(
           "\(output) is the input", why: "writing it would destroy the input", try: "another name after \(flag)")
       }
@@ -104,13 +109,13 @@ enum ReportFile {
   /// Returns whether a path is inside a directory, with links resolved.
   private static func isPath(_ path: String, inside directory: String) -> Bool {
     guard system.isDirectory(directory) else { return false }
-    let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
-    let source = URL(filePath: directory).resolvingSymlinksInPath().standardizedFileURL.path
-    return target == source || target.hasPrefix(source + "/")
+    let parent = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
+    let ancestor = URL(filePath: directory).resolvingSymlinksInPath().standardizedFileURL.path
+    return parent == ancestor || parent.hasPrefix(ancestor + "/")
   }
 
   /// - Parameter byteCount: The smallest possible size of the file, in bytes; `nil` if unknown.
-  private static func failure(_ path: String, _ error: Errno, needs byteCount: Int64? = nil) -> CommandError {
+  private static func writeError(_ path: String, _ error: Errno, needs byteCount: Int64? = nil) -> CommandError {
     let needed = error.isDiskFull ? byteCount.map { " (needs at least \(HumanReadable.bytes($0)))" } ?? "" : ""
     return CommandError(
       .failed, "could not write \(path)", why: error.reason + needed,
@@ -122,20 +127,20 @@ enum ReportFile {
 extension Session {
   /// Writes a document to the file given with `-o`, or to standard output for "-" and `nil`.
   func write(_ document: JSONValue, to path: String?) throws(CommandError) {
-    try write(to: path) { (portion) throws(CommandError) in
-      try (chosenFields?.rows(of: document) ?? document).forEachPortion(portion)
+    try write(to: path) { (write) throws(CommandError) in
+      try (chosenFields?.rows(of: document) ?? document).forEachPortion(write)
     }
   }
 
   /// Writes borrowed bytes without copying them.
   func write(_ bytes: UnsafeRawBufferPointer, to path: String?) throws(CommandError) {
-    try write(to: path) { (portion) throws(CommandError) in try portion(bytes) }
+    try write(to: path) { (write) throws(CommandError) in try write(bytes) }
   }
 
-  /// Writes a result that is produced piece by piece. `body` passes each portion to its argument.
+  /// Writes a result that is produced piece by piece. `body` passes each portion to `write`.
   func write(
     to path: String?,
-    _ body: (_ portion: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
+    _ body: (_ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
   ) throws(CommandError) {
     guard let path, path != "-" else {
       return try body(writePortion)

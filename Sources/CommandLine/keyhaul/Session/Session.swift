@@ -1,33 +1,41 @@
 import KeyhaulKit
 import SystemPackage
 
-/// The connection of a running command to its user: where output goes, what may be asked, and the options for both.
+/// A running command's connection to its user: it prints results and messages, shows progress and asks questions.
 ///
 /// Results go to standard output, everything else to standard error.
 final class Session {
+  // MARK: The command
+
   let common: CommonOptions
   /// The name of the command: "keyhaul restore". Shown to a process that finds a device busy.
   let commandName: String
   let environment: [String: String]
+  /// The fields to print of a document's rows; `nil` if the complete document is printed.
+  var chosenFields: ChosenFields?
+
+  // MARK: The output
+
   /// The style of results.
   let resultStyle: TextStyle
   /// The style of messages.
   let messageStyle: TextStyle
+  let resultIsOnTerminal: Bool
+  private let messagesAreOnTerminal: Bool
   private let results: BufferedOutput
   private let messages: BufferedOutput
   private let terminalPath: String
-  private let messagesAreOnTerminal: Bool
-  private let resultsAreOnTerminal: Bool
-  /// The use of standard input, which can be read only once; `nil` if it is unused.
-  private var standardInputClaim: String?
   /// Whether part of a result was written to standard output.
   private(set) var hasPrinted = false
-  /// The final change that the command has made. Later errors do not undo it.
-  var committedChange: CommittedChange?
+  /// The number of status lines written so far.
+  private var statusLineCount = 0
+  /// The device folders that suggested commands must name, because a device's name is not enough to find it.
+  var homesToShow: Set<String> = []
+
+  // MARK: One session of many
+
   /// The captured output if this session is one of many; `nil` if it prints. Such a session never asks.
   private let capturedOutput: CapturedOutput?
-  /// The fields to print of a document's rows; `nil` if the complete document is printed.
-  var chosenFields: ChosenFields?
   /// The passwords for the backups of a command on many.
   let passwordProvider: (any PasswordProvider)?
   /// The path of the backup if this session is one of many; otherwise empty.
@@ -36,16 +44,19 @@ final class Session {
   var backupMetadata: BackupMetadata?
   /// The provided password that decrypted the backup; `nil` if none did.
   var matchedPassword: ReusablePassword?
-  /// Whether the command read a backup that has changed since it was sealed, so that it cannot report full success.
-  var hasReadChangedBackup = false
-  /// The device folders that suggested commands must name, because a device's name is not enough to find it.
-  var homesToShow: Set<String> = []
-  /// The number of status lines written so far.
-  private var statusLineCount = 0
-  /// The locks of the backups that the command uses.
-  private var locks: [(path: String, lock: BackupLock)] = []
+
+  // MARK: The command's effects
+
+  /// The final change that the command has made. Later errors do not undo it.
+  var committedChange: CommittedChange?
   /// Whether a replaced backup could not be removed, so that the change is final but not complete.
   var hasLeftOldBackup = false
+  /// Whether the command read a backup that has changed since it was sealed, so that it cannot report full success.
+  var hasReadChangedBackup = false
+  /// The purpose for which standard input was reserved, because it can be read only once; `nil` if it is free.
+  private var standardInputPurpose: String?
+  /// The locks of the backups that the command uses.
+  private var locks: [(path: String, lock: BackupLock)] = []
 
   /// Creates the session of a command that prints.
   ///
@@ -60,7 +71,9 @@ final class Session {
     common: CommonOptions, commandName: String = "keyhaul", environment: [String: String], output: Int32 = 1,
     errors: Int32 = 2, terminalPath: String = "/dev/tty"
   ) {
-    (capturedOutput, passwordProvider, backupPath) = (nil, nil, "")
+    capturedOutput = nil
+    passwordProvider = nil
+    backupPath = ""
     self.common = common
     self.commandName = commandName
     self.environment = environment
@@ -68,10 +81,10 @@ final class Session {
     results = BufferedOutput(descriptor: output)
     messages = BufferedOutput(descriptor: errors)
     let settings = TerminalSettings(environment: environment, color: common.color)
-    resultsAreOnTerminal = TerminalDevice.isTerminal(output)
+    resultIsOnTerminal = TerminalDevice.isTerminal(output)
     messagesAreOnTerminal = TerminalDevice.isTerminal(errors)
     resultStyle = settings.style(
-      isTerminal: resultsAreOnTerminal, terminalWidth: TerminalDevice.reportedWidth(of: output))
+      isTerminal: resultIsOnTerminal, terminalWidth: TerminalDevice.reportedWidth(of: output))
     messageStyle = settings.style(
       isTerminal: messagesAreOnTerminal, terminalWidth: TerminalDevice.reportedWidth(of: errors))
   }
@@ -83,18 +96,23 @@ final class Session {
   ///   - common: The options, with JSON output and without prompts.
   ///   - commandName: The name of the command.
   ///   - environment: The environment variables.
-  ///   - path: The path of the backup.
-  ///   - passwordProvider: The passwords that may fit the backup.
+  ///   - backupPath: The path of the backup.
+  ///   - passwordProvider: The passwords for the backups.
   init(
     capturing capturedOutput: CapturedOutput, common: CommonOptions, commandName: String, environment: [String: String],
-    about path: String, _ passwordProvider: any PasswordProvider
+    backupPath: String, passwordProvider: any PasswordProvider
   ) {
-    (self.capturedOutput, self.passwordProvider, backupPath) = (capturedOutput, passwordProvider, path)
-    (self.common, self.commandName, self.environment) = (common, commandName, environment)
+    self.capturedOutput = capturedOutput
+    self.passwordProvider = passwordProvider
+    self.backupPath = backupPath
+    self.common = common
+    self.commandName = commandName
+    self.environment = environment
     terminalPath = ""
     results = BufferedOutput(descriptor: -1)
     messages = BufferedOutput(descriptor: -1)
-    (resultsAreOnTerminal, messagesAreOnTerminal) = (false, false)
+    resultIsOnTerminal = false
+    messagesAreOnTerminal = false
     let settings = TerminalSettings(environment: environment, color: .never)
     resultStyle = settings.style(isTerminal: false, terminalWidth: nil)
     messageStyle = resultStyle
@@ -106,8 +124,6 @@ final class Session {
 
   /// Whether the result is one JSON document.
   var isJSON: Bool { common.isJSON }
-
-  var resultIsOnTerminal: Bool { resultsAreOnTerminal }
 
   // MARK: Results
 
@@ -188,7 +204,7 @@ final class Session {
   ///   - message: A description of what happened.
   ///   - why: The cause.
   ///   - advice: The action to try.
-  ///   - errno: The reason of a failed system call. A shortage replaces the advice.
+  ///   - errno: The reason of a failed system call. Advice about a shortage of resources replaces `advice`.
   ///   - ignoresQuiet: Whether to print it even with `-q`, because a user who misses it would trust something unsafe.
   func warn(
     _ message: String, why: String? = nil, try advice: String? = nil, of errno: Errno? = nil, ignoresQuiet: Bool = false
@@ -197,20 +213,25 @@ final class Session {
     if let capturedOutput { return capturedOutput.add(.init(message, why: why, try: advice)) }
     guard ignoresQuiet || !common.quiet else { return }
     if isJSON {
-      var fields: [(String, JSONValue)] = [("message_type", "warning"), ("message", .string(message))]
-      if let why { fields.append(("why", .string(why))) }
-      if let advice { fields.append(("try", .string(advice))) }
-      writeMessage(JSONValue.object(fields).compactText() + "\n")
-      return
+      let warning = Self.warningJSON(message, why: why, advice: advice)
+      return writeMessage(warning.compactText() + "\n")
     }
-    let parts =
-      [("warning: ", message)] + (why.map { [("  why: ", $0)] } ?? []) + (advice.map { [("  try: ", $0)] } ?? [])
-    for (index, part) in parts.enumerated() {
-      let text = messageStyle.adapted(UntrustedText.escaped(part.1))
-      let columns = min(messageStyle.width, CommandError.widestText)
-      let lines = WordWrap.labeled(part.0, text, columns: columns)
-      writeMessage(lines.map { messageStyle.painted($0, index == 0 ? .yellow : nil) + "\n" }.joined())
-    }
+    writeWarningPart("warning: ", message, .yellow)
+    if let why { writeWarningPart("  why: ", why) }
+    if let advice { writeWarningPart("  try: ", advice) }
+  }
+
+  private static func warningJSON(_ message: String, why: String?, advice: String?) -> JSONValue {
+    var fields: [(String, JSONValue)] = [("message_type", "warning"), ("message", .string(message))]
+    if let why { fields.append(("why", .string(why))) }
+    if let advice { fields.append(("try", .string(advice))) }
+    return .object(fields)
+  }
+
+  private func writeWarningPart(_ label: String, _ text: String, _ color: Color? = nil) {
+    let columns = min(messageStyle.width, CommandError.maximumWidth)
+    let lines = WordWrap.labeled(label, messageStyle.adapted(UntrustedText.escaped(text)), columns: columns)
+    writeMessage(lines.map { messageStyle.painted($0, color) + "\n" }.joined())
   }
 
   /// Returns the exit status, changed if an old backup remains or the backup has changed since it was sealed.
@@ -259,23 +280,25 @@ final class Session {
   func progress<Result: ~Copyable, Failure: Error>(
     _ title: String, phase: String, unit: ProgressUnit = .step, _ body: (ProgressReport) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    if capturedOutput != nil { return try body(ProgressReport { _, _ in }) }
-    if isJSON {
-      guard !common.quiet, !common.noProgress else { return try body(ProgressReport { _, _ in }) }
-      let status = StatusLines(phase: phase) { line in
-        guard self.statusLineCount < StatusLines.maximumCount else { return }
-        self.statusLineCount += 1
-        self.writeMessage(line)
-      }
-      status.update(done: nil, total: nil)
-      return try body(ProgressReport { done, total in status.update(done: done, total: total) })
-    }
-    let isWanted = messagesAreOnTerminal && !common.quiet && common.verbose == 0 && !common.noProgress
-    guard isWanted else { return try body(ProgressReport { _, _ in }) }
+    let mayShowProgress = capturedOutput == nil && !common.quiet && !common.noProgress
+    guard mayShowProgress else { return try body(.ignored) }
+    if isJSON { return try body(statusLineReport(phase: phase)) }
+    guard messagesAreOnTerminal, common.verbose == 0 else { return try body(.ignored) }
     try? results.flush()
     let line = ProgressLine(title, unit: unit, style: messageStyle, descriptor: messages.descriptor)
     defer { line.end() }
     return try body(ProgressReport { done, total in line.update(done: done, total: total) })
+  }
+
+  /// Writes the first status line of some work, and returns a report that writes the others.
+  private func statusLineReport(phase: String) -> ProgressReport {
+    let status = StatusLines(phase: phase) { line in
+      guard self.statusLineCount < StatusLines.maximumCount else { return }
+      self.statusLineCount += 1
+      self.writeMessage(line)
+    }
+    status.update(done: nil, total: nil)
+    return ProgressReport { done, total in status.update(done: done, total: total) }
   }
 
   // MARK: Asking
@@ -300,7 +323,7 @@ final class Session {
   /// - Parameter purpose: The use, for messages: "the backup".
   /// - Throws: `.usage` if standard input already has a use.
   func claimStandardInput(for purpose: String) throws(CommandError) {
-    if let earlierPurpose = standardInputClaim {
+    if let earlierPurpose = standardInputPurpose {
       guard earlierPurpose != purpose else {
         throw .usage(
           "standard input cannot be \(purpose) twice", why: "it can be read only once", try: "a file for one")
@@ -309,9 +332,11 @@ final class Session {
         "standard input cannot be both \(earlierPurpose) and \(purpose)", why: "it can be read only once",
         try: "a file for one of them")
     }
-    standardInputClaim = purpose
+    standardInputPurpose = purpose
   }
 }
+
+// MARK: Locks
 
 extension Session {
   /// Locks a backup until the session ends.
@@ -319,6 +344,7 @@ extension Session {
   /// - Parameter name: The backup's name in messages.
   /// - Throws: `.busy` if another process still uses the backup after the time given by `--wait`.
   func lock(_ path: String, named name: String, for access: BackupLock.Access) throws(CommandError) {
+    // A lock for writing also allows reading.
     let isLocked = locks.contains { $0.path == path && ($0.lock.access == access || access == .reading) }
     guard !isLocked else { return }
     do throws(KeyhaulError) {
@@ -332,29 +358,33 @@ extension Session {
   }
 }
 
+// MARK: Suggested commands
+
 extension Session {
-  /// Returns a text whose suggested command names the device folder, if the command would not find the device without
-  /// it.
+  /// Adds `--home` to the command that a text suggests, if the command would not find the device without it.
   ///
-  /// Returns it unchanged if devices of several folders were named, because the folder of the command is not known.
-  /// Text after a quotation mark may be a file name that an attacker chose, and is not changed.
+  /// If the user named devices of several folders, the command's folder is unknown, and the text stays unchanged. Text
+  /// after a quotation mark also stays unchanged, because it may be a file name that an attacker chose.
   func addingHomeOption(to text: String) -> String {
     guard homesToShow.count == 1, let home = homesToShow.first else { return text }
+    let option = "--home \(ShellQuoting.argument(home, placeholder: "DIR"))"
     for name in ["device", "restore"] {
-      guard let call = text.firstRange(of: "keyhaul \(name) "), !text[..<call.lowerBound].contains("'") else {
+      guard let command = text.firstRange(of: "keyhaul \(name) "), !text[..<command.lowerBound].contains("'") else {
         continue
       }
       var text = text
-      text.replaceSubrange(call, with: "keyhaul --home \(ShellQuoting.argument(home, placeholder: "DIR")) \(name) ")
+      text.replaceSubrange(command, with: "keyhaul \(option) \(name) ")
       return text
     }
     return text
   }
 }
 
+// MARK: Computations
+
 extension Session {
-  /// Runs a computation on data that was read. The first signal ends the program immediately, because nothing was
-  /// changed and nothing needs cleanup. It does not if this session is one of many.
+  /// Runs a computation on data that was read. The first signal ends the program immediately, because nothing needs
+  /// cleanup. This does not apply after a change, or to a session that is one of many.
   func computing<Value: ~Copyable, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
     guard !isOneOfMany, committedChange == nil else { return try body() }
     return try Interruption.exitingImmediatelyOnSignal(body)
@@ -374,8 +404,10 @@ extension Session {
   }
 }
 
+// MARK: Announcements
+
 extension Session {
-  /// Prints what the command has changed, or would change, in one line. Not printed with `-q`.
+  /// Prints a line about a change that the command has made or would make. Prints nothing with `-q`.
   func announce(_ line: String) throws(CommandError) {
     guard !common.quiet else { return }
     for line in Self.wrapped(line, isOnTerminal: resultIsOnTerminal, style: resultStyle) { try print(line) }

@@ -1,4 +1,3 @@
-package import Basics
 package import KeychainFormats
 
 /// The columns of each kind's table, derived from the attribute table.
@@ -47,56 +46,4 @@ extension AttributeDefinition {
       false
     }
   }
-}
-
-/// SQLite's conversion of text that is stored in, or compared with, a column of type INTEGER.
-///
-/// Number attributes may contain text (`ptcl` is "htps"), and SQLite converts text that spells a number to that number:
-/// "007" and 7 are the same value in a primary key. A key that is computed outside the database has to match.
-/// Source: SQLite, "Datatypes in SQLite", sections 3 and 3.1 (well-formed literals; lossless conversion to INTEGER).
-package enum NumericAffinity {
-  /// Returns the value that a column of type INTEGER stores for a text.
-  package static func applied(toText bytes: [UInt8]) -> ColumnValue {
-    guard let literal = numericLiteral(in: bytes) else { return .text(bytes) }
-    if let integer = Int64(literal) { return .integer(integer) }
-    guard let real = Double(literal) else { return .text(bytes) }
-    return applied(toReal: real)
-  }
-
-  /// Returns an integer if the real number is whole and an `Int64` represents it exactly, otherwise the number itself.
-  package static func applied(toReal real: Double) -> ColumnValue {
-    guard let integer = Int64(exactly: real), integer > Int64.min, integer < Int64.max else { return .real(real) }
-    return .integer(integer)
-  }
-
-  /// Returns `[+-]digits[.digits][e[+-]digits]` without the blanks around it, or `nil` if the text is anything else.
-  private static func numericLiteral(in bytes: [UInt8]) -> String? {
-    var remaining = ArraySlice(bytes)
-    while let first = remaining.first, isBlank(first) { remaining.removeFirst() }
-    while let last = remaining.last, isBlank(last) { remaining.removeLast() }
-    let literal = remaining
-    if let sign = remaining.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { remaining.removeFirst() }
-    var mantissaDigits = skipDigits(&remaining)
-    if remaining.first == UInt8(ascii: ".") {
-      remaining.removeFirst()
-      mantissaDigits += skipDigits(&remaining)
-    }
-    guard mantissaDigits > 0 else { return nil }
-    if remaining.first == UInt8(ascii: "e") || remaining.first == UInt8(ascii: "E") {
-      remaining.removeFirst()
-      if let sign = remaining.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { remaining.removeFirst() }
-      guard skipDigits(&remaining) > 0 else { return nil }
-    }
-    return remaining.isEmpty ? String(decoding: literal, as: UTF8.self) : nil
-  }
-
-  private static func skipDigits(_ remaining: inout ArraySlice<UInt8>) -> Int {
-    let initialCount = remaining.count
-    while let first = remaining.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) {
-      remaining.removeFirst()
-    }
-    return initialCount - remaining.count
-  }
-
-  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 }

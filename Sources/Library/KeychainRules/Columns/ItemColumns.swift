@@ -4,8 +4,10 @@ package import KeychainFormats
 
 /// The column values that represent an item's attributes in its table.
 ///
-/// Columns serve search and uniqueness only: most store the SHA-1 of the value, and the values come from the encrypted
-/// blob. SQLite treats every NULL as distinct, so an absent attribute of a primary key is never NULL.
+/// The database uses columns only for searches and to keep primary keys unique, so most of them store the SHA-1 of a
+/// value. An item's attributes are read from its encrypted blob. SQLite treats every NULL as distinct, so the columns of
+/// a primary key are never NULL.
+///
 /// Source: Apple `SecDbItem.c` (`SecDbItemCopyValueForDb`…), `SecItemSchema.c`.
 package enum ItemColumns {
   /// Returns the value of every column except `rowid`, in column order; `data`, which stores the encrypted item, is
@@ -15,8 +17,8 @@ package enum ItemColumns {
     var values: [ColumnValue] = []
     values.reserveCapacity(definitions.count)
     for definition in definitions where definition.kind != .rowID {
-      values.append(
-        definition.kind == .encryptedData ? .null : try value(item.attributes[definition.code], for: definition))
+      let isEncryptedItem = definition.kind == .encryptedData
+      values.append(isEncryptedItem ? .null : try value(item.attributes[definition.code], for: definition))
     }
     return values
   }
@@ -41,7 +43,7 @@ package enum ItemColumns {
   package static func value(
     _ value: PropertyValue?, for definition: AttributeDefinition, isHashed: Bool = true
   ) throws(KeychainRuleError) -> ColumnValue {
-    guard let value, value != .null else { return try valueOfAbsent(definition, isHashed: isHashed) }
+    guard let value, value != .null else { return try valueOfMissingAttribute(definition, isHashed: isHashed) }
     let converted = try convert(value, for: definition)
     if isHashed, definition.flags.contains(.hashedColumn) { return .blob(try sha1(bytes(of: converted))) }
     switch definition.kind {
@@ -53,15 +55,19 @@ package enum ItemColumns {
       guard let seconds = converted.dateValue?.secondsSinceReferenceDate, seconds.isFinite else {
         throw KeychainRuleError(.parameter, "\(definition.code.rawValue) is a date that is out of range")
       }
+      // A negative zero is stored as zero.
       return .real(seconds == 0 ? 0 : seconds)
     case .number, .sync, .tomb, .useTombstone, .rowID:
-      guard let number = converted.integerValue else { return NumericAffinity.applied(toText: bytes(of: converted)) }
+      guard let number = converted.integerValue else {
+        return NumericAffinity.storedValue(ofText: bytes(of: converted))
+      }
       return .integer(number)
     }
   }
 
-  /// Returns the SHA-1 of the default if the column is hashed, or an empty value if the column may not be NULL.
-  private static func valueOfAbsent(
+  /// Returns the column's value for an attribute that the item does not have: NULL if the column may be NULL, otherwise
+  /// zero or empty data, or the SHA-1 of it if the column is hashed.
+  private static func valueOfMissingAttribute(
     _ definition: AttributeDefinition, isHashed: Bool
   ) throws(KeychainRuleError) -> ColumnValue {
     let flags = isHashed ? definition.flags : definition.flags.subtracting(.hashedColumn)
@@ -72,13 +78,13 @@ package enum ItemColumns {
     case .creationDate, .modificationDate, .date: return .real(0)
     case .string, .access: return .text([])
     case .blob, .data, .encryptedData, .sha1, .uuid, .primaryKey, .accessControl:
-      return .data(flags.contains(.hashedColumn) ? try hashOfNothing.get() : [])
+      return .data(flags.contains(.hashedColumn) ? try hashOfEmptyData.get() : [])
     }
   }
 
   // Computed once, because most items need them.
   private static let hashOfZero = Result { () throws(KeychainRuleError) in try sha1(littleEndian(0)) }
-  private static let hashOfNothing = Result { () throws(KeychainRuleError) in try sha1([]) }
+  private static let hashOfEmptyData = Result { () throws(KeychainRuleError) in try sha1([]) }
 
   /// Returns the value converted for its attribute.
   ///
@@ -110,6 +116,10 @@ package enum ItemColumns {
   }
 
   private static func sha1(_ bytes: [UInt8]) throws(KeychainRuleError) -> [UInt8] {
-    do { return try Digest.sha1(bytes) } catch { throw KeychainRuleError(error) }
+    do {
+      return try Digest.sha1(bytes)
+    } catch {
+      throw KeychainRuleError(error)
+    }
   }
 }

@@ -12,7 +12,7 @@ extension KeychainItem {
     for definition in ColumnDefinitions.all(of: kind) {
       guard let value = attributes[definition.code] else { continue }
       let stored = value == .null ? nil : try ItemColumns.convert(value, for: definition)
-      // Comparing is cheaper than setting, and most values need no conversion.
+      // Most values need no conversion, and comparing them is cheaper than setting them.
       guard stored != value else { continue }
       self[definition.code] = stored
       isChanged = true
@@ -22,6 +22,10 @@ extension KeychainItem {
 
   /// Returns the SHA-1 of the attributes and the secret that identify the item, for the column `sha1`.
   package func storedDigest() throws(KeychainRuleError) -> [UInt8] {
-    do { return try digest() } catch { throw KeychainRuleError(digesting: error) }
+    do {
+      return try digest()
+    } catch {
+      throw KeychainRuleError(digesting: error)
+    }
   }
 }

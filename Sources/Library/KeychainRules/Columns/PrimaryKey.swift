@@ -8,8 +8,18 @@ package import KeychainFormats
 package struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
   /// The kind, whose table determines the columns.
   package let kind: ItemKind
-  /// The type, length and bytes of every column, so that different lists of values have different bytes.
+  /// The columns, so that different lists of values have different bytes. Each column is a type byte, followed by:
+  ///
+  /// - a length of 0, if it is NULL
+  /// - eight bytes, big-endian, if it is a number
+  /// - a length and that many bytes, if it is text or a blob. A length below 255 is one byte. Any other length is the byte
+  ///   255, then eight bytes, big-endian.
   private let encoding: [UInt8]
+
+  /// The type byte of a column.
+  private enum ColumnType: UInt8 {
+    case null, integer, real, text, blob
+  }
 
   /// Creates the key that an item would have in the database.
   ///
@@ -29,11 +39,12 @@ package struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
     for (definition, value) in zip(definitions, columns) {
       let isEmptyData = definition.storesDataInColumn && value.isEmptyTextOrBlob
       switch isEmptyData ? .data([]) : value {
-      case .null: Self.append(0, [], to: &encoding)
-      case .integer(let value): Self.append(1, UInt64(bitPattern: value), to: &encoding)
-      case .real(let value): Self.append(2, (value == 0 ? 0 : value).bitPattern, to: &encoding)
-      case .text(let text): Self.append(3, text, to: &encoding)
-      case .blob(let blob): Self.append(4, blob, to: &encoding)
+      case .null: Self.append(.null, [], to: &encoding)
+      case .integer(let value): Self.append(.integer, UInt64(bitPattern: value), to: &encoding)
+      // A negative zero equals zero.
+      case .real(let value): Self.append(.real, (value == 0 ? 0 : value).bitPattern, to: &encoding)
+      case .text(let text): Self.append(.text, text, to: &encoding)
+      case .blob(let blob): Self.append(.blob, blob, to: &encoding)
       }
     }
     self.encoding = encoding
@@ -54,16 +65,16 @@ package struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
 
   package var description: String { "<primary key of a \(kind.reportName)>" }
 
-  private static func append(_ type: UInt8, _ value: [UInt8], to bytes: inout [UInt8]) {
-    bytes.append(type)
+  private static func append(_ type: ColumnType, _ value: [UInt8], to bytes: inout [UInt8]) {
+    bytes.append(type.rawValue)
     // Short lengths take one byte, because every item has several.
     bytes.append(UInt8(clamping: value.count))
     if value.count >= UInt8.max { append(UInt64(value.count), to: &bytes) }
     bytes.append(contentsOf: value)
   }
 
-  private static func append(_ type: UInt8, _ value: UInt64, to bytes: inout [UInt8]) {
-    bytes.append(type)
+  private static func append(_ type: ColumnType, _ value: UInt64, to bytes: inout [UInt8]) {
+    bytes.append(type.rawValue)
     append(value, to: &bytes)
   }
 

@@ -11,8 +11,9 @@ package enum ImportConflict {
   /// Decides between an item of a backup and the row with the same primary key.
   ///
   /// The later modification date wins; at equal dates the smaller digest. An item without a readable date loses to one
-  /// with a date. An item that replaces a row is always dated after it. A row that stays keeps its date, whereas
-  /// Apple's code adds a millisecond; merging the same backup again therefore changes nothing.
+  /// with a date. An item that replaces a row is always dated after it.
+  ///
+  /// A row that stays keeps its date, so merging the same backup again changes nothing. Apple's code adds a millisecond.
   ///
   /// - Parameters:
   ///   - modificationDate: The date of the incoming item, or `nil` if it has no readable date.
@@ -32,8 +33,11 @@ package enum ImportConflict {
         .replaces(.existingTombstone), modificationDate: modificationDate, inheritedUUID: uuid,
         inheritedPersistentReference: reference)
     case .item(let existingDate, let existingDigest):
-      let outcome = try winner(modificationDate, digest, over: existingDate, existingDigest)
-      return ImportResolution(outcome, modificationDate: date(after: outcome, modificationDate, existingDate))
+      let effect = try effect(
+        incomingDate: modificationDate, incomingDigest: digest, existingDate: existingDate,
+        existingDigest: existingDigest)
+      let finalDate = date(after: effect, incomingDate: modificationDate, existingDate: existingDate)
+      return ImportResolution(effect, modificationDate: finalDate)
     }
   }
 
@@ -47,9 +51,10 @@ package enum ImportConflict {
       modificationDate: incoming.item.modificationDate, digest: incoming.digest, existing: existing)
   }
 
-  private static func winner<Failure: Error>(
-    _ incomingDate: KeychainDate?, _ incomingDigest: () throws(Failure) -> [UInt8],
-    over existingDate: KeychainDate?, _ existingDigest: [UInt8]
+  /// Decides between an item and an intact row.
+  private static func effect<Failure: Error>(
+    incomingDate: KeychainDate?, incomingDigest: () throws(Failure) -> [UInt8],
+    existingDate: KeychainDate?, existingDigest: [UInt8]
   ) throws(Failure) -> ImportResolution.Effect {
     switch (incomingDate, existingDate) {
     case (.some, nil): return .replaces(.existingUndated)
@@ -64,13 +69,14 @@ package enum ImportConflict {
     }
   }
 
+  /// Returns the modification date of the row afterwards.
   private static func date(
-    after outcome: ImportResolution.Effect, _ incoming: KeychainDate?, _ existing: KeychainDate?
+    after effect: ImportResolution.Effect, incomingDate: KeychainDate?, existingDate: KeychainDate?
   ) -> KeychainDate? {
-    guard case .replaces = outcome else { return existing }
-    guard let existing else { return incoming }
-    if let incoming, incoming > existing { return incoming }
-    return existing.advancedByTieBreak()
+    guard case .replaces = effect else { return existingDate }
+    guard let existingDate else { return incomingDate }
+    if let incomingDate, incomingDate > existingDate { return incomingDate }
+    return existingDate.advancedByTieBreak()
   }
 }
 
@@ -87,7 +93,7 @@ package struct ImportResolution: Sendable, Equatable {
     case replaces(Replacement)
     /// The row stays, with its date.
     case keepsExisting(Retention)
-    /// Both are the same item in every byte that counts; the existing row stays.
+    /// The dates and the digests are equal, so both are the same item. The existing row stays.
     case identical
     /// The existing row cannot be read now, so nothing can be decided.
     indirect case blocked(RowFault)
@@ -140,7 +146,7 @@ extension ImportResolution {
   /// - Parameters:
   ///   - incoming: The backup's item, whose persistent reference the winner gets.
   ///   - existing: The item of the existing row.
-  /// - Returns: The item, or `nil` if nothing was decided or `existing` is the winner and `nil`.
+  /// - Returns: The item, or `nil` if the row cannot be read now, or if the row stays and `existing` is `nil`.
   package func storedItem(incoming: KeychainItem, existing: KeychainItem?) -> KeychainItem? {
     let winner: KeychainItem?
     switch outcome {

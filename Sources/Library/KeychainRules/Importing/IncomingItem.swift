@@ -3,8 +3,9 @@ package import KeychainFormats
 
 /// An item of a backup as a restore stores it if nothing conflicts with it.
 ///
-/// It belongs to the single user, is synchronized if it is one of Safari's old passwords, and has a normalized
+/// The item belongs to the single user, is synchronized if it is one of Safari's old passwords, and has a normalized
 /// persistent reference. A missing UUID or reference is generated when the item is stored.
+///
 /// Source: Apple `SecItemDb.c` (`SecServerImportItem`).
 package struct IncomingItem: Sendable {
   /// The item as it will be stored.
@@ -25,8 +26,8 @@ package struct IncomingItem: Sendable {
   ///
   /// - Parameters:
   ///   - item: The decrypted item.
-  ///   - reference: The bytes stored next to the item in the backup. A reference of 20 bytes, this kind's name and a
-  ///     UUID, is used; any other is ignored, as is an inner one that does not have 16 bytes.
+  ///   - reference: The reference beside the item in the backup: the kind's name in four bytes, then a UUID. A reference
+  ///     in another format is ignored. The item's own reference is then used if it has 16 bytes.
   /// - Throws: `.decode` if the item has no access group, no known protection class, a tombstone flag that is neither 0
   ///   nor 1, or a value that its attribute or a blob cannot have. Such an item is skipped; the others are restored.
   package init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
@@ -55,8 +56,8 @@ package struct IncomingItem: Sendable {
   package struct Keyed: Sendable {
     /// The item.
     package let incoming: IncomingItem
-    /// The key of the row that the item occupies. It takes as much memory as the item itself, so it is kept only for
-    /// the lookup.
+    /// The key of the row that the item would occupy. It needs as much memory as the item itself, so a caller keeps it
+    /// only for the lookup.
     package let primaryKey: PrimaryKey
 
     /// Creates an item of a backup, under the same conditions as `IncomingItem.init(_:persistentReference:)`.
@@ -95,17 +96,14 @@ extension IncomingItem.Keyed {
     return item
   }
 
-  /// Returns an item as it is stored if nothing conflicts with it; the same storage if nothing changes.
+  /// Returns an item as it is stored if nothing conflicts with it. An item that needs no change keeps its storage.
   fileprivate static func normalized(
     _ item: KeychainItem, reference: [UInt8]?
   ) throws(KeychainRuleError) -> KeychainItem {
     try reportingMalformed { () throws(KeychainRuleError) in
       var normalized = item
       normalized.unpack()
-      // With any other value it would be neither an item that a search finds nor a deletion.
-      if let flag = normalized[.tombstone], flag != .null, ![0, 1].contains(flag.integerValue) {
-        throw KeychainRuleError(.decode, "its tombstone flag (tomb) is not 0 or 1")
-      }
+      try requireTombstoneFlag(of: normalized)
       var isChanged = try normalized.convertAttributes()
       func set(_ code: AttributeCode, _ value: PropertyValue?) {
         guard normalized[code] != value else { return }
@@ -117,10 +115,17 @@ extension IncomingItem.Keyed {
       if normalized[.multiUser] != .data(IncomingItem.systemKeychainUser) { set(.multiUser, .data([])) }
       set(.persistentReference, persistentReference(beside: reference, inside: normalized).map { .data($0) })
       if SyncInference.appliesTo(normalized) { set(.synchronizable, .integer(1)) }
-      // An unchanged item keeps its storage, and a changed one stays packed if it was.
-      if isChanged, item.isPacked { normalized.pack() }
-      return isChanged ? normalized : item
+      guard isChanged else { return item }
+      if item.isPacked { normalized.pack() }
+      return normalized
     }
+  }
+
+  /// Rejects a tombstone flag that is neither 0 nor 1. A search would not find the item, but it would not be a tombstone
+  /// either.
+  private static func requireTombstoneFlag(of item: KeychainItem) throws(KeychainRuleError) {
+    guard let flag = item[.tombstone], flag != .null, ![0, 1].contains(flag.integerValue) else { return }
+    throw KeychainRuleError(.decode, "its tombstone flag (tomb) is not 0 or 1")
   }
 
   /// Calls a closure and reports a value that an attribute cannot have as a malformed item (`.decode`).
@@ -134,10 +139,10 @@ extension IncomingItem.Keyed {
     }
   }
 
-  /// Checks that an item can be stored, before a transaction begins: one bad item would otherwise undo the complete
+  /// Checks that an item can be stored, before a transaction begins. Otherwise, one bad item would undo the complete
   /// restore.
   ///
-  /// The attributes are converted already. An infinite date, which no column can store, has no encoding.
+  /// The attributes are already converted. An infinite date, which no column can store, has no encoding.
   private static func validate(_ item: KeychainItem) throws(KeychainRuleError) {
     let plain = withoutAccessControl(item)
     guard !plain.certainlyEncodes(within: IncomingItem.maximumByteCount) else { return }
@@ -154,9 +159,11 @@ extension IncomingItem.Keyed {
     }
   }
 
+  /// Returns the 16 bytes of the reference beside the item in the backup, or of the item's own reference; `nil` if
+  /// neither has the right format.
   private static func persistentReference(beside reference: [UInt8]?, inside item: KeychainItem) -> [UInt8]? {
     if let reference, case .uuid(item.kind, let bytes)? = try? PersistentReference(parsing: reference) { return bytes }
-    guard let inner = item[.persistentReference]?.dataValue, inner.count == 16 else { return nil }
-    return inner
+    guard let ownReference = item[.persistentReference]?.dataValue, ownReference.count == 16 else { return nil }
+    return ownReference
   }
 }

@@ -42,7 +42,7 @@ package struct ItemChanges: Sendable {
       }
       changed[code] = value == .null ? definition.defaultValue : try converted(value, for: definition)
     }
-    changed.secrets.merge(secrets) { _, new in new }
+    changed.secrets.merge(secrets) { _, newSecret in newSecret }
     guard changed.accessGroup != nil, changed.protection != nil else {
       throw KeychainRuleError(.parameter, "an item needs an access group and a known protection class")
     }
@@ -51,7 +51,7 @@ package struct ItemChanges: Sendable {
     return changed
   }
 
-  /// Returns the converted value; an access control, a dictionary of constraints, stays as it is.
+  /// Returns the converted value. An access control stays as it is, because it is a dictionary of constraints.
   private func converted(
     _ value: PropertyValue, for definition: AttributeDefinition
   ) throws(KeychainRuleError) -> PropertyValue {
@@ -76,7 +76,12 @@ extension ItemChanges {
 
 extension KeychainItem {
   /// Whether the item refers to an object on a token (`tkid`).
-  package var hasToken: Bool { self[.tokenID]?.stringValue.map { !$0.isEmpty } ?? (self[.tokenID] != nil) }
+  package var hasToken: Bool {
+    guard let tokenID = self[.tokenID] else { return false }
+    // A value of any other type counts as a token.
+    return tokenID.stringValue.map { !$0.isEmpty } ?? true
+  }
+
   /// Whether the item is a shared group's copy (`ggrp`).
   var isSharedCopy: Bool { self[.sharingGroup]?.stringValue.map { !$0.isEmpty } ?? false }
 }

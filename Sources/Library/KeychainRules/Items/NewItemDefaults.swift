@@ -6,8 +6,8 @@ package import KeychainFormats
 ///
 /// Source: Apple `SecItemServer.c` (`_SecItemAdd`), `SecItemDb.c` (`s3dl_query_add`), `SecDbItem.c` (defaults).
 package enum NewItemDefaults {
-  /// Returns the default protection class: items of the push service are always readable, certificates too, all others
-  /// while the device is unlocked.
+  /// Returns the default protection class. Items of the push service and certificates are always readable, all others
+  /// only while the device is unlocked.
   package static func defaultProtection(kind: ItemKind, accessGroup: String) -> ProtectionClass {
     if accessGroup == "com.apple.apsd" { return .alwaysThisDeviceOnly }
     return kind == .certificate ? .always : .whenUnlocked
@@ -76,12 +76,17 @@ package enum NewItemDefaults {
   /// Returns a random UUID, version 4, in upper case as Apple writes it (RFC 9562).
   package static func randomUUIDText(_ random: any RandomSource) throws(KeychainRuleError) -> String {
     var bytes = SIMD16(try randomBytes(random, count: 16))
+    // The version in the high half of byte 6, and the variant in the two high bits of byte 8.
     bytes[6] = bytes[6] & 0x0F | 0x40
     bytes[8] = bytes[8] & 0x3F | 0x80
     return UUIDText.uppercase(bytes)
   }
 
   package static func randomBytes(_ random: any RandomSource, count: Int) throws(KeychainRuleError) -> [UInt8] {
-    do { return try random.bytes(count) } catch { throw KeychainRuleError(error) }
+    do {
+      return try random.bytes(count)
+    } catch {
+      throw KeychainRuleError(error)
+    }
   }
 }

@@ -1,11 +1,11 @@
 import Basics
 package import KeychainFormats
 
-/// The items that belong to the system of one device: never exported, and kept when a backup is restored.
+/// The items that belong to the system of one device. A backup never contains them, and a restore keeps them.
 ///
 /// Source: Apple `SecItemDb.c` (`SecItemIsSystemBound`).
 package enum SystemBoundItems {
-  /// A row of Apple's table. An absent condition matches anything; a present one matches only a *string* value.
+  /// A row of Apple's table. A missing condition matches any value; an existing condition matches only text.
   struct Row: Sendable {
     enum Match: Sendable {
       case exactly(String)
@@ -28,17 +28,16 @@ package enum SystemBoundItems {
 
     func matches(_ item: KeychainItem) -> Bool {
       guard kinds.contains(item.kind), item.accessGroup == accessGroup else { return false }
-      return [(service, AttributeCode.service), (account, .account), (label, .label)].allSatisfy { match, code in
-        match?.accepts(item[code]?.stringValue) ?? true
-      }
+      let conditions = [(service, AttributeCode.service), (account, .account), (label, .label)]
+      return conditions.allSatisfy { match, code in match?.accepts(item[code]?.stringValue) ?? true }
     }
   }
 
   /// The access groups in which every item is system-bound, even an item that is locked.
   package static let groups = ["com.apple.security.sos", "lockdown-identities"]
 
-  /// The rules for every device.
-  static let everywhere: [Row] =
+  /// The rows for every device.
+  static let rowsForAllDevices: [Row] =
     groups.map { Row(kinds: Set(ItemKind.allCases), accessGroup: $0) } + [
       Row(
         accessGroup: "apple", service: .exactly("com.apple.managedconfiguration"), account: .exactly("Public")),
@@ -48,8 +47,8 @@ package enum SystemBoundItems {
       Row(accessGroup: "apple", service: .exactly("com.apple.account.idms.continuation-key")),
     ]
 
-  /// The additional rules for a Shared iPad.
-  static let sharedIPad: [Row] =
+  /// The additional rows for a Shared iPad.
+  static let rowsForSharedIPad: [Row] =
     ["push.apple.com", "push.apple.com,PerAppToken.v0"].map {
       Row(accessGroup: "com.apple.apsd", service: .exactly($0))
     }
@@ -74,18 +73,19 @@ package enum SystemBoundItems {
       Row(accessGroup: "com.apple.rapport"),
     ]
 
-  private static let namedGroups = Set((everywhere + sharedIPad).map(\.accessGroup))
+  private static let groupsInTable = Set((rowsForAllDevices + rowsForSharedIPad).map(\.accessGroup))
 
   /// Returns whether an item is system-bound.
   ///
-  /// A numeric `sysb` takes precedence: 0 means not bound, any other number bound. Otherwise an item without a string
-  /// access group is not bound, and one with a sharing group is.
+  /// If the flag `sysb` is a number, it decides: 0 means not bound, any other number bound. Otherwise, an item without an
+  /// access group is not bound, a shared copy is bound, and Apple's table decides about other items.
   package static func contains(_ item: KeychainItem, isSharedIPad: Bool = false) -> Bool {
     if let flag = item[.systemBound]?.integerValue { return flag != 0 }
     guard let group = item.accessGroup else { return false }
     if item.isSharedCopy { return true }
     // Almost every item is in a group that no row lists.
-    guard namedGroups.contains(group) else { return false }
-    return (isSharedIPad ? everywhere + sharedIPad : everywhere).contains { $0.matches(item) }
+    guard groupsInTable.contains(group) else { return false }
+    let rows = isSharedIPad ? rowsForAllDevices + rowsForSharedIPad : rowsForAllDevices
+    return rows.contains { $0.matches(item) }
   }
 }

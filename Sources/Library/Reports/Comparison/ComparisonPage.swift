@@ -171,7 +171,7 @@ extension RestoreTable.Cell {
     let isCurrent = scenario == page.current
     self.init(
       isCurrent: isCurrent, count: counts.arrives, unit: "restored",
-      details: ArrivalWarning.counted(counts.byWarning)
+      details: ArrivalWarning.countTexts(counts.byWarning)
         + [
           counts.staysBehind > 0 || !page.sourceIsBackup ? Self.staysBehind(counts.staysBehind) : nil,
           Self.unreadable(counts.unreadable), isCurrent ? "planned here" : nil,

@@ -228,7 +228,7 @@ extension RestoreTable.Cell {
   fileprivate init(_ counts: RestoreOutlook.Counts) {
     self.init(
       count: counts.restoredCount, unit: "of \(HumanReadable.count(counts.total, "item"))",
-      details: ArrivalWarning.counted(counts.byWarning)
+      details: ArrivalWarning.countTexts(counts.byWarning)
         + [
           counts.expected > 0 ? "\(HumanReadable.grouped(counts.expected)) of them expected by class" : nil,
           counts.staysBehind > 0 ? Self.staysBehind(counts.staysBehind) : nil,

@@ -22,7 +22,7 @@ struct PlanVerdict {
     self.target = HTMLWriter.shortened(target)
   }
 
-  var text: String { arrival + Explanation.warned(counts.byWarning) + removal + "." }
+  var text: String { arrival + Explanation.warningClause(for: counts.byWarning) + removal + "." }
 
   private var removal: String {
     guard counts.removed > 0 else { return "" }

@@ -109,7 +109,7 @@ package struct PlanText {
     let stays =
       summary.staysBehind == 0 && !source.isDevice
       ? "" : "\(HumanReadable.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
-    let warned = Explanation.warned(summary.byWarning)
+    let warned = Explanation.warningClause(for: summary.byWarning)
     return "\(HumanReadable.grouped(summary.migrates)) \(will) \(movement)\(detail)\(warned), \(stays)"
       + "\(HumanReadable.grouped(summary.unreadable)) cannot be read, \(removed)."
   }

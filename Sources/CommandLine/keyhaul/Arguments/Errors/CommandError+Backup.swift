@@ -24,47 +24,55 @@ extension CommandError {
 
   private static func message(_ error: any ExplainedError, name: String) -> String {
     switch error {
-    case let error as KeyhaulError:
-      switch error.code {
-      case .unboundKeychain: "\(name) contains something that no device writes"
-      case .notFound: "\(name) does not exist"
-      case .notABackup: "\(name) is not a backup"
-      case .sealedList: "\(name) keeps its current password"
-      case .unsupported, .notStreamable: "\(name) cannot be read: \(error.summary)"
-      case .decryptedCopy: "\(name) is a decrypted copy, which can only be read"
-      case .falseClaim: "\(name) says that it is encrypted, but it is not"
-      case .passwordDenied: "\(name) says that it has no password, but it was made with one"
-      case .hostile, .overLimit: "refused to read \(name)"
-      case .truncated: "\(name) is cut short"
-      case .damaged: "\(name) is damaged"
-      case .unfinished: "\(name) was never finished"
-      case .manifestMissing: "\(name) is an unfinished backup"
-      case .payloadMissing: "\(name) is not complete"
-      case .noKeychain: "\(name) contains no keychain"
-      case .keyUnavailable: "cannot open \(name): \(error.summary)"
-      case .changed: "another process is writing to \(name)"
-      case .unreadable, .noTemporarySpace: "could not read \(name)"
-      case .libraryMissing: error.summary
-      case .unwritable, .noSpace, .streamBroken, .occupied: "could not write \(name)"
-      case .busy: "\(name) is in use"
-      case .interrupted: "stopped"
-      default: "cannot open \(name): \(error.summary)"
-      }
-    case let error as DataProtectionError:
-      switch error.code {
-      case .roundsOverLimit: "refused to open \(name)"
-      case .damagedKeybag, .missingField: "\(name)'s keybag is damaged"
-      default: "cannot open \(name): \(error.summary)"
-      }
-    case let error as FormatError where error.format == .keybag: "\(name)'s keybag is damaged"
+    case let error as KeyhaulError: message(error, name: name)
+    case let error as DataProtectionError: message(error, name: name)
+    case let error as FormatError where error.format == .keybag: damagedKeybagMessage(name)
     default: "cannot open \(name): \(error.summary)"
     }
   }
 
+  private static func message(_ error: DataProtectionError, name: String) -> String {
+    switch error.code {
+    case .roundsOverLimit: "refused to open \(name)"
+    case .damagedKeybag, .missingField: damagedKeybagMessage(name)
+    default: "cannot open \(name): \(error.summary)"
+    }
+  }
+
+  private static func message(_ error: KeyhaulError, name: String) -> String {
+    switch error.code {
+    case .unboundKeychain: "\(name) contains something that no device writes"
+    case .notFound: "\(name) does not exist"
+    case .notABackup: "\(name) is not a backup"
+    case .sealedList: "\(name) keeps its current password"
+    case .unsupported, .notStreamable: "\(name) cannot be read: \(error.summary)"
+    case .decryptedCopy: "\(name) is a decrypted copy, which can only be read"
+    case .falseClaim: "\(name) says that it is encrypted, but it is not"
+    case .passwordDenied: "\(name) says that it has no password, but it was made with one"
+    case .hostile, .overLimit: "refused to read \(name)"
+    case .truncated: "\(name) is cut short"
+    case .damaged: "\(name) is damaged"
+    case .unfinished: "\(name) was never finished"
+    case .manifestMissing: "\(name) is an unfinished backup"
+    case .payloadMissing: "\(name) is not complete"
+    case .noKeychain: "\(name) contains no keychain"
+    case .keyUnavailable: "cannot open \(name): \(error.summary)"
+    case .changed: "another process is writing to \(name)"
+    case .unreadable, .noTemporarySpace: "could not read \(name)"
+    case .libraryMissing: error.summary
+    case .unwritable, .noSpace, .streamBroken, .occupied: "could not write \(name)"
+    case .busy: "\(name) is in use"
+    case .interrupted: "stopped"
+    default: "cannot open \(name): \(error.summary)"
+    }
+  }
+
+  private static func damagedKeybagMessage(_ name: String) -> String { "\(name)'s keybag is damaged" }
+
   /// Returns the error for a keybag with damaged class keys. The command has used the intact keys.
   static func damagedKeybag(of name: String, report: String) -> CommandError {
     CommandError(
-      .damaged, "\(name)'s keybag is damaged", why: report,
+      .damaged, damagedKeybagMessage(name), why: report,
       try: "another copy; items of that class are lost in this copy")
   }
 }

@@ -5,7 +5,7 @@ import Reports
 /// iOS.
 enum ItemError {
   /// Returns the error for an item that could not be added.
-  static func adding(_ item: KeychainItem, _ error: KeyhaulError, to device: String) -> CommandError {
+  static func adding(_ item: KeychainItem, to device: String, error: KeyhaulError) -> CommandError {
     let protection = item.protection ?? .whenUnlocked
     switch error.code {
     case .duplicateItem:
@@ -35,9 +35,9 @@ enum ItemError {
   /// Rejects an app that the device does not have, and access groups that the app may not use.
   ///
   /// - Parameter app: The app that uses the groups; `nil` if no app was named, which allows every group.
-  static func checkGroups(_ groups: [String], of app: String?, on openDevice: DeviceSession)
-    throws(CommandError)
-  {
+  static func checkGroups(
+    _ groups: [String], of app: String?, on openDevice: DeviceSession
+  ) throws(CommandError) {
     guard let app else { return }
     guard let allowed = openDevice.record.apps.first(where: { $0.name == app })?.accessGroups,
       let example = allowed.first
@@ -61,9 +61,7 @@ enum ItemError {
   /// Returns the error for items that could not be changed or deleted.
   ///
   /// - Parameter verb: "change" or "delete".
-  static func committing(_ error: KeyhaulError, _ verb: String, on openDevice: DeviceSession)
-    -> CommandError
-  {
+  static func committing(_ error: KeyhaulError, verb: String, on openDevice: DeviceSession) -> CommandError {
     let device = openDevice.name
     switch error.code {
     case .duplicateItem:
@@ -138,15 +136,17 @@ enum ItemError {
     guard let summaries = try? openDevice.keychain.rowSummaries(includingTombstones: false) else { return nil }
     let protections = summaries.compactMap(\.protection).filter { !openDevice.classKeys.hasKey(of: $0.keyClass) }
     guard !protections.isEmpty else { return nil }
-    // "when unlocked" also stands for "when unlocked, this device", because the lock treats both alike.
+    // Omits "this device", because the lock affects both classes equally.
     let phrases = protections.map { $0.phrase.replacing(", this device", with: "") }
-    let distinct = Set(phrases).sorted().map { "\"\($0)\"" }
-    let kinds = HumanReadable.list(distinct, conjunction: "or")
-    let (verb, owner) = protections.count == 1 ? ("is", "its key is") : ("are", "their keys are")
-    return "\(HumanReadable.count(protections.count, "item")) \(verb) in the class \(kinds); \(owner) not in memory"
+    let quotedPhrases = Set(phrases).sorted().map { "\"\($0)\"" }
+    let classes = HumanReadable.list(quotedPhrases, conjunction: "or")
+    let count = HumanReadable.count(protections.count, "item")
+    return protections.count == 1
+      ? "\(count) is in the class \(classes); its key is not in memory"
+      : "\(count) are in the class \(classes); their keys are not in memory"
   }
 
-  /// Returns the error for a reason that needs no explanation about items.
+  /// Returns the error for any other reason, which needs no explanation about items.
   private static func unspecific(_ error: KeyhaulError, doing subject: String, device: String) -> CommandError {
     error.code.domain == .device ? CommandError(error, device: device) : CommandError(error, doing: subject)
   }

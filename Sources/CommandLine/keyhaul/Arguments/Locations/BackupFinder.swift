@@ -3,10 +3,11 @@ import SystemPackage
 
 /// Finds the backups in a folder and its subfolders, ordered by name. A backup is a folder or a file.
 ///
-/// Links are not followed, so that the search cannot go in circles. There is one exception, because backups are often
+/// The search does not follow links, so that it cannot go in circles. There is one exception, because backups are often
 /// linked from another drive. If no other backup is found, the search follows links to a backup, or to a folder with
-/// backups directly in it. It does not continue inside a backup, and keeps only the names of the currently open folders
-/// in memory.
+/// backups directly in it.
+///
+/// The search does not continue inside a backup. It keeps only the names in the open folders in memory.
 final class BackupFinder {
   /// The maximum depth of subfolders.
   static let maximumDepth = 64
@@ -15,30 +16,33 @@ final class BackupFinder {
 
   /// The extensions of backups in one file. Files with other names are recognized by their first bytes.
   static let endings = ContainerFormat.allCases.flatMap(\.endings) + [".backup"]
-  /// The signature of a tar and its offset in bytes. Source: POSIX, pax, "ustar Interchange Format".
+  /// The signature in the header of a tar, and its offset in bytes. Source: POSIX, pax, "ustar Interchange Format".
   private static let tarSignature = (offset: 257, text: Array("ustar".utf8))
 
-  private struct Level {
+  /// A folder that is being read.
+  private struct OpenFolder {
     let path: String
     /// The names that remain, in reverse order.
     var names: [String]
   }
 
   private let system = FileSystem.real
-  private var levels: [Level] = []
   /// The folder that was named.
   private let folder: String
-  /// The folders and backups that remain, in reverse order.
-  private var roots: [String] = []
-  private var remainingNameCount: Int
   /// The result for the named folder if it could not be read.
   private var unreadableFolder: QueuedBackup?
+  /// The folders to search after the open ones, in reverse order.
+  private var remainingFolders: [String] = []
+  /// The folders that are being read, from the outermost to the innermost.
+  private var openFolders: [OpenFolder] = []
+  private var remainingNameCount: Int
   private(set) var skipped = SkippedEntries()
+
+  private var hasFoundBackup = false
   /// The links so far, until a backup is found without following a link.
   private var links: [String] = []
   /// The maximum number of links that are kept.
   private static let maximumLinkCount = 1_000
-  private var hasFoundBackup = false
   /// The backups that links lead to, in reverse order.
   private var linkedBackups: [QueuedBackup] = []
 
@@ -51,11 +55,11 @@ final class BackupFinder {
   init(_ path: String, limit: Int = BackupFinder.maximumNameCount) {
     folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     remainingNameCount = limit
-    roots = KnownBackupFolders.below(folder).reversed()
-    if roots.isEmpty { unreadableFolder = descend(into: folder) }
+    remainingFolders = KnownBackupFolders.below(folder).reversed()
+    if remainingFolders.isEmpty { unreadableFolder = open(folder) }
   }
 
-  /// Returns whether a folder is, or was, a backup, judging by files that only backups have.
+  /// Returns whether a folder is a backup or what remains of one, judging by files that only backups have.
   static func isBackup(_ path: String) -> Bool {
     func has(_ name: String) -> Bool { ((try? FileSystem.real.status(of: "\(path)/\(name)")) ?? nil) != nil }
     return ["Manifest.plist", "Manifest.db", "Manifest.mbdb"].contains(where: has)
@@ -65,20 +69,23 @@ final class BackupFinder {
   /// Returns the next backup; `nil` after the last.
   func next() throws(CommandError) -> QueuedBackup? {
     if let queued = try nextWithoutLink() {
-      if queued.fault == nil { (hasFoundBackup, links) = (true, []) }
+      if queued.fault == nil {
+        hasFoundBackup = true
+        links = []
+      }
       return queued
     }
     guard !hasFoundBackup else { return nil }
     while linkedBackups.isEmpty, let link = links.popLast() {
       try Interruption.check()
-      linkedBackups = Self.backups(behind: link)
+      linkedBackups = Self.backups(atTargetOf: link)
       if !linkedBackups.isEmpty { skipped.removeLink(link) }
     }
     return linkedBackups.popLast()
   }
 
   /// Returns the backup that a link leads to, or the backups directly in the folder that it leads to, in reverse order.
-  private static func backups(behind link: String) -> [QueuedBackup] {
+  private static func backups(atTargetOf link: String) -> [QueuedBackup] {
     switch PathContent(of: link) {
     case .file: isBackupFile(link) ? [QueuedBackup(link)] : []
     case .directory where isBackup(link): [QueuedBackup(link)]
@@ -89,20 +96,21 @@ final class BackupFinder {
     }
   }
 
+  /// Returns the next backup that is not behind a link; `nil` after the last.
   private func nextWithoutLink() throws(CommandError) -> QueuedBackup? {
     if let queued = unreadableFolder.take() { return queued }
     while true {
-      while let level = levels.indices.last {
+      while let innermost = openFolders.indices.last {
         try Interruption.check()
-        guard let name = levels[level].names.popLast() else {
-          levels.removeLast()
+        guard let name = openFolders[innermost].names.popLast() else {
+          openFolders.removeLast()
           continue
         }
-        let path = levels[level].path == "/" ? "/\(name)" : "\(levels[level].path)/\(name)"
-        if let queued = examine(path, named: name) { return queued }
+        let parent = openFolders[innermost].path
+        if let queued = examine(parent == "/" ? "/\(name)" : "\(parent)/\(name)", named: name) { return queued }
       }
-      guard let root = roots.popLast() else { return nil }
-      if let queued = descend(into: root) { return queued }
+      guard let folder = remainingFolders.popLast() else { return nil }
+      if let queued = open(folder) { return queued }
     }
   }
 
@@ -113,7 +121,11 @@ final class BackupFinder {
       return nil
     }
     let status: FileStatus?
-    do throws(Errno) { status = try system.status(of: path) } catch { return unreadable(path, because: error) }
+    do throws(Errno) {
+      status = try system.status(of: path)
+    } catch {
+      return unreadable(path, because: error)
+    }
     switch status?.kind {
     case .directory:
       if Self.isBackup(path) { return QueuedBackup(path) }
@@ -121,7 +133,7 @@ final class BackupFinder {
         skipped.keychains += 1
         return nil
       }
-      return descend(into: path)
+      return open(path)
     case .file:
       if Self.isBackupFile(path) { return QueuedBackup(path) }
       skipped.files += 1
@@ -137,7 +149,7 @@ final class BackupFinder {
 
   /// Returns the target of a link in the folder that is being read; `nil` if it cannot be read.
   private func target(of name: String) -> String? {
-    guard let parent = levels.last?.path, let directory = try? system.openDirectory(parent) else { return nil }
+    guard let parent = openFolders.last?.path, let directory = try? system.openDirectory(parent) else { return nil }
     return try? system.linkTarget(of: name, in: directory)
   }
 
@@ -148,11 +160,11 @@ final class BackupFinder {
     return InputFile.start(of: path, byteCount: offset + text.count).dropFirst(offset).elementsEqual(text)
   }
 
-  /// Opens a folder.
+  /// Reads the names in a folder, which is searched next.
   ///
   /// - Returns: The folder itself as a result if it cannot be read; otherwise `nil`.
-  private func descend(into path: String) -> QueuedBackup? {
-    guard levels.count < Self.maximumDepth else {
+  private func open(_ path: String) -> QueuedBackup? {
+    guard openFolders.count < Self.maximumDepth else {
       return QueuedBackup(
         path,
         fault: CommandError(
@@ -167,7 +179,8 @@ final class BackupFinder {
     }
     remainingNameCount -= entries.count
     guard remainingNameCount >= 0 else {
-      (levels, roots) = ([], [])
+      openFolders = []
+      remainingFolders = []
       return QueuedBackup(
         path,
         fault: CommandError(
@@ -178,7 +191,7 @@ final class BackupFinder {
     let names = entries.compactMap(\.validText)
     skipped.unnamed += entries.count - names.count
     // Sorts by bytes, so that the order is the same in every locale.
-    levels.append(Level(path: path, names: names.sorted { $1.utf8.lexicographicallyPrecedes($0.utf8) }))
+    openFolders.append(OpenFolder(path: path, names: names.sorted { $1.utf8.lexicographicallyPrecedes($0.utf8) }))
     return nil
   }
 

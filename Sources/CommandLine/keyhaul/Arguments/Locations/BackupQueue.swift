@@ -1,10 +1,10 @@
 import KeyhaulKit
 
-/// The backups of a command on many backups, one after the other: first the arguments, then the paths of the list. A
-/// folder stands for the backups in it.
+/// The backups of a command on many backups, one after the other: first the arguments, then the paths of the list. For a
+/// folder, the queue returns the backups in it.
 final class BackupQueue {
   private var arguments: ArraySlice<String>
-  private let list: PathList?
+  private let pathList: PathList?
   private var search: FolderSearch?
   /// The skipped entries of the folders that were searched completely.
   private var earlierSkipped = SkippedEntries()
@@ -16,18 +16,18 @@ final class BackupQueue {
     var isEmpty = true
   }
 
-  init(_ arguments: [String], list: PathList?) {
+  init(_ arguments: [String], pathList: PathList?) {
     self.arguments = arguments[...]
-    self.list = list
+    self.pathList = pathList
   }
 
   /// The number of backups in a folder that is not a backup itself: none, one or several.
   enum Content: Equatable {
-    /// No backups, or not such a folder.
+    /// No backups. Also for a path that is not a folder, or that is a backup itself.
     case none
     /// A single backup, at this path.
     case one(String)
-    /// Several backups, or one next to a folder that cannot be read.
+    /// Several backups, or one beside a folder that cannot be read.
     case several
   }
 
@@ -35,7 +35,7 @@ final class BackupQueue {
   static func content(of path: String) throws(CommandError) -> Content {
     guard isFolder(path) else { return .none }
     let search = BackupFinder(path)
-    var first: String?
+    var onlyPath: String?
     var hasFault = false
     while let queued = try search.next() {
       // A folder that cannot be read gets its own result.
@@ -43,11 +43,11 @@ final class BackupQueue {
         hasFault = true
         continue
       }
-      guard first == nil, !hasFault else { return .several }
-      first = queued.path
+      guard onlyPath == nil, !hasFault else { return .several }
+      onlyPath = queued.path
     }
-    guard let first else { return .none }
-    return hasFault ? .several : .one(first)
+    guard let onlyPath else { return .none }
+    return hasFault ? .several : .one(onlyPath)
   }
 
   /// Returns whether a path is a folder with backups, and not a backup itself.
@@ -81,10 +81,10 @@ final class BackupQueue {
 
   private func nextArgument() throws(CommandError) -> QueuedBackup? {
     if let argument = arguments.popFirst() { return QueuedBackup(argument) }
-    return try list?.next()
+    return try pathList?.next()
   }
 
-  /// The other entries of the folders, counted so far.
+  /// The counts of the folders' other entries so far.
   var skipped: SkippedEntries {
     var all = earlierSkipped
     if let search { all.add(search.finder.skipped) }
@@ -111,12 +111,6 @@ struct QueuedBackup: Sendable {
 struct SkippedEntries: Equatable, Sendable {
   /// The number of links that were not followed.
   var links = 0
-  /// The first of these links with their targets, as text.
-  var linkTargets: [String] { listedLinks.map { "\($0.escapedPath) leads to \($0.escapedTarget)" } }
-  private var listedLinks: [ListedLink] = []
-  private struct ListedLink: Equatable, Sendable { let path: String, escapedPath: String, escapedTarget: String }
-  /// The maximum number of links that are listed.
-  private static let maximumListedLinkCount = 3
   /// The number of files that are not backups, judging by their names and first bytes.
   var files = 0
   /// The number of pipes, sockets and devices.
@@ -127,6 +121,19 @@ struct SkippedEntries: Equatable, Sendable {
   var unnamed = 0
   /// The number of virtual devices and other keychains.
   var keychains = 0
+
+  private struct ListedLink: Equatable, Sendable {
+    let path: String
+    let escapedPath: String
+    let escapedTarget: String
+  }
+
+  /// The first links that were not followed.
+  private var listedLinks: [ListedLink] = []
+  /// The maximum number of links that are listed.
+  private static let maximumListedLinkCount = 3
+  /// The first links that were not followed, with their targets, as text.
+  var linkTargets: [String] { listedLinks.map { "\($0.escapedPath) leads to \($0.escapedTarget)" } }
 
   init() {}
 

@@ -8,14 +8,19 @@ import SystemPackage
 /// Source: Apple, "Locate backups of your iPhone, iPad, or iPod touch" (support.apple.com/108809). idevicebackup2
 /// writes a folder named after the device's identifier into the folder that its user chooses.
 enum KnownBackupFolders {
-  /// The folders in a user's home folder: of Finder and iTunes on macOS, of Apple Devices and iTunes from the Microsoft
-  /// Store, of iTunes for Windows, and of users who keep the name.
+  /// The folders in a user's home folder.
   static let belowHome = [
-    "Library/Application Support/MobileSync/Backup", "Apple/MobileSync/Backup",
-    "AppData/Roaming/Apple Computer/MobileSync/Backup", "MobileSync/Backup",
+    // Finder and iTunes on macOS.
+    "Library/Application Support/MobileSync/Backup",
+    // Apple Devices, and iTunes from the Microsoft Store.
+    "Apple/MobileSync/Backup",
+    // iTunes for Windows.
+    "AppData/Roaming/Apple Computer/MobileSync/Backup",
+    // Users who copied a folder of backups and kept its name.
+    "MobileSync/Backup",
   ]
-  /// The folder of the users' home folders on a macOS or Windows volume.
-  private static let users = "Users"
+  /// The folder on a macOS or Windows volume that contains the users' home folders.
+  private static let usersFolder = "Users"
   /// The maximum number of names that are read in one folder.
   static let maximumNameCount = 1_000
 
@@ -38,20 +43,22 @@ enum KnownBackupFolders {
   /// Returns the folders with backups in a home folder, or on a macOS or Windows volume; empty for any other folder.
   static func below(_ path: String) -> [String] {
     let root = absoluteFolder(path) ?? path
-    let users = names(in: "\(root)/\(Self.users)").map { "\(root)/\(Self.users)/\($0)" }
-    let candidates = ([root] + users).flatMap { user in belowHome.map { "\(user)/\($0)" } }
+    let users = "\(root)/\(usersFolder)"
+    let homes = [root] + names(in: users).map { "\(users)/\($0)" }
+    let candidates = homes.flatMap { home in belowHome.map { "\(home)/\($0)" } }
     return distinct(candidates.filter(containsBackups))
   }
 
-  /// Returns the folders with backups of a user. idevicebackup2 writes into any folder, and names a backup after its
-  /// device.
+  /// Returns the usual folders of a user that contain backups, and the backups of idevicebackup2 in the home folder and
+  /// in the folders in it.
   private static func folders(ofUser home: String) -> [String] {
     let names = names(in: home)
-    let folders = names.map { "\(home)/\($0)" }.filter { folder in
+    let usualFolders = belowHome.map { "\(home)/\($0)" }.filter(containsBackups)
+    let otherFolders = names.map { "\(home)/\($0)" }.filter { folder in
       Self.names(in: folder).contains { isBackup($0, in: folder) }
     }
     let backups = names.filter { isBackup($0, in: home) }.map { "\(home)/\($0)" }
-    return belowHome.map { "\(home)/\($0)" }.filter(containsBackups) + folders + backups
+    return usualFolders + otherFolders + backups
   }
 
   private static func isBackup(_ name: String, in folder: String) -> Bool {

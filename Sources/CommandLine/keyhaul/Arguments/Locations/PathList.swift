@@ -2,7 +2,7 @@ import KeyhaulKit
 import SystemPackage
 
 /// Reads paths from a file or stream on demand: one per line, or separated by NUL bytes as `find -print0` writes them.
-/// A NUL byte near the start shows which.
+/// The separator is NUL if the first bytes contain one.
 final class PathList {
   /// The maximum length of a path, in bytes. No system has longer ones.
   static let maximumByteCount = 65_536
@@ -31,12 +31,12 @@ final class PathList {
       return
     }
     do throws(Errno) {
-      // Opening a named pipe waits for its writer.
-      let opened = try Interruption.exitingImmediatelyOnSignal { () throws(Errno) in
+      // Opening a named pipe waits for its writer, so the first signal must end the program.
+      let openFile = try Interruption.exitingImmediatelyOnSignal { () throws(Errno) in
         try FileSystem.real.openForReading(path, .waits)
       }
-      descriptor = opened.raw
-      file = consume opened
+      descriptor = openFile.raw
+      file = consume openFile
     } catch {
       throw CommandError(
         error.isNotFound ? .notFound : .failed, "cannot read the list of paths", why: "\(path): \(error.reason)",
@@ -49,9 +49,9 @@ final class PathList {
     while let bytes = try nextBytes() {
       guard !bytes.isEmpty else { continue }
       guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
-        let shown = UntrustedText.escaped(String(decoding: bytes, as: UTF8.self))
+        let escapedPath = UntrustedText.escaped(String(decoding: bytes, as: UTF8.self))
         return QueuedBackup(
-          shown,
+          escapedPath,
           fault: .usage(
             "a path in the list cannot be read", why: "it is not UTF-8, or has a NUL in it", try: "rename the file"))
       }
@@ -60,6 +60,7 @@ final class PathList {
     return nil
   }
 
+  /// Returns the bytes up to the next separator; `nil` at the end.
   private func nextBytes() throws(CommandError) -> ArraySlice<UInt8>? {
     while true {
       if let separator, let end = buffered[start...].firstIndex(of: separator) {
@@ -74,6 +75,7 @@ final class PathList {
     }
   }
 
+  /// Reads more bytes. Removes the paths that were already returned.
   private func fill() throws(CommandError) {
     buffered.removeFirst(start)
     start = 0
@@ -98,17 +100,22 @@ final class PathList {
     }
     buffered += buffer[..<count]
     isAtEnd = count == 0
+    if !hasCheckedByteOrderMark { dropByteOrderMark() }
+    if separator == nil { separator = detectedSeparator() }
+  }
+
+  /// Removes a byte order mark from the start, once enough bytes were read to recognize it.
+  private func dropByteOrderMark() {
     let mark = UTF8Scalars.byteOrderMark
-    if !hasCheckedByteOrderMark, isAtEnd || buffered.count >= mark.count || !mark.starts(with: buffered) {
-      buffered.removeFirst(UTF8Scalars.byteOrderMarkCount(of: buffered))
-      hasCheckedByteOrderMark = true
-    }
-    if separator == nil, let detected = separator(in: buffered) { separator = detected }
+    let mayBePartOfMark = buffered.count < mark.count && mark.starts(with: buffered)
+    guard isAtEnd || !mayBePartOfMark else { return }
+    buffered.removeFirst(UTF8Scalars.byteOrderMarkCount(of: buffered))
+    hasCheckedByteOrderMark = true
   }
 
   /// Returns the separator; `nil` as long as neither a NUL byte, the end of a line nor the end of the list was read.
-  private func separator(in bytes: [UInt8]) -> UInt8? {
-    if bytes.contains(0) { return 0 }
-    return isAtEnd || bytes.contains(UInt8(ascii: "\n")) ? UInt8(ascii: "\n") : nil
+  private func detectedSeparator() -> UInt8? {
+    if buffered.contains(0) { return 0 }
+    return isAtEnd || buffered.contains(UInt8(ascii: "\n")) ? UInt8(ascii: "\n") : nil
   }
 }

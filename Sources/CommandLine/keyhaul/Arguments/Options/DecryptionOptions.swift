@@ -1,45 +1,6 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// The options for decrypting a backup.
-///
-/// Commands declare the two groups of flags side by side. In debug builds, the argument parser checks nested groups
-/// several times.
-struct BackupAccessOptions {
-  let password: PasswordFlags
-  let decryption: DecryptionOptions
-
-  init(password: PasswordFlags, decryption: DecryptionOptions) {
-    self.password = password
-    self.decryption = decryption
-  }
-
-  /// The storage for a large manifest or keychain while it is read.
-  var storage: ManifestStorage { decryption.storage }
-
-  /// The files with secrets, which no output may replace.
-  var files: [String?] { [password.file, decryption.deviceKeyFile] }
-
-  /// Whether any of the flags was given.
-  var isGiven: Bool { password.isGiven || decryption.given != nil }
-
-  /// Rejects the flags for a device, which is not decrypted.
-  func reject(for device: String) throws(CommandError) {
-    try password.reject(for: device)
-    try decryption.reject(for: device)
-  }
-}
-
-/// A command with the options for decrypting a backup.
-protocol DecryptingCommand {
-  var password: PasswordFlags { get }
-  var decryption: DecryptionOptions { get }
-}
-
-extension DecryptingCommand {
-  var accessOptions: BackupAccessOptions { BackupAccessOptions(password: password, decryption: decryption) }
-}
-
 /// The options for decrypting a backup, except the password.
 struct DecryptionOptions: ParsableArguments {
   @Option(
@@ -90,8 +51,8 @@ struct DecryptionOptions: ParsableArguments {
 }
 
 extension DecryptionOptions {
-  /// The first of the flags that was given.
-  fileprivate var given: String? {
+  /// The name of the first flag that was given; `nil` if none was.
+  var firstGivenFlag: String? {
     [
       deviceKeyFile.map { _ in "--device-key-file" }, deviceKeyDescriptor.map { _ in "--device-key-fd" },
       maxRounds.map { _ in "--max-rounds" }, memory ? "--memory" : nil,
@@ -100,7 +61,7 @@ extension DecryptionOptions {
 
   /// Rejects these flags for a device, which is not decrypted.
   func reject(for device: String) throws(CommandError) {
-    guard let flag = given else { return }
+    guard let flag = firstGivenFlag else { return }
     throw .usage("\(flag) applies only to backups", why: "\(device) is a device", try: "leave \(flag) out")
   }
 }
@@ -125,38 +86,4 @@ struct StorageOptions: ParsableArguments {
   var storage: ManifestStorage { memory ? .memory : .temporaryFile }
 
   init() {}
-}
-
-/// A number of PBKDF2 iterations.
-struct IterationCount: Equatable, Sendable {
-  let value: Int
-
-  init?(argument: String) {
-    let digits = argument.replacing(",", with: "")
-    guard digits.allSatisfy({ $0.isASCII && $0.isNumber }), let value = UInt32(digits), value > 0 else { return nil }
-    self.value = Int(value)
-  }
-
-  struct OutOfRange: Error, CustomStringConvertible {
-    let most: Int
-    var description: String { "it must be a number from 1 to \(HumanReadable.grouped(most))" }
-  }
-
-  /// Parses a limit for reading, up to the largest value of a keybag's field.
-  @Sendable static func parse(_ argument: String) throws -> IterationCount {
-    try parse(argument, atMost: Int(UInt32.max))
-  }
-
-  /// Parses a count for a new keybag, up to the largest count that all readers accept.
-  @Sendable static func parseWritten(_ argument: String) throws -> IterationCount {
-    try parse(argument, atMost: BackupKeybag.maximumRounds)
-  }
-
-  /// Parses a count.
-  ///
-  /// - Throws: `OutOfRange` for anything but a number from 1 to the maximum.
-  private static func parse(_ argument: String, atMost most: Int) throws -> IterationCount {
-    guard let count = IterationCount(argument: argument), count.value <= most else { throw OutOfRange(most: most) }
-    return count
-  }
 }

@@ -46,17 +46,19 @@ extension Session {
   }
 
   /// Returns an argument for a device that stays valid in a saved page: its path if `--home` was given, otherwise the
-  /// name.
-  func stableArgument(ofDevice typed: String) -> String {
-    guard let home = common.home, !typed.contains("/") else { return typed }
-    return "\(Self.folder(home))/\(typed.hasPrefix("device:") ? String(typed.dropFirst("device:".count)) : typed)"
+  /// argument that the user typed.
+  func stableArgument(ofDevice argument: String) -> String {
+    guard let home = common.home, !argument.contains("/") else { return argument }
+    let prefix = "device:"
+    let name = argument.hasPrefix(prefix) ? String(argument.dropFirst(prefix.count)) : argument
+    return "\(Self.folder(home))/\(name)"
   }
 
   /// Makes suggested commands name the folder of a device, unless the device's name is enough to find it.
   func includeHome(ofDeviceIn directory: String) {
     guard let home = DestinationPath(directory)?.parent else { return }
-    let usual = (try? HomeDirectory.path(flag: nil, environment: environment)) ?? nil
-    if Self.folder(home) != usual.map(Self.folder) { includeHome(home) }
+    let defaultHome = (try? HomeDirectory.path(flag: nil, environment: environment)) ?? nil
+    if Self.folder(home) != defaultHome.map(Self.folder) { includeHome(home) }
   }
 
   private func includeHome(_ home: String) { homesToShow.insert(Self.folder(home)) }

@@ -2,34 +2,6 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// The value of `--kind`.
-struct ItemKindArgument: Equatable, Sendable, ExpressibleByArgument {
-  let kind: ItemKind
-
-  static let names: [(String, ItemKind)] = [
-    ("generic", .genericPassword), ("internet", .internetPassword), ("certificate", .certificate), ("key", .key),
-  ]
-
-  init?(argument: String) {
-    guard let match = Self.names.first(where: { $0.0 == argument }) else { return nil }
-    kind = match.1
-  }
-
-  static var allValueStrings: [String] { names.map(\.0) }
-}
-
-/// The value of `--protection`: a word, or the code of a protection class.
-struct ProtectionArgument: Equatable, Sendable, ExpressibleByArgument {
-  let protection: ProtectionClass
-
-  init?(argument: String) {
-    guard let protection = ProtectionClass(named: argument) else { return nil }
-    self.protection = protection
-  }
-
-  static var allValueStrings: [String] { ProtectionClass.allCases.map(\.word) }
-}
-
 /// The options that select items.
 struct ItemFilterOptions {
   static let kindHelp = ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind")
@@ -97,7 +69,7 @@ extension ItemAttributeOptions {
   /// - Throws: `.usage` for an attribute that items of this kind do not have, and for an empty access group.
   func attributes(of kind: ItemKind?) throws(CommandError) -> AttributeMap<PropertyValue> {
     var values: AttributeMap<PropertyValue> = [:]
-    for (flag, code, value) in try given() {
+    for (flag, code, value) in try givenValues() {
       if let kind, AttributeTable.definition(of: code, in: kind) == nil {
         let owners = ItemKind.allCases.filter { AttributeTable.definition(of: code, in: $0) != nil }
         throw .usage(
@@ -113,24 +85,30 @@ extension ItemAttributeOptions {
   /// Rejects a password item without any name. Empty names count as missing, because they come from unset variables in
   /// scripts.
   func checkName() throws(CommandError) {
-    let names = [("--service", service), ("--account", account), ("--server", server), ("--label", label)]
-    guard names.allSatisfy({ ($0.1 ?? "").isEmpty }) else { return }
-    let empty = names.filter { $0.1 != nil }.map(\.0)
+    let names = [
+      (flag: "--service", value: service), (flag: "--account", value: account), (flag: "--server", value: server),
+      (flag: "--label", value: label),
+    ]
+    guard names.allSatisfy({ ($0.value ?? "").isEmpty }) else { return }
+    let emptyFlags = names.filter { $0.value != nil }.map(\.flag)
     throw .usage(
       "the item has no name",
-      why: empty.isEmpty
-        ? "it could not be told apart from another "
-          + "item" : "\(HumanReadable.list(empty)) \(empty.count == 1 ? "is" : "are") empty",
+      why: emptyFlags.isEmpty
+        ? "it could not be told apart from another item"
+        : "\(HumanReadable.list(emptyFlags)) \(emptyFlags.count == 1 ? "is" : "are") empty",
       try: "--service NAME --account NAME")
   }
 
   /// The attributes that are compared as text and may contain stars, as the user typed them.
   var texts: [AttributeCode: String] {
-    let all: [(AttributeCode, String?)] = [
-      (.account, account), (.service, service), (.server, server), (.path, path), (.label, label),
-      (.applicationTag, applicationTag),
-    ]
-    return all.reduce(into: [:]) { texts, pair in texts[pair.0] = pair.1 }
+    var texts: [AttributeCode: String] = [:]
+    texts[.account] = account
+    texts[.service] = service
+    texts[.server] = server
+    texts[.path] = path
+    texts[.label] = label
+    texts[.applicationTag] = applicationTag
+    return texts
   }
 
   /// The authentication that is required to read the item.
@@ -138,10 +116,11 @@ extension ItemAttributeOptions {
     (userPresence ? [.userPresence] : []) + (biometry ? [.biometryAny] : [])
   }
 
-  private func given() throws(CommandError) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
+  /// Returns the attributes for which a flag was given, with the flag's name.
+  private func givenValues() throws(CommandError) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
     if accessGroup?.isEmpty == true { throw .usage("--access-group is empty", try: "--access-group GROUP") }
     let networkProtocol = try networkProtocol.map { (text) throws(CommandError) in try ProtocolCode.code(of: text) }
-    let all: [(String, AttributeCode, PropertyValue?)] = [
+    let values: [(flag: String, code: AttributeCode, value: PropertyValue?)] = [
       ("account", .account, account.map { .string($0) }), ("service", .service, service.map { .string($0) }),
       ("server", .server, server.map { .string($0) }), ("protocol", .protocolType, networkProtocol.map { .string($0) }),
       ("port", .port, port.map { .integer(Int64($0)) }), ("path", .path, path.map { .string($0) }),
@@ -150,7 +129,7 @@ extension ItemAttributeOptions {
       ("application-tag", .applicationTag, applicationTag.map { .data(Array($0.utf8)) }),
       ("protection", .protection, protection.map { .string($0.protection.rawValue) }),
     ]
-    return all.compactMap { flag, code, value in value.map { (flag, code, $0) } }
+    return values.compactMap { flag, code, value in value.map { (flag, code, $0) } }
   }
 }
 
@@ -170,23 +149,5 @@ extension AccessConstraint {
         "--\(prefix)sync cannot be used with --\(prefix)user-presence or --\(prefix)biometry",
         why: "an item with an access control does not sync", try: "use only one of them")
     }
-  }
-}
-
-/// The names of internet protocols.
-enum ProtocolCode {
-  /// Returns the code for a protocol.
-  ///
-  /// - Throws: `.usage` for a text that is neither a known name nor a four-character code.
-  static func code(of text: String, flag: String = "--protocol") throws(CommandError) -> String {
-    if let named = InternetProtocol(name: text) { return named.rawValue }
-    guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-      let near = EditDistance.nearest(to: text, among: InternetProtocol.names)
-      throw .usage(
-        "\(flag) cannot be \"\(text)\"",
-        why: "a protocol is a name such as https, imap or ssh, or a code of four characters",
-        try: "\(flag) \(near ?? "https")")
-    }
-    return text
   }
 }

@@ -6,7 +6,7 @@ import KeyhaulKit
   import Foundation
 #endif
 
-/// Determines what device and backup arguments mean. It accesses the file system only through closures.
+/// Finds the devices and backups that arguments name. It accesses the file system only through closures.
 ///
 /// A device argument is a name in the device folder, or a path if it contains a slash. If a path may be a device or a
 /// backup, its content decides. A name is an error if it is both a device in the device folder and another file in the
@@ -48,17 +48,17 @@ struct ArgumentResolver {
     return .device(name: name, directory: directory)
   }
 
-  /// Finds a backup to read. The path of a file inside a backup stands for the backup, and so does the path of a folder
-  /// that contains exactly one backup.
+  /// Finds a backup to read. The argument may also be a file inside the backup, or a folder that contains exactly one
+  /// backup.
   ///
-  /// - Returns: The backup, or a dump or device if the argument names one. Only its reader checks the content.
+  /// - Returns: The backup, or a dump or device if the argument names one. Its content is not checked here.
   /// - Throws: `.notFound` if nothing has this name; `.usage` for an empty or ambiguous name.
   func backup(_ argument: String) throws(CommandError) -> KeychainLocation {
     guard !argument.isEmpty else { throw .usage("the backup's name is empty", try: "the path of a backup") }
     if argument == "-" { return .standardInput }
     let pathContent = content(argument)
-    if pathContent == .file || pathContent == .structured, let owner = backup(containing: argument) {
-      return .backup(path: owner)
+    if pathContent == .file || pathContent == .structured, let backup = backup(containing: argument) {
+      return .backup(path: backup)
     }
     switch pathContent {
     case .file: return .backup(path: argument)
@@ -84,14 +84,15 @@ struct ArgumentResolver {
   /// none.
   private func backup(containing file: String) -> String? {
     let parts = file.split(separator: "/", omittingEmptySubsequences: false)
+    // A backup's files are directly in its folder ("Manifest.db") or in a subfolder ("3d/3d0d7e5f…").
     for depth in 1...2 where parts.count >= depth && BackupPath.isBackupFile(parts.suffix(depth)) {
       let parent = parts.count == depth ? "." : parts.dropLast(depth).joined(separator: "/")
-      let owner = parent.isEmpty ? "/" : parent
-      // The name proves nothing by itself, so another file of a backup must be next to it.
+      let backup = parent.isEmpty ? "/" : parent
+      // The name proves nothing by itself, so the folder must contain another file of a backup.
       let otherFiles = ["Manifest.plist", "Manifest.db", "Manifest.mbdb", "Status.plist"].filter {
         $0 != parts.last ?? ""
       }
-      if otherFiles.contains(where: { content("\(owner)/\($0)") != .absent }) { return owner }
+      if otherFiles.contains(where: { content("\(backup)/\($0)") != .absent }) { return backup }
     }
     return nil
   }
@@ -156,11 +157,11 @@ struct ArgumentResolver {
     notFound("there is no device named \(name)", suggesting: EditDistance.nearest(to: name, among: deviceNames()))
   }
 
-  private func notFound(_ message: String, suggesting near: String? = nil) -> CommandError {
+  private func notFound(_ message: String, suggesting similarName: String? = nil) -> CommandError {
     let reason = home.map { "Keyhaul looks for devices in \($0)" } ?? "HOME is not set, so Keyhaul looks for no devices"
     return CommandError(
-      .notFound, message, why: near.map { "\"\($0)\" is similar" } ?? reason,
-      try: near ?? (home == nil ? "check the path, or --home DIR" : "keyhaul device list"))
+      .notFound, message, why: similarName.map { "\"\($0)\" is similar" } ?? reason,
+      try: similarName ?? (home == nil ? "check the path, or --home DIR" : "keyhaul device list"))
   }
 
   private func lastComponent(_ path: String) -> String {

@@ -3,8 +3,8 @@ import Reports
 
 /// Selects one backup in a folder of several, such as `MobileSync/Backup`.
 enum BackupDirectoryResolver {
-  /// Returns the backup that a path selects in a folder of backups: its last component is the backup's name or the
-  /// identifier of the backup's device. Parts of names do not match.
+  /// Returns the backup that a path selects in a folder of backups. The path's last component must be the backup's
+  /// complete name, or the identifier of the backup's device.
   ///
   /// - Returns: The path of the backup; `nil` if the path does not lead into a folder of backups.
   /// - Throws: `.notFound` if none of the backups matches, `.usage` if several match.
@@ -12,16 +12,16 @@ enum BackupDirectoryResolver {
     _ argument: String, backups: (_ parent: String) -> [BackupDirectory.Entry]?
   ) throws(CommandError) -> String? {
     let parts = trimmed(argument).split(separator: "/", omittingEmptySubsequences: false)
-    guard let choice = parts.last.map(String.init), !choice.isEmpty, ![".", ".."].contains(choice) else { return nil }
+    guard let name = parts.last.map(String.init), !name.isEmpty, ![".", ".."].contains(name) else { return nil }
     let parent = parts.count == 1 ? "." : parts.dropLast().joined(separator: "/")
     guard let entries = backups(parent.isEmpty ? "/" : parent) else { return nil }
-    let chosen: BackupDirectory.Entry?
+    let match: BackupDirectory.Entry?
     do throws(KeyhaulError) {
-      chosen = try BackupDirectory.backup(choice, among: entries)
+      match = try BackupDirectory.backup(name, among: entries)
     } catch {
       throw .usage("\(argument) matches several backups", why: error.reason, try: "the name of one of the folders")
     }
-    if let chosen { return parts.count == 1 ? chosen.name : "\(parent)/\(chosen.name)" }
+    if let match { return parts.count == 1 ? match.name : "\(parent)/\(match.name)" }
     // A single word may mean something else, so it is not an error if no backup has this name.
     guard parts.count > 1 else { return nil }
     throw CommandError(
@@ -59,16 +59,17 @@ extension BackupDirectoryResolver {
     return backups.isEmpty ? nil : backups
   }
 
-  /// Returns the error for a folder of several backups where one is needed.
-  static func several(_ backups: [BackupDirectory.Entry], in argument: String) -> CommandError {
+  /// Returns the error for a folder of several backups, for a command that needs one.
+  static func severalBackupsError(_ backups: [BackupDirectory.Entry], in argument: String) -> CommandError {
     let proposal = proposal(among: backups, in: argument)
     // `inspect` does not list hidden names.
     let isListed = backups.contains { !$0.name.hasPrefix(".") }
-    let list = isListed ? "keyhaul inspect \(ShellQuoting.argument(argument, placeholder: "FOLDER")) lists them" : nil
+    let listAdvice =
+      isListed ? "keyhaul inspect \(ShellQuoting.argument(argument, placeholder: "FOLDER")) lists them" : nil
     let count = backups.count
     return .usage(
       "\(argument) contains "
         + (count == 1 ? "a backup, but is not a backup itself" : "\(count) backups; name one of them"),
-      why: contents(of: backups), try: [proposal, list].compactMap(\.self).joined(separator: "; "))
+      why: contents(of: backups), try: [proposal, listAdvice].compactMap(\.self).joined(separator: "; "))
   }
 }

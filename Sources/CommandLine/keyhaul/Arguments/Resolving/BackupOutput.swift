@@ -24,21 +24,27 @@ enum BackupOutput {
     _ output: String, differsFrom inputs: [String?], in session: Session
   ) throws(CommandError) {
     if output.isEmpty { throw .usage("--output is empty", try: "-o ARCHIVE") }
-    if output == "-" {
-      try session.rejectTerminal(for: "a tar")
-      guard !session.isJSON else {
-        throw .usage("--json and -o - cannot be used together", why: "both write to standard output", try: "-o FILE")
-      }
+    if output == "-" { return try checkStream(in: session) }
+    try session.requireOutput(output, differsFrom: inputs)
+    switch BackupDestination(path: output) {
+    case .directory(let path): try requireNoFile(at: path, in: output)
+    case .file(let path, _): try requireSupportedEnding(of: path, in: output)
+    case .stream: break
     }
-    if output != "-" { try session.requireOutput(output, differsFrom: inputs) }
-    let destination = BackupDestination(path: output)
-    if case .directory(let path) = destination { try requireNoFile(at: path, in: output) }
-    guard case .file(let path, _) = destination else { return }
+  }
+
+  /// Rejects writing a tar to a terminal, or to the stream of a JSON document.
+  private static func checkStream(in session: Session) throws(CommandError) {
+    try session.rejectTerminal(for: "a tar")
+    guard !session.isJSON else {
+      throw .usage("--json and -o - cannot be used together", why: "both write to standard output", try: "-o FILE")
+    }
+  }
+
+  /// Rejects a file name with the extension of a format that Keyhaul does not write.
+  private static func requireSupportedEnding(of path: String, in output: String) throws(CommandError) {
     let name = path.lowercased()
-    guard ContainerFormat.named(by: name) == nil, unsupportedEndings.contains(where: name.hasSuffix), output != "-"
-    else {
-      return
-    }
+    guard ContainerFormat.named(by: name) == nil, unsupportedEndings.contains(where: name.hasSuffix) else { return }
     let ending = name.split(separator: ".").last.map { ".\($0)" } ?? name
     throw .usage(
       "\(output) cannot be written", why: "a backup cannot be a \(ending) file",
@@ -55,7 +61,7 @@ enum BackupOutput {
       "\(name) already exists as a file", why: "\(output) means a folder", try: "another name, or \(name) for one file")
   }
 
-  /// Returns where the backup is written. If it replaces something, asks first.
+  /// Returns the destination of the backup, and whether it replaces something. If it does, asks first.
   ///
   /// - Parameters:
   ///   - output: The value of `-o`.
@@ -78,7 +84,7 @@ enum BackupOutput {
     guard let existing else { return (destination, false) }
     let replaced = existing + ownerNote(of: existing, unless: identifier)
     if asks {
-      try session.confirm("Replace \(replaced)?", refusal: "replacing \(replaced)")
+      try session.confirm("Replace \(replaced)?", action: "replacing \(replaced)")
     } else {
       session.info("\(UntrustedText.escaped(replaced)) exists and would be replaced.")
     }
@@ -103,8 +109,8 @@ enum BackupOutput {
       try: "move \(unrelated.count == 1 ? "it" : "them") elsewhere first")
   }
 
-  /// Returns a note about the owner of an existing backup if it belongs to another device, because it may be that
-  /// device's only backup; otherwise empty.
+  /// Returns a note about the device of an existing backup if it is another device, because the backup may be its only
+  /// one; otherwise empty.
   private static func ownerNote(of existing: String, unless deviceIdentifier: String?) -> String {
     guard let archive = try? BackupArchive.open(.path(existing), system: .real),
       let identifier = archive.device.identifier,
@@ -120,8 +126,8 @@ enum BackupOutput {
     case .file(let path, _): return files.fileExists(atPath: path) ? path : nil
     case .directory(let path):
       // A folder that contains other files gets a subfolder for this device.
-      let inner = (path.hasSuffix("/") ? path : path + "/") + BackupDirectory.name(for: identifier)
-      return [path, inner].first { files.fileExists(atPath: $0 + "/Manifest.plist") }
+      let subfolder = (path.hasSuffix("/") ? path : path + "/") + BackupDirectory.name(for: identifier)
+      return [path, subfolder].first { files.fileExists(atPath: $0 + "/Manifest.plist") }
     case .stream: return nil
     }
   }
@@ -132,18 +138,18 @@ enum BackupOutput {
   ) -> CommandError {
     let name = output == "-" ? "standard output" : output
     let code = (error as? KeyhaulError)?.code
-    let isSourceFault =
+    let concernsOutput =
       switch code {
-      case .notFound, .unwritable, .noSpace, .streamBroken, .libraryMissing, .occupied, .interrupted: false
-      default: source != nil
+      case .notFound, .unwritable, .noSpace, .streamBroken, .libraryMissing, .occupied, .interrupted: true
+      default: false
       }
-    var failure = CommandError(backup: error, name: isSourceFault ? source ?? name : name)
+    var failure = CommandError(backup: error, name: concernsOutput ? name : source ?? name)
     switch code {
     case .notFound:
       failure.status = .failed
       failure.message = "could not write \(name)"
       failure.advice = "an existing folder"
-    // Nothing was read from a source: the temporary space was needed for the new backup.
+    // Without a source, the temporary space was needed for the new backup.
     case .noTemporarySpace where source == nil:
       failure.message = "could not write \(name)"
       failure.advice = error.call

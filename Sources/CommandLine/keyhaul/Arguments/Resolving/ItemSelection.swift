@@ -7,7 +7,7 @@ import Reports
 /// remaining item.
 struct ItemSelection {
   let query: ItemQuery
-  /// The attributes that were requested.
+  /// The attributes that the user gave. An item of a kind without one of them cannot match.
   private let requestedCodes: Set<AttributeCode>
   let app: String?
   /// Whether any attribute was given. A command that changes items requires one, so that it never changes all items.
@@ -15,32 +15,31 @@ struct ItemSelection {
 
   init(_ filter: ItemFilterOptions) throws(CommandError) {
     let (kind, attributes) = (filter.kind?.kind, filter.attributes)
-    var exact = try attributes.attributes(of: kind)
+    var exactValues = try attributes.attributes(of: kind)
     var patterns: [AttributeCode: GlobPattern] = [:]
     for (code, text) in attributes.texts {
       let pattern = GlobPattern(text)
-      if let text = pattern.text {
+      if let exactText = pattern.text {
         // The bytes are compared, whichever type the value has.
-        exact[code] = .string(text)
+        exactValues[code] = .string(exactText)
       } else {
-        exact[code] = nil
+        exactValues[code] = nil
         patterns[code] = pattern
       }
     }
-    requestedCodes = Set(exact.keys).union(patterns.keys)
-    var groups = ItemQuery.AccessGroups.all
-    if let group = attributes.accessGroup.map(GlobPattern.init) {
-      if let text = group.text { groups = .only([text]) } else { patterns[.accessGroup] = group }
+    requestedCodes = Set(exactValues.keys).union(patterns.keys)
+    var accessGroups = ItemQuery.AccessGroups.all
+    if let pattern = attributes.accessGroup.map(GlobPattern.init) {
+      if let exactText = pattern.text { accessGroups = .only([exactText]) } else { patterns[.accessGroup] = pattern }
     }
-    let constraints = attributes.constraints
     query = ItemQuery(
-      kind: kind, attributes: exact, accessGroups: groups,
+      kind: kind, attributes: exactValues, accessGroups: accessGroups,
       synchronization: attributes.sync ? .synchronizedOnly : .any,
-      condition: Self.condition(patterns, constraints))
+      condition: Self.condition(patterns, attributes.constraints))
     app = attributes.app
     isRestricted =
-      kind != nil || !exact.isEmpty || query.condition != nil || attributes.accessGroup != nil || attributes.app != nil
-      || attributes.sync
+      kind != nil || !exactValues.isEmpty || query.condition != nil || attributes.accessGroup != nil
+      || attributes.app != nil || attributes.sync
   }
 
   /// Returns whether an item matches, for items that are not in a database, such as those of a backup.
@@ -73,11 +72,11 @@ struct ItemSelection {
   }
 
   /// Compares values. Text and data are equal if their bytes are.
-  private static func isSame(_ wanted: PropertyValue, _ value: PropertyValue?) -> Bool {
-    guard let value else { return false }
-    return switch (bytes(of: wanted), bytes(of: value)) {
-    case (let wantedBytes?, let storedBytes?): wantedBytes == storedBytes
-    default: wanted == value
+  private static func isSame(_ expected: PropertyValue, _ stored: PropertyValue?) -> Bool {
+    guard let stored else { return false }
+    return switch (bytes(of: expected), bytes(of: stored)) {
+    case (let expectedBytes?, let storedBytes?): expectedBytes == storedBytes
+    default: expected == stored
     }
   }
 
@@ -144,7 +143,7 @@ struct ItemSelection {
     do throws(KeyhaulError) {
       return try openDevice.rows(matching: query, as: app).map { KeychainEntry($0) }
     } catch {
-      throw ItemError.committing(error, verb, on: openDevice)
+      throw ItemError.committing(error, verb: verb, on: openDevice)
     }
   }
 }
@@ -155,7 +154,8 @@ extension KeychainItem {
     func requirements(_ control: PropertyDictionary?) -> [PropertyValue] {
       (control?[AccessOperation.decrypt.rawValue]?.dictionaryValue?.entries ?? []).map(\.key)
     }
-    let wanted = requirements(AccessConstraint.operations([constraint]))
-    return !wanted.isEmpty && wanted.allSatisfy(requirements(self[.accessControl]?.dictionaryValue).contains)
+    let expected = requirements(AccessConstraint.operations([constraint]))
+    let existing = requirements(self[.accessControl]?.dictionaryValue)
+    return !expected.isEmpty && expected.allSatisfy(existing.contains)
   }
 }

@@ -1,8 +1,8 @@
 import KeyhaulKit
 import SystemPackage
 
-/// A keychain database that was read from its file and the write-ahead log or rollback journal next to it, without
-/// changing them.
+/// A keychain database, read from its file and from the write-ahead log or rollback journal beside it. Reading changes
+/// none of these files.
 struct LoadedDatabase {
   let database: KeychainDatabase
   let rows: [KeychainDatabase.DecryptedRow]
@@ -63,7 +63,7 @@ struct LoadedDatabase {
   private static func bytes(
     of path: String, named name: String, in session: Session
   ) throws(CommandError) -> (file: [UInt8], log: [UInt8], journal: [UInt8]) {
-    func read(_ path: String, _ status: FileStatus?) throws(CommandError) -> [UInt8] {
+    func read(_ path: String, status: FileStatus?) throws(CommandError) -> [UInt8] {
       // SQLite creates and removes an empty log or journal without changing the database.
       guard let status, status.byteCount > 0 else { return [] }
       return try InputFile.read(path, atMost: KeychainDatabase.maximumByteCount, what: path, in: session)
@@ -72,10 +72,11 @@ struct LoadedDatabase {
       try Interruption.check()
       if attempt > 0 { DeviceClock.system.sleep(.milliseconds(clockTickMilliseconds)) }
       let before = FileStatuses(of: path)
-      guard !haveJustChanged(before) else { continue }
+      guard !hasJustChanged(before) else { continue }
       do throws(CommandError) {
         let file = try InputFile.read(path, atMost: KeychainDatabase.maximumByteCount, what: name, in: session)
-        let (log, journal) = (try read(path + "-wal", before.log), try read(path + "-journal", before.journal))
+        let log = try read(path + "-wal", status: before.log)
+        let journal = try read(path + "-journal", status: before.journal)
         if Self.isUnchanged(path, since: before) { return (file, log, journal) }
       } catch {
         // A change may be the only reason why a file is missing or too long.
@@ -94,12 +95,13 @@ struct LoadedDatabase {
   private static let clockTickMilliseconds = 20
 
   /// Returns whether a further change could go unnoticed, because one of the files has just changed.
-  private static func haveJustChanged(_ statuses: FileStatuses) -> Bool {
+  private static func hasJustChanged(_ statuses: FileStatuses) -> Bool {
     let now = DeviceClock.system.now().secondsSince1970
+    // A time more than a second in the future was set by another clock, so the file has not just changed.
+    let recentAges = -1..<Double(clockTickMilliseconds) / 1000
     return statuses.all.contains { status in
       guard let age = status.map({ now - $0.lastChange }) else { return false }
-      // A time far in the future was set by another clock, so it does not show that the file has just changed.
-      return (-1..<Double(clockTickMilliseconds) / 1000).contains(age)
+      return recentAges.contains(age)
     }
   }
 

@@ -9,18 +9,20 @@ import KeyhaulKit
 /// A device that an argument names.
 struct ResolvedDevice {
   /// The argument as the user typed it.
-  let typed: String
+  private let argument: String
   let directory: String
   let device: VirtualDevice
   private let session: Session
 
   var name: String { device.name.text }
-  /// The device as an argument of suggested commands. A device folder in the working directory needs its "./", because
-  /// a bare name would mean a device in the device folder.
-  var argument: String { directory == "./" + typed ? directory : session.stableArgument(ofDevice: typed) }
+  /// The argument that names the device in suggested commands. A device folder in the working directory needs its "./",
+  /// because a bare name would mean a device in the device folder.
+  var suggestedArgument: String {
+    directory == "./" + argument ? directory : session.stableArgument(ofDevice: argument)
+  }
 
   init(
-    typed: String, name: String, directory: String, _ session: Session
+    argument: String, name: String, directory: String, _ session: Session
   ) throws(CommandError) {
     do throws(KeyhaulError) {
       let (home, deviceName) = try DeviceSet.locate(
@@ -30,7 +32,7 @@ struct ResolvedDevice {
     } catch {
       throw CommandError(error, device: name)
     }
-    self.typed = typed
+    self.argument = argument
     self.directory = directory
     self.session = session
     session.includeHome(ofDeviceIn: directory)
@@ -84,7 +86,9 @@ struct ResolvedDevice {
       try home.delete(name, wait: session.common.wait.duration)
     } catch {
       var failure = CommandError(error, device: name)
-      if error.code == .deviceOccupied { (failure.message, failure.advice) = Self.unrelatedFilesMessage(in: name) }
+      if error.code == .deviceOccupied {
+        (failure.message, failure.advice) = Self.unrelatedFilesMessage(in: name)
+      }
       throw failure
     }
   }

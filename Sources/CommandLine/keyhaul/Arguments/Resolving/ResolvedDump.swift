@@ -4,8 +4,8 @@ import Reports
 /// A keychain dump of another tool, or a keychain database, that an argument names and that was read. Its content
 /// determines the format.
 struct ResolvedDump {
-  /// The argument as the user typed it.
-  let typed: String
+  /// The name in messages: the argument as the user typed it.
+  let name: String
   let path: String
   let dump: KeychainDump
   /// The SHA-256 digest of the file, or of a database file followed by its log or journal.
@@ -24,7 +24,7 @@ struct ResolvedDump {
   var noun: String { dump.format.noun }
 
   /// The disclaimer that every report about it contains.
-  var disclaimer: DumpDisclaimer { DumpDisclaimer(dump, named: typed) }
+  var disclaimer: DumpDisclaimer { DumpDisclaimer(dump, named: name) }
 
   /// The files that are read, which no output may replace.
   var files: [String] { isDatabase ? [path, path + "-wal", path + "-shm", path + "-journal"] : [path] }
@@ -34,31 +34,31 @@ struct ResolvedDump {
   /// - Throws: `.refused` for a file that is neither a backup nor a known dump or database, for a macOS file keychain,
   ///   and for a file over a limit.
   init(
-    typed: String, path: String, _ databaseKeys: DatabaseKeyOptions?, in session: Session
+    argument: String, path: String, _ databaseKeys: DatabaseKeyOptions?, in session: Session
   ) throws(CommandError) {
-    self.typed = typed
+    name = argument
     self.path = path
     let start = InputFile.start(of: path, byteCount: KeychainDatabase.signatureByteCount)
-    if FileKeychain.begins(with: start) { throw Self.fileKeychainError(typed) }
+    if FileKeychain.begins(with: start) { throw Self.fileKeychainError(name) }
     if KeychainDatabase.hasSignature(start) {
-      let loaded = try LoadedDatabase(path, named: typed, databaseKeys, in: session)
+      let loaded = try LoadedDatabase(path, named: name, databaseKeys, in: session)
       (dump, digest) = (loaded.dump, loaded.digest)
       database = DatabaseRows(database: loaded.database, rows: loaded.rows)
       return
     }
     database = nil
-    let bytes = try InputFile.read(path, atMost: KeychainDump.maximumByteCount, what: typed, in: session)
+    let bytes = try InputFile.read(path, atMost: KeychainDump.maximumByteCount, what: name, in: session)
     do throws(KeyhaulError) {
       dump = try session.computing { () throws(KeyhaulError) in try KeychainDump(parsing: bytes) }
     } catch {
       throw CommandError(
-        CommandExitStatus(error.category), Self.message(error.code, typed), why: error.reason, try: error.advice,
+        CommandExitStatus(error.category), Self.message(error.code, name: name), why: error.reason, try: error.advice,
         of: error.errno)
     }
     do throws(DataProtectionError) {
       digest = try Digest.sha256(bytes)
     } catch {
-      throw CommandError(error, doing: "cannot read \(typed)")
+      throw CommandError(error, doing: "cannot read \(name)")
     }
   }
 
@@ -71,7 +71,7 @@ struct ResolvedDump {
       try: "run security dump-keychain -d on a Mac to see its items, or name a backup instead")
   }
 
-  private static func message(_ code: KeyhaulError.Code, _ name: String) -> String {
+  private static func message(_ code: KeyhaulError.Code, name: String) -> String {
     switch code {
     case .unreadableDump, .unknownDump: "\(name) is not a backup or a known keychain dump"
     case .backupKeychain: "\(name) is the encrypted keychain of a backup, not a backup"
@@ -84,12 +84,12 @@ struct ResolvedDump {
   var notABackupError: CommandError {
     if isDatabase {
       return CommandError(
-        .refused, "\(typed) is a keychain database, not a backup",
+        .refused, "\(name) is a keychain database, not a backup",
         why: "it has no keybag and no app files",
         try: "use a command that accepts it: inspect, verify, export, diff, why, or plan --to DEVICE")
     }
     return CommandError(
-      .refused, "\(typed) is a keychain dump, not a backup",
+      .refused, "\(name) is a keychain dump, not a backup",
       why: "it is read as \(dump.format.phrase): it has no keybag and no files, and nothing protects it",
       try: "use a command that accepts it: inspect, export, diff, why, or plan --to DEVICE")
   }
@@ -98,7 +98,7 @@ struct ResolvedDump {
   func reject(_ options: BackupAccessOptions) throws(CommandError) {
     guard options.isGiven else { return }
     throw .usage(
-      "\(typed) needs no password and no key", why: "it is \(dump.nature)",
+      "\(name) needs no password and no key", why: "it is \(dump.nature)",
       try: "leave the password and key flags out")
   }
 
@@ -137,7 +137,7 @@ struct ResolvedDump {
       }
     }
     return ComparisonSide(
-      kind: .dump, name: typed, argument: typed, deviceName: nil, items: items, hasKeychain: true, leftOut: leftOut,
+      kind: .dump, name: name, argument: name, deviceName: nil, items: items, hasKeychain: true, leftOut: leftOut,
       keybagDamage: nil, disclaimer: disclaimer)
   }
 }

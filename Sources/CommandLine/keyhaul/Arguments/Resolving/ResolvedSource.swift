@@ -22,12 +22,12 @@ enum ResolvedSource {
     }
   }
 
-  /// The source as an argument of suggested commands; `nil` if it is a stream, which cannot be named again.
-  var argument: String? {
+  /// The argument that names the source in suggested commands; `nil` if it is a stream, which cannot be read again.
+  var suggestedArgument: String? {
     switch self {
-    case .device(let device): device.argument
-    case .backup(let backup): backup.path == nil ? nil : backup.typed
-    case .dump(let dump): dump.typed
+    case .device(let device): device.suggestedArgument
+    case .backup(let backup): backup.path == nil ? nil : backup.argument
+    case .dump(let dump): dump.name
     }
   }
 }

@@ -10,7 +10,7 @@ extension Session {
     try requireOutput(output, differsFrom: inputs)
     try ReportFile.requireRegularFile(output)
     guard asks, ReportFile.status(at: output) != nil else { return }
-    try confirm("Replace \(output)?", refusal: "replacing \(output)")
+    try confirm("Replace \(output)?", action: "replacing \(output)")
   }
 
   /// Rejects an output that is an input, is inside one, or is in the folder of a device, which it could damage.

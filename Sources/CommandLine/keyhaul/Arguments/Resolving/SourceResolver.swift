@@ -20,40 +20,41 @@ struct SourceResolver {
   /// Finds an existing device.
   ///
   /// - Throws: `.notFound` with a suggestion; `.usage` for an invalid name.
-  func device(_ typed: String) throws(CommandError) -> ResolvedDevice {
-    guard case .device(let name, let directory) = try resolver.device(typed) else {
-      throw .usage("\(typed) is not a device", try: "keyhaul device list")
+  func device(_ argument: String) throws(CommandError) -> ResolvedDevice {
+    guard case .device(let name, let directory) = try resolver.device(argument) else {
+      throw .usage("\(argument) is not a device", try: "keyhaul device list")
     }
-    return try ResolvedDevice(typed: typed, name: name, directory: directory, session)
+    return try ResolvedDevice(argument: argument, name: name, directory: directory, session)
   }
 
   /// Finds a backup to read.
   ///
   /// - Throws: `.usage` for a device.
-  func backup(_ typed: String) throws(CommandError) -> ResolvedBackup {
-    try backup(typed, from: try resolver.backup(typed))
+  func backup(_ argument: String) throws(CommandError) -> ResolvedBackup {
+    try backup(argument, from: try resolver.backup(argument))
   }
 
-  /// Returns the backup at a location that was found. Rejects any other keychain.
-  private func backup(_ typed: String, from location: KeychainLocation) throws(CommandError) -> ResolvedBackup {
+  /// Returns the backup at a location. Rejects any other keychain.
+  private func backup(_ argument: String, from location: KeychainLocation) throws(CommandError) -> ResolvedBackup {
     switch location {
-    case .backup(let path): return backup(typed, at: path)
-    case .standardInput: return ResolvedBackup(typed: typed, path: nil)
-    case .dump(let path): throw try ResolvedDump(typed: typed, path: path, databaseKeys, in: session).notABackupError
+    case .backup(let path): return backup(argument, at: path)
+    case .standardInput: return ResolvedBackup(argument: argument, path: nil)
+    case .dump(let path):
+      throw try ResolvedDump(argument: argument, path: path, databaseKeys, in: session).notABackupError
     case .device(let name, _): throw ResolvedBackup.deviceError(name)
     }
   }
 
   /// Returns the backup at a path. If the path differs from the argument, messages use the path.
-  private func backup(_ typed: String, at path: String) -> ResolvedBackup {
+  private func backup(_ argument: String, at path: String) -> ResolvedBackup {
     // An identifier that selects a backup stays as it was typed.
-    let content = path == typed ? .absent : PathContent(of: typed)
-    guard content != .absent else { return ResolvedBackup(typed: typed, path: path) }
-    let (argument, backup) = (UntrustedText.escaped(typed), UntrustedText.escaped(path))
+    let content = path == argument ? .absent : PathContent(of: argument)
+    guard content != .absent else { return ResolvedBackup(argument: argument, path: path) }
+    let (source, backup) = (UntrustedText.escaped(argument), UntrustedText.escaped(path))
     session.info(
       content == .directory
-        ? "\(argument) contains one backup: \(backup)" : "\(argument) is a file of the backup \(backup)")
-    return ResolvedBackup(typed: path, path: path)
+        ? "\(source) contains one backup: \(backup)" : "\(source) is a file of the backup \(backup)")
+    return ResolvedBackup(argument: path, path: path)
   }
 
   /// A source for a command that accepts no device.
@@ -65,40 +66,40 @@ struct SourceResolver {
   /// Finds a backup, a dump or a database. Rejects keys for a keychain database if it is not one.
   ///
   /// - Throws: `.usage` for a device.
-  func backupOrDump(_ typed: String) throws(CommandError) -> BackupOrDump {
-    let location = try resolver.backup(typed)
+  func backupOrDump(_ argument: String) throws(CommandError) -> BackupOrDump {
+    let location = try resolver.backup(argument)
     guard case .dump(let path) = location else {
-      let resolved = try backup(typed, from: location)
+      let resolved = try backup(argument, from: location)
       try databaseKeys?.check([.backup(resolved)])
       return .backup(resolved)
     }
-    let dump = try ResolvedDump(typed: typed, path: path, databaseKeys, in: session)
+    let dump = try ResolvedDump(argument: argument, path: path, databaseKeys, in: session)
     try databaseKeys?.check([.dump(dump)])
     return .dump(dump)
   }
 
   /// Finds a device, a backup, a dump or a database.
-  func keychain(_ typed: String) throws(CommandError) -> ResolvedSource {
-    switch try resolver.deviceOrBackup(typed) {
+  func keychain(_ argument: String) throws(CommandError) -> ResolvedSource {
+    switch try resolver.deviceOrBackup(argument) {
     case .device(let name, let directory):
-      .device(try ResolvedDevice(typed: typed, name: name, directory: directory, session))
-    case .backup(let path): .backup(backup(typed, at: path))
-    case .dump(let path): .dump(try ResolvedDump(typed: typed, path: path, databaseKeys, in: session))
-    case .standardInput: .backup(ResolvedBackup(typed: typed, path: nil))
+      .device(try ResolvedDevice(argument: argument, name: name, directory: directory, session))
+    case .backup(let path): .backup(backup(argument, at: path))
+    case .dump(let path): .dump(try ResolvedDump(argument: argument, path: path, databaseKeys, in: session))
+    case .standardInput: .backup(ResolvedBackup(argument: argument, path: nil))
     }
   }
 
   /// Finds a Simulator's keychain, for an argument that usually names a device.
   ///
   /// - Returns: `nil` if the argument is something else, such as a device.
-  func simulator(_ typed: String) throws(CommandError) -> ResolvedDump? {
-    guard case .dump(let path)? = try? resolver.deviceOrBackup(typed) else { return nil }
-    let dump = try ResolvedDump(typed: typed, path: path, databaseKeys, in: session)
+  func simulator(_ argument: String) throws(CommandError) -> ResolvedDump? {
+    guard case .dump(let path)? = try? resolver.deviceOrBackup(argument) else { return nil }
+    let dump = try ResolvedDump(argument: argument, path: path, databaseKeys, in: session)
     return dump.isDatabase ? dump : nil
   }
 
   /// Returns a valid name for a new device.
-  func newDeviceName(_ typed: String) throws(CommandError) -> String { try resolver.deviceName(typed) }
+  func newDeviceName(_ argument: String) throws(CommandError) -> String { try resolver.deviceName(argument) }
 }
 
 extension TargetDevice {

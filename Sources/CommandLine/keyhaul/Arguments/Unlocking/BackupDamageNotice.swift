@@ -8,8 +8,8 @@ struct BackupDamageNotice {
 
   /// Warns about damage that has not been reported yet, and about damaged class keys that no item needs.
   ///
-  /// - Parameter isNamedLater: Whether a question or an error is about to name the damage, so that only the class keys
-  ///   are reported.
+  /// - Parameter isNamedLater: Whether a question or an error will state the damage. If so, only damaged class keys
+  ///   cause a warning.
   func warn(in session: Session, isNamedLater: Bool = false) {
     for damage in isNamedLater ? [] : opened.damage {
       switch damage {

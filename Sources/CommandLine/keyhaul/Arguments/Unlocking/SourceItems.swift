@@ -40,38 +40,47 @@ struct SourceItems {
     switch resolved {
     case .device(let device):
       try accessOptions.reject(for: device.name)
-      return try device.withSession(.reading) { openDevice in
-        let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
-        if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemError.unreadable(on: openDevice) }
-        return SourceItems(name: device.name, rows.map { KeychainEntry($0) })
-      }
+      return try items(of: device)
     case .dump(let dump):
       try dump.reject(accessOptions)
       dump.warn(in: session)
-      // Keeps out items without a readable secret, which an app would find but could not use.
+      // `entries` omits items without a readable secret, which an app would find but could not use.
       return SourceItems(name: source, dump.dump.entries)
     case .backup(let backup):
-      let loaded = try backup.open(storage: accessOptions.storage, in: session)
-      let opened = try BackupUnlocker(loaded, accessOptions.decryption, in: session).open(
-        with: accessOptions.password, for: .exporting)
-      var source = SourceItems(name: loaded.name, opened.entries)
-      source.identity = DeviceIdentity(loaded.archive.device)
-      return source
+      return try items(of: backup, accessOptions, in: session)
     }
+  }
+
+  private static func items(of device: ResolvedDevice) throws -> SourceItems {
+    try device.withSession(.reading) { openDevice in
+      let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
+      if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemError.unreadable(on: openDevice) }
+      return SourceItems(name: device.name, rows.map { KeychainEntry($0) })
+    }
+  }
+
+  private static func items(
+    of backup: ResolvedBackup, _ accessOptions: BackupAccessOptions, in session: Session
+  ) throws -> SourceItems {
+    let loaded = try backup.open(storage: accessOptions.storage, in: session)
+    let opened = try BackupUnlocker(loaded, accessOptions.decryption, in: session).open(
+      with: accessOptions.password, for: .exporting)
+    var items = SourceItems(name: loaded.name, opened.entries)
+    items.identity = DeviceIdentity(loaded.archive.device)
+    return items
   }
 
   private static func items(ofFixture bytes: [UInt8], named name: String) throws(CommandError) -> SourceItems {
     do throws(KeyhaulError) {
-      let description = try DeviceFixture(decoding: bytes, from: name)
-      return SourceItems(
-        name: name,
-        description.items.map { described in
-          var item = described.item
-          if !described.accessConstraints.isEmpty {
-            item[.accessControl] = .dictionary(AccessConstraint.operations(described.accessConstraints))
-          }
-          return KeychainEntry(index: nil, item: item)
-        })
+      let fixture = try DeviceFixture(decoding: bytes, from: name)
+      let entries = fixture.items.map { fixtureItem in
+        var item = fixtureItem.item
+        if !fixtureItem.accessConstraints.isEmpty {
+          item[.accessControl] = .dictionary(AccessConstraint.operations(fixtureItem.accessConstraints))
+        }
+        return KeychainEntry(index: nil, item: item)
+      }
+      return SourceItems(name: name, entries)
     } catch {
       throw CommandError(
         CommandExitStatus(error.category), "cannot read \(name)", why: error.reason, try: error.advice,

@@ -1,8 +1,8 @@
 import KeyhaulKit
 import SystemPackage
 
-/// The file of `--resume`. Each result is one line: the object that `ndjson` prints, with the inputs that produced it as
-/// one more member. It is added before it is printed.
+/// The file of `--resume`. Each result is one line: the object that `ndjson` prints, with one more member for the inputs
+/// that produced the result. A result is added to the file before it is printed.
 ///
 /// The next run uses the results of complete lines and ignores an incomplete one. Only the locations of earlier results
 /// are kept in memory, so documents may be large. Only one process uses the file at a time.
@@ -13,13 +13,13 @@ final class ResumeLog: Sendable {
 
   private struct Location { let offset: Int64, byteCount: Int }
 
-  /// Half of the SHA-256 hash of a path, so that every key has the same small size.
+  /// The first 16 bytes of the SHA-256 hash of a path, as two numbers. Every key then has the same small size.
   private struct PathHash: Hashable, Sendable {
-    private let halves: [UInt64]
+    private let numbers: [UInt64]
 
     init?(_ path: String) {
       guard let hash = try? Digest.sha256(Array(path.utf8)) else { return nil }
-      halves = stride(from: 0, to: 16, by: 8).map { start in
+      numbers = stride(from: 0, to: 16, by: 8).map { start in
         hash[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
       }
     }
@@ -51,31 +51,39 @@ final class ResumeLog: Sendable {
     self.inputsDigest = inputsDigest
     self.maximumLineByteCount = maximumLineByteCount
     lock = try Self.lockFile(path)
-    var locations: [PathHash: Location] = [:]
     var lines = ResumeLogLines(lock.file.raw, named: path, maximumByteCount: maximumLineByteCount)
-    var missingBytes: ArraySlice<UInt8> = []
+    var locations: [PathHash: Location] = [:]
+    var missingStart: ArraySlice<UInt8> = []
     while let line = try lines.next() {
       guard let json = try? JSONValue(parsing: line.bytes), let result = BatchResult(json) else {
-        // A killed run or a full disk may have left an incomplete line, but the file must begin like a result.
+        // A killed run or a full disk may have left an incomplete line. In the first line, its start must be intact.
         if line.offset == 0 {
-          // A full disk may have cut the line after a few bytes. The missing bytes are added, so that the next run
-          // recognizes the line.
-          let isCutShort = lines.endsWithinLine && Self.lineStart.starts(with: line.bytes)
-          guard isCutShort || line.bytes.starts(with: Self.lineStart) else { throw Self.notAResumeLog(path) }
-          missingBytes = Self.lineStart.dropFirst(line.bytes.count)
+          missingStart = try Self.missingStart(of: line.bytes, isIncomplete: lines.endsWithinLine, path)
         }
         continue
       }
       let hasSameInputs = ResumeInputs(json[ResumeInputs.member])?.digest == inputsDigest
-      guard result.verb == verb, parameters.contains(result.parameters), hasSameInputs, let hash = PathHash(result.path)
-      else {
-        continue
-      }
+      let isForThisRun = result.verb == verb && parameters.contains(result.parameters) && hasSameInputs
+      guard isForThisRun, let hash = PathHash(result.path) else { continue }
+      // A later result that cannot be reused replaces an earlier one.
       let isReusable = result.dependsOnlyOnBackup && result.metadata.digest != nil
       locations[hash] = isReusable ? Location(offset: line.offset, byteCount: line.bytes.count) : nil
     }
     self.locations = locations
-    if lines.endsWithinLine { try write(missingBytes + [UInt8(ascii: "\n")]) }
+    if lines.endsWithinLine { try write(missingStart + [UInt8(ascii: "\n")]) }
+  }
+
+  /// Returns the bytes to append to an unreadable first line, so that the next run recognizes it as a result.
+  ///
+  /// - Returns: The bytes, or no bytes if the line's start is complete.
+  /// - Throws: `.refused` if the line does not begin like a result.
+  private static func missingStart(
+    of line: [UInt8], isIncomplete: Bool, _ path: String
+  ) throws(CommandError) -> ArraySlice<UInt8> {
+    if line.starts(with: lineStart) { return [] }
+    // A full disk may have cut the line after a few bytes.
+    guard isIncomplete, lineStart.starts(with: line) else { throw notAResumeLog(path) }
+    return lineStart.dropFirst(line.count)
   }
 
   /// Opens or creates the file, and locks it for this process.
@@ -123,23 +131,28 @@ final class ResumeLog: Sendable {
   func result(
     for path: String, parameters: [String], backupDigest: String
   ) -> (result: BatchResult, inputs: ResumeInputs)? {
-    guard let location = PathHash(path).flatMap({ locations[$0] }) else { return nil }
-    var bytes = [UInt8](repeating: 0, count: location.byteCount)
-    var filled = 0
-    while filled < bytes.count {
-      let count = bytes.withUnsafeMutableBytes { buffer in
-        try? system.read(
-          lock.file.raw, at: location.offset + Int64(filled),
-          into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
-      }
-      guard let count, count > 0 else { return nil }
-      filled += count
-    }
-    guard let json = try? JSONValue(parsing: bytes), let result = BatchResult(json), result.path == path,
+    guard let location = PathHash(path).flatMap({ locations[$0] }), let line = bytes(at: location),
+      let json = try? JSONValue(parsing: line), let result = BatchResult(json), result.path == path,
       let inputs = ResumeInputs(json[ResumeInputs.member]), inputs.digest == inputsDigest,
       result.parameters == parameters, result.metadata.digest == backupDigest
     else { return nil }
     return (result, inputs)
+  }
+
+  /// Reads the bytes at a location; `nil` if the file cannot be read or has become shorter.
+  private func bytes(at location: Location) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: location.byteCount)
+    var readCount = 0
+    while readCount < bytes.count {
+      let count = bytes.withUnsafeMutableBytes { buffer in
+        try? system.read(
+          lock.file.raw, at: location.offset + Int64(readCount),
+          into: UnsafeMutableRawBufferPointer(rebasing: buffer[readCount...]))
+      }
+      guard let count, count > 0 else { return nil }
+      readCount += count
+    }
+    return bytes
   }
 
   /// Adds a result as one line. A line that is too long is left out, because the next run would refuse the file.
@@ -148,10 +161,10 @@ final class ResumeLog: Sendable {
   ///   - result: The result.
   ///   - inputs: The inputs that produced the result; `nil` if the next run must not use the result.
   /// - Throws: `.failed` if the file cannot be written.
-  func add(_ result: BatchResult, _ inputs: ResumeInputs?) throws(CommandError) {
-    let member = inputs.map { [(ResumeInputs.member, $0.json)] } ?? []
-    guard case .object(let members) = result.json else { return }
-    let line = JSONValue.object(members + member).compactText()
+  func add(_ result: BatchResult, inputs: ResumeInputs?) throws(CommandError) {
+    guard case .object(var members) = result.json else { return }
+    if let inputs { members.append((ResumeInputs.member, inputs.json)) }
+    let line = JSONValue.object(members).compactText()
     guard line.utf8.count <= maximumLineByteCount else { return }
     try write(Array((line + "\n").utf8))
   }
@@ -164,69 +177,6 @@ final class ResumeLog: Sendable {
         .failed, "could not write \(path)",
         why: error.isDiskFull ? "\(error.reason) (needs \(HumanReadable.bytes(bytes.count)))" : error.reason,
         try: error.isDiskFull ? "free space and run the command again; it continues where it stopped" : nil, of: error)
-    }
-  }
-}
-
-/// The lines of a file, each with its offset.
-private struct ResumeLogLines {
-  private let file: FileDescriptor
-  private let name: String
-  private let maximumByteCount: Int
-  private var buffered: [UInt8] = []
-  /// The number of bytes of `buffered` that earlier lines have used. They are removed once for many lines.
-  private var usedCount = 0
-  private var offset: Int64 = 0
-  private var isAtEnd = false
-  /// Whether the last line is incomplete.
-  private(set) var endsWithinLine = false
-
-  init(_ file: FileDescriptor, named name: String, maximumByteCount: Int) {
-    self.file = file
-    self.name = name
-    self.maximumByteCount = maximumByteCount
-  }
-
-  mutating func next() throws(CommandError) -> (offset: Int64, bytes: [UInt8])? {
-    var searched = usedCount
-    while true {
-      if let end = buffered[searched...].firstIndex(of: UInt8(ascii: "\n")) {
-        let line = (offset, Array(buffered[usedCount..<end]))
-        offset += Int64(end + 1 - usedCount)
-        usedCount = end + 1
-        return line
-      }
-      buffered.removeFirst(usedCount)
-      usedCount = 0
-      searched = buffered.count
-      if isAtEnd {
-        guard !buffered.isEmpty else { return nil }
-        endsWithinLine = true
-        defer { buffered = [] }
-        return (offset, buffered)
-      }
-      guard buffered.count <= maximumByteCount else {
-        throw CommandError(
-          .refused, "refused to read \(name)",
-          why: "it has a line of more than \(HumanReadable.bytes(maximumByteCount))",
-          try: "another file after --resume")
-      }
-      try fill()
-    }
-  }
-
-  private mutating func fill() throws(CommandError) {
-    try Interruption.check()
-    var buffer = [UInt8](repeating: 0, count: 1 << 16)
-    let location = offset + Int64(buffered.count)
-    do throws(Errno) {
-      let count = try buffer.withUnsafeMutableBytes { buffer in
-        Result { () throws(Errno) in try FileSystem.real.read(file, at: location, into: buffer) }
-      }.get()
-      buffered += buffer[..<count]
-      isAtEnd = count == 0
-    } catch {
-      throw CommandError(.failed, "cannot read \(name)", why: error.reason, try: "check the disk", of: error)
     }
   }
 }

@@ -21,83 +21,82 @@ struct BatchRun<Command: BatchCommand> {
     try Self.checkNames(command.paths, in: session)
     try command.accessOptions.decryption.validateForBatch()
     let parameters = try command.resultParameters(in: session)
-    let list = try command.many.pathsFrom.map { path throws(CommandError) in try PathList(path, in: session) }
+    let pathList = try command.batchOptions.pathsFrom.map { path throws(CommandError) in
+      try PathList(path, in: session)
+    }
     let passwords = try Self.passwords(command, in: session)
-    if let output = command.output, output != "-" {
-      try session.common.check(output: output)
-      try session.prepareOutput(output, inputs: command.paths + command.accessOptions.files + command.many.files)
-    }
-    if let resume = command.many.resume {
-      guard resume != "-" else {
-        throw CommandError.usage(
-          "--resume needs a file", why: "Keyhaul reads earlier results from it", try: "--resume FILE")
-      }
-      try session.requireOutput(
-        resume, differsFrom: command.paths + [command.many.pathsFrom, command.many.passwords], after: "--resume")
-    }
+    try Self.prepareFiles(of: command, in: session)
     let commandName = session.commandName.split(separator: " ").dropFirst().joined(separator: " ")
-    let digest = try command.many.resume.map { _ in
+    let inputsDigest = try command.batchOptions.resume.map { _ in
       try ResumeInputs.digest(
         parameters: parameters, inputs: command.inputs(in: session), command.accessOptions.decryption, in: session)
     }
     let worker = BatchWorker(
       command: command, name: session.commandName, commandName: commandName, environment: session.environment,
-      parameters: parameters,
-      inputsDigest: digest, passwords: passwords)
+      parameters: parameters, inputsDigest: inputsDigest, passwords: passwords)
     self.worker = worker
-    if let path = command.many.resume, let digest {
+    if let path = command.batchOptions.resume, let inputsDigest {
       resumeLog = try ResumeLog(
         path, verb: commandName, parameters: Set([true, false].map { worker.parameters(hasPassword: $0) }),
-        inputsDigest: digest)
+        inputsDigest: inputsDigest)
     } else {
       resumeLog = nil
     }
-    queue = BackupQueue(command.paths, list: list)
+    queue = BackupQueue(command.paths, pathList: pathList)
     formatter = Self.formatter(of: command, commandName: commandName, session)
     // This comes last, because an argument that is not a file may be a password, which is rejected above.
     try command.warnAboutArguments(in: session)
   }
 
+  /// Checks the files that the run writes: the output and the file of `--resume`. They must not be inputs.
+  private static func prepareFiles(of command: Command, in session: Session) throws(CommandError) {
+    let options = command.batchOptions
+    if let output = command.output, output != "-" {
+      try session.common.check(output: output)
+      try session.prepareOutput(output, inputs: command.paths + command.accessOptions.files + options.files)
+    }
+    if let resume = options.resume {
+      guard resume != "-" else {
+        throw .usage("--resume needs a file", why: "Keyhaul reads earlier results from it", try: "--resume FILE")
+      }
+      try session.requireOutput(
+        resume, differsFrom: command.paths + [options.pathsFrom, options.passwords], after: "--resume")
+    }
+  }
+
   func run() throws(CommandError) -> CommandExitStatus {
     var summary = BatchSummary()
-    if let output = command.output, output != "-" {
-      // With `--json`, the results also go to standard output.
-      try ReportFile.write(to: output) { (portion) throws(CommandError) in
-        try writeResults(adding: &summary) { (text) throws(CommandError) in
-          try Array(text.utf8).withRawBytes(portion)
-          if session.isJSON { try print(text) }
-        }
+    let file = command.output.flatMap { $0 == "-" ? nil : $0 }
+    try session.writePieces(to: file) { (write) throws(CommandError) in
+      try writeResults(adding: &summary) { (text) throws(CommandError) in
+        try write(text)
+        // With `--json`, the results also go to standard output.
+        if file != nil, session.isJSON { try session.printImmediately(text) }
       }
-      session.info("Wrote \(UntrustedText.escaped(output)).")
-    } else {
-      try writeResults(adding: &summary, print)
     }
-    if !formatter.hasSummary || command.output.map({ $0 != "-" }) == true {
+    if let file { session.info("Wrote \(UntrustedText.escaped(file)).") }
+    if !formatter.hasSummary || file != nil {
       for line in [summary.sentence] + summary.remarks { session.info(line) }
     }
     return summary.status
   }
 
-  /// Writes a row as soon as it is available, so that a reader always has complete rows.
-  private func print(_ text: String) throws(CommandError) {
-    try session.writeRaw(Array(text.utf8))
-    try session.flush()
-  }
-
+  /// Writes the results as they become available, in the order of the backups.
   private func writeResults(
-    adding summary: inout BatchSummary, _ put: (String) throws(CommandError) -> Void
+    adding summary: inout BatchSummary, _ write: (String) throws(CommandError) -> Void
   ) throws(CommandError) {
     var count = 0
     let (worker, resumeLog) = (worker, resumeLog)
     try ParallelMap.run(
-      jobs: command.many.jobCount, next: { () throws(CommandError) in try queue.next() },
+      jobs: command.batchOptions.jobCount, next: { () throws(CommandError) in try queue.next() },
       shouldContinue: { Interruption.pending == nil },
-      work: { (queued) throws(CommandError) in worker.result(for: queued, resumeLog) },
+      work: { (queued) throws(CommandError) in worker.result(for: queued, resumingFrom: resumeLog) },
       deliver: { (finished) throws(CommandError) in
         let result = finished.result
-        if !finished.isResumed { try resumeLog?.add(result, finished.inputs) }
+        if !finished.isResumed { try resumeLog?.add(result, inputs: finished.inputs) }
         summary.add(result, isResumed: finished.isResumed, needsAttention: Command.note(on: result) != nil)
-        try put((count == 0 ? formatter.head() : "") + formatter.row(result, isFirst: count == 0))
+        let head = count == 0 ? formatter.head() : ""
+        try write(head + formatter.row(result, isFirst: count == 0))
         count += 1
       })
     try Interruption.check(count == 0 ? "there are no results" : "\(HumanReadable.count(count, "backup")) had results")
@@ -106,7 +105,7 @@ struct BatchRun<Command: BatchCommand> {
     }
     summary.skipped = queue.skipped
     let foot = formatter.foot(summary)
-    if !foot.isEmpty { try put(foot) }
+    if !foot.isEmpty { try write(foot) }
   }
 
   // MARK: The arguments
@@ -124,11 +123,8 @@ struct BatchRun<Command: BatchCommand> {
       let isDevice = path.hasPrefix("device:") || home.map { PathContent(of: "\($0)/\(path)") } == .device
       let fileStatus = (try? FileSystem.real.status(of: path)) ?? nil
       guard fileStatus == nil, !isDevice else { continue }
-      if let selected = try? BackupDirectoryResolver.path(path, backups: BackupDirectoryResolver.backups),
-        selected != path
-      {
-        continue
-      }
+      let selectedBackup = try? BackupDirectoryResolver.path(path, backups: BackupDirectoryResolver.backups)
+      if let selectedBackup, selectedBackup != path { continue }
       if looksLikePath(path) {
         throw CommandError(
           .notFound, "\(path) does not exist", why: "no file or folder has this name",
@@ -151,9 +147,10 @@ struct BatchRun<Command: BatchCommand> {
     return !parent.isEmpty && PathContent(of: parent) == .directory
   }
 
+  /// Returns the passwords for all backups: from a list, from a flag or the environment, or asked for once.
   private static func passwords(_ command: Command, in session: Session) throws(CommandError) -> BatchPasswords {
     let flags = command.accessOptions.password
-    if let path = command.many.passwords {
+    if let path = command.batchOptions.passwords {
       guard !flags.isGiven else {
         throw .usage("--passwords and a password cannot be used together", try: "use only one of them")
       }
@@ -175,8 +172,8 @@ struct BatchRun<Command: BatchCommand> {
   private static func promptedPasswordForAllBackups(_ command: Command, in session: Session) throws(CommandError)
     -> ReusablePassword?
   {
-    guard command.needsPassword, command.many.pathsFrom == nil, session.terminal() != nil else { return nil }
-    let queue = BackupQueue(command.paths, list: nil)
+    guard command.needsPassword, command.batchOptions.pathsFrom == nil, session.terminal() != nil else { return nil }
+    let queue = BackupQueue(command.paths, pathList: nil)
     while let queued = try queue.next() {
       guard queued.fault == nil else { continue }
       // Whether a backup in one file has a password is known only once the file is read.
@@ -197,7 +194,7 @@ struct BatchRun<Command: BatchCommand> {
       return CSVFormatter(columns: Command.csvColumns, isShown: session.resultIsOnTerminal && !isFile)
     }
     if session.isJSON {
-      let onlyPath = command.paths.count == 1 && command.many.pathsFrom == nil ? command.paths.first : nil
+      let onlyPath = command.paths.count == 1 && command.batchOptions.pathsFrom == nil ? command.paths.first : nil
       let isFolder = onlyPath.map { (try? BackupQueue.containsBackups($0)) == true } ?? false
       return JSONListFormatter(verb: commandName, folder: isFolder ? onlyPath : nil)
     }
@@ -220,61 +217,5 @@ extension DecryptionOptions {
         try: "--device-key-file PATH")
     case .file, .command, .prompt, nil: return
     }
-  }
-}
-
-/// The options of commands on many backups.
-struct BatchOptions: ParsableArguments, Sendable {
-  @Option(
-    help: ArgumentHelp(
-      "Read more paths from a file, one per line or NUL-terminated; - is standard input.", valueName: "file"),
-    completion: .file())
-  var pathsFrom: String?
-
-  @Option(
-    help: ArgumentHelp(
-      "A file that says where to read each backup's password. Each line is PATTERN file:PATH or PATTERN command:COMMAND.",
-      valueName: "file"),
-    completion: .file())
-  var passwords: String?
-
-  @Option(help: ArgumentHelp("Read this many backups at once (default: one per core).", valueName: "n"))
-  var jobs: JobCount?
-
-  @Option(
-    help: ArgumentHelp(
-      "Append each result to a file, and skip unchanged backups whose results are already in it.", valueName: "file"),
-    completion: .file())
-  var resume: String?
-
-  init() {}
-
-  /// Whether any of the flags was given, which makes the call one for many backups.
-  var isGiven: Bool { given != nil }
-
-  /// The first of the flags that was given.
-  var given: String? {
-    [
-      pathsFrom.map { _ in "--paths-from" }, passwords.map { _ in "--passwords" }, jobs.map { _ in "--jobs" },
-      resume.map { _ in "--resume" },
-    ].compactMap(\.self).first
-  }
-
-  var jobCount: Int { jobs?.value ?? ParallelMap.standardJobCount }
-
-  /// The files that are read or written in addition to the backups.
-  var files: [String?] { [pathsFrom, passwords, resume] }
-}
-
-/// A number of parallel jobs.
-struct JobCount: Equatable, Sendable, ExpressibleByArgument {
-  /// The maximum. More threads are not faster on any current machine.
-  static let most = 256
-
-  let value: Int
-
-  init?(argument: String) {
-    guard let value = Int(argument), (1...Self.most).contains(value) else { return nil }
-    self.value = value
   }
 }

@@ -30,26 +30,15 @@ struct CaseOptions: ParsableArguments, Sendable {
   /// - Parameters:
   ///   - output: The value of `-o`.
   ///   - common: The options of all commands.
-  ///   - many: The options for many backups.
+  ///   - batchOptions: The options for many backups.
   ///   - fields: The value of `--fields`.
   /// - Returns: `nil` if no case report was requested.
-  /// - Throws: `.usage` if a part of the request is missing.
+  /// - Throws: `.usage` if a part of the request is missing, or for a flag that contradicts it.
   func request(
-    output: String?, _ common: CommonOptions, _ many: BatchOptions, fields: FieldList?
+    output: String?, _ common: CommonOptions, _ batchOptions: BatchOptions, fields: FieldList?
   ) throws(CommandError) -> Request? {
     guard caseName != nil || examiner != nil else { return nil }
-    guard let name = caseName, let examiner else {
-      throw .usage(
-        "a case report needs --case and --examiner", why: "\(caseName == nil ? "--case" : "--examiner") is missing",
-        try: "--case NAME --examiner NAME -o report.html")
-    }
-    for (flag, value) in [("--case", name), ("--examiner", examiner)] {
-      guard !value.isEmpty, value.count <= Self.maximumLength else {
-        throw .usage(
-          "\(flag) needs a name of at most \(Self.maximumLength) characters",
-          why: value.isEmpty ? "it is empty" : "it has \(value.count)", try: "\(flag) NAME")
-      }
-    }
+    let (name, examiner) = try checkedNames()
     guard let output, output != "-" else {
       throw .usage("a case report needs a file", why: "-o is missing", try: "-o report.html, or -o report.json")
     }
@@ -59,21 +48,43 @@ struct CaseOptions: ParsableArguments, Sendable {
         "the name of a case report must end in .html or .json", why: "\(output) has another ending",
         try: "-o report.html, or -o report.json")
     }
-    guard common.format == nil || common.isHTML == isPage, !(common.json && isPage), !common.isCSV, !common.isNDJSON
-    else {
-      throw .usage(
-        "--format and the name of the case report contradict each other", try: "leave --format and --json out")
-    }
+    try Self.checkFormat(common, isPage: isPage)
     guard fields == nil else {
       throw .usage(
         "--case and --fields cannot be used together", why: "a case report contains every field",
         try: "leave --fields out")
     }
-    guard many.resume == nil else {
+    guard batchOptions.resume == nil else {
       throw .usage(
         "--case and --resume cannot be used together", why: "a case report describes one run",
         try: "leave --resume out")
     }
     return Request(name: name, examiner: examiner, output: output, isPage: isPage)
+  }
+
+  /// Returns the names of the case and the examiner. Rejects a missing, empty or long name.
+  private func checkedNames() throws(CommandError) -> (caseName: String, examiner: String) {
+    guard let caseName, let examiner else {
+      throw .usage(
+        "a case report needs --case and --examiner", why: "\(caseName == nil ? "--case" : "--examiner") is missing",
+        try: "--case NAME --examiner NAME -o report.html")
+    }
+    for (flag, name) in [("--case", caseName), ("--examiner", examiner)] {
+      guard !name.isEmpty, name.count <= Self.maximumLength else {
+        throw .usage(
+          "\(flag) needs a name of at most \(Self.maximumLength) characters",
+          why: name.isEmpty ? "it is empty" : "it has \(name.count)", try: "\(flag) NAME")
+      }
+    }
+    return (caseName, examiner)
+  }
+
+  /// Rejects a format other than that of the report's file name.
+  private static func checkFormat(_ common: CommonOptions, isPage: Bool) throws(CommandError) {
+    guard common.format == nil || common.isHTML == isPage, !(common.json && isPage), !common.isCSV, !common.isNDJSON
+    else {
+      throw .usage(
+        "--format and the name of the case report contradict each other", try: "leave --format and --json out")
+    }
   }
 }

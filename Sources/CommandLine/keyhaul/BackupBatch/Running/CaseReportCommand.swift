@@ -19,7 +19,7 @@ extension CaseReportCommand {
   var output: String? { report.output }
 
   func caseRequest() throws(CommandError) -> CaseOptions.Request? {
-    try caseReport.request(output: output, common, many, fields: fieldOptions.fields)
+    try caseReport.request(output: output, common, batchOptions, fields: fieldOptions.fields)
   }
 
   func withoutOutput() -> Self {

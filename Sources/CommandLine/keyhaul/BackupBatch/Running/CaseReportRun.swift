@@ -15,7 +15,7 @@ struct CaseReportRun<Command: BatchCommand> {
         "a case report needs backups in files", why: "- is a stream, whose files cannot be compared before and after",
         try: "the path of the backup")
     }
-    let inputs = command.paths + command.accessOptions.files + command.many.files
+    let inputs = command.paths + command.accessOptions.files + command.batchOptions.files
     try session.prepareOutput(request.output, inputs: inputs)
     // The results go into the report instead.
     batch = try BatchRun(command.withoutOutput(), in: session)
@@ -27,14 +27,16 @@ struct CaseReportRun<Command: BatchCommand> {
   func run() throws -> CommandExitStatus {
     let clock = DeviceEnvironment.interruptible.clock
     let started = clock.now()
-    var (summary, backups) = (BatchSummary(), [CaseReport.ExaminedBackup]())
+    var summary = BatchSummary()
+    var backups: [CaseReport.ExaminedBackup] = []
     while let queued = try batch.queue.next() {
       try Interruption.check("no report was written")
       let before = EvidenceRecord(of: queued.path)
-      let result = batch.worker.result(for: queued, nil).result
+      let result = batch.worker.result(for: queued, resumingFrom: nil).result
       try Interruption.check("no report was written")
       summary.add(result, isResumed: false)
-      backups.append(examined(result, before.compared(with: EvidenceRecord(of: queued.path))))
+      let after = EvidenceRecord(of: queued.path)
+      backups.append(examinedBackup(result, files: before.compared(with: after)))
     }
     guard !backups.isEmpty else {
       throw CommandError(.noMatch, "no backup was given", why: "the list of paths is empty", try: "a list with paths")
@@ -55,8 +57,8 @@ struct CaseReportRun<Command: BatchCommand> {
 
   private func write(_ report: CaseReport) throws(CommandError) {
     guard request.isPage else {
-      return try ReportFile.write(to: request.output) { (portion) throws(CommandError) in
-        try report.json.forEachPortion(portion)
+      return try ReportFile.write(to: request.output) { (write) throws(CommandError) in
+        try report.json.forEachPortion(write)
       }
     }
     let text: String
@@ -68,10 +70,11 @@ struct CaseReportRun<Command: BatchCommand> {
     try ReportFile.write(Array(text.utf8), to: request.output)
   }
 
-  private func examined(_ result: BatchResult, _ files: EvidenceComparison) -> CaseReport.ExaminedBackup {
+  /// Returns the part of the report about one backup.
+  private func examinedBackup(_ result: BatchResult, files: EvidenceComparison) -> CaseReport.ExaminedBackup {
     let metadata = result.metadata
     let device = result.document?["device"]
-    let claims: [(String, String?)] = [
+    let claims: [(name: String, value: String?)] = [
       ("device_name", metadata.deviceName), ("udid", metadata.identifier),
       ("made", metadata.date.map { Timestamp.text(of: $0) }),
       ("encrypted", metadata.isEncrypted.map { $0 ? "yes" : "no" }),
@@ -81,28 +84,29 @@ struct CaseReportRun<Command: BatchCommand> {
     ]
     let warnings = result.warnings.map { $0.message + ($0.why.map { ": \($0)" } ?? "") }
     return CaseReport.ExaminedBackup(
-      path: result.path, result: result.word, headline: BatchResult.headline(of: result.word) ?? "",
+      path: result.path, result: result.outcome, headline: BatchResult.headline(of: result.outcome) ?? "",
       reason: result.reason, digest: metadata.digest, sealCode: metadata.sealCode,
       sealState: result.document?["seal"]?.stringValue ?? (metadata.hasSeal == false ? "missing" : nil), files: files,
       claims: claims.compactMap { name, value in value.map { (name, $0) } }, warnings: warnings,
       document: result.document)
   }
 
-  /// Returns the arguments without the values of options that take a command, because a command can contain a password.
+  /// Returns the arguments without the commands in them, because a command can contain a password. The options are
+  /// `--password-command` and others that end in "command".
   static func withoutSecrets(_ arguments: [String]) -> [String] {
     let placeholder = "(not shown)"
     var result: [String] = []
-    var isValue = false
+    var isCommand = false
     for argument in arguments {
-      if isValue {
+      if isCommand {
         result.append(placeholder)
-        isValue = false
+        isCommand = false
       } else if argument.hasPrefix("--"), let equals = argument.firstIndex(of: "="),
         argument[..<equals].hasSuffix("command")
       {
         result.append(argument[...equals] + placeholder)
       } else {
-        isValue = argument.hasPrefix("--") && argument.hasSuffix("command")
+        isCommand = argument.hasPrefix("--") && argument.hasSuffix("command")
         result.append(argument)
       }
     }

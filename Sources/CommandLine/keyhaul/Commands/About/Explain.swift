@@ -50,12 +50,12 @@ struct Explain: NumericArgumentCommand {
       if let page = name.page { return page }
       throw unexplained(name)
     }
-    let near = EditDistance.nearest(to: id, among: Explanation.all.map { $0.id.lowercased() })
-      .flatMap { near in Explanation.all.first { $0.id.lowercased() == near } }
+    let similarID = EditDistance.nearest(to: id, among: Explanation.all.map { $0.id.lowercased() })
+    let similarPage = Explanation.all.first { $0.id.lowercased() == similarID }
     throw .usage(
       "there is no explanation of \"\(UntrustedText.shortened(topic, columns: 40))\"",
-      why: near.map { "\"\($0.id)\" is similar" },
-      try: near.map { "keyhaul explain \($0.id)" } ?? "keyhaul explain")
+      why: similarPage.map { "\"\($0.id)\" is similar" },
+      try: similarPage.map { "keyhaul explain \($0.id)" } ?? "keyhaul explain")
   }
 
   /// Returns the error for an error number without a page, with the nearest number that has one.
@@ -75,6 +75,7 @@ struct Explain: NumericArgumentCommand {
     }
   }
 
+  /// Lists all topics.
   private func list(in session: Session) throws(CommandError) {
     if session.isJSON {
       try session.writeDocument([
@@ -82,26 +83,33 @@ struct Explain: NumericArgumentCommand {
       ])
       return
     }
-    let others = Explanation.sections.filter { $0.numbers != .appleError }.flatMap(\.pages)
-    let widest = others.map(\.id.count).max() ?? 0
-    let widestStatus = Explanation.keychainStatuses.map(\.id.count).max() ?? 0
     for (index, section) in Explanation.sections.enumerated() {
       if index > 0 { try session.print() }
       try session.print(section.title, .bold)
+      let idColumns = section.numbers == .appleError ? Self.appleErrorIDColumns : Self.otherIDColumns
       for page in section.pages {
-        let number: String? =
-          switch section.numbers {
-          case .none: nil
-          case .exitCode: page.code.map(String.init) ?? "128+n"
-          case .appleError: page.number.map(String.init)
-          }
-        let label =
-          (number.map { DisplayWidth.padded($0, columns: 7, rightAligned: true) + "  " } ?? "  ")
-          + DisplayWidth.padded(page.id, columns: section.numbers == .appleError ? widestStatus : widest) + "  "
+        let label = Self.numberCell(of: page, in: section) + DisplayWidth.padded(page.id, columns: idColumns) + "  "
         for line in WordWrap.labeled(label, page.headline, columns: session.resultStyle.width) {
           try session.print(line)
         }
       }
     }
+  }
+
+  /// The width of the ids of Apple's errors, which are longer than other ids.
+  private static let appleErrorIDColumns = Explanation.keychainStatuses.map(\.id.count).max() ?? 0
+  /// The width of the ids of other topics.
+  private static let otherIDColumns =
+    Explanation.sections.filter { $0.numbers != .appleError }.flatMap(\.pages).map(\.id.count).max() ?? 0
+
+  /// Returns the start of a topic's line: its number, if its section has numbers.
+  private static func numberCell(of page: Explanation, in section: Explanation.Section) -> String {
+    let number: String? =
+      switch section.numbers {
+      case .none: nil
+      case .exitCode: page.code.map(String.init) ?? "128+n"
+      case .appleError: page.number.map(String.init)
+      }
+    return (number.map { DisplayWidth.padded($0, columns: 7, rightAligned: true) } ?? "") + "  "
   }
 }

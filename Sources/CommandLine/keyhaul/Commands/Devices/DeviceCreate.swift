@@ -58,7 +58,6 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
       productVersion: ios,
       eraseAfterFailures: eraseAfterFailures ? DeviceOptions.standardEraseAfterFailures : nil,
       hasPublishedKeys: publishedHardwareKey)
-    let shown = isPath ? UntrustedText.escaped(name) : deviceName.text
     let secret: Secret?
     if passcode.isGiven {
       secret = try session.password(passcode, of: deviceName.text, isNew: true)
@@ -66,33 +65,46 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
       secret = nil
     }
     try source.map { try requirePasscode(for: $0) }
+    let displayName = isPath ? UntrustedText.escaped(name) : deviceName.text
     if dryRun.isOn {
       let report = try newDevice.createTemporarily(in: home, passcode: secret)
-      try session.announce("Would create \(shown) (\(report.summary)).")
+      try session.announce("Would create \(displayName) (\(report.summary)).")
       if session.isJSON { try session.writeDocument(report.document([("dry_run", true)])) }
     } else {
-      let done = CommittedChange("\(deviceName) was created", of: deviceName.text)
-      let report: DeviceReport
-      do throws(CommandError) {
-        report = try newDevice.create(in: home, passcode: secret)
-      } catch {
-        // The passcode is noncopyable, so it cannot be captured by the closure of `committing`.
-        if error.stage == .afterCommit { session.committedChange = done }
-        throw error
-      }
-      session.committedChange = done
-      try session.announce("Created \(shown) (\(report.summary)).")
+      let report = try create(newDevice, in: home, passcode: secret, session)
+      try session.announce("Created \(displayName) (\(report.summary)).")
       if session.isJSON { try session.writeDocument(report.document()) }
     }
     if publishedHardwareKey { session.warnAboutPublishedKey(of: deviceName.text) }
     guard let source, source.unreadableCount > 0 else { return .ok }
+    warnAboutUnreadableItems(of: source, in: session)
+    return .partial
+  }
+
+  /// Creates the device, and records the change.
+  private func create(
+    _ newDevice: NewDevice, in home: DeviceSet, passcode: borrowing Secret?, _ session: Session
+  ) throws(CommandError) -> DeviceReport {
+    let change = CommittedChange("\(newDevice.name) was created", of: newDevice.name.text)
+    // The passcode is noncopyable, so it cannot be captured by the closure of `committing`.
+    let report: DeviceReport
+    do throws(CommandError) {
+      report = try newDevice.create(in: home, passcode: passcode)
+    } catch {
+      if error.stage == .afterCommit { session.committedChange = change }
+      throw error
+    }
+    session.committedChange = change
+    return report
+  }
+
+  private func warnAboutUnreadableItems(of source: SourceItems, in session: Session) {
     session.warn(
       "left out \(HumanReadable.count(source.unreadableCount, "item")) of \(source.name) that cannot be read",
       why: source.unreadableCount == 1
         ? "only its device can decrypt it, or it is damaged"
         : "only their device can decrypt them, or they are damaged",
       try: "keyhaul inspect \(ShellQuoting.quote(source.name)) --list")
-    return .partial
   }
 
   /// Returns the items to import; `nil` if no source was given.
@@ -116,7 +128,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
 
   private var isPath: Bool { name.contains("/") && !name.hasPrefix("device:") }
 
-  /// Returns where the device will be created: under its name in the device folder, or at a path.
+  /// Returns the folder and the name of the new device: its name in the device folder, or a path.
   private func location(in session: Session) throws(CommandError) -> (home: DeviceSet, name: DeviceName) {
     let home = DeviceSet(
       path: isPath ? "." : try session.homeDirectory(), environment: .interruptible)

@@ -26,7 +26,7 @@ struct DeviceErase: RunnableCommand {
       }
       return .ok
     }
-    try session.confirm("Erase \(name), with \(items), for good?", refusal: "erasing \(name), with \(items),")
+    try session.confirm("Erase \(name), with \(items), for good?", action: "erasing \(name), with \(items),")
     let report = try device.withSession(.writing) { openDevice in
       try openDevice.requireUnchanged(since: before.record.revision)
       try session.committing(CommittedChange("\(openDevice.name) was erased", of: openDevice.name)) {
@@ -35,9 +35,9 @@ struct DeviceErase: RunnableCommand {
       }
       return try DeviceReport(openDevice)
     }
-    let wasErased = count == 0 && before.isPasscodeSet == false && before.record.lastBackup == nil
+    let wasAlreadyErased = count == 0 && before.isPasscodeSet == false && before.record.lastBackup == nil
     try session.announce(
-      wasErased
+      wasAlreadyErased
         ? "Erased \(name) again. It had no items and no passcode. Its keys are new; its hardware key is the same."
         : "Erased \(name), with \(items). Its hardware key is the same, and no passcode is set.")
     if session.isJSON { try session.writeDocument(report.document([("erased_items", .count(count))])) }
@@ -65,14 +65,15 @@ struct DeviceDelete: RunnableCommand {
     let name = device.name
     try device.requireNoUnrelatedFiles()
     let count = try itemCount(of: device)
-    let deviceAndItems = count.flatMap { $0 > 0 ? "\(name) and its \(HumanReadable.count($0, "item"))" : nil } ?? name
-    let action = "delete \(deviceAndItems == name ? "it" : deviceAndItems) for good"
+    let hasItems = count.map { $0 > 0 } ?? false
+    let deviceAndItems = hasItems ? "\(name) and its \(HumanReadable.count(count ?? 0, "item"))" : name
+    let action = "delete \(hasItems ? deviceAndItems : "it") for good"
     if dryRun.isOn {
       // A dry run does not ask, but checks a confirmation that was given.
-      if let confirm { try session.confirm(name: name, given: confirm, action: action) }
+      if let confirm { try session.confirm(name: name, confirmation: confirm, action: action) }
       try session.announce("Would delete \(deviceAndItems) for good.")
     } else {
-      try session.confirm(name: name, given: confirm, action: action)
+      try session.confirm(name: name, confirmation: confirm, action: action)
       try session.committing(CommittedChange("\(name) was deleted", inspectCommand: "keyhaul device list")) {
         () throws(CommandError) in try device.delete()
       }

@@ -36,8 +36,8 @@ struct DeviceExport: RunnableCommand {
     try write(items, of: device.name, in: session)
     let count = HumanReadable.count(items.count, "item")
     try session.announce(
-      "Wrote \(count) from \(device.name) to \(output), a Simulator keychain for iOS 18 or later. The secrets in it are not encrypted."
-    )
+      "Wrote \(count) from \(device.name) to \(output), a Simulator keychain for iOS 18 or later. The secrets in it are "
+        + "not encrypted.")
     if session.isJSON {
       try session.writeDocument([
         "format": "device-export/1", "device": .string(device.name), "output": .string(output),
@@ -53,7 +53,7 @@ struct DeviceExport: RunnableCommand {
   }
 
   private func write(_ items: [KeychainItem], of name: String, in session: Session) throws {
-    let done = CommittedChange(
+    let change = CommittedChange(
       "\(name) was written as \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
     let keychain: SimulatorKeychain
     do throws(KeyhaulError) {
@@ -63,11 +63,12 @@ struct DeviceExport: RunnableCommand {
       throw CommandError(
         CommandExitStatus(error.category), "cannot write \(name) as a database", why: error.reason, of: error.errno)
     }
-    try session.committing(done) { () throws(CommandError) in
-      let written: Void? = try keychain.committed { (bytes) throws(CommandError) in
+    try session.committing(change) { () throws(CommandError) in
+      // `nil` if SQLite does not return the database's bytes.
+      let result: Void? = try keychain.committed { (bytes) throws(CommandError) in
         try ReportFile.write(bytes, to: output)
       }
-      guard written != nil else {
+      guard result != nil else {
         throw CommandError(.failed, "cannot write \(name) as a database", why: "SQLite did not return its bytes")
       }
     }

@@ -20,11 +20,11 @@ struct DeviceFixtureCommand: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     guard let bytes = BundledFixtures.bytes(named: name) else {
-      let near = EditDistance.nearest(to: name, among: BundledFixtures.names)
+      let similarName = EditDistance.nearest(to: name, among: BundledFixtures.names)
       throw CommandError(
         .notFound, "no description named \(UntrustedText.escaped(name)) comes with the program",
-        why: near.map { "\"\($0)\" is similar" } ?? "there are \(HumanReadable.list(BundledFixtures.names))",
-        try: near.map { "keyhaul device fixture \($0)" })
+        why: similarName.map { "\"\($0)\" is similar" } ?? "there are \(HumanReadable.list(BundledFixtures.names))",
+        try: similarName.map { "keyhaul device fixture \($0)" })
     }
     try session.writeRaw(bytes)
     return .ok

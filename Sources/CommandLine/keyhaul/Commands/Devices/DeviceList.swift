@@ -12,8 +12,8 @@ struct DeviceList: TabularCommand {
 
   /// The members of each element of `devices` in `device-list/1`.
   static let table = FieldTable(
-    "devices",
-    [
+    rows: "devices",
+    fields: [
       "name", "udid", "product_type", "product_version", "state", "passcode_set", "items", "revision", "last_backup",
       "failed_attempts", "erase_after_failures", "published_hardware_key",
     ])
@@ -25,9 +25,35 @@ struct DeviceList: TabularCommand {
     session.chosenFields = try ChosenFields(fieldOptions, of: Self.table)
     let home = try DeviceSet(of: session)
     home.clearLeftovers()
-    let (devices, unreadable) = try session.devices(in: home)
+    let (reports, faults) = try Self.reports(on: home, in: session)
+    if session.isJSON {
+      try session.writeDocument([
+        "format": "device-list/1", "devices": .array(reports.map { .object($0.fields) }),
+        "unreadable": .array(
+          faults.map {
+            ["name": .string($0.name), "message": .string($0.error.message), "why": .text($0.error.why)]
+          }),
+      ])
+    } else if reports.isEmpty, faults.isEmpty {
+      session.info("There are no devices in \(UntrustedText.escaped(home.path)) (keyhaul device create NAME).")
+    } else {
+      try session.print(table(reports, unreadableNames: faults.map(\.name)))
+    }
+    for (_, error) in faults {
+      session.warn(error.message, why: error.why, try: error.advice, of: error.errno)
+    }
+    return faults.isEmpty ? .ok : .partial
+  }
+
+  /// Reads all devices in a folder.
+  ///
+  /// - Returns: The reports on the devices, and the errors of those that cannot be read, with their names.
+  private static func reports(
+    on home: DeviceSet, in session: Session
+  ) throws(CommandError) -> (reports: [DeviceReport], faults: [(name: String, error: CommandError)]) {
+    let (devices, invalidNames) = try session.devices(in: home)
     var reports: [DeviceReport] = []
-    var broken: [(name: String, error: CommandError)] = unreadable.map { ($0, Self.unreadable($0)) }
+    var faults: [(name: String, error: CommandError)] = invalidNames.map { ($0, invalidNameError($0)) }
     for device in devices {
       do throws(KeyhaulError) {
         let summary = try device.summary(verb: session.commandName, knownSeeds: WellKnownSeeds.all)
@@ -35,48 +61,35 @@ struct DeviceList: TabularCommand {
       } catch {
         // Deleted by another process since the folder was read.
         if error.code == .deviceNotFound { continue }
-        broken.append((device.name.text, CommandError(error, device: device.name.text)))
+        faults.append((device.name.text, CommandError(error, device: device.name.text)))
       }
     }
-    if session.isJSON {
-      try session.writeDocument([
-        "format": "device-list/1", "devices": .array(reports.map { .object($0.fields) }),
-        "unreadable": .array(
-          broken.map {
-            ["name": .string($0.name), "message": .string($0.error.message), "why": .text($0.error.why)]
-          }),
-      ])
-    } else if reports.isEmpty, broken.isEmpty {
-      session.info("There are no devices in \(UntrustedText.escaped(home.path)) (keyhaul device create NAME).")
-    } else {
-      try session.print(table(reports, broken: broken.map(\.name)))
-    }
-    for (_, error) in broken {
-      session.warn(error.message, why: error.why, try: error.advice, of: error.errno)
-    }
-    return broken.isEmpty ? .ok : .partial
+    return (reports, faults)
   }
 
-  private static func unreadable(_ name: String) -> CommandError {
+  private static func invalidNameError(_ name: String) -> CommandError {
     CommandError(
       .partial, "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name, and was skipped",
       why: "it contains invalid UTF-8 or the replacement character U+FFFD; Keyhaul never gives a device such a name",
       try: "rename its folder with mv if it is a device")
   }
 
-  private func table(_ reports: [DeviceReport], broken: [String]) -> Table {
+  private func table(_ reports: [DeviceReport], unreadableNames: [String]) -> Table {
     var table = Table([
       .init("NAME", flexible: true), .init("STATE"), .init("PASSCODE"), .init("ITEMS", rightAligned: true),
       .init("LAST BACKUP"),
     ])
-    let rows = reports.map(\.cells) + broken.map { [$0, "cannot be read", "–", "–", "–"] }
+    let rows = reports.map(\.cells) + unreadableNames.map { [$0, "cannot be read", "–", "–", "–"] }
     for row in rows.sorted(by: { ($0.first ?? "") < ($1.first ?? "") }) { table.add(row) }
     return table
   }
 }
 
 extension Session {
-  fileprivate func devices(in home: DeviceSet) throws(CommandError) -> ([VirtualDevice], unreadable: [String]) {
+  /// Returns the devices in a folder, and the names of folders that no device can have.
+  fileprivate func devices(
+    in home: DeviceSet
+  ) throws(CommandError) -> (devices: [VirtualDevice], invalidNames: [String]) {
     do throws(KeyhaulError) {
       return (try home.devices(), try home.unreadableNames())
     } catch {
@@ -104,10 +117,10 @@ struct DeviceShow: RunnableCommand {
       try session.writeDocument(report.document())
       return .ok
     }
-    let widest = report.lines.map { DisplayWidth.columns(of: $0.0) }.max() ?? 0
+    let widest = report.lines.map { DisplayWidth.columns(of: $0.label) }.max() ?? 0
     for (label, text) in report.lines {
-      let label = DisplayWidth.padded(label, columns: widest) + "  "
-      for line in WordWrap.labeled(label, UntrustedText.escaped(text), columns: session.resultStyle.width) {
+      let paddedLabel = DisplayWidth.padded(label, columns: widest) + "  "
+      for line in WordWrap.labeled(paddedLabel, UntrustedText.escaped(text), columns: session.resultStyle.width) {
         try session.print(line)
       }
     }

@@ -84,14 +84,11 @@ struct DeviceReport {
   }
 
   /// The labels and texts of `device show`.
-  var lines: [(String, String)] {
+  var lines: [(label: String, text: String)] {
     let build = record.build.map { " (\($0))" } ?? ""
     let limit = record.eraseAfterFailures.map { "; after \($0) in a row the device erases itself" } ?? ""
     let apps = record.apps.map(\.name).joined(separator: ", ")
-    let published =
-      isHardwareKeyPublished == true
-      ? [("hardware key", "published: anyone can compute it, so backups bind no item to this device")] : []
-    return [
+    var lines: [(label: String, text: String)] = [
       (name, "\(record.productType), iOS \(record.productVersion)\(build)"),
       ("identifier", record.udid),
       ("state", isPasscodeSet.map { "\(stateText), \($0 ? "passcode set" : "no passcode")" } ?? stateText),
@@ -100,7 +97,11 @@ struct DeviceReport {
       ("last backup", record.lastBackup.map(LocalTimeFormat.local) ?? "none"),
       ("wrong passcodes", HumanReadable.grouped(record.failedAttempts) + limit),
       ("revision", record.revision),
-    ] + published
+    ]
+    if isHardwareKeyPublished == true {
+      lines.append(("hardware key", "published: anyone can compute it, so backups bind no item to this device"))
+    }
+    return lines
   }
 }
 

@@ -67,25 +67,28 @@ struct DeviceServe: RunnableCommand {
       throw CommandError.usage(
         "nobody can be asked which computers to trust", why: session.missingTerminal, try: "--trust once")
     }
-    let finder = try SourceResolver(session)
-    let devices = try names.map { (name) throws(CommandError) in try finder.device(name) }
+    let resolver = try SourceResolver(session)
+    let devices = try names.map { (name) throws(CommandError) in try resolver.device(name) }
     guard Set(devices.map(\.device.directory)).count == devices.count else {
       throw CommandError.usage("a device is named twice", try: "name each device once")
     }
     guard devices.count <= Self.maximumDeviceCount else {
       throw CommandError.usage("at most \(Self.maximumDeviceCount) devices can be served at once")
     }
-    for device in devices {
-      try device.withSession(.reading) { openDevice in
-        guard openDevice.record.productVersion.canWriteBackups else {
-          throw CommandError(
-            .refused, "\(device.name) cannot be served",
-            why: "it runs iOS \(openDevice.record.productVersion); clients back up iOS 10.2 or later",
-            try: "a device created with --ios 10.2 or later")
-        }
+    for device in devices { try requireServable(device) }
+    return try Interruption.deferringSignals { try serve(devices, at: address, in: session) }
+  }
+
+  /// Rejects a device whose version of iOS no client backs up.
+  private func requireServable(_ device: ResolvedDevice) throws {
+    try device.withSession(.reading) { openDevice in
+      guard openDevice.record.productVersion.canWriteBackups else {
+        throw CommandError(
+          .refused, "\(device.name) cannot be served",
+          why: "it runs iOS \(openDevice.record.productVersion); clients back up iOS 10.2 or later",
+          try: "a device created with --ios 10.2 or later")
       }
     }
-    return try Interruption.deferringSignals { try serve(devices, at: address, in: session) }
   }
 
   private func listenAddress() throws(CommandError) -> ListenAddress {
@@ -98,31 +101,16 @@ struct DeviceServe: RunnableCommand {
     return address
   }
 
-  private func serve(_ resolvedDevices: [ResolvedDevice], at address: ListenAddress, in session: Session) throws
-    -> CommandExitStatus
-  {
+  private func serve(
+    _ resolvedDevices: [ResolvedDevice], at address: ListenAddress, in session: Session
+  ) throws -> CommandExitStatus {
     let events = EventQueue()
-    let policy: TrustPolicy =
-      switch trust {
-      case .always: .always
-      case .once: .once
-      case .ask: .ask { events.add(.question($0)) }
-      }
-    let rounds = rounds?.value ?? BackupKeybag.standardRounds
-    var devices: [ServedDevice] = []
-    for (index, device) in resolvedDevices.enumerated() {
-      do throws(KeyhaulError) {
-        devices.append(
-          try ServedDevice(device.device, deviceID: index + 1, trust: policy, rounds: rounds) { events.add(.line($0)) })
-      } catch {
-        throw CommandError(error, device: device.name)
-      }
-    }
+    let devices = try servedDevices(resolvedDevices, events)
     let server: DeviceServer
     do throws(ListenError) {
       server = try DeviceServer(devices, at: address) { events.add(.line($0)) }
     } catch {
-      throw Self.failure(error)
+      throw Self.commandError(for: error)
     }
     guard server.start() else {
       throw CommandError(.failed, "the server could not start", why: "the system allows no more threads")
@@ -141,6 +129,30 @@ struct DeviceServe: RunnableCommand {
     return .ok
   }
 
+  /// Prepares the devices for the server, which reports its events to the queue.
+  private func servedDevices(
+    _ resolvedDevices: [ResolvedDevice], _ events: EventQueue
+  ) throws(CommandError) -> [ServedDevice] {
+    let policy: TrustPolicy =
+      switch trust {
+      case .always: .always
+      case .once: .once
+      case .ask: .ask { events.add(.question($0)) }
+      }
+    let rounds = rounds?.value ?? BackupKeybag.standardRounds
+    var devices: [ServedDevice] = []
+    for (index, device) in resolvedDevices.enumerated() {
+      do throws(KeyhaulError) {
+        devices.append(
+          try ServedDevice(device.device, deviceID: index + 1, trust: policy, rounds: rounds) { events.add(.line($0)) })
+      } catch {
+        throw CommandError(error, device: device.name)
+      }
+    }
+    return devices
+  }
+
+  /// Prints an event, or asks the user its question.
   private func show(_ event: Event, in session: Session) {
     switch event {
     case .line(let line): session.info(UntrustedText.escaped(line))
@@ -152,7 +164,7 @@ struct DeviceServe: RunnableCommand {
     }
   }
 
-  private static func failure(_ error: ListenError) -> CommandError {
+  private static func commandError(for error: ListenError) -> CommandError {
     switch error {
     case .systemSocket(let path):
       .usage(

@@ -31,12 +31,12 @@ enum FixtureSource {
     do throws(KeyhaulError) {
       return Loaded(argument: argument, description: try DeviceFixture(decoding: bytes, from: argument))
     } catch {
-      throw failure(error, argument: argument)
+      throw commandError(for: error, argument: argument)
     }
   }
 
   /// Returns the error for a faulty description, including faults that only the creation of the device finds.
-  static func failure(_ error: KeyhaulError, argument: String) -> CommandError {
+  static func commandError(for error: KeyhaulError, argument: String) -> CommandError {
     CommandError(
       CommandExitStatus(error.category), "cannot make a device from \(argument): \(error.summary)", why: error.reason,
       try: error.call, of: error.errno)
@@ -45,11 +45,12 @@ enum FixtureSource {
   private static func readFile(_ path: String) throws(CommandError) -> [UInt8] {
     var isDirectory: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
-      let near = EditDistance.nearest(to: path, among: BundledFixtures.names)
+      let similarName = EditDistance.nearest(to: path, among: BundledFixtures.names)
       throw CommandError(
         .notFound, "there is no description named \(path)",
-        why: near.map { "\"\($0)\" is similar" } ?? "it is neither a file nor bundled with Keyhaul (\(bundledNames))",
-        try: "--from \(near ?? BundledFixtures.names.first ?? "FILE")")
+        why: similarName.map { "\"\($0)\" is similar" }
+          ?? "it is neither a file nor bundled with Keyhaul (\(bundledNames))",
+        try: "--from \(similarName ?? BundledFixtures.names.first ?? "FILE")")
     }
     do {
       if isDirectory.boolValue { throw CocoaError(.fileReadUnknown) }

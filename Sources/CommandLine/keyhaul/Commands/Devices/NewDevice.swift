@@ -16,8 +16,7 @@ struct NewDevice {
   /// - Throws: `.usage` for an invalid model or version, and for published keys without a description.
   init(
     name: DeviceName, fixture: FixtureSource.Loaded?, imported: SourceItems?, productType: String?,
-    productVersion: String?,
-    eraseAfterFailures: Int?, hasPublishedKeys: Bool
+    productVersion: String?, eraseAfterFailures: Int?, hasPublishedKeys: Bool
   ) throws(CommandError) {
     if let productType, productType.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) == nil {
       throw .usage(
@@ -29,8 +28,8 @@ struct NewDevice {
         "--published-hardware-key needs --from", why: "the key is derived from a description's seed",
         try: "--from FIXTURE, or leave --published-hardware-key out")
     }
-    let standard = fixture?.description.identity ?? imported?.identity ?? DeviceIdentity()
-    var version = standard.productVersion
+    let sourceIdentity = fixture?.description.identity ?? imported?.identity ?? DeviceIdentity()
+    var version = sourceIdentity.productVersion
     if let productVersion {
       do throws(KeyhaulError) {
         version = try ProductVersion(productVersion)
@@ -44,8 +43,8 @@ struct NewDevice {
     self.eraseAfterFailures = eraseAfterFailures
     self.hasPublishedKeys = hasPublishedKeys
     identity = DeviceIdentity(
-      productType: productType ?? standard.productType, productVersion: version,
-      build: productVersion == nil ? standard.build : nil)
+      productType: productType ?? sourceIdentity.productType, productVersion: version,
+      build: productVersion == nil ? sourceIdentity.build : nil)
   }
 
   /// Creates the device.
@@ -63,7 +62,9 @@ struct NewDevice {
       }
     } catch {
       if error.isCancellation { try Interruption.check("no device was made") }
-      if error.code == .badFixture, let fixture { throw FixtureSource.failure(error, argument: fixture.argument) }
+      if error.code == .badFixture, let fixture {
+        throw FixtureSource.commandError(for: error, argument: fixture.argument)
+      }
       if error.code == .badFixture, let imported {
         throw CommandError(
           .refused, "cannot make a device from \(imported.name)", why: error.reason,
@@ -97,13 +98,13 @@ struct NewDevice {
     let options = DeviceOptions(identity: identity, eraseAfterFailures: eraseAfterFailures)
     if let imported {
       switch passcode {
-      case .some(let given): try home.create(name, options, importing: imported.items, passcode: given)
+      case .some(let passcode): try home.create(name, options, importing: imported.items, passcode: passcode)
       case .none: try home.create(name, options, importing: imported.items, passcode: Secret(utf8: ""))
       }
       return try home.device(name)
     }
     switch passcode {
-    case .some(let given): return try home.create(name, options, passcode: given)
+    case .some(let passcode): return try home.create(name, options, passcode: passcode)
     case .none: return try home.create(name, options, passcode: Secret(utf8: ""))
     }
   }

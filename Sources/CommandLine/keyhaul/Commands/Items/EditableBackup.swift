@@ -42,17 +42,17 @@ struct EditableBackup: RewrittenKeychain {
     }
     target = try change.target(for: loaded, isDryRun: isDryRun, in: session)
     unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    let candidate = try unlocker.hardwareKey()
+    let hardwareKey = try unlocker.hardwareKey()
     key = try unlocker.key(accessOptions.password)
-    opened = try unlocker.open(with: key, candidate, for: .rewriting)
-    try Self.requireKeychainAsRecorded(opened, loaded.name)
-    hardware = opened.isSameDevice == false ? candidate?.fallback : candidate
+    opened = try unlocker.open(with: key, hardware: hardwareKey, for: .rewriting)
+    try Self.requireRecordedKeychain(opened, named: loaded.name)
+    hardware = opened.isSameDevice == false ? hardwareKey?.fallback : hardwareKey
     items = SearchableItems(opened, named: loaded.name)
   }
 
   /// Rejects a keychain file that differs from its recorded digest or size. Rewriting it would update both, and hide
   /// that items may be missing.
-  private static func requireKeychainAsRecorded(_ opened: UnlockedBackup, _ name: String) throws(CommandError) {
+  private static func requireRecordedKeychain(_ opened: UnlockedBackup, named name: String) throws(CommandError) {
     let keychainDamage = opened.damage.filter { damage in
       switch damage {
       case .keychainChanged, .keychainSize: true
@@ -83,8 +83,8 @@ struct EditableBackup: RewrittenKeychain {
     _ edit: ItemEdit, isDryRun: Bool, _ change: CommittedChange, in session: Session
   ) throws(CommandError) -> [KeychainEntry] {
     let bytes: [UInt8]
-    let keys = try unlocker.classKeys(with: key, hardware)
-    var changed: [KeychainEntry] = []
+    let keys = try unlocker.classKeys(with: key, hardware: hardware)
+    var changedEntries: [KeychainEntry] = []
     do throws(ItemEditError) {
       let environment = DeviceEnvironment.interruptible
       let keychain = try EditedKeychain(
@@ -92,10 +92,10 @@ struct EditableBackup: RewrittenKeychain {
       switch edit {
       case .add(let item):
         let (stored, index) = try keychain.add(item)
-        changed = [KeychainEntry(index: index, item: stored)]
+        changedEntries = [KeychainEntry(index: index, item: stored)]
       case .update(let rows, let changes):
-        let new = try keychain.update(rows.map { Int($0.rowReference.rowID) }, with: changes)
-        changed = zip(rows, new).map { row, item in KeychainEntry(index: row.index, item: item) }
+        let changedItems = try keychain.update(rows.map { Int($0.rowReference.rowID) }, with: changes)
+        changedEntries = zip(rows, changedItems).map { row, item in KeychainEntry(index: row.index, item: item) }
       case .delete(let rows): keychain.remove(rows.map { Int($0.rowReference.rowID) })
       }
       bytes = try keychain.serialized()
@@ -103,11 +103,11 @@ struct EditableBackup: RewrittenKeychain {
       throw ItemEditErrorText.commandError(for: error, name: name, hasPassword: opened.hasPassword)
     }
     if !isDryRun { try write(bytes, change, in: session) }
-    return changed
+    return changedEntries
   }
 
   private func write(_ bytes: [UInt8], _ change: CommittedChange, in session: Session) throws(CommandError) {
-    let keys = try unlocker.classKeys(with: key, hardware)
+    let keys = try unlocker.classKeys(with: key, hardware: hardware)
     let written = try session.rewriting(
       loaded, to: changeOptions.output, changeOptions.committedChange(inPlace: change)
     ) {

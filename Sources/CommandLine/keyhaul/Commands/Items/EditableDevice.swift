@@ -60,32 +60,28 @@ final class EditableDevice: EditableKeychain {
       if let confirmedState { try openDevice.requireUnchanged(since: confirmedState.revision) }
       switch edit {
       case .add(let item):
-        let stored =
-          isDryRun
-          ? try add(item, on: openDevice, isDryRun: true)
-          : try session.committing(change) { () throws(CommandError) in
-            try add(item, on: openDevice, isDryRun: false)
-          }
+        let stored = try committing(change, unless: isDryRun, in: session) { () throws(CommandError) in
+          try add(item, on: openDevice, isDryRun: isDryRun)
+        }
         let indexes = session.isJSON ? try openDevice.keychain.positions(of: [stored.summary.reference]) : [:]
         return [KeychainEntry(stored).numbered(indexes)]
       case .update(let entries, let changes):
-        guard !isDryRun else {
-          try update(changes, on: openDevice, isDryRun: true)
-          return []
+        try committing(change, unless: isDryRun, in: session) { () throws(CommandError) in
+          try update(changes, on: openDevice, isDryRun: isDryRun)
         }
-        try session.committing(change) { () throws(CommandError) in
-          try update(changes, on: openDevice, isDryRun: false)
-        }
-        return try currentEntries(for: entries, on: openDevice)
+        return isDryRun ? [] : try currentEntries(for: entries, on: openDevice)
       case .delete:
-        try session.committing(change) { () throws(CommandError) in
-          do throws(KeyhaulError) { try openDevice.delete(selection.query, as: selection.app) } catch {
-            throw ItemError.committing(error, "delete", on: openDevice)
-          }
-        }
+        try session.committing(change) { () throws(CommandError) in try delete(on: openDevice) }
         return []
       }
     }
+  }
+
+  /// Makes a change, and records it unless this is a dry run.
+  private func committing<Value>(
+    _ change: CommittedChange, unless isDryRun: Bool, in session: Session, _ body: () throws(CommandError) -> Value
+  ) throws(CommandError) -> Value {
+    isDryRun ? try body() : try session.committing(change, body)
   }
 
   private func add(
@@ -96,7 +92,7 @@ final class EditableDevice: EditableKeychain {
     do throws(KeyhaulError) {
       return isDryRun ? try openDevice.validateAdding(item, as: app) : try openDevice.add(item, as: app)
     } catch {
-      throw ItemError.adding(item, error, to: openDevice.name)
+      throw ItemError.adding(item, to: openDevice.name, error: error)
     }
   }
 
@@ -114,7 +110,15 @@ final class EditableDevice: EditableKeychain {
         try openDevice.update(query, with: changes, as: selection.app)
       }
     } catch {
-      throw ItemError.committing(error, "change", on: openDevice)
+      throw ItemError.committing(error, verb: "change", on: openDevice)
+    }
+  }
+
+  private func delete(on openDevice: DeviceSession) throws(CommandError) {
+    do throws(KeyhaulError) {
+      try openDevice.delete(selection.query, as: selection.app)
+    } catch {
+      throw ItemError.committing(error, verb: "delete", on: openDevice)
     }
   }
 

@@ -36,27 +36,39 @@ struct EditableSimulator: RewrittenKeychain {
         let prepared = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
           try NewItemDefaults.prepared(item, now: now, random: random)
         }
-        let isDeleted = (try? PrimaryKey(of: prepared)).map(deletedKeys.contains) ?? false
-        guard try keychain.insert(prepared, replacingExisting: isDeleted) != .kept else {
-          throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
-        }
+        try insert(prepared, into: keychain)
         return [KeychainEntry(index: nil, item: prepared)]
       case .update(let rows, let changes):
-        var changed: [KeychainEntry] = []
-        for row in rows {
-          guard let old = row.item else { continue }
-          let new = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
-            try changes.applied(to: old, now: now)
-          }
-          try keychain.replace(row: row.rowReference.rowID, with: new)
-          changed.append(KeychainEntry(new, at: row.rowReference, index: row.index))
-        }
-        return changed
+        return try Self.update(rows, of: keychain, with: changes, now: now)
       case .delete(let rows):
         for row in rows { try keychain.remove(row: row.rowReference.rowID, of: row.kind) }
         return []
       }
     }
+  }
+
+  /// Inserts an item. It may replace a tombstone, but not another item.
+  private func insert(_ item: KeychainItem, into keychain: SimulatorKeychain) throws(KeyhaulError) {
+    let replacesTombstone = (try? PrimaryKey(of: item)).map(deletedKeys.contains) ?? false
+    guard try keychain.insert(item, replacingExisting: replacesTombstone) != .kept else {
+      throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
+    }
+  }
+
+  /// Changes rows, and returns them with their new values.
+  private static func update(
+    _ rows: [KeychainEntry], of keychain: SimulatorKeychain, with changes: ItemChanges, now: KeychainDate
+  ) throws(KeyhaulError) -> [KeychainEntry] {
+    var changedEntries: [KeychainEntry] = []
+    for row in rows {
+      guard let currentItem = row.item else { continue }
+      let changedItem = try translatingRuleErrors { () throws(KeychainRuleError) in
+        try changes.applied(to: currentItem, now: now)
+      }
+      try keychain.replace(row: row.rowReference.rowID, with: changedItem)
+      changedEntries.append(KeychainEntry(changedItem, at: row.rowReference, index: row.index))
+    }
+    return changedEntries
   }
 
   private static func translatingRuleErrors<Value>(

@@ -41,8 +41,8 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
     let keychain = try target.edit(selection, accessOptions, change, to: "add", isDryRun: dryRun.isOn, in: session)
     try keychain.check(attributes)
     let item = try addingSecret(to: itemWithoutSecret, in: session)
-    let shown = UntrustedText.escaped(ItemText.name(of: item), columns: 100, ellipsis: session.resultStyle.ellipsis)
-    let sentence = "\(item.kind.noun) \"\(shown)\" to \(UntrustedText.escaped(keychain.name))"
+    let itemName = UntrustedText.escaped(ItemText.name(of: item), columns: 100, ellipsis: session.resultStyle.ellipsis)
+    let sentence = "\(item.kind.noun) \"\(itemName)\" to \(UntrustedText.escaped(keychain.name))"
     let added = try keychain.apply(
       .add(item), isDryRun: dryRun.isOn,
       Self.committedChange("an item was added to \(keychain.name)", on: keychain.name), in: session)
@@ -54,7 +54,8 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
           + "could not check whether the new item already existed.")
     }
     if session.isJSON {
-      try session.writeDocument(keychain.document, of: added, change.members + (dryRun.isOn ? [("dry_run", true)] : []))
+      try session.writeDocument(
+        keychain.document, of: added, outcome: change.members + (dryRun.isOn ? [("dry_run", true)] : []))
     }
     return .ok
   }
@@ -78,18 +79,18 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
     return item
   }
 
-  /// Returns the item with its secret and the attributes that a certificate or key contains. The user's own attributes
-  /// override these.
-  private func addingSecret(to described: KeychainItem, in session: Session) throws(CommandError) -> KeychainItem {
+  /// Returns the requested item with its secret, and with the attributes that a certificate or key contains. The user's
+  /// own attributes override these.
+  private func addingSecret(to requested: KeychainItem, in session: Session) throws(CommandError) -> KeychainItem {
     var item: KeychainItem
-    switch described.kind {
+    switch requested.kind {
     case .genericPassword, .internetPassword:
-      item = described
-      item.secret = try session.itemSecret(secret, of: ItemText.name(ItemDescriptor(described)))
+      item = requested
+      item.secret = try session.itemSecret(secret, of: ItemText.name(ItemDescriptor(requested)))
     case .certificate: item = KeychainItem(try CertificateInput.certificate(secret, in: session))
     case .key: item = KeychainItem(try CertificateInput.key(secret, in: session))
     }
-    item.attributes.merge(described.attributes) { _, given in given }
+    item.attributes.merge(requested.attributes) { _, requestedValue in requestedValue }
     return item
   }
 }
@@ -102,11 +103,12 @@ enum CertificateInput {
   static func certificate(_ flags: ItemSecretFlags, in session: Session) throws(CommandError) -> CertificateAttributes {
     let file = try file(flags, of: "the certificate", isPublic: true, in: session)
     do throws(CertificateError) {
-      let all = try CertificateAttributes.all(in: file)
-      guard all.count == 1 else {
-        throw CertificateError(.unexpectedKind, "it contains \(all.count) certificates, but an item stores only one")
+      let certificates = try CertificateAttributes.all(in: file)
+      guard certificates.count == 1 else {
+        throw CertificateError(
+          .unexpectedKind, "it contains \(certificates.count) certificates, but an item stores only one")
       }
-      return all[0]
+      return certificates[0]
     } catch {
       throw CommandError(error, doing: "cannot read the certificate")
     }

@@ -37,7 +37,7 @@ struct ItemDelete: RunnableCommand, DecryptingCommand {
     let entries = try keychain.entries(for: nil, in: session)
     guard !entries.isEmpty else {
       session.info("No item \(keychain.preposition) \(UntrustedText.escaped(target.keychain)) matches.")
-      if session.isJSON { try session.writeDocument(keychain.document, of: [], outcome(0)) }
+      if session.isJSON { try session.writeDocument(keychain.document, of: [], outcome: outcome(0)) }
       return .noMatch
     }
     let (items, name) = (HumanReadable.count(entries.count, "item"), UntrustedText.escaped(keychain.name))
@@ -45,9 +45,10 @@ struct ItemDelete: RunnableCommand, DecryptingCommand {
       try session.announce("Would delete \(items) from \(name):")
       try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
     } else {
+      let object = entries.count == 1 ? "this item" : "these \(items)"
       try session.confirm(
-        "Delete \(entries.count == 1 ? "this item" : "these \(items)") from \(name)\(change.output == nil ? "" : " in the copy")?",
-        refusal: "deleting \(items) from \(name)",
+        "Delete \(object) from \(name)\(change.output == nil ? "" : " in the copy")?",
+        action: "deleting \(items) from \(name)",
         showing: FoundItemTable.table(of: entries, style: session.messageStyle).lines(style: session.messageStyle))
     }
     let clause = "\(items) \(entries.count == 1 ? "was" : "were") deleted from \(keychain.name)"
@@ -58,7 +59,7 @@ struct ItemDelete: RunnableCommand, DecryptingCommand {
       try session.announce("Deleted \(items) from \(name)\(keychain.ending).")
     }
     if session.isJSON {
-      try session.writeDocument(keychain.document, of: entries, outcome(dryRun.isOn ? 0 : entries.count))
+      try session.writeDocument(keychain.document, of: entries, outcome: outcome(dryRun.isOn ? 0 : entries.count))
     }
     return .ok
   }

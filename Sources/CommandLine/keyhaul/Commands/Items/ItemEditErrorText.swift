@@ -11,12 +11,12 @@ enum ItemEditErrorText {
   ///   - hasPassword: Whether the backup has a password. Without one, the keys of all classes are bound to its device.
   static func commandError(for error: ItemEditError, name: String, hasPassword: Bool) -> CommandError {
     let status = CommandExitStatus(error.category)
-    let list = "keyhaul item find \(ShellQuoting.quote(name))"
+    let findCommand = "keyhaul item find \(ShellQuoting.quote(name))"
     switch error.code {
     case .duplicate:
       return CommandError(
         status, "\(name) already has this item", why: "\(error.reason); nothing was changed",
-        try: "other attributes; \"\(list)\" shows the existing item")
+        try: "other attributes; \"\(findCommand)\" shows the existing item")
     case .neverInBackup(let reason):
       return CommandError(
         status, "no backup contains such an item",

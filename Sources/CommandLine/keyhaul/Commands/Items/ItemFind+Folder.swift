@@ -33,19 +33,8 @@ extension ItemFind {
         output, inputs: [folder] + accessOptions.files + [passwords])
     }
     var summary = BatchSummary()
-    if let output, output != "-" {
-      try ReportFile.write(to: output) { (portion) throws(CommandError) in
-        try search(folder, for: selection, passwordProvider, adding: &summary, in: session) {
-          (text) throws(CommandError) in
-          try Array(text.utf8).withRawBytes(portion)
-        }
-      }
-    } else {
-      try search(folder, for: selection, passwordProvider, adding: &summary, in: session) {
-        (text) throws(CommandError) in
-        try session.writeRaw(Array(text.utf8))
-        try session.flush()
-      }
+    try session.writePieces(to: output) { (write) throws(CommandError) in
+      try search(folder, for: selection, passwordProvider, adding: &summary, in: session, write)
     }
     let matching = summary.countByCode[0, default: 0]
     let notMatching = summary.countByCode[CommandExitStatus.noMatch.code, default: 0]
@@ -67,88 +56,101 @@ extension ItemFind {
     }
     if let common = try session.passwordForAllBackups(password) { return BatchPasswords(common: common, list: nil) }
     guard session.terminal() != nil else { return BatchPasswords(common: nil, list: nil) }
-    let typed = try session.promptedPasswordForAllBackups(of: "the backups in \(target.keychain)")
-    return BatchPasswords(common: typed, list: nil)
+    let password = try session.promptedPasswordForAllBackups(of: "the backups in \(target.keychain)")
+    return BatchPasswords(common: password, list: nil)
   }
 
+  /// Searches the backups in a folder, and writes the matching items of each.
   private func search(
     _ folder: String, for selection: ItemSelection, _ passwordProvider: BatchPasswords,
-    adding summary: inout BatchSummary,
-    in session: Session, _ put: (String) throws(CommandError) -> Void
+    adding summary: inout BatchSummary, in session: Session, _ write: (String) throws(CommandError) -> Void
   ) throws(CommandError) {
-    let queue = BackupQueue([folder], list: nil)
-    let list = JSONListFormatter(verb: "item find", folder: folder)
+    let queue = BackupQueue([folder], pathList: nil)
+    let formatter = JSONListFormatter(verb: "item find", folder: folder)
     var isFirst = true
     while let queued = try queue.next() {
       try Interruption.check()
-      let (result, rows) = search(queued, for: selection, passwordProvider, in: session)
-      summary.add(result, isResumed: false)
+      let backup = search(queued, for: selection, passwordProvider, in: session)
+      summary.add(backup.result, isResumed: false)
       if session.isJSON {
-        try put((isFirst ? list.head() : "") + list.row(result, isFirst: isFirst))
+        try write((isFirst ? formatter.head() : "") + formatter.row(backup.result, isFirst: isFirst))
       } else if common.isCSV {
-        let table = ItemCSV.table(of: rows, revealsSecrets: false, backup: queued.path, hasHeader: isFirst)
-        let isShown = showsTable(in: session)
-        try put(
-          table.withBytes { table in
-            guard isShown else { return String(decoding: table, as: UTF8.self) }
-            let text = Self.escapedLines(of: table)
-            return text.withBytes { String(decoding: $0, as: UTF8.self) }
-          })
-      } else if !rows.isEmpty {
-        try put(text(of: rows, in: queued, session))
+        try write(csv(of: backup.rows, in: queued, hasHeader: isFirst, session))
+      } else if !backup.rows.isEmpty {
+        try write(text(of: backup.rows, in: queued, session))
       }
-      if !session.isJSON { reportProblems(of: result, in: session) }
+      if !session.isJSON { reportProblems(of: backup.result, in: session) }
       isFirst = false
     }
     summary.skipped = queue.skipped
-    if session.isJSON { try put((isFirst ? list.head() : "") + list.foot(summary)) }
+    if session.isJSON { try write((isFirst ? formatter.head() : "") + formatter.foot(summary)) }
   }
 
+  /// A backup of the folder after its search.
+  private struct SearchedBackup {
+    let result: BatchResult
+    let rows: [KeychainEntry]
+  }
+
+  /// Searches one backup of the folder.
   private func search(
     _ queued: QueuedBackup, for selection: ItemSelection, _ passwordProvider: BatchPasswords, in session: Session
-  ) -> (BatchResult, [KeychainEntry]) {
+  ) -> SearchedBackup {
     var singleCommand = self
     singleCommand.target.keychain = queued.path
     singleCommand.common.disablePrompts()
-    let capturedOutput = CapturedOutput()
+    let output = CapturedOutput()
     let capturingSession = Session(
-      capturing: capturedOutput, common: singleCommand.common, commandName: session.commandName,
-      environment: passwordProvider.environment(from: session.environment), about: queued.path,
-      passwordProvider)
-    var (status, failure, items): (CommandExitStatus, CommandError?, [KeychainEntry]) = (.noMatch, queued.fault, [])
-    if let fault = queued.fault {
-      status = fault.status
-    } else {
-      do {
-        let keychain = try singleCommand.target.find(accessOptions, databaseKeys, in: capturingSession)
-        let (rows, document, mayBeIncomplete) = try singleCommand.search(
-          for: selection, in: keychain, accessOptions, capturingSession)
-        try capturingSession.writeDocument(document, of: rows, to: nil)
-        items = rows
-        status = mayBeIncomplete || rows.contains { $0.item == nil } ? .partial : rows.isEmpty ? .noMatch : .ok
-      } catch let error as CommandError {
-        (status, failure) = (error.status, error)
-      } catch {
-        (status, failure) = (.failed, CommandError(.failed, "the backup could not be searched"))
-      }
+      capturing: output, common: singleCommand.common, commandName: session.commandName,
+      environment: passwordProvider.environment(from: session.environment), backupPath: queued.path,
+      passwordProvider: passwordProvider)
+    var rows: [KeychainEntry] = []
+    var status = CommandExitStatus.noMatch
+    var failure: CommandError?
+    do {
+      if let fault = queued.fault { throw fault }
+      let keychain = try singleCommand.target.find(accessOptions, databaseKeys, in: capturingSession)
+      let searchResult = try singleCommand.search(for: selection, in: keychain, accessOptions, capturingSession)
+      try capturingSession.writeDocument(searchResult.document, of: searchResult.rows)
+      rows = searchResult.rows
+      status = Self.status(of: searchResult)
+    } catch {
+      failure = error as? CommandError ?? CommandError(.failed, "the backup could not be searched")
+      status = failure?.status ?? .failed
     }
     let entry = queued.fault == nil ? BackupDirectory.entry(of: queued.path) : nil
     let metadata = capturingSession.backupMetadata ?? entry.map { BackupMetadata($0) } ?? BackupMetadata()
-    let document = try? JSONValue(parsing: capturedOutput.result, acceptingAtMost: JSONValue.maximumValueCount)
+    let document = try? JSONValue(parsing: output.result, acceptingAtMost: JSONValue.maximumValueCount)
     let result = BatchResult(
       verb: "item find", parameters: [], path: queued.path, metadata: metadata,
       isArchivedCopy: entry?.isArchivedCopy ?? false,
-      status: status, failure: failure, warnings: capturedOutput.warnings, document: document,
+      status: status, failure: failure, warnings: output.warnings, document: document,
       reason: status == .partial ? "an item that may match cannot be read" : nil)
-    return (result, items)
+    return SearchedBackup(result: result, rows: rows)
   }
 
+  private static func status(of result: SearchResult) -> CommandExitStatus {
+    if result.mayBeIncomplete || result.rows.contains(where: { $0.item == nil }) { return .partial }
+    return result.rows.isEmpty ? .noMatch : .ok
+  }
+
+  /// Returns the rows of a backup as CSV.
+  private func csv(of rows: [KeychainEntry], in queued: QueuedBackup, hasHeader: Bool, _ session: Session) -> String {
+    let csv = ItemCSV.table(of: rows, revealsSecrets: false, backup: queued.path, hasHeader: hasHeader)
+    let isOnTerminal = showsTable(in: session)
+    return csv.withBytes { csv in
+      guard isOnTerminal else { return String(decoding: csv, as: UTF8.self) }
+      return Self.escapedLines(of: csv).withBytes { String(decoding: $0, as: UTF8.self) }
+    }
+  }
+
+  /// Returns the rows of a backup as a text table with a heading.
   private func text(of rows: [KeychainEntry], in queued: QueuedBackup, _ session: Session) -> String {
     var style = session.resultStyle
     if output.map({ $0 != "-" }) ?? false { (style.usesColor, style.cutsText) = (false, false) }
-    let head = "\(UntrustedText.escaped(queued.path)): \(HumanReadable.count(rows.count, "item"))"
+    let heading = "\(UntrustedText.escaped(queued.path)): \(HumanReadable.count(rows.count, "item"))"
     let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
-    return ([style.painted(style.adapted(head), .bold)] + lines + [""]).map { $0 + "\n" }.joined()
+    return ([style.painted(style.adapted(heading), .bold)] + lines + [""]).map { $0 + "\n" }.joined()
   }
 
   /// Warns about the reasons why the result for a backup is incomplete.

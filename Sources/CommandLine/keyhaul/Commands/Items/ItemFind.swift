@@ -58,8 +58,10 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   /// The members of each element of `items` in `keychain-items/1`, and those of its `attributes`, which can be selected
   /// directly.
   static let table = FieldTable(
-    "items",
-    ["index", "kind", "table", "protection", "readable", "attributes", "has_secret", "secret", "reason", "detail"],
+    rows: "items",
+    fields: [
+      "index", "kind", "table", "protection", "readable", "attributes", "has_secret", "secret", "reason", "detail",
+    ],
     nested: "attributes",
     nestedFields: Set(ItemKind.allCases.flatMap { AttributeTable.definitions(of: $0).map(\.code.rawValue) }).sorted())
 
@@ -76,23 +78,15 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     let source = try target.find(accessOptions, databaseKeys, in: session)
     if let output, output != "-" { try session.prepareOutput(output, inputs: source.files + accessOptions.files) }
     let selection = try ItemSelection(filter)
-    let (rows, document, mayBeIncomplete) = try search(for: selection, in: source, accessOptions, session)
-    if session.isJSON {
-      try session.writeDocument(document, of: rows, to: output)
-      if reveal, document.omitsProtectedSecrets { warnAboutProtected(rows, in: session) }
-    } else if common.isCSV {
-      let table = ItemCSV.table(
-        of: rows, revealsSecrets: reveal, omitsProtectedSecrets: document.omitsProtectedSecrets)
-      try write(table, in: session)
-      if reveal, document.omitsProtectedSecrets { warnAboutProtected(rows, in: session) }
-    } else if reveal, !rows.isEmpty {
-      try writeSecret(of: rows, omitsProtectedSecrets: document.omitsProtectedSecrets, in: session)
-      return mayBeIncomplete ? .partial : .ok
-    } else if !rows.isEmpty {
-      try write(rows, in: session)
+    let result = try search(for: selection, in: source, accessOptions, session)
+    if printsOnlySecret, !result.rows.isEmpty {
+      try writeSecret(
+        of: result.rows, omitsProtectedSecrets: result.document.omitsProtectedSecrets, in: session)
+      return result.mayBeIncomplete ? .partial : .ok
     }
-    let status = reportStatus(of: rows, from: source, in: session)
-    return mayBeIncomplete && status == .ok ? .partial : status
+    try write(result, in: session)
+    let status = reportStatus(of: result.rows, from: source, in: session)
+    return result.mayBeIncomplete && status == .ok ? .partial : status
   }
 
   // MARK: The search
@@ -100,13 +94,19 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   /// Whether the result is a single secret. If so, the limit does not apply, because all matches must be known.
   private var printsOnlySecret: Bool { reveal && !common.isJSON && !common.isCSV }
 
+  /// The matching items of a keychain.
+  struct SearchResult {
+    let rows: [KeychainEntry]
+    /// The document of the items for `--json`.
+    let document: ItemDocument
+    /// Whether an item that cannot be decrypted may also match.
+    var mayBeIncomplete = false
+  }
+
   /// Searches a keychain.
-  ///
-  /// - Returns: The matching items, their document, and whether a damaged item may also match, so that the result may
-  ///   be incomplete.
   func search(
     for selection: ItemSelection, in source: ResolvedSource, _ accessOptions: BackupAccessOptions, _ session: Session
-  ) throws -> (rows: [KeychainEntry], document: ItemDocument, mayBeIncomplete: Bool) {
+  ) throws -> SearchResult {
     let items: SearchableItems
     switch source {
     case .device(let device):
@@ -114,7 +114,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
         let rows = try search(for: selection, on: openDevice)
         let indexes = session.isJSON ? try openDevice.keychain.positions(of: Set(rows.map(\.rowReference))) : [:]
         let document = ItemDocument(source: ("device", openDevice.name), revealsSecrets: reveal)
-        return (rows.map { $0.numbered(indexes) }, document, false)
+        return SearchResult(rows: rows.map { $0.numbered(indexes) }, document: document)
       }
     case .backup(let backup):
       let loaded = try backup.open(storage: accessOptions.storage, in: session)
@@ -127,17 +127,19 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     try selection.requireNoApp(of: items.name)
     let rows = items.matching(selection)
     let mayBeIncomplete = items.reportUndecryptable(excluding: rows, for: selection, in: session)
-    return (sorted(rows), items.document(revealsSecrets: reveal), mayBeIncomplete)
+    return SearchResult(
+      rows: sorted(rows), document: items.document(revealsSecrets: reveal), mayBeIncomplete: mayBeIncomplete)
   }
 
+  /// Returns the rows in the requested order, up to the limit.
   private func sorted(_ rows: [KeychainEntry]) -> [KeychainEntry] {
     let sorted = sort?.sorted(rows, descending: reverse) ?? rows
     return printsOnlySecret ? sorted : Array(sorted.prefix(limit.map { Int($0) } ?? sorted.count))
   }
 
-  private func search(for selection: ItemSelection, on openDevice: DeviceSession) throws(CommandError)
-    -> [KeychainEntry]
-  {
+  private func search(
+    for selection: ItemSelection, on openDevice: DeviceSession
+  ) throws(CommandError) -> [KeychainEntry] {
     let limit = printsOnlySecret ? nil : limit.map { Int($0) }
     // The database applies a limit in its own order.
     let databaseAppliesLimit = selection.query.condition == nil && sort == nil
@@ -147,10 +149,25 @@ struct ItemFind: TabularCommand, DecryptingCommand {
 
   // MARK: The result
 
+  /// Writes the items in the requested format.
+  private func write(_ result: SearchResult, in session: Session) throws(CommandError) {
+    let omitsProtectedSecrets = result.document.omitsProtectedSecrets
+    if session.isJSON {
+      try session.writeDocument(result.document, of: result.rows, to: output)
+    } else if common.isCSV {
+      let csv = ItemCSV.table(
+        of: result.rows, revealsSecrets: reveal, omitsProtectedSecrets: omitsProtectedSecrets)
+      try writeCSV(csv, in: session)
+    } else if !result.rows.isEmpty {
+      try writeTable(of: result.rows, in: session)
+    }
+    if reveal, omitsProtectedSecrets { warnAboutProtected(result.rows, in: session) }
+  }
+
   /// Returns the exit status, and reports if nothing matches or items cannot be read.
-  private func reportStatus(of rows: [KeychainEntry], from source: ResolvedSource, in session: Session)
-    -> CommandExitStatus
-  {
+  private func reportStatus(
+    of rows: [KeychainEntry], from source: ResolvedSource, in session: Session
+  ) -> CommandExitStatus {
     let name = target.keychain
     guard !rows.isEmpty else {
       session.info("No item \(source.isDevice ? "on" : "in") \(UntrustedText.escaped(name)) matches.")
@@ -171,7 +188,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     row.detail ?? row.reason.map(\.explanation.headline) ?? "its key cannot be used"
   }
 
-  private func write(_ rows: [KeychainEntry], in session: Session) throws(CommandError) {
+  private func writeTable(of rows: [KeychainEntry], in session: Session) throws(CommandError) {
     var style = session.resultStyle
     let isFile = output.map { $0 != "-" } ?? false
     if isFile { (style.usesColor, style.cutsText) = (false, false) }
@@ -183,15 +200,15 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     try ReportFile.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: output)
   }
 
-  private func write(_ table: SensitiveBytes, in session: Session) throws(CommandError) {
-    try table.withBytes { (table) throws(CommandError) in
-      guard showsTable(in: session) else { return try session.write(table, to: output) }
-      let text = Self.escapedLines(of: table)
+  private func writeCSV(_ csv: SensitiveBytes, in session: Session) throws(CommandError) {
+    try csv.withBytes { (csv) throws(CommandError) in
+      guard showsTable(in: session) else { return try session.write(csv, to: output) }
+      let text = Self.escapedLines(of: csv)
       try text.withBytes { (text) throws(CommandError) in try session.writeRaw(text) }
     }
   }
 
-  /// Returns whether a table goes to a terminal.
+  /// Returns whether a CSV table goes to a terminal.
   func showsTable(in session: Session) -> Bool {
     session.resultIsOnTerminal && (output == nil || output == "-")
   }
@@ -216,9 +233,9 @@ struct ItemFind: TabularCommand, DecryptingCommand {
       try: "a pipe, -o FILE, or -o - to show it anyway")
   }
 
-  private func writeSecret(of rows: [KeychainEntry], omitsProtectedSecrets: Bool, in session: Session)
-    throws(CommandError)
-  {
+  private func writeSecret(
+    of rows: [KeychainEntry], omitsProtectedSecrets: Bool, in session: Session
+  ) throws(CommandError) {
     guard let row = rows.first, rows.count == 1 else {
       throw .usage(
         "--reveal prints one secret, and \(HumanReadable.count(rows.count, "item match", plural: "items match"))",
@@ -230,7 +247,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
         .damaged, "the item cannot be read", why: Self.fault(of: row), try: "restore it from a backup")
     }
     guard !omitsProtectedSecrets || !item.requiresAuthentication else {
-      throw Self.requiresAuthentication("\"\(name)\"")
+      throw Self.authenticationError("\"\(name)\"")
     }
     guard let secret = item.secret else {
       throw CommandError(.failed, "\"\(name)\" has no secret", why: "it was stored without a secret")
@@ -241,11 +258,11 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   private func warnAboutProtected(_ rows: [KeychainEntry], in session: Session) {
     let count = rows.count { $0.item?.requiresAuthentication == true }
     guard count > 0 else { return }
-    let failure = Self.requiresAuthentication(HumanReadable.count(count, "item"), isPlural: count != 1)
+    let failure = Self.authenticationError(HumanReadable.count(count, "item"), isPlural: count != 1)
     session.warn(failure.message, why: failure.why, of: failure.errno)
   }
 
-  private static func requiresAuthentication(_ subject: String, isPlural: Bool = false) -> CommandError {
+  private static func authenticationError(_ subject: String, isPlural: Bool = false) -> CommandError {
     CommandError(
       .failed, "\(subject) \(isPlural ? "require" : "requires") authentication",
       why: "an access control protects the secret, and a virtual device has no biometry",
@@ -258,10 +275,10 @@ enum ItemSortKey: String, KeywordArgument {
   case kind, name, account, label, group, protection, created, changed
 
   func sorted(_ rows: [KeychainEntry], descending: Bool) -> [KeychainEntry] {
-    let keyed = rows.enumerated().map { (offset: $0.offset, key: key(of: $0.element), row: $0.element) }
-    return keyed.sorted { left, right in
+    let keyedRows = rows.enumerated().map { (offset: $0.offset, key: key(of: $0.element), row: $0.element) }
+    return keyedRows.sorted { left, right in
       switch (left.key, right.key) {
-      case (let first?, let second?) where first != second: descending ? second < first : first < second
+      case (let leftKey?, let rightKey?) where leftKey != rightKey: descending ? rightKey < leftKey : leftKey < rightKey
       case (_?, nil): true
       case (nil, _?): false
       default: left.offset < right.offset

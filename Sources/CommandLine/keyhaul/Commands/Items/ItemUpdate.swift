@@ -60,23 +60,40 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
         "Nothing to do: \(items) \(location) already \(readable.count == 1 ? "has" : "have") these values.")
       return try report(entries, changed: [], isMatched: true, of: keychain, in: session)
     }
+    let changed = try update(readable, with: itemChanges, items: items, location: location, of: keychain, in: session)
+    return try report(entries, changed: changed, of: keychain, in: session)
+  }
+
+  /// Asks, and changes the items. A dry run only shows them.
+  ///
+  /// - Parameters:
+  ///   - entries: The items.
+  ///   - itemChanges: The changes.
+  ///   - items: The number of items as text.
+  ///   - location: The keychain with its preposition: "on old-phone".
+  ///   - keychain: The keychain.
+  /// - Returns: The changed items.
+  private func update(
+    _ entries: [KeychainEntry], with itemChanges: ItemChanges, items: String, location: String,
+    of keychain: any EditableKeychain, in session: Session
+  ) throws -> [KeychainEntry] {
     let clause =
-      "\(items) \(keychain.preposition) \(keychain.name) \(readable.count == 1 ? "was" : "were") changed"
+      "\(items) \(keychain.preposition) \(keychain.name) \(entries.count == 1 ? "was" : "were") changed"
     let committedChange = ItemAdd.committedChange(clause, on: keychain.name)
     // Two items may get the same primary key, so the change is tested before the user is asked.
-    if dryRun.isOn || readable.count > 1 {
-      _ = try keychain.apply(.update(readable, itemChanges), isDryRun: true, committedChange, in: session)
+    if dryRun.isOn || entries.count > 1 {
+      _ = try keychain.apply(.update(entries, itemChanges), isDryRun: true, committedChange, in: session)
     }
     if dryRun.isOn {
       try session.announce("Would change \(items) \(location):")
-      try session.print(FoundItemTable.table(of: readable, style: session.resultStyle))
-      return try report(entries, changed: readable, of: keychain, in: session)
+      try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
+      return entries
     }
-    try session.confirm("Change \(items) \(location)?", refusal: "changing \(items) \(location)")
-    let changed = try keychain.apply(.update(readable, itemChanges), isDryRun: false, committedChange, in: session)
+    try session.confirm("Change \(items) \(location)?", action: "changing \(items) \(location)")
+    let changed = try keychain.apply(.update(entries, itemChanges), isDryRun: false, committedChange, in: session)
     for entry in changed { session.debug("changed \(ItemText.line(of: entry))") }
     try session.announce("Changed \(items) \(location)\(keychain.ending).")
-    return try report(entries, changed: changed, of: keychain, in: session)
+    return changed
   }
 
   /// Reads the new secret. Warns if the source is empty, because the items then have no secret.
@@ -110,7 +127,7 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
       let count = dryRun.isOn ? 0 : changed.count
       try session.writeDocument(
         keychain.document, of: changed,
-        [("changed", .count(count))] + change.members + (dryRun.isOn ? [("dry_run", true)] : []))
+        outcome: [("changed", .count(count))] + change.members + (dryRun.isOn ? [("dry_run", true)] : []))
     }
     let unreadable = entries.count { $0.item == nil }
     if unreadable > 0 {
@@ -178,7 +195,7 @@ struct ItemChangeOptions: ParsableArguments {
   /// Returns the new values without the secret; `null` removes an attribute.
   func attributes() throws(CommandError) -> AttributeMap<PropertyValue> {
     var values: AttributeMap<PropertyValue> = [:]
-    for option in try options() { values[option.code] = option.value }
+    for newValue in try newValues() { values[newValue.code] = newValue.value }
     if let constraints {
       try AccessConstraint.check(constraints, sync: newSync == true, prefix: "new-")
       values[.accessControl] = constraints.isEmpty ? .null : .dictionary(AccessConstraint.operations(constraints))
@@ -203,7 +220,7 @@ struct ItemChangeOptions: ParsableArguments {
 
   /// Rejects an attribute that items of this kind do not have.
   func check(for kind: ItemKind) throws(CommandError) {
-    for (flag, code, _) in try options() where AttributeTable.definition(of: code, in: kind) == nil {
+    for (flag, code, _) in try newValues() where AttributeTable.definition(of: code, in: kind) == nil {
       throw .usage(
         "--\(flag) is not an attribute of \(ItemText.nounWithArticle(kind))",
         why: "one of the matching items is of this kind",
@@ -211,7 +228,8 @@ struct ItemChangeOptions: ParsableArguments {
     }
   }
 
-  private func options() throws(CommandError) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
+  /// Returns the attributes for which a flag was given, with the flag's name.
+  private func newValues() throws(CommandError) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
     if newAccessGroup?.isEmpty == true { throw .usage("--new-access-group is empty", try: "--new-access-group GROUP") }
     let networkProtocol = try newProtocol.map { (text) throws(CommandError) in
       try ProtocolCode.code(of: text, flag: "--new-protocol")

@@ -25,8 +25,9 @@ struct SearchableItems {
     }
   }
 
+  /// Creates the list of the items of a dump or database.
   init(_ dump: ResolvedDump) {
-    name = dump.typed
+    name = dump.name
     sourceKind = "dump"
     omitsProtectedSecrets = false
     entries = dump.dump.items.compactMap { dumpItem in
@@ -60,11 +61,11 @@ struct SearchableItems {
   /// - Returns: Whether a damaged item is among them, so that the result may be incomplete.
   @discardableResult
   func reportUndecryptable(excluding rows: [KeychainEntry], for selection: ItemSelection, in session: Session) -> Bool {
-    let shown = Set(rows.map(\.rowReference))
-    let candidates = undecryptable.filter { !shown.contains($0.rowReference) && selection.couldMatch($0.identity) }
+    let foundRows = Set(rows.map(\.rowReference))
+    let candidates = undecryptable.filter { !foundRows.contains($0.rowReference) && selection.couldMatch($0.identity) }
     guard !candidates.isEmpty else { return false }
     let count = HumanReadable.count(candidates.count, "item")
-    // For one of many backups, only warnings are kept.
+    // The result for one of many backups contains warnings, but no other messages.
     if session.isOneOfMany {
       session.warn(
         "\(count) cannot be decrypted here and may match", why: nil,

@@ -25,7 +25,7 @@ struct OneTimePasswordSources {
   ///
   /// - Parameter plan: The plan that decides which items move.
   func overview(moving plan: MigrationPlan, names: AppDirectory) -> OneTimePasswordOverview {
-    let moving = plan.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
-    return OneTimePasswordOverview(items, moving: Set(moving), accounts, names: names)
+    let movingIndexes = plan.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
+    return OneTimePasswordOverview(items, moving: Set(movingIndexes), accounts, names: names)
   }
 }

@@ -6,17 +6,17 @@ import Reports
 extension PlanCommand {
   /// The members of each element of `items` in `migration-plan/1`.
   static let table = FieldTable(
-    "items",
-    [
+    rows: "items",
+    fields: [
       "index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcome", "change",
       "reason", "detail", "warning",
     ])
   /// The members of each element of `items` in `migration-futures/1`.
   static let outlookTable = FieldTable(
-    "items",
-    ["index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcomes"])
-  static let rowsAdvice = "a plan without --compare, --by-app, --audit or --expect; or several backups"
-  var rows: FieldTable? {
+    rows: "items",
+    fields: ["index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcomes"])
+  static let fieldsAdvice = "a plan without --compare, --by-app, --audit or --expect; or several backups"
+  var fieldTable: FieldTable? {
     guard view == nil, expect == nil else { return nil }
     return move.to == nil ? Self.outlookTable : Self.table
   }
@@ -55,7 +55,8 @@ extension PlanCommand {
   /// Warns if the second of two arguments is a device, which was probably meant as the target.
   func warnAboutArguments(in session: Session) throws(CommandError) {
     guard paths.count == 2, move.to == nil else { return }
-    let (home, target) = (try session.optionalHomeDirectory(), paths[1])
+    let home = try session.optionalHomeDirectory()
+    let target = paths[1]
     let isFileToo = ((try? FileSystem.real.status(of: target)) ?? nil) != nil
     guard Self.isDevice(target, home: home), !isFileToo, !Self.isDevice(paths[0], home: home) else { return }
     session.warn(
@@ -76,9 +77,9 @@ extension PlanCommand {
     if let sourceDevice { flags.append("--source \(sourceDevice)") }
     if exitCode { flags.append("--exit-code") }
     if noPassword { flags.append("--no-password") }
-    guard let to = move.to else { return flags }
-    let finder = try SourceResolver(session, databaseKeys)
-    let target = try self.target(to, finder)
+    guard let targetName = move.to else { return flags }
+    let resolver = try SourceResolver(session, databaseKeys)
+    let target = try self.target(targetName, resolver)
     let revision = try target.withSession(.reading) { $0.record.revision }
     return flags + ["--to \(target.name) \(revision)", "--existing \(move.policy.rawValue)"]
   }
@@ -86,10 +87,12 @@ extension PlanCommand {
   func inputs(in session: Session) throws -> [(flag: String, content: [UInt8])] {
     var inputs: [(flag: String, content: [UInt8])] = []
     if let expect { inputs.append(("--expect", try ExpectationFile.bytes(of: expect, in: session))) }
-    let finder = try SourceResolver(session, databaseKeys)
-    if let to = move.to { inputs.append(("--to", try target(to, finder).withSession(.reading) { try $0.identity() })) }
+    let resolver = try SourceResolver(session, databaseKeys)
+    if let to = move.to {
+      inputs.append(("--to", try target(to, resolver).withSession(.reading) { try $0.identity() }))
+    }
     if let sourceDevice {
-      inputs.append(("--source", try finder.device(sourceDevice).withSession(.reading) { try $0.identity() }))
+      inputs.append(("--source", try resolver.device(sourceDevice).withSession(.reading) { try $0.identity() }))
     }
     return inputs
   }

@@ -10,7 +10,7 @@ extension PlanCommand {
   ) throws -> CommandExitStatus {
     guard sourceDevice == nil else {
       throw CommandError.usage(
-        "--source is for backups only", why: "\(dump.typed) is a \(dump.noun), which does not name its source device",
+        "--source is for backups only", why: "\(dump.name) is a \(dump.noun), which does not name its source device",
         try: "leave --source out")
     }
     try dump.reject(accessOptions)
@@ -18,32 +18,12 @@ extension PlanCommand {
     guard let target else {
       throw CommandError.usage(
         "a plan made from a \(dump.noun) needs --to",
-        why: "\(dump.typed) does not name its source device, so Keyhaul cannot say what would be lost",
+        why: "\(dump.name) does not name its source device, so Keyhaul cannot say what would be lost",
         try: "--to DEVICE; keyhaul device create NAME makes one")
     }
     return try target.withSession(.reading) { device in
-      let plan: MigrationPlan
-      do throws(KeyhaulError) {
-        plan = try session.computing { () throws(KeyhaulError) in
-          try Restorer.plan(
-            dump.dump, named: dump.typed, hasPassword: !noPassword, onto: device, policy: move.policy)
-        }
-      } catch {
-        throw CommandError(error, using: device.name)
-      }
-      let source = ReportSource(
-        of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: !noPassword)
-      var report = try report(plan, of: source, onto: device, in: session)
-      report.sourceArgument = dump.typed
-      if countsOneTimePasswords(expectations, in: session) {
-        let moving = plan.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
-        let items = dump.dump.entries.lazy.compactMap { entry in
-          entry.index.flatMap { index in entry.item.map { (index: index, item: $0) } }
-        }
-        report.codes = OneTimePasswordOverview(
-          items, moving: Set(moving), AuthenticatorAccounts(), names: source.apps)
-      }
-      let comparable = ComparablePlan(report: report, argument: dump.typed, isSameDevice: nil) {
+      let report = try dumpReport(dump, onto: device, expectations, in: session)
+      let comparable = ComparablePlan(report: report, argument: dump.name, isSameDevice: nil) {
         () throws(CommandError) in
         throw .usage(
           "--compare and --audit do not work with a \(dump.noun)", why: "it does not name its source device",
@@ -51,5 +31,39 @@ extension PlanCommand {
       }
       return try finish(comparable, expectations, isDamaged: false, in: session)
     }
+  }
+
+  /// Returns the report on a plan for a device.
+  private func dumpReport(
+    _ dump: ResolvedDump, onto device: DeviceSession, _ expectations: [PlanExpectation]?, in session: Session
+  ) throws(CommandError) -> PlanReport {
+    let plan: MigrationPlan
+    do throws(KeyhaulError) {
+      plan = try session.computing { () throws(KeyhaulError) in
+        try Restorer.plan(
+          dump.dump, named: dump.name, hasPassword: !noPassword, onto: device, policy: move.policy)
+      }
+    } catch {
+      throw CommandError(error, using: device.name)
+    }
+    let source = ReportSource(of: dump.dump, name: dump.name, digest: dump.digest, hasPassword: !noPassword)
+    var report = try makeReport(plan, of: source, onto: device, in: session)
+    report.sourceArgument = dump.name
+    if countsOneTimePasswords(expectations, in: session) {
+      report.codes = Self.oneTimePasswords(in: dump, moving: plan, names: source.apps)
+    }
+    return report
+  }
+
+  /// Returns the numbers of one-time passwords in a dump, which has no files of authenticator apps.
+  private static func oneTimePasswords(
+    in dump: ResolvedDump, moving plan: MigrationPlan, names: AppDirectory
+  ) -> OneTimePasswordOverview {
+    let movingIndexes = plan.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
+    let numberedItems = dump.dump.entries.lazy.compactMap { entry in
+      entry.index.flatMap { index in entry.item.map { (index: index, item: $0) } }
+    }
+    return OneTimePasswordOverview(
+      numberedItems, moving: Set(movingIndexes), AuthenticatorAccounts(), names: names)
   }
 }

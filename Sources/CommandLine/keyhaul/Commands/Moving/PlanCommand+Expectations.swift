@@ -50,8 +50,8 @@ extension PlanCommand {
       func print() throws(CommandError) {
         if output == nil { try session.writeRaw(result.junit) } else { try session.print(result) }
       }
-      try saveAndPrint("the results were saved", in: session, printing: print) { (portion) throws(CommandError) in
-        try result.junit.withRawBytes(portion)
+      try saveAndPrint("the results were saved", in: session, printing: print) { (write) throws(CommandError) in
+        try result.junit.withRawBytes(write)
       }
     } else {
       try saveAndPrint(report, in: session) { () throws(CommandError) in try session.print(result) }

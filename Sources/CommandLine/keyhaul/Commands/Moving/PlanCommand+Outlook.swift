@@ -4,8 +4,8 @@ import Reports
 /// `plan` without `--to`: shows what is lost on a new device, and on the source device after it was erased.
 extension PlanCommand {
   /// Plans for a backup.
-  func planWithoutTarget(
-    for loaded: LoadedBackup, _ opened: BackupUnlocker.BackupForOutlook, argument: String?,
+  func planBackupWithoutTarget(
+    _ loaded: LoadedBackup, _ opened: BackupUnlocker.BackupForOutlook, argument: String?,
     _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
     var source = ReportSource(loaded, fileList: opened.backup.fileList)
@@ -16,12 +16,12 @@ extension PlanCommand {
       source: source, argument: argument, productType: loaded.archive.device.productType, hardware: opened.hardware,
       isDamaged: !opened.backup.damage.isEmpty, oneTimePasswords: opened.oneTimePasswords,
       condition: BackupCondition(damage: opened.backup.damage, findings: source.reportedFindings))
-    return try planWithoutTarget(request, opened.restoreOutlook, expectations, in: session)
+    return try finishWithoutTarget(request, opened.restoreOutlook, expectations, in: session)
   }
 
   /// Plans for a device, as if a backup of it were made now.
-  func planWithoutTarget(
-    for device: DeviceSession, argument: String?, _ expectations: [PlanExpectation]?, in session: Session
+  func planDeviceWithoutTarget(
+    _ device: DeviceSession, argument: String?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
     let restoreOutlook: RestoreOutlook
     let simulatedBackup: SimulatedBackup
@@ -35,15 +35,16 @@ extension PlanCommand {
       source: try ReportSource(device, hasPassword: !noPassword), argument: argument,
       productType: device.record.productType, hardware: device.name, isDamaged: false,
       oneTimePasswords: try OneTimePasswordSources(of: simulatedBackup, on: device))
-    return try planWithoutTarget(request, restoreOutlook, expectations, in: session)
+    return try finishWithoutTarget(request, restoreOutlook, expectations, in: session)
   }
 
   /// The source of a plan without a target.
   private struct OutlookRequest {
     let source: ReportSource
-    /// The source as an argument of suggested commands; `nil` if it is a stream.
+    /// The argument that names the source in suggested commands; `nil` if it is a stream.
     let argument: String?
     let productType: String?
+    /// The device whose hardware key was tried; `nil` if none was.
     let hardware: String?
     let isDamaged: Bool
     var oneTimePasswords: OneTimePasswordSources?
@@ -51,7 +52,8 @@ extension PlanCommand {
     var condition = BackupCondition.usable
   }
 
-  private func planWithoutTarget(
+  /// Delivers the plan for a new device and for the erased source device, or the requested view of it.
+  private func finishWithoutTarget(
     _ request: OutlookRequest, _ restoreOutlook: RestoreOutlook, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
     let planDate = DeviceEnvironment.interruptible.clock.now()
@@ -85,14 +87,14 @@ extension PlanCommand {
   /// Finds the target device.
   ///
   /// - Throws: `.notFound` with advice to create the device or to plan without one.
-  func target(_ name: String, _ finder: SourceResolver) throws(CommandError) -> ResolvedDevice {
+  func target(_ name: String, _ resolver: SourceResolver) throws(CommandError) -> ResolvedDevice {
     do throws(CommandError) {
-      return try finder.device(name)
+      return try resolver.device(name)
     } catch {
       guard error.status == .notFound, DeviceName.isValid(name) else { throw error }
       var failure = error
-      let near = error.advice == "keyhaul device list" ? "" : "\(error.advice ?? ""), "
-      failure.advice = "\(near)keyhaul device create \(name), or leave --to out to plan for a new device"
+      let suggestedName = error.advice == "keyhaul device list" ? "" : "\(error.advice ?? ""), "
+      failure.advice = "\(suggestedName)keyhaul device create \(name), or leave --to out to plan for a new device"
       throw failure
     }
   }
@@ -132,22 +134,23 @@ extension BackupUnlocker {
   func decryptForOutlook(
     with key: BackupKey, _ hardware: HardwareKey?, sourceDevice named: DeviceSession?
   ) throws -> BackupForOutlook {
-    let opened = try open(with: key, nil, for: .planning)
+    let opened = try open(with: key, hardware: nil, for: .planning)
     let sourceDevice = try sourceDevice(of: opened, named: named, orTarget: nil, with: key)
-    var (returning, name) = (sourceDevice?.unlockedBackup, sourceDevice?.name)
-    if let given = usableKey(hardware, with: key), !given.isGuess {
-      returning = try? archive.open(with: key, deviceKey: given.key, for: .planning)
-      name = "the device whose key was given"
+    var openedWithDeviceKey = sourceDevice?.unlockedBackup
+    var keyOwner = sourceDevice?.name
+    if let givenKey = usableKey(hardware, with: key), !givenKey.isGuess {
+      openedWithDeviceKey = try? archive.open(with: key, deviceKey: givenKey.key, for: .planning)
+      keyOwner = "the device whose key was given"
     }
-    let oneTimePasswords = oneTimePasswords(of: returning ?? opened, with: key)
+    let oneTimePasswords = oneTimePasswords(of: openedWithDeviceKey ?? opened, with: key)
     do throws(KeyhaulError) {
       return BackupForOutlook(
         backup: opened,
         restoreOutlook: try RestoreOutlook(
-          of: opened, unlockedWithDeviceKey: returning, sourceDeviceItems: sourceDevice?.items),
-        hardware: name, oneTimePasswords: oneTimePasswords)
+          of: opened, unlockedWithDeviceKey: openedWithDeviceKey, sourceDeviceItems: sourceDevice?.items),
+        hardware: keyOwner, oneTimePasswords: oneTimePasswords)
     } catch {
-      throw CommandError(error, doing: "cannot plan for \(self.name)")
+      throw CommandError(error, doing: "cannot plan for \(name)")
     }
   }
 }

@@ -79,7 +79,7 @@ struct PlanCommand: BatchCommand {
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
-  @OptionGroup(title: "Many backups") var many: BatchOptions
+  @OptionGroup(title: "Many backups") var batchOptions: BatchOptions
   @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
@@ -89,11 +89,11 @@ struct PlanCommand: BatchCommand {
     try checkFlags()
     try session.requireOutputForPage(output)
     let expectations = try expect.map { path throws(CommandError) in try ExpectationFile.read(path, in: session) }
-    let finder = try SourceResolver(session, databaseKeys)
-    let resolvedSource = try finder.keychain(source)
+    let resolver = try SourceResolver(session, databaseKeys)
+    let resolvedSource = try resolver.keychain(source)
     try databaseKeys.check([resolvedSource])
-    let target = try move.to.map { to throws(CommandError) in try self.target(to, finder) }
-    let sourceDevice = try sourceDevice.map { name throws(CommandError) in try finder.device(name) }
+    let target = try move.to.map { to throws(CommandError) in try self.target(to, resolver) }
+    let sourceDevice = try sourceDevice.map { name throws(CommandError) in try resolver.device(name) }
     if let output, output != "-" {
       let devices = (target?.files ?? []) + (sourceDevice?.files ?? [])
       try session.prepareOutput(output, inputs: resolvedSource.files + devices + accessOptions.files + [expect])
@@ -108,15 +108,16 @@ struct PlanCommand: BatchCommand {
 
   /// The advice for a backup that is too damaged for a plan.
   private var adviceForDamagedBackup: String {
-    let call = SuggestedCommands.verify(ShellQuoting.argument(source, placeholder: "ARCHIVE"))
-    return "make a new backup while the source device still works, or use another copy; \(call) shows what is damaged"
+    let command = SuggestedCommands.verify(ShellQuoting.argument(source, placeholder: "ARCHIVE"))
+    return
+      "make a new backup while the source device still works, or use another copy; \(command) shows what is damaged"
   }
 
   private func plan(
     from resolvedSource: ResolvedSource, onto target: ResolvedDevice?, sourceDevice: ResolvedDevice?,
     _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
-    let argument = resolvedSource.argument
+    let argument = resolvedSource.suggestedArgument
     switch resolvedSource {
     case .backup(let backup):
       return try openAndPlan(
@@ -128,7 +129,7 @@ struct PlanCommand: BatchCommand {
       return try device.withSession(.reading) { openDevice in
         try ResolvedDevice.withSessions(target, nil) { target, _ in
           guard let target else {
-            return try planWithoutTarget(for: openDevice, argument: argument, expectations, in: session)
+            return try planDeviceWithoutTarget(openDevice, argument: argument, expectations, in: session)
           }
           return try planDevice(openDevice, argument: argument, onto: target, expectations, in: session)
         }
@@ -171,10 +172,10 @@ struct PlanCommand: BatchCommand {
     return try ResolvedDevice.withSessions(target, sourceDevice) { target, namedSource in
       guard let target else {
         let opened = try unlocker.decryptForOutlook(with: key, hardware, sourceDevice: namedSource)
-        return try planWithoutTarget(for: loaded, opened, argument: argument, expectations, in: session)
+        return try planBackupWithoutTarget(loaded, opened, argument: argument, expectations, in: session)
       }
       let opened = try unlocker.open(
-        with: key, hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
+        with: key, hardware: hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
       let sourceDevice = try unlocker.sourceDevice(
         of: opened.backup, named: namedSource, orTarget: target, with: key)
       let oneTimePasswords =
@@ -191,7 +192,7 @@ struct PlanCommand: BatchCommand {
   /// - Parameters:
   ///   - loaded: The backup as it was read.
   ///   - opened: The decrypted backup.
-  ///   - argument: The backup as an argument of suggested commands; `nil` if it is a stream.
+  ///   - argument: The argument that names the backup in suggested commands; `nil` if it is a stream.
   ///   - device: The target.
   ///   - sourceDeviceItems: The source device's items; `nil` if they are not available.
   ///   - oneTimePasswords: The one-time passwords of the backup; `nil` if the result does not contain them.
@@ -205,7 +206,7 @@ struct PlanCommand: BatchCommand {
     var source = ReportSource(loaded, namesFrom: opened)
     source.sourceDeviceItems = sourceDeviceItems
     source.condition = BackupCondition(damage: opened.backup.damage, findings: source.reportedFindings)
-    var report = try report(plan, of: source, onto: device, in: session)
+    var report = try makeReport(plan, of: source, onto: device, in: session)
     report.sourceArgument = argument
     report.codes = oneTimePasswords.map { $0.overview(moving: plan, names: source.apps) }
     let comparable = ComparablePlan(report: report, argument: argument, isSameDevice: plan.isSameDevice) {
@@ -229,7 +230,7 @@ struct PlanCommand: BatchCommand {
       throw CommandError(error, using: openDevice.name)
     }
     let source = try ReportSource(openDevice, hasPassword: !noPassword)
-    var report = try report(plan, of: source, onto: device, in: session)
+    var report = try makeReport(plan, of: source, onto: device, in: session)
     report.sourceArgument = argument
     if countsOneTimePasswords(expectations, in: session) {
       report.codes = try OneTimePasswordSources(of: simulatedBackup, on: openDevice).overview(
@@ -252,11 +253,11 @@ struct PlanCommand: BatchCommand {
     view == nil && expectations == nil && !session.isJSON
   }
 
-  func report(
+  /// Returns the report on a plan for a device.
+  func makeReport(
     _ plan: MigrationPlan, of source: ReportSource, onto device: DeviceSession, in session: Session
   ) throws(CommandError) -> PlanReport {
-    var report = try PlanReport(
-      plan, of: source, onto: device, isRedacted: redact)
+    var report = try PlanReport(plan, of: source, onto: device, isRedacted: redact)
     report.unlockCommand = session.addingHomeOption(to: report.unlockCommand)
     return report
   }
@@ -264,13 +265,14 @@ struct PlanCommand: BatchCommand {
   /// A plan that can be compared with the other ways to restore.
   struct ComparablePlan {
     let report: PlanReport
-    /// The source as an argument of suggested commands; `nil` if it is a stream.
+    /// The argument that names the source in suggested commands; `nil` if it is a stream.
     let argument: String?
     /// Whether the target is the source device; `nil` if no key proves it either way.
     let isSameDevice: Bool?
     let compare: () throws(CommandError) -> MigrationComparison
   }
 
+  /// Delivers the requested view of a plan, and returns the exit status.
   func finish(
     _ comparable: ComparablePlan, _ expectations: [PlanExpectation]?, isDamaged: Bool, in session: Session
   ) throws -> CommandExitStatus {
@@ -288,76 +290,8 @@ struct PlanCommand: BatchCommand {
     let summary = report.plan.summary
     if !isAsExpected { return .differs }
     if summary.unreadable > 0 || isDamaged { return .partial }
-    let isLost = summary.migrates < summary.total || report.source.sourceDeviceItems?.absent.isEmpty == false
-    return exitCode && isLost ? .differs : .ok
-  }
-
-  /// Saves the plan to the file given with `-o` and prints the result: either both or neither.
-  func saveAndPrint(
-    _ report: PlanReport, in session: Session, printing: () throws(CommandError) -> Void
-  ) throws(CommandError) {
-    try saveAndPrint("the plan was saved", in: session, printing: printing, saving: report.forEachPortion)
-  }
-
-  /// Saves bytes, which `saving` passes in portions, and prints the result: either both or neither.
-  ///
-  /// - Parameter done: The change as a clause without the file: "the plan was saved".
-  func saveAndPrint(
-    _ done: String, in session: Session, printing: () throws(CommandError) -> Void,
-    saving: ((UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
-  ) throws(CommandError) {
-    guard let output else { return try printing() }
-    if output == "-" { return try saving { (bytes) throws(CommandError) in try session.writeRaw(bytes) } }
-    func finish() throws(CommandError) {
-      try printing()
-      try session.flush()
-    }
-    try session.committing(CommittedChange("\(done) in \(output)")) { () throws(CommandError) in
-      try ReportFile.write(to: output, beforeNaming: finish, saving)
-    }
-  }
-
-  /// Writes the plan as a page, or saves and prints it.
-  private func deliverPlan(_ report: PlanReport, of argument: String?, in session: Session) throws {
-    if common.isHTML {
-      return try session.deliver(
-        report.page(
-          from: argument, to: move.to.map(session.stableArgument(ofDevice:)), program: ProgramVersion.signature),
-        to: output)
-    }
-    try saveAndPrint(report, in: session) { () throws(CommandError) in try printPlan(report, in: session) }
-  }
-
-  private func deliverComparison(_ report: ComparisonReport, of argument: String?, in session: Session) throws {
-    guard common.isHTML else { return try session.print(report) }
-    try session.deliver(
-      report.page(
-        from: argument, to: move.to.map(session.stableArgument(ofDevice:)), program: ProgramVersion.signature),
-      to: output)
-  }
-
-  /// Prints the plan and, if it was saved, the command that restores by it.
-  private func printPlan(_ report: PlanReport, in session: Session) throws(CommandError) {
-    if session.chosenFields != nil { return try session.writeDocument(report.document.json) }
-    if session.isJSON { return try report.printDocument(in: session) }
-    try report.print(in: session)
-    guard let output else { return }
-    try session.print()
-    let saved = "Saved to \(UntrustedText.escaped(output))."
-    guard !redact, report.source.isArchive, let to = move.to else {
-      try session.print("\(saved) It is only a report: restore --plan needs a plan made from a backup, with names.")
-      return
-    }
-    if let obstacle = report.obstacle { return try session.print("\(saved) \(obstacle)") }
-    let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
-    let arguments = [(source, "ARCHIVE"), (to, "DEVICE"), (output, "PLAN")].map {
-      ShellQuoting.argument($0, placeholder: $1)
-    }
-    try session.print("\(saved) To do exactly this:")
-    try session.print(
-      "  "
-        + session.addingHomeOption(
-          to: "keyhaul restore \(arguments[0]) --to \(arguments[1]) --plan \(arguments[2])\(policy)"))
+    let losesItems = summary.migrates < summary.total || report.source.sourceDeviceItems?.absent.isEmpty == false
+    return exitCode && losesItems ? .differs : .ok
   }
 }
 
@@ -365,33 +299,38 @@ extension PlanCommand {
   /// Rejects flags that cannot be combined.
   func checkFlags() throws(CommandError) {
     try common.check(output: output)
-    if move.to == nil, move.existing.given != nil {
+    if move.to == nil, move.existing.chosenPolicy != nil {
       throw .usage(
         "--existing needs --to", why: "without a target, the plan assumes empty devices",
         try: "--to DEVICE, or leave --existing out")
     }
-    if let name = view?.flag {
-      // Only the comparison has its own page.
-      let hasPage = view == .compare
-      let savesResults = expect != nil && common.isJUnit
-      if output != nil, !(hasPage && common.isHTML), !savesResults {
-        throw .usage(
-          "\(name) and -o cannot be used together", why: "\(name) produces no plan", try: "a plan without \(name)")
-      }
-      if common.isHTML, !hasPage {
-        throw .usage(
-          "\(name) and --format html cannot be used together", why: "the page shows the plan",
-          try: "use only one of them")
-      }
-      if expect != nil, view != .compare {
-        throw .usage("\(name) and --expect cannot be used together", try: "only one of them, or --compare --expect")
-      }
-      if redact {
-        throw .usage(
-          "\(name) and --redact cannot be used together", why: "the result of \(name) contains names",
-          try: "use only one of them")
-      }
-    }
+    try checkView()
     try checkExpectationFlags()
+  }
+
+  /// Rejects flags that cannot be combined with a view.
+  private func checkView() throws(CommandError) {
+    guard let view else { return }
+    let name = view.flag
+    // Only the comparison has its own page.
+    let hasPage = view == .compare
+    let savesTestResults = expect != nil && common.isJUnit
+    if output != nil, !(hasPage && common.isHTML), !savesTestResults {
+      throw .usage(
+        "\(name) and -o cannot be used together", why: "\(name) produces no plan", try: "a plan without \(name)")
+    }
+    if common.isHTML, !hasPage {
+      throw .usage(
+        "\(name) and --format html cannot be used together", why: "the page shows the plan",
+        try: "use only one of them")
+    }
+    if expect != nil, view != .compare {
+      throw .usage("\(name) and --expect cannot be used together", try: "only one of them, or --compare --expect")
+    }
+    if redact {
+      throw .usage(
+        "\(name) and --redact cannot be used together", why: "the result of \(name) contains names",
+        try: "use only one of them")
+    }
   }
 }

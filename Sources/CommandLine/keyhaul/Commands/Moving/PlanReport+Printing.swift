@@ -2,17 +2,6 @@ import KeyhaulKit
 import Reports
 
 extension PlanReport {
-  /// Creates a report on a plan for a device in its current state.
-  init(
-    _ plan: MigrationPlan, of source: ReportSource, onto device: DeviceSession, isRedacted: Bool = false
-  ) throws(CommandError) {
-    do throws(KeyhaulError) {
-      try self.init(plan, of: source, onto: device, made: device.environment.clock.now(), isRedacted: isRedacted)
-    } catch {
-      throw CommandError(error, device: device.name)
-    }
-  }
-
   /// Prints the plan as text. A warning that nothing moves comes first, on standard error.
   func print(in session: Session) throws(CommandError) {
     if let warning { session.warn(warning.message, why: warning.why, try: warning.advice) }

@@ -46,54 +46,99 @@ struct Restore: RunnableCommand, DecryptingCommand {
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func run(in session: Session) throws -> CommandExitStatus {
-    let finder = try SourceResolver(session)
-    let simulator = try move.to.flatMap { (to) throws(CommandError) in try finder.simulator(to) }
-      .map { (database) throws(CommandError) in try ResolvedSimulator(database) }
+    let resolver = try SourceResolver(session)
+    let simulator = try simulator(with: resolver)
     try simulator.map(rejectFlags)
-    let saved = try plan.map { path throws(CommandError) in try SavedPlan(path, in: session) }
-    let policy = try policy(saved: saved)
+    let savedPlan = try plan.map { path throws(CommandError) in try SavedPlan(path, in: session) }
+    let policy = try policy(savedPlan)
     let selection = try only.map { path throws(CommandError) in try RestoreSelection(path, in: session) }
-    let backup = try finder.backup(archive)
+    let backup = try resolver.backup(archive)
     let target: ResolvedTarget =
-      if let simulator { .simulator(simulator) } else { .device(try finder.device(move.target(of: archive))) }
+      if let simulator { .simulator(simulator) } else { .device(try resolver.device(move.target(of: archive))) }
     let fileStatus = backup.fileStatus
     let loaded = try backup.open(storage: accessOptions.storage, for: .restoring, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    // The device is not locked while the user types. Afterwards, Keyhaul checks that it has not changed.
-    let keys = try target.withTarget(.reading) { lockedTarget in
-      try PreparedRestore.check(lockedTarget, loaded, saved)
-      return (
-        target: try lockedTarget.device.map { HardwareKey(.named, try $0.deviceKey()) },
-        sourceDevice: try unlocker.hardwareKey(excluding: lockedTarget.device), identifier: lockedTarget.identifier
-      )
-    }
+    let keys = try hardwareKeys(for: unlocker, loaded, onto: target, savedPlan)
     let key = try unlocker.key(accessOptions.password)
     let opened = try unlocker.open(
-      with: key, keys.sourceDevice, onto: keys.target, for: .restoring)
+      with: key, hardware: keys.sourceDevice, onto: keys.target, for: .restoring)
     unlocker.warnIfUnsealed()
     let prepared = PreparedRestore(
-      loaded: loaded, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
+      loaded: loaded, opened: opened, identifier: keys.targetIdentifier, policy: policy, selection: selection,
+      savedPlan: savedPlan)
     let confirmation = RestoreConfirmation(
-      prepared: prepared, acceptsDamage: acceptDamage, isPlanned: saved != nil,
-      isPolicyChosen: saved != nil || move.existing.given != nil, session: session)
+      prepared: prepared, acceptsDamage: acceptDamage, isPlanned: savedPlan != nil,
+      isPolicyChosen: savedPlan != nil || move.existing.chosenPolicy != nil, session: session)
     confirmation.damage.warn(in: session, isNamedLater: !dryRun.isOn && !acceptDamage)
-    if dryRun.isOn {
-      let report = try target.withTarget(.reading) { lockedTarget in
-        let sourceDevice = try unlocker.sourceDevice(
-          of: opened.backup, named: nil, orTarget: lockedTarget.device, with: key)
-        return try prepared.report(onto: lockedTarget, sourceDeviceItems: sourceDevice?.items, in: session)
-      }
-      return try finishDryRun(report, confirmation, onto: target, in: session)
+    if dryRun.isOn { return try showPlan(confirmation, unlocker, key, onto: target, in: session) }
+    return try confirmAndRestore(confirmation, backup, fileStatus: fileStatus, onto: target, in: session)
+  }
+
+  /// Returns the Simulator that `--to` names; `nil` if it names a device or is missing.
+  private func simulator(with resolver: SourceResolver) throws(CommandError) -> ResolvedSimulator? {
+    guard let to = move.to, let database = try resolver.simulator(to) else { return nil }
+    return try ResolvedSimulator(database)
+  }
+
+  /// The hardware keys for decrypting a backup and encrypting its items for the target.
+  private struct HardwareKeys {
+    /// The target's key; `nil` if the target is a Simulator.
+    let target: HardwareKey?
+    /// The source device's key; `nil` if it is not available.
+    let sourceDevice: HardwareKey?
+    /// The target's identifier; `nil` if it is a Simulator.
+    let targetIdentifier: String?
+  }
+
+  /// Reads the hardware keys before the user is asked for the password.
+  ///
+  /// The device is not locked while the user types. Afterwards, Keyhaul checks that it has not changed.
+  private func hardwareKeys(
+    for unlocker: BackupUnlocker, _ loaded: LoadedBackup, onto target: ResolvedTarget, _ savedPlan: SavedPlan?
+  ) throws -> HardwareKeys {
+    try target.withTarget(.reading) { lockedTarget in
+      try PreparedRestore.check(lockedTarget, loaded, savedPlan)
+      return HardwareKeys(
+        target: try lockedTarget.device.map { HardwareKey(.named, try $0.deviceKey()) },
+        sourceDevice: try unlocker.hardwareKey(excluding: lockedTarget.device),
+        targetIdentifier: lockedTarget.identifier)
     }
-    let shown =
-      try confirmation.mayAsk ? target.withTarget(.reading) { try prepared.report(onto: $0, in: session) } : nil
-    if let shown {
-      try confirmation.obtain(for: shown)
-      try backup.requireUnchanged(since: loaded.archive, fileStatus, storage: accessOptions.storage)
+  }
+
+  /// Plans the restore for a dry run, with the source device's items that never entered the backup.
+  private func showPlan(
+    _ confirmation: RestoreConfirmation, _ unlocker: BackupUnlocker, _ key: BackupKey, onto target: ResolvedTarget,
+    in session: Session
+  ) throws -> CommandExitStatus {
+    let prepared = confirmation.prepared
+    let report = try target.withTarget(.reading) { lockedTarget in
+      let sourceDevice = try unlocker.sourceDevice(
+        of: prepared.opened.backup, named: nil, orTarget: lockedTarget.device, with: key)
+      return try prepared.report(onto: lockedTarget, sourceDeviceItems: sourceDevice?.items, in: session)
+    }
+    return try finishDryRun(report, confirmation, onto: target, in: session)
+  }
+
+  /// Asks the user to agree, and restores the items.
+  ///
+  /// - Parameter fileStatus: The status of the backup's file before it was read.
+  private func confirmAndRestore(
+    _ confirmation: RestoreConfirmation, _ backup: ResolvedBackup, fileStatus: FileStatus?,
+    onto target: ResolvedTarget, in session: Session
+  ) throws -> CommandExitStatus {
+    let prepared = confirmation.prepared
+    var confirmedPlan: PlanReport?
+    if confirmation.mayAsk {
+      // The device is not locked while the user decides.
+      let report = try target.withTarget(.reading) { try prepared.report(onto: $0, in: session) }
+      try confirmation.obtain(for: report)
+      try backup.requireUnchanged(
+        since: prepared.loaded.archive, fileStatus: fileStatus, storage: accessOptions.storage)
+      confirmedPlan = report
     }
     return try target.withTarget(.writing) { lockedTarget in
-      let report = try prepared.report(onto: lockedTarget, since: shown, in: session)
-      if shown == nil { try confirmation.obtain(for: report) }
+      let report = try prepared.report(onto: lockedTarget, since: confirmedPlan, in: session)
+      if confirmedPlan == nil { try confirmation.obtain(for: report) }
       try restore(report, onto: lockedTarget, target, in: session)
       return prepared.status(of: report)
     }
@@ -112,21 +157,23 @@ struct Restore: RunnableCommand, DecryptingCommand {
 
   /// Rejects flags that apply only to devices.
   private func rejectFlags(for simulator: ResolvedSimulator) throws(CommandError) {
-    let given = [plan.map { _ in "--plan" }, try decryption.deviceKeySource().map { _ in "a hardware key" }]
-    guard let flag = given.compactMap(\.self).first else { return }
+    let givenFlags = [plan.map { _ in "--plan" }, try decryption.deviceKeySource().map { _ in "a hardware key" }]
+    guard let flag = givenFlags.compactMap(\.self).first else { return }
     throw .usage(
       "\(flag) applies only to devices", why: "\(simulator.name) is a Simulator's keychain, which no hardware protects",
       try: "leave it out")
   }
 
-  private func policy(saved: SavedPlan?) throws(CommandError) -> ExistingItemPolicy {
-    guard let saved else { return move.policy }
-    guard move.existing.given == nil || move.policy == saved.document.policy else {
+  /// Returns the policy of the saved plan, or of the flag if there is no plan.
+  private func policy(_ savedPlan: SavedPlan?) throws(CommandError) -> ExistingItemPolicy {
+    guard let savedPlan else { return move.policy }
+    guard move.existing.chosenPolicy == nil || move.policy == savedPlan.document.policy else {
       throw .usage(
         "--existing \(move.policy.rawValue) contradicts the plan",
-        why: "\(saved.path) was made with --existing \(saved.document.policy.rawValue)", try: "leave --existing out")
+        why: "\(savedPlan.path) was made with --existing \(savedPlan.document.policy.rawValue)",
+        try: "leave --existing out")
     }
-    return saved.document.policy
+    return savedPlan.document.policy
   }
 
   private func print(_ report: PlanReport, onto target: ResolvedTarget, in session: Session) throws {
@@ -148,21 +195,27 @@ struct Restore: RunnableCommand, DecryptingCommand {
       try target.restore(report.plan, onto: lockedTarget, summary, in: session) { progress.update(done: $0, total: $1) }
     }
     if session.isJSON {
-      switch target {
-      case .simulator(let simulator): try session.writeDocument(document(of: report, onto: simulator))
-      case .device:
-        let document = RestoreDocument(
-          plan: report.document, restored: summary.restored, overwritten: summary.overwritten,
-          newer: summary.overwrittenNewer,
-          revision: lockedTarget.revision)
-        try session.writeDocument(document.json)
+      try writeDocument(of: report, summary, lockedTarget, target, in: session)
+    } else {
+      if session.common.verbose > 0 {
+        for line in report.text(showsAll: true).lines(style: session.resultStyle) { try session.print(line) }
       }
-      return
+      try session.print(summary.sentence)
     }
-    if session.common.verbose > 0 {
-      for line in report.text(showsAll: true).lines(style: session.resultStyle) { try session.print(line) }
+  }
+
+  private func writeDocument(
+    of report: PlanReport, _ summary: RestoreSummaryText, _ lockedTarget: RestoreTarget, _ target: ResolvedTarget,
+    in session: Session
+  ) throws(CommandError) {
+    switch target {
+    case .simulator(let simulator): try session.writeDocument(document(of: report, onto: simulator))
+    case .device:
+      let document = RestoreDocument(
+        plan: report.document, restored: summary.restored, overwritten: summary.overwritten,
+        newer: summary.overwrittenNewer, revision: lockedTarget.revision)
+      try session.writeDocument(document.json)
     }
-    try session.print(summary.sentence)
   }
 
   /// Returns the document of the changes that were made or planned for a Simulator's keychain.
@@ -190,9 +243,9 @@ struct ExistingItemOptions: ParsableArguments {
     help: ArgumentHelp(
       "What to do with items that the device already has: replace (the default, as in iOS) or "
         + "merge.", valueName: "policy"))
-  var given: ExistingItemPolicy?
+  var chosenPolicy: ExistingItemPolicy?
 
-  var policy: ExistingItemPolicy { given ?? .replace }
+  var policy: ExistingItemPolicy { chosenPolicy ?? .replace }
 }
 
 /// The options that `plan` and `restore` share, so that both make the same decisions.

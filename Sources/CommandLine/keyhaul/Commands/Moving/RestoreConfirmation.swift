@@ -50,21 +50,22 @@ struct RestoreConfirmation {
     let count = report.removedOnlyCopies
     guard count > 0 else { return }
     let (source, target) = (report.source.name, report.target.name)
-    let removed = report.plan.removed.count
+    let removedCount = report.plan.removed.count
     let removedItems =
-      removed == 1
-      ? "the 1 item removed from \(target)"
-      : count == removed
-        ? "each of the \(HumanReadable.grouped(removed)) items removed from \(target)"
-        : "\(HumanReadable.grouped(count)) of the \(HumanReadable.grouped(removed)) items removed from \(target)"
+      switch removedCount {
+      case 1: "the 1 item removed from \(target)"
+      case count: "each of the \(HumanReadable.grouped(count)) items removed from \(target)"
+      default:
+        "\(HumanReadable.grouped(count)) of the \(HumanReadable.grouped(removedCount)) items removed from \(target)"
+      }
     let why = "\(removedItems) may be the only intact copy of an item that is lost in \(source)"
     guard !willRestore || !session.common.yes || isPolicyChosen else {
       throw CommandError(
         .damaged,
         "\(source) is damaged and cannot replace all items that would be removed; nothing was restored", why: why,
         try:
-          "\(SuggestedCommands.keepingExisting) keeps the existing items; --existing replace removes them anyway; use either "
-          + "with --accept-damage")
+          "\(SuggestedCommands.keepingExisting) keeps the existing items; --existing replace removes them anyway; use "
+          + "either with --accept-damage")
     }
     session.warn(
       "\(source) is damaged and cannot replace all items that are removed from \(target)", why: why,
@@ -88,7 +89,7 @@ struct RestoreConfirmation {
     if session.common.yes {
       if let newer = losses.lossText.newerWarning { session.warn(newer.message, why: newer.why, try: newer.advice) }
     } else if !losses.lossText.isEmpty {
-      try session.confirm(losses.lossText.question, refusal: losses.lossText.refusal, showing: wasAsked ? [] : lines())
+      try session.confirm(losses.lossText.question, action: losses.lossText.refusal, showing: wasAsked ? [] : lines())
     } else if losses.lossText.addsOrOverwrites, !isPlanned, !wasAsked, let terminal = session.terminal() {
       try session.ask(losses.lossText.question, on: terminal, showing: lines())
     }

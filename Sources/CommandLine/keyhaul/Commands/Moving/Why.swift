@@ -56,42 +56,37 @@ struct Why: RunnableCommand, DecryptingCommand {
         try: "--access-group GROUP")
     }
     let itemFilter = ItemExplainer.Selection(selection.query, index: item, matches: selection.matches)
-    let finder = try SourceResolver(session, databaseKeys)
-    let resolvedSource = try finder.keychain(source)
+    let resolver = try SourceResolver(session, databaseKeys)
+    let resolvedSource = try resolver.keychain(source)
     try databaseKeys.check([resolvedSource])
-    let target = try to.map { to throws(CommandError) in try finder.device(to) }
+    let target = try to.map { to throws(CommandError) in try resolver.device(to) }
     switch resolvedSource {
-    case .backup(let backup): return try explain(itemFilter, of: backup, selection, to: target, in: session)
+    case .backup(let backup): return try explainBackup(backup, itemFilter, selection, onto: target, in: session)
     case .dump(let dump):
       try dump.reject(accessOptions)
       return try ResolvedDevice.withSessions(target, nil) { target, _ in
-        try explain(itemFilter, of: dump, to: target, in: session)
+        try explainDump(dump, itemFilter, onto: target, in: session)
       }
     case .device(let device):
       return try ResolvedDevice.withSessions(target, nil) { target, _ in
-        try explain(itemFilter, of: device, to: target, in: session)
+        try explainDevice(device, itemFilter, onto: target, in: session)
       }
     }
   }
 
-  private func explain(
-    _ itemFilter: ItemExplainer.Selection, of backup: ResolvedBackup, _ selection: ItemSelection,
-    to target: ResolvedDevice?,
-    in session: Session
+  private func explainBackup(
+    _ backup: ResolvedBackup, _ itemFilter: ItemExplainer.Selection, _ selection: ItemSelection,
+    onto target: ResolvedDevice?, in session: Session
   ) throws -> CommandExitStatus {
     let loaded = try backup.open(storage: accessOptions.storage, for: target == nil ? .reading : .planning, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     // The device is not locked while the user types.
-    let hardware = try ResolvedDevice.withSessions(target, nil) { device, _ in
-      try unlocker.hardwareKey(excluding: device)
+    let hardware = try ResolvedDevice.withSessions(target, nil) { target, _ in
+      try unlocker.hardwareKey(excluding: target)
     }
     let key = try unlocker.key(accessOptions.password)
     return try ResolvedDevice.withSessions(target, nil) { target, _ in
-      let opened =
-        try target.map { target in
-          try unlocker.open(
-            with: key, hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
-        } ?? .init(backup: try unlocker.open(with: key, hardware, for: .planning), sourceDevice: nil)
+      let opened = try Self.decrypt(with: unlocker, key, hardware, onto: target)
       let sourceDevice = try unlocker.sourceDevice(excluding: target)
       defer { sourceDevice?.invalidate() }
       let restore = try target.map {
@@ -101,19 +96,36 @@ struct Why: RunnableCommand, DecryptingCommand {
         try ItemExplainer(itemFilter).explanations(
           in: opened.backup, named: loaded.name, sourceDevice: sourceDevice, onto: restore)
       }
-      let unnamedItems = opened.backup.items.filter { item in
-        self.item == nil && item.item == nil && opened.backup.encryptedItemSummaries[item.index] == nil
-          && selection.couldMatch(ItemDescriptor(undecryptable: item.kind))
-      }
+      let candidates = unnamedItems(of: opened.backup, thatMayMatch: selection)
       return try print(
         ItemExplanationReport(explanations: explanations, source: ReportSource(loaded), target: target?.name),
-        unnamedCount: unnamedItems.count,
-        isDamaged: unnamedItems.contains { opened.backup.reason(of: $0)?.isDamage == true }, in: session)
+        unnamedCount: candidates.count,
+        isDamaged: candidates.contains { opened.backup.reason(of: $0)?.isDamage == true }, in: session)
     }
   }
 
-  private func explain(
-    _ itemFilter: ItemExplainer.Selection, of device: ResolvedDevice, to target: DeviceSession?, in session: Session
+  /// Decrypts the backup with the target's hardware key, if there is a target.
+  private static func decrypt(
+    with unlocker: BackupUnlocker, _ key: BackupKey, _ hardware: HardwareKey?, onto target: DeviceSession?
+  ) throws -> BackupUnlocker.BackupForDevice {
+    guard let target else {
+      return .init(backup: try unlocker.open(with: key, hardware: hardware, for: .planning), sourceDevice: nil)
+    }
+    let targetKey = HardwareKey(.named, try target.deviceKey())
+    return try unlocker.open(with: key, hardware: hardware, onto: targetKey, for: .planning)
+  }
+
+  /// Returns the encrypted items without a known name that the attributes may select. With `--item`, there are none.
+  private func unnamedItems(of backup: UnlockedBackup, thatMayMatch selection: ItemSelection) -> [BackupItem] {
+    guard item == nil else { return [] }
+    return backup.items.filter { backupItem in
+      backupItem.item == nil && backup.encryptedItemSummaries[backupItem.index] == nil
+        && selection.couldMatch(ItemDescriptor(undecryptable: backupItem.kind))
+    }
+  }
+
+  private func explainDevice(
+    _ device: ResolvedDevice, _ itemFilter: ItemExplainer.Selection, onto target: DeviceSession?, in session: Session
   ) throws -> CommandExitStatus {
     try accessOptions.reject(for: source)
     return try device.withSession(.reading) { openDevice in
@@ -126,14 +138,14 @@ struct Why: RunnableCommand, DecryptingCommand {
     }
   }
 
-  private func explain(
-    _ itemFilter: ItemExplainer.Selection, of dump: ResolvedDump, to target: DeviceSession?, in session: Session
+  private func explainDump(
+    _ dump: ResolvedDump, _ itemFilter: ItemExplainer.Selection, onto target: DeviceSession?, in session: Session
   ) throws -> CommandExitStatus {
     let explanations = try Self.explainingErrors { () throws(KeyhaulError) in
       try ItemExplainer(itemFilter).explanations(
-        of: dump.dump, named: dump.typed, onto: target, policy: existing.policy)
+        of: dump.dump, named: dump.name, onto: target, policy: existing.policy)
     }
-    let source = ReportSource(of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: true)
+    let source = ReportSource(of: dump.dump, name: dump.name, digest: dump.digest, hasPassword: true)
     return try print(
       ItemExplanationReport(explanations: explanations, source: source, target: target?.name), in: session)
   }

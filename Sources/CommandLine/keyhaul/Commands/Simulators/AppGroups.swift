@@ -37,11 +37,12 @@ enum AppGroups {
   }
 
   /// Returns "org.example.chat" for "ABCDE12345.org.example.chat"; `nil` if there is no team prefix. The prefix has ten
-  /// letters and digits. Source: Apple, "Technical Note TN2415: Entitlements Troubleshooting".
+  /// capital letters and digits. Source: Apple, "Technical Note TN2415: Entitlements Troubleshooting".
   private static func withoutTeam(_ group: String) -> String? {
     let parts = group.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    let digitsAndCapitals = [UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z")]
     guard parts.count == 2, parts[0].utf8.count == 10,
-      parts[0].utf8.allSatisfy({ (48...57).contains($0) || (65...90).contains($0) })
+      parts[0].utf8.allSatisfy({ byte in digitsAndCapitals.contains { $0.contains(byte) } })
     else { return nil }
     return String(parts[1])
   }

@@ -58,7 +58,7 @@ struct InstalledSimulator {
 
   /// Finds the Simulator that a keychain belongs to.
   ///
-  /// - Parameter database: The path of its `keychain-2-debug.db`.
+  /// - Parameter database: The path of the keychain database.
   /// - Returns: `nil` if the keychain is not in a Simulator's folder.
   init?(ofKeychain database: String) {
     let keychains = URL(filePath: database).deletingLastPathComponent()

@@ -1,56 +1,5 @@
-import ArgumentParser
 import KeyhaulKit
 import Reports
-
-/// The argument that names a Simulator.
-struct SimulatorArgument: ParsableArguments {
-  @Argument(
-    help: ArgumentHelp(
-      "The Simulator: its name, its UDID, booted, its folder, or its keychain.",
-      discussion: "Names are those of the Simulators in ~/Library/Developer/CoreSimulator/Devices."),
-    completion: .simulators)
-  var simulator: String
-
-  init() {}
-
-  init(path: String) { simulator = path }
-
-  /// Finds the Simulator and reads its keychain.
-  ///
-  /// - Throws: `.notFound` or `.usage` if no Simulator or several have the name; `.refused` if the path is not that of
-  ///   a keychain database.
-  func find(in session: Session) throws(CommandError) -> ResolvedSimulator {
-    let path = try path(session.environment)
-    guard case .dump(let database) = try SourceResolver(session).backupOrDump(path), database.isDatabase else {
-      throw CommandError(
-        .refused, "\(path) is not a Simulator's keychain",
-        why: "there is no keychain-2-debug.db at this path or in its data/Library/Keychains",
-        try: "keyhaul simulator list")
-    }
-    return try ResolvedSimulator(database)
-  }
-
-  /// Returns the folder of the Simulator with this name, or the argument itself if it is a path.
-  private func path(_ environment: [String: String]) throws(CommandError) -> String {
-    guard !simulator.contains("/"), PathContent(of: simulator) == .absent else { return simulator }
-    let directory = InstalledSimulator.standardDirectory(environment)
-    let all = InstalledSimulator.all(in: directory)
-    let matches = all.filter { $0.isNamed(by: simulator) }
-    if matches.count > 1 {
-      let names = matches.map { "\($0.udid)\($0.runtime.map { " (\(UntrustedText.escaped($0)))" } ?? "")" }
-      throw .usage(
-        "\(simulator) could mean several Simulators", why: "there are \(HumanReadable.list(names))",
-        try: "the UDID, such as \(ShellQuoting.quote(matches[0].udid))")
-    }
-    if let match = matches.first { return match.path }
-    guard !all.isEmpty else { return simulator }
-    let near = EditDistance.nearest(to: simulator, among: all.flatMap { [$0.udid, $0.name].compactMap(\.self) })
-    throw CommandError(
-      .notFound, simulator == "booted" ? "no Simulator is booted" : "there is no Simulator named \(simulator)",
-      why: "\(directory) has \(HumanReadable.count(all.count, "other Simulator"))",
-      try: near.map { ShellQuoting.quote($0) } ?? "keyhaul simulator list")
-  }
-}
 
 /// A Simulator's keychain that was read.
 final class ResolvedSimulator {
@@ -58,24 +7,26 @@ final class ResolvedSimulator {
   let dump: ResolvedDump
   let database: KeychainDatabase
   let rows: [KeychainDatabase.DecryptedRow]
+  var name: String { dump.name }
   /// The target for planning a restore.
   private(set) lazy var target = SimulatorTarget(named: name, rows: rows)
-
-  var name: String { dump.typed }
   /// The access groups of all rows.
   private(set) lazy var groups = Set(rows.compactMap(\.accessGroup))
+
+  /// Whether Keyhaul has read all rows. A write-ahead log or journal that does not match the database may contain more.
+  var isReadCompletely: Bool { [.none, .applied, .rolledBack].contains(database.journalStatus) }
 
   /// Creates a Simulator from its keychain.
   ///
   /// - Throws: `.refused` for another tool's dump.
   convenience init(_ dump: ResolvedDump) throws(CommandError) {
-    guard let rows = dump.database else {
+    guard let database = dump.database else {
       throw CommandError(
-        .refused, "\(dump.typed) is a dump, which Keyhaul does not change",
+        .refused, "\(dump.name) is a dump, which Keyhaul does not change",
         why: "only the tools that wrote it could read the result",
         try: "keyhaul simulator seed, which copies its items")
     }
-    self.init(dump: dump, database: rows.database, rows: rows.rows)
+    self.init(dump: dump, database: database.database, rows: database.rows)
   }
 
   private init(dump: ResolvedDump, database: KeychainDatabase, rows: [KeychainDatabase.DecryptedRow]) {
@@ -129,6 +80,7 @@ final class ResolvedSimulator {
       try: "xcrun simctl shutdown \(ShellQuoting.quote(simulator.udid))")
   }
 
+  /// Locks the database. Rejects one that has changed since it was read, or that SQLite reads differently.
   private func lockedKeychain() throws(KeyhaulError) -> SimulatorKeychain {
     let keychain = try SimulatorKeychain(path: dump.path)
     // Compares the contents, not the files, because SQLite may have rolled back an interrupted change.
@@ -145,10 +97,14 @@ final class ResolvedSimulator {
   private func explainingErrors<Value, Failure: ExplainedError>(
     _ body: () throws(Failure) -> Value
   ) throws(CommandError) -> Value {
-    do throws(Failure) { return try body() } catch { throw failure(error) }
+    do throws(Failure) {
+      return try body()
+    } catch {
+      throw commandError(for: error)
+    }
   }
 
-  private func failure(_ error: any ExplainedError) -> CommandError {
+  private func commandError(for error: any ExplainedError) -> CommandError {
     let message: String
     var why = "\(error.reason); nothing was changed"
     switch (error.stage, (error as? KeyhaulError)?.code) {
@@ -169,59 +125,13 @@ final class ResolvedSimulator {
   }
 
   /// Returns the document of a change (`simulator-change/1`).
-  func document(_ action: String, _ fields: [(String, JSONValue)], isDryRun: Bool) -> JSONValue {
-    let document: JSONValue = ["format": "simulator-change/1", "simulator": .string(name), "action": .string(action)]
-    return document.adding(fields + [("dry_run", .boolean(isDryRun))])
-  }
-}
-
-/// The intact items of a Simulator's keychain, to find those that need not be written again.
-struct ExistingItems {
-  /// The items by digest.
-  private var items: [[UInt8]: [ExistingItem]] = [:]
-
-  private struct ExistingItem {
-    let item: KeychainItem
-    let appClip: Int64
-  }
-
-  /// Collects the intact items.
   ///
-  /// - Parameter rows: The rows of the keychain. A damaged row, or one whose columns differ from its attributes, is not
-  ///   intact and will be replaced.
-  init(_ rows: [KeychainDatabase.DecryptedRow]) {
-    for row in rows where row.hasMatchingDigest == true && row.differingColumns.isEmpty {
-      guard var item = row.result.item, let digest = row.row.digest else { continue }
-      if let control = row.result.accessControl {
-        // Keyhaul writes an access control with a class and constraints only, so one with other members is not equal.
-        guard control.members.entries.count == (control.constraints == nil ? 1 : 2) else { continue }
-        if let constraints = control.constraints { item[.accessControl] = .dictionary(constraints) }
-      }
-      items[digest, default: []].append(
-        ExistingItem(item: Self.comparable(item), appClip: row.row.columns[.appClip]?.integerValue ?? 0))
-    }
-  }
-
-  /// Returns whether an equal item exists: with the same attributes and secrets, except the persistent reference.
-  func contains(_ item: KeychainItem) -> Bool {
-    guard let digest = try? item.digest(), let existing = items[digest] else { return false }
-    let appClip = item[.appClip]?.integerValue ?? 0
-    let comparable = Self.comparable(item)
-    return existing.contains { $0.appClip == appClip && Self.areEqual($0.item, comparable) }
-  }
-
-  private static func areEqual(_ item: KeychainItem, _ other: KeychainItem) -> Bool {
-    item.kind == other.kind && item.attributes == other.attributes && item.secrets.count == other.secrets.count
-      && item.secrets.allSatisfy { other.secrets[$0.key]?.constantTimeEquals($0.value) == true }
-  }
-
-  /// Returns an item without its persistent reference, which is not compared, and without its App Clip mark, which is
-  /// compared separately.
-  private static func comparable(_ item: KeychainItem) -> KeychainItem {
-    var item = item
-    item[.persistentReference] = nil
-    item[.appClip] = nil
-    return item
+  /// - Parameters:
+  ///   - action: The change: "seed", "reset" or another.
+  ///   - members: The members that depend on the action.
+  func document(_ action: String, _ members: [(String, JSONValue)], isDryRun: Bool) -> JSONValue {
+    let document: JSONValue = ["format": "simulator-change/1", "simulator": .string(name), "action": .string(action)]
+    return document.adding(members + [("dry_run", .boolean(isDryRun))])
   }
 }
 

@@ -23,8 +23,8 @@ struct SimulatorList: TabularCommand {
   var directory: String?
   /// The members of each element of `simulators` in `simulator-list/1`.
   static let table = FieldTable(
-    "simulators",
-    [
+    rows: "simulators",
+    fields: [
       "name", "path", "device_name", "runtime", "state", "items", "schema", "fault",
     ])
 
@@ -46,6 +46,22 @@ struct SimulatorList: TabularCommand {
   func run(in session: Session) throws -> CommandExitStatus {
     session.chosenFields = try ChosenFields(fieldOptions, of: Self.table)
     let directory = directory ?? InstalledSimulator.standardDirectory(session.environment)
+    let entries = try Self.entries(in: directory, session)
+    if session.isJSON {
+      try session.writeDocument([
+        "format": "simulator-list/1", "directory": .string(directory),
+        "simulators": .array(entries.map(Self.json)),
+      ])
+    } else if entries.isEmpty {
+      session.info("No Simulator in \(UntrustedText.escaped(directory)) has a keychain.")
+    } else {
+      try session.print(Self.textTable(of: entries))
+    }
+    return entries.contains { $0.fault != nil } ? .partial : entries.isEmpty ? .noMatch : .ok
+  }
+
+  /// Returns the Simulators in a folder that have a keychain, ordered by UDID.
+  private static func entries(in directory: String, _ session: Session) throws(CommandError) -> [Entry] {
     let names: [String]
     do {
       names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
@@ -54,7 +70,7 @@ struct SimulatorList: TabularCommand {
         .notFound, "there are no Simulators in \(directory)", why: "it is not a directory that can be read",
         try: "keyhaul simulator list DIRECTORY")
     }
-    let entries = names.compactMap { name -> Entry? in
+    return names.compactMap { name -> Entry? in
       let path = "\(directory)/\(name)"
       guard case .databaseDirectory = PathContent(of: path) else { return nil }
       let installed = InstalledSimulator(folder: path)
@@ -65,28 +81,21 @@ struct SimulatorList: TabularCommand {
         return Entry(name: name, path: path, installed: installed, keychain: nil, fault: error.why ?? error.message)
       }
     }
-    if session.isJSON {
-      try session.writeDocument([
-        "format": "simulator-list/1", "directory": .string(directory),
-        "simulators": .array(entries.map(Self.json)),
+  }
+
+  private static func textTable(of entries: [Entry]) -> Table {
+    var table = Table([
+      .init("SIMULATOR", flexible: true), .init("RUNTIME"), .init("STATE"), .init("ITEMS", rightAligned: true),
+      .init("SCHEMA"),
+    ])
+    for entry in entries {
+      table.add([
+        entry.installed?.name ?? entry.name, entry.installed?.runtime ?? "–", entry.installed?.state?.word ?? "–",
+        entry.keychain.map { HumanReadable.grouped($0.rows.count) } ?? "–",
+        entry.keychain?.database.schema?.text ?? entry.fault ?? "–",
       ])
-    } else if entries.isEmpty {
-      session.info("No Simulator in \(UntrustedText.escaped(directory)) has a keychain.")
-    } else {
-      var table = Table([
-        .init("SIMULATOR", flexible: true), .init("RUNTIME"), .init("STATE"), .init("ITEMS", rightAligned: true),
-        .init("SCHEMA"),
-      ])
-      for entry in entries {
-        table.add([
-          entry.installed?.name ?? entry.name, entry.installed?.runtime ?? "–", entry.installed?.state?.word ?? "–",
-          entry.keychain.map { HumanReadable.grouped($0.rows.count) } ?? "–",
-          entry.keychain?.database.schema?.text ?? entry.fault ?? "–",
-        ])
-      }
-      try session.print(table)
     }
-    return entries.contains { $0.fault != nil } ? .partial : entries.isEmpty ? .noMatch : .ok
+    return table
   }
 
   private static func json(_ entry: Entry) -> JSONValue {

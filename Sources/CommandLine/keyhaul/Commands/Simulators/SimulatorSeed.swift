@@ -38,16 +38,23 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
     let groups = Set(source.items.compactMap(\.accessGroup))
     if !app.isEmpty { source.keepOnly(groups: try AppGroups.selected(by: app, among: groups, of: source.name)) }
     guard !source.items.isEmpty else {
-      let near = app.first.flatMap { AppGroups.nearest(to: $0, among: groups) }
+      let similarGroup = app.first.flatMap { AppGroups.nearest(to: $0, among: groups) }
       session.info(
         "No item in \(UntrustedText.escaped(source.name)) matches"
-          + (near.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
+          + (similarGroup.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
       if session.isJSON {
         try session.writeDocument(document(simulator, source, Outcome(insertResults: [], equalCount: 0)))
       }
       return .noMatch
     }
     let outcome = try put(source, into: simulator, in: session)
+    warnAboutUnusableItems(of: source, in: session)
+    if session.isJSON { try session.writeDocument(document(simulator, source, outcome)) }
+    return source.unreadableCount > 0 ? .partial : .ok
+  }
+
+  /// Warns about keys that a Simulator cannot use, and about items that could not be read.
+  private func warnAboutUnusableItems(of source: SourceItems, in session: Session) {
     let tokenKeys = source.items.filter(\.hasToken)
     if let first = tokenKeys.first {
       session.warn(
@@ -64,8 +71,6 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
           : "only their device can decrypt them, or they are damaged",
         try: "keyhaul inspect \(ShellQuoting.quote(from)) --list")
     }
-    if session.isJSON { try session.writeDocument(document(simulator, source, outcome)) }
-    return source.unreadableCount > 0 ? .partial : .ok
   }
 
   /// The result of writing the items.
@@ -80,10 +85,12 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
 
     /// A description: "1 replaced, 21 already there".
     var text: String {
-      [
-        (count(.added), "new"), (count(.replaced), "replaced"), (equalCount, "already there"),
-        (count(.kept), "kept with other values"),
-      ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
+      let counts = [
+        (count: count(.added), label: "new"), (count: count(.replaced), label: "replaced"),
+        (count: equalCount, label: "already there"), (count: count(.kept), label: "kept with other values"),
+      ]
+      return counts.filter { $0.count > 0 }.map { "\(HumanReadable.grouped($0.count)) \($0.label)" }
+        .joined(separator: ", ")
     }
   }
 
@@ -91,47 +98,70 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
   private func put(
     _ source: SourceItems, into simulator: ResolvedSimulator, in session: Session
   ) throws -> Outcome {
-    let (name, location) = (source.name, simulator.name)
+    let location = simulator.name
     let existing = ExistingItems(simulator.rows)
     let newItems = source.items.filter { !existing.contains($0) }
     let equalCount = source.items.count - newItems.count
-    func apply(isDryRun: Bool, _ clause: String) throws(CommandError) -> Outcome {
-      let change = CommittedChange(clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(location)) --list")
-      let insertResults = try simulator.change(change, isDryRun: isDryRun, in: session) {
-        (keychain) throws(KeyhaulError) in
-        var results: [SimulatorKeychain.InsertResult] = []
-        for item in newItems { results.append(try keychain.insert(item, replacingExisting: !keep)) }
-        return results
-      }
-      return Outcome(insertResults: insertResults, equalCount: equalCount)
+    var expected = Outcome(insertResults: [], equalCount: equalCount)
+    if !newItems.isEmpty {
+      expected = try insert(newItems, into: simulator, equalCount: equalCount, isDryRun: true, clause: "", in: session)
     }
-    let expected =
-      newItems.isEmpty
-      ? Outcome(insertResults: [], equalCount: equalCount) : try apply(isDryRun: true, "")
-    let count = HumanReadable.count(expected.writtenCount, "item")
     guard expected.writtenCount > 0 else {
-      let all =
-        "\(HumanReadable.count(equalCount, "item")) of \(name) \(equalCount == 1 ? "is" : "are") already in \(location)"
+      let count = HumanReadable.count(equalCount, "item")
       try session.announce(
-        newItems.isEmpty ? "Nothing to do: \(all)." : "Nothing to do in \(location): \(expected.text).")
+        newItems.isEmpty
+          ? "Nothing to do: \(count) of \(source.name) \(equalCount == 1 ? "is" : "are") already in \(location)."
+          : "Nothing to do in \(location): \(expected.text).")
       return expected
     }
+    let count = HumanReadable.count(expected.writtenCount, "item")
     if dryRun.isOn {
-      try session.announce("Would put \(count) from \(name) into \(location): \(expected.text).")
-      if !session.isJSON {
-        let written = zip(newItems, expected.insertResults).filter { $0.1 != .kept }
-        let entries = written.enumerated().map { KeychainEntry(index: $0.offset, item: $0.element.0) }
-        try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
-      }
+      try session.announce("Would put \(count) from \(source.name) into \(location): \(expected.text).")
+      try printItemsToWrite(newItems, expected, in: session)
       return expected
     }
-    let replaced = expected.count(.replaced)
-    let loss = replaced == 0 ? "" : ", replacing \(HumanReadable.grouped(replaced))"
-    try session.confirm("Put \(count) into \(location)\(loss)?", refusal: "putting \(count) into \(location)\(loss)")
-    let outcome = try apply(isDryRun: false, "\(location) received \(count) from \(name)")
-    try session.announce(
-      "Put \(HumanReadable.count(outcome.writtenCount, "item")) from \(name) into \(location): \(outcome.text).")
+    let replacedCount = expected.count(.replaced)
+    let loss = replacedCount == 0 ? "" : ", replacing \(HumanReadable.grouped(replacedCount))"
+    try session.confirm("Put \(count) into \(location)\(loss)?", action: "putting \(count) into \(location)\(loss)")
+    let outcome = try insert(
+      newItems, into: simulator, equalCount: equalCount, isDryRun: false,
+      clause: "\(location) received \(count) from \(source.name)", in: session)
+    let writtenItems = HumanReadable.count(outcome.writtenCount, "item")
+    try session.announce("Put \(writtenItems) from \(source.name) into \(location): \(outcome.text).")
     return outcome
+  }
+
+  /// Inserts items into the keychain.
+  ///
+  /// - Parameters:
+  ///   - newItems: The items that do not exist with the same values.
+  ///   - simulator: The Simulator.
+  ///   - equalCount: The number of other items, which already exist.
+  ///   - isDryRun: Whether this is a dry run, which does everything except the commit.
+  ///   - clause: The change as a clause, for messages.
+  private func insert(
+    _ newItems: [KeychainItem], into simulator: ResolvedSimulator, equalCount: Int, isDryRun: Bool, clause: String,
+    in session: Session
+  ) throws(CommandError) -> Outcome {
+    let change = CommittedChange(
+      clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
+    let insertResults = try simulator.change(change, isDryRun: isDryRun, in: session) {
+      (keychain) throws(KeyhaulError) in
+      var results: [SimulatorKeychain.InsertResult] = []
+      for item in newItems { results.append(try keychain.insert(item, replacingExisting: !keep)) }
+      return results
+    }
+    return Outcome(insertResults: insertResults, equalCount: equalCount)
+  }
+
+  /// Prints the table of the items that would be written.
+  private func printItemsToWrite(
+    _ newItems: [KeychainItem], _ expected: Outcome, in session: Session
+  ) throws(CommandError) {
+    guard !session.isJSON else { return }
+    let items = zip(newItems, expected.insertResults).filter { _, result in result != .kept }.map { item, _ in item }
+    let entries = items.enumerated().map { index, item in KeychainEntry(index: index, item: item) }
+    try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
   }
 
   private func document(

@@ -1,14 +1,14 @@
 import KeyhaulKit
 
 extension CommandError {
-  /// The maximum width of an error, even on a wider terminal.
-  static let widestText = 100
+  /// The maximum number of columns of an error, even on a wider terminal.
+  static let maximumWidth = 100
 
   /// Returns the error as lines of text: `error:`, `why:` and `try:`, each wrapped and aligned, never cut.
   ///
   /// - Parameter showsCode: Whether to add the exit code, as with `-v`.
   func lines(style: TextStyle, showsCode: Bool) -> [String] {
-    let columns = max(40, min(style.width, Self.widestText))
+    let columns = max(40, min(style.width, Self.maximumWidth))
     var lines: [String] = []
     func add(_ label: String, _ text: String, _ color: Color?, keepingEscapes: Bool = false) {
       let shown = UntrustedText.escaped(text, keepingEscapes: keepingEscapes)

@@ -33,7 +33,7 @@ enum CommandExitStatus: Hashable, Sendable {
   case stalePlan
   /// Wrong arguments.
   case usage
-  /// Ended by a signal.
+  /// Ended by the signal with this number.
   case signal(Int32)
 
   /// A status for every fixed code, in the order of the codes.
@@ -50,23 +50,24 @@ enum CommandExitStatus: Hashable, Sendable {
 
   /// The code and name, taken from `BackupResult`, so that lists of results use the same codes.
   private var codeAndID: (code: Int32, id: String) {
-    func of(_ word: BackupResult) -> (Int32, String) { (word.code, word.rawValue) }
+    func values(of result: BackupResult) -> (Int32, String) { (result.code, result.rawValue) }
     return switch self {
-    case .ok: of(.ok)
-    case .failed: of(.failed)
-    case .differs: of(.differs)
-    case .partial: of(.partial)
-    case .noMatch: of(.noMatch)
-    case .doneBut: of(.doneBut)
-    case .notFound: of(.notFound)
-    case .busy: of(.busy)
-    case .wrongPassword: of(.wrongPassword)
-    case .needsPassword: of(.needsPassword)
-    case .damaged: of(.damaged)
-    case .refused: of(.refused)
-    case .locked: of(.locked)
-    case .stalePlan: of(.stalePlan)
-    case .usage: of(.usage)
+    case .ok: values(of: .ok)
+    case .failed: values(of: .failed)
+    case .differs: values(of: .differs)
+    case .partial: values(of: .partial)
+    case .noMatch: values(of: .noMatch)
+    case .doneBut: values(of: .doneBut)
+    case .notFound: values(of: .notFound)
+    case .busy: values(of: .busy)
+    case .wrongPassword: values(of: .wrongPassword)
+    case .needsPassword: values(of: .needsPassword)
+    case .damaged: values(of: .damaged)
+    case .refused: values(of: .refused)
+    case .locked: values(of: .locked)
+    case .stalePlan: values(of: .stalePlan)
+    case .usage: values(of: .usage)
+    // As in POSIX shells.
     case .signal(let number): (128 &+ number, "signal")
     }
   }

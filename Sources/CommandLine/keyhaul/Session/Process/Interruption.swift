@@ -13,13 +13,17 @@ import Synchronization
 /// the program immediately.
 ///
 /// Both are safe, because every write is a rename or a transaction. Long work calls `check()` between its steps. System
-/// calls that wait return with `EINTR`. A signal that arrives just before such a call does not interrupt it, so an
-/// alarm follows the first signal every second until the program ends.
+/// calls that wait return with `EINTR`. A signal that arrives just before such a call does not interrupt it.
+/// Therefore, after the first signal, an alarm interrupts waiting calls every second until the program ends.
 enum Interruption {
+  /// The number of the first signal; 0 if none has arrived.
   private static let received = Atomic<Int32>(0)
+  /// Whether the first signal ends the program immediately.
   private static let exitsImmediately = Atomic<Bool>(false)
+  /// Whether the first signal never ends the program immediately, because the caller must clean up.
   private static let isDeferred = Atomic<Bool>(false)
-  private static let resumed = Atomic<Bool>(false)
+  /// Whether the program was continued after it was stopped with Ctrl-Z.
+  private static let wasResumed = Atomic<Bool>(false)
   /// The process group of a user's command that is running for this program; 0 if none is running.
   private static let commandGroup = Atomic<Int32>(0)
   private static let isExiting = Atomic<Bool>(false)
@@ -29,49 +33,44 @@ enum Interruption {
   /// Installs the signal handlers. SIGINT, SIGTERM and SIGHUP stay ignored if the parent process ignores them, as with
   /// `nohup` and background jobs. SIGPIPE and SIGXFSZ become errors of the write.
   static func install() {
-    _ = received.load(ordering: .relaxed)
-    _ = exitsImmediately.load(ordering: .relaxed)
-    _ = isDeferred.load(ordering: .relaxed)
-    _ = resumed.load(ordering: .relaxed)
-    _ = commandGroup.load(ordering: .relaxed)
-    _ = isExiting.load(ordering: .relaxed)
-    _ = savedTerminal
-    _ = previousActions
-    _ = outOfMemory
-    // A signal handler must not run the lazy initialization, so it runs now.
-    ProcessMemory.wipeSecrets()
+    initializeStaticProperties()
     signal(SIGPIPE, SIG_IGN)
     signal(SIGXFSZ, SIG_IGN)
     for number in [SIGINT, SIGTERM, SIGHUP] {
       var current = sigaction()
-      guard sigaction(number, nil, &current) == 0 else { continue }
-      if isIgnored(current) { continue }
-      var action = sigaction()
-      setHandler(&action) { number in Interruption.handle(number) }
-      sigaction(number, &action, nil)
+      guard sigaction(number, nil, &current) == 0, !isIgnored(current) else { continue }
+      setHandler(of: number) { number in Interruption.handle(number) }
     }
-    var alarm = sigaction()
-    setHandler(&alarm) { _ in Interruption.handleAlarm() }
-    sigaction(SIGALRM, &alarm, nil)
+    setHandler(of: SIGALRM) { _ in Interruption.handleAlarm() }
+    setHandler(of: SIGCONT) { _ in Interruption.wasResumed.store(true, ordering: .releasing) }
     for number in endingSignals {
       // An ignored signal does not end the program, so its handler must not wipe the secrets.
       guard sigaction(number, nil, previousActions + Int(number)) == 0,
         !isIgnored(previousActions[Int(number)])
       else { continue }
-      var action = sigaction()
-      setHandler(&action) { number in Interruption.crash(number) }
       // Uses the alternate stack of Swift's own handler, if there is one.
-      action.sa_flags = Int32(SA_ONSTACK)
-      sigaction(number, &action, nil)
+      setHandler(of: number, flags: Int32(SA_ONSTACK)) { number in Interruption.crash(number) }
     }
-    var resumption = sigaction()
-    setHandler(&resumption) { _ in Interruption.resumed.store(true, ordering: .releasing) }
-    sigaction(SIGCONT, &resumption, nil)
+  }
+
+  /// Initializes every static property that a handler uses. Swift would otherwise do so at the first use, which is not
+  /// allowed in a signal handler.
+  private static func initializeStaticProperties() {
+    _ = received.load(ordering: .relaxed)
+    _ = exitsImmediately.load(ordering: .relaxed)
+    _ = isDeferred.load(ordering: .relaxed)
+    _ = wasResumed.load(ordering: .relaxed)
+    _ = commandGroup.load(ordering: .relaxed)
+    _ = isExiting.load(ordering: .relaxed)
+    _ = savedTerminal
+    _ = previousActions
+    _ = outOfMemory
+    ProcessMemory.wipeSecrets()
   }
 
   /// Returns whether the program was stopped with Ctrl-Z and continued since the last call. The shell had the terminal
   /// in between and may have changed its settings.
-  static func consumeResumption() -> Bool { resumed.exchange(false, ordering: .acquiringAndReleasing) }
+  static func consumeResumption() -> Bool { wasResumed.exchange(false, ordering: .acquiringAndReleasing) }
 
   /// The signal that asked the program to stop; `nil` if there was none.
   static var pending: Int32? {
@@ -96,8 +95,8 @@ enum Interruption {
     _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
     if isDeferred.load(ordering: .acquiring) { return try body() }
-    let outer = exitsImmediately.exchange(true, ordering: .acquiringAndReleasing)
-    defer { exitsImmediately.store(outer, ordering: .releasing) }
+    let previous = exitsImmediately.exchange(true, ordering: .acquiringAndReleasing)
+    defer { exitsImmediately.store(previous, ordering: .releasing) }
     return try body()
   }
 
@@ -106,8 +105,8 @@ enum Interruption {
   static func deferringSignals<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
-    let outer = isDeferred.exchange(true, ordering: .acquiringAndReleasing)
-    defer { isDeferred.store(outer, ordering: .releasing) }
+    let previous = isDeferred.exchange(true, ordering: .acquiringAndReleasing)
+    defer { isDeferred.store(previous, ordering: .releasing) }
     return try body()
   }
 
@@ -144,7 +143,7 @@ enum Interruption {
     exitNow(number)
   }
 
-  /// Interrupts waiting calls again, including a call that began just after the first signal.
+  /// Sets the next alarm. The signal itself has already interrupted a waiting call.
   private static func handleAlarm() {
     let number = received.load(ordering: .acquiring)
     guard number != 0 else { return }
@@ -206,15 +205,22 @@ enum Interruption {
     return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(ignoringHandler, to: Int.self)
   }
 
-  private static func setHandler(_ action: inout sigaction, _ handler: @convention(c) (Int32) -> Void) {
+  /// Sets the handler of a signal.
+  ///
+  /// - Parameter flags: The flags of `sigaction`, without `SA_RESTART`. A prompt that waits for a line is then
+  ///   interrupted.
+  private static func setHandler(
+    of number: Int32, flags: Int32 = 0, _ handler: @convention(c) (Int32) -> Void
+  ) {
+    var action = sigaction()
     #if canImport(Darwin)
       action.__sigaction_u.__sa_handler = handler
     #else
       action.__sigaction_handler.sa_handler = handler
     #endif
-    // Without SA_RESTART, so that a prompt that waits for a line is interrupted.
-    action.sa_flags = 0
+    action.sa_flags = flags
     sigemptyset(&action.sa_mask)
+    sigaction(number, &action, nil)
   }
 }
 

@@ -1,10 +1,12 @@
 import KeyhaulKit
 import SystemPackage
 
-/// A list of password sources: each line has a pattern, which selects backups, and a source. The list itself contains
-/// no password.
+/// A list of password sources. Each line has a pattern, which selects backups, and a source:
 ///
-/// A source that is on several lines is read once and counts as one password.
+///     family-*.backup  file:family.txt
+///     *                command:pass show phone
+///
+/// The list itself contains no password. A source on several lines is read once and counts as one password.
 struct PasswordList: Sendable {
   /// The maximum size of a list, in bytes.
   static let maximumByteCount = 1_048_576
@@ -24,11 +26,10 @@ struct PasswordList: Sendable {
   /// Reads a list and all its passwords, so that an unreadable source is reported before any work begins.
   ///
   /// - Parameter path: The path of the list; `-` is standard input.
-  /// - Throws: `.refused` if another user could change the list. That user could run commands and name files through
-  ///   it.
+  /// - Throws: `.refused` if another user could change the list, because Keyhaul runs the commands in it.
   init(_ path: String, in session: Session) throws(CommandError) {
     let what = "the list of passwords"
-    if path != "-" { try Self.checkThatOthersCannotChange(path, what: what) }
+    if path != "-" { try Self.rejectListChangeableByOthers(path, what: what) }
     let bytes = try InputFile.read(path, atMost: Self.maximumByteCount, what: what, in: session)
     let entries = try Self.entries(of: bytes, named: InputFile.name(path))
     var readSources: [(source: SecretSource, password: ReusablePassword)] = []
@@ -41,7 +42,7 @@ struct PasswordList: Sendable {
     }
   }
 
-  private static func checkThatOthersCannotChange(_ path: String, what: String) throws(CommandError) {
+  private static func rejectListChangeableByOthers(_ path: String, what: String) throws(CommandError) {
     let exposure: FileExposure?
     do throws(Errno) {
       exposure = try FileSystem.real.exposure(of: path)
@@ -77,14 +78,15 @@ struct PasswordList: Sendable {
     }
     var entries: [Entry] = []
     // Splits bytes, because CR LF is a single character of a string.
-    for (index, lineBytes) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
-    {
-      let line = String(
-        decoding: lineBytes.last == UInt8(ascii: "\r") ? lineBytes.dropLast() : lineBytes, as: UTF8.self)
-      guard !line.allSatisfy({ $0 == " " || $0 == "\t" }), !line.hasPrefix("#") else { continue }
-      guard let entry = entry(line, number: index + 1) else {
+    let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    for (number, lineBytes) in zip(1..., lines) {
+      let hasCarriageReturn = lineBytes.last == UInt8(ascii: "\r")
+      let line = String(decoding: hasCarriageReturn ? lineBytes.dropLast() : lineBytes, as: UTF8.self)
+      let isBlank = line.allSatisfy { $0 == " " || $0 == "\t" }
+      if isBlank || line.hasPrefix("#") { continue }
+      guard let entry = entry(line, number: number) else {
         throw .usage(
-          "line \(index + 1) of \(name) has no source",
+          "line \(number) of \(name) has no source",
           why: "the pattern and a space are followed by file:PATH or command:COMMAND, never by a password",
           try: "PATTERN file:PATH")
       }
@@ -100,9 +102,12 @@ struct PasswordList: Sendable {
   }
 
   private static func entry(_ line: String, number: Int) -> Entry? {
-    guard let match = line.firstMatch(of: /^(.*?)[ \t]+(file|command):(.+)$/), !match.1.isEmpty else { return nil }
-    let value = String(match.3)
-    return Entry(line: number, pattern: String(match.1), source: match.2 == "file" ? .file(value) : .command(value))
+    guard let match = line.firstMatch(of: /^(?<pattern>.*?)[ \t]+(?<kind>file|command):(?<source>.+)$/),
+      !match.pattern.isEmpty
+    else { return nil }
+    let source = String(match.source)
+    return Entry(
+      line: number, pattern: String(match.pattern), source: match.kind == "file" ? .file(source) : .command(source))
   }
 
   /// Returns the passwords whose patterns match a backup, in the list's order and without duplicates.
@@ -120,9 +125,11 @@ struct PasswordList: Sendable {
 
   /// The number of keys that were derived from all passwords.
   var derivationCount: Int {
-    var seen: [ReusablePassword] = []
-    for (_, password) in passwords where !seen.contains(where: { $0 === password }) { seen.append(password) }
-    return seen.reduce(0) { $0 + $1.keys.count }
+    var distinctPasswords: [ReusablePassword] = []
+    for (_, password) in passwords where !distinctPasswords.contains(where: { $0 === password }) {
+      distinctPasswords.append(password)
+    }
+    return distinctPasswords.reduce(0) { $0 + $1.keys.count }
   }
 
   /// Returns whether a pattern matches a backup's path, the last component of the path, or the identifier of its device
@@ -134,8 +141,8 @@ struct PasswordList: Sendable {
     return identifier.map { matchesGlob(pattern.lowercased(), $0.lowercased()) } ?? false
   }
 
-  /// Returns whether a pattern matches a text. Takes at most pattern length times text length steps, however many stars
-  /// the pattern has.
+  /// Returns whether a pattern matches a text. The number of steps is at most the product of their lengths, however many
+  /// stars the pattern has.
   private static func matchesGlob(_ pattern: String, _ text: String) -> Bool {
     let (pattern, text) = (Array(pattern.unicodeScalars), Array(text.unicodeScalars))
     var (patternIndex, textIndex) = (0, 0)

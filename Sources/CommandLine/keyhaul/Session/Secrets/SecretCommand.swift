@@ -15,6 +15,14 @@ import SystemPackage
 /// own process group. All processes of the group are ended when the command ends or this program is asked to stop. A
 /// background group is stopped when it reads the terminal; Keyhaul then gives it the terminal until it ends.
 enum SecretCommand {
+  /// Runs a command and returns its output.
+  ///
+  /// - Parameters:
+  ///   - command: The command, for `/bin/sh -c`.
+  ///   - kind: The kind of secret that it prints.
+  ///   - subject: The backup or device that the secret belongs to, for messages.
+  ///   - terminal: The terminal that the command may use; `nil` if there is none.
+  /// - Throws: An error if the command could not run, failed, or printed too much.
   static func output(
     of command: String, kind: SecretKind, subject: String, terminal: TerminalDevice?
   ) throws(CommandError) -> SecureInputBuffer {
@@ -27,19 +35,28 @@ enum SecretCommand {
 
     let started = start(command, output: writeEnd)
     close(writeEnd)
-    let running: RunningCommand
+    let process: pid_t
     switch started {
-    case .success(let identifier):
-      running = RunningCommand(
-        identifier, terminal: terminal,
-        withoutTerminal: failure(kind, subject, "it was stopped, because it uses a terminal that another program has")
-      )
+    case .success(let identifier): process = identifier
     case .failure(let error): throw failure(kind, subject, "/bin/sh: \(error.reason)", of: error)
     }
+    let running = RunningCommand(
+      process, terminal: terminal,
+      terminalError: failure(kind, subject, "it was stopped, because it uses a terminal that another program has"))
 
-    let bytes: SecureInputBuffer
+    let bytes = try readOutput(of: running, from: readEnd, kind, subject)
+    let hadTerminal = running.hasTerminal
+    let status = running.end()
+    try Interruption.check()
+    try checkStatus(status, hadTerminal: hadTerminal, kind, subject)
+    return bytes
+  }
+
+  private static func readOutput(
+    of running: RunningCommand, from descriptor: Int32, _ kind: SecretKind, _ subject: String
+  ) throws(CommandError) -> SecureInputBuffer {
     do {
-      bytes = try running.output(from: readEnd)
+      return try running.output(from: descriptor)
     } catch {
       running.stop()
       switch error {
@@ -48,10 +65,14 @@ enum SecretCommand {
       case .interrupted(let interruption): throw interruption
       }
     }
-    let hadTerminal = running.hasTerminal
-    let status = running.end()
-    try Interruption.check()
-    // The layout of a wait status on POSIX systems: the signal in the low seven bits, the exit code above.
+  }
+
+  /// Throws an error if the command failed.
+  ///
+  /// - Parameter status: The wait status: the signal in the low seven bits, the exit code in the second byte.
+  private static func checkStatus(
+    _ status: Int32, hadTerminal: Bool, _ kind: SecretKind, _ subject: String
+  ) throws(CommandError) {
     let (signal, code) = (status & 0x7F, status >> 8 & 0xFF)
     // Ctrl-C at the command's prompt reaches only the command, but is meant for this program too. A shell reports it as
     // 128 + 2.
@@ -60,7 +81,6 @@ enum SecretCommand {
     }
     guard signal == 0 else { throw failure(kind, subject, "it was ended by signal \(signal)") }
     guard code == 0 else { throw failure(kind, subject, "it exited with code \(code)") }
-    return bytes
   }
 
   private static func failure(
@@ -71,6 +91,7 @@ enum SecretCommand {
       of: errno)
   }
 
+  /// Starts a command in a new process group, with its output to a descriptor.
   private static func start(_ command: String, output: Int32) -> Result<pid_t, Errno> {
     #if canImport(Darwin)
       var actions: posix_spawn_file_actions_t?
@@ -96,29 +117,30 @@ enum SecretCommand {
     var arguments: [UnsafeMutablePointer<CChar>?] =
       ["sh", "-c", command].map { (text: String) in strdup(text) } + [nil]
     defer { for argument in arguments { free(argument) } }
-    var child: pid_t = 0
-    let code = posix_spawn(&child, "/bin/sh", &actions, &attributes, &arguments, environ)
-    return code == 0 ? .success(child) : .failure(Errno(rawValue: code))
+    var process: pid_t = 0
+    let code = posix_spawn(&process, "/bin/sh", &actions, &attributes, &arguments, environ)
+    return code == 0 ? .success(process) : .failure(Errno(rawValue: code))
   }
 }
 
-/// A command in its own process group, whose number is that of its first process.
+/// A running command and the processes that it started, which form a process group.
 private final class RunningCommand {
-  private let child: pid_t
+  /// The number of the process group, which is also the number of the command's own process.
+  private let group: pid_t
   private let terminal: TerminalDevice?
-  private let stopFailure: CommandError
+  private let terminalError: CommandError
 
   /// Starts to track a command.
   ///
   /// - Parameters:
-  ///   - child: The command's process.
+  ///   - process: The command's process, which leads its group.
   ///   - terminal: The session's terminal, which the command gets when it reads it.
-  ///   - stopFailure: The error to throw if the command needs a terminal that it cannot get.
-  init(_ child: pid_t, terminal: TerminalDevice?, withoutTerminal stopFailure: CommandError) {
-    self.child = child
+  ///   - terminalError: The error to throw if the command needs a terminal that it cannot get.
+  init(_ process: pid_t, terminal: TerminalDevice?, terminalError: CommandError) {
+    group = process
     self.terminal = terminal
-    self.stopFailure = stopFailure
-    Interruption.didStartCommand(in: child)
+    self.terminalError = terminalError
+    Interruption.didStartCommand(in: group)
   }
 
   var hasTerminal: Bool { terminal?.isLent == true }
@@ -127,35 +149,28 @@ private final class RunningCommand {
   func output(from descriptor: Int32) throws(SecretReader.Failure) -> SecureInputBuffer {
     let buffer = SecureInputBuffer(limit: SecretLimits.maximumByteCount)
     var isOpen = true
+    /// The time until the next check of the state, in microseconds, once the command has closed its output.
     var pause: UInt32 = 500
     // Bytes may arrive after the command has ended. The output is complete after two waits without any.
-    var waitCount = 0
-    while waitCount < 2 {
+    var emptyWaitCount = 0
+    while emptyWaitCount < 2 {
       if let signal = Interruption.pending {
         throw .interrupted(Interruption.failure(signal, state: "nothing was changed"))
       }
       let state = self.state
       let hasEnded = state == .ended
-      if hasEnded {
-        kill(-child, SIGKILL)
-        if !isOpen { return buffer }
-      } else if state == .stopped {
-        try followStop()
-      }
+      // Processes that the command left running may keep its output open.
+      if hasEnded { kill(-group, SIGKILL) }
+      if hasEnded, !isOpen { return buffer }
+      if state == .stopped { try handleStop() }
       guard isOpen else {
         usleep(pause)
         pause = min(2 * pause, 100_000)
         continue
       }
-      let step: SecureInputBuffer.ReadStep
-      do {
-        step = try buffer.readOnce(from: descriptor)
-      } catch {
-        throw .system(error)
-      }
-      switch step {
-      case .more: waitCount = 0
-      case .noDataYet: waitCount = hasEnded ? waitCount + 1 : 0
+      switch try SecretReader.readStep(into: buffer, from: descriptor) {
+      case .more: emptyWaitCount = 0
+      case .noDataYet: emptyWaitCount = hasEnded ? emptyWaitCount + 1 : 0
       case .end: isOpen = false
       case .full: throw .overLimit
       }
@@ -165,13 +180,13 @@ private final class RunningCommand {
 
   /// Kills the group and returns the exit status of the command, which has already ended.
   func end() -> Int32 {
-    kill(-child, SIGKILL)
+    kill(-group, SIGKILL)
     // Stops tracking the group first, because its number may be reused once the status is collected.
     Interruption.didEndCommand()
     var status: Int32 = 0
-    while waitpid(child, &status, 0) < 0 {
+    while waitpid(group, &status, 0) < 0 {
       guard errno == EINTR else {
-        status = 0xFF00
+        status = Self.unknownStatus
         break
       }
     }
@@ -182,11 +197,14 @@ private final class RunningCommand {
 
   /// Asks the group to end, and kills it after a short time.
   func stop() {
-    kill(-child, SIGTERM)
-    kill(-child, SIGCONT)
+    kill(-group, SIGTERM)
+    kill(-group, SIGCONT)
     for _ in 0..<Self.graceCount where state != .ended { usleep(10_000) }
     _ = end()
   }
+
+  /// The wait status to use if the system reports none: exit code 255.
+  private static let unknownStatus: Int32 = 0xFF00
 
   /// The number of times that `stop` checks whether the command has ended, 10 ms apart.
   private static let graceCount = 50
@@ -201,26 +219,28 @@ private final class RunningCommand {
   /// ended.
   private var state: State {
     var information = siginfo_t()
-    guard waitid(P_PID, id_t(child), &information, WEXITED | WSTOPPED | WNOWAIT | WNOHANG) == 0 else {
+    guard waitid(P_PID, id_t(group), &information, WEXITED | WSTOPPED | WNOWAIT | WNOHANG) == 0 else {
       return errno == EINTR ? .running : .ended
     }
     guard information.si_signo != 0 else { return .running }
     guard information.si_code == Int32(CLD_STOPPED) else { return .ended }
-    return waitid(P_PID, id_t(child), &information, WSTOPPED | WNOHANG) == 0 ? .stopped : .running
+    return waitid(P_PID, id_t(group), &information, WSTOPPED | WNOHANG) == 0 ? .stopped : .running
   }
 
   /// Gives the terminal to a command that was stopped because it read the terminal. Otherwise stops this program too,
   /// as Ctrl-Z does, and continues together with the command.
-  private func followStop() throws(SecretReader.Failure) {
-    if terminal?.lend(to: child) != true {
+  private func handleStop() throws(SecretReader.Failure) {
+    if terminal?.lend(to: group) != true {
       let settings = terminal?.takeBack(resettingSettings: true)
       _ = Interruption.consumeResumption()
       kill(0, SIGTSTP)
       usleep(10_000)
       // Without job control, this does not stop the program, which may then never get the terminal.
-      guard Interruption.consumeResumption() || terminal?.isForeground == true else { throw .interrupted(stopFailure) }
-      if let settings { terminal?.lend(to: child, with: settings) }
+      guard Interruption.consumeResumption() || terminal?.isForeground == true else {
+        throw .interrupted(terminalError)
+      }
+      if let settings { terminal?.lend(to: group, with: settings) }
     }
-    kill(-child, SIGCONT)
+    kill(-group, SIGCONT)
   }
 }

@@ -39,13 +39,13 @@ enum SecretSource: Equatable, Sendable {
     _ kind: SecretKind, descriptor: Int32?, file: String?, command: String?, environment: [String: String]
   ) throws(CommandError) -> SecretSource {
     let prefix = "--\(kind.flagPrefix)"
-    let given = [
+    let givenFlags = [
       descriptor.map { _ in "\(prefix)-fd" }, file.map { _ in "\(prefix)-file" },
       command.map { _ in "\(prefix)-command" },
     ].compactMap { $0 }
-    if given.count > 1 {
+    if givenFlags.count > 1 {
       throw .usage(
-        "\(HumanReadable.list(given)) cannot be used together",
+        "\(HumanReadable.list(givenFlags)) cannot be used together",
         why: "each specifies a source for the \(kind.noun)",
         try: "use only one of them")
     }
@@ -57,18 +57,19 @@ enum SecretSource: Equatable, Sendable {
       }
       return descriptor == 0 ? .standardInput : .descriptor(descriptor)
     }
-    if let file { return try named(file, by: "\(prefix)-file") }
-    if let command { return try command.isEmpty ? named("", by: "\(prefix)-command") : .command(command) }
+    if let file { return try fileSource(file, named: "\(prefix)-file") }
+    if let command { return try command.isEmpty ? fileSource("", named: "\(prefix)-command") : .command(command) }
     guard kind.hasEnvironmentVariables else { return .prompt }
     if let file = environment["KEYHAUL_PASSWORD_FILE"], !file.isEmpty {
-      return try named(file, by: "KEYHAUL_PASSWORD_FILE")
+      return try fileSource(file, named: "KEYHAUL_PASSWORD_FILE")
     }
     if let command = environment["KEYHAUL_PASSWORD_COMMAND"], !command.isEmpty { return .command(command) }
     return .prompt
   }
 
-  private static func named(_ file: String, by source: String) throws(CommandError) -> SecretSource {
-    guard !file.isEmpty else { throw .usage("\(source) is empty", try: "\(source) with a value") }
+  /// Returns the source for the value of a flag or variable; `-` is standard input.
+  private static func fileSource(_ file: String, named name: String) throws(CommandError) -> SecretSource {
+    guard !file.isEmpty else { throw .usage("\(name) is empty", try: "\(name) with a value") }
     return file == "-" ? .standardInput : .file(file)
   }
 }

@@ -35,9 +35,9 @@ extension Session {
   /// - Returns: `nil` if there is no terminal or the user enters an empty line.
   func promptedPasswordForAllBackups(of subject: String) throws(CommandError) -> ReusablePassword? {
     guard let terminal = terminal() else { return nil }
-    let typed = try terminal.secret(promptText("Password of \(subject)"))
-    guard !typed.isEmpty else { return nil }
-    return ReusablePassword(try checkedPassword(typed, kind: .password, subject: subject), from: "the password")
+    let password = try terminal.secret(promptText("Password of \(subject)"))
+    guard !password.isEmpty else { return nil }
+    return ReusablePassword(try checkedPassword(password, kind: .password, subject: subject), from: "the password")
   }
 
   /// Reads a password from a source of a password list.
@@ -47,23 +47,25 @@ extension Session {
     return try checkedPassword(bytes.secret(), kind: .password, subject: subject)
   }
 
-  /// Gets a password and uses it. If the user typed a wrong one, asks again, up to `SecretLimits.maximumAttemptCount`
-  /// times in total. An empty line ends the attempts. A device's passcode is never asked for again, because the device
-  /// counts failed attempts.
+  /// Reads a password and uses it. If the user typed a wrong one, asks again, up to `SecretLimits.maximumAttemptCount`
+  /// times in total. An empty line ends the attempts.
+  ///
+  /// Not for a device's passcode, because the device counts failed attempts.
   ///
   /// - Parameter use: The action that needs the password. It throws `.wrongPassword` if the password is wrong.
   func withPassword<Tag, Value: ~Copyable>(
     _ flags: SecretFlags<Tag>, of subject: String, _ use: (consuming Secret) throws(CommandError) -> Value
   ) throws(CommandError) -> Value {
     let isPrompted = try flags.source(environment: environment) == .prompt
-    var tries = 0
+    var attemptCount = 0
     while true {
-      let typed = try password(flags, of: subject)
-      tries += 1
+      let password = try password(flags, of: subject)
+      attemptCount += 1
       do throws(CommandError) {
-        return try use(typed)
+        return try use(password)
       } catch {
-        guard isPrompted, tries < SecretLimits.maximumAttemptCount, error.status == .wrongPassword else { throw error }
+        let mayRetry = isPrompted && attemptCount < SecretLimits.maximumAttemptCount
+        guard mayRetry, error.status == .wrongPassword else { throw error }
         try terminal(for: flags.kind, of: subject).show("That \(flags.kind.noun) is wrong; try again.")
       }
     }
@@ -79,8 +81,8 @@ extension Session {
     guard source == .prompt else {
       return try read(source, kind: flags.kind, subject: subject, isPublic: isPublic).sensitiveBytes()
     }
-    let typed = try terminal(for: flags.kind, of: subject).secret(promptText("Secret of \(subject)"))
-    return typed.withBytes { SensitiveBytes(copying: $0) }
+    let secret = try terminal(for: flags.kind, of: subject).secret(promptText("Secret of \(subject)"))
+    return secret.withBytes { SensitiveBytes(copying: $0) }
   }
 
   /// Reads the hardware key of a backup's source device.
@@ -104,29 +106,28 @@ extension Session {
     _ kind: SecretKind, of subject: String, isNew: Bool
   ) throws(CommandError) -> Secret {
     let terminal = try terminal(for: kind, of: subject)
+    let isPasscode = kind == .passcode || kind == .newPasscode
     let isSetting = isNew || kind == .newPassword || kind == .newPasscode
-    let noun = kind == .passcode || kind == .newPasscode ? "passcode" : "password"
-    let title =
-      isSetting ? "New \(noun) for \(subject)" : "\(noun.prefix(1).uppercased() + noun.dropFirst()) of \(subject)"
-    let first = try checkedPassword(
-      terminal.secret(promptText(title)), kind: kind, subject: subject)
-    guard isSetting else { return first }
-    let second = try terminal.secret(promptText("again"))
-    guard first.matches(second) else {
+    let noun = isPasscode ? "passcode" : "password"
+    let title = isSetting ? "New \(noun) for \(subject)" : "\(isPasscode ? "Passcode" : "Password") of \(subject)"
+    let password = try checkedPassword(terminal.secret(promptText(title)), kind: kind, subject: subject)
+    guard isSetting else { return password }
+    let repetition = try terminal.secret(promptText("again"))
+    guard password.matches(repetition) else {
       throw CommandError(
         .failed, "the two \(noun)s differ", why: "both were typed for \(subject)", try: "run it again")
     }
-    return first
+    return password
   }
 
   private func terminal(for kind: SecretKind, of subject: String) throws(CommandError) -> TerminalDevice {
     guard let terminal = terminal() else {
-      throw missing(kind, of: subject, why: isOneOfMany ? "no password was given for it" : missingTerminal)
+      throw missingSecretError(kind, of: subject, why: isOneOfMany ? "no password was given for it" : missingTerminal)
     }
     return terminal
   }
 
-  private func missing(_ kind: SecretKind, of subject: String, why: String) -> CommandError {
+  private func missingSecretError(_ kind: SecretKind, of subject: String, why: String) -> CommandError {
     CommandError(
       .needsPassword, "\(subject) needs a \(kind.noun)", why: why,
       try: isOneOfMany ? "\(kind.flags); --passwords FILE for different passwords" : kind.flags)
@@ -172,29 +173,31 @@ extension Session {
       return try SecretCommand.output(
         of: command, kind: kind, subject: subject, terminal: terminalForCommand())
     case .prompt:
-      throw missing(kind, of: subject, why: "no source was given")
+      throw missingSecretError(kind, of: subject, why: "no source was given")
     }
   }
 
   private func readFile(
     _ path: String, kind: SecretKind, subject: String, isPublic: Bool
   ) throws(CommandError) -> SecureInputBuffer {
-    // Opening a named pipe waits for its writer.
     let system = FileSystem.real
     let file: OwnedFileDescriptor
     do throws(Errno) {
+      // Opening a named pipe waits for its writer, so the first signal must end the program.
       file = try Interruption.exitingImmediatelyOnSignal { () throws(Errno) in try system.openForReading(path, .waits) }
     } catch {
-      throw Self.unreadable(path, error, kind: kind, of: subject)
+      throw Self.readError(path, error, kind: kind, of: subject)
     }
-    let raw = file.raw
+    let descriptor = file.raw
     // 0o044 are the POSIX read permissions of group and others.
-    if !isPublic, let status = try? system.status(of: raw), status.kind == .file, status.permissions & 0o044 != 0 {
+    if !isPublic, let status = try? system.status(of: descriptor), status.kind == .file,
+      status.permissions & 0o044 != 0
+    {
       warn(
         "other users can read \(path)", why: "they can see the \(kind.noun) of \(subject) in it",
         try: "chmod 600 \(ShellQuoting.quote(path))")
     }
-    let bytes = try drain(raw.rawValue, name: path, kind: kind, of: subject)
+    let bytes = try drain(descriptor.rawValue, name: path, kind: kind, of: subject)
     try? file.close(system)
     return bytes
   }
@@ -206,89 +209,18 @@ extension Session {
       return try SecretReader.readToEnd(descriptor)
     } catch {
       switch error {
-      case .system(let reason): throw Self.unreadable(name, reason, kind: kind, of: subject)
+      case .system(let reason): throw Self.readError(name, reason, kind: kind, of: subject)
       case .overLimit: throw SecretReader.overLimitError(name, kind: kind)
       case .interrupted(let failure): throw failure
       }
     }
   }
 
-  private static func unreadable(
+  private static func readError(
     _ name: String, _ error: Errno, kind: SecretKind, of subject: String
   ) -> CommandError {
     CommandError(
       error.isNotFound ? .notFound : .failed, "cannot read the \(kind.noun) of \(subject)",
       why: "\(name): \(error.reason)", try: error.isNotFound ? "check the path" : kind.flags, of: error)
-  }
-}
-
-/// Reads a secret from a descriptor, up to the end.
-enum SecretReader {
-  enum Failure: Error {
-    case system(Errno)
-    case overLimit
-    case interrupted(CommandError)
-  }
-
-  static func readToEnd(_ descriptor: Int32) throws(Failure) -> SecureInputBuffer {
-    let buffer = SecureInputBuffer(limit: SecretLimits.maximumByteCount)
-    while true {
-      if let signal = Interruption.pending {
-        throw .interrupted(Interruption.failure(signal, state: "nothing was changed"))
-      }
-      let outcome: SecureInputBuffer.ReadStep
-      do {
-        outcome = try buffer.readOnce(from: descriptor)
-      } catch {
-        throw .system(error)
-      }
-      switch outcome {
-      case .more, .noDataYet: continue
-      case .end: return buffer
-      case .full: throw .overLimit
-      }
-    }
-  }
-
-  static func overLimitError(_ name: String, kind: SecretKind) -> CommandError {
-    CommandError(
-      .refused, "refused to read the \(kind.noun) from \(name)",
-      why: "it is longer than the limit of \(HumanReadable.bytes(SecretLimits.maximumByteCount))", try: "the right file"
-    )
-  }
-}
-
-/// The passwords of a command on many backups.
-struct BatchPasswords: PasswordProvider {
-  /// The password from a flag or the environment, for all backups.
-  let common: ReusablePassword?
-  /// The password list, for the backups that its patterns match.
-  let list: PasswordList?
-
-  init(common: ReusablePassword?, list: PasswordList?) {
-    self.common = common
-    self.list = list
-  }
-
-  var usesPasswordList: Bool { list != nil }
-
-  /// Returns the environment for a command on one of the backups. A list overrides the environment, as a flag does.
-  func environment(from environment: [String: String]) -> [String: String] {
-    guard list != nil else { return environment }
-    return environment.filter { !["KEYHAUL_PASSWORD_FILE", "KEYHAUL_PASSWORD_COMMAND"].contains($0.key) }
-  }
-
-  func passwords(for path: String, of identifier: String?) -> [ReusablePassword] {
-    if let common { return [common] }
-    return list?.passwords(for: path, of: identifier) ?? []
-  }
-}
-
-extension Session {
-  /// Returns the password that the user named for all backups, read once; `nil` if it would have to be asked for each
-  /// backup.
-  func passwordForAllBackups(_ flags: PasswordFlags) throws(CommandError) -> ReusablePassword? {
-    guard try flags.source(environment: environment) != .prompt else { return nil }
-    return ReusablePassword(try password(flags, of: "the backups"), from: "the password")
   }
 }

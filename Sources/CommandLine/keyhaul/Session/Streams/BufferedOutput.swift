@@ -23,13 +23,14 @@ final class BufferedOutput {
 
   /// Adds bytes to the buffer, which is written when it is full.
   func write(_ bytes: some Collection<UInt8>) throws(Errno) {
-    let appended: Void? = bytes.withContiguousStorageIfAvailable { buffered.append(UnsafeRawBufferPointer($0)) }
-    if appended == nil { for byte in bytes { buffered.append(byte) } }
+    let wasAppended: Void? = bytes.withContiguousStorageIfAvailable { buffered.append(UnsafeRawBufferPointer($0)) }
+    if wasAppended == nil { for byte in bytes { buffered.append(byte) } }
     if buffered.count >= Self.bufferByteCount { try flush() }
   }
 
-  /// Writes the buffer. Continues after interrupted and partial writes. After an error, every further write fails, so
-  /// that a caller that ignored the error does not hide it from the last one.
+  /// Writes the buffer. Continues after interrupted and partial writes.
+  ///
+  /// - Throws: The error of the first failed write, in every later call too, because a caller may have ignored it.
   func flush() throws(Errno) {
     if let failure { throw failure }
     guard buffered.count > 0 else { return }
@@ -117,8 +118,10 @@ extension Errno {
 
 /// The three standard descriptors, which a parent process may have closed (`>&-`).
 enum StandardStreams {
-  /// Opens a placeholder for each closed descriptor, so that no file that is opened later gets its number and receives
-  /// the output. Reading it finds nothing; writing fails, as on a closed descriptor.
+  /// Opens `/dev/null` in the place of each closed descriptor. Otherwise, a file that is opened later would get the
+  /// descriptor's number and receive the output.
+  ///
+  /// Reading the placeholder returns no bytes. Writing fails, as on a closed descriptor.
   static func reserveClosedDescriptors() {
     for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {
       // `open` returns the lowest free number, and all lower ones are in use.

@@ -20,9 +20,9 @@ final class TerminalDevice {
 
   /// - Returns: `nil` if the program has no terminal.
   init?(path: String) {
-    let opened = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
-    guard opened >= 0 else { return nil }
-    descriptor = opened
+    let result = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+    guard result >= 0 else { return nil }
+    descriptor = result
   }
 
   deinit { close(descriptor) }
@@ -37,28 +37,32 @@ final class TerminalDevice {
 
   /// Asks for a secret without showing what the user types.
   func secret(_ prompt: String) throws(CommandError) -> Secret {
-    var settings = termios()
-    guard tcgetattr(descriptor, &settings) == 0 else { throw unusable(.last) }
-    let before = settings
-    settings.c_lflag &= ~tcflag_t(ECHO)
-    settings.c_lflag |= tcflag_t(ECHONL)
-    Interruption.willChangeTerminal(descriptor, from: before)
+    var original = termios()
+    guard tcgetattr(descriptor, &original) == 0 else { throw unusable(.last) }
+    var withoutEcho = original
+    withoutEcho.c_lflag &= ~tcflag_t(ECHO)
+    // The newline is still shown, so that the next output begins on a new line.
+    withoutEcho.c_lflag |= tcflag_t(ECHONL)
+    Interruption.willChangeTerminal(descriptor, from: original)
     defer {
-      var settings = before
-      tcsetattr(descriptor, TCSAFLUSH, &settings)
+      applyDiscardingInput(original)
       Interruption.didRestoreTerminal()
     }
-    // Discards input that was typed before the echo was off, which is not meant for this prompt.
-    guard tcsetattr(descriptor, TCSAFLUSH, &settings) == 0 else {
+    // Input that was typed before the echo was off is not meant for this prompt.
+    guard applyDiscardingInput(withoutEcho) else {
       let reason = Errno.last
       try Interruption.check()
       throw unusable(reason)
     }
-    let hidden = settings
-    return try read(prompt) { [descriptor] in
-      var settings = hidden
-      tcsetattr(descriptor, TCSAFLUSH, &settings)
-    }.secret()
+    let settings = withoutEcho
+    return try read(prompt, onResume: { applyDiscardingInput(settings) }).secret()
+  }
+
+  /// Applies settings, and discards input that no one has read yet. Returns whether the system accepted them.
+  @discardableResult
+  private func applyDiscardingInput(_ settings: termios) -> Bool {
+    var settings = settings
+    return tcsetattr(descriptor, TCSAFLUSH, &settings) == 0
   }
 
   /// Whether this program's process group is in the foreground, and may read the terminal.
@@ -104,11 +108,11 @@ final class TerminalDevice {
   /// Makes a process group the foreground group. Blocks SIGTTOU, with which the system would stop a background process.
   private func setForeground(_ group: pid_t) {
     var blocked = sigset_t()
-    var before = sigset_t()
+    var previous = sigset_t()
     sigemptyset(&blocked)
     sigaddset(&blocked, SIGTTOU)
-    pthread_sigmask(SIG_BLOCK, &blocked, &before)
-    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    pthread_sigmask(SIG_BLOCK, &blocked, &previous)
+    defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
     tcsetpgrp(descriptor, group)
   }
 
@@ -139,13 +143,13 @@ final class TerminalDevice {
         onResume()
         try write(prompt)
       }
-      let outcome: SecureInputBuffer.ReadStep
+      let step: SecureInputBuffer.ReadStep
       do {
-        outcome = try line.readOnce(from: descriptor)
+        step = try line.readOnce(from: descriptor)
       } catch {
         throw unusable(error)
       }
-      switch outcome {
+      switch step {
       case .noDataYet: continue
       case .full: throw CommandError(.failed, "the line is too long", why: "over \(HumanReadable.bytes(line.limit))")
       case .end where line.count == 0:

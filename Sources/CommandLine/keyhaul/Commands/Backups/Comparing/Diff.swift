@@ -32,39 +32,16 @@ struct Diff: RunnableCommand, DecryptingCommand {
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func run(in session: Session) throws -> CommandExitStatus {
-    let finder = try SourceResolver(session, databaseKeys)
-    let sides = [try finder.keychain(first), try finder.keychain(second)]
-    try checkFlags(for: sides, in: session)
+    let resolver = try SourceResolver(session, databaseKeys)
+    let sources = [try resolver.keychain(first), try resolver.keychain(second)]
+    try checkFlags(for: sources, in: session)
     try report.prepare(
-      inputs: sides.flatMap(\.files) + [password.file, otherPassword.file, decryption.deviceKeyFile], in: session)
-    // Items that no backup contains do not count as differences from a backup.
-    let comparesWithBackup = sides.contains(where: \.isBackup)
-    let devices = try sides.map { (side) -> DeviceSide? in
-      guard case .device(let device) = side else { return nil }
-      return try deviceSide(device, side.argument, comparesWithBackup: comparesWithBackup)
-    }
-    var passwords = DiffPasswords(first: password, second: otherPassword)
-    let backups = try sides.map { (side) -> LoadedBackup? in
-      guard case .backup(let backup) = side else { return nil }
-      return try backup.open(storage: decryption.storage, in: session)
-    }
-    try passwords.check(backups, in: session)
-    passwords.setSecondBackup(backups[1])
-    var compared: [ComparisonSide] = []
-    for index in 0..<2 {
-      if let device = devices[index] {
-        compared.append(device.side)
-      } else if case .dump(let dump) = sides[index] {
-        compared.append(dump.side(comparesWithBackup: comparesWithBackup))
-      } else if let loaded = backups[index] {
-        let hardware = devices[1 - index]?.hardware
-        compared.append(try backupSide(loaded, sides[index].argument, index: index, hardware, &passwords, in: session))
-      }
-    }
-    let differenceReport = try session.computing { () throws(CommandError) in try compare(compared[0], compared[1]) }
+      inputs: sources.flatMap(\.files) + [password.file, otherPassword.file, decryption.deviceKeyFile], in: session)
+    let sides = try comparisonSides(of: sources, in: session)
+    let differenceReport = try session.computing { () throws(CommandError) in try compare(sides[0], sides[1]) }
     try session.deliver(
       differenceReport, page: differenceReport.page(program: ProgramVersion.signature), to: report.output)
-    for side in compared {
+    for side in sides {
       if let damage = side.keybagDamage { throw CommandError.damagedKeybag(of: side.name, report: damage) }
     }
     let difference = differenceReport.difference
@@ -73,16 +50,48 @@ struct Diff: RunnableCommand, DecryptingCommand {
     return difference.undecrypted.damaged > 0 || exitCode && !difference.isComplete ? .partial : .ok
   }
 
+  /// Reads the two keychains. Devices come first, because the key of one may decrypt the other side's backup.
+  private func comparisonSides(of sources: [ResolvedSource], in session: Session) throws -> [ComparisonSide] {
+    // Items that no backup contains do not count as differences from a backup.
+    let comparesWithBackup = sources.contains(where: \.isBackup)
+    let devices = try sources.map { (source) -> DeviceSide? in
+      guard case .device(let device) = source else { return nil }
+      return try deviceSide(device, source.suggestedArgument, comparesWithBackup: comparesWithBackup)
+    }
+    var passwords = DiffPasswords(first: password, second: otherPassword)
+    let backups = try sources.map { (source) -> LoadedBackup? in
+      guard case .backup(let backup) = source else { return nil }
+      return try backup.open(storage: decryption.storage, in: session)
+    }
+    try passwords.check(backups, in: session)
+    passwords.setSecondBackup(backups[1])
+    var sides: [ComparisonSide] = []
+    for (index, source) in sources.enumerated() {
+      if let device = devices[index] {
+        sides.append(device.side)
+      } else if case .dump(let dump) = source {
+        sides.append(dump.side(comparesWithBackup: comparesWithBackup))
+      } else if let loaded = backups[index] {
+        let otherDeviceKey = devices[1 - index]?.hardware
+        sides.append(
+          try backupSide(
+            loaded, source.suggestedArgument, isSecond: index == 1, comparedWith: otherDeviceKey, &passwords,
+            in: session))
+      }
+    }
+    return sides
+  }
+
   /// Rejects flags that do not apply to the compared keychains.
-  private func checkFlags(for sides: [ResolvedSource], in session: Session) throws(CommandError) {
-    try databaseKeys.check(sides)
-    if sides.allSatisfy(\.isDevice) {
+  private func checkFlags(for sources: [ResolvedSource], in session: Session) throws(CommandError) {
+    try databaseKeys.check(sources)
+    if sources.allSatisfy(\.isDevice) {
       try password.reject(for: first)
       try decryption.reject(for: first)
     }
-    for case .dump(let dump) in sides {
+    for case .dump(let dump) in sources {
       try dump.rejectPage(in: session)
-      if !sides.contains(where: \.isBackup) { try dump.reject(accessOptions) }
+      if !sources.contains(where: \.isBackup) { try dump.reject(accessOptions) }
     }
   }
 
@@ -99,10 +108,10 @@ struct Diff: RunnableCommand, DecryptingCommand {
   // MARK: Backups
 
   private func backupSide(
-    _ loaded: LoadedBackup, _ argument: String?, index: Int, _ hardware: HardwareKey?,
+    _ loaded: LoadedBackup, _ argument: String?, isSecond: Bool, comparedWith device: HardwareKey?,
     _ passwords: inout DiffPasswords, in session: Session
   ) throws(CommandError) -> ComparisonSide {
-    let opened = try passwords.unlock(loaded, isSecond: index == 1, decryption, comparedWith: hardware, in: session)
+    let opened = try passwords.unlock(loaded, isSecond: isSecond, decryption, comparedWith: device, in: session)
     return ComparisonSide(
       kind: .archive, name: loaded.name, argument: argument,
       deviceName: loaded.archive.device.name,
@@ -112,6 +121,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
 
   // MARK: Devices
 
+  /// A device as one side of the comparison, with its hardware key.
   private struct DeviceSide {
     let side: ComparisonSide
     let hardware: HardwareKey
@@ -126,7 +136,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
       let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
       for (index, row) in rows.enumerated() {
         if let fault = row.fault, !fault.isPermanent { throw ItemError.locked("compare", on: openDevice) }
-        if comparesWithBackup, let reason = reasonToLeaveOut(row, of: openDevice) {
+        if comparesWithBackup, let reason = exclusionReason(for: row, on: openDevice) {
           leftOut.append(KeychainEntry(row, index: index).leftOut(because: reason))
         } else {
           items.append(KeychainEntry(row, index: index))
@@ -142,7 +152,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
   }
 
   /// Returns the reason why no backup contains an item; `nil` if a backup contains it.
-  private func reasonToLeaveOut(_ row: KeychainRow, of openDevice: DeviceSession) -> Reason? {
+  private func exclusionReason(for row: KeychainRow, on openDevice: DeviceSession) -> Reason? {
     guard let item = row.item else { return nil }
     return ExportExclusions.exclusionReason(
       for:

@@ -1,18 +1,20 @@
 import KeyhaulKit
 
-/// The passwords of two backups that are compared, and the given hardware key. Most users have one password for all
-/// backups, so the first backup's password is tried on the second. Keyhaul asks for another only if it is wrong.
+/// The passwords of two backups that are compared, and the hardware key that the user gave.
+///
+/// Most users have one password for all backups, so the first backup's password is tried on the second. Keyhaul asks for
+/// another password only if that one is wrong.
 struct DiffPasswords {
   let firstFlags: PasswordFlags
   let secondFlags: OtherPasswordFlags
-  /// The password that was already read or typed.
-  private var knownPassword: ReusablePassword?
+  /// The first backup's password, once it was read.
+  private var firstPassword: ReusablePassword?
   /// The second backup's own password, if it was read before the first backup was opened.
   private var secondPassword: ReusablePassword?
   /// The backup that is opened second. Its key is derived in parallel with the first one's.
   private var secondBackup: LoadedBackup?
   private var secondKeyDerivation: BackgroundThread?
-  /// The given hardware key, kept because a descriptor can be read only once.
+  /// The hardware key that the user gave, kept because a descriptor can be read only once.
   private var givenKey: HardwareKey?
 
   /// The names of backups whose unusually high iteration count was accepted.
@@ -27,10 +29,10 @@ struct DiffPasswords {
   ///
   /// - Parameter backups: The first and the second backup; `nil` if the side is a device.
   func check(_ backups: [LoadedBackup?], in session: Session) throws(CommandError) {
-    if let other = backups.last ?? nil, !other.archive.isEncrypted,
+    if let second = backups.last ?? nil, !second.archive.isEncrypted,
       let source = try secondFlags.origin(environment: session.environment)
     {
-      throw other.unexpectedPassword(source)
+      throw second.unexpectedPassword(source)
     }
     guard let source = try firstFlags.origin(environment: session.environment) else { return }
     let unencrypted = backups.compactMap(\.self).filter { !$0.archive.isEncrypted }
@@ -57,41 +59,67 @@ struct DiffPasswords {
     in session: Session
   ) throws(CommandError) -> UnlockedBackup {
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
-    // If both arguments are the same backup, the user is asked once.
-    unlocker.isIterationCountAccepted = namesWithAcceptedIterations.contains(loaded.name)
-    try unlocker.checkRounds()
-    if unlocker.isIterationCountAccepted { namesWithAcceptedIterations.insert(loaded.name) }
-    let hardware = try hardwareKey(for: unlocker, comparedWith: device)
-    func open(_ password: ReusablePassword?) throws(CommandError) -> UnlockedBackup {
-      let key = try unlocker.key(password: password?.secret(), remembering: password?.keys)
-      return try unlocker.open(with: key, hardware, for: .exporting)
+    try checkIterations(of: unlocker)
+    let backup = LockedBackup(
+      unlocker: unlocker, hardware: try hardwareKey(for: unlocker, comparedWith: device))
+    if isSecond, let secondPassword { return try backup.open(with: secondPassword) }
+    if isSecond, secondFlags.isGiven { return try backup.open(with: unlocker.key(secondFlags)) }
+    guard loaded.archive.isEncrypted else { return try backup.open(with: nil) }
+    if let firstPassword {
+      return try openSecond(backup, tryingFirst: firstPassword, in: session)
     }
-    if isSecond, let secondPassword { return try open(secondPassword) }
-    if isSecond, secondFlags.isGiven {
-      return try unlocker.open(with: try unlocker.key(secondFlags), hardware, for: .exporting)
+    return try session.withPassword(firstFlags, of: loaded.name) { (secret) throws(CommandError) in
+      let password = ReusablePassword(secret, from: loaded.name)
+      firstPassword = password
+      if !isSecond { try deriveSecondKey(with: password, acceptingAtMost: decryption.maximumIterations, in: session) }
+      return try backup.open(with: password)
     }
-    guard loaded.archive.isEncrypted else { return try open(nil) }
-    guard let knownPassword else {
-      return try session.withPassword(firstFlags, of: loaded.name) { (secret) throws(CommandError) in
-        let password = ReusablePassword(secret, from: loaded.name)
-        knownPassword = password
-        if !isSecond { try deriveSecondKey(with: password, acceptingAtMost: decryption.maximumIterations, in: session) }
-        return try open(password)
-      }
+  }
+
+  /// A backup with the hardware key that decrypts it.
+  private struct LockedBackup {
+    let unlocker: BackupUnlocker
+    let hardware: HardwareKey?
+
+    /// Opens the backup.
+    ///
+    /// - Parameter password: The password; `nil` if the backup is not encrypted.
+    func open(with password: ReusablePassword?) throws(CommandError) -> UnlockedBackup {
+      try open(with: unlocker.key(password: password?.secret(), remembering: password?.keys))
     }
+
+    func open(with key: BackupKey) throws(CommandError) -> UnlockedBackup {
+      try unlocker.open(with: key, hardware: hardware, for: .exporting)
+    }
+  }
+
+  /// Opens the second backup with the first backup's password. If that is wrong and was typed, the user is asked for
+  /// another one.
+  private func openSecond(
+    _ backup: LockedBackup, tryingFirst firstPassword: ReusablePassword, in session: Session
+  ) throws(CommandError) -> UnlockedBackup {
     do throws(CommandError) {
-      return try open(knownPassword)
+      return try backup.open(with: firstPassword)
     } catch {
       guard error.status == .wrongPassword else { throw error }
+      // If the first password was not typed, Keyhaul does not ask for the second one either.
       guard try firstFlags.source(environment: session.environment) == .prompt else {
         var failure = error
         failure.advice = "\(SecretKind.otherPassword.flags), if it differs"
         throw failure
       }
     }
-    return try session.withPassword(secondFlags, of: loaded.name) { (password) throws(CommandError) in
-      try open(ReusablePassword(password, from: loaded.name))
+    let name = backup.unlocker.name
+    return try session.withPassword(secondFlags, of: name) { (password) throws(CommandError) in
+      try backup.open(with: ReusablePassword(password, from: name))
     }
+  }
+
+  /// Checks the iteration count of a backup. If both arguments are the same backup, the user is asked once.
+  private mutating func checkIterations(of unlocker: BackupUnlocker) throws(CommandError) {
+    unlocker.isIterationCountAccepted = namesWithAcceptedIterations.contains(unlocker.name)
+    try unlocker.checkRounds()
+    if unlocker.isIterationCountAccepted { namesWithAcceptedIterations.insert(unlocker.name) }
   }
 
   /// Returns the hardware key for decrypting a backup: the one that the user gave, with the device's or the source

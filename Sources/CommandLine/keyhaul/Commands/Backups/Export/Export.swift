@@ -160,7 +160,8 @@ struct Export: RunnableCommand, DecryptingCommand {
     }
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
-    let reader = try unlocker.reader(with: try unlocker.key(accessOptions.password), hardware, for: .exporting)
+    let reader = try unlocker.reader(
+      with: try unlocker.key(accessOptions.password), hardware: hardware, for: .exporting)
     guard loaded.archive.hasKeychain else {
       throw CommandError(
         backup: KeyhaulError(.noKeychain, "it has no stored keychain file"), name: loaded.name)
@@ -201,49 +202,46 @@ struct Export: RunnableCommand, DecryptingCommand {
   ) throws(CommandError) -> ExportedItems {
     var items = ExportedItems(of: source.origin, as: format)
     if !dryRun.isOn, reveal || format.isDocument {
-      try writing(in: session) { (portion) throws(CommandError) in
-        try items.write(from: source, revealingSecrets: reveal, in: session, to: portion)
+      try writeOutput(in: session) { (write) throws(CommandError) in
+        try items.write(from: source, revealingSecrets: reveal, in: session, to: write)
       }
       return items
     }
-    // Without --reveal, the export is written once it is known to contain no secret.
+    // Without --reveal, the export is written only after Keyhaul has seen that it contains no secret.
     let isBuffered = !dryRun.isOn && !format.needsSecrets
     var buffer = SensitiveBuffer()
-    try items.write(from: source, revealingSecrets: reveal, in: session) { (portion) throws(CommandError) in
-      if isBuffered { buffer.append(portion) }
+    try items.write(from: source, revealingSecrets: reveal, in: session) { (bytes) throws(CommandError) in
+      if isBuffered { buffer.append(bytes) }
     }
     guard reveal || items.secretCount == 0 else {
       throw ExportedItems.missingRevealFlag(Self.outputName(output), format, count: items.secretCount)
     }
-    if isBuffered { try writing(in: session) { (portion) throws(CommandError) in try buffer.withBytes(portion) } }
+    if isBuffered { try writeOutput(in: session) { (write) throws(CommandError) in try buffer.withBytes(write) } }
     return items
   }
 
-  /// The change that is final once the file has its name.
-  var written: CommittedChange { CommittedChange("\(output) was written") }
+  /// The change that is final once the file is written.
+  var committedChange: CommittedChange { CommittedChange("\(output) was written") }
 
-  private func writing(
+  /// Writes the output. `body` passes each portion to `write`.
+  private func writeOutput(
     in session: Session,
-    _ body: ((UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
+    _ body: (_ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
   ) throws(CommandError) {
     guard output != "-" else { return try session.write(to: output, body) }
-    try session.committing(written) { () throws(CommandError) in try session.write(to: output, body) }
+    try session.committing(committedChange) { () throws(CommandError) in try session.write(to: output, body) }
   }
 
   private func print(_ items: ExportedItems, _ format: ExportFormat, in session: Session) throws(CommandError) {
     if session.isJSON {
       // On standard output, the export itself is the JSON document.
-      if output != "-" || dryRun.isOn { try session.writeDocument(result(items)) }
+      if output != "-" || dryRun.isOn { try session.writeDocument(resultDocument(items)) }
       return items.warn(in: session)
     }
-    let did = dryRun.isOn ? "Would export" : "Exported"
-    let note =
-      format.isDocument
-      ? reveal ? items.revealedNote : " (without secrets; --reveal includes them)"
-      : items.secretCount > 0 ? " (in plain text)" : ""
+    let verb = dryRun.isOn ? "Would export" : "Exported"
     let sentence =
-      "\(did) \(HumanReadable.count(items.count, format.noun)) from \(UntrustedText.escaped(items.name)) to "
-      + "\(UntrustedText.escaped(Self.outputName(output)))\(note)."
+      "\(verb) \(HumanReadable.count(items.count, format.noun)) from \(UntrustedText.escaped(items.name)) to "
+      + "\(UntrustedText.escaped(Self.outputName(output)))\(secretNote(items, format))."
     let deletion = output == "-" || dryRun.isOn ? nil : items.deletionSentence
     let sentences = [sentence] + [items.balance, items.filesSentence, deletion].compactMap(\.self)
     try announce(sentences.joined(separator: " "), in: session)
@@ -251,13 +249,19 @@ struct Export: RunnableCommand, DecryptingCommand {
     items.warn(in: session)
   }
 
+  /// Returns a note about the secrets in the export; empty if there are none to mention.
+  private func secretNote(_ items: ExportedItems, _ format: ExportFormat) -> String {
+    guard format.isDocument else { return items.secretCount > 0 ? " (in plain text)" : "" }
+    return reveal ? items.revealedNote : " (without secrets; --reveal includes them)"
+  }
+
   /// Returns the document of `--json` if the export goes to a file.
-  private func result(_ items: ExportedItems) -> JSONValue {
+  private func resultDocument(_ items: ExportedItems) -> JSONValue {
     let document: JSONValue = [
       "format": "export-result/1", "source": .string(items.name), "output": .string(output),
       "items": .count(items.count), "revealed": .boolean(reveal && items.revealedCount > 0),
       "secrets": .count(reveal ? items.revealedCount : 0),
-      "unreadable": .object(items.unreadable.map { ($0.rawValue, JSONValue.count($1)) }),
+      "unreadable": .object(items.unreadable.map { ($0.reason.rawValue, JSONValue.count($0.count)) }),
       "dry_run": .boolean(dryRun.isOn),
     ]
     return document.adding(items.balanceFields + items.authenticatorFields + items.blindSpotFields)

@@ -15,21 +15,22 @@ extension ExportFormat {
         "--json and -o - cannot be used together with --format \(format.rawValue)",
         why: "standard output would contain two results", try: "-o FILE, or leave --json out")
     }
-    guard common.isJSON, common.format ?? .json == .json else {
-      let requested = common.format.flatMap { format in all.first { $0.name == format.rawValue } }
-      if let format = requested ?? implied ?? (reveals ? nil : .document) { return format }
-      throw .usage(
-        "the name \(output) does not determine the format of the secrets",
-        why: "it does not end in \(HumanReadable.list(all.map(\.ending), conjunction: "or"))",
-        try: "--format \(HumanReadable.list(all.map(\.name), conjunction: "or"))")
+    let requestsJSON = common.isJSON && common.format ?? .json == .json
+    if requestsJSON {
+      guard implied?.isDocument ?? true else {
+        throw .usage(
+          "--json and -o \(output) cannot be used together",
+          why: "the file would contain JSON, because --json means --format json",
+          try: "leave --json out, or use a name that ends in .json")
+      }
+      return .document
     }
-    guard implied?.isDocument ?? true else {
-      throw .usage(
-        "--json and -o \(output) cannot be used together",
-        why: "the file would contain JSON, because --json means --format json",
-        try: "leave --json out, or use a name that ends in .json")
-    }
-    return .document
+    let requested = common.format.flatMap { format in all.first { $0.name == format.rawValue } }
+    if let format = requested ?? implied ?? (reveals ? nil : .document) { return format }
+    throw .usage(
+      "the name \(output) does not determine the format of the secrets",
+      why: "it does not end in \(HumanReadable.list(all.map(\.ending), conjunction: "or"))",
+      try: "--format \(HumanReadable.list(all.map(\.name), conjunction: "or"))")
   }
 
   /// Returns whether the selected format is an HTML page.

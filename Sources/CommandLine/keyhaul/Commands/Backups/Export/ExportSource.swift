@@ -14,15 +14,17 @@ struct ExportSource {
     case loaded([KeychainEntry])
   }
 
+  /// Creates the source for a backup.
   init(_ reader: BackupItemReader, of loaded: LoadedBackup, _ selection: ItemSelection) {
     origin = ExportOrigin(kind: .archive, name: loaded.name, isRestricted: selection.isRestricted)
     items = .encrypted(reader, loaded)
     self.selection = selection
   }
 
+  /// Creates the source for a dump or database.
   init(of dump: ResolvedDump, _ selection: ItemSelection) {
     origin = ExportOrigin(
-      kind: .dump, name: dump.typed, isRestricted: selection.isRestricted, disclaimer: dump.disclaimer)
+      kind: .dump, name: dump.name, isRestricted: selection.isRestricted, disclaimer: dump.disclaimer)
     items = .loaded(
       dump.dump.entries.filter { entry in
         entry.attributes.map(selection.matches)
@@ -31,6 +33,7 @@ struct ExportSource {
     self.selection = selection
   }
 
+  /// Creates the source for a device.
   init(of openDevice: DeviceSession, named name: String, _ selection: ItemSelection, wantsSecrets: Bool) throws {
     origin = ExportOrigin(kind: .device, name: name, isRestricted: selection.isRestricted)
     let rows = try selection.items(on: openDevice, wantsSecret: wantsSecrets)
@@ -52,28 +55,33 @@ struct ExportSource {
     case .loaded(let entries):
       for entry in entries { try body(entry) }
     case .encrypted(let reader, let loaded):
-      var details = DecryptionDetails(of: loaded, in: session)
-      let name = loaded.name
-      func failure(_ error: KeyhaulError) -> CommandError {
-        var failure = CommandError(backup: error, name: name)
-        // Output that was already printed cannot be undone.
-        if session.hasPrinted {
-          failure.why = [failure.why, "the printed output is incomplete"].compactMap(\.self).joined(separator: "; ")
-        }
-        return failure
-      }
-      try reader.forEachPortion(translating: failure) {
-        (portion) throws(CommandError) in
-        details.record(portion)
-        for item in portion {
-          guard
-            item.item.map(selection.matches) ?? selection.matches(undecryptable: item.kind, protection: item.protection)
-          else { continue }
-          try body(KeychainEntry(item, reason: reader.reason(of: item)))
-        }
-      }
-      details.report()
+      try forEachEntry(of: reader, loaded, in: session, body)
     }
+  }
+
+  private func forEachEntry(
+    of reader: BackupItemReader, _ loaded: LoadedBackup, in session: Session,
+    _ body: (KeychainEntry) throws(CommandError) -> Void
+  ) throws(CommandError) {
+    var details = DecryptionDetails(of: loaded, in: session)
+    func readError(_ error: KeyhaulError) -> CommandError {
+      var failure = CommandError(backup: error, name: loaded.name)
+      // Output that was already printed cannot be undone.
+      if session.hasPrinted {
+        failure.why = [failure.why, "the printed output is incomplete"].compactMap(\.self).joined(separator: "; ")
+      }
+      return failure
+    }
+    try reader.forEachPortion(translating: readError) {
+      (items) throws(CommandError) in
+      details.record(items)
+      for item in items {
+        let isSelected =
+          item.item.map(selection.matches) ?? selection.matches(undecryptable: item.kind, protection: item.protection)
+        if isSelected { try body(KeychainEntry(item, reason: reader.reason(of: item))) }
+      }
+    }
+    details.report()
   }
 }
 
@@ -98,13 +106,13 @@ struct ExportOrigin {
 
   /// Returns the document of the items.
   func document(revealsSecrets: Bool) -> ItemDocument {
-    let noun =
+    let sourceKind =
       switch kind {
       case .archive: "archive"
       case .device: "device"
       case .dump: "dump"
       }
     return ItemDocument(
-      source: (noun, name), revealsSecrets: revealsSecrets, omitsProtectedSecrets: omitsProtectedSecrets)
+      source: (sourceKind, name), revealsSecrets: revealsSecrets, omitsProtectedSecrets: omitsProtectedSecrets)
   }
 }

@@ -2,15 +2,16 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// The items of an export, while and after they are written.
+/// The items of an export, while and after they are writtenCounts.
 struct ExportedItems {
   private let origin: ExportOrigin
   private let format: ExportFormat
-  private var processed: ExportCounts
+  /// The counts of the source's items that were read, whether or not they were writtenCounts.
+  private var readCounts: ExportCounts
   /// The counts of everything written; `nil` if this is a document, which contains all items.
-  private var written: ItemExportCounts?
+  private var writtenCounts: ItemExportCounts?
   /// The counts of written items without accounts in files; `nil` if this is a document.
-  private var writtenItems: ItemExportCounts?
+  private var writtenItemCounts: ItemExportCounts?
   private var authenticators = AuthenticatorAccounts()
 
   /// Prepares an export.
@@ -19,7 +20,7 @@ struct ExportedItems {
   init(of origin: ExportOrigin, as format: ExportFormat) {
     self.origin = origin
     self.format = format
-    processed = ExportCounts(omittingProtected: origin.omitsProtectedSecrets)
+    readCounts = ExportCounts(omittingProtected: origin.omitsProtectedSecrets)
   }
 
   /// Writes the items one by one, without keeping them in memory. Writes nothing if there is nothing to export.
@@ -27,34 +28,34 @@ struct ExportedItems {
   /// - Parameters:
   ///   - source: The items.
   ///   - revealsSecrets: Whether to write secrets.
-  ///   - portion: Receives some kilobytes at a time. The bytes are borrowed, because they may contain secrets.
+  ///   - write: Receives some kilobytes at a time. The bytes are borrowed, because they may contain secrets.
   mutating func write(
     from source: ExportSource, revealingSecrets revealsSecrets: Bool, in session: Session,
-    to portion: (UnsafeRawBufferPointer) throws(CommandError) -> Void
+    to write: (UnsafeRawBufferPointer) throws(CommandError) -> Void
   ) throws(CommandError) {
     guard !format.isDocument else {
       let document = origin.document(revealsSecrets: revealsSecrets)
       var stream = document.stream()
       try source.forEachEntry(in: session) { (entry) throws(CommandError) in
-        processed.record(entry)
-        try stream.append(document.object(entry, statesSecret: origin.kind == .dump), to: portion)
+        readCounts.record(entry)
+        try stream.append(document.object(entry, statesSecret: origin.kind == .dump), to: write)
       }
       try requireItems()
-      return try stream.end(origin.blindSpotFields, to: portion)
+      return try stream.end(origin.blindSpotFields, to: write)
     }
     var writer = ItemExportWriter(format, date: DeviceEnvironment.interruptible.clock.now())
     try source.forEachEntry(in: session) { (entry) throws(CommandError) in
-      processed.record(entry)
-      guard let item = entry.attributes, format.kinds.contains(item.kind), !processed.isProtected(item) else { return }
-      try writer.append(item, to: portion)
+      readCounts.record(entry)
+      guard let item = entry.attributes, format.kinds.contains(item.kind), !readCounts.isProtected(item) else { return }
+      try writer.append(item, to: write)
     }
-    writtenItems = writer.counts
+    writtenItemCounts = writer.counts
     authenticators = source.authenticators
-    for account in source.accounts { try writer.append(account, to: portion) }
-    written = writer.counts
+    for account in source.accounts { try writer.append(account, to: write) }
+    writtenCounts = writer.counts
     try requireItems()
     try Self.check(writer.counts, format)
-    try Self.check(try writer.end(to: portion), format)
+    try Self.check(try writer.end(to: write), format)
   }
 
   /// Checks that the writer did not fail.
@@ -80,63 +81,69 @@ struct ExportedItems {
   var isFromBackup: Bool { origin.kind == .archive }
   var blindSpotFields: [(String, JSONValue)] { origin.blindSpotFields }
 
-  var count: Int { written?.count ?? processed.count }
+  var count: Int { writtenCounts?.count ?? readCounts.count }
   /// The number of secrets in plain text; 0 for a document.
-  var secretCount: Int { written?.secretCount ?? 0 }
+  var secretCount: Int { writtenCounts?.secretCount ?? 0 }
   /// The number of secrets that `--reveal` shows. In a document, these are the secrets of readable items that require
   /// no authentication.
-  var revealedCount: Int { written?.secretCount ?? processed.revealableCount }
+  var revealedCount: Int { writtenCounts?.secretCount ?? readCounts.revealableCount }
 
   /// A note about how many secrets a document contains.
   var revealedNote: String {
     switch revealedCount {
     case 0: " (no secret could be read)"
     case count: " (with secrets in plain text)"
-    case let part: " (with the \(part == 1 ? "secret" : "secrets") of \(HumanReadable.grouped(part)) in plain text)"
+    case let some: " (with the \(some == 1 ? "secret" : "secrets") of \(HumanReadable.grouped(some)) in plain text)"
     }
   }
 
   /// The number of items with the same one-time password as an earlier item.
-  private var repeatedCount: Int { writtenItems?.repeatedCount ?? 0 }
+  private var repeatedCount: Int { writtenItemCounts?.repeatedCount ?? 0 }
 
   /// The numbers of items that were not written, by reason.
   private var omittedCounts: (unsupported: Int, protected: Int, others: Int) {
-    let protected = processed.protectedCount(of: format.kinds)
-    let (writtenCount, unsupported) = (writtenItems?.count ?? 0, writtenItems?.leftOutCount ?? 0)
-    let others = processed.count - processed.unreadableCount - protected - unsupported - repeatedCount - writtenCount
+    let protected = readCounts.protectedCount(of: format.kinds)
+    let (writtenCount, unsupported) = (writtenItemCounts?.count ?? 0, writtenItemCounts?.leftOutCount ?? 0)
+    let others = readCounts.count - readCounts.unreadableCount - protected - unsupported - repeatedCount - writtenCount
     return (unsupported, protected, others)
   }
 
   /// A sentence such as "Of 18 items, 11 are in it, 3 are of other kinds and 4 cannot be written as csv."; `nil` if all
   /// items were written, and for a document. The numbers add up to the first.
   var balance: String? {
-    guard let writtenItems, writtenItems.count < processed.count else { return nil }
+    guard let writtenItemCounts, writtenItemCounts.count < readCounts.count else { return nil }
     let omitted = omittedCounts
     let kinds = format.containsWholeKinds ? " (\(otherKindsText))" : ""
-    let parts = [
-      (writtenItems.count, "is in it", "are in it"), (repeatedCount, "repeats another", "repeat others"),
-      (omitted.others, "is \(format.otherNoun)\(kinds)", "are \(format.otherNouns)\(kinds)"),
-      (omitted.unsupported, "cannot be written as \(format.name)", "cannot be written as \(format.name)"),
-      (omitted.protected, "requires authentication", "require authentication"),
-      (processed.unreadableCount, "cannot be read", "cannot be read"),
-    ]
-    let clauses = parts.enumerated().filter { $0.offset == 0 || $0.element.0 > 0 }.map(\.element).map {
-      (count, singular, plural) in "\(HumanReadable.grouped(count)) \(count == 1 ? singular : plural)"
-    }
-    return "Of \(HumanReadable.count(processed.count, "item")), \(HumanReadable.list(clauses))."
+    let unsupported = "cannot be written as \(format.name)"
+    let omissions = [
+      Self.clause(repeatedCount, "repeats another", "repeat others"),
+      Self.clause(omitted.others, "is \(format.otherNoun)\(kinds)", "are \(format.otherNouns)\(kinds)"),
+      Self.clause(omitted.unsupported, unsupported, unsupported),
+      Self.clause(omitted.protected, "requires authentication", "require authentication"),
+      Self.clause(readCounts.unreadableCount, "cannot be read", "cannot be read"),
+    ].compactMap(\.self)
+    let writtenCount = writtenItemCounts.count
+    let written = "\(HumanReadable.grouped(writtenCount)) \(writtenCount == 1 ? "is" : "are") in it"
+    return "Of \(HumanReadable.count(readCounts.count, "item")), \(HumanReadable.list([written] + omissions))."
   }
 
-  /// These numbers as JSON; empty for a document. `total` is the sum of the others.
+  /// Returns "1 repeats another" or "2 repeat others"; `nil` if the count is 0.
+  private static func clause(_ count: Int, _ singular: String, _ plural: String) -> String? {
+    count == 0 ? nil : "\(HumanReadable.grouped(count)) \(count == 1 ? singular : plural)"
+  }
+
+  /// The numbers of `balance` as JSON; empty for a document. `total` is the sum of the others.
   var balanceFields: [(String, JSONValue)] {
-    guard let writtenItems else { return [] }
+    guard let writtenItemCounts else { return [] }
     let omitted = omittedCounts
     let repeated: [(String, JSONValue)] = repeatedCount > 0 ? [("repeated", .count(repeatedCount))] : []
-    let kinds = format.containsWholeKinds ? otherKinds.map { ($0.rawValue, JSONValue.count($1)) } : []
-    let others = omitted.others - kinds.reduce(0) { $0 + Int($1.1.integerValue ?? 0) }
+    let kinds = format.containsWholeKinds ? otherKinds : []
+    let otherCount = omitted.others - kinds.reduce(0) { $0 + $1.count }
     let balance: JSONValue = [
-      "total": .count(processed.count), "written": .count(writtenItems.count), "other_kinds": .object(kinds),
-      "other": .count(others), "without_form": .count(omitted.unsupported), "asking": .count(omitted.protected),
-      "unreadable": .count(processed.unreadableCount),
+      "total": .count(readCounts.count), "written": .count(writtenItemCounts.count),
+      "other_kinds": .object(kinds.map { ($0.kind.rawValue, JSONValue.count($0.count)) }),
+      "other": .count(otherCount), "without_form": .count(omitted.unsupported), "asking": .count(omitted.protected),
+      "unreadable": .count(readCounts.unreadableCount),
     ]
     return [("balance", balance.adding(repeated))]
   }
@@ -144,7 +151,7 @@ struct ExportedItems {
   /// A sentence such as "3 one-time passwords are from files of FreeOTP and Proton Authenticator."; `nil` if there are
   /// none.
   var filesSentence: String? {
-    let count = (written?.count ?? 0) - (writtenItems?.count ?? 0)
+    let count = (writtenCounts?.count ?? 0) - (writtenItemCounts?.count ?? 0)
     guard count > 0 else { return nil }
     let apps = AuthenticatorApp.allCases.filter { app in authenticators.accounts.contains { $0.app == app } }
     return "\(HumanReadable.count(count, "one-time password")) \(count == 1 ? "is" : "are") from files of "
@@ -164,43 +171,47 @@ struct ExportedItems {
   }
 
   /// The numbers of readable items of kinds that the format does not contain.
-  private var otherKinds: [(ItemKind, Int)] {
+  private var otherKinds: [(kind: ItemKind, count: Int)] {
     ItemKind.allCases.filter { !format.kinds.contains($0) }.compactMap { kind in
-      processed.readable[kind].map { (kind, $0) }
+      readCounts.readable[kind].map { (kind, $0) }
     }
   }
 
   /// The kinds as text: "2 certificates and 1 key".
-  private var otherKindsText: String { HumanReadable.list(otherKinds.map { HumanReadable.count($1, $0.noun) }) }
+  private var otherKindsText: String {
+    HumanReadable.list(otherKinds.map { HumanReadable.count($0.count, $0.kind.noun) })
+  }
 
   // MARK: Omitted items
 
   /// The number of items that cannot be read here, for each reason.
-  var unreadable: [(Reason, Int)] {
-    Reason.allCases.compactMap { reason in processed.unreadable[reason].map { (reason, $0) } }
+  var unreadable: [(reason: Reason, count: Int)] {
+    Reason.allCases.compactMap { reason in readCounts.unreadable[reason].map { (reason, $0) } }
   }
 
   /// The number of items that are damaged, or whose secret is.
-  var damagedCount: Int { unreadable.reduce(processed.damagedSecretCount) { $0 + ($1.0.isDamage ? $1.1 : 0) } }
+  var damagedCount: Int {
+    unreadable.filter(\.reason.isDamage).reduce(readCounts.damagedSecretCount) { $0 + $1.count }
+  }
 
   /// Makes sure that there is an item to write.
   ///
   /// - Throws: `.noMatch` if there is none.
   func requireItems() throws(CommandError) {
     guard count == 0, !format.isDocument || origin.isRestricted else { return }
-    if let reason = processed.reasons.first {
+    if let reason = readCounts.reasons.first {
       throw CommandError(
         .noMatch, "no item of \(name) can be exported as \(format.name)",
-        why: "\(HumanReadable.count(processed.unreadableCount, "item")) cannot be read here: \(reason.rawValue), "
+        why: "\(HumanReadable.count(readCounts.unreadableCount, "item")) cannot be read here: \(reason.rawValue), "
           + reason.explanation.headline,
         try: "keyhaul explain \(reason.rawValue)")
     }
-    if let first = written?.firstLeftOut {
+    if let first = writtenCounts?.firstLeftOut {
       throw CommandError(
         .noMatch, "no item of \(name) can be exported as \(format.name)",
         why: leftOutText(first), try: "--format json contains every item")
     }
-    if processed.protectedCount(of: format.kinds) > 0 {
+    if readCounts.protectedCount(of: format.kinds) > 0 {
       throw CommandError(
         .noMatch, "no item of \(name) can be exported as \(format.name)", why: Self.protectionText,
         try: "--format json, which leaves the secrets out")
@@ -214,32 +225,32 @@ struct ExportedItems {
   func warn(in session: Session) {
     warnAboutUnreadable(isLost: false, in: session)
     warnAboutUnreadable(isLost: true, in: session)
-    let protectedCount = processed.protectedCount(of: format.kinds)
+    let protectedCount = readCounts.protectedCount(of: format.kinds)
     if protectedCount > 0 {
       session.warn("\(HumanReadable.count(protectedCount, "item")) left out", why: Self.protectionText)
     }
-    guard let written else { return }
-    if let first = written.firstLeftOut {
+    guard let writtenCounts else { return }
+    if let first = writtenCounts.firstLeftOut {
       session.warn(
-        "\(HumanReadable.count(written.leftOutCount, "item")) left out, because the \(format.name) format cannot contain "
+        "\(HumanReadable.count(writtenCounts.leftOutCount, "item")) left out, because the \(format.name) format cannot contain "
           + "them",
         why: leftOutText(first), try: "--format json contains every item")
     }
-    if written.namelessCount > 0 {
+    if writtenCounts.namelessCount > 0 {
       session.warn(
-        "\(HumanReadable.count(written.namelessCount, "password")) without a name",
+        "\(HumanReadable.count(writtenCounts.namelessCount, "password")) without a name",
         why: "only the secret is stored, without a service, server or account, as in backups from iOS 4",
         try: "--format json --reveal lists them by number, with their access groups if they have any")
     }
-    if written.formulaSecretCount > 0 {
+    if writtenCounts.formulaSecretCount > 0 {
       session.warn(
-        "a spreadsheet would evaluate \(HumanReadable.count(written.formulaSecretCount, "password")) like a formula",
+        "a spreadsheet would evaluate \(HumanReadable.count(writtenCounts.formulaSecretCount, "password")) like a formula",
         why: "passwords are exported unchanged, even if they begin with =, +, - or @",
         try: "import the file; do not open it as a spreadsheet")
     }
-    if written.inertNameCount > 0 {
+    if writtenCounts.inertNameCount > 0 {
       session.warn(
-        "\(HumanReadable.count(written.inertNameCount, "name")) got an apostrophe",
+        "\(HumanReadable.count(writtenCounts.inertNameCount, "name")) got an apostrophe",
         why: "a spreadsheet would treat a name that begins with =, +, - or @ as a formula")
     }
   }
@@ -248,15 +259,18 @@ struct ExportedItems {
     "an access control protects the secret, and a virtual device has no biometry"
 
   private func leftOutText(_ first: ItemExportCounts.LeftOut) -> String {
-    let others = written?.leftOutCount == 1 ? "" : "the first: "
+    let others = writtenCounts?.leftOutCount == 1 ? "" : "the first: "
     return "\(others)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)"
   }
 
+  /// Warns about unreadable items.
+  ///
+  /// - Parameter isLost: Whether to report the items that are lost in this copy, or the others.
   private func warnAboutUnreadable(isLost: Bool, in session: Session) {
-    let groups = unreadable.filter { $0.0.isLostInThisCopy == isLost }
-    guard let first = processed.reasons.first(where: { $0.isLostInThisCopy == isLost }) else { return }
-    let counts = groups.map { "\(HumanReadable.grouped($1)) \($0.rawValue)" }
-    let count = groups.reduce(0) { $0 + $1.1 }
+    let groups = unreadable.filter { $0.reason.isLostInThisCopy == isLost }
+    guard let first = readCounts.reasons.first(where: { $0.isLostInThisCopy == isLost }) else { return }
+    let counts = groups.map { "\(HumanReadable.grouped($0.count)) \($0.reason.rawValue)" }
+    let count = groups.reduce(0) { $0 + $1.count }
     session.warn(
       "\(HumanReadable.count(count, "item")) of \(name) cannot be read here",
       why: counts.count == 1 ? "\(first.rawValue): \(first.explanation.headline)" : counts.joined(separator: ", "),
@@ -264,75 +278,11 @@ struct ExportedItems {
         ? "another copy may still contain the items that are lost in this copy" : "keyhaul explain \(first.rawValue)")
   }
 
-  /// Returns the error if `--reveal` is missing. Without it, no secrets are written.
+  /// Returns the error if `--reveal` is missing. Without it, no secrets are writtenCounts.
   static func missingRevealFlag(_ output: String, _ format: ExportFormat, count: Int?) -> CommandError {
     let secrets = count.map { HumanReadable.count($0, format.secretNoun) } ?? format.secretNoun + "s"
     return .usage(
       "exporting secrets requires --reveal", why: "\(output) would contain \(secrets) in plain text",
       try: "add --reveal (only you can read the file), or use --format json, which leaves the secrets out")
   }
-}
-
-/// The document of all items with their secrets, which is written next to a decrypted copy of a backup.
-enum DecryptedItemsDocument {
-  /// Writes the items one by one, and warns about items that cannot be read.
-  static func write(
-    _ reader: BackupItemReader, of loaded: LoadedBackup, to path: String, _ common: CommonOptions,
-    in session: Session
-  ) throws {
-    let format = try ExportFormat.chosen(common, output: path, reveals: true)
-    let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
-    let source = ExportSource(reader, of: loaded, everything)
-    var items = ExportedItems(of: source.origin, as: format)
-    try session.write(to: path) { (portion) throws(CommandError) in
-      try items.write(from: source, revealingSecrets: true, in: session, to: portion)
-    }
-    items.warn(in: session)
-  }
-}
-
-/// The counts of the items that an export has processed.
-struct ExportCounts {
-  /// The number of items, readable or not.
-  private(set) var count = 0
-  /// The number of readable items of each kind.
-  private(set) var readable: [ItemKind: Int] = [:]
-  /// The number of unreadable items for each reason.
-  private(set) var unreadable: [Reason: Int] = [:]
-  /// The number of readable items whose secret is damaged.
-  private(set) var damagedSecretCount = 0
-  /// The reasons why items cannot be read, in the order of first occurrence.
-  private(set) var reasons: [Reason] = []
-  /// The number of secrets that a document would show.
-  private(set) var revealableCount = 0
-  /// The number of items of each kind that require authentication.
-  private var protected: [ItemKind: Int] = [:]
-  /// Whether secrets are omitted that an access control protects. A dump contains them in any case.
-  private let omitsProtectedSecrets: Bool
-
-  init(omittingProtected omitsProtectedSecrets: Bool) { self.omitsProtectedSecrets = omitsProtectedSecrets }
-
-  mutating func record(_ entry: KeychainEntry) {
-    count += 1
-    guard let item = entry.attributes else {
-      let reason = entry.reason ?? .malformed
-      if unreadable[reason] == nil { reasons.append(reason) }
-      unreadable[reason, default: 0] += 1
-      return
-    }
-    readable[item.kind, default: 0] += 1
-    if entry.reason?.isDamage == true { damagedSecretCount += 1 }
-    if isProtected(item) {
-      protected[item.kind, default: 0] += 1
-    } else if item.secret != nil {
-      revealableCount += 1
-    }
-  }
-
-  /// Returns whether an item's secret is omitted.
-  func isProtected(_ item: KeychainItem) -> Bool { omitsProtectedSecrets && item.requiresAuthentication }
-
-  func protectedCount(of kinds: [ItemKind]) -> Int { kinds.reduce(0) { $0 + (protected[$1] ?? 0) } }
-
-  var unreadableCount: Int { unreadable.values.reduce(0, +) }
 }

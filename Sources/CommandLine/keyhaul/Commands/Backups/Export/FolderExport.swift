@@ -30,7 +30,8 @@ struct FolderExport {
         try: "use only one of them")
     }
     var itemFilter = command.filter
-    (itemFilter.attributes.path, itemFilter.attributes.app) = (nil, nil)
+    itemFilter.attributes.path = nil
+    itemFilter.attributes.app = nil
     guard try !ItemSelection(itemFilter).isRestricted else {
       throw .usage(
         "--files cannot be used with attributes of items", why: "it exports files, not items",
@@ -47,23 +48,14 @@ struct FolderExport {
     try session.requireOutput(folder, differsFrom: backup.files + command.accessOptions.files, after: "--files")
     let loaded = try backup.open(storage: command.accessOptions.storage, in: session)
     let keys = try unlock(loaded, in: session)
-    let list: FileList
-    switch keys {
-    case .some(let keys):
-      try loaded.warnIfSealBroken(with: keys, in: session)
-      list = try explainingErrors(of: loaded) { () throws(KeyhaulError) in try loaded.archive.fileList(with: keys) }
-    case .none: list = try explainingErrors(of: loaded) { () throws(KeyhaulError) in try loaded.archive.fileList() }
-    }
+    let fileList = try fileList(of: loaded, keys: keys, in: session)
     let selection = FileSelection(
       domains: command.domain, app: command.filter.attributes.app, path: command.filter.attributes.path,
       in: loaded.archive)
-    let plan = try explainingErrors(of: loaded) { () throws(KeyhaulError) in
-      try ExtractionPlan(of: list, stored: try loaded.archive.storedFiles(), selecting: selection.contains)
-    }
-    guard plan.rowCount > 0 else { throw noMatchingFile(in: loaded, list) }
-    let request = FileExtractor.Request(plan, choice: selection.text, into: folder)
-    let report = FolderExportReport(plan, loaded.name, folder)
+    let plan = try plan(for: loaded, fileList, selecting: selection)
     loaded.warn(aboutRowsWithoutIdentifier: plan.rowWithoutIdentifierCount, in: session)
+    let request = FileExtractor.Request(plan, choice: selection.text, into: folder)
+    let report = FolderExportReport(plan, from: loaded.name, to: folder)
     guard !command.dryRun.isOn else {
       try explainingErrors(of: loaded) { () throws(KeyhaulError) in
         try FileExtractor().check(request, of: loaded.archive)
@@ -71,16 +63,46 @@ struct FolderExport {
       try report.announcePlan(in: session)
       return .ok
     }
-    let files = try extract(request, loaded, list, keys: keys, in: session)
+    let files = try extract(request, loaded, fileList, keys: keys, in: session)
     if command.common.isCSV { try writeTable(of: files) }
     try report.announce(files, in: session)
-    // A damaged manifest may omit files, so the export cannot be called complete.
-    let damage = list.findings.filter(\.isDamage)
-    for finding in damage where !loaded.archive.findings.contains(finding) { loaded.warn(about: finding, in: session) }
-    let isManifestComplete =
-      damage.isEmpty
-      && !loaded.archive.findings.contains { $0.kind == .listJournalUnread || $0.kind == .manifestMissing }
+    let isManifestComplete = checkManifest(of: loaded, fileList, in: session)
     return files.isComplete && isManifestComplete && plan.rowWithoutIdentifierCount == 0 ? .ok : .partial
+  }
+
+  /// Returns the files that the manifest lists. Warns if the class keys show that the seal does not match.
+  private func fileList(
+    of loaded: LoadedBackup, keys: ClassKeys?, in session: Session
+  ) throws(CommandError) -> FileList {
+    switch keys {
+    case .some(let keys):
+      try loaded.warnIfSealBroken(with: keys, in: session)
+      return try explainingErrors(of: loaded) { () throws(KeyhaulError) in try loaded.archive.fileList(with: keys) }
+    case .none:
+      return try explainingErrors(of: loaded) { () throws(KeyhaulError) in try loaded.archive.fileList() }
+    }
+  }
+
+  /// Returns the plan for the files that the user selected.
+  ///
+  /// - Throws: `.noMatch` if no file is selected.
+  private func plan(
+    for loaded: LoadedBackup, _ fileList: FileList, selecting selection: FileSelection
+  ) throws(CommandError) -> ExtractionPlan {
+    let plan = try explainingErrors(of: loaded) { () throws(KeyhaulError) in
+      try ExtractionPlan(of: fileList, stored: try loaded.archive.storedFiles(), selecting: selection.contains)
+    }
+    guard plan.rowCount > 0 else { throw noMatchingFile(in: loaded, fileList) }
+    return plan
+  }
+
+  /// Returns whether the manifest lists every file of the backup, and warns about damage that reading it has shown. A
+  /// damaged manifest may omit files.
+  private func checkManifest(of loaded: LoadedBackup, _ fileList: FileList, in session: Session) -> Bool {
+    let damage = fileList.findings.filter(\.isDamage)
+    for finding in damage where !loaded.archive.findings.contains(finding) { loaded.warn(about: finding, in: session) }
+    let lacksRows = loaded.archive.findings.contains { $0.kind == .listJournalUnread || $0.kind == .manifestMissing }
+    return damage.isEmpty && !lacksRows
   }
 
   /// Returns the class keys; `nil` if the backup's files are not encrypted.
@@ -96,11 +118,11 @@ struct FolderExport {
     let unlocker = BackupUnlocker(loaded, command.accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
     let key = try unlocker.key(command.accessOptions.password)
-    return try unlocker.classKeys(with: key, unlocker.usableKey(hardware, with: key))
+    return try unlocker.classKeys(with: key, hardware: unlocker.usableKey(hardware, with: key))
   }
 
   private func extract(
-    _ request: FileExtractor.Request, _ loaded: LoadedBackup, _ list: FileList, keys: ClassKeys?,
+    _ request: FileExtractor.Request, _ loaded: LoadedBackup, _ fileList: FileList, keys: ClassKeys?,
     in session: Session
   ) throws(CommandError) -> ExtractedFiles {
     try Interruption.check()
@@ -109,12 +131,12 @@ struct FolderExport {
         (report) throws(KeyhaulError) in
         try session.committing(CommittedChange("the files were written to \(folder)")) { () throws(KeyhaulError) in
           try FileExtractor().extract(
-            request, from: loaded.archive, list: list, keys: keys, progress: report.updateUnlessInterrupted)
+            request, from: loaded.archive, list: fileList, keys: keys, progress: report.updateUnlessInterrupted)
         }
       }
     } catch {
       try Interruption.check("the files already in \(folder) stay; the same command continues from there")
-      throw failure(error, loaded)
+      throw commandError(for: error, loaded)
     }
   }
 
@@ -122,11 +144,15 @@ struct FolderExport {
   private func explainingErrors<Value: ~Copyable>(
     of loaded: LoadedBackup, _ body: () throws(KeyhaulError) -> Value
   ) throws(CommandError) -> Value {
-    do throws(KeyhaulError) { return try body() } catch { throw failure(error, loaded) }
+    do throws(KeyhaulError) {
+      return try body()
+    } catch {
+      throw commandError(for: error, loaded)
+    }
   }
 
-  /// Returns the error with the name that the user typed: of the folder, if it could not be written.
-  private func failure(_ error: KeyhaulError, _ loaded: LoadedBackup) -> CommandError {
+  /// Returns the error to show, with the name of the folder if it could not be written, otherwise of the backup.
+  private func commandError(for error: KeyhaulError, _ loaded: LoadedBackup) -> CommandError {
     var failure = BackupOutput.failure(error, writing: folder, reading: loaded.name)
     switch error.code {
     case .occupied:
@@ -139,16 +165,17 @@ struct FolderExport {
     return failure
   }
 
-  private func noMatchingFile(in loaded: LoadedBackup, _ list: FileList) -> CommandError {
-    let domains = (try? list.listing().rowCountByDomain.keys.sorted()) ?? []
-    let wanted = command.domain.first ?? command.filter.attributes.app.map { "AppDomain-\($0)" }
-    let near = wanted.flatMap { EditDistance.nearest(to: $0, among: domains) }
+  private func noMatchingFile(in loaded: LoadedBackup, _ fileList: FileList) -> CommandError {
+    let domains = (try? fileList.listing().rowCountByDomain.keys.sorted()) ?? []
+    let requestedDomain = command.domain.first ?? command.filter.attributes.app.map { "AppDomain-\($0)" }
+    let similarDomain = requestedDomain.flatMap { EditDistance.nearest(to: $0, among: domains) }
     return CommandError(
-      .noMatch, "\(loaded.name) has no such file", why: near.map { "the domain \"\($0)\" is similar" },
-      try: near.map { "--domain \(ShellQuoting.quote($0))" }
+      .noMatch, "\(loaded.name) has no such file", why: similarDomain.map { "the domain \"\($0)\" is similar" },
+      try: similarDomain.map { "--domain \(ShellQuoting.quote($0))" }
         ?? "keyhaul inspect \(ShellQuoting.quote(loaded.name)) --tree -v lists every file")
   }
 
+  /// Writes the CSV table of the files into the folder.
   private func writeTable(of files: ExtractedFiles) throws(CommandError) {
     let path = (folder.hasSuffix("/") ? folder : folder + "/") + ExtractedFilesTable.name
     try ReportFile.write(to: path) { (write) throws(CommandError) in

@@ -6,7 +6,7 @@ struct FolderExportReport {
   private let source: String
   private let folder: String
 
-  init(_ plan: ExtractionPlan, _ source: String, _ folder: String) {
+  init(_ plan: ExtractionPlan, from source: String, to folder: String) {
     self.plan = plan
     self.source = source
     self.folder = folder
@@ -40,10 +40,10 @@ struct FolderExportReport {
   }
 
   private func print(_ files: ExtractedFiles, in session: Session) throws(CommandError) {
-    let (count, source, folder) = (
-      HumanReadable.count(files.fileCount, "file"), UntrustedText.escaped(source), UntrustedText.escaped(folder)
-    )
-    guard files.fileCount == 0 || files.keptCount < files.fileCount || files.faultCount > 0 else {
+    let count = HumanReadable.count(files.fileCount, "file")
+    let (source, folder) = (UntrustedText.escaped(source), UntrustedText.escaped(folder))
+    let wasComplete = files.fileCount > 0 && files.keptCount >= files.fileCount && files.faultCount == 0
+    guard !wasComplete else {
       return try session.announce(
         "Nothing to do: \(count) of \(source) \(files.fileCount == 1 ? "was" : "were") already in \(folder), and "
           + "\(files.fileCount == 1 ? "was" : "were") not compared again.")
@@ -55,30 +55,37 @@ struct FolderExportReport {
       "Wrote \(count) of \(source) to \(folder) (\(HumanReadable.bytes(files.byteCount)))\(keptNote).")
     session.info("\(UntrustedText.escaped(files.manifestPath)) lists each file with its SHA-256.")
     session.info(digestText(files))
-    for renamed in files.renamed {
-      session.debug("  \(Self.text(of: renamed))")
-    }
+    for renamedFile in files.renamed { session.debug("  \(Self.text(of: renamedFile))") }
   }
 
   /// Describes a renamed file. A name that is not UTF-8 is escaped, so both names may look alike.
-  private static func text(of renamed: ExtractedFiles.Renamed) -> String {
-    let name = UntrustedText.quoted(renamed.to)
-    guard renamed.from != renamed.to else { return "\(name), whose bytes are not UTF-8" }
-    return "\(UntrustedText.quoted(renamed.from)) is now \(name)"
+  private static func text(of renamedFile: ExtractedFiles.Renamed) -> String {
+    let newName = UntrustedText.quoted(renamedFile.to)
+    guard renamedFile.from != renamedFile.to else { return "\(newName), whose bytes are not UTF-8" }
+    return "\(UntrustedText.quoted(renamedFile.from)) is now \(newName)"
   }
 
   /// Returns what the digests prove about the files.
   private func digestText(_ files: ExtractedFiles) -> String {
-    func count(_ status: ExtractedFiles.DigestStatus) -> Int { files.digests[status, default: 0] }
-    var parts = ["digests of \(HumanReadable.count(count(.right), "file")) match"]
-    if count(.none) > 0 {
-      let them = count(.none) == 1 ? "it" : "them"
-      parts.append("\(HumanReadable.count(count(.none), "file")) without a digest: a change in \(them) cannot be seen")
+    let matchingCount = files.digests[.right, default: 0]
+    let countWithoutDigest = files.digests[.none, default: 0]
+    var parts = ["digests of \(HumanReadable.count(matchingCount, "file")) match"]
+    if countWithoutDigest > 0 {
+      let count = HumanReadable.count(countWithoutDigest, "file")
+      let pronoun = countWithoutDigest == 1 ? "it" : "them"
+      parts.append("\(count) without a digest: a change in \(pronoun) cannot be seen")
     }
     return "  " + parts.joined(separator: "; ")
   }
 
   private func warn(about files: ExtractedFiles, in session: Session) {
+    warnAboutRenamedFiles(files, in: session)
+    warnAboutOmissions(files, in: session)
+    warnAboutChangedFiles(files, in: session)
+    warnAboutUnreadableFiles(files, in: session)
+  }
+
+  private func warnAboutRenamedFiles(_ files: ExtractedFiles, in session: Session) {
     if files.renamedCount > 0 {
       session.warn(
         "\(HumanReadable.count(files.renamedCount, "name")) changed",
@@ -86,6 +93,9 @@ struct FolderExportReport {
           + (files.renamed.first.map(Self.text(of:)) ?? ""),
         try: "the export's manifest lists both names of each")
     }
+  }
+
+  private func warnAboutOmissions(_ files: ExtractedFiles, in session: Session) {
     if let count = files.leftOut[.targetOutsideFolder] {
       session.warn(
         "\(HumanReadable.count(count, "link")) not written",
@@ -96,6 +106,10 @@ struct FolderExportReport {
         "\(HumanReadable.count(count, "row")) of the manifest skipped",
         why: "they list entries that the device had not finished")
     }
+  }
+
+  /// Warns about files whose bytes differ from the digest in the manifest or in the seal.
+  private func warnAboutChangedFiles(_ files: ExtractedFiles, in session: Session) {
     if let first = files.differing.first {
       session.warn(
         "\(HumanReadable.count(files.digests[.differs, default: 0], "file")) "
@@ -103,6 +117,9 @@ struct FolderExportReport {
         why: "the digest in the manifest or in the seal differs; the first: \(UntrustedText.quoted(first))",
         try: "another copy of the backup", ignoresQuiet: true)
     }
+  }
+
+  private func warnAboutUnreadableFiles(_ files: ExtractedFiles, in session: Session) {
     if let first = files.namedFaults.first {
       session.warn(
         "\(HumanReadable.count(files.faultCount, "file")) could not be read, and \(files.faultCount == 1 ? "was" : "were") "

@@ -55,7 +55,7 @@ struct SingleFileExport {
     let unlocker = BackupUnlocker(loaded, command.accessOptions.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
     let key = try unlocker.key(command.accessOptions.password)
-    let keys = try unlocker.classKeys(with: key, unlocker.usableKey(hardware, with: key))
+    let keys = try unlocker.classKeys(with: key, hardware: unlocker.usableKey(hardware, with: key))
     try loaded.warnIfSealBroken(with: keys, in: session)
     let file = try find(in: loaded, keys: keys)
     try requireFile(file)
@@ -63,29 +63,31 @@ struct SingleFileExport {
     return try report(reading, file, of: loaded, in: session)
   }
 
+  /// Finds the file that the user named, also by the form in which Keyhaul shows a name that is not UTF-8.
   private func find(
     in loaded: LoadedBackup, keys: ClassKeys
   ) throws(CommandError) -> ListedFile {
-    let similar: SimilarFile
-    let sameDisplayName: [ListedFile]
+    let similarFile: SimilarFile
+    let filesShownAsPath: [ListedFile]
     do throws(KeyhaulError) {
-      let list = try loaded.archive.fileList(with: keys)
-      if let file = try list.file(domain: domain, relativePath: path) { return file }
-      sameDisplayName = try list.files(shownAs: domain, path)
-      if sameDisplayName.count == 1 { return sameDisplayName[0] }
-      similar = try SimilarFile(domain: domain, path: path, in: list)
+      let fileList = try loaded.archive.fileList(with: keys)
+      if let file = try fileList.file(domain: domain, relativePath: path) { return file }
+      filesShownAsPath = try fileList.files(shownAs: domain, path)
+      if filesShownAsPath.count == 1 { return filesShownAsPath[0] }
+      similarFile = try SimilarFile(domain: domain, path: path, in: fileList)
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }
-    guard sameDisplayName.isEmpty else {
+    guard filesShownAsPath.isEmpty else {
       throw CommandError(
-        .noMatch, "\(sameDisplayName.count) files are shown as \(path) in \(domain)",
+        .noMatch, "\(filesShownAsPath.count) files are shown as \(path) in \(domain)",
         why: "their names are not UTF-8, so Keyhaul cannot tell which one you mean",
         try: "export --files, which writes each of them")
     }
-    throw similar.error(inBackup: loaded.name)
+    throw similarFile.error(inBackup: loaded.name)
   }
 
+  /// Rejects a folder, a link and an unfinished entry.
   private func requireFile(_ file: ListedFile) throws(CommandError) {
     let kind: String? =
       switch file.kind {
@@ -100,6 +102,7 @@ struct SingleFileExport {
 
   // MARK: Reading
 
+  /// Decrypts the file to the output. A dry run only decrypts it.
   private func read(
     _ file: ListedFile, of loaded: LoadedBackup, keys: ClassKeys, in session: Session
   ) throws(CommandError) -> PayloadReader.Reading {
@@ -108,7 +111,7 @@ struct SingleFileExport {
       return try decrypt(file, of: loaded, keys) { (bytes) throws(CommandError) in try session.writeRaw(bytes) }
     }
     var reading: PayloadReader.Reading?
-    try session.committing(command.written) { () throws(CommandError) in
+    try session.committing(command.committedChange) { () throws(CommandError) in
       try ReportFile.write(to: command.output) { (write) throws(CommandError) in
         reading = try decrypt(file, of: loaded, keys, write)
       }
@@ -127,10 +130,10 @@ struct SingleFileExport {
     do throws(KeyhaulError) {
       let payload = try loaded.archive.payload(of: file)
       reading = try PayloadReader(loaded.archive).read(payload, as: file, with: keys) {
-        (portion) throws(KeyhaulError) in
+        (bytes) throws(KeyhaulError) in
         do throws(CommandError) {
           try Interruption.check()
-          try write(portion)
+          try write(bytes)
         } catch {
           failure = error
           throw KeyhaulError(.interrupted, "the file could not be written")
@@ -175,9 +178,9 @@ struct SingleFileExport {
         "as_sealed": reading.matchesSeal.map { .boolean($0) } ?? .null, "dry_run": .boolean(command.dryRun.isOn),
       ])
     } else {
-      let did = command.dryRun.isOn ? "Would export" : "Exported"
+      let verb = command.dryRun.isOn ? "Would export" : "Exported"
       let sentence =
-        "\(did) \(UntrustedText.escaped("\(domain)/\(path)")) from \(UntrustedText.escaped(loaded.name)) to "
+        "\(verb) \(UntrustedText.escaped("\(domain)/\(path)")) from \(UntrustedText.escaped(loaded.name)) to "
         + "\(UntrustedText.escaped(Export.outputName(command.output))) (\(HumanReadable.bytes(plainByteCount)))."
       try command.announce(sentence, in: session)
     }
@@ -189,35 +192,33 @@ struct SingleFileExport {
 private struct SimilarFile {
   private let domain: String
   private let path: String
-  private let nearDomain: String?
-  private let nearPath: String?
+  private let similarDomain: String?
+  private let similarPath: String?
   private let hasDomain: Bool
 
-  /// The maximum number of paths to compare for similarity. In larger domains, the other paths are only compared by
-  /// file name.
+  /// The maximum number of paths to compare for similarity. Of further paths, only the file name is compared.
   private static let maximumComparedCount = 5_000
 
-  init(domain: String, path: String, in list: FileList) throws(KeyhaulError) {
+  init(domain: String, path: String, in fileList: FileList) throws(KeyhaulError) {
     self.domain = domain
     self.path = path
     var domains: Set<String> = []
     var candidates: [String] = []
-    var sameName: String?
+    /// A path that differs only in case, or else the first path with the same last component.
+    var bestMatch: String?
     let name = path.split(separator: "/").last
-    try list.forEachFile { file in
-      guard let other = file.domain, let otherPath = file.relativePath else { return }
-      domains.insert(other)
-      guard other == domain, file.kind == .file else { return }
-      if otherPath.lowercased() == path.lowercased()
-        || (sameName == nil && otherPath.split(separator: "/").last == name)
-      {
-        sameName = otherPath
-      }
+    try fileList.forEachFile { file in
+      guard let otherDomain = file.domain, let otherPath = file.relativePath else { return }
+      domains.insert(otherDomain)
+      guard otherDomain == domain, file.kind == .file else { return }
+      let differsOnlyInCase = otherPath.lowercased() == path.lowercased()
+      let hasSameName = otherPath.split(separator: "/").last == name
+      if differsOnlyInCase || (bestMatch == nil && hasSameName) { bestMatch = otherPath }
       if candidates.count < Self.maximumComparedCount { candidates.append(otherPath) }
     }
     hasDomain = domains.contains(domain)
-    nearDomain = hasDomain ? nil : Self.nearest(to: domain, among: domains.sorted())
-    nearPath = sameName ?? Self.nearest(to: path, among: candidates)
+    similarDomain = hasDomain ? nil : Self.nearest(to: domain, among: domains.sorted())
+    similarPath = bestMatch ?? Self.nearest(to: path, among: candidates)
   }
 
   /// Returns the most similar name, ignoring case.
@@ -235,11 +236,11 @@ private struct SimilarFile {
   func error(inBackup backup: String) -> CommandError {
     guard hasDomain else {
       return CommandError(
-        .noMatch, "\(backup) has no domain \(domain)", why: nearDomain.map { "\"\($0)\" is similar" },
-        try: nearDomain.map { "--domain \(ShellQuoting.quote($0))" } ?? advice(backup))
+        .noMatch, "\(backup) has no domain \(domain)", why: similarDomain.map { "\"\($0)\" is similar" },
+        try: similarDomain.map { "--domain \(ShellQuoting.quote($0))" } ?? advice(backup))
     }
     return CommandError(
-      .noMatch, "\(backup) has no file \(path) in \(domain)", why: nearPath.map { "\"\($0)\" is similar" },
-      try: nearPath.map { "--path \(ShellQuoting.quote($0))" } ?? advice(backup))
+      .noMatch, "\(backup) has no file \(path) in \(domain)", why: similarPath.map { "\"\($0)\" is similar" },
+      try: similarPath.map { "--path \(ShellQuoting.quote($0))" } ?? advice(backup))
   }
 }

@@ -5,14 +5,14 @@ import Reports
 extension Inspect {
   /// The members of each element of `items`, for backups and dumps.
   static let table = FieldTable(
-    "items",
-    [
+    rows: "items",
+    fields: [
       "index", "entry", "kind", "label", "account", "service", "server", "access_group", "protection", "readable",
       "table_stated", "attributes_readable", "secret_readable", "secret_rendered", "unusable_attributes", "reason",
       "detail",
     ])
-  static let rowsAdvice = "--list, or several backups"
-  var rows: FieldTable? { part == .list ? Self.table : nil }
+  static let fieldsAdvice = "--list, or several backups"
+  var fieldTable: FieldTable? { part == .list ? Self.table : nil }
 
   static let listsBackups = true
 
@@ -81,19 +81,26 @@ extension Inspect {
       parts.append(
         "\(HumanReadable.count(Int(clamping: missing), "listed file")) \(missing == 1 ? "is" : "are") not stored")
     }
-    let groups = document["keychain"]?["sealed"]?.arrayValue ?? []
-    let damaged = groups.reduce(Int64(0)) { sum, group in
-      let isDamage = group["reason"]?.stringValue.flatMap(Reason.init(rawValue:))?.isDamage == true
-      return sum + (isDamage ? group["count"]?.integerValue ?? 0 : 0)
+    let damagedCount = damagedItemCount(in: document)
+    if damagedCount > 0 {
+      parts.append(
+        "\(HumanReadable.count(Int(clamping: damagedCount), "item")) \(damagedCount == 1 ? "is" : "are") damaged")
     }
-    if damaged > 0 {
-      parts.append("\(HumanReadable.count(Int(clamping: damaged), "item")) \(damaged == 1 ? "is" : "are") damaged")
-    }
-    if parts.isEmpty, let first = document["findings"]?.arrayValue?.first?["detail"]?.stringValue { return first }
-    return parts.isEmpty ? nil : HumanReadable.list(parts)
+    if parts.isEmpty { return document["findings"]?.arrayValue?.first?["detail"]?.stringValue }
+    return HumanReadable.list(parts)
   }
 
+  /// Returns the number of damaged items. The document counts undecrypted items by reason.
+  private static func damagedItemCount(in document: JSONValue) -> Int64 {
+    let groups = document["keychain"]?["sealed"]?.arrayValue ?? []
+    let damagedGroups = groups.filter { group in
+      group["reason"]?.stringValue.flatMap(Reason.init(rawValue:))?.isDamage == true
+    }
+    return damagedGroups.compactMap { $0["count"]?.integerValue }.reduce(0, +)
+  }
+
+  /// Returns the number of items; `nil` if the document does not count them. It counts them by kind.
   private static func itemCount(in document: JSONValue) -> Int64? {
-    document["keychain"]?["items"]?.fields?.reduce(0) { $0 + ($1.1.integerValue ?? 0) }
+    document["keychain"]?["items"]?.fields?.compactMap { _, count in count.integerValue }.reduce(0, +)
   }
 }

@@ -30,7 +30,7 @@ struct Inspect: CaseReportCommand {
   @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Case report") var caseReport: CaseOptions
-  @OptionGroup(title: "Many backups") var many: BatchOptions
+  @OptionGroup(title: "Many backups") var batchOptions: BatchOptions
   @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
@@ -47,25 +47,27 @@ struct Inspect: CaseReportCommand {
   }
 
   private func inspect(_ backup: ResolvedBackup, in session: Session) throws -> CommandExitStatus {
-    if let backups = backup.backups { throw BackupDirectoryResolver.several(backups, in: paths.first ?? "") }
+    if let backups = backup.backups {
+      throw BackupDirectoryResolver.severalBackupsError(backups, in: paths.first ?? "")
+    }
     if hash { return try printHash(of: backup, in: session) }
     try report.prepare(inputs: backup.files + accessOptions.files, in: session)
-    // Text and JSON can show what is left of a damaged backup. The HTML page and single parts need a complete one.
+    // Text and JSON can show the remains of a damaged backup. The HTML page and single parts need a complete one.
     let loaded = try backup.open(
       storage: accessOptions.storage, allowsIncomplete: part == nil && !common.isHTML, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let (decrypted, obstacle) = try decrypt(loaded, with: unlocker, in: session)
-    let inspection = try loaded.inspecting { () throws(KeyhaulError) in
+    let inspection = try loaded.explainingErrors { () throws(KeyhaulError) in
       try Inspection(
         loaded.archive, named: loaded.name, unlocked: decrypted?.backup,
-        sourceDeviceItems: decrypted?.sourceDeviceItems,
-        decryptionObstacle: obstacle, part: part,
+        sourceDeviceItems: decrypted?.sourceDeviceItems, decryptionObstacle: obstacle, part: part,
         wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: decrypted?.derivationTime,
         isTimed: !session.isOneOfMany, hasMatchingPassword: unlocker.derivationTime != nil)
     }
     try session.deliver(
       inspection,
-      page: inspection.page(argument: ResolvedSource.backup(backup).argument, program: ProgramVersion.signature),
+      page: inspection.page(
+        argument: ResolvedSource.backup(backup).suggestedArgument, program: ProgramVersion.signature),
       to: report.output)
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
@@ -95,7 +97,7 @@ struct Inspect: CaseReportCommand {
     if let part, part != .list {
       throw .usage(
         "--\(part.rawValue) applies only to backups",
-        why: "\(dump.typed) is a \(dump.noun): it has no keybag and no files", try: "--list")
+        why: "\(dump.name) is a \(dump.noun): it has no keybag and no files", try: "--list")
     }
     try report.prepare(inputs: dump.files, in: session)
     let inspection = DumpInspection(dump, listsItems: part == .list)
@@ -116,7 +118,7 @@ struct Inspect: CaseReportCommand {
       let hardware = try unlocker.hardwareKey()
       let key = try unlocker.key(password)
       derivationTime = unlocker.derivationTime
-      backup = try unlocker.open(with: key, hardware)
+      backup = try unlocker.open(with: key, hardware: hardware)
       sourceDeviceItems = try unlocker.sourceDevice(of: backup, named: nil, orTarget: nil, with: key)?.items
     }
   }
@@ -147,9 +149,8 @@ struct Inspect: CaseReportCommand {
     _ loaded: LoadedBackup, with unlocker: BackupUnlocker, in session: Session
   ) throws -> DecryptedBackup? {
     let hasDeviceKey = try accessOptions.decryption.deviceKeySource() != nil
-    if !loaded.archive.isEncrypted || accessOptions.password.isGiven || hasDeviceKey || needsPassword(loaded)
-      || session.hasListedPassword
-    {
+    let isSecretGiven = accessOptions.password.isGiven || session.hasListedPassword || hasDeviceKey
+    if !loaded.archive.isEncrypted || isSecretGiven || needsPassword(loaded) {
       return try DecryptedBackup(unlocker, accessOptions.password)
     }
     guard try accessOptions.password.source(environment: session.environment) != .prompt else { return nil }
@@ -198,7 +199,7 @@ extension DumpInspection: Report {
   fileprivate init(_ dump: ResolvedDump, listsItems: Bool) {
     let items = dump.dump.items.map(\.item)
     self.init(
-      dump.dump, named: dump.typed, digest: dump.digest, listsItems: listsItems,
+      dump.dump, named: dump.name, digest: dump.digest, listsItems: listsItems,
       names: items.map { $0.map { ItemText.name(of: $0) } ?? "(encrypted)" },
       disambiguators: ItemText.disambiguators(items)
     )
@@ -216,10 +217,14 @@ extension Inspection.Part: EnumerableFlag {
 }
 
 extension LoadedBackup {
-  /// Collects the contents of a report, and explains errors with the backup's name.
-  fileprivate func inspecting<Value>(
+  /// Runs a closure, and explains its errors with the backup's name.
+  fileprivate func explainingErrors<Value>(
     _ body: () throws(KeyhaulError) -> Value
   ) throws(CommandError) -> Value {
-    do throws(KeyhaulError) { return try body() } catch { throw CommandError(backup: error, name: name) }
+    do throws(KeyhaulError) {
+      return try body()
+    } catch {
+      throw CommandError(backup: error, name: name)
+    }
   }
 }

@@ -3,8 +3,8 @@ import KeyhaulKit
 import Reports
 
 extension Verify {
-  static let rowsAdvice = "several backups, or --json"
-  var rows: FieldTable? { nil }
+  static let fieldsAdvice = "several backups, or --json"
+  var fieldTable: FieldTable? { nil }
 
   func listing(of folders: [String]) throws -> any BatchCommand { try Inspect.parse(folders) }
 
@@ -44,17 +44,19 @@ extension Verify {
     case .mixed: return "the given device key decrypts only some of the items that need one"
     case .proven, .unproven, nil: break
     }
-    let unchecked = (document["checks"]?.arrayValue ?? []).first { $0["checked"]?.booleanValue == false }
-    if let detail = unchecked?["detail"]?.stringValue { return "\(unchecked?["id"]?.stringValue ?? ""): \(detail)" }
+    let skippedCheck = (document["checks"]?.arrayValue ?? []).first { $0["checked"]?.booleanValue == false }
+    if let skippedCheck, let detail = skippedCheck["detail"]?.stringValue {
+      return "\(skippedCheck["id"]?.stringValue ?? ""): \(detail)"
+    }
     return document["seal"]?.stringValue == "missing" ? "it has no seal" : nil
   }
 
   static func result(in document: JSONValue, code: Int32) -> BackupResult? {
+    // The document of a keychain database has "whole" instead of a verdict.
     if code == 0, document["verdict"] == nil { return document["whole"]?.booleanValue == true ? .consistent : nil }
     guard code == 0 || code == 3 else { return nil }
-    if let word = document["verdict"]?.stringValue.flatMap(BackupResult.init(rawValue:)), word.code == code {
-      return word
-    }
+    let verdict = document["verdict"]?.stringValue.flatMap(BackupResult.init(rawValue:))
+    if let verdict, verdict.code == code { return verdict }
     switch document["device_key"]?.stringValue.flatMap(DeviceKeyVerdict.init(rawValue:)) {
     case .foreign, .mixed: return .otherDeviceKey
     case .proven, .unproven, nil: return document["seal"]?.stringValue == "missing" ? .noSeal : nil

@@ -35,7 +35,7 @@ struct Verify: CaseReportCommand {
   @OptionGroup(title: "Opening the backup") var decryption: DecryptionOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Case report") var caseReport: CaseOptions
-  @OptionGroup(title: "Many backups") var many: BatchOptions
+  @OptionGroup(title: "Many backups") var batchOptions: BatchOptions
   @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
@@ -62,15 +62,7 @@ struct Verify: CaseReportCommand {
     try session.deliver(
       VerifyResult(json: report.json) { report.lines(style: $0, showsAll: $1).map { ($0.text, $0.color) } },
       to: self.report.output)
-    let name = UntrustedText.escaped(report.name)
-    for note in report.verification.notes {
-      let text = "\(name): \(UntrustedText.escaped(note, keepingEscapes: true))"
-      // An unusual row is reported even if its file is intact.
-      let isAboutNames = report.verification.findings.contains {
-        [.listNamesNotUTF8, .payloadsRenamed].contains($0.kind) && $0.description == note
-      }
-      if isAboutNames { session.info(text) } else { session.debug(text) }
-    }
+    printNotes(of: report, in: session)
     let status = status(of: report)
     guard session.isJSON else { return status }
     switch status {
@@ -84,6 +76,18 @@ struct Verify: CaseReportCommand {
     }
   }
 
+  /// Prints the notes of a verification with `-v`, and notes about unusual names in any case.
+  private func printNotes(of report: VerificationReport, in session: Session) {
+    let name = UntrustedText.escaped(report.name)
+    for note in report.verification.notes {
+      let text = "\(name): \(UntrustedText.escaped(note, keepingEscapes: true))"
+      let isAboutNames = report.verification.findings.contains {
+        [.listNamesNotUTF8, .payloadsRenamed].contains($0.kind) && $0.description == note
+      }
+      if isAboutNames { session.info(text) } else { session.debug(text) }
+    }
+  }
+
   /// Returns the exit status. It is partial if the only problem is a missing seal or a device key that does not match.
   private func status(of report: VerificationReport) -> CommandExitStatus {
     let status = report.verification.status
@@ -93,29 +97,30 @@ struct Verify: CaseReportCommand {
 
   /// Checks a keychain database.
   private func verify(_ dump: ResolvedDump, in session: Session) throws(CommandError) -> CommandExitStatus {
-    guard let rows = dump.database else { throw dump.notABackupError }
+    guard let database = dump.database else { throw dump.notABackupError }
     try dump.reject(accessOptions)
     if quick {
       throw .usage(
-        "--quick applies only to backups", why: "\(dump.typed) is checked in one step", try: "leave --quick out")
+        "--quick applies only to backups", why: "\(dump.name) is checked in one step", try: "leave --quick out")
     }
     if sealed {
       throw .usage(
         "--sealed applies only to backups", why: "a keychain database has no seal", try: "leave --sealed out")
     }
     try report.prepare(inputs: dump.files, in: session)
-    let verification = DatabaseVerification(rows.database, opened: rows.rows, named: dump.typed)
+    let verification = DatabaseVerification(database.database, opened: database.rows, named: dump.name)
     try session.deliver(
       VerifyResult(json: verification.json) { verification.lines(style: $0, showsAll: $1).map { ($0.text, $0.color) } },
       to: report.output)
     if session.isJSON, verification.isDamaged {
-      throw CommandError(.damaged, "\(dump.typed) is damaged", why: verification.loss, try: "use another copy")
+      throw CommandError(.damaged, "\(dump.name) is damaged", why: verification.loss, try: "use another copy")
     }
     return verification.isDamaged ? .damaged : verification.isPartial ? .partial : .ok
   }
 
   private func report(of backup: ResolvedBackup, in session: Session) throws(CommandError) -> VerificationReport {
-    let (location, name) = (try backup.location(in: session), backup.name)
+    let name = backup.name
+    let location = try backup.location(in: session)
     let archive: BackupArchive
     do throws(KeyhaulError) {
       archive = try ResolvedBackup.read(at: location, storage: accessOptions.storage)
@@ -154,7 +159,13 @@ struct Verify: CaseReportCommand {
     if try isCheckedWithoutPassword(loaded, in: session) {
       return (try verification(of: loaded, with: nil, in: session), nil)
     }
-    // Items that the key of a virtual device cannot decrypt stay unchecked.
+    return try verificationWithPassword(of: loaded, in: session)
+  }
+
+  /// Asks for the password, and verifies a backup with its class keys.
+  private func verificationWithPassword(
+    of loaded: LoadedBackup, in session: Session
+  ) throws(CommandError) -> (BackupVerification, DeviceKeyVerdict?) {
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     var hardware = try unlocker.hardwareKey()
     let isKeyGiven = hardware?.isGuess == false
@@ -165,7 +176,7 @@ struct Verify: CaseReportCommand {
         return (try verification(of: loaded, with: nil, keybagFault: fault, in: session), nil)
       }
       hardware = unlocker.usableKey(hardware, with: key)
-      keys = try unlocker.classKeys(with: key, hardware)
+      keys = try unlocker.classKeys(with: key, hardware: hardware)
     } catch {
       // An unusable keybag is a finding, but a wrong password is an error.
       guard error.status == .damaged else { throw error }
@@ -174,6 +185,7 @@ struct Verify: CaseReportCommand {
     let verification = try verification(of: loaded, with: keys, in: session)
     let proof = verification.hardware
     if !proof.proven.isEmpty { unlocker.reportDeviceKeySource(hardware) }
+    // Items that the key of a virtual device cannot decrypt stay unchecked.
     if let device = hardware?.homeDevice, proof.isSameDevice == false {
       session.info(
         "\(UntrustedText.escaped(loaded.name)): the key of \(device) decrypts none of the items that need one")
@@ -197,7 +209,7 @@ struct Verify: CaseReportCommand {
     do throws(KeyhaulError) {
       return try session.progress("Reading files", phase: "verify") { (report) throws(KeyhaulError) in
         try BackupVerification(
-          loaded.archive, keys: keys, keybagFault: keybagFault, jobs: many.jobCount
+          loaded.archive, keys: keys, keybagFault: keybagFault, jobs: batchOptions.jobCount
         ) { done, total in
           report.update(done: Int(clamping: done), total: Int(clamping: total))
           return Interruption.pending == nil

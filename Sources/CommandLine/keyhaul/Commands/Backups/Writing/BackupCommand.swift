@@ -33,38 +33,45 @@ struct BackupCommand: RunnableCommand {
   func run(in session: Session) throws -> CommandExitStatus {
     try checkFlags(session)
     let resolvedDevice = try SourceResolver(session).device(device)
-    return try resolvedDevice.withSession(.writing) { device in
+    return try resolvedDevice.withSession(.writing) { openDevice in
       do throws(KeyhaulError) {
-        try BackupExporter.check(device)
+        try BackupExporter.check(openDevice)
       } catch {
-        throw CommandError(error, using: device.name)
+        throw CommandError(error, using: openDevice.name)
       }
       let (destination, replaces) = try BackupOutput.destination(
-        output, deviceIdentifier: device.record.udid, asks: !dryRun.isOn, in: session)
-      let isPublished = try device.isHardwareKeyPublished(knownSeeds: WellKnownSeeds.all)
-      let backup = try prepare(device, isPublished: isPublished, in: session)
+        output, deviceIdentifier: openDevice.record.udid, asks: !dryRun.isOn, in: session)
+      let isPublished = try openDevice.isHardwareKeyPublished(knownSeeds: WellKnownSeeds.all)
+      let backup = try prepare(openDevice, isPublished: isPublished, in: session)
       guard !dryRun.isOn else {
-        try report(backup.report, device, isPublished: isPublished, outcome: nil, in: session)
+        try report(backup.report, openDevice, isPublished: isPublished, written: nil, in: session)
         session.reportDryRun(dryRun)
         return Self.status(of: backup.report)
       }
-      try Interruption.check()
-      let outcome: WrittenBackup
-      let name = output == "-" ? "standard output" : output
-      do throws(KeyhaulError) {
-        outcome = try session.streaming(to: output) { () throws(KeyhaulError) in
-          try session.committing(
-            CommittedChange(
-              "the backup of \(device.name) was written to \(name)", inspectCommand: Self.inspectCommand(for: output))
-          ) { () throws(KeyhaulError) in try backup.write(to: destination, replace: replaces) }
-        }
-      } catch {
-        throw BackupOutput.failure(error, writing: output)
-      }
-      try device.recordBackup(at: backup.contents.date)
-      session.warnIfOldBackupRemains(outcome.leftover)
-      try report(backup.report, device, isPublished: isPublished, outcome: outcome, in: session)
+      let written = try write(backup, of: openDevice, to: destination, replaces: replaces, in: session)
+      try openDevice.recordBackup(at: backup.contents.date)
+      session.warnIfOldBackupRemains(written.leftover)
+      try report(backup.report, openDevice, isPublished: isPublished, written: written, in: session)
       return Self.status(of: backup.report)
+    }
+  }
+
+  private func write(
+    _ backup: PreparedBackup, of openDevice: DeviceSession, to destination: BackupDestination, replaces: Bool,
+    in session: Session
+  ) throws(CommandError) -> WrittenBackup {
+    try Interruption.check()
+    let name = output == "-" ? "standard output" : output
+    let change = CommittedChange(
+      "the backup of \(openDevice.name) was written to \(name)", inspectCommand: Self.inspectCommand(for: output))
+    do throws(KeyhaulError) {
+      return try session.streaming(to: output) { () throws(KeyhaulError) in
+        try session.committing(change) { () throws(KeyhaulError) in
+          try backup.write(to: destination, replace: replaces)
+        }
+      }
+    } catch {
+      throw BackupOutput.failure(error, writing: output)
     }
   }
 
@@ -89,6 +96,7 @@ struct BackupCommand: RunnableCommand {
     try BackupOutput.check(output, differsFrom: [password.file], in: session)
   }
 
+  /// Warns about the backup's protection, asks for its password if it has one, and prepares the backup.
   private func prepare(
     _ device: DeviceSession, isPublished: Bool, in session: Session
   ) throws -> PreparedBackup {
@@ -99,20 +107,20 @@ struct BackupCommand: RunnableCommand {
           ? "anyone can decrypt the keychain in this backup"
           : "anyone with this backup's password can decrypt its this-device-only items on any device")
     }
-    if noPassword, isPublished { return try prepared(device, nil, in: session) }
-    if noPassword {
+    if noPassword, !isPublished {
       session.warn(
         "only \(device.name) can decrypt the keychain in this backup",
         why: "without a password, the keychain's keys are wrapped with that device's hardware key",
         try: "leave --no-password out if its items should move to another device")
-      return try prepared(device, nil, in: session)
     }
+    guard !noPassword else { return try prepare(device, password: nil, in: session) }
     let secret = try session.password(password, of: output == "-" ? "the backup" : output, isNew: true)
-    return try prepared(device, secret, in: session)
+    return try prepare(device, password: secret, in: session)
   }
 
-  private func prepared(
-    _ device: DeviceSession, _ password: consuming Secret?, in session: Session
+  /// Derives the backup's key, and encrypts the items.
+  private func prepare(
+    _ device: DeviceSession, password: consuming Secret?, in session: Session
   ) throws -> PreparedBackup {
     let rounds = rounds?.value ?? BackupKeybag.standardRounds
     do throws(KeyhaulError) {
@@ -129,22 +137,21 @@ struct BackupCommand: RunnableCommand {
   // MARK: The report
 
   private func report(
-    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, outcome: WrittenBackup?,
+    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, written: WrittenBackup?,
     in session: Session
   ) throws(CommandError) {
     if session.isJSON {
       let document = BackupDocument(
-        report, of: device.name, to: output, written: outcome, isEncrypted: !noPassword, isKeyPublished: isPublished)
+        report, of: device.name, to: output, written: written, isEncrypted: !noPassword, isKeyPublished: isPublished)
       return try session.writeDocument(document.json)
     }
     var size = noPassword ? "no password" : "encrypted"
-    if let outcome { size += ", \(HumanReadable.bytes(outcome.byteCount))" }
-    let location = output == "-" ? "standard output" : UntrustedText.escaped(outcome?.path ?? output)
-    let did = outcome == nil ? "Would back up" : "Backed up"
-    var lines = [
-      "\(did) \(HumanReadable.grouped(report.exportedCount)) of \(HumanReadable.count(report.total, "item")) from \(device.name) to "
-        + "\(location) (\(size))."
-    ]
+    if let written { size += ", \(HumanReadable.bytes(written.byteCount))" }
+    let location = output == "-" ? "standard output" : UntrustedText.escaped(written?.path ?? output)
+    let verb = written == nil ? "Would back up" : "Backed up"
+    let exportedCount = HumanReadable.grouped(report.exportedCount)
+    let total = HumanReadable.count(report.total, "item")
+    var lines = ["\(verb) \(exportedCount) of \(total) from \(device.name) to \(location) (\(size))."]
     if session.common.verbose > 0 { lines += exportedLines(report, style: session.resultStyle) }
     lines += leftOutLines(report, style: session.resultStyle)
     if session.common.verbose > 0 { lines += tombstoneLines(report, style: session.resultStyle) }
@@ -152,45 +159,51 @@ struct BackupCommand: RunnableCommand {
     for line in lines { if output == "-" { session.info(line) } else { try session.print(line) } }
   }
 
-  /// Returns a line for each exported item, in columns.
+  /// Returns a line for each exported item: "  + kind         name    protection class".
   private func exportedLines(_ report: ExportReport, style: TextStyle) -> [String] {
     let protections = report.exported.map { ItemText.protection($0.protection) }
-    let widest = protections.map(DisplayWidth.columns).max() ?? 0
+    let protectionWidth = protections.map(DisplayWidth.columns).max() ?? 0
     let names = report.exported.map { style.escapedName(ItemText.name($0.identity)) }
-    let availableWidth = max(Table.minimumColumnWidth, style.width - 4 - 11 - 4 - widest)
+    // The other characters of a line: "  + " before the kind, and two spaces after the kind and after the name.
+    let fixedWidth = 4 + Self.kindWidth + 4
+    let availableWidth = max(Table.minimumColumnWidth, style.width - fixedWidth - protectionWidth)
     let nameWidth = style.cutsText ? availableWidth : max(availableWidth, names.map(DisplayWidth.columns).max() ?? 0)
     return report.exported.indices.map { index in
       let (item, name, protection) = (report.exported[index], names[index], protections[index])
-      return "  + " + DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11) + "  "
+      return "  + " + DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: Self.kindWidth) + "  "
         + DisplayWidth.padded(style.cut(name, columns: nameWidth), columns: nameWidth) + "  " + protection
     }
   }
 
+  /// The width of the longest kind, "certificate".
+  private static let kindWidth = 11
+  /// The width of a reason's id.
+  private static let reasonWidth = 21
+
+  /// Returns the items that the backup does not contain, by reason: "  left out  3 device-bound   "name" and 2 more: why".
   private func leftOutLines(_ report: ExportReport, style: TextStyle) -> [String] {
+    let itemsByReason = Dictionary(grouping: report.leftOutItems, by: \.outcome.reason)
+    let reasons = Reason.allCases.filter { itemsByReason[$0] != nil }
+    guard let example = reasons.first else { return [] }
+    let countWidth = HumanReadable.grouped(report.leftOutItems.count).count
     var lines: [String] = []
-    var shownReasons: [Reason] = []
-    let leftOut = report.leftOutItems
-    let countWidth = HumanReadable.grouped(leftOut.count).count
-    for reason in Reason.allCases {
-      let items = leftOut.filter { $0.outcome.reason == reason }
-      guard !items.isEmpty else { continue }
-      let names = common.verbose > 0 ? items[...] : items.prefix(1)
-      let label = shownReasons.isEmpty ? "  left out  " : "            "
-      for (index, item) in names.enumerated() {
+    for reason in reasons {
+      let items = itemsByReason[reason] ?? []
+      let shownItems = common.verbose > 0 ? items[...] : items.prefix(1)
+      for (index, item) in shownItems.enumerated() {
+        let isFirst = index == 0
+        let label = isFirst && reason == example ? "  left out  " : "            "
         let count = DisplayWidth.padded(
-          index == 0 ? HumanReadable.grouped(items.count) : "", columns: countWidth, rightAligned: true)
+          isFirst ? HumanReadable.grouped(items.count) : "", columns: countWidth, rightAligned: true)
+        let id = DisplayWidth.padded(isFirst ? reason.rawValue : "", columns: Self.reasonWidth)
         let name = "\"\(UntrustedText.escaped(ItemText.name(item.identity), columns: 32))\""
-        let more = items.count > names.count ? " and \(items.count - names.count) more" : ""
-        let head = index == 0 ? label : "            "
+        let others = items.count > shownItems.count ? " and \(items.count - shownItems.count) more" : ""
         let detail = item.detail ?? reason.explanation.headline
         lines += WordWrap.labeled(
-          head + count + " " + DisplayWidth.padded(index == 0 ? reason.rawValue : "", columns: 21),
-          "\(name)\(more): \(UntrustedText.escaped(detail))", columns: style.width)
+          "\(label)\(count) \(id)", "\(name)\(others): \(UntrustedText.escaped(detail))", columns: style.width)
       }
-      shownReasons.append(reason)
     }
-    if let example = shownReasons.first { lines.append("  \"keyhaul explain \(example.rawValue)\" says why.") }
-    return lines
+    return lines + ["  \"keyhaul explain \(example.rawValue)\" says why."]
   }
 
   private func tombstoneLines(_ report: ExportReport, style: TextStyle) -> [String] {

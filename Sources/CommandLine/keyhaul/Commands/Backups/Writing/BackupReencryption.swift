@@ -17,57 +17,62 @@ struct BackupReencryption {
     self.target = target
   }
 
+  /// Encrypts the backup with a new password.
   func addPassword(in session: Session) throws {
     try requireDeviceKeybag()
     try requireReplaceable()
-    let old = try unlocker.key(command.password, unexpectedPassword: "--new-password-file with the new password")
+    let oldKey = try unlocker.key(command.password, unexpectedPassword: "--new-password-file with the new password")
     let candidate = try hardwareKey(to: "set a password on")
-    let (hardware, isProven) = try confirmed(candidate, with: old, in: session)
-    let new = try session.password(command.newPassword, of: loaded.name)
+    let (hardware, isProven) = try confirm(candidate, with: oldKey, in: session)
+    let newPassword = try session.password(command.newPassword, of: loaded.name)
     let rounds = command.rounds?.value ?? BackupKeybag.standardRounds
     let keybag = try unlocker.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) {
       (progress) throws(DataProtectionError) in
       try BackupKeybag.addingPassword(
-        loaded.archive.keybag, passcodeKey: old.passcodeKey, with: new, deviceKey: hardware.key, rounds: rounds,
+        loaded.archive.keybag, passcodeKey: oldKey.passcodeKey, with: newPassword, deviceKey: hardware.key,
+        rounds: rounds,
         progress: progress)
     }
-    try rewrite(with: keybag, old, in: session)
+    try rewrite(with: keybag, oldKey: oldKey, in: session)
     let name = UntrustedText.escaped(loaded.name)
     try command.report(
       loaded, keybag,
-      did: "Encrypted \(name) with the new password\(command.change.ending(for: loaded.name))."
+      doneSentence: "Encrypted \(name) with the new password\(command.change.ending(for: loaded.name))."
         + "\(isProven ? "" : unprovenKeySentence) Other copies still have no password.",
-      would: "Would encrypt \(name) with the new password.", isKeyProven: isProven, in: session)
+      dryRunSentence: "Would encrypt \(name) with the new password.", isKeyProven: isProven, in: session)
   }
 
+  /// Removes the backup's password.
   func removePassword(in session: Session) throws {
     try requireDeviceKeybag()
     try requireReplaceable()
     let candidate = try hardwareKey(to: "remove the password of")
-    let old = try unlocker.key(command.password)
-    let (hardware, isProven) = try confirmed(candidate, with: old, in: session)
+    let oldKey = try unlocker.key(command.password)
+    let (hardware, isProven) = try confirm(candidate, with: oldKey, in: session)
     let keybag: Keybag
     do throws(DataProtectionError) {
       keybag = try BackupKeybag.removingPassword(
-        loaded.archive.keybag, passcodeKey: old.passcodeKey, deviceKey: hardware.key)
+        loaded.archive.keybag, passcodeKey: oldKey.passcodeKey, deviceKey: hardware.key)
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }
-    try rewrite(with: keybag, old, in: session)
+    try rewrite(with: keybag, oldKey: oldKey, in: session)
     let name = UntrustedText.escaped(loaded.name)
     let device = loaded.archive.device.name.map { UntrustedText.escaped($0) } ?? "the source device"
     if hardware.isPublished, let sourceDevice = hardware.homeDevice {
       session.warnAboutPublishedKey(
         of: sourceDevice, "anyone can decrypt the keychain in \(loaded.name) without its password")
     }
-    let consequence =
-      !isProven
-      ? unprovenKeySentence
-      : hardware.isPublished ? "" : " From now on, only \(device) can decrypt the keychain in this backup."
+    var consequence = ""
+    if !isProven {
+      consequence = unprovenKeySentence
+    } else if !hardware.isPublished {
+      consequence = " From now on, only \(device) can decrypt the keychain in this backup."
+    }
     try command.report(
       loaded, keybag,
-      did: "Removed the password of \(name)\(command.change.ending(for: loaded.name)).\(consequence)",
-      would: "Would remove the password of \(name).", isKeyProven: isProven, in: session)
+      doneSentence: "Removed the password of \(name)\(command.change.ending(for: loaded.name)).\(consequence)",
+      dryRunSentence: "Would remove the password of \(name).", isKeyProven: isProven, in: session)
   }
 
   /// A sentence for a backup that was written with a device key that no item confirms.
@@ -104,22 +109,10 @@ struct BackupReencryption {
   /// consent is required, because no device can decrypt a backup that was written with a wrong key.
   ///
   /// - Returns: The key, and whether an item confirms it.
-  private func confirmed(
+  private func confirm(
     _ hardware: HardwareKey, with key: BackupKey, in session: Session
   ) throws -> (key: HardwareKey, isProven: Bool) {
-    let opened: UnlockedBackup
-    do throws(KeyhaulError) {
-      opened = try loaded.archive.open(with: key, deviceKey: hardware.key, for: .rewriting)
-    } catch {
-      throw CommandError(backup: error, name: loaded.name)
-    }
-    if let damage = opened.keybagDamage { throw CommandError.damagedKeybag(of: loaded.name, report: damage) }
-    // Rewriting every file and digest would hide the damage.
-    if let damage = opened.damage.first {
-      throw CommandError(
-        .damaged, "\(loaded.name) is damaged", why: damage.description,
-        try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
-    }
+    let opened = try openIntact(with: key, hardware)
     switch opened.deviceKeyVerification {
     case .proven:
       unlocker.reportDeviceKeySource(hardware)
@@ -133,24 +126,41 @@ struct BackupReencryption {
           + "key, those items would be lost for good",
         try: "another copy")
     case .foreign(let itemCount):
-      if let other = hardware.fallback {
-        unlocker.warnThatKeyIsOfOtherDevice()
-        return try confirmed(other, with: key, in: session)
+      if let fallback = hardware.fallback {
+        unlocker.warnAboutKeyOfOtherDevice()
+        return try confirm(fallback, with: key, in: session)
       }
       throw CommandError(
         .refused, "this is not the hardware key of \(loaded.name)'s source device",
         why: "it decrypts none of the \(HumanReadable.count(itemCount, "item")) that need such a key",
         try: "the 0x835 key of that device")
     case .unknown, .noItems:
-      try agree(toUnproven: hardware, hasItems: !opened.items.isEmpty, in: session)
+      try confirmUnprovenKey(hardware, hasItems: !opened.items.isEmpty, in: session)
       return (hardware, false)
     }
+  }
+
+  /// Decrypts the backup. Rejects a damaged one, because rewriting every file and digest would hide the damage.
+  private func openIntact(with key: BackupKey, _ hardware: HardwareKey) throws(CommandError) -> UnlockedBackup {
+    let opened: UnlockedBackup
+    do throws(KeyhaulError) {
+      opened = try loaded.archive.open(with: key, deviceKey: hardware.key, for: .rewriting)
+    } catch {
+      throw CommandError(backup: error, name: loaded.name)
+    }
+    if let damage = opened.keybagDamage { throw CommandError.damagedKeybag(of: loaded.name, report: damage) }
+    if let damage = opened.damage.first {
+      throw CommandError(
+        .damaged, "\(loaded.name) is damaged", why: damage.description,
+        try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
+    }
+    return opened
   }
 
   /// Makes sure that the user accepts a device key that no item confirms.
   ///
   /// - Throws: `.refused` if the flag is missing and Keyhaul cannot ask; `.failed` if the user does not agree.
-  private func agree(toUnproven hardware: HardwareKey, hasItems: Bool, in session: Session) throws(CommandError) {
+  private func confirmUnprovenKey(_ hardware: HardwareKey, hasItems: Bool, in session: Session) throws(CommandError) {
     guard !command.acceptUnprovenKey else { return }
     let origin = hardware.homeDevice.map { "the key of \($0)" } ?? "the given device key"
     let reason = hasItems ? "no item in it needs a device key" : "it has no items"
@@ -168,21 +178,21 @@ struct BackupReencryption {
   // MARK: Writing
 
   private func rewrite(
-    with keybag: Keybag, _ key: BackupKey, in session: Session
+    with keybag: Keybag, oldKey: BackupKey, in session: Session
   ) throws {
     guard !command.dryRun.isOn else { return }
-    let keys = try unlocker.classKeys(with: key)
+    let keys = try unlocker.classKeys(with: oldKey)
     let state = command.noPassword ? "no longer has a password" : "has the new password"
     let change = command.change.committedChange(inPlace: Rekey.committedChange("\(loaded.name) \(state)", to: loaded))
-    let outcome = try session.rewriting(loaded, to: command.change.output, change) {
+    let rewritten = try session.rewriting(loaded, to: command.change.output, change) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.reencrypt(loaded.archive, at: path, with: keybag, keys: keys, to: target, progress: progress)
     }
-    session.warnIfOldBackupRemains(outcome.leftover)
-    if let first = outcome.unrelatedFiles.first {
+    session.warnIfOldBackupRemains(rewritten.leftover)
+    if let first = rewritten.unrelatedFiles.first {
       session.warn(
-        "\(HumanReadable.count(outcome.unrelatedFiles.count, "payload")) left out",
-        why: "not listed in the manifest: \(outcome.unrelatedFiles.count == 1 ? "" : "the first is ")\(first)")
+        "\(HumanReadable.count(rewritten.unrelatedFiles.count, "payload")) left out",
+        why: "not listed in the manifest: \(rewritten.unrelatedFiles.count == 1 ? "" : "the first is ")\(first)")
     }
   }
 }

@@ -44,7 +44,7 @@ struct Convert: RunnableCommand, DecryptingCommand {
     if output != "-" { try session.requireOutput(output, differsFrom: [path]) }
     if !decrypted, let copy = try existingCopy(of: loaded, at: path, in: session) {
       session.warn(aboutUnrelatedFiles: copy.unrelatedFiles)
-      try report(loaded, outcome: copy, alreadyExists: true, in: session)
+      try report(loaded, copy: copy, alreadyExists: true, in: session)
       return status(of: loaded, without: copy.unrelatedFiles)
     }
     let (destination, replaces) = try BackupOutput.destination(
@@ -53,23 +53,30 @@ struct Convert: RunnableCommand, DecryptingCommand {
       return try DecryptedConversion(self, loaded, path, to: destination, replaces: replaces).run(in: session)
     }
     guard !dryRun.isOn else {
-      try report(loaded, outcome: nil, in: session)
+      try report(loaded, copy: nil, in: session)
       session.reportDryRun(dryRun)
       return .ok
     }
+    let copy = try writeCopy(of: loaded, at: path, to: destination, replaces: replaces, in: session)
+    session.warnIfOldBackupRemains(copy.leftover)
+    session.warn(aboutUnrelatedFiles: copy.unrelatedFiles)
+    try report(loaded, copy: copy, in: session)
+    return status(of: loaded, without: copy.unrelatedFiles)
+  }
+
+  /// Copies the backup to the output, which may be standard output.
+  private func writeCopy(
+    of loaded: LoadedBackup, at path: String, to destination: BackupDestination, replaces: Bool, in session: Session
+  ) throws(CommandError) -> RewrittenBackup {
     let change =
       output == "-"
       ? CommittedChange("\(loaded.name) was copied to standard output")
       : CommittedChange(
         "\(loaded.name) was copied to \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
-    let outcome = try session.rewriting(loaded, to: output, titled: "Copying \(loaded.name)", phase: "copy", change) {
+    return try session.rewriting(loaded, to: output, titled: "Copying \(loaded.name)", phase: "copy", change) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.convert(loaded.archive, at: path, to: destination, replace: replaces, progress: progress)
     }
-    session.warnIfOldBackupRemains(outcome.leftover)
-    session.warn(aboutUnrelatedFiles: outcome.unrelatedFiles)
-    try report(loaded, outcome: outcome, in: session)
-    return status(of: loaded, without: outcome.unrelatedFiles)
   }
 
   /// Returns the exit status. It is partial if a journal that may change the manifest is not in the copy, because the
@@ -110,12 +117,12 @@ struct Convert: RunnableCommand, DecryptingCommand {
   /// Rejects flags that apply only to a decrypted copy.
   private func checkFlags() throws(CommandError) {
     guard !decrypted else { return }
-    let given = [
+    let givenFlags = [
       reveal ? "--reveal" : nil, password.isGiven ? "a password" : nil,
       try decryption.deviceKeySource() != nil ? "a device key" : nil,
       decryption.hasIterationLimit ? "--max-rounds" : nil,
     ].compactMap(\.self)
-    guard let first = given.first else { return }
+    guard let first = givenFlags.first else { return }
     throw .usage(
       "\(first) applies only to a decrypted copy",
       why: "a packed copy keeps every stored byte", try: "--decrypted, or leave it out"
@@ -130,184 +137,30 @@ struct Convert: RunnableCommand, DecryptingCommand {
 
   /// Prints the result.
   ///
-  /// - Parameter alreadyExists: Whether an identical copy already existed.
+  /// - Parameters:
+  ///   - loaded: The backup.
+  ///   - copy: The copy; `nil` in a dry run that would write one.
+  ///   - alreadyExists: Whether an identical copy already existed.
   private func report(
-    _ loaded: LoadedBackup, outcome: RewrittenBackup?, alreadyExists: Bool = false, in session: Session
+    _ loaded: LoadedBackup, copy: RewrittenBackup?, alreadyExists: Bool = false, in session: Session
   ) throws(CommandError) {
     if session.isJSON {
       let document = ConversionDocument(
-        of: loaded.name, digest: loaded.archive.digest, to: output, copy: outcome, isDryRun: dryRun.isOn)
+        of: loaded.name, digest: loaded.archive.digest, to: output, copy: copy, isDryRun: dryRun.isOn)
       return try session.writeDocument(document.json(isWritten: !alreadyExists && !dryRun.isOn))
     }
-    let location = output == "-" ? "standard output" : UntrustedText.escaped(outcome?.path ?? output)
+    let location = output == "-" ? "standard output" : UntrustedText.escaped(copy?.path ?? output)
     let kind = writesTarUnderAnotherName ? ", a tar" : ""
     let size =
-      outcome.map { " (\(HumanReadable.count($0.fileCount, "file")), \(HumanReadable.bytes($0.byteCount)))" } ?? ""
+      copy.map { " (\(HumanReadable.count($0.fileCount, "file")), \(HumanReadable.bytes($0.byteCount)))" } ?? ""
     if alreadyExists {
       return try session.announce(
         "Nothing to do: \(location) already contains the same files as \(UntrustedText.escaped(loaded.name)).")
     }
     let sentence =
-      "\(outcome == nil ? "Would copy" : "Copied") \(UntrustedText.escaped(loaded.name)) to \(location)\(kind)\(size)."
+      "\(copy == nil ? "Would copy" : "Copied") \(UntrustedText.escaped(loaded.name)) to \(location)\(kind)\(size)."
     // The backup itself is on standard output.
     if output == "-" { session.info(sentence) } else { try session.announce(sentence) }
     session.debug("  \(loaded.archive.digest)", level: 2)
-  }
-}
-
-/// `keyhaul convert --decrypted`: writes an unencrypted copy of a backup, for other programs.
-struct DecryptedConversion {
-  private let command: Convert
-  private let loaded: LoadedBackup
-  private let path: String
-  private let destination: BackupDestination
-  private let replaces: Bool
-
-  /// Checks that the backup can be decrypted, before asking for a password.
-  ///
-  /// - Throws: `.usage` if it is not encrypted; an error of the library if it cannot be decrypted into a copy.
-  init(
-    _ command: Convert, _ loaded: LoadedBackup, _ path: String, to destination: BackupDestination, replaces: Bool
-  ) throws(CommandError) {
-    guard loaded.archive.areFilesEncrypted else {
-      throw .usage(
-        "\(loaded.name) is not encrypted", why: "there is nothing to decrypt", try: "leave --decrypted out")
-    }
-    guard !command.reveal || command.output != "-" else {
-      throw .usage(
-        "--reveal and -o - cannot be used together",
-        why: "the items are written next to the copy", try: "-o FILE")
-    }
-    do throws(KeyhaulError) {
-      try BackupRewriter.checkReencryption(of: loaded.archive)
-    } catch {
-      throw CommandError(
-        CommandExitStatus(error.category), "\(loaded.name) cannot be decrypted into a copy", why: error.reason,
-        try: "keyhaul export \(ShellQuoting.quote(loaded.name)) --files DIR writes its files")
-    }
-    self.command = command
-    self.loaded = loaded
-    self.path = path
-    self.destination = destination
-    self.replaces = replaces
-  }
-
-  func run(in session: Session) throws -> CommandExitStatus {
-    if command.reveal { try session.prepareOutput(itemsPath, inputs: [path], asks: !command.dryRun.isOn) }
-    let unlocker = BackupUnlocker(loaded, command.decryption, in: session)
-    let hardware = try unlocker.hardwareKey()
-    let key = try unlocker.key(command.password)
-    let keys = try unlocker.classKeys(with: key)
-    // The copy would not show damage of the original.
-    let damageOfOriginal = try damage(with: key)
-    for damage in damageOfOriginal {
-      session.warn(
-        "\(loaded.name) is damaged, and a decrypted copy would hide the damage", why: damage.description,
-        try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved", ignoresQuiet: true)
-    }
-    guard !command.dryRun.isOn else {
-      try report(nil, in: session)
-      return damageOfOriginal.isEmpty ? .ok : .partial
-    }
-    let written = try decrypt(keys, in: session)
-    if command.reveal, loaded.archive.hasKeychain {
-      let reader = try unlocker.reader(with: key, hardware, for: .exporting)
-      try DecryptedItemsDocument.write(reader, of: loaded, to: itemsPath, command.common, in: session)
-    }
-    try report(written, in: session)
-    warn(about: written, in: session)
-    return written.isComplete && damageOfOriginal.isEmpty ? .ok : .partial
-  }
-
-  /// Returns the damage of the original.
-  private func damage(with key: BackupKey) throws(CommandError) -> [BackupDamage] {
-    do throws(KeyhaulError) {
-      return try loaded.archive.open(with: key, for: .reading).damage
-    } catch {
-      throw CommandError(backup: error, name: loaded.name)
-    }
-  }
-
-  /// The path of the file with the items. It is next to the copy, because it is not part of a backup.
-  private var itemsPath: String {
-    var name = Substring(command.output)
-    while name.count > 1, name.hasSuffix("/") { name = name.dropLast() }
-    return "\(name).keychain.json"
-  }
-
-  private func decrypt(_ keys: ClassKeys, in session: Session) throws(CommandError) -> DecryptedBackup {
-    let change = CommittedChange("\(loaded.name) was copied unencrypted to \(command.output)")
-    return try session.rewriting(
-      loaded, to: command.output, titled: "Decrypting \(loaded.name)", phase: "copy", unit: .byte, change
-    ) { (rewriter, progress) throws(KeyhaulError) in
-      try rewriter.decrypt(
-        loaded.archive, at: path, to: destination, keys: keys, replace: replaces, progress: progress)
-    }
-  }
-
-  // MARK: The result
-
-  private func report(_ written: DecryptedBackup?, in session: Session) throws(CommandError) {
-    let copy = written?.copy
-    if session.isJSON {
-      let document = ConversionDocument(
-        of: loaded.name, digest: loaded.archive.digest, to: command.output, copy: copy, isDryRun: command.dryRun.isOn)
-      return try session.writeDocument(
-        document.json(
-          decrypting: written, differing: differing(written), items: command.reveal ? itemsPath : nil))
-    }
-    let location = command.output == "-" ? "standard output" : UntrustedText.escaped(copy?.path ?? command.output)
-    let size =
-      copy.map { " (\(HumanReadable.count($0.fileCount, "file")), \(HumanReadable.bytes($0.byteCount)))" } ?? ""
-    let did = written == nil ? "Would copy" : "Copied"
-    let sentence = "\(did) \(UntrustedText.escaped(loaded.name)) unencrypted to \(location)\(size)."
-    if command.output == "-" { session.info(sentence) } else { try session.announce(sentence) }
-    session.info(
-      "Anyone can read the copy's files. Its keychain items are still encrypted with the password"
-        + (command.reveal ? ", but \(itemsPath) contains them in plain text." : "."))
-    session.reportDryRun(command.dryRun)
-  }
-
-  private func warn(about written: DecryptedBackup, in session: Session) {
-    session.warnIfOldBackupRemains(written.copy.leftover)
-    if let first = written.copy.unrelatedFiles.first {
-      session.warn(
-        "\(HumanReadable.count(written.copy.unrelatedFiles.count, "file")) not copied",
-        why:
-          "not listed in the manifest; the first: \(first)"
-      )
-    }
-    if let first = written.faults.first {
-      session.warn(
-        "\(HumanReadable.count(written.faults.count, "file")) could not be read, and \(written.faults.count == 1 ? "is" : "are") not in the copy",
-        why: "the first: \(first.error.reason)", try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) lists them",
-        ignoresQuiet: true)
-    }
-    warn(aboutDiffering: differing(written).map(Self.name), in: session)
-    loaded.warn(aboutRowsWithoutIdentifier: written.rowWithoutIdentifierCount, in: session)
-  }
-
-  /// Returns the files that differ from their digest, ordered by name.
-  private func differing(_ written: DecryptedBackup?) -> [ListedFile] {
-    (written?.differing ?? []).sorted { Self.name(of: $0) < Self.name(of: $1) }
-  }
-
-  private static func name(of file: ListedFile) -> String {
-    guard let domain = file.domain, let path = file.relativePath else { return file.fileIdentifier }
-    return "\(domain)/\(path)"
-  }
-
-  private func warn(aboutDiffering names: [String], in session: Session) {
-    guard !names.isEmpty else { return }
-    session.warn(
-      "\(HumanReadable.count(names.count, "file")) copied as "
-        + "\(names.count == 1 ? "it is, although it is" : "they are, although they are") not what was backed up",
-      why: "the digest in the manifest or in the seal differs; the copy is sealed in its current state",
-      try: "another copy of the backup", ignoresQuiet: true)
-    let shown = command.common.verbose > 0 ? names[...] : names.prefix(VerificationReport.defaultFaultLimit)
-    for name in shown { session.info("  \(UntrustedText.quoted(name))") }
-    if shown.count < names.count {
-      session.info("  \(HumanReadable.grouped(names.count - shown.count)) more (-v lists all)")
-    }
   }
 }

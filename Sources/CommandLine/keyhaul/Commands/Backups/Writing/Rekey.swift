@@ -127,49 +127,55 @@ struct Rekey: RunnableCommand {
     of loaded: LoadedBackup, at path: String, to target: BackupRewriter.Target, in session: Session
   ) throws {
     try rejectDeviceKeyFlags(for: loaded)
-    // Tries the current password before asking for the new one.
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
     try unlocker.checkRounds()
-    let keybag = loaded.archive.keybag
-    let iterationCount = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalIterations
+    let iterationCount = totalIterations(of: loaded.archive.keybag)
     let rekeyed = try RekeyedKeybag(
       of: loaded, rounds: rounds?.value, acceptingAtMost: max(decryption.maximumIterations, iterationCount))
-    let old = try session.withPassword(password, of: loaded.name) { (typed) throws(CommandError) in
-      // If the new password need not be typed, its key is derived in parallel.
+    // Tries the current password before asking for the new one.
+    let current = try currentPassword(of: loaded, unlocker, rekeyed, in: session)
+    let chosenPassword = try rekeyed.password { () throws(CommandError) in
+      try session.password(newPassword, of: loaded.name)
+    }
+    let isSamePassword = chosenPassword.box.secret.matches(current.password)
+    try checkContents(of: loaded, keys: try unlocker.classKeys(with: current.key), in: session)
+    if isSamePassword, hasNothingElseToChange(in: loaded) {
+      return try reportNothingToDo(loaded, at: path, in: session)
+    }
+    let newKeybag = try unlocker.deriving(rounds: iterationCount) { (progress) throws(DataProtectionError) in
+      try rekeyed.rewrapped(fromPasscodeKey: current.key.passcodeKey, to: chosenPassword, progress: progress)
+    }
+    if !dryRun.isOn {
+      let keys = try unlocker.classKeys(with: current.key)
+      try write(newKeybag, of: loaded, at: path, to: target, keys: keys, in: session)
+    }
+    try reportChange(of: loaded, to: newKeybag, isSamePassword: isSamePassword, in: session)
+  }
+
+  /// Returns the number of iterations that the new password's key needs in both derivations.
+  private func totalIterations(of keybag: Keybag) -> Int {
+    rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalIterations
+  }
+
+  /// Asks for the current password and derives its key. If the new password need not be typed, its key is derived in
+  /// parallel.
+  private func currentPassword(
+    of loaded: LoadedBackup, _ unlocker: BackupUnlocker, _ rekeyed: RekeyedKeybag, in session: Session
+  ) throws(CommandError) -> VerifiedPassword {
+    try session.withPassword(password, of: loaded.name) { (password) throws(CommandError) in
       if try newPassword.source(environment: session.environment) != .prompt {
         try rekeyed.prefetch { () throws(CommandError) in try session.password(newPassword, of: loaded.name) }
       }
-      let key = try unlocker.key(password: typed.copy())
-      return VerifiedPassword(password: typed, key: key)
+      let key = try unlocker.key(password: password.copy())
+      return VerifiedPassword(password: password, key: key)
     }
-    let new = try rekeyed.password { () throws(CommandError) in
-      try session.password(newPassword, of: loaded.name)
-    }
-    let isSame = new.box.secret.matches(old.password)
-    try requireIntactManifest(of: loaded, keys: try unlocker.classKeys(with: old.key))
-    warnAboutLosses(of: loaded, keys: try unlocker.classKeys(with: old.key), in: session)
-    if isSame, change.output == nil, !BackupRewriter.hasUnfinishedSeal(loaded.archive),
-      rounds == nil || rounds.map({ Int($0.value) }) == keybag.secondRound.map({ Int($0.rounds) })
-    {
-      if !dryRun.isOn { BackupRewriter().removeLeftovers(of: loaded.archive, at: path) }
-      let sentence = "Nothing to do: \(UntrustedText.escaped(loaded.name)) already has this password."
-      return try report(loaded, keybag, did: sentence, would: sentence, isWritten: false, in: session)
-    }
-    let changed = try unlocker.deriving(rounds: iterationCount) { (progress) throws(DataProtectionError) in
-      try rekeyed.rewrapped(fromPasscodeKey: old.key.passcodeKey, to: new, progress: progress)
-    }
-    if !dryRun.isOn {
-      let keys = try unlocker.classKeys(with: old.key)
-      try write(changed, of: loaded, at: path, to: target, keys: keys, in: session)
-    }
-    try report(
-      loaded, changed,
-      did: "Rekeyed \(UntrustedText.escaped(loaded.name))\(change.ending(for: loaded.name)). "
-        + (isSame
-          ? "Its password has not changed; its iteration count has."
-          : "The old password no longer works for this copy. Other copies still use it."),
-      would: "Would rekey \(UntrustedText.escaped(loaded.name)).",
-      in: session)
+  }
+
+  /// Returns whether a command with the current password would leave the backup as it is.
+  private func hasNothingElseToChange(in loaded: LoadedBackup) -> Bool {
+    let currentRounds = loaded.archive.keybag.secondRound.map { Int($0.rounds) }
+    let keepsRounds = rounds == nil || rounds?.value == currentRounds
+    return change.output == nil && keepsRounds && !BackupRewriter.hasUnfinishedSeal(loaded.archive)
   }
 
   /// Rejects the flags of a device key, which only setting or removing a password needs.
@@ -208,10 +214,16 @@ struct Rekey: RunnableCommand {
     session.warn(aboutUnrelatedFiles: copy?.unrelatedFiles ?? [])
   }
 
+  /// Rejects a backup whose manifest was changed, and warns about other damage.
+  private func checkContents(of loaded: LoadedBackup, keys: ClassKeys, in session: Session) throws(CommandError) {
+    try requireIntactManifest(of: loaded, keys: keys)
+    warnAboutLosses(of: loaded, keys: keys, in: session)
+  }
+
   /// Rejects a manifest that differs from what the device wrote. An unreadable manifest only causes a warning.
   private func requireIntactManifest(of loaded: LoadedBackup, keys: ClassKeys) throws(CommandError) {
-    guard let list = try? loaded.archive.fileList(with: keys),
-      let finding = list.findings.first(where: { $0.blocks(.rewriting) })
+    guard let fileList = try? loaded.archive.fileList(with: keys),
+      let finding = fileList.findings.first(where: { $0.blocks(.rewriting) })
     else { return }
     throw CommandError(backup: finding.refusal, name: loaded.name)
   }
@@ -232,11 +244,33 @@ struct Rekey: RunnableCommand {
 
   // MARK: The report
 
+  /// Reports that the backup already has the new password. Removes leftovers of killed commands.
+  private func reportNothingToDo(_ loaded: LoadedBackup, at path: String, in session: Session) throws {
+    if !dryRun.isOn { BackupRewriter().removeLeftovers(of: loaded.archive, at: path) }
+    let sentence = "Nothing to do: \(UntrustedText.escaped(loaded.name)) already has this password."
+    try report(
+      loaded, loaded.archive.keybag, doneSentence: sentence, dryRunSentence: sentence, isWritten: false, in: session)
+  }
+
+  /// Reports a changed password, or the same password with another iteration count.
+  private func reportChange(
+    of loaded: LoadedBackup, to newKeybag: Keybag, isSamePassword: Bool, in session: Session
+  ) throws {
+    let consequence =
+      isSamePassword
+      ? "Its password has not changed; its iteration count has."
+      : "The old password no longer works for this copy. Other copies still use it."
+    let name = UntrustedText.escaped(loaded.name)
+    try report(
+      loaded, newKeybag, doneSentence: "Rekeyed \(name)\(change.ending(for: loaded.name)). \(consequence)",
+      dryRunSentence: "Would rekey \(name).", in: session)
+  }
+
   /// Prints the result.
   ///
   /// - Parameter isKeyProven: Whether an item confirms the device key; `nil` if none was used.
   func report(
-    _ loaded: LoadedBackup, _ keybag: Keybag, did: String, would: String, isWritten: Bool = true,
+    _ loaded: LoadedBackup, _ keybag: Keybag, doneSentence: String, dryRunSentence: String, isWritten: Bool = true,
     isKeyProven: Bool? = nil, in session: Session
   ) throws(CommandError) {
     if session.isJSON {
@@ -245,7 +279,7 @@ struct Rekey: RunnableCommand {
         isKeyProven: isKeyProven)
       return try session.writeDocument(document.json.adding(change.members))
     }
-    try session.announce(dryRun.isOn ? would : did)
+    try session.announce(dryRun.isOn ? dryRunSentence : doneSentence)
     session.reportDryRun(dryRun)
   }
 }

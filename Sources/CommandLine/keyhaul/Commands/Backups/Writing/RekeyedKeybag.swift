@@ -3,8 +3,11 @@ import KeyhaulKit
 /// A keybag with new salts for a new password. If the password is available early, its key is derived in parallel with
 /// the old one's.
 final class RekeyedKeybag {
+  /// The backup's keybag with new salts, whose class keys are not wrapped for the new password yet.
   private let keybag: Keybag
+  /// The backup's name in messages.
   private let name: String
+  /// The maximum number of iterations.
   private let limit: Int
   /// The new password once it was read.
   private var newPassword: ReusablePassword?
@@ -45,10 +48,10 @@ final class RekeyedKeybag {
 
   /// Returns the keybag with its class keys wrapped for the new password.
   func rewrapped(
-    fromPasscodeKey old: borrowing Secret, to new: ReusablePassword, progress: PasswordDerivation.Progress
+    fromPasscodeKey oldKey: borrowing Secret, to password: ReusablePassword, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag {
     try BackupKeybag.rewrap(
-      keybag, fromPasscodeKey: old, to: new.box.secret, acceptingAtMost: limit, remembering: new.keys,
+      keybag, fromPasscodeKey: oldKey, to: password.box.secret, acceptingAtMost: limit, remembering: password.keys,
       progress: progress)
   }
 }

@@ -72,35 +72,36 @@ struct Seal: RunnableCommand {
   private func keep(
     _ seal: BackupSeal, of loaded: LoadedBackup, keys: ClassKeys, in session: Session
   ) throws -> CommandExitStatus {
-    var fault = seal.violations.first
+    var violation = seal.violations.first
     do throws(KeyhaulError) {
-      if fault == nil { fault = try loaded.archive.sealViolation(with: keys) }
+      if violation == nil { violation = try loaded.archive.sealViolation(with: keys) }
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }
-    if let fault {
+    if let violation {
       throw CommandError(
-        .damaged, "\(loaded.name) has changed since it was sealed", why: BackupFinding.sealBroken(fault).description,
+        .damaged, "\(loaded.name) has changed since it was sealed",
+        why: BackupFinding.sealBroken(violation).description,
         try: "another copy; to seal your own changes, first delete Keyhaul.seal")
     }
-    if session.isJSON { return try writeDocument(loaded, fileCount: seal.fileCount, wrote: false, in: session) }
+    if session.isJSON { return try writeDocument(loaded, fileCount: seal.fileCount, isWritten: false, in: session) }
     try session.announce(
       "\(UntrustedText.escaped(loaded.name)) is already sealed. \"keyhaul verify\" compares its files with the seal.")
     return .ok
   }
 
   private func writeDocument(
-    _ loaded: LoadedBackup, fileCount: Int?, wrote: Bool, in session: Session
+    _ loaded: LoadedBackup, fileCount: Int?, isWritten: Bool, in session: Session
   ) throws(CommandError) -> CommandExitStatus {
     let document = SealDocument(
-      of: loaded.archive, named: loaded.name, fileCount: fileCount, isWritten: wrote, isDryRun: dryRun.isOn)
+      of: loaded.archive, named: loaded.name, fileCount: fileCount, isWritten: isWritten, isDryRun: dryRun.isOn)
     try session.writeDocument(document.json)
     return .ok
   }
 
   private func report(_ loaded: LoadedBackup, fileCount: Int?, in session: Session) throws(CommandError) {
     if session.isJSON {
-      _ = try writeDocument(loaded, fileCount: fileCount, wrote: fileCount != nil, in: session)
+      _ = try writeDocument(loaded, fileCount: fileCount, isWritten: fileCount != nil, in: session)
       return
     }
     let name = UntrustedText.escaped(loaded.name)

@@ -32,8 +32,8 @@ struct DevicePasscodeSet: RunnableCommand {
       return .ok
     }
     let report = try device.withSession(.writing) { openDevice in
-      let done = CommittedChange("the passcode of \(openDevice.name) was set", of: openDevice.name)
-      try session.committing(done) { () throws(KeyhaulError) in
+      let change = CommittedChange("the passcode of \(openDevice.name) was set", of: openDevice.name)
+      try session.committing(change) { () throws(KeyhaulError) in
         try openDevice.setPasscode(secret)
       }
       return try DeviceReport(openDevice)
@@ -69,9 +69,9 @@ struct DevicePasscodeChange: RunnableCommand {
       return try DeviceReport(openDevice)
     }
     let name = before.name
-    let old = try session.password(passcode, of: name)
-    let new = try session.password(newPasscode, of: name, isNew: true)
-    let isSame = new.matches(old)
+    let currentPasscode = try session.password(passcode, of: name)
+    let newPasscode = try session.password(newPasscode, of: name, isNew: true)
+    let isSamePasscode = newPasscode.matches(currentPasscode)
     if dryRun.isOn {
       try session.announce(
         "Would change the passcode of \(name) if the current passcode given is right. A dry run does not check it.")
@@ -79,14 +79,14 @@ struct DevicePasscodeChange: RunnableCommand {
       return .ok
     }
     let report = try device.withSession(.writing) { openDevice in
-      let done = CommittedChange("the passcode of \(openDevice.name) was changed", of: openDevice.name)
-      try session.committing(done) { () throws(KeyhaulError) in
-        try openDevice.changePasscode(from: old, to: new)
+      let change = CommittedChange("the passcode of \(openDevice.name) was changed", of: openDevice.name)
+      try session.committing(change) { () throws(KeyhaulError) in
+        try openDevice.changePasscode(from: currentPasscode, to: newPasscode)
       }
       return try DeviceReport(openDevice)
     }
     try session.announce(
-      isSame ? "The passcode of \(name) has not changed." : "Changed the passcode of \(name).")
+      isSamePasscode ? "The passcode of \(name) has not changed." : "Changed the passcode of \(name).")
     if session.isJSON { try session.writeDocument(report.document()) }
     return .ok
   }
@@ -114,41 +114,47 @@ struct DevicePasscodeRemove: RunnableCommand {
     }
     let name = before.name
     let items = HumanReadable.count(passcodeOnlyCount, "passcode-only item")
-    if dryRun.isOn {
-      _ = try session.password(passcode, of: name)
-      try session.announce(
-        "Would remove the passcode of \(name) if the passcode given is right (a dry run does not check it); "
-          + (passcodeOnlyCount == 0 ? "no item needs it." : "\(items) would be destroyed."))
-      if session.isJSON {
-        try session.writeDocument(before.document([("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]))
-      }
-      return .ok
-    }
+    if dryRun.isOn { return try showRemoval(before, passcodeOnlyCount: passcodeOnlyCount, in: session) }
     if passcodeOnlyCount > 0 {
       try session.confirm(
         "Remove the passcode of \(name) and destroy \(items) for good?",
-        refusal: "removing the passcode of \(name), which destroys \(items),")
+        action: "removing the passcode of \(name), which destroys \(items),")
     }
     let secret = try session.password(passcode, of: name)
-    let (report, destroyed) = try device.withSession(.writing) { openDevice in
+    let (report, destroyedCount) = try device.withSession(.writing) { openDevice in
       try openDevice.requireUnchanged(since: before.record.revision)
-      let destroyed = try session.committing(CommittedChange("the passcode of \(name) was removed", of: name)) {
+      let destroyedCount = try session.committing(CommittedChange("the passcode of \(name) was removed", of: name)) {
         () throws(KeyhaulError) in try openDevice.removePasscode(secret)
       }
-      return (try DeviceReport(openDevice), destroyed)
+      return (try DeviceReport(openDevice), destroyedCount)
     }
-    let end =
-      destroyed == 0
-      ? "no item needed it"
-      : "\(HumanReadable.count(destroyed, "passcode-only item")) \(destroyed == 1 ? "was" : "were") destroyed"
-    try session.announce("Removed the passcode of \(name); \(end).")
-    if session.isJSON { try session.writeDocument(report.document([("destroyed_items", .count(destroyed))])) }
+    let destroyedItems = HumanReadable.count(destroyedCount, "passcode-only item")
+    let consequence =
+      destroyedCount == 0
+      ? "no item needed it" : "\(destroyedItems) \(destroyedCount == 1 ? "was" : "were") destroyed"
+    try session.announce("Removed the passcode of \(name); \(consequence).")
+    if session.isJSON { try session.writeDocument(report.document([("destroyed_items", .count(destroyedCount))])) }
+    return .ok
+  }
+
+  /// Shows the result of removing the passcode, for a dry run.
+  private func showRemoval(
+    _ device: DeviceReport, passcodeOnlyCount: Int, in session: Session
+  ) throws(CommandError) -> CommandExitStatus {
+    _ = try session.password(passcode, of: device.name)
+    let items = HumanReadable.count(passcodeOnlyCount, "passcode-only item")
+    try session.announce(
+      "Would remove the passcode of \(device.name) if the passcode given is right (a dry run does not check it); "
+        + (passcodeOnlyCount == 0 ? "no item needs it." : "\(items) would be destroyed."))
+    if session.isJSON {
+      try session.writeDocument(device.document([("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]))
+    }
     return .ok
   }
 }
 
 extension DeviceSession {
-  /// Rejects early what `changePasscode` and `removePasscode` would reject.
+  /// Rejects a device without a passcode and a locked device, before the user types a passcode.
   fileprivate func requireChangeablePasscode() throws(KeyhaulError) {
     guard isPasscodeSet else { throw KeyhaulError(.noPasscode, name, "none is set") }
     guard state == .unlocked else {

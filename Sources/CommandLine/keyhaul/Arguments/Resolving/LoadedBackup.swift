@@ -1,0 +1,190 @@
+import KeyhaulKit
+import Reports
+
+/// A backup that was read, with the name that the user argument.
+struct LoadedBackup {
+  let name: String
+  let archive: BackupArchive
+
+  init(name: String, archive: BackupArchive) {
+    self.name = name
+    self.archive = archive
+  }
+
+  /// Warns if the backup's keys show that its seal does not match.
+  ///
+  /// - Throws: `.damaged` if a damaged backup prevents the check.
+  func warnIfSealBroken(with keys: ClassKeys, in session: Session) throws(CommandError) {
+    do throws(KeyhaulError) {
+      if let fault = try archive.sealViolation(with: keys) { warn(about: .sealBroken(fault), in: session) }
+    } catch {
+      throw CommandError(backup: error, name: name)
+    }
+  }
+
+  /// Warns about a finding, unless it has its own warning elsewhere.
+  func warn(about finding: BackupFinding, in session: Session) {
+    if finding.kind == .sealBroken {
+      session.hasReadChangedBackup = true
+      session.backupMetadata?.isSealBroken = true
+    }
+    switch notice(about: finding) {
+    case .warning(let message, let advice, let ignoresQuiet):
+      session.warn(message, why: finding.description, try: advice, ignoresQuiet: ignoresQuiet)
+    case .detail: session.debug("\(UntrustedText.escaped(name)): \(finding)")
+    case .reportedElsewhere: break
+    }
+  }
+
+  /// The way in which a finding is reported.
+  private enum FindingNotice {
+    /// A warning. The finding's description is the reason.
+    case warning(_ message: String, advice: String, ignoresQuiet: Bool = false)
+    /// A line that only `-v` prints, because nothing is lost and every command accepts the backup.
+    case detail
+    /// Another part of the program warns about it.
+    case reportedElsewhere
+  }
+
+  private func notice(about finding: BackupFinding) -> FindingNotice {
+    switch finding {
+    case .falseClaim, .decryptedCopy, .propertyListUnreadable: .reportedElsewhere
+    case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8: .detail
+    case .payloadsRenamed:
+      .warning(
+        "some stored files of \(name) do not have the names that a device gives them",
+        advice: "convert, which writes a copy with the right names")
+    case .passwordDenied:
+      .warning(
+        "\(name) says that it has no password, but it was made with one", advice: Self.adviceForDeniedPassword,
+        ignoresQuiet: true)
+    case .wrapsUnusual:
+      .warning(
+        "\(name)'s keybag is not one that a device writes",
+        advice: "another copy; results for items of these classes apply only to this copy", ignoresQuiet: true)
+    case .manifestUnreadable:
+      .warning(
+        "\(name)'s \(finding.file) cannot be read",
+        advice: "another copy; without this file, nothing in this copy can be decrypted")
+    case .manifestMissing:
+      .warning(
+        "\(name) is not a whole backup",
+        advice: "the backup that it was made from; no keychain item can be decrypted from this copy")
+    case .classKeysDamaged:
+      damagedKeybagWarning(consequence: "items that need those keys are lost in this copy")
+    case .keybagUnusable:
+      damagedKeybagWarning(consequence: "without a usable keybag, no item can be decrypted")
+    case .keychainMissing, .keychainDamaged:
+      .warning(
+        "\(name)'s keychain cannot be read", advice: "another copy; verify shows what else is damaged in this copy")
+    case .keybagMismatch(let file, let keybag):
+      .warning(
+        "\(name)'s keychain does not name the backup's keybag",
+        advice: "another copy; no device restores this one: \(KeyhaulError.meaning(ofName: file, for: keybag))")
+    case .sealBroken:
+      .warning(
+        "\(name) has changed since it was sealed",
+        advice: "another copy; verify lists every file that has changed since", ignoresQuiet: true)
+    case .versionMissing, .stateMissing, .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:
+      .warning(
+        "\(name) has changed since the source device wrote it",
+        advice: "another copy, or check its contents with verify")
+    }
+  }
+
+  private func damagedKeybagWarning(consequence: String) -> FindingNotice {
+    .warning("\(name)'s keybag is damaged", advice: "another copy; \(consequence)")
+  }
+
+  /// The problem that prevents a restore; `nil` if there is none.
+  var obstacle: BackupFinding? { archive.findings.first { $0.blocks(.restoring) } }
+
+  /// Warns before the user types a password if the keybag's iteration count is not one that a device uses. If someone
+  /// changed the count, even the right password fails.
+  func warnAboutIterations(in session: Session) {
+    // A valid keyed seal shows that the count is the original one.
+    if let seal = archive.seal, seal.isKeyed, seal.violations.isEmpty { return }
+    guard archive.isEncrypted, let parameters = try? archive.keybag.derivationParameters(),
+      // Keyhaul asks about a far higher count.
+      parameters.excessiveIterations == nil,
+      let unusual = parameters.nonstandardIterations(hasTwoSteps: archive.manifest.manifestKey != nil)
+    else { return }
+    let request =
+      unusual.rounds == 0
+      ? "skips the slow iterations"
+      : "asks for \(HumanReadable.count(Int(unusual.rounds), "iteration"))"
+    let usualCount = HumanReadable.grouped(Int(unusual.usual))
+    let consequence = unusual.rounds < unusual.usual ? "passwords can be guessed faster" : "each attempt takes longer"
+    session.warn(
+      "\(name) \(request) to derive the key from its password; a device asks for \(usualCount)",
+      why: "either the count was changed and no password works, or the backup was made this way and \(consequence)",
+      try: "the source device's own copy, if it exists", ignoresQuiet: true)
+  }
+
+  /// Warns about faults of the backup itself.
+  ///
+  /// - Parameter isReported: Returns whether the command's report states a finding. Such a finding causes no warning.
+  func warnAboutFaults(in session: Session, except isReported: (BackupFinding) -> Bool) {
+    for note in archive.notes {
+      switch note {
+      case .unfinished:
+        session.warn(
+          "\(name) was never finished", why: note.description,
+          try: "export its contents; no device restores such a backup")
+      case .listJournalRead: session.info("\(UntrustedText.escaped(name)): \(note)")
+      default: continue
+      }
+    }
+    for propertyList in archive.unreadablePropertyLists {
+      session.warn(
+        "\(name)'s \(propertyList.name) could not be read", why: propertyList.reason,
+        try: "verify shows whether anything else is damaged; items and files do not depend on this file")
+    }
+    for finding in archive.findings where !isReported(finding) { warn(about: finding, in: session) }
+    if let unbound = archive.unboundClassKeys {
+      session.warn(
+        "\(name) contains something that no device writes", why: "\(unbound.summary): \(unbound.consequence)",
+        try: unbound.blocksRestore
+          ? "don't trust it; it cannot be restored" : "don't trust it, unless you made it this way",
+        ignoresQuiet: true)
+    }
+  }
+}
+
+extension LoadedBackup {
+  /// Warns about manifest rows with an invalid identifier, whose files cannot be found and are not written.
+  func warn(aboutRowsWithoutIdentifier count: Int, in session: Session) {
+    guard count > 0 else { return }
+    session.warn(
+      "no stored file could be found for \(HumanReadable.count(count, "row")) of the manifest of \(name)",
+      why: "\(count == 1 ? "its identifier is" : "their identifiers are") not valid, so nothing is written for "
+        + "\(count == 1 ? "it" : "them")",
+      try: "another copy of the backup", ignoresQuiet: true)
+  }
+}
+
+extension LoadedBackup {
+  /// The advice for a backup whose manifest falsely states that it has no password.
+  static let adviceForDeniedPassword =
+    "don't trust this copy; use the source device's own copy. If there is none, set IsEncrypted to true in the "
+    + "Manifest.plist of another copy, and provide its password"
+
+  /// Returns the error if a password is given for a backup without one. The user probably expects another backup, and
+  /// anyone could have created this one.
+  func unexpectedPassword(_ source: SecretSource.Origin, try advice: String? = nil) -> CommandError {
+    if let denied = archive.findings.first(where: { $0.kind == .passwordDenied }) {
+      return CommandError(
+        .refused, "\(name) says that it has no password, but it was made with one", why: denied.description,
+        try: Self.adviceForDeniedPassword)
+    }
+    if archive.isManifestMissing {
+      return CommandError(
+        .refused, "\(name) has no keybag to try a password on", why: BackupFinding.manifestMissing.description,
+        try: "if you do mean this copy, \(source.removalAdvice)")
+    }
+    return CommandError(
+      .refused, "\(name) has no password, but \(source.name) provides one",
+      why: "it is not encrypted: it may be the wrong backup, and anyone may have made it",
+      try: (source.isFlag ? advice : nil) ?? "if it is the right backup, \(source.removalAdvice)")
+  }
+}

@@ -1,0 +1,172 @@
+import KeyhaulKit
+
+/// Runs a command for one of many backups. Several threads can use it at once.
+struct BatchWorker<Command: BatchCommand>: Sendable {
+  let command: Command
+  /// The full name of the command: "keyhaul inspect".
+  let name: String
+  /// The name without "keyhaul": "inspect".
+  let commandName: String
+  let environment: [String: String]
+  let parameters: [String]
+  /// The digest of the inputs at the start of the run; `nil` without `--resume`.
+  var inputsDigest: String?
+  let passwords: BatchPasswords
+  private let locks = PasswordLocks()
+  /// The maximum number of JSON values in a document. A larger one is left out, because documents are kept in memory.
+  var maximumValueCount = JSONValue.maximumValueCount
+
+  /// A result, and whether it came from an earlier run.
+  struct FinishedBackup: Sendable {
+    let result: BatchResult
+    let isResumed: Bool
+    /// The inputs that must match before the result is used again; `nil` if they changed while the backup was read.
+    var inputs: ResumeInputs?
+  }
+
+  /// Returns the parameters of a result. They state whether a password was available, so that a result without a password
+  /// is not used again once there is one.
+  func parameters(hasPassword: Bool) -> [String] { parameters + (hasPassword ? ["password"] : []) }
+
+  /// Returns the result for a backup: an earlier one if it still applies, otherwise a new one.
+  ///
+  /// - Parameter resumeLog: The earlier results; `nil` without `--resume`.
+  func result(for queued: QueuedBackup, resumingFrom resumeLog: ResumeLog?) -> FinishedBackup {
+    if let fault = queued.fault {
+      let result = makeResult(
+        for: queued, BackupMetadata(), hasPassword: false, completion: .failure(fault), CapturedOutput())
+      return FinishedBackup(result: result, isResumed: false)
+    }
+    if let resumeLog, resumeLog.mayContain(queued.path), let earlier = earlierResult(for: queued, in: resumeLog) {
+      return FinishedBackup(result: earlier, isResumed: true)
+    }
+    return newResult(for: queued)
+  }
+
+  /// Runs the command for a backup.
+  private func newResult(for queued: QueuedBackup) -> FinishedBackup {
+    let singleCommand = command.command(for: queued.path)
+    let output = CapturedOutput()
+    let session = session(for: singleCommand, queued, output)
+    let completion: Result<CommandExitStatus, CommandError>
+    do {
+      completion = .success(session.finalStatus(try singleCommand.runSingle(in: session)))
+    } catch {
+      completion = .failure(session.errorAfterChange(error))
+    }
+    let result = makeResult(
+      for: queued, session.backupMetadata ?? BackupMetadata(), hasPassword: !session.availablePasswords.isEmpty,
+      completion: completion, output)
+    // If an input changed while the backup was read, the next run must not use the result.
+    let unchangedDigest = inputsDigest.flatMap { $0 == (try? currentInputsDigest(of: queued)) ? $0 : nil }
+    let inputs = unchangedDigest.map { ResumeInputs(digest: $0, password: session.matchedPassword?.identifier) }
+    return FinishedBackup(result: result, isResumed: false, inputs: inputs)
+  }
+
+  /// Returns the current digest of all inputs that affect a result, except the backup and its password.
+  private func currentInputsDigest(of queued: QueuedBackup) throws -> String {
+    let singleCommand = command.command(for: queued.path)
+    let session = session(for: singleCommand, queued, CapturedOutput())
+    return try ResumeInputs.digest(
+      parameters: parameters, inputs: singleCommand.inputs(in: session), singleCommand.accessOptions.decryption,
+      in: session
+    )
+  }
+
+  private func session(for singleCommand: Command, _ queued: QueuedBackup, _ output: CapturedOutput) -> Session {
+    Session(
+      capturing: output, common: singleCommand.common, commandName: name,
+      environment: passwords.environment(from: environment),
+      backupPath: queued.path, passwordProvider: passwords)
+  }
+
+  /// Returns the earlier result for the backup in its current state; `nil` if there is none.
+  private func earlierResult(for queued: QueuedBackup, in resumeLog: ResumeLog) -> BatchResult? {
+    guard
+      let archive = try? ResolvedBackup.read(
+        at: .path(queued.path), storage: command.accessOptions.storage, allowsIncomplete: true)
+    else { return nil }
+    // The digest does not cover everything that the seal covers, so a backup with a broken seal is checked again.
+    guard archive.seal?.violations.isEmpty != false else { return nil }
+    let session = session(for: command.command(for: queued.path), queued, CapturedOutput())
+    session.backupMetadata = BackupMetadata(archive)
+    let parameters = parameters(hasPassword: !session.availablePasswords.isEmpty)
+    guard let earlier = resumeLog.result(for: queued.path, parameters: parameters, backupDigest: archive.digest),
+      isUnlocked(archive, withPasswordOf: earlier.inputs, session)
+    else { return nil }
+    return earlier.result
+  }
+
+  /// Returns whether the available passwords decrypt a backup as those of the earlier run did.
+  ///
+  /// The earlier run stored only a random name for its password. If a password decrypts the backup now, it gets this name
+  /// too, and counts as the earlier password for all backups. So only one key per password is derived.
+  private func isUnlocked(_ archive: BackupArchive, withPasswordOf inputs: ResumeInputs, _ session: Session) -> Bool {
+    let passwords = session.availablePasswords
+    guard command.usesPassword, !passwords.isEmpty else { return true }
+    guard let identifier = inputs.password else { return !archive.isEncrypted && !archive.hasFalseClaim }
+    return locks.withLock(for: identifier) {
+      if passwords.contains(where: { $0.isKnown(as: identifier) }) { return true }
+      let loaded = LoadedBackup(name: session.backupPath, archive: archive)
+      let unlocker = BackupUnlocker(loaded, command.accessOptions.decryption, in: session)
+      guard (try? unlocker.key(command.accessOptions.password)) != nil, let password = session.matchedPassword else {
+        return false
+      }
+      password.addIdentifier(identifier)
+      return true
+    }
+  }
+
+  /// Creates a result.
+  ///
+  /// - Parameters:
+  ///   - queued: The backup.
+  ///   - metadata: The metadata; empty if the backup could not be opened.
+  ///   - hasPassword: Whether a password was available.
+  ///   - completion: The exit status, or the error that ended the command.
+  ///   - output: The output of the command.
+  private func makeResult(
+    for queued: QueuedBackup, _ metadata: BackupMetadata, hasPassword: Bool,
+    completion: Result<CommandExitStatus, CommandError>, _ output: CapturedOutput
+  ) -> BatchResult {
+    let entry = queued.fault == nil ? BackupDirectory.entry(of: queued.path) : nil
+    var metadata = metadata
+    // A backup that could not be opened may still have readable property lists.
+    if metadata == BackupMetadata(), let entry { metadata = BackupMetadata(entry) }
+    let (status, failure): (CommandExitStatus, CommandError?) =
+      switch completion {
+      case .success(let finalStatus): (finalStatus, nil)
+      case .failure(let error): (error.status, error)
+      }
+    var warnings = output.warnings
+    let document = try? JSONValue(parsing: output.result, acceptingAtMost: maximumValueCount)
+    if document == nil, !output.result.isEmpty {
+      warnings.append(
+        CapturedOutput.Warning(
+          "its result is left out here", why: "it is too large for a combined result",
+          try: "\(name) \(ShellQuoting.argument(queued.path, placeholder: "ARCHIVE"))"))
+    }
+    return BatchResult(
+      verb: commandName, parameters: parameters(hasPassword: hasPassword), path: queued.path, metadata: metadata,
+      isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: warnings,
+      document: document, result: document.flatMap { Command.result(in: $0, code: status.code) },
+      reason: document.flatMap { Command.reason(in: $0, code: status.code) })
+  }
+}
+
+/// A lock for each name of a password. One thread at a time tries the passwords for a name; the other threads then use
+/// what it found.
+private final class PasswordLocks: Sendable {
+  private final class PasswordLock: Sendable { let lock = Locked(()) }
+  private let locks = Locked<[String: PasswordLock]>([:])
+
+  func withLock(for identifier: String, _ body: () -> Bool) -> Bool {
+    let passwordLock = locks.withLock { locks in
+      if let passwordLock = locks[identifier] { return passwordLock }
+      let passwordLock = PasswordLock()
+      locks[identifier] = passwordLock
+      return passwordLock
+    }
+    return passwordLock.lock.withLock { _ in body() }
+  }
+}

@@ -1,0 +1,52 @@
+import KeyhaulKit
+
+/// The intact items of a Simulator's keychain. An item that is equal to one of them need not be written.
+struct ExistingItems {
+  /// An item without its persistent reference and App Clip mark, and the mark.
+  private struct ComparableItem {
+    let item: KeychainItem
+    let appClip: Int64
+  }
+
+  /// The items by digest.
+  private var items: [[UInt8]: [ComparableItem]] = [:]
+
+  /// Collects the intact items.
+  ///
+  /// - Parameter rows: The rows of the keychain. A damaged row, or one whose columns differ from its attributes, is not
+  ///   intact and will be replaced.
+  init(_ rows: [KeychainDatabase.DecryptedRow]) {
+    for row in rows where row.hasMatchingDigest == true && row.differingColumns.isEmpty {
+      guard var item = row.result.item, let digest = row.row.digest else { continue }
+      if let control = row.result.accessControl {
+        // Keyhaul writes only a class and constraints into an access control, so one with other members is not equal.
+        guard control.members.entries.count == (control.constraints == nil ? 1 : 2) else { continue }
+        if let constraints = control.constraints { item[.accessControl] = .dictionary(constraints) }
+      }
+      items[digest, default: []].append(
+        ComparableItem(item: Self.withoutReferenceAndMark(item), appClip: row.row.columns[.appClip]?.integerValue ?? 0))
+    }
+  }
+
+  /// Returns whether an equal item exists: with the same attributes and secrets, except the persistent reference.
+  func contains(_ item: KeychainItem) -> Bool {
+    guard let digest = try? item.digest(), let existing = items[digest] else { return false }
+    let appClip = item[.appClip]?.integerValue ?? 0
+    let comparedItem = Self.withoutReferenceAndMark(item)
+    return existing.contains { $0.appClip == appClip && Self.areEqual($0.item, comparedItem) }
+  }
+
+  private static func areEqual(_ item: KeychainItem, _ other: KeychainItem) -> Bool {
+    item.kind == other.kind && item.attributes == other.attributes && item.secrets.count == other.secrets.count
+      && item.secrets.allSatisfy { other.secrets[$0.key]?.constantTimeEquals($0.value) == true }
+  }
+
+  /// Returns an item without its persistent reference and App Clip mark. The reference is not compared, and the mark is
+  /// compared separately.
+  private static func withoutReferenceAndMark(_ item: KeychainItem) -> KeychainItem {
+    var item = item
+    item[.persistentReference] = nil
+    item[.appClip] = nil
+    return item
+  }
+}

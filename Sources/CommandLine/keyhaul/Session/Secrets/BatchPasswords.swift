@@ -1,0 +1,36 @@
+import KeyhaulKit
+
+/// The passwords of a command on many backups.
+struct BatchPasswords: PasswordProvider {
+  /// The password from a flag or the environment, for all backups.
+  let common: ReusablePassword?
+  /// The password list, for the backups that its patterns match.
+  let list: PasswordList?
+
+  init(common: ReusablePassword?, list: PasswordList?) {
+    self.common = common
+    self.list = list
+  }
+
+  var usesPasswordList: Bool { list != nil }
+
+  /// Returns the environment for a command on one of the backups. A list overrides the environment, as a flag does.
+  func environment(from environment: [String: String]) -> [String: String] {
+    guard list != nil else { return environment }
+    return environment.filter { !["KEYHAUL_PASSWORD_FILE", "KEYHAUL_PASSWORD_COMMAND"].contains($0.key) }
+  }
+
+  func passwords(for path: String, of identifier: String?) -> [ReusablePassword] {
+    if let common { return [common] }
+    return list?.passwords(for: path, of: identifier) ?? []
+  }
+}
+
+extension Session {
+  /// Returns the password that the user named for all backups, read once; `nil` if it would have to be asked for each
+  /// backup.
+  func passwordForAllBackups(_ flags: PasswordFlags) throws(CommandError) -> ReusablePassword? {
+    guard try flags.source(environment: environment) != .prompt else { return nil }
+    return ReusablePassword(try password(flags, of: "the backups"), from: "the password")
+  }
+}
