@@ -10,7 +10,7 @@ package final class DatabaseBytes: Sendable {
   /// the replaced pages.
   package let presentByteCount: Int
   /// Anomalies that were tolerated.
-  package let notes: [BackupAnomaly]
+  package let anomalies: [BackupAnomaly]
   private let sections: RandomAccessDecryptor
   /// The pages of a log or journal that replace stored ones.
   private let replaced: ReplacedPages?
@@ -29,12 +29,12 @@ package final class DatabaseBytes: Sendable {
     if let replaced {
       byteCount = replaced.databaseByteCount(over: stored.byteCount)
       presentByteCount = min(stored.byteCount, byteCount)
-      notes = []
+      anomalies = []
       return
     }
     let header = try Self.checkedHeader(in: try sections.reader(), byteCount: stored.byteCount)
     (byteCount, presentByteCount) = (header.byteCount, header.presentByteCount)
-    notes = header.notes
+    anomalies = header.anomalies
   }
 
   /// Creates the bytes of an encrypted database.
@@ -59,7 +59,8 @@ package final class DatabaseBytes: Sendable {
       in: reader, byteCount: isPadded ? encryptedByteCount - (padding ?? 0) : encryptedByteCount,
       trailing: incompleteByteCount)
     (byteCount, presentByteCount) = (header.byteCount, header.presentByteCount)
-    notes = (isPadded || header.hasTrailingBytes || header.isTruncated ? [] : [.databaseUnpadded]) + header.notes
+    anomalies =
+      (isPadded || header.hasTrailingBytes || header.isTruncated ? [] : [.databaseUnpadded]) + header.anomalies
   }
 
   /// The description of the missing last pages, or `nil` if all pages are available.
@@ -167,7 +168,7 @@ package final class DatabaseBytes: Sendable {
     var hasTrailingBytes: Bool { trailingByteCount > 0 }
     var isTruncated: Bool { presentByteCount < byteCount }
 
-    var notes: [BackupAnomaly] {
+    var anomalies: [BackupAnomaly] {
       (isInWriteAheadMode ? [.databaseInWriteAheadMode] : [])
         + (hasTrailingBytes
           ? [

@@ -21,9 +21,9 @@ final class ManifestDatabase: Sendable {
   }
 
   /// Anomalies that were tolerated. Those of a large database are known after it was read completely.
-  var notes: [BackupAnomaly] {
+  var anomalies: [BackupAnomaly] {
     let findings = [salvagedRows?.finding, undecodedNames.withLock { $0.finding(in: MetadataFile.database.path) }]
-    return bytes.notes + findings.compactMap { $0.map(BackupAnomaly.finding) }
+    return bytes.anomalies + findings.compactMap { $0.map(BackupAnomaly.finding) }
   }
 
   /// The readable rows, if the check failed.

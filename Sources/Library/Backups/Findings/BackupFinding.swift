@@ -412,7 +412,7 @@ package struct UnreadablePropertyList: Sendable, Equatable {
     error.reason.hasPrefix("\(name): ") ? String(error.reason.dropFirst(name.count + 2)) : error.reason
   }
 
-  var note: BackupAnomaly { .propertyListUnreadable(name: name, reason: reason) }
+  var anomaly: BackupAnomaly { .propertyListUnreadable(name: name, reason: reason) }
 }
 
 /// A difference between a backup and its seal.

@@ -10,8 +10,8 @@ struct KeychainReading: Sendable {
   let keybagUUID: String?
   /// The size of the plaintext in bytes.
   let byteCount: Int
-  /// The notes about the backup, its list, and the file.
-  let notes: [BackupAnomaly]
+  /// The anomalies about the backup, its list, and the file.
+  let anomalies: [BackupAnomaly]
 
   /// Reads the file. A large regular file is never completely in memory.
   ///
@@ -34,7 +34,7 @@ struct KeychainReading: Sendable {
     }
     keybagUUID = payload.file.keybagUUID
     byteCount = payload.bytes.count
-    notes = payload.notes
+    anomalies = payload.anomalies
   }
 
   /// Returns the sections of the file in the private copy, or `nil` if the file is in memory anyway.
@@ -74,7 +74,7 @@ struct KeychainReading: Sendable {
     index = KeychainIndex(file.entries, in: sections)
     keybagUUID = file.keybagUUID
     self.byteCount = byteCount
-    notes = archive.notes + list.notes
+    anomalies = archive.anomalies + list.anomalies
   }
 
   /// Returns the size of the plaintext, or `nil` if the padding is invalid.
@@ -168,7 +168,7 @@ package struct BackupItemReader: Sendable {
   /// The damage of individual class keys.
   package var keybagDamage: String? { keychain.keybagDamage }
   /// Anomalies of the backup that were tolerated.
-  package var notes: [BackupAnomaly] { keychain.notes }
+  package var anomalies: [BackupAnomaly] { keychain.anomalies }
   /// The backup's manifest.
   var fileList: FileList { keychain.fileList }
 
@@ -222,7 +222,7 @@ struct UnlockedKeychain: Sendable {
   /// The encrypted items.
   let index: KeychainIndex
   /// Anomalies of the backup that were tolerated.
-  let notes: [BackupAnomaly]
+  let anomalies: [BackupAnomaly]
   /// The damage of individual class keys.
   let keybagDamage: String?
   let passwordForm: PasswordNormalization
@@ -243,9 +243,9 @@ struct UnlockedKeychain: Sendable {
   ) throws(KeyhaulError) {
     // The keychain that was read with the same password is reused.
     if let earlier, archive.hasKeychain, earlier.hiddenKeychain == nil, earlier.needsNoDeviceKey(keys) {
-      (index, fileList, notes) = (earlier.index, earlier.fileList, earlier.notes)
+      (index, fileList, anomalies) = (earlier.index, earlier.fileList, earlier.anomalies)
     } else {
-      (index, fileList, notes) = try Self.keychain(of: archive, with: keys, keybagFault: key.keybagFault, for: use)
+      (index, fileList, anomalies) = try Self.keychain(of: archive, with: keys, keybagFault: key.keybagFault, for: use)
     }
     self.archive = archive
     keybagDamage = keys.damageReport
@@ -266,7 +266,7 @@ struct UnlockedKeychain: Sendable {
 
   /// The findings, including those of a large list so far.
   var findings: [BackupFinding] {
-    let findings = notes.compactMap(\.finding)
+    let findings = anomalies.compactMap(\.finding)
     return findings + fileList.findings.filter { !findings.contains($0) }
   }
 
@@ -290,19 +290,19 @@ struct UnlockedKeychain: Sendable {
       let list = try archive.fileList(with: keys)
       // This look-up fails here if the list is damaged.
       _ = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
-      var notes = archive.notes + list.notes
-      if let fault = try archive.sealViolation(with: keys) { notes.insert(.finding(.sealBroken(fault)), at: 0) }
+      var anomalies = archive.anomalies + list.anomalies
+      if let fault = try archive.sealViolation(with: keys) { anomalies.insert(.finding(.sealBroken(fault)), at: 0) }
       if let keybagFault, archive.manifest.keybagFault == nil, archive.hasKeychain {
-        notes.append(.finding(.keybagUnusable(reason: keybagFault)))
+        anomalies.append(.finding(.keybagUnusable(reason: keybagFault)))
       }
       do throws(KeyhaulError) {
         let reading = try KeychainReading(of: archive, in: list, with: keys)
-        notes += reading.notes.filter { !notes.contains($0) }
-        if let mismatch = mismatch(of: reading.keybagUUID, archive) { notes.append(.finding(mismatch)) }
-        return (reading.index, list, notes)
+        anomalies += reading.anomalies.filter { !anomalies.contains($0) }
+        if let mismatch = mismatch(of: reading.keybagUUID, archive) { anomalies.append(.finding(mismatch)) }
+        return (reading.index, list, anomalies)
       } catch {
-        if let finding = try BackupFinding(ofKeychain: error, for: use) { notes.append(.finding(finding)) }
-        return (KeychainIndex(KeychainBackupFile(keybagUUID: nil, entries: [])), list, notes)
+        if let finding = try BackupFinding(ofKeychain: error, for: use) { anomalies.append(.finding(finding)) }
+        return (KeychainIndex(KeychainBackupFile(keybagUUID: nil, entries: [])), list, anomalies)
       }
     } catch {
       // The password is correct, so a missing class key was lost.

@@ -26,7 +26,7 @@ public struct UnlockedBackup: Sendable {
   /// The Unicode form in which the password matched.
   package var passwordForm: PasswordNormalization { keychain.passwordForm }
   /// Anomalies of the backup that were tolerated.
-  package var notes: [BackupAnomaly] { keychain.notes }
+  package var anomalies: [BackupAnomaly] { keychain.anomalies }
   /// Whether a password protects the keybag.
   package var hasPassword: Bool { keychain.hasPassword }
 
@@ -122,7 +122,7 @@ package enum BackupDamage: Sendable, Hashable, CustomStringConvertible {
 extension UnlockedBackup {
   /// The signs that items may be missing. Empty if the backup is as its device wrote it.
   package var damage: [BackupDamage] {
-    var damage = notes.compactMap { (note) -> BackupDamage? in
+    var damage = anomalies.compactMap { (note) -> BackupDamage? in
       switch note {
       case .digestDiffers: .keychainChanged
       case .sizeDiffers(let recorded, let found): .keychainSize(recorded: recorded, found: found)

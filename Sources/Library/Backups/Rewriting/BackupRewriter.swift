@@ -51,7 +51,7 @@ package struct BackupRewriter: Sendable {
   /// Returns whether the seal matches two manifests, because a change of the password was interrupted before its last
   /// step. The next change of the password completes the seal.
   package static func hasUnfinishedSeal(_ archive: BackupArchive) -> Bool {
-    archive.seal?.list.map { $0.entries(at: MetadataFile.manifest.path).count > 1 } ?? false
+    archive.seal?.contents.map { $0.entries(at: MetadataFile.manifest.path).count > 1 } ?? false
   }
 
   /// Removes temporary files of interrupted runs, for operations that change nothing. Other operations do this before

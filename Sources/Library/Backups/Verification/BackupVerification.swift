@@ -377,7 +377,7 @@ extension BackupArchive {
     }
     do throws(KeyhaulError) {
       let reading = try KeychainReading(of: self, in: list, with: keys)
-      if reading.notes.contains(.digestDiffers) { losses.append("its keychain file differs from what was written") }
+      if reading.anomalies.contains(.digestDiffers) { losses.append("its keychain file differs from what was written") }
     } catch {
       // A backup may have no keychain.
       if error.code != .noKeychain { losses.append("its keychain cannot be read: \(error.reason)") }

@@ -15,7 +15,7 @@ extension BackupVerifier {
     do throws(KeyhaulError) {
       let openList = if let list { list } else { try archive.fileList(with: keys) }
       let reading = try KeychainReading(of: archive, in: openList, with: keys)
-      for note in reading.notes { record(note) }
+      for note in reading.anomalies { record(note) }
       checkKeybagUUID(reading.keybagUUID)
       verification.conclude(
         .keychain,
@@ -50,7 +50,7 @@ extension BackupVerifier {
     }
     do throws(KeyhaulError) {
       let payload = try archive.keychainFile()
-      for note in payload.notes where note != .digestDiffers { record(note) }
+      for note in payload.anomalies where note != .digestDiffers { record(note) }
       checkKeybagUUID(payload.file.keybagUUID)
       verification.conclude(
         .keychain,

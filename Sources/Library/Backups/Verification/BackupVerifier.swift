@@ -19,7 +19,7 @@ struct BackupVerifier {
   mutating func checkStructure() {
     var readableNames = archive.isManifestMissing ? [] : ["Manifest.plist"]
     if archive.status != nil { readableNames.append("Status.plist") }
-    for note in archive.notes {
+    for note in archive.anomalies {
       switch note {
       case .unfinished(let state):
         verification.add(.init(.structure, .unfinished, file: "Status.plist", BackupAnomaly.unfinishedFact(state)))
@@ -138,7 +138,7 @@ struct BackupVerifier {
       verification.conclude(.database, "\(archive.layout.listName) cannot be read")
       return
     }
-    for note in list.notes {
+    for note in list.anomalies {
       if let finding = note.finding {
         record(finding, in: .database)
       } else {
@@ -153,7 +153,7 @@ struct BackupVerifier {
           "\(HumanReadable.count(listing.inconsistentRowCount, "row")) whose path leaves its domain or whose identifier is not the hash of domain and path"
         ))
     }
-    let journals = archive.notes.filter { if case .listJournalRead = $0 { true } else { false } }
+    let journals = archive.anomalies.filter { if case .listJournalRead = $0 { true } else { false } }
     verification.conclude(
       .database, ([archive.layout.checkName] + journals.map(\.description)).joined(separator: "; "))
   }

@@ -151,12 +151,10 @@ struct BackupAssembly {
   }
 
   private func directoryName() throws(KeyhaulError) -> String {
-    guard let name = contents.device.identifier, (1...64).contains(name.utf8.count),
-      name.utf8.allSatisfy({ (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45 })
-    else {
+    guard let identifier = contents.device.identifier, BackupDirectory.isValidName(identifier) else {
       throw KeyhaulError(.unwritable, "the device's identifier must consist of letters, digits and hyphens")
     }
-    return name
+    return identifier
   }
 
   /// Creates a list with the keychain's directory and file, owned by root as on a device.

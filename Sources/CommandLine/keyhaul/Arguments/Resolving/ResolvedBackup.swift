@@ -300,7 +300,7 @@ struct LoadedBackup {
   ///
   /// - Parameter isReported: Returns whether the report of the command states a finding, so that no warning repeats it.
   fileprivate func warnAboutFaults(in session: Session, except isReported: (BackupFinding) -> Bool) {
-    for note in archive.notes {
+    for note in archive.anomalies {
       switch note {
       case .unfinished:
         session.warn(
@@ -349,7 +349,7 @@ extension BackupMetadata {
     digest = archive.digest
     hasSeal = archive.seal != nil
     isSealBroken = archive.seal?.violations.isEmpty == false
-    sealCode = archive.seal?.list.map { String(hexadecimal: $0.code) }
+    sealCode = archive.seal?.contents.map { String(hexadecimal: $0.code) }
     state = Self.state(of: archive)?.rawValue
   }
 
