@@ -131,13 +131,7 @@ struct BackupAssembly {
       }
       return StoredContent(stored: try builder.finish(), plainByteCount: plainByteCount, key: nil)
     }
-    let key = try explained("the key of a file") { () throws(DataProtectionError) in
-      try Secret(count: 32, from: random)
-    }
-    let field = try explained("the key of a file") { () throws(DataProtectionError) in
-      try keys.wrapFileKey(key, keyClass: Self.keyClass, random: random)
-    }
-    let encryptor = try explained("a file") { () throws(DataProtectionError) in try FileEncryptor(key: key) }
+    let (encryptor, wrappedKey) = try makeEncryptor(keys: keys, random: random)
     try forEachPortion { (portion) throws(KeyhaulError) in
       plainByteCount += portion.count
       let bytes = try explained("a file") { () throws(DataProtectionError) in try encryptor.update(portion) }
@@ -145,9 +139,24 @@ struct BackupAssembly {
     }
     let end = try explained("a file") { () throws(DataProtectionError) in try encryptor.finish() }
     try end.withRawBytes { (bytes) throws(KeyhaulError) in try builder.append(bytes) }
-    return StoredContent(
-      stored: try builder.finish(), plainByteCount: plainByteCount,
-      key: try explained("the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
+    return StoredContent(stored: try builder.finish(), plainByteCount: plainByteCount, key: wrappedKey)
+  }
+
+  /// Creates an encryptor with a new key, which is also returned wrapped.
+  private func makeEncryptor(
+    keys: ClassKeys, random: some RandomSource
+  ) throws(KeyhaulError) -> (FileEncryptor, ClassWrappedKey) {
+    let key = try explained("the key of a file") { () throws(DataProtectionError) in
+      try Secret(count: 32, from: random)
+    }
+    let field = try explained("the key of a file") { () throws(DataProtectionError) in
+      try keys.wrapFileKey(key, keyClass: Self.keyClass, random: random)
+    }
+    let encryptor = try explained("a file") { () throws(DataProtectionError) in try FileEncryptor(key: key) }
+    let wrappedKey = try explained("the key of a file") { () throws(FormatError) in
+      try ClassWrappedKey(parsing: field)
+    }
+    return (encryptor, wrappedKey)
   }
 
   private func directoryName() throws(KeyhaulError) -> String {
