@@ -12,14 +12,13 @@ public final class FileList: Sendable {
   private let payloadAnomalies = Locked<[BackupAnomaly]>([])
   /// Anomalies that were tolerated. For a large list, complete only after the whole list was read.
   package var anomalies: [BackupAnomaly] {
-    let anomalies = payloadAnomalies.withLock { $0 }
+    let anomaliesOfPayloads = payloadAnomalies.withLock { $0 }
     switch form {
-    case .database(let database): return database.anomalies + anomalies
+    case .database(let database): return database.anomalies + anomaliesOfPayloads
     case .mbdb:
-      return undecodedNames.withLock { $0.finding(in: MetadataFile.oldDatabase.path) }.map {
-        [.finding($0)] + anomalies
-      }
-        ?? anomalies
+      let finding = undecodedNames.withLock { $0.finding(in: MetadataFile.oldDatabase.path) }
+      guard let finding else { return anomaliesOfPayloads }
+      return [.finding(finding)] + anomaliesOfPayloads
     }
   }
   /// The findings among the anomalies.
