@@ -49,7 +49,7 @@ package struct ItemExplainer {
   /// selected items of the source device and of the target.
   ///
   /// - Parameters:
-  ///   - archive: The backup, decrypted with all available keys.
+  ///   - backup: The backup, decrypted with all available keys.
   ///   - name: The name of the backup in messages.
   ///   - sourceDevice: The source device according to the backup; `nil` if it is not available. It is searched for
   ///     items that are not in the backup.
@@ -57,17 +57,17 @@ package struct ItemExplainer {
   /// - Throws: `.noSuchItem` for a position that does not exist; an error with the name of a device that cannot be
   ///   read.
   package func explanations(
-    in archive: UnlockedBackup, named name: String, sourceDevice: DeviceSession?,
+    in backup: UnlockedBackup, named name: String, sourceDevice: DeviceSession?,
     onto target: (device: DeviceSession, plan: MigrationPlan)?
   ) throws(KeyhaulError) -> [ItemExplanation] {
-    try selection.check(count: archive.items.count, of: name)
+    try selection.check(count: backup.items.count, of: name)
     let planForEmptyDevice = MigrationPlanner.plan(
-      archive.items, onto: [], policy: .merge,
-      context: RestoreContext(backupHasPassword: archive.hasPassword)
-    ).naming(archive.encryptedItemSummaries)
-    let comparison = MigrationComparison(of: archive, planForEmptyDevice)
+      backup.items, onto: [], policy: .merge,
+      context: RestoreContext(backupHasPassword: backup.hasPassword)
+    ).naming(backup.encryptedItemSummaries)
+    let comparison = MigrationComparison(of: backup, planForEmptyDevice)
     var explanations: [ItemExplanation] = []
-    for (position, item) in archive.items.enumerated() {
+    for (position, item) in backup.items.enumerated() {
       let decision = planForEmptyDevice.decisions[position]
       let isSelected =
         item.item.map { selection.contains($0, index: item.index) }
@@ -82,7 +82,7 @@ package struct ItemExplainer {
     guard explanations.isEmpty, selection.index == nil else { return explanations }
     if let sourceDevice { explanations += try explanationsOfMissingItems(on: sourceDevice) }
     if let (device, plan) = target {
-      let isSourceDevice = device.record.udid == archive.archive.device.identifier
+      let isSourceDevice = device.record.udid == backup.archive.device.identifier
       explanations +=
         isSourceDevice
         ? try explanationsOfMissingItems(on: device) : try explanationsOnTargetOnly(device, plan)

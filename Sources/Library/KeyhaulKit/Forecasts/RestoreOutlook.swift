@@ -45,20 +45,20 @@ public struct RestoreOutlook: Sendable {
   /// return to the same device; without that key, the protection class is used instead.
   ///
   /// - Parameters:
-  ///   - archive: The backup, decrypted without a hardware key.
+  ///   - backup: The backup, decrypted without a hardware key.
   ///   - unlockedWithDeviceKey: The same backup, decrypted with the hardware key of the alleged source device; `nil` if
   ///     the key is not available. If the key decrypts nothing, it belongs to another device and is ignored.
   ///   - sourceDeviceItems: The items of that device.
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
   ///   whose class keys are not bound to hardware.
   package init(
-    of archive: UnlockedBackup, unlockedWithDeviceKey: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
+    of backup: UnlockedBackup, unlockedWithDeviceKey: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
   ) throws(KeyhaulError) {
     let onSameDevice = unlockedWithDeviceKey.flatMap { $0.isSameDevice == false ? nil : $0 }
-    let planForNewDevice = try Restorer.plan(archive, ontoEmptyNamedBy: onSameDevice)
+    let planForNewDevice = try Restorer.plan(backup, ontoEmptyNamedBy: onSameDevice)
     var planForSameDevice: MigrationPlan?
     if let onSameDevice { planForSameDevice = try Restorer.plan(onSameDevice, ontoEmptyNamedBy: nil) }
-    let hasPassword = archive.hasPassword
+    let hasPassword = backup.hasPassword
     let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
     let toSameDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: true)
     var expected: Set<Int> = []
@@ -112,16 +112,16 @@ extension Restorer {
   ///
   /// - Parameter other: The same backup, decrypted with a key that provides the names of items that are encrypted here.
   fileprivate static func plan(
-    _ archive: UnlockedBackup, ontoEmptyNamedBy other: UnlockedBackup?
+    _ backup: UnlockedBackup, ontoEmptyNamedBy other: UnlockedBackup?
   ) throws(KeyhaulError) -> MigrationPlan {
-    try archive.archive.requireUsable(for: .planning)
-    var summaries = archive.encryptedItemSummaries
+    try backup.archive.requireUsable(for: .planning)
+    var summaries = backup.encryptedItemSummaries
     for item in other?.items ?? [] {
       if let decrypted = item.item { summaries[item.index] = ItemSummary(decrypted) }
     }
     return MigrationPlanner.plan(
-      archive.items, onto: [], policy: .replace,
-      context: RestoreContext(backupHasPassword: archive.hasPassword)
+      backup.items, onto: [], policy: .replace,
+      context: RestoreContext(backupHasPassword: backup.hasPassword)
     ).naming(summaries)
   }
 }

@@ -63,18 +63,18 @@ public struct SourceDeviceItems: Sendable {
   /// Compares the device with the backup.
   ///
   /// - Parameters:
-  ///   - archive: The backup, decrypted with the hardware key of this device.
+  ///   - backup: The backup, decrypted with the hardware key of this device.
   ///   - device: A session of the unlocked device.
   /// - Throws: The errors of a backup of the device, mainly of category `locked`.
-  package init(of archive: UnlockedBackup, on device: DeviceSession) throws(KeyhaulError) {
-    let simulatedBackup = try SimulatedBackup(itemsOf: device, sharingMemoryWith: archive.items)
+  package init(of backup: UnlockedBackup, on device: DeviceSession) throws(KeyhaulError) {
+    let simulatedBackup = try SimulatedBackup(itemsOf: device, sharingMemoryWith: backup.items)
     let deviceKey = try device.deviceKey()
     let deviceEntries = try simulatedBackup.items(openedWith: deviceKey).filter { $0.item != nil }.map(
       KeychainEntry.init(opened:))
-    let backupEntries = Self.asRestored(archive.entries, comparedWith: deviceEntries)
+    let backupEntries = Self.asRestored(backup.entries, comparedWith: deviceEntries)
     let difference = try KeychainDifference(from: backupEntries, to: deviceEntries)
     self.init(
-      device: device.name, revision: device.record.revision, isProven: archive.isSameDevice == true,
+      device: device.name, revision: device.record.revision, isProven: backup.isSameDevice == true,
       absent: simulatedBackup.leftOut.map {
         Item(identity: $0.identity, protection: $0.protection, reason: $0.outcome.reason)
       } + difference.added.map { Item(identity: $0.identity, protection: $0.protection, reason: nil) },

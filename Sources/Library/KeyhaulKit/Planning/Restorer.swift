@@ -11,7 +11,7 @@ public enum Restorer {
   /// Plans the restore of a backup to a device. Nothing is changed, and the device may be locked.
   ///
   /// - Parameters:
-  ///   - archive: The backup, decrypted with the target's hardware key.
+  ///   - backup: The backup, decrypted with the target's hardware key.
   ///   - session: A session of the target.
   ///   - policy: The treatment of the target's own items before the import.
   ///   - indexes: The positions of the items to restore; `nil` means all.
@@ -20,25 +20,25 @@ public enum Restorer {
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
   ///   whose class keys are not bound to hardware, and the errors of the device's keychain.
   public static func plan(
-    _ archive: UnlockedBackup, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
+    _ backup: UnlockedBackup, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring
   ) throws(KeyhaulError) -> MigrationPlan {
-    try plan(archive, onto: .device(session), policy: policy, only: indexes, for: use)
+    try plan(backup, onto: .device(session), policy: policy, only: indexes, for: use)
   }
 
   /// Plans the restore of a backup to a device or a Simulator, like the method above. For a Simulator, the backup is
   /// decrypted without a target's hardware key.
   package static func plan(
-    _ archive: UnlockedBackup, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
+    _ backup: UnlockedBackup, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring
   ) throws(KeyhaulError) -> MigrationPlan {
-    try archive.archive.requireUsable(for: use)
-    try archive.requireNoBlockingFinding(for: use)
+    try backup.archive.requireUsable(for: use)
+    try backup.requireNoBlockingFinding(for: use)
     return MigrationPlanner.plan(
-      archive.items, only: indexes, onto: try target.rows(), policy: policy,
-      context: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: archive.hasPassword),
+      backup.items, only: indexes, onto: try target.rows(), policy: policy,
+      context: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: backup.hasPassword),
       cache: ImportCache(), keepsImports: use == .restoring
-    ).naming(archive.encryptedItemSummaries)
+    ).naming(backup.encryptedItemSummaries)
   }
 
   /// Carries out exactly a plan, in one transaction, or nothing. A plan without changes is only compared with the

@@ -198,8 +198,8 @@ struct TargetModel {
     }
   }
 
-  private static func incoming(_ archived: BackupItem) throws(KeychainRuleError) -> IncomingItem {
-    try IncomingItem.Keyed(archived.requireItem(), persistentReference: archived.persistentReference).incoming
+  private static func incoming(_ backupItem: BackupItem) throws(KeychainRuleError) -> IncomingItem {
+    try IncomingItem.Keyed(backupItem.requireItem(), persistentReference: backupItem.persistentReference).incoming
   }
 
   /// Imports the system-bound rows again that the policy has removed, except rows that cannot be decrypted or stored.
