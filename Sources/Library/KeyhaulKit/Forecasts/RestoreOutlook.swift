@@ -171,11 +171,11 @@ extension RestoreOutlook {
       if let warning = item.warning(in: scenario) { counts.byWarning[warning, default: 0] += 1 }
     }
     if let sourceDeviceItems {
-      // If the device was erased or lost items since the backup, an empty `neverIncluded` proves nothing, so the count
-      // is unknown.
-      counts.never =
-        sourceDeviceItems.neverIncluded.isEmpty && sourceDeviceItems.removedCount > 0
-        ? nil : sourceDeviceItems.neverIncluded.count
+      let neverIncludedCount = sourceDeviceItems.neverIncluded.count
+      // If the device was erased or lost items since the backup, no excluded item proves nothing, so the count is
+      // unknown.
+      let isUnknown = neverIncludedCount == 0 && sourceDeviceItems.removedCount > 0
+      counts.never = isUnknown ? nil : neverIncludedCount
       counts.since = sourceDeviceItems.addedSince.count
       counts.unreadable += sourceDeviceItems.unreadable.count
     }
@@ -223,20 +223,24 @@ extension RestoreOutlook {
   public var items: [Item] {
     let toSameDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: true)
     let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
-    return comparison.items.map { item in
+    let comparedItems = comparison.items.map { item in
       var reason = item[toNewDevice].reason
       if let damage = item[toSameDevice].reason, damage.isDamage { reason = damage }
+      let outlook: ItemOutlook =
+        if item[toNewDevice] == .arrives { .both } else if item[toSameDevice] == .arrives { .sameDevice } else {
+          .neither
+        }
       return Item(
-        index: item.index, identity: item.identity, protection: item.protection,
-        outlook: item[toNewDevice] == .arrives ? .both : item[toSameDevice] == .arrives ? .sameDevice : .neither,
+        index: item.index, identity: item.identity, protection: item.protection, outlook: outlook,
         isExpected: expected.contains(item.index), reason: reason, warning: item.warning(in: toNewDevice),
         warningOnReturn: item.warning(in: toSameDevice))
     }
-      + (sourceDeviceItems?.absent ?? []).map { item in
-        Item(
-          index: nil, identity: item.identity, protection: item.protection, outlook: .neither, isExpected: false,
-          reason: item.reason, warning: nil, warningOnReturn: nil)
-      }
+    let absentItems = (sourceDeviceItems?.absent ?? []).map { item in
+      Item(
+        index: nil, identity: item.identity, protection: item.protection, outlook: .neither, isExpected: false,
+        reason: item.reason, warning: nil, warningOnReturn: nil)
+    }
+    return comparedItems + absentItems
   }
 
   /// The outlook with names that are made of the items' positions, such as `item-0001`.
