@@ -227,9 +227,7 @@ extension RestoreOutlook {
       var reason = item[toNewDevice].reason
       if let damage = item[toSameDevice].reason, damage.isDamage { reason = damage }
       let outlook: ItemOutlook =
-        if item[toNewDevice] == .arrives { .both } else if item[toSameDevice] == .arrives { .sameDevice } else {
-          .neither
-        }
+        item[toNewDevice] == .arrives ? .both : item[toSameDevice] == .arrives ? .sameDevice : .neither
       return Item(
         index: item.index, identity: item.identity, protection: item.protection, outlook: outlook,
         isExpected: expected.contains(item.index), reason: reason, warning: item.warning(in: toNewDevice),
