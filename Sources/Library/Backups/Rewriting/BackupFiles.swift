@@ -178,13 +178,19 @@ struct BackupFiles {
       guard let identifier = BackupPath.payload(at: storedPath), layout.storedPath(of: identifier) != storedPath else {
         return storedPath
       }
-      let stored = if let stored { stored } else { try archive.storedFiles() }
-      self.stored = stored
+      let stored = try storedFiles()
       if stored.otherPath(of: identifier) == storedPath { return layout.storedPath(of: identifier) }
       // An updated device may leave its old file list and the payloads of that list. These keep their paths.
       let isLeftover =
         layout.other.storedPath(of: identifier) == storedPath && !stored.isUnusedCandidate(storedPath)
       return isLeftover ? storedPath : nil
+    }
+
+    private func storedFiles() throws(KeyhaulError) -> StoredPayloads {
+      if let stored { return stored }
+      let files = try archive.storedFiles()
+      stored = files
+      return files
     }
   }
 

@@ -119,6 +119,7 @@ extension BackupVerifier {
   /// Checks the record and the key of a stored payload that cannot be read again. Also checks that it is listed only
   /// once.
   ///
+  /// - Parameter isAlreadyListed: Whether an earlier row lists the same payload.
   private mutating func checkRecord(
     of file: ListedFile, with keys: ClassKeys?, isAlreadyListed: Bool, _ totals: inout FileCheckTotals
   ) {
