@@ -78,14 +78,7 @@ package enum BackupDirectory {
         directoryCount += 1
         guard directoryCount <= maximumDirectoryCount else { break }
         let isLink = kind != .directory
-        let directory: OwnedFileDescriptor?
-        if isLink {
-          // Links to files and dangling links are skipped.
-          directory = try? system.openLinkedDirectory(name, in: parent)
-        } else {
-          directory = try system.openDirectory(name, in: parent)
-        }
-        guard let directory else { continue }
+        guard let directory = try open(name, isLink: isLink, in: parent, system) else { continue }
         if let entry = source.entry(named: text, isLink: isLink, in: directory) { entries.append(entry) }
       }
     } catch {
@@ -97,6 +90,14 @@ package enum BackupDirectory {
         .overLimit, "\(quoted(path)) has more than \(HumanReadable.grouped(maximumDirectoryCount)) folders")
     }
     return entries.sorted { $0.name < $1.name }
+  }
+
+  /// Opens a directory or a link to one. Returns `nil` for a link to a file and for a dangling link.
+  private static func open(
+    _ name: FileSystem.Name, isLink: Bool, in parent: borrowing OwnedFileDescriptor, _ system: FileSystem
+  ) throws(Errno) -> OwnedFileDescriptor? {
+    if isLink { return try? system.openLinkedDirectory(name, in: parent) }
+    return try system.openDirectory(name, in: parent)
   }
 
   /// Reads the property lists of a directory. Returns `nil` if it has no manifest or cannot be read.

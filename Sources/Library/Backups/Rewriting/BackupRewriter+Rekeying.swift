@@ -155,16 +155,22 @@ extension BackupRewriter {
       }
     }
     outgoing.check = { (written) throws(KeyhaulError) in
-      let copy = try reopen(written, like: archive)
-      guard copy.keybag == keybag, copy.parts.database?.sha256 == archive.parts.database?.sha256,
-        try copy.storedFiles() == stored
-      else { throw KeyhaulError(.changed, "the backup changed while it was being copied") }
+      try check(reopen(written, like: archive), against: archive, keybag, stored)
     }
     let installed = try install(outgoing, of: files, to: target, keeping: .all)
     return RewrittenBackup(
       path: installed.path, byteCount: installed.byteCount, fileCount: counts.fileCount,
       isDurable: installed.isDurable, leftover: installed.leftover,
       unrelatedFiles: target.isCopy ? counts.unrelatedFiles : [])
+  }
+
+  /// Compares a copy with the original, except for the keybag, which must be the new one.
+  private func check(
+    _ copy: BackupArchive, against archive: BackupArchive, _ keybag: Keybag, _ stored: StoredPayloads
+  ) throws(KeyhaulError) {
+    guard copy.keybag == keybag, copy.parts.database?.sha256 == archive.parts.database?.sha256,
+      try copy.storedFiles() == stored
+    else { throw KeyhaulError(.changed, "the backup changed while it was being copied") }
   }
 }
 

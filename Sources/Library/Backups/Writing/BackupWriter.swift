@@ -74,16 +74,10 @@ struct BackupAssembly {
       (body) throws(KeyhaulError) in try list.withRawBytes(body)
     }
     let identifiers = try explained("the identifiers") { () throws(DataProtectionError) in try random.bytes(32) }
-    let manifest = BackupManifest(
-      date: contents.date, isEncrypted: contents.isEncrypted, wasPasscodeSet: contents.wasPasscodeSet,
-      keybag: contents.keybag, manifestKey: database.key?.serialized(), device: contents.device,
-      others: [
-        "Applications": .dictionary(PropertyDictionary()), "SystemDomainsVersion": .string(Self.systemDomainsVersion),
-      ])
     let status = BackupStatus(uuid: UUIDText.uppercase(Array(identifiers.prefix(16))), date: contents.date)
     let info = InfoPlistWriter(contents, guid: Array(identifiers.suffix(16)))
     let files = [
-      try StoredFile(path: MetadataFile.manifest.path, bytes: manifest.serialized()),
+      try StoredFile(path: MetadataFile.manifest.path, bytes: manifest(with: database.key).serialized()),
       try StoredFile(path: MetadataFile.status.path, bytes: status.serialized()),
       try StoredFile(path: MetadataFile.info.path, bytes: info.serialized()),
       StoredFile(path: MetadataFile.database.path, stored: database.stored),
@@ -93,6 +87,15 @@ struct BackupAssembly {
     return StoredBackup(
       directoryName: directoryName, modificationTime: time, isEncrypted: contents.isEncrypted,
       files: files + [try StoredFile(path: MetadataFile.seal.path, bytes: seal.bytes)])
+  }
+
+  private func manifest(with manifestKey: ClassWrappedKey?) -> BackupManifest {
+    BackupManifest(
+      date: contents.date, isEncrypted: contents.isEncrypted, wasPasscodeSet: contents.wasPasscodeSet,
+      keybag: contents.keybag, manifestKey: manifestKey?.serialized(), device: contents.device,
+      others: [
+        "Applications": .dictionary(PropertyDictionary()), "SystemDomainsVersion": .string(Self.systemDomainsVersion),
+      ])
   }
 
   private func seal(
