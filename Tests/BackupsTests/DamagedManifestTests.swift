@@ -47,9 +47,9 @@ struct DamagedManifestTests {
     let start = try leafOffset(of: bytes)
     bytes.replaceSubrange(start..<start + 16, with: [UInt8](repeating: 0xFF, count: 16))
     let database = try open(bytes)
-    guard case .listDamaged(let readable, let lost?, _) = try #require(database.notes.compactMap(\.finding).first)
+    guard case .listDamaged(let readable, let lost?, _) = try #require(database.anomalies.compactMap(\.finding).first)
     else {
-      Issue.record("\(database.notes)")
+      Issue.record("\(database.anomalies)")
       return
     }
     #expect(readable > 0 && lost > 0 && readable + lost == Self.rowCount)
@@ -70,7 +70,7 @@ struct DamagedManifestTests {
       stride(from: Self.pageByteCount, to: bytes.count, by: Self.pageByteCount).first { bytes[$0] == 0x0A })
     bytes[start] = 0xFF
     let database = try open(bytes)
-    let finding = try #require(database.notes.compactMap(\.finding).first)
+    let finding = try #require(database.anomalies.compactMap(\.finding).first)
     guard case .listDamaged(Self.rowCount, 0, _) = finding else {
       Issue.record("\(finding)")
       return
@@ -106,9 +106,10 @@ struct DamagedManifestTests {
     arguments: [1, 7, 4095, 4096, 8192, 8200])
   func trailingBytes(count: Int) throws {
     let database = try open(try intactManifest() + [UInt8](repeating: 0x5A, count: count))
-    #expect(database.notes == [.finding(.listTrailingBytes(count: count, isWholePages: count.isMultiple(of: 4096)))])
+    #expect(
+      database.anomalies == [.finding(.listTrailingBytes(count: count, isWholePages: count.isMultiple(of: 4096)))])
     let isWholePages = count.isMultiple(of: Self.pageByteCount)
-    #expect(database.notes.compactMap(\.finding).map { $0.blocks(.restoring) } == [!isWholePages])
+    #expect(database.anomalies.compactMap(\.finding).map { $0.blocks(.restoring) } == [!isWholePages])
     #expect(try paths(of: database).count == Self.rowCount)
   }
 
@@ -119,9 +120,9 @@ struct DamagedManifestTests {
     let present = HumanReadable.grouped(intact.count - missing * Self.pageByteCount)
     guard
       case .listDamaged(let readable, let lost, let reason) = try #require(
-        database.notes.compactMap(\.finding).first)
+        database.anomalies.compactMap(\.finding).first)
     else {
-      Issue.record("\(database.notes)")
+      Issue.record("\(database.anomalies)")
       return
     }
     #expect(reason == "the manifest database has only \(present) of its \(HumanReadable.grouped(intact.count)) bytes")

@@ -69,7 +69,7 @@ struct EncryptedManifestTests {
     for stored in ["'\(base64(row))'", "x'\(Array(base64(row).utf8).hex)'", "x'\(row.hex)'"] {
       let archive = try backup(sample, stored: stored)
       #expect(archive.isEncrypted && archive.isListEncrypted && !archive.isListFileEncrypted)
-      #expect(archive.hasEncryptedRecords && archive.notes.isEmpty)
+      #expect(archive.hasEncryptedRecords && archive.anomalies.isEmpty)
       #expect(try archive.keychainFile(with: keys(of: archive)).bytes == sample.contents.keychainFile)
     }
   }

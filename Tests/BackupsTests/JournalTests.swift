@@ -37,7 +37,7 @@ struct JournalTests {
   }
 
   private func readJournals(_ archive: BackupArchive) -> [String] {
-    archive.notes.compactMap { if case .listJournalRead(let name) = $0 { name } else { nil } }
+    archive.anomalies.compactMap { if case .listJournalRead(let name) = $0 { name } else { nil } }
   }
 
   /// Returns the only finding, which must be that of a journal.

@@ -60,7 +60,7 @@ struct KeychainPayloadTests {
     let (record, stored) = try payload(sample)
     let opened = try archive(sample, rows: try row(record), payload: stored).keychainFile(with: sample.keys)
     #expect(try opened.bytes == sample.contents.keychainFile)
-    #expect(opened.notes.isEmpty)
+    #expect(opened.anomalies.isEmpty)
     for flags in [33, 137, 0] {
       let archive = try archive(sample, rows: try row(record, flags: flags), payload: stored)
       #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
@@ -76,7 +76,7 @@ struct KeychainPayloadTests {
     record.size += difference
     let opened = try archive(sample, rows: try row(record), payload: stored).keychainFile(with: sample.keys)
     #expect(try opened.bytes == sample.contents.keychainFile)
-    #expect(opened.notes == [.sizeDiffers(recorded: record.size, found: Int64(opened.bytes.count))])
+    #expect(opened.anomalies == [.sizeDiffers(recorded: record.size, found: Int64(opened.bytes.count))])
   }
 
   @Test("The keychain file is found in a manifest that is encrypted without padding")
@@ -86,7 +86,7 @@ struct KeychainPayloadTests {
     for tail in [[], [1], [2, 2], [UInt8](repeating: 16, count: 16)] as [[UInt8]] {
       let archive = try archive(sample, rows: try row(record), isPadded: false, payload: stored, tail: tail)
       let opened = try archive.keychainFile(with: sample.keys)
-      #expect(opened.notes == [.databaseUnpadded])
+      #expect(opened.anomalies == [.databaseUnpadded])
     }
   }
 
@@ -172,11 +172,11 @@ struct KeychainPayloadTests {
     var files = try sample.storedFiles()
     let archive = try open(packed(files))
     #expect(try archive.keychainFile().bytes == sample.contents.keychainFile)
-    #expect(try archive.keychainFile().notes.isEmpty)
+    #expect(try archive.keychainFile().anomalies.isEmpty)
     #expect(try archive.fileList().listing().fileCount == 1)
     files[Self.path]?[40] ^= 1
     let changed = try open(packed(files)).keychainFile()
-    #expect(try changed.notes == [.digestDiffers] && changed.bytes != sample.contents.keychainFile)
+    #expect(try changed.anomalies == [.digestDiffers] && changed.bytes != sample.contents.keychainFile)
     let locked = #expect(throws: KeyhaulError.self) {
       try open(packed(try SampleBackup().storedFiles())).keychainFile()
     }

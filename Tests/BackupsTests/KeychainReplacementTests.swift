@@ -64,7 +64,7 @@ struct KeychainReplacementTests {
       #expect(now.record.size == Int64(now.bytes.count) && now.reading.matches(now.record.digest) != false, "\(path)")
       #expect((now.record == before[path]?.record) == !isKeychain, "\(path)")
     }
-    #expect(try new.keychainFile(with: new.keybag.keys(password)).notes.isEmpty)
+    #expect(try new.keychainFile(with: new.keybag.keys(password)).anomalies.isEmpty)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 1)
   }
 

@@ -63,7 +63,7 @@ struct KeychainSpoolTests {
     }
     let archive = try BackupArchive.open(.path(directory.path("spooled")))
     let payload = try archive.keychainFile(with: sample.keys)
-    #expect(payload.bytes == file && payload.notes.isEmpty)
+    #expect(payload.bytes == file && payload.anomalies.isEmpty)
     #expect(payload.file.entries.count == 10)
   }
 

@@ -93,7 +93,7 @@ struct MaliciousManifestTests {
     let bytes = try ExternalDatabase.bytes(ExternalDatabase.schema + row + sequence + "ANALYZE;")
     #expect(Data(bytes).range(of: Data("sqlite_sequence".utf8)) != nil)
     #expect(Data(bytes).range(of: Data("sqlite_stat1".utf8)) != nil)
-    #expect(try open(bytes).notes.isEmpty)
+    #expect(try open(bytes).anomalies.isEmpty)
     let forged = try ExternalDatabase.bytes(
       ExternalDatabase.schema + "ANALYZE; PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = "
         + "'CREATE TABLE sqlite_stat1(tbl,idx,stat CHECK (abs(1)))' WHERE name = 'sqlite_stat1';")
@@ -174,7 +174,7 @@ struct MaliciousManifestTests {
     var bytes = try ExternalDatabase.bytes(ExternalDatabase.schema)
     bytes[18] = 2
     bytes[19] = 2
-    #expect(try open(bytes).notes == [.databaseInWriteAheadMode])
+    #expect(try open(bytes).anomalies == [.databaseInWriteAheadMode])
   }
 
   private let keychain = (domain: "KeychainDomain", path: "keychain-backup.plist")

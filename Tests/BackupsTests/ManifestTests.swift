@@ -107,7 +107,7 @@ struct ManifestTests {
   func encryptionNotStated() throws {
     let encrypted = try open(packed(try files("Manifest.plist") { $0["IsEncrypted"] = nil }))
     #expect(encrypted.isEncrypted)
-    #expect(encrypted.notes == [.encryptionNotStated])
+    #expect(encrypted.anomalies == [.encryptionNotStated])
     let plain = try open(
       packed(
         try files("Manifest.plist") { root in
@@ -150,7 +150,7 @@ struct ManifestTests {
     arguments: ["uploading", "moving", "removing"])
   func unfinished(state: String) throws {
     let archive = try open(packed(try files("Status.plist") { $0["SnapshotState"] = .string(state) }))
-    #expect(archive.notes == [.unfinished(state: state)])
+    #expect(archive.anomalies == [.unfinished(state: state)])
     let error = try #require(throws: KeyhaulError.self) { try archive.requireFinished() }
     #expect(error.code == .unfinished)
     #expect(
@@ -162,7 +162,7 @@ struct ManifestTests {
   func noStatus() throws {
     var files = try SampleBackup().storedFiles()
     files["Status.plist"] = nil
-    #expect(try open(packed(files)).notes == [.statusMissing])
+    #expect(try open(packed(files)).anomalies == [.statusMissing])
   }
 
   @Test("The digest of a backup matches its definition, computed separately")

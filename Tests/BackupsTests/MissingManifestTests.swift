@@ -71,7 +71,7 @@ struct MissingManifestTests {
     (files["Manifest.db"], files["Manifest.db-wal"]) = (logged.database, logged.log)
     for archive in try opened(files) {
       #expect(try archive.fileList().listing().fileCount == UnencryptedBackupFixture.files.count + 1)
-      #expect(archive.notes.contains(.listJournalRead(name: "Manifest.db-wal")))
+      #expect(archive.anomalies.contains(.listJournalRead(name: "Manifest.db-wal")))
     }
   }
 

@@ -34,7 +34,7 @@ struct OldLayoutTests {
     for archive in archives {
       #expect(archive.layout == .mbdb)
       #expect(archive.isEncrypted == hasPassword)
-      #expect(archive.notes.isEmpty)
+      #expect(archive.anomalies.isEmpty)
       #expect(archive.hasKeychain)
       #expect(try archive.storedFiles().count == 3)
       let fileList = try archive.fileList()

@@ -35,7 +35,7 @@ struct PlaintextManifestTests {
   func openable() throws {
     let sample = try SampleBackup()
     let archive = try open(packed(try files(sample)))
-    #expect(archive.isEncrypted && !archive.isListEncrypted && archive.notes.isEmpty)
+    #expect(archive.isEncrypted && !archive.isListEncrypted && archive.anomalies.isEmpty)
     // Only the keychain requires the password, not the manifest.
     #expect(try archive.fileList().listing(against: archive.storedFiles()).fileCount == 1)
     #expect(throws: KeyhaulError.self) { try archive.keychainFile() }
@@ -90,7 +90,7 @@ struct PlaintextManifestTests {
     _ = try BackupRewriter(system: unsynced).reencrypt(
       other, at: path, with: withoutPassword, keys: try keybag.keys("battery staple"))
     let plain = try BackupArchive.open(.path(path))
-    #expect(!plain.isEncrypted && plain.notes.isEmpty, "\(plain.notes)")
+    #expect(!plain.isEncrypted && plain.anomalies.isEmpty, "\(plain.anomalies)")
     #expect(try plain.keychainFile().bytes == sample.contents.keychainFile)
   }
 
@@ -102,7 +102,7 @@ struct PlaintextManifestTests {
     root["IsEncrypted"] = .boolean(true)
     files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
     let archive = try open(packed(files))
-    #expect(!archive.isEncrypted && archive.notes == [.encryptionClaimed])
+    #expect(!archive.isEncrypted && archive.anomalies == [.encryptionClaimed])
     #expect(try archive.keychainFile().bytes == sample.contents.keychainFile)
     let error = #expect(throws: KeyhaulError.self) { try archive.requireUsable(for: .restoring) }
     #expect(error?.code == .falseClaim && error?.category == .refused)

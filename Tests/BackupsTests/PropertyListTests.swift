@@ -41,7 +41,7 @@ struct PropertyListTests {
     #expect(archive.unreadablePropertyLists.map(\.name) == [part.path])
     #expect(archive.unreadablePropertyLists.first?.error.code == .overLimit)
     #expect(
-      archive.notes.map(\.description) == [
+      archive.anomalies.map(\.description) == [
         "\(part.path) could not be read: \(part.path) has 42,949,672,960 bytes (limit: 67,108,864)"
       ])
     #expect(archive.device.name == "old-phone")
@@ -79,12 +79,12 @@ struct PropertyListTests {
     try directory.write(padded, to: "b/\(part.path)")
     var limits = BackupLimits()
     limits.propertyListByteCount = padded.count
-    #expect(try open(directory, limits: limits).notes == [])
+    #expect(try open(directory, limits: limits).anomalies == [])
     limits.propertyListByteCount -= 1
-    let notes = try open(directory, limits: limits).notes
+    let anomalies = try open(directory, limits: limits).anomalies
     #expect(
-      notes.count == 1
-        && notes.allSatisfy { if case .propertyListUnreadable(part.path, _) = $0 { true } else { false } })
+      anomalies.count == 1
+        && anomalies.allSatisfy { if case .propertyListUnreadable(part.path, _) = $0 { true } else { false } })
   }
 
   @Test(
@@ -110,7 +110,7 @@ struct PropertyListTests {
     try archive.requireUsable(for: .planning)
     let error = #expect(throws: KeyhaulError.self) { try archive.requireUsable(for: .restoring) }
     #expect(error?.code == .damaged)
-    #expect(!archive.notes.contains(.statusMissing))
+    #expect(!archive.anomalies.contains(.statusMissing))
     try directory.write(Array("no property list".utf8), to: "b/Info.plist")
     #expect(try open(directory).unreadablePropertyLists.map(\.name) == ["Status.plist", "Info.plist"])
   }

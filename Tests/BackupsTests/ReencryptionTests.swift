@@ -84,7 +84,7 @@ struct ReencryptionTests {
       #expect(files[name]?.record.encryptionKey?.keyClass.rawValue == keyClass)
     }
     let keychain = try archive.keychainFile(with: keys)
-    #expect(keychain.bytes == fixture.keychain && keychain.notes.isEmpty)
+    #expect(keychain.bytes == fixture.keychain && keychain.anomalies.isEmpty)
     if destination == "backup" {
       for (name, content) in try bytes(in: directory, "backup") {
         for needle in ["plain text here", "Library/fifteen", "SQLite format 3", "keybag-uuid"] {

@@ -63,7 +63,7 @@ struct RenamedPayloadTests {
     let files = try files(sample)
     try write(files, to: directory, as: "original")
     let original = try open(directory, "original")
-    #expect(try original.storedFiles().finding == nil && original.notes == [])
+    #expect(try original.storedFiles().finding == nil && original.anomalies == [])
     try write(files.map { (naming.path($0.path), $0.bytes) }, to: directory, as: destination)
     let archive = try open(directory, destination)
     #expect(archive.digest == original.digest && archive.hasKeychain)
@@ -74,7 +74,7 @@ struct RenamedPayloadTests {
     let renamed = files.filter { naming.path($0.path) != $0.path }.map { naming.path($0.path) }.sorted()
     #expect(stored.finding == .payloadsRenamed(count: renamed.count, unread: 0, first: renamed[0]))
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
-    #expect(archive.notes.isEmpty == (destination == "b" && naming == .capitalFolder))
+    #expect(archive.anomalies.isEmpty == (destination == "b" && naming == .capitalFolder))
     var contents: [String: [UInt8]] = [:]
     for file in Self.others {
       let identifier = String(file.path.dropFirst(3))
@@ -127,7 +127,7 @@ struct RenamedPayloadTests {
     try directory.write([1], to: "b/\(nameWithoutFolder)")
     try directory.write([2], to: "b/\(MetadataFile.keychainFileIdentifier)")
     let archive = try open(directory, "b")
-    #expect(archive.notes == [])
+    #expect(archive.anomalies == [])
     let stored = try archive.storedFiles()
     #expect(stored.byteCount(of: nameWithoutFolder) == 6 && stored.count == 3)
     #expect(
@@ -222,7 +222,7 @@ struct RenamedPayloadTests {
     for destination in ["b", "b.tar"] {
       let archive = try open(directory, destination)
       let stored = try archive.storedFiles()
-      #expect(stored.count == 3 && stored.finding == nil && archive.notes == [])
+      #expect(stored.count == 3 && stored.finding == nil && archive.anomalies == [])
       guard destination == "b" else { continue }
       // They are copied as before.
       let copy = try BackupRewriter(system: unsynced).convert(

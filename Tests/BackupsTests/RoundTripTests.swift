@@ -22,7 +22,7 @@ struct RoundTripTests {
       let keychain = try archive.keychainFile(with: sample.keys)
       #expect(try keychain.bytes == sample.contents.keychainFile)
       #expect(keychain.file.keybagUUID == sample.contents.keybag.uuidText)
-      #expect(keychain.notes.isEmpty)
+      #expect(keychain.anomalies.isEmpty)
       #expect(archive.isEncrypted == hasPassword)
       #expect(archive.hasKeychain)
       #expect(archive.device == sample.contents.device)

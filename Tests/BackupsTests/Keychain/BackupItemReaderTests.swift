@@ -64,7 +64,7 @@ struct BackupItemReaderTests {
       results
         == opened.items.map { ItemResult(index: $0.index, account: $0.item?[.account], reason: opened.reason(of: $0)) })
     #expect(results.map(\.index) == Array(0..<Self.count))
-    #expect(reader.hardware == opened.hardware && reader.notes == opened.notes)
+    #expect(reader.hardware == opened.hardware && reader.anomalies == opened.anomalies)
     let readable = results.count { $0.reason == nil }
     switch (hasPassword, hardware) {
     case (_, .own): #expect(readable == Self.count - 1)

@@ -20,7 +20,7 @@ struct ClassGenerationTests {
     let opened = try archive.open(with: archive.unlock(password: Secret(utf8: EditableBackup.password)))
     #expect(opened.items.map(\.protection) == [.whenUnlocked, .whenUnlocked])
     #expect(opened.items.map(\.keyClass) == [KeyClass(rawValue: 0x16), .whenUnlocked])
-    #expect(opened.contents.countByProtection == [.whenUnlocked: 2])
+    #expect(opened.itemCounts.countByProtection == [.whenUnlocked: 2])
     #expect(opened.items.map { opened.reason(of: $0) } == [.noClassKey, nil])
     #expect(
       opened.damage.map(\.description)

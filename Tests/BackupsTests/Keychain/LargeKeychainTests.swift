@@ -151,17 +151,17 @@ struct LargeKeychainTests {
   func sameFindings(_ anomaly: Anomaly) throws {
     let backup = try backup(anomaly)
     var verifications: [BackupVerification] = []
-    var results: [(items: [Outcome], notes: [BackupAnomaly])] = []
+    var results: [(items: [Outcome], anomalies: [BackupAnomaly])] = []
     for storage in [ManifestStorage.temporaryFile, .memory] {
       let archive = try BackupArchive.open(.path(backup.path), storage: storage)
       #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
       let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
       verifications.append(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil)))
       let unlocked = try archive.open(with: key, for: .reading)
-      results.append((try outcomes(unlocked), unlocked.notes))
+      results.append((try outcomes(unlocked), unlocked.anomalies))
     }
     #expect(verifications[0] == verifications[1], "\(verifications)")
-    #expect(results[0].items == results[1].items && results[0].notes == results[1].notes)
+    #expect(results[0].items == results[1].items && results[0].anomalies == results[1].anomalies)
     switch anomaly {
     case .none, .plaintextDigest, .unknownKey, .inXML:
       #expect(verifications[0].faults == [] && results[0].items.count == 12)

@@ -10,7 +10,7 @@ extension BackupArchive {
   ///   damaged, `.hostile` if no device creates such a list.
   public func fileList(with keys: ClassKeys) throws(KeyhaulError) -> FileList {
     if hasEncryptedRecords { return try listOfEncryptedRecords(with: keys) }
-    guard isListEncrypted else { return try plainList() }
+    guard isListEncrypted else { return try plaintextList() }
     return FileList(try ManifestDatabase(try databaseBytes(with: keys)))
   }
 
@@ -31,7 +31,7 @@ extension BackupArchive {
     return FileList(try ManifestDatabase(try parts.plaintextDatabase(), recordKey: key))
   }
 
-  /// Returns the plaintext of the manifest database, from the private copy.
+  /// Returns the plaintext of the manifest database, from the copy that was made when the backup was opened.
   package func databaseBytes(with keys: ClassKeys) throws(KeyhaulError) -> DatabaseBytes {
     guard isListFileEncrypted, let field = manifest.manifestKey else { return try parts.plaintextDatabase() }
     let key = try fileKey(field, of: "the manifest database", keys: keys)
@@ -49,10 +49,10 @@ extension BackupArchive {
     guard !isListEncrypted else {
       throw KeyhaulError(.keyUnavailable, "the backup has a password")
     }
-    return try plainList()
+    return try plaintextList()
   }
 
-  private func plainList() throws(KeyhaulError) -> FileList {
+  private func plaintextList() throws(KeyhaulError) -> FileList {
     switch layout {
     case .manifestDB: return FileList(try ManifestDatabase(try parts.plaintextDatabase()))
     case .mbdb:
@@ -143,9 +143,12 @@ extension BackupArchive {
     case .container(let container):
       return StoredPayload(identifier, .searchedEntry(container.payloads.path(of: identifier, in: layout), container))
     case .stream:
-      throw KeyhaulError(.notStreamable, "a streamed backup can be read only once, and it has been read")
+      throw Self.consumedStreamError
     }
   }
+
+  private static let consumedStreamError = KeyhaulError(
+    .notStreamable, "a streamed backup can be read only once, and it has been read")
 
   /// Passes each stored payload to a closure, once. A container is read in a single pass.
   ///
@@ -172,7 +175,7 @@ extension BackupArchive {
         try body(StoredPayload(identifier, .currentEntry(file, reader)))
       }
     case .stream:
-      throw KeyhaulError(.notStreamable, "a streamed backup can be read only once, and it has been read")
+      throw Self.consumedStreamError
     }
   }
 

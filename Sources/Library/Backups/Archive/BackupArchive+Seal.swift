@@ -13,14 +13,16 @@ extension BackupArchive {
   /// - Returns: The violation, or `nil` if the code matches or the backup has no keyed seal.
   /// - Throws: The errors of `fileList(with:)` if the key of the list of files is not available.
   package func sealViolation(with keys: ClassKeys) throws(KeyhaulError) -> SealViolation? {
-    guard usesKeyedSeal, let list = seal?.list, list.form == .keyed else { return nil }
-    return try SealBuilder(of: self, with: keys).authenticates(list)
+    guard usesKeyedSeal, let sealFile = seal?.contents, sealFile.form == .keyed else { return nil }
+    return try SealBuilder(of: self, with: keys).authenticates(sealFile)
       ? nil : SealViolation(MetadataFile.seal.path, .forged)
   }
 
   /// Creates a hasher that measures a payload while it is read, for `matchesSeal(_:by:)`. Returns `nil` if the backup
   /// has no readable seal.
-  package func payloadHasher() throws(KeyhaulError) -> PayloadHasher? { seal?.list == nil ? nil : try PayloadHasher() }
+  package func payloadHasher() throws(KeyhaulError) -> PayloadHasher? {
+    seal?.contents == nil ? nil : try PayloadHasher()
+  }
 
   /// Compares a payload with the seal.
   ///
@@ -29,8 +31,8 @@ extension BackupArchive {
   package func matchesSeal(_ payload: StoredPayload, by hasher: PayloadHasher) throws(KeyhaulError) -> Bool? {
     let path = layout.storedPath(of: payload.fileIdentifier)
     let entry = try hasher.entry(of: payload, at: path)
-    guard let list = seal?.list, entry.byteCount != 0 || !list.lines(of: path).isEmpty else { return nil }
-    return list.violation(of: entry, at: path) == nil
+    guard let sealFile = seal?.contents, entry.byteCount != 0 || !sealFile.lines(of: path).isEmpty else { return nil }
+    return sealFile.violation(of: entry, at: path) == nil
   }
 
   /// The seal entries of the files that are read when the backup is opened, except the keychain, which is a payload.
@@ -52,28 +54,29 @@ extension BackupArchive {
   /// files.
   ///
   /// - Parameters:
-  ///   - files: The new content of the replaced files, by path in the backup.
-  ///   - removed: The paths of the removed files in the backup.
+  ///   - newFiles: The new content of the replaced files, by path in the backup.
+  ///   - removedPaths: The paths of the removed files in the backup.
   ///   - builder: The seal builder of this backup.
   ///   - keepsOldEntries: Whether to keep the old entries of the replaced files as well. Allowed only for the manifest.
   /// - Returns: The new seal, or `nil` if the backup has no seal.
   /// - Throws: `.damaged` if the seal cannot be read or its code does not match.
   package func updatedSeal(
-    for files: [String: [UInt8]], without removed: [String] = [], by builder: SealBuilder, keepsOldEntries: Bool = false
+    for newFiles: [String: [UInt8]], without removedPaths: [String] = [], by builder: SealBuilder,
+    keepsOldEntries: Bool = false
   ) throws(KeyhaulError) -> SealFile? {
     guard let seal else { return nil }
     var violation = seal.violations.first
-    if violation == nil, let list = seal.list, try !builder.authenticates(list) {
+    if violation == nil, let oldSeal = seal.contents, try !builder.authenticates(oldSeal) {
       violation = SealViolation(MetadataFile.seal.path, .forged)
     }
-    guard violation == nil, let list = seal.list else {
+    guard violation == nil, let oldSeal = seal.contents else {
       throw KeyhaulError(.damaged, violation.map { BackupFinding.sealBroken($0).description } ?? "")
     }
-    var entries = list.entries(without: Set(files.keys).union(removed))
-    for (path, bytes) in files.sorted(by: { $0.key < $1.key }) {
+    var entries = oldSeal.entries(without: Set(newFiles.keys).union(removedPaths))
+    for (path, bytes) in newFiles.sorted(by: { $0.key < $1.key }) {
       let entry = try SealFile.Entry(path, bytes)
       entries.append(entry)
-      if keepsOldEntries, let oldEntry = list.entries(at: path).first(where: { $0 != entry }) {
+      if keepsOldEntries, let oldEntry = oldSeal.entries(at: path).first(where: { $0 != entry }) {
         entries.append(oldEntry)
       }
     }
@@ -111,7 +114,7 @@ extension SealBuilder {
 /// Compares all files of a backup with its seal. The payloads can come in any order.
 package final class SealVerifier {
   private let archive: BackupArchive
-  private let list: SealFile
+  private let sealFile: SealFile
   /// Whether the file of each line of the seal was compared.
   private var wasCompared: [Bool]
   /// The payloads that do not match the seal.
@@ -121,10 +124,10 @@ package final class SealVerifier {
 
   /// Creates a verifier, or returns `nil` if the backup has no readable seal.
   package init?(_ archive: BackupArchive) throws(KeyhaulError) {
-    guard let list = archive.seal?.list else { return nil }
+    guard let sealFile = archive.seal?.contents else { return nil }
     self.archive = archive
-    self.list = list
-    wasCompared = Array(repeating: false, count: list.count)
+    self.sealFile = sealFile
+    wasCompared = Array(repeating: false, count: sealFile.count)
     for part in MetadataFile.sealed(in: archive.layout) where part != archive.layout.keychainPart {
       compare(try archive.parts.sealEntry(of: part), at: part.path, isAlreadyReported: true)
     }
@@ -134,8 +137,8 @@ package final class SealVerifier {
   ///
   /// - Parameter isAlreadyReported: Whether a violation of this file was already reported when the backup was opened.
   private func compare(_ entry: SealFile.Entry?, at path: String, isAlreadyReported: Bool) {
-    for line in list.lines(of: path) { wasCompared[line] = true }
-    if let reason = list.violation(of: entry, at: path) {
+    for line in sealFile.lines(of: path) { wasCompared[line] = true }
+    if let reason = sealFile.violation(of: entry, at: path) {
       if !isAlreadyReported { violations.append(SealViolation(path, reason)) }
     } else if entry != nil {
       matchingCount += 1
@@ -149,13 +152,13 @@ package final class SealVerifier {
   @discardableResult
   package func compare(_ entry: SealFile.Entry) -> SealViolation? {
     compare(entry, at: entry.path, isAlreadyReported: entry.path == archive.layout.keychainPart.path)
-    return list.violation(of: entry, at: entry.path).map { SealViolation(entry.path, $0) }
+    return sealFile.violation(of: entry, at: entry.path).map { SealViolation(entry.path, $0) }
   }
 
-  /// Adds a violation for each missing file of the seal, sorted by path.
+  /// Adds a violation for each missing file of the seal, and sorts all violations by path.
   package func finish() {
-    for line in 0..<list.count where !wasCompared[line] {
-      let path = list[line].path
+    for line in 0..<sealFile.count where !wasCompared[line] {
+      let path = sealFile[line].path
       // A missing keychain was already reported when the backup was opened.
       guard path != archive.layout.keychainPart.path else { continue }
       violations.append(SealViolation(path, .missing))
@@ -168,7 +171,7 @@ package final class SealVerifier {
 /// match the old one.
 package final class FileSealVerifier {
   private let path: String
-  private let list: SealFile
+  private let sealFile: SealFile
   private let digest: DigestStream
   private var byteCount: Int64 = 0
 
@@ -177,9 +180,9 @@ package final class FileSealVerifier {
   /// - Parameter path: The path in the backup.
   /// - Returns: The verifier, or `nil` if the backup has no readable seal.
   package init?(of path: String, in archive: BackupArchive) throws(KeyhaulError) {
-    guard let list = archive.seal?.list else { return nil }
+    guard let sealFile = archive.seal?.contents else { return nil }
     self.path = path
-    self.list = list
+    self.sealFile = sealFile
     digest = try explained(path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
   }
 
@@ -194,7 +197,7 @@ package final class FileSealVerifier {
   package func finish() throws(KeyhaulError) {
     let sha256 = try explained(path) { () throws(DataProtectionError) in try digest.finish() }
     let entry = SealFile.Entry(path: path, byteCount: byteCount, sha256: sha256)
-    guard let reason = list.violation(of: entry, at: path) else { return }
+    guard let reason = sealFile.violation(of: entry, at: path) else { return }
     throw KeyhaulError(.damaged, BackupFinding.sealBroken(SealViolation(path, reason)).description)
   }
 }
@@ -204,11 +207,12 @@ extension BackupArchive {
   ///
   /// - Throws: `.payloadMissing` with the first missing payload.
   package func requireSealedPayloads(_ stored: StoredPayloads) throws(KeyhaulError) {
-    guard let list = seal?.list else { return }
-    for index in 0..<list.count {
-      let path = list[index].path
-      guard let name = path.split(separator: "/").last, isFileIdentifier(name) else { continue }
-      guard stored.byteCount(of: name) == nil || layout.storedPath(of: String(name)) != path else { continue }
+    guard let sealFile = seal?.contents else { return }
+    for index in 0..<sealFile.count {
+      let path = sealFile[index].path
+      guard let identifier = path.split(separator: "/").last, isFileIdentifier(identifier) else { continue }
+      let isStored = stored.byteCount(of: identifier) != nil && layout.storedPath(of: String(identifier)) == path
+      guard !isStored else { continue }
       throw KeyhaulError(
         .payloadMissing, BackupFinding.sealBroken(SealViolation(path, .missing)).description)
     }

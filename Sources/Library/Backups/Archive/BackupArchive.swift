@@ -1,5 +1,4 @@
 public import Basics
-package import KeychainCrypto
 package import KeychainFormats
 import SystemPackage
 
@@ -16,8 +15,8 @@ public struct BackupArchive: Sendable {
   /// The format of the list of files and the paths of payloads.
   package let layout: BackupLayout
   /// Anomalies that were tolerated.
-  package let notes: [BackupAnomaly]
-  /// The optional property lists that cannot be read. They are also in the notes.
+  package let anomalies: [BackupAnomaly]
+  /// The optional property lists that cannot be read. They are also among the anomalies.
   package let unreadablePropertyLists: [UnreadablePropertyList]
   /// The digest of the content: `sha256:` and 64 hexadecimal digits. It is the same for a directory, a tar, and a zip.
   package let digest: String
@@ -102,26 +101,30 @@ public struct BackupArchive: Sendable {
       return try BackupArchive(
         contents.parts, .stream(contents.payloads), acceptsPartialBackup: acceptsPartialBackup, lock: lock)
     case .path(let path):
-      let descriptor = try opened(path) { () throws(Errno) in try system.openForReading(path) }
-      let file = descriptor.raw
-      let status = try opened(path) { () throws(Errno) in try system.status(of: file) }
-      switch status.kind {
-      case .directory:
-        let source = DirectorySource(system: system, limits: limits, storage: storage)
-        let parts = try source.read(descriptor)
-        return try BackupArchive(
-          parts, .directory(DirectoryHandle(descriptor), source), acceptsPartialBackup: acceptsPartialBackup, lock: lock
-        )
-      case .file:
-        let bytes = try FileDescriptorSource(descriptor: file, system: system)
-        let format = try ContainerFormat(bytes)
-        let contents = try container.read(bytes, as: format)
-        return try BackupArchive(
-          contents.parts, .container(ContainerHandle(descriptor, container, format, contents)),
-          acceptsPartialBackup: acceptsPartialBackup, lock: lock)
-      case .link, .pipe, .other:
-        throw KeyhaulError(.notABackup, "\(quoted(path)) is neither a folder nor a regular file")
-      }
+      let directory = DirectorySource(system: system, limits: limits, storage: storage)
+      let (parts, payloads) = try read(path, as: directory, or: container, system: system)
+      return try BackupArchive(parts, payloads, acceptsPartialBackup: acceptsPartialBackup, lock: lock)
+    }
+  }
+
+  /// Reads the metadata files of a directory or a container file.
+  private static func read(
+    _ path: String, as directory: DirectorySource, or container: ContainerSource, system: FileSystem
+  ) throws(KeyhaulError) -> (MetadataFiles, PayloadSource) {
+    let descriptor = try opened(path) { () throws(Errno) in try system.openForReading(path) }
+    let file = descriptor.raw
+    let status = try opened(path) { () throws(Errno) in try system.status(of: file) }
+    switch status.kind {
+    case .directory:
+      let parts = try directory.read(descriptor)
+      return (parts, .directory(DirectoryHandle(descriptor), directory))
+    case .file:
+      let bytes = try FileDescriptorSource(descriptor: file, system: system)
+      let format = try ContainerFormat(bytes)
+      let contents = try container.read(bytes, as: format)
+      return (contents.parts, .container(ContainerHandle(descriptor, container, format, contents)))
+    case .link, .pipe, .other:
+      throw KeyhaulError(.notABackup, "\(quoted(path)) is neither a folder nor a regular file")
     }
   }
 
@@ -129,23 +132,20 @@ public struct BackupArchive: Sendable {
     _ metadata: MetadataFiles, _ source: PayloadSource, acceptsPartialBackup: Bool, lock: BackupLock?
   ) throws(KeyhaulError) {
     var parts = metadata
-    var notes: [BackupAnomaly] = []
-    let (manifest, manifestFault) = try Self.manifest(of: parts, acceptsPartialBackup: acceptsPartialBackup)
-    if let manifestFault {
-      notes.append(
-        .finding(
-          parts.contains(.manifest) ? .manifestUnreadable(reason: manifestFault.reason) : .manifestMissing))
+    var anomalies: [BackupAnomaly] = []
+    let (manifest, manifestError) = try Self.manifest(of: parts, acceptsPartialBackup: acceptsPartialBackup)
+    let isManifestReadable = manifestError == nil
+    if let manifestError {
+      anomalies.append(
+        .finding(parts.contains(.manifest) ? .manifestUnreadable(reason: manifestError.reason) : .manifestMissing))
     }
     if parts.layout == nil {
-      let absence = KeyhaulError(
-        .payloadMissing, "it has neither \(MetadataFile.database.path) nor \(MetadataFile.oldDatabase.path)")
-      guard acceptsPartialBackup else { throw absence }
-      notes.append(
-        .finding(.listUnreadable(name: manifest.expectedLayout.listPart.path, reason: absence.reason)))
+      anomalies.append(try Self.missingListAnomaly(manifest, acceptsPartialBackup: acceptsPartialBackup))
     }
     let layout = parts.layout ?? manifest.expectedLayout
-    if manifest.isEncrypted == nil, manifestFault == nil { notes.append(.encryptionNotStated) }
-    if layout == .manifestDB { notes += try parts.applyJournals() }
+    if manifest.isEncrypted == nil, isManifestReadable { anomalies.append(.encryptionNotStated) }
+    if layout == .manifestDB { anomalies += try parts.applyJournals() }
+
     let encryption = try EncryptionStatus(of: parts, manifest, layout) { () throws(KeyhaulError) in
       try Self.storedFiles(of: source, layout)
     }
@@ -153,34 +153,51 @@ public struct BackupArchive: Sendable {
     isEncrypted = encryption.isEncrypted || manifest.isDecryptedCopy
     isListPlaintext = encryption.isListPlaintext
     recordSalt = encryption.recordSalt
-    notes += Self.anomalies(of: manifest, isReadable: manifestFault == nil, falseClaim: encryption.falseClaim)
+    anomalies += Self.anomalies(of: manifest, isReadable: isManifestReadable, falseClaim: encryption.falseClaim)
+
     var unreadable = parts.unreadable
     status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.propertyList(.info, of: parts, &unreadable, InfoPlist.init(parsing:))
-    notes += try Self.payloadAnomalies(of: source, layout, isKeychainRenamed: parts.isKeychainRenamed)
-    if let manifestFault, parts.layout == nil, status == nil, computerProperties == nil { throw manifestFault }
-    if let status {
-      switch status.snapshotState {
-      case nil: notes.append(.finding(.stateMissing))
-      case let state?: if !status.isFinished { notes.append(.unfinished(state: state)) }
-      }
-    } else if !unreadable.contains(where: { $0.name == MetadataFile.status.path }) {
-      notes.append(.statusMissing)
-    }
-    notes += unreadable.map(\.note)
+    anomalies += try Self.payloadAnomalies(of: source, layout, isKeychainRenamed: parts.isKeychainRenamed)
+    // Not even a partial backup is left without any readable metadata file.
+    if let manifestError, parts.layout == nil, status == nil, computerProperties == nil { throw manifestError }
+    if let anomaly = Self.anomaly(of: status, unreadable) { anomalies.append(anomaly) }
+    anomalies += unreadable.map(\.anomaly)
     unreadablePropertyLists = unreadable
+
     let shouldBeKeyed = isEncrypted && !manifest.isDecryptedCopy && manifest.manifestKey != nil
     // An unreadable manifest does not state whether the backup has a password.
-    seal = try BackupSeal(of: parts, layout: layout, shouldBeKeyed: manifestFault == nil ? shouldBeKeyed : nil)
-    notes += (seal?.violations ?? []).map { .finding(.sealBroken($0)) }
+    seal = try BackupSeal(of: parts, layout: layout, shouldBeKeyed: isManifestReadable ? shouldBeKeyed : nil)
+    anomalies += (seal?.violations ?? []).map { .finding(.sealBroken($0)) }
     digest = try BackupDigest.digest(of: parts, layout: layout)
     device = manifest.device.completed(by: computerProperties?.device)
     self.manifest = manifest
     self.layout = layout
-    self.notes = notes
+    self.anomalies = anomalies
     self.parts = parts.only(layout)
     self.source = source
     self.lock = lock
+  }
+
+  /// Returns the finding for a backup without a list of files.
+  ///
+  /// - Throws: `.payloadMissing`, unless the caller accepts a partial backup.
+  private static func missingListAnomaly(
+    _ manifest: BackupManifest, acceptsPartialBackup: Bool
+  ) throws(KeyhaulError) -> BackupAnomaly {
+    let reason = "it has neither \(MetadataFile.database.path) nor \(MetadataFile.oldDatabase.path)"
+    guard acceptsPartialBackup else { throw KeyhaulError(.payloadMissing, reason) }
+    return .finding(.listUnreadable(name: manifest.expectedLayout.listPart.path, reason: reason))
+  }
+
+  /// Returns the anomaly if the backup is unfinished, or if `Status.plist` does not state that it is finished.
+  private static func anomaly(of status: BackupStatus?, _ unreadable: [UnreadablePropertyList]) -> BackupAnomaly? {
+    guard let status else {
+      let isUnreadable = unreadable.contains { $0.name == MetadataFile.status.path }
+      return isUnreadable ? nil : .statusMissing
+    }
+    guard let state = status.snapshotState else { return .finding(.stateMissing) }
+    return status.isFinished ? nil : .unfinished(state: state)
   }
 
   /// Returns the anomalies of the manifest, except that it is unreadable or does not state whether there is a password.
@@ -223,13 +240,13 @@ public struct BackupArchive: Sendable {
   ///   list of files exists, an empty manifest and the error.
   private static func manifest(
     of parts: MetadataFiles, acceptsPartialBackup: Bool
-  ) throws(KeyhaulError) -> (BackupManifest, fault: KeyhaulError?) {
+  ) throws(KeyhaulError) -> (BackupManifest, KeyhaulError?) {
     guard let bytes = parts[.manifest] else {
       guard parts.database != nil else {
         throw KeyhaulError(.notABackup, "it has no \(MetadataFile.manifest.path)")
       }
-      let fault = KeyhaulError(.damaged, "the keybag is in \(MetadataFile.manifest.path), which is missing")
-      return (BackupManifest(unreadable: fault), fault)
+      let error = KeyhaulError(.damaged, "the keybag is in \(MetadataFile.manifest.path), which is missing")
+      return (BackupManifest(unreadable: error), error)
     }
     do throws(KeyhaulError) {
       return (try BackupManifest(parsing: bytes), nil)
@@ -290,7 +307,7 @@ public struct BackupArchive: Sendable {
 
 extension BackupArchive {
   /// The anomalies that are visible without a password.
-  package var findings: [BackupFinding] { notes.compactMap(\.finding) }
+  package var findings: [BackupFinding] { anomalies.compactMap(\.finding) }
 
   /// Whether the manifest is unreadable, so that the password status is unknown.
   package var isManifestUnreadable: Bool { findings.contains { $0.kind == .manifestUnreadable } }
@@ -357,175 +374,5 @@ extension BackupArchive {
     }
     guard let state = status?.snapshotState, status?.isFinished == false else { return }
     throw KeyhaulError(.unfinished, BackupAnomaly.unfinished(state: state).description)
-  }
-}
-
-extension BackupArchive {
-  /// Opens the keychain file.
-  ///
-  /// - Parameter keys: The backup's keybag, unlocked with its password, or with the empty password if it has none.
-  /// - Throws: `.noKeychain` if none is stored, `.damaged` if one is stored but not listed, so that its key is lost,
-  ///   `.payloadMissing` if one is listed but not stored; the errors of `fileList(with:)`.
-  package func keychainFile(with keys: ClassKeys) throws(KeyhaulError) -> KeychainPayload {
-    try keychainFile(in: try fileList(with: keys), with: keys)
-  }
-
-  /// Opens the keychain file with a list that is already open.
-  package func keychainFile(
-    in list: FileList, with keys: ClassKeys
-  ) throws(KeyhaulError) -> KeychainPayload {
-    let record = try keychainRecord(in: list)
-    let stored = try storedKeychain()
-    guard areFilesEncrypted else {
-      return try payload(try stored.bytes(), storedAs: stored, record: record, list: list)
-    }
-    let key = try keychainKey(record, with: keys)
-    return try payload(try plaintext(of: stored, key: key), storedAs: stored, record: record, list: list)
-  }
-
-  private func keychainKey(_ record: FileRecord, with keys: ClassKeys) throws(KeyhaulError) -> Secret {
-    guard let field = record.encryptionKey?.serialized() else {
-      throw KeyhaulError(.damaged, "the manifest has no key for the keychain file")
-    }
-    return try fileKey(field, of: "the keychain file", keys: keys)
-  }
-
-  /// Returns the encryption key of the keychain file, or `nil` if files are not encrypted.
-  package func keychainKey(in list: FileList, with keys: ClassKeys) throws(KeyhaulError) -> Secret? {
-    areFilesEncrypted ? try keychainKey(try keychainRecord(in: list), with: keys) : nil
-  }
-
-  /// The stored keychain file, if it is too large for memory.
-  package var storedLargeKeychain: SpooledData? { parts[large: layout.keychainPart].flatMap { $0.isInFile ? $0 : nil } }
-
-  /// Opens the keychain file of a backup without a password. The items' kinds and classes are visible without a key.
-  ///
-  /// - Throws: `.keyUnavailable` if the backup has a password, otherwise as `keychainFile(with:)`.
-  package func keychainFile() throws(KeyhaulError) -> KeychainPayload {
-    guard !areFilesEncrypted else { throw KeyhaulError(.keyUnavailable, "the backup has a password") }
-    let list = try fileList()
-    let stored = try storedKeychain()
-    return try payload(try stored.bytes(), storedAs: stored, record: try keychainRecord(in: list), list: list)
-  }
-
-  package func keychainRecord(in list: FileList) throws(KeyhaulError) -> FileRecord {
-    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
-    guard let file else {
-      guard !hasKeychain else {
-        throw KeyhaulError(
-          .damaged, "the keychain file \(layout.keychainPart.path) is stored, but the manifest does not list it")
-      }
-      throw KeyhaulError(.noKeychain, "the manifest has no keychain file")
-    }
-    guard let record = try file.record() else {
-      throw KeyhaulError(.damaged, "the manifest does not describe the keychain file")
-    }
-    guard file.kind == .file else {
-      throw KeyhaulError(.damaged, "the manifest lists the keychain file as something other than a file")
-    }
-    guard record.relativePath == file.relativePath else {
-      throw KeyhaulError(.damaged, "the keychain file's record is for \(quoted(record.relativePath))")
-    }
-    return record
-  }
-
-  private func storedKeychain() throws(KeyhaulError) -> SpooledData {
-    guard let stored = parts[large: layout.keychainPart] else {
-      throw KeyhaulError(
-        .payloadMissing,
-        "the manifest lists \(layout.keychainPart.path), which is missing"
-          + (hasFilesByDomain ? "; \(Self.filesByDomain)" : ""))
-    }
-    return stored
-  }
-
-  private func plaintext(of stored: SpooledData, key: borrowing Secret) throws(KeyhaulError) -> [UInt8] {
-    let part = "the keychain file"
-    let decryptor = try explained(part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(stored.byteCount)
-    try stored.forEachPortion { (portion) throws(KeyhaulError) in
-      do throws(DataProtectionError) {
-        bytes.append(contentsOf: try decryptor.plain(of: portion))
-      } catch {
-        throw KeyhaulError(error, in: part)
-      }
-    }
-    let end = try explained(part) { () throws(DataProtectionError) in try decryptor.finish() }
-    guard end.hasValidPadding else { throw KeyhaulError(.damaged, "\(part) does not end with valid padding") }
-    bytes += end.bytes
-    return bytes
-  }
-
-  /// Creates the payload.
-  ///
-  /// - Parameter stored: The stored bytes, encrypted or not.
-  private func payload(
-    _ bytes: [UInt8], storedAs stored: SpooledData, record: FileRecord, list: FileList
-  ) throws(KeyhaulError) -> KeychainPayload {
-    var notes = self.notes + list.notes
-    if let digest = record.digest, try stored.sha1() != digest {
-      // Some lists of encrypted backups contain the digest of the plaintext.
-      let plainDigest =
-        areFilesEncrypted
-        ? try explained("the keychain file", { () throws(DataProtectionError) in try Digest.sha1(bytes) }) : []
-      if plainDigest != digest { notes.append(.digestDiffers) }
-    }
-    if record.size != Int64(bytes.count) {
-      notes.append(.sizeDiffers(recorded: record.size, found: Int64(bytes.count)))
-    }
-    let file = try explained("the keychain file") { () throws(FormatError) in try KeychainBackupFile(parsing: bytes) }
-    if file.isXML { notes.append(.finding(.keychainInXML)) }
-    if !file.ignoredKeys.isEmpty { notes.append(.finding(.keychainKeysUnknown(file.ignoredKeys))) }
-    return KeychainPayload(bytes: bytes, file: file, fileList: list, notes: notes)
-  }
-}
-
-/// The decrypted keychain file of a backup. Each item in it is still encrypted.
-public struct KeychainPayload: Sendable {
-  /// The property list of the keychain.
-  package let bytes: [UInt8]
-  /// The encrypted items and their keybag.
-  package let file: KeychainBackupFile
-  /// The list of files that contains the keychain file.
-  package let fileList: FileList
-  /// Anomalies that were tolerated.
-  package let notes: [BackupAnomaly]
-
-  /// The domain of the file.
-  public static let domain = "KeychainDomain"
-  /// The path of the file in its domain.
-  public static let relativePath = "keychain-backup.plist"
-  /// The stored name, the SHA-1 digest of `KeychainDomain-keychain-backup.plist`. It is the same in all backups.
-  package static let fileIdentifier = MetadataFile.keychainFileIdentifier
-}
-
-/// The digest of a backup's content, independent of its packing.
-///
-/// The digest is SHA-256 over a line for each of the stored manifest, list of files, and keychain file, and for the
-/// list's log and journal if they are not empty, sorted by path. A line contains the path, NUL, the decimal size, NUL,
-/// the file's SHA-256 digest in hexadecimal, and a line feed.
-enum BackupDigest {
-  /// Returns `sha256:` and 64 hexadecimal digits.
-  static func digest(of parts: MetadataFiles, layout: BackupLayout) throws(KeyhaulError) -> String {
-    var lines: [(path: String, line: String)] = []
-    for part in [.manifest, layout.listPart, layout.keychainPart] + layout.journals {
-      if let stored = parts[large: part] {
-        lines.append((part.path, line(part, stored.byteCount, String(hexadecimal: stored.sha256))))
-      } else if let bytes = parts[part] {
-        lines.append((part.path, line(part, bytes.count, try sha256(bytes))))
-      }
-    }
-    // The order of bytes does not depend on the locale.
-    lines.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
-    return "sha256:" + (try sha256(lines.flatMap { Array($0.line.utf8) }))
-  }
-
-  private static func line(_ part: MetadataFile, _ byteCount: Int, _ sum: String) -> String {
-    "\(part.path)\0\(byteCount)\0\(sum)\n"
-  }
-
-  private static func sha256(_ bytes: [UInt8]) throws(KeyhaulError) -> String {
-    try explained("the digest") { () throws(DataProtectionError) in String(hexadecimal: try Digest.sha256(bytes)) }
   }
 }

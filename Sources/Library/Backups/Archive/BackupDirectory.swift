@@ -34,21 +34,24 @@ package enum BackupDirectory {
     }
   }
 
-  /// Returns the name for the directory of a backup: the device identifier, if it is a valid name.
+  /// Returns the name for the directory of a backup: the device identifier if it is a valid name, otherwise "backup".
   package static func name(for identifier: String?) -> String {
-    guard let identifier, (1...64).contains(identifier.utf8.count), identifier.utf8.allSatisfy(isLetterDigitOrHyphen)
-    else {
-      return "backup"
-    }
+    guard let identifier, isValidName(identifier) else { return "backup" }
     return identifier
   }
 
-  /// Whether a byte is a letter, a digit, or a hyphen.
-  private static func isLetterDigitOrHyphen(_ byte: UInt8) -> Bool {
-    (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == 45
+  /// Returns whether a device identifier is a valid name for a directory: at most 64 ASCII letters, digits, and hyphens.
+  static func isValidName(_ identifier: String) -> Bool {
+    (1...64).contains(identifier.utf8.count)
+      && identifier.unicodeScalars.allSatisfy {
+        switch $0 {
+        case "0"..."9", "A"..."Z", "a"..."z", "-": true
+        default: false
+        }
+      }
   }
 
-  /// Whether a folder's name is a device's identifier, as the name of a backup's folder is; a date may follow it.
+  /// Returns whether a folder's name is that of a device's backup: the device identifier, with or without a date.
   package static func isDeviceIdentifier(_ name: String) -> Bool { parts(of: name).identifier != nil }
 
   /// The maximum number of directories that are read.
@@ -64,36 +67,37 @@ package enum BackupDirectory {
     let system = FileSystem.real
     let source = DirectorySource(system: system, limits: limits, storage: .memory)
     var entries: [Entry] = []
-    var count = 0
+    var directoryCount = 0
     do throws(Errno) {
-      let directory = try system.openDirectory(path)
-      for name in try system.names(in: directory) {
-        guard let text = name.validText, let kind = try system.status(of: name, in: directory)?.kind, kind != .file
+      let parent = try system.openDirectory(path)
+      for name in try system.names(in: parent) {
+        guard let text = name.validText, let kind = try system.status(of: name, in: parent)?.kind, kind != .file
         else {
           continue
         }
-        count += 1
-        guard count <= maximumDirectoryCount else { break }
+        directoryCount += 1
+        guard directoryCount <= maximumDirectoryCount else { break }
         let isLink = kind != .directory
-        // Files and dangling links are skipped.
-        let backup: OwnedFileDescriptor?
-        if isLink {
-          backup = try? system.openLinkedDirectory(name, in: directory)
-        } else {
-          backup = try system.openDirectory(name, in: directory)
-        }
-        guard let backup else { continue }
-        if let entry = source.entry(named: text, isLink: isLink, in: backup) { entries.append(entry) }
+        guard let directory = try open(name, isLink: isLink, in: parent, system) else { continue }
+        if let entry = source.entry(named: text, isLink: isLink, in: directory) { entries.append(entry) }
       }
     } catch {
       throw KeyhaulError(
         error.isNotFound ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)", errno: error)
     }
-    guard count <= maximumDirectoryCount else {
+    guard directoryCount <= maximumDirectoryCount else {
       throw KeyhaulError(
         .overLimit, "\(quoted(path)) has more than \(HumanReadable.grouped(maximumDirectoryCount)) folders")
     }
     return entries.sorted { $0.name < $1.name }
+  }
+
+  /// Opens a directory or a link to one. Returns `nil` for a link to a file and for a dangling link.
+  private static func open(
+    _ name: FileSystem.Name, isLink: Bool, in parent: borrowing OwnedFileDescriptor, _ system: FileSystem
+  ) throws(Errno) -> OwnedFileDescriptor? {
+    if isLink { return try? system.openLinkedDirectory(name, in: parent) }
+    return try system.openDirectory(name, in: parent)
   }
 
   /// Reads the property lists of a directory. Returns `nil` if it has no manifest or cannot be read.
@@ -117,8 +121,9 @@ package enum BackupDirectory {
     _ choice: String, among entries: [Entry]
   ) throws(KeyhaulError) -> Entry? {
     if let exact = entries.first(where: { $0.name == choice }) { return exact }
-    let ofDevice = entries.filter { $0.identifier?.lowercased() == choice.lowercased() }
-    let matches = ofDevice.contains { !$0.isLink } ? ofDevice.filter { !$0.isLink } : ofDevice
+    let backupsOfDevice = entries.filter { $0.identifier?.lowercased() == choice.lowercased() }
+    let directories = backupsOfDevice.filter { !$0.isLink }
+    let matches = directories.isEmpty ? backupsOfDevice : directories
     guard matches.count < 2 else {
       throw KeyhaulError(
         .unsupported, "\(matches.count) backups belong to \(quoted(choice)); the first is \(quoted(matches[0].name))")
@@ -126,30 +131,36 @@ package enum BackupDirectory {
     return matches.first
   }
 
-  /// Splits a directory name into a device identifier and an optional date. An identifier has 40 hexadecimal digits, or
-  /// 8, a hyphen, and 16. An archived copy has a suffix such as `-20240101-101112`.
+  /// Splits a directory name into a device identifier and an optional date.
+  ///
+  ///     <40 hexadecimal digits>                                 an older device
+  ///     <8 hexadecimal digits>-<16 hexadecimal digits>          a newer device
+  ///     <identifier>-20240101-101112                            an archived copy
   static func parts(of name: String) -> (identifier: String?, isArchivedCopy: Bool) {
     let bytes = Array(name.utf8)
+    guard let length = identifierLength(bytes) else { return (nil, false) }
+    let suffix = bytes[length...]
+    if suffix.isEmpty { return (name, false) }
+    let datePattern = Array("-00000000-000000".utf8)
+    let isDate =
+      suffix.count == datePattern.count
+      && zip(suffix, datePattern).allSatisfy { byte, pattern in
+        pattern == UInt8(ascii: "0") ? isDigit(byte) : byte == pattern
+      }
+    return isDate ? (String(decoding: bytes[..<length], as: UTF8.self), true) : (nil, false)
+  }
+
+  /// Returns the length of the device identifier at the start of a name, or `nil` if there is none.
+  private static func identifierLength(_ bytes: [UInt8]) -> Int? {
     func isHexadecimal(_ range: Range<Int>) -> Bool {
       range.upperBound <= bytes.count && bytes[range].allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit }
     }
-    let length =
-      if isHexadecimal(0..<40) {
-        40
-      } else if isHexadecimal(0..<8), bytes.count > 8, bytes[8] == UInt8(ascii: "-"), isHexadecimal(9..<25) {
-        25
-      } else {
-        0
-      }
-    guard length > 0 else { return (nil, false) }
-    let suffix = bytes[length...]
-    if suffix.isEmpty { return (name, false) }
-    let pattern = Array("-00000000-000000".utf8)
-    let isDate =
-      suffix.count == pattern.count
-      && zip(suffix, pattern).allSatisfy { $1 == UInt8(ascii: "0") ? (48...57).contains($0) : $0 == $1 }
-    return isDate ? (String(decoding: bytes[..<length], as: UTF8.self), true) : (nil, false)
+    if isHexadecimal(0..<40) { return 40 }
+    if isHexadecimal(0..<8), bytes.count > 8, bytes[8] == UInt8(ascii: "-"), isHexadecimal(9..<25) { return 25 }
+    return nil
   }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 }
 
 extension DirectorySource {
@@ -161,6 +172,7 @@ extension DirectorySource {
       return nil
     }
     var parsedManifest: BackupManifest?
+    // A manifest of an unknown version is not damaged.
     var hasUnknownLayout = false
     do throws(KeyhaulError) {
       parsedManifest = try BackupManifest(parsing: manifest)
@@ -178,6 +190,7 @@ extension DirectorySource {
       isArchivedCopy: parts.isArchivedCopy, isLink: isLink)
   }
 
+  /// Returns the completeness of a backup, or `nil` if `Status.plist` is missing or does not contain it.
   private func state(
     of propertyLists: MetadataFiles, hasManifest: Bool, in directory: borrowing OwnedFileDescriptor
   ) -> BackupDirectory.Entry.State? {
@@ -185,7 +198,8 @@ extension DirectorySource {
     guard !propertyLists.unreadable.contains(where: { $0.name == MetadataFile.status.path }) else { return .damaged }
     guard let bytes = propertyLists[.status] else { return nil }
     guard let status = try? BackupStatus(parsing: bytes) else { return .damaged }
-    return status.snapshotState == nil ? nil : status.isFinished ? .finished : .unfinished
+    guard status.snapshotState != nil else { return nil }
+    return status.isFinished ? .finished : .unfinished
   }
 
   private func hasList(_ directory: borrowing OwnedFileDescriptor) -> Bool {

@@ -20,15 +20,15 @@ struct EncryptionStatus {
     of parts: MetadataFiles, _ manifest: BackupManifest, _ layout: BackupLayout,
     stored: () throws(KeyhaulError) -> StoredPayloads
   ) throws(KeyhaulError) {
-    // A missing manifest is treated as a claim of a password, which the stored content then confirms or not. If the
-    // manifest makes no claim, the key of an encrypted list is one.
     let isManifestMissing = !parts.contains(.manifest)
-    let claim = isManifestMissing || (manifest.isEncrypted ?? (manifest.manifestKey != nil))
-    guard claim, layout == .manifestDB, let list = try Self.plaintextManifest(parts) else {
-      guard !claim || layout != .manifestDB || parts.database == nil || manifest.manifestKey != nil else {
+    // Without a manifest, the stored content decides. A manifest that makes no claim has a key for an encrypted list.
+    let claimsEncryption = isManifestMissing || (manifest.isEncrypted ?? (manifest.manifestKey != nil))
+    guard claimsEncryption, layout == .manifestDB, let list = try Self.plaintextManifest(parts) else {
+      let hasEncryptedDatabase = claimsEncryption && layout == .manifestDB && parts.database != nil
+      guard !hasEncryptedDatabase || manifest.manifestKey != nil else {
         throw KeyhaulError(.damaged, "\(MetadataFile.manifest.path) says it is encrypted, but has no ManifestKey")
       }
-      isEncrypted = claim
+      isEncrypted = claimsEncryption
       return
     }
     isListPlaintext = true
@@ -37,16 +37,17 @@ struct EncryptionStatus {
     case .nothingIsEncrypted:
       (isEncrypted, falseClaim) = (false, isManifestMissing ? nil : .encryptionClaimed)
     case .filesHaveKeys:
-      let count = try ManifestDatabase(parts.plaintextDatabase()).payloadCounts(try stored())
-      isEncrypted = isManifestMissing ? count.encrypted > count.plain : count.encrypted >= count.plain
+      let counts = try ManifestDatabase(parts.plaintextDatabase()).payloadCounts(try stored())
+      // Equal counts do not disprove the manifest's claim.
+      isEncrypted = isManifestMissing ? counts.encrypted > counts.plain : counts.encrypted >= counts.plain
       guard !isEncrypted, !isManifestMissing else { return }
-      let fact = "it says that it is encrypted, but its manifest and its files are stored unencrypted"
-      falseClaim = .finding(.falseClaim(reason: fact))
+      falseClaim = .finding(
+        .falseClaim(reason: "it says that it is encrypted, but its manifest and its files are stored unencrypted"))
     }
   }
 
-  /// Returns the unencrypted list of files, or `nil` if the list is encrypted or unreadable, which its later reader
-  /// reports.
+  /// Returns the unencrypted list of files, or `nil` if the list is encrypted or unreadable. `fileList(with:)` reports
+  /// an unreadable list.
   private static func plaintextManifest(_ parts: MetadataFiles) throws(KeyhaulError) -> PlaintextManifest? {
     guard let database = parts.database else { return nil }
     do throws(KeyhaulError) {
@@ -60,21 +61,23 @@ struct EncryptionStatus {
 
 extension ManifestDatabase {
   /// The maximum number of rows that are sampled.
-  private static let maximumRowCount = 1_000
+  private static let maximumSampleCount = 1_000
 
-  /// Returns the number of payloads whose size equals that of the file, and of those that are longer by the padding.
+  /// Returns the number of sampled payloads that are stored unencrypted, with the size of their file, and encrypted, with
+  /// AES padding after it.
   fileprivate func payloadCounts(
     _ stored: StoredPayloads
   ) throws(KeyhaulError) -> (plain: Int, encrypted: Int) {
-    let block: Int64 = 16
+    let blockByteCount: Int64 = 16
     let records = RecordReader(key: nil)
     var (plainCount, encryptedCount) = (0, 0)
-    try forEachRow("fileID, file", where: "file IS NOT NULL", atMost: Self.maximumRowCount) { row in
+    try forEachRow("fileID, file", where: "file IS NOT NULL", atMost: Self.maximumSampleCount) { row in
       guard let identifier = row.text(0), let size = records.file(in: row, 1)?.size, size > 0,
-        let byteCount = stored.byteCount(of: identifier)
+        let storedByteCount = stored.byteCount(of: identifier)
       else { return }
-      if byteCount == size { plainCount += 1 }
-      if byteCount - size == block - size % block { encryptedCount += 1 }
+      let paddingByteCount = blockByteCount - size % blockByteCount
+      if storedByteCount == size { plainCount += 1 }
+      if storedByteCount - size == paddingByteCount { encryptedCount += 1 }
     }
     return (plainCount, encryptedCount)
   }
@@ -92,30 +95,32 @@ struct ManifestContradictions {
       findings = Self.unusualWraps(of: manifest.keybag).map { [.wrapsUnusual(reason: $0)] } ?? []
       return
     }
-    var facts: [String] = []
-    if manifest.manifestKey != nil { facts.append("the key of an encrypted manifest (ManifestKey)") }
-    if manifest.keybag.secondRound != nil { facts.append("a keybag with a password's iteration count (DPIC)") }
+    var signsOfPassword: [String] = []
+    if manifest.manifestKey != nil { signsOfPassword.append("the key of an encrypted manifest (ManifestKey)") }
+    if manifest.keybag.secondRound != nil {
+      signsOfPassword.append("a keybag with a password's iteration count (DPIC)")
+    }
+    let list = HumanReadable.list(signsOfPassword)
     findings =
-      facts.isEmpty
-      ? []
-      : [.passwordDenied(reason: "it says that it is not encrypted, but contains \(HumanReadable.list(facts))")]
+      signsOfPassword.isEmpty
+      ? [] : [.passwordDenied(reason: "it says that it is not encrypted, but contains \(list)")]
   }
 
-  /// Describes unexpected wrapping of class keys in a backup with a password. A missing device layer is reported by the
-  /// items it affects.
+  /// Describes class keys that are wrapped in a way that no device uses in a backup with a password, or returns `nil` if
+  /// there are none. A missing device layer is reported by the items that it affects.
   private static func unusualWraps(of keybag: Keybag) -> String? {
-    let bound = BackupKeybag.classesWithUnexpectedDeviceWrap(in: keybag)
-    let bare = BackupKeybag.classesWithoutPasswordWrap(in: keybag)
-    var facts: [String] = []
-    if !bound.isEmpty {
-      facts.append(
-        "\(subject(bound)) wrapped with a device's hardware key. No device does this in a backup with a "
+    let deviceBound = BackupKeybag.classesWithUnexpectedDeviceWrap(in: keybag)
+    let withoutPassword = BackupKeybag.classesWithoutPasswordWrap(in: keybag)
+    var clauses: [String] = []
+    if !deviceBound.isEmpty {
+      clauses.append(
+        "\(subject(deviceBound)) wrapped with a device's hardware key. No device does this in a backup with a "
           + "password, and it makes migratable items appear to stay behind")
     }
-    if !bare.isEmpty {
-      facts.append("\(subject(bare)) not wrapped with the password, although every device does this")
+    if !withoutPassword.isEmpty {
+      clauses.append("\(subject(withoutPassword)) not wrapped with the password, although every device does this")
     }
-    return facts.isEmpty ? nil : facts.joined(separator: "; ")
+    return clauses.isEmpty ? nil : clauses.joined(separator: "; ")
   }
 
   /// Returns the start of a sentence, such as "the keys of classes 6 and 7 in its keybag are".

@@ -2,47 +2,48 @@ import Basics
 import KeychainFormats
 
 extension MetadataFiles {
-  /// Applies the log or the journal next to the manifest database, as SQLite would: committed pages of the log, or the
-  /// original pages of an unfinished change. If there is a log, the journal is ignored.
+  /// Applies the write-ahead log or the rollback journal next to the manifest database, as SQLite would.
   ///
-  /// - Returns: A note for the file that was applied, and a finding for each file that was not applied completely.
+  /// The log contains the new pages of committed changes, and the journal the original pages of an unfinished change. If
+  /// there is a log, the journal is ignored.
+  ///
+  /// - Returns: An anomaly for the file that was applied, and a finding for each file that was not applied completely.
   mutating func applyJournals() throws(KeyhaulError) -> [BackupAnomaly] {
     guard let database else { return [] }
-    var notes: [BackupAnomaly] = []
+    var anomalies: [BackupAnomaly] = []
     var applicable: (pages: ReplacedPages, part: MetadataFile)?
-    func reportUnread(_ part: MetadataFile, _ byteCount: Int64, _ reason: String) {
-      notes.append(.finding(.listJournalUnread(name: part.path, byteCount: byteCount, reason: reason)))
-    }
     for part in MetadataFile.journals {
-      if let unread = unreadJournals[part] { reportUnread(part, unread.byteCount, unread.reason) }
-      guard let stored = self[large: part] else { continue }
-      let byteCount = Int64(stored.byteCount)
-      let bytes = try stored.bytes()
-      if part == .databaseJournal, RollbackJournal.isFinished(bytes) { continue }
-      guard part == .databaseLog || !contains(.databaseLog) else {
-        reportUnread(part, byteCount, "there is also a log")
-        continue
+      if let unread = unreadJournals[part] {
+        anomalies.append(Self.unread(part, unread.byteCount, because: unread.reason))
       }
-      switch try Self.pages(of: part, bytes, over: database) {
+      guard let stored = self[large: part] else { continue }
+      switch try content(of: part, stored, over: database) {
       case .none: break
-      case .notApplicable(let reason): reportUnread(part, byteCount, reason)
+      case .notApplicable(let reason):
+        anomalies.append(Self.unread(part, Int64(stored.byteCount), because: reason))
       case .pages(let pages, let uncommittedByteCount):
         applicable = (pages, part)
         if uncommittedByteCount > 0 {
-          reportUnread(
-            part, Int64(uncommittedByteCount),
-            "they are not part of a finished change; the finished changes before them are read")
+          anomalies.append(
+            Self.unread(
+              part, Int64(uncommittedByteCount),
+              because: "they are not part of a finished change; the finished changes before them are read"))
         }
       }
     }
-    guard let (pages, part) = applicable, try !pages.areStored(in: database) else { return notes }
+    guard let (pages, part) = applicable, try !pages.areStored(in: database) else { return anomalies }
     guard try Self.isSound(DatabaseBytes(database, replacing: pages)) else {
-      notes.removeAll { $0.finding?.file == part.path }
-      reportUnread(part, Int64(self[large: part]?.byteCount ?? 0), "if they are read, the manifest fails its check")
-      return notes
+      anomalies.removeAll { $0.finding?.file == part.path }
+      let byteCount = Int64(self[large: part]?.byteCount ?? 0)
+      return anomalies + [Self.unread(part, byteCount, because: "if they are read, the manifest fails its check")]
     }
     replacedPages = (pages, part)
-    return [.listJournalRead(name: part.path)] + notes
+    return [.listJournalRead(name: part.path)] + anomalies
+  }
+
+  /// Returns the finding for bytes of a log or journal that are not read.
+  private static func unread(_ part: MetadataFile, _ byteCount: Int64, because reason: String) -> BackupAnomaly {
+    .finding(.listJournalUnread(name: part.path, byteCount: byteCount, reason: reason))
   }
 
   /// Returns the manifest with the changes of its log or journal, if it is an unencrypted database.
@@ -75,47 +76,56 @@ extension MetadataFiles {
   private enum JournalContent {
     /// The file contains no changes.
     case none
-    /// The file does not belong to the database, for a reason.
+    /// The file cannot be applied to the database, for a reason.
     case notApplicable(String)
     /// The pages of the file, and the number of bytes after its last commit.
     case pages(ReplacedPages, uncommittedByteCount: Int)
   }
 
-  private static func pages(
-    of part: MetadataFile, _ bytes: [UInt8], over database: SpooledData
+  private func content(
+    of part: MetadataFile, _ stored: SpooledData, over database: SpooledData
   ) throws(KeyhaulError) -> JournalContent {
-    guard let storedPageByteCount = try pageByteCount(of: database) else {
+    let bytes = try stored.bytes()
+    if part == .databaseJournal, RollbackJournal.isFinished(bytes) { return .none }
+    guard part == .databaseLog || !contains(.databaseLog) else { return .notApplicable("there is also a log") }
+    guard let storedPageByteCount = try Self.pageByteCount(of: database) else {
       return .notApplicable("\(MetadataFile.database.path) is encrypted, or not a database")
     }
-    let pages: ReplacedPages
-    var uncommittedByteCount = 0
-    if part == .databaseLog {
-      guard let log = WriteAheadLog(bytes) else { return .notApplicable("they do not begin like an SQLite log") }
-      guard log.hasFrames || log.hasUncommittedFrames else { return .none }
-      guard log.pageCount > 0 else {
-        return .notApplicable(
-          log.hasUncommittedFrames ? "they contain no finished change" : "the frames' salts do not match the header's")
-      }
-      if log.hasUncommittedFrames { uncommittedByteCount = bytes.count - log.committedByteCount }
-      pages = ReplacedPages(log, of: bytes)
-    } else {
-      guard let journal = RollbackJournal(bytes) else {
-        return .notApplicable("they do not begin like an SQLite journal")
-      }
-      pages = ReplacedPages(journal, of: bytes)
-    }
-    guard pages.pageByteCount == storedPageByteCount else {
+    let content = part == .databaseLog ? Self.content(ofLog: bytes) : Self.content(ofJournal: bytes)
+    guard case .pages(let pages, _) = content, pages.pageByteCount != storedPageByteCount else { return content }
+    return .notApplicable(
+      "their pages have \(HumanReadable.bytes(pages.pageByteCount)), but the manifest's have "
+        + HumanReadable.grouped(storedPageByteCount))
+  }
+
+  private static func content(ofLog bytes: [UInt8]) -> JournalContent {
+    guard let log = WriteAheadLog(bytes) else { return .notApplicable("they do not begin like an SQLite log") }
+    guard log.hasFrames || log.hasUncommittedFrames else { return .none }
+    guard log.pageCount > 0 else {
       return .notApplicable(
-        "their pages have \(HumanReadable.bytes(pages.pageByteCount)), but the manifest's have "
-          + HumanReadable.grouped(storedPageByteCount))
+        log.hasUncommittedFrames ? "they contain no finished change" : "the frames' salts do not match the header's")
     }
-    return .pages(pages, uncommittedByteCount: uncommittedByteCount)
+    return .pages(
+      ReplacedPages(log, of: bytes),
+      uncommittedByteCount: log.hasUncommittedFrames ? bytes.count - log.committedByteCount : 0)
+  }
+
+  private static func content(ofJournal bytes: [UInt8]) -> JournalContent {
+    guard let journal = RollbackJournal(bytes) else {
+      return .notApplicable("they do not begin like an SQLite journal")
+    }
+    return .pages(ReplacedPages(journal, of: bytes), uncommittedByteCount: 0)
   }
 
   /// Returns the page size in bytes, or `nil` if the stored bytes are not an unencrypted database.
+  ///
+  /// Source: SQLite file format, "The Database Header": bytes 16 and 17 contain the page size, and 1 means 65,536.
   private static func pageByteCount(of database: SpooledData) throws(KeyhaulError) -> Int? {
-    guard database.byteCount >= 18 else { return nil }
-    let start = try [UInt8](count: 18) { (buffer) throws(KeyhaulError) in try database.read(at: 0, into: buffer) }
+    let headerStartByteCount = 18
+    guard database.byteCount >= headerStartByteCount else { return nil }
+    let start = try [UInt8](count: headerStartByteCount) { (buffer) throws(KeyhaulError) in
+      try database.read(at: 0, into: buffer)
+    }
     guard start.starts(with: DatabaseBytes.magic) else { return nil }
     let size = Int(start[16]) << 8 | Int(start[17])
     return size == 1 ? 65_536 : size

@@ -40,7 +40,7 @@ package struct PayloadScanner {
   /// The list's record of the file.
   package let record: FileRecord?
   private let file: ListedFile
-  private let part: String
+  private let storedPath: String
   private let isEncrypted: Bool
   private let decryptor: FileDecryptor?
   /// Whether the scanner decrypts the payload. Without the file's key, it reads the stored bytes.
@@ -62,19 +62,18 @@ package struct PayloadScanner {
       self.init(file, record, in: archive, decryptor: nil)
       return
     }
-    let part = archive.layout.storedPath(of: file.fileIdentifier)
+    let storedPath = archive.layout.storedPath(of: file.fileIdentifier)
     guard let field = record?.encryptionKey?.serialized() else {
-      throw KeyhaulError(.damaged, "the manifest has no key for \(part)")
+      throw KeyhaulError(.damaged, "the manifest has no key for \(storedPath)")
     }
-    let key = try archive.fileKey(field, of: part, keys: keys)
-    let decryptor = try explained(part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+    let key = try archive.fileKey(field, of: storedPath, keys: keys)
+    let decryptor = try explained(storedPath) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
     self.init(file, record, in: archive, decryptor: decryptor)
   }
 
   private init(_ file: ListedFile, _ record: FileRecord?, in archive: BackupArchive, decryptor: FileDecryptor?) {
-    let part = archive.layout.storedPath(of: file.fileIdentifier)
     self.file = file
-    self.part = part
+    storedPath = archive.layout.storedPath(of: file.fileIdentifier)
     self.record = record
     isEncrypted = archive.areFilesEncrypted
     self.decryptor = decryptor
@@ -85,8 +84,7 @@ package struct PayloadScanner {
     of file: ListedFile, in archive: BackupArchive
   ) throws(KeyhaulError) -> FileRecord? {
     guard file.kind == .file else {
-      let part = archive.layout.storedPath(of: file.fileIdentifier)
-      throw KeyhaulError(.unsupported, "\(part) is not listed as a file")
+      throw KeyhaulError(.unsupported, "\(archive.layout.storedPath(of: file.fileIdentifier)) is not listed as a file")
     }
     return try file.record()
   }
@@ -96,31 +94,30 @@ package struct PayloadScanner {
     _ payload: StoredPayload, digests: Digests = .all,
     _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> PayloadScan {
-    let (stored, plain) = try streams(digests)
-    var (storedCount, plainCount): (Int64, Int64) = (0, 0)
-    func deliver(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
-      guard !bytes.isEmpty else { return }
-      plainCount += Int64(bytes.count)
-      try add(bytes, to: plain)
-      try portion(bytes)
+    let (storedDigest, plainDigest) = try digestStreams(digests)
+    var storedByteCount: Int64 = 0
+    var plainByteCount: Int64 = 0
+    func deliver(_ plaintext: UnsafeRawBufferPointer) throws(KeyhaulError) {
+      guard !plaintext.isEmpty else { return }
+      plainByteCount += Int64(plaintext.count)
+      try add(plaintext, to: plainDigest)
+      try portion(plaintext)
     }
     try forEachPortion(of: payload) { (bytes) throws(KeyhaulError) in
-      try add(bytes, to: stored)
-      storedCount += Int64(bytes.count)
+      try add(bytes, to: storedDigest)
+      storedByteCount += Int64(bytes.count)
       guard let decryptor else { return try deliver(bytes) }
-      try deliver(try explained(part) { () throws(DataProtectionError) in try decryptor.plain(of: bytes) })
+      try deliver(try explained(storedPath) { () throws(DataProtectionError) in try decryptor.plain(of: bytes) })
     }
-    var hasValidPadding = isValidIfEmpty
-    if storedCount > 0, let decryptor {
+    var hasValidPadding = storedByteCount > 0 || isValidIfEmpty
+    if storedByteCount > 0, let decryptor {
       let end = try finish(decryptor)
       try end?.bytes.withRawBytes(deliver)
       hasValidPadding = end?.hasValidPadding ?? false
-    } else if storedCount > 0 {
-      hasValidPadding = true
     }
     return PayloadScan(
-      storedByteCount: storedCount, plainByteCount: plainCount,
-      storedSHA1: try finished(stored), plainSHA1: try finished(plain), hasValidPadding: hasValidPadding)
+      storedByteCount: storedByteCount, plainByteCount: plainByteCount,
+      storedSHA1: try finish(storedDigest), plainSHA1: try finish(plainDigest), hasValidPadding: hasValidPadding)
   }
 
   /// Reads the payload completely to measure it. Unless the digest of the plaintext is required, only the last blocks
@@ -133,27 +130,29 @@ package struct PayloadScanner {
     guard digests == .stored, let decryptor else {
       return try run(payload, digests: digests) { (_) throws(KeyhaulError) in try whileReading() }
     }
-    let (stored, _) = try streams(digests)
+    let (storedDigest, _) = try digestStreams(digests)
     var ending = FileEnding(of: decryptor)
-    var storedCount: Int64 = 0
+    var storedByteCount: Int64 = 0
     try forEachPortion(of: payload) { (bytes) throws(KeyhaulError) in
       try whileReading()
-      try add(bytes, to: stored)
-      storedCount += Int64(bytes.count)
+      try add(bytes, to: storedDigest)
+      storedByteCount += Int64(bytes.count)
       ending.update(bytes)
     }
-    let end = try explained(part) { () throws(DataProtectionError) in try ending.finish() }
+    let end = try explained(storedPath) { () throws(DataProtectionError) in try ending.finish() }
     return PayloadScan(
-      storedByteCount: storedCount, plainByteCount: end.plainByteCount,
-      storedSHA1: try finished(stored), plainSHA1: nil,
-      hasValidPadding: storedCount > 0 ? end.hasValidPadding : isValidIfEmpty)
+      storedByteCount: storedByteCount, plainByteCount: end.plainByteCount,
+      storedSHA1: try finish(storedDigest), plainSHA1: nil,
+      hasValidPadding: storedByteCount > 0 ? end.hasValidPadding : isValidIfEmpty)
   }
 
   /// The listed path and the stored path, for errors.
   private var listedAndStoredPath: String {
-    file.relativePath.map { quoted("\(file.domain ?? "")/\($0)") + ", stored as \(part)" } ?? part
+    guard let relativePath = file.relativePath else { return storedPath }
+    return quoted("\(file.domain ?? "")/\(relativePath)") + ", stored as \(storedPath)"
   }
 
+  /// Whether the listed file is empty.
   private var isEmpty: Bool { record?.size == 0 }
   /// Whether a payload without bytes is valid. An encrypted file has at least 16 bytes of padding, unless the listed
   /// file is empty.
@@ -167,27 +166,29 @@ package struct PayloadScanner {
     }
   }
 
-  private func streams(_ digests: Digests) throws(KeyhaulError) -> (stored: DigestStream?, plain: DigestStream?) {
-    let hasDigest = record?.digest != nil
-    return (
-      digests == .stored && !hasDigest ? nil : try sha1(),
-      digests == .stored || decryptor == nil || !hasDigest ? nil : try sha1()
-    )
+  /// Creates the digests of the stored bytes and of the plaintext, or `nil` for a digest that is not required.
+  private func digestStreams(
+    _ digests: Digests
+  ) throws(KeyhaulError) -> (stored: DigestStream?, plain: DigestStream?) {
+    let hasRecordedDigest = record?.digest != nil
+    let needsStoredDigest = digests == .all || hasRecordedDigest
+    let needsPlainDigest = digests == .all && decrypts && hasRecordedDigest
+    return (needsStoredDigest ? try sha1() : nil, needsPlainDigest ? try sha1() : nil)
   }
 
   private func add(_ bytes: UnsafeRawBufferPointer, to digest: DigestStream?) throws(KeyhaulError) {
     guard let digest else { return }
-    try explained(part) { () throws(DataProtectionError) in try digest.update(bytes) }
+    try explained(storedPath) { () throws(DataProtectionError) in try digest.update(bytes) }
   }
 
-  private func finished(_ digest: DigestStream?) throws(KeyhaulError) -> [UInt8]? {
+  private func finish(_ digest: DigestStream?) throws(KeyhaulError) -> [UInt8]? {
     try digest.map { (digest) throws(KeyhaulError) in
-      try explained(part) { () throws(DataProtectionError) in try digest.finish() }
+      try explained(storedPath) { () throws(DataProtectionError) in try digest.finish() }
     }
   }
 
   private func sha1() throws(KeyhaulError) -> DigestStream {
-    try explained(part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    try explained(storedPath) { () throws(DataProtectionError) in try DigestStream(.sha1) }
   }
 
   /// Finishes the decryption. Returns `nil` if the length is not a multiple of the block size, so that there is no
@@ -196,7 +197,7 @@ package struct PayloadScanner {
     do throws(DataProtectionError) {
       return try decryptor.finish()
     } catch {
-      guard error.code == .malformed else { throw KeyhaulError(error, in: part) }
+      guard error.code == .malformed else { throw KeyhaulError(error, in: storedPath) }
       return nil
     }
   }

@@ -127,27 +127,35 @@ extension ContainerFormat {
     throw KeyhaulError(.notABackup, "it is not a folder, a tar file or a zip file")
   }
 
-  /// Source: POSIX pax (`ustar` at offset 257; older tars only have a checksum).
+  /// Detects the format by its signature. A tar is recognized by its first header, or by the zeros of an empty tar.
   private init?(_ bytes: UnsafeRawBufferPointer) {
     if let format = Self.allCases.first(where: { $0.signatures.contains { bytes.starts(with: $0) } }) {
       self = format
     } else {
       guard bytes.count >= ContainerSource.blockByteCount else { return nil }
       let block = bytes[..<ContainerSource.blockByteCount]
-      guard block.allSatisfy({ $0 == 0 }) || Self.isChecksumValid(block) else { return nil }
+      guard block.allSatisfy({ $0 == 0 }) || Self.isTarChecksumValid(block) else { return nil }
       self = .tar
     }
   }
 
-  /// Whether the sum of the header's bytes, with spaces instead of the checksum, equals the checksum.
-  private static func isChecksumValid(_ block: Slice<UnsafeRawBufferPointer>) -> Bool {
-    let field = 148..<156
+  /// Whether the checksum in a tar header equals the sum of the header's bytes, with spaces instead of the checksum.
+  ///
+  /// Source: POSIX pax, `ustar` interchange format: the checksum has octal digits in the bytes 148 to 155.
+  private static func isTarChecksumValid(_ header: Slice<UnsafeRawBufferPointer>) -> Bool {
+    let checksumField = 148..<156
     var sum = 0
-    for (index, byte) in block.enumerated() { sum += field.contains(index) ? 32 : Int(byte) }
-    var stored = 0
-    for (index, byte) in block.enumerated() where field.contains(index) && (48...55).contains(byte) {
-      stored = stored << 3 | Int(byte - 48)
+    var storedSum = 0
+    for (index, byte) in header.enumerated() {
+      guard checksumField.contains(index) else {
+        sum += Int(byte)
+        continue
+      }
+      sum += Int(UInt8(ascii: " "))
+      if (UInt8(ascii: "0")...UInt8(ascii: "7")).contains(byte) {
+        storedSum = storedSum << 3 | Int(byte - UInt8(ascii: "0"))
+      }
     }
-    return sum == stored
+    return sum == storedSum
   }
 }

@@ -36,10 +36,12 @@ struct ContainerScanner {
   private(set) var entryCount = 0
   private var claimedByteCount: Int64 = 0
   private var requestedByteCount: Int64 = 0
-  private var parts: [EntryName: MetadataFiles] = [:]
+  /// The metadata files by their directory.
+  private var metadata: [EntryName: MetadataFiles] = [:]
+  /// The payloads by layout, then by the directory around the backup's files.
   private var payloads: [BackupLayout: [EntryName: StoredPayloads]] = [:]
-  /// Files whose names are payload names with capital letters.
-  private var renamed: [EntryName: [RenamedPayload]] = [:]
+  /// Files whose names are payload names with capital letters, by the directory around the backup's files.
+  private var renamedPayloads: [EntryName: [RenamedPayload]] = [:]
 
   /// A payload file with an unusual name.
   struct RenamedPayload {
@@ -71,7 +73,6 @@ struct ContainerScanner {
     do {
       path = try EntryPath(name, limit: limits.pathByteCount)
     } catch {
-      // The error text already contains the name in the most frequent case.
       throw rejection(name, error.text)
     }
     guard kind == .directory || name.bytes.last != UInt8(ascii: "/") else {
@@ -82,21 +83,28 @@ struct ContainerScanner {
       throw rejection(name, "its name was used before, or differs from an earlier one only in case or Unicode form")
     }
     guard kind == .file else { return nil }
+    try addClaimedByteCount(byteCount, of: name)
+    return try add(path, name: name, byteCount: byteCount)
+  }
+
+  /// Adds the claimed size of a file.
+  ///
+  /// - Throws: `.overLimit` if the file or all files together claim too many bytes.
+  private mutating func addClaimedByteCount(_ byteCount: Int64, of name: EntryName) throws(KeyhaulError) {
     guard byteCount >= 0, byteCount <= limits.entryByteCount else {
       throw KeyhaulError(
         .overLimit,
         "entry \(entryCount), \(quoted(name)), claims \(HumanReadable.grouped(byteCount)) bytes "
           + "(limit: \(HumanReadable.grouped(limits.entryByteCount)))")
     }
-    let (claimed, overflow) = claimedByteCount.addingReportingOverflow(byteCount)
-    claimedByteCount = claimed
-    guard !overflow, claimed <= limits.totalByteCount else {
+    let (total, overflow) = claimedByteCount.addingReportingOverflow(byteCount)
+    claimedByteCount = total
+    guard !overflow, total <= limits.totalByteCount else {
       throw KeyhaulError(
         .overLimit,
         "its first \(entryCount) entries claim more than \(HumanReadable.grouped(limits.totalByteCount)) bytes"
       )
     }
-    return try add(path, name: name, byteCount: byteCount)
   }
 
   /// Adds a file to the payloads, or returns the metadata file to keep.
@@ -108,9 +116,10 @@ struct ContainerScanner {
       payloads[layout, default: [:]][directory, default: StoredPayloads()].add(identifier, byteCount: byteCount)
     }
     for (directory, path, identifier) in path.renamedPayloads {
-      renamed[directory, default: []].append(.init(path: path, identifier: identifier, byteCount: byteCount))
+      renamedPayloads[directory, default: []].append(
+        RenamedPayload(path: path, identifier: identifier, byteCount: byteCount))
     }
-    guard let requested = path.requested else { return nil }
+    guard let requested = path.requestedFile else { return nil }
     // SQLite leaves empty journals.
     guard byteCount > 0 || !requested.part.isJournal else { return nil }
     let isKeychain = requested.part == .keychain || requested.part == .oldKeychain
@@ -119,7 +128,7 @@ struct ContainerScanner {
       try recordOversized(requested, name: name, byteCount: byteCount, limit: limit)
       return nil
     }
-    // Many directories could each ask for a backup's worth of memory.
+    // A container could have the metadata files of many backups, each in another directory.
     requestedByteCount += byteCount
     guard requestedByteCount <= limits.retainedByteCount else {
       throw KeyhaulError(.overLimit, "its first \(entryCount) entries contain more manifests than one backup has")
@@ -137,25 +146,25 @@ struct ContainerScanner {
     let size = "\(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))"
     switch part {
     case .databaseLog, .databaseJournal:
-      parts[directory, default: MetadataFiles()].unreadJournals[part] = (
+      metadata[directory, default: MetadataFiles()].unreadJournals[part] = (
         byteCount, "Keyhaul reads at most \(HumanReadable.bytes(limit))"
       )
     case .info, .status:
       let error = KeyhaulError(.overLimit, "\(part.path) has \(size)")
-      parts[directory, default: MetadataFiles()].unreadable.append(UnreadablePropertyList(part, error))
+      metadata[directory, default: MetadataFiles()].unreadable.append(UnreadablePropertyList(part, error))
     case .seal:
-      parts[directory, default: MetadataFiles()].sealFault = KeyhaulError(.overLimit, "it has \(size)")
+      metadata[directory, default: MetadataFiles()].sealFault = KeyhaulError(.overLimit, "it has \(size)")
     case .manifest, .database, .keychain, .oldDatabase, .oldKeychain:
       throw KeyhaulError(.overLimit, "entry \(entryCount), \(quoted(name)), claims \(size)")
     }
   }
 
   mutating func store(_ bytes: [UInt8], for requested: RequestedFile) {
-    parts[requested.directory, default: MetadataFiles()][requested.part] = bytes
+    metadata[requested.directory, default: MetadataFiles()][requested.part] = bytes
   }
 
   mutating func store(_ bytes: SpooledData, for requested: RequestedFile) {
-    parts[requested.directory, default: MetadataFiles()][large: requested.part] = bytes
+    metadata[requested.directory, default: MetadataFiles()][large: requested.part] = bytes
   }
 
   /// Returns the error for the current entry.
@@ -165,39 +174,47 @@ struct ContainerScanner {
 
   /// Returns the only backup among the entries.
   func finish() throws(KeyhaulError) -> Contents {
-    let candidates = parts.keys.filter { $0.lastComponent != Self.snapshotDirectory }
-      .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
-    var directories = candidates.filter { parts[$0]?.contains(.manifest) == true }
-    if directories.isEmpty {
-      for name in candidates where try parts[name]?.hasPlaintextList() == true { directories.append(name) }
-    }
-    // A folder inside a backup's folder is not a second backup.
-    directories = directories.filter { inner in !directories.contains { !$0.isEmpty && inner.isInside($0) } }
+    let directories = try backupDirectories()
     guard directories.count < 2 else { throw Self.severalBackups(in: directories) }
-    guard let directory = directories.first, var metadata = parts[directory] else {
+    guard let directory = directories.first, var parts = metadata[directory] else {
       throw KeyhaulError(
         .notABackup, "it has no Manifest.plist in any folder",
         meaning: ErrorMeaning(
           .refused, "this is not a backup", advice: "unpack it, and name the folder that has a Manifest.plist"))
     }
-    let layout = metadata.layout ?? .manifestDB
-    let stored = storedPayloads(in: directory, layout, hasBothLists: metadata.contains(layout.other.listPart))
+    let layout = parts.layout ?? .manifestDB
+    let stored = storedPayloads(in: directory, layout, hasBothLists: parts.contains(layout.other.listPart))
     // The keychain file may have either name, also in capitals.
     let keychain = MetadataFile.keychainFileIdentifier
     if let path = stored.otherPath(of: keychain) {
-      metadata[large: layout.keychainPart] = metadata[large: path.contains("/") ? .keychain : .oldKeychain]
+      parts[large: layout.keychainPart] = parts[large: path.contains("/") ? .keychain : .oldKeychain]
     } else if stored.byteCount(of: keychain) == nil {
-      metadata[large: layout.keychainPart] = nil
+      parts[large: layout.keychainPart] = nil
     }
-    return Contents(directory: directory, parts: metadata, payloads: stored)
+    return Contents(directory: directory, parts: parts, payloads: stored)
   }
 
+  /// Returns the directories with a manifest, sorted by name, or without any manifest, those with an unencrypted list of
+  /// files.
+  private func backupDirectories() throws(KeyhaulError) -> [EntryName] {
+    let candidates = metadata.keys.filter { $0.lastComponent != Self.snapshotDirectory }
+      .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    var directories = candidates.filter { metadata[$0]?.contains(.manifest) == true }
+    if directories.isEmpty {
+      for name in candidates where try metadata[name]?.hasPlaintextList() == true { directories.append(name) }
+    }
+    // A folder inside a backup's folder is not a second backup.
+    return directories.filter { inner in !directories.contains { !$0.isEmpty && inner.isInside($0) } }
+  }
+
+  private static let maximumNamedDirectoryCount = 3
+
   private static func severalBackups(in directories: [EntryName]) -> KeyhaulError {
-    let names = directories.prefix(3).map { $0.isEmpty ? "its top folder" : quoted($0) }
+    var names = directories.prefix(maximumNamedDirectoryCount).map { $0.isEmpty ? "its top folder" : quoted($0) }
     let otherCount = directories.count - names.count
+    if otherCount > 0 { names.append("\(otherCount) other folders") }
     return KeyhaulError(
-      .unsupported,
-      "it contains \(directories.count) backups, in \(HumanReadable.list(names + (otherCount > 0 ? ["\(otherCount) other folders"] : [])))",
+      .unsupported, "it contains \(directories.count) backups, in \(HumanReadable.list(names))",
       meaning: ErrorMeaning(
         .refused, "it contains several backups",
         advice: "unpack it and name the folder with the backups in it, or leave only one backup in it"))
@@ -214,7 +231,7 @@ struct ContainerScanner {
         stored.addCandidate(layout.other.storedPath(of: identifier), for: identifier, byteCount: byteCount)
       }
     }
-    for file in renamed[directory] ?? [] {
+    for file in renamedPayloads[directory] ?? [] {
       stored.addCandidate(file.path, for: file.identifier, byteCount: file.byteCount)
     }
     stored.resolveCandidates()
@@ -235,27 +252,28 @@ struct ContainerScanner {
 
 extension EntryPath {
   /// The metadata file with this path, in a directory at any depth, or `nil` if the path is that of another file.
-  fileprivate var requested: ContainerScanner.RequestedFile? {
-    guard let last = components.last else { return nil }
-    for (part, path) in requestedPaths where path.last.map({ Self.isSame(last, $0) }) == true {
-      guard components.suffix(path.count).elementsEqual(path, by: Self.isSame) else { continue }
+  fileprivate var requestedFile: ContainerScanner.RequestedFile? {
+    for (part, path) in metadataPaths {
+      let lastComponents = components.suffix(path.count)
       // Only the keychain file is also recognized in capitals.
       let isKeychain = part == .keychain || part == .oldKeychain
-      guard isKeychain || components.suffix(path.count).elementsEqual(path) else { continue }
-      return .init(directory: directory(around: path.count), part: part)
+      let isMatch =
+        isKeychain ? lastComponents.elementsEqual(path, by: Self.isSame) : lastComponents.elementsEqual(path)
+      if isMatch { return .init(directory: directory(around: path.count), part: part) }
     }
     return nil
   }
 
   /// Whether a name equals a lower-case name, possibly in capitals.
   private static func isSame(_ name: ArraySlice<UInt8>, _ lowercased: ArraySlice<UInt8>) -> Bool {
-    name.elementsEqual(lowercased) { $0 == $1 || ((65...90).contains($0) && $0 | 0x20 == $1) }
+    name.elementsEqual(lowercased) { $0 == $1 || (isCapital($0) && $0 | 0x20 == $1) }
   }
+
+  private static func isCapital(_ byte: UInt8) -> Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) }
 
   /// The payloads that this path in capitals may name, each with its leading directory and the path in it.
   fileprivate var renamedPayloads: [(directory: EntryName, path: String, identifier: String)] {
-    guard components.last?.count == 40,
-      components.suffix(2).contains(where: { $0.contains { (65...90).contains($0) } })
+    guard components.last?.count == 40, components.suffix(2).contains(where: { $0.contains(where: Self.isCapital) })
     else { return [] }
     let names = components.suffix(2).map { String(decoding: $0, as: UTF8.self) }
     return (1...2).compactMap { count in
@@ -286,6 +304,6 @@ extension EntryPath {
 }
 
 /// The metadata files with the components of their paths.
-private let requestedPaths = MetadataFile.allCases.map { ($0, parts(of: $0.path)) }
+private let metadataPaths = MetadataFile.allCases.map { ($0, parts(of: $0.path)) }
 
 private func parts(of path: String) -> [ArraySlice<UInt8>] { Array(path.utf8).split(separator: UInt8(ascii: "/")) }

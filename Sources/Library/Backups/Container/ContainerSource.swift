@@ -31,7 +31,7 @@ struct ContainerSource {
     var scanner = ContainerScanner(limits: limits, containerByteCount: storedByteCount)
     var entriesEnd: Int64 = 0
     while try reader.nextHeader() {
-      try readEntry(reader, into: &scanner, budget: nil)
+      try readEntry(reader, into: &scanner, remainingByteCount: nil)
       entriesEnd = reader.consumedByteCount
     }
     try checkEnd(of: countingSource, entriesEnd: entriesEnd, fileByteCount: fileByteCount)
@@ -43,12 +43,13 @@ struct ContainerSource {
     of source: CountingSource, entriesEnd: Int64, fileByteCount: Int64?
   ) throws(KeyhaulError) {
     let block = Int64(Self.blockByteCount)
-    let minimumByteCount = (entriesEnd + block - 1) / block * block + 2 * block
-    var remaining = Self.trailerByteCount
-    // A compressed stream is read to its end, which has a checksum. Reading a pipe further lets its writer finish the
-    // last record.
-    while fileByteCount == nil, !source.hasEnded, source.isBounded || remaining > 0 {
-      remaining -= Int64(try source.next().count)
+    let lastEntryEnd = (entriesEnd + block - 1) / block * block
+    let minimumByteCount = lastEntryEnd + 2 * block
+    var remainingRecordByteCount = Self.maximumRecordByteCount
+    // A compressed stream is read to its end, which has a checksum. A pipe is read to the end of its last record, so that
+    // its writer does not fail.
+    while fileByteCount == nil, !source.hasEnded, source.isBounded || remainingRecordByteCount > 0 {
+      remainingRecordByteCount -= Int64(try source.next().count)
     }
     let byteCount = fileByteCount ?? source.byteCount
     guard byteCount >= minimumByteCount else {
@@ -69,18 +70,18 @@ struct ContainerSource {
     guard directory.entryCount > 0 else { return try scanner.finish() }
     _ = try source.seek(0, .start)
     let reader = try LibArchiveReader(ZipNameRewriter(source, flaggedHeaders: directory.flaggedHeaders), reading: .zip)
-    var budget = limits.decompressedByteCount(of: fileByteCount)
+    var remainingByteCount = limits.decompressedByteCount(of: fileByteCount)
     while try reader.nextHeader() {
-      try readEntry(reader, into: &scanner, budget: &budget)
+      try readEntry(reader, into: &scanner, remainingByteCount: &remainingByteCount)
     }
     return try scanner.finish()
   }
 
-  /// Reads an entry.
+  /// Reads an entry, and stores it if it is a metadata file.
   ///
-  /// - Parameter budget: The remaining number of decompressed bytes, or `nil` if the source limits them.
+  /// - Parameter remainingByteCount: The remaining number of decompressed bytes, or `nil` if the source limits them.
   private func readEntry(
-    _ reader: LibArchiveReader, into scanner: inout ContainerScanner, budget: UnsafeMutablePointer<Int64>?
+    _ reader: LibArchiveReader, into scanner: inout ContainerScanner, remainingByteCount: UnsafeMutablePointer<Int64>?
   ) throws(KeyhaulError) {
     guard let entry = reader.entry else { return }
     guard let name = entry.name else {
@@ -89,21 +90,21 @@ struct ContainerSource {
     guard let requested = try scanner.accept(name: name, kind: entry.kind, byteCount: entry.byteCount) else {
       return try reader.skipData()
     }
+    let isLarge = requested.part.isLarge
     // The size in the header is untrusted, so the array grows with the actual data.
     var bytes: [UInt8] = []
-    var collector = try SpooledDataBuilder(
-      storage, system: system, expecting: requested.part.isLarge ? entry.byteCount : 0)
+    var builder = try SpooledDataBuilder(storage, system: system, expecting: isLarge ? entry.byteCount : 0)
     var byteCount: Int64 = 0
     try reader.forEachPortion { (portion) throws(KeyhaulError) in
       byteCount += Int64(portion.count)
       guard byteCount <= entry.byteCount else {
         throw KeyhaulError(.damaged, "\(requested.part.path) has more bytes than its entry claims")
       }
-      if let budget {
-        budget.pointee -= Int64(portion.count)
-        guard budget.pointee >= 0 else { throw limits.expansionError }
+      if let remainingByteCount {
+        remainingByteCount.pointee -= Int64(portion.count)
+        guard remainingByteCount.pointee >= 0 else { throw limits.expansionError }
       }
-      if requested.part.isLarge { try collector.append(portion) } else { bytes.append(contentsOf: portion) }
+      if isLarge { try builder.append(portion) } else { bytes.append(contentsOf: portion) }
     }
     guard byteCount == entry.byteCount else {
       throw KeyhaulError(
@@ -111,16 +112,16 @@ struct ContainerSource {
         "\(requested.part.path) ends at byte \(HumanReadable.grouped(byteCount)) of \(HumanReadable.grouped(entry.byteCount))"
       )
     }
-    if requested.part.isLarge {
-      scanner.store(try collector.finish(), for: requested)
+    if isLarge {
+      scanner.store(try builder.finish(), for: requested)
     } else {
       scanner.store(bytes, for: requested)
     }
   }
 
   static let blockByteCount = 512
-  /// The maximum record size of tar programs, which pad the end of the file to it.
-  private static let trailerByteCount: Int64 = 1 << 20
+  /// The maximum record size of tar programs, which pad the last record of a file.
+  private static let maximumRecordByteCount: Int64 = 1 << 20
 }
 
 /// A source that counts the delivered and skipped bytes.

@@ -51,11 +51,12 @@ final class GzipChecksumVerifier: ByteSource {
   func next() throws(KeyhaulError) -> UnsafeRawBufferPointer {
     let bytes = try source.next()
     guard !bytes.isEmpty else { return bytes }
-    let kept = min(window.count, Self.retainedByteCount)
-    windowOffset += Int64(window.count - kept)
-    window.removeFirst(window.count - kept)
+    let retainedCount = min(window.count, Self.retainedByteCount)
+    windowOffset += Int64(window.count - retainedCount)
+    window.removeFirst(window.count - retainedCount)
     window.append(contentsOf: bytes)
-    findBoundaries(from: max(0, kept - Self.headerByteCount + 1))
+    // A header may begin in the retained bytes and end in the new ones.
+    findBoundaries(from: max(0, retainedCount - Self.headerByteCount + 1))
     return bytes
   }
 
@@ -93,12 +94,16 @@ final class GzipChecksumVerifier: ByteSource {
   /// The size of the magic number, method, and flags of a member's header.
   private static let headerByteCount = 4
 
+  /// Adds the positions in the window at which a member may begin, with these bytes:
+  ///
+  ///     0x1F 0x8B  signature
+  ///     8          the only method
+  ///     flags      of which the three highest are reserved and zero
   private func findBoundaries(from start: Int) {
     var index = start
     while let position = firstSignature(from: index) {
       index = position + 1
       guard position + Self.headerByteCount <= window.count else { return }
-      // Method 8 is the only one, and three flags are reserved. Source: RFC 1952, section 2.3.1.
       guard window[position + 1] == 0x8B, window[position + 2] == 8, window[position + 3] & 0xE0 == 0,
         position >= Self.trailerByteCount
       else { continue }
@@ -116,7 +121,7 @@ final class GzipChecksumVerifier: ByteSource {
     }
   }
 
-  /// Creates a boundary.
+  /// Creates a boundary with the trailer before it: the checksum and the length, each a 32-bit little-endian number.
   ///
   /// - Parameter position: The position in the window, after at least eight bytes.
   private func boundary(at position: Int) -> Boundary {
@@ -133,6 +138,7 @@ final class GzipChecksumVerifier: ByteSource {
     boundary.byteCount == UInt32(truncatingIfNeeded: byteCount) && boundary.checksum == checksum.value
   }
 
+  /// Ends the current member, and empty ones after it, if its checksum and length match those of a boundary.
   private func endMembers() {
     while let index = pending.prefix(Self.maximumAttemptCount).firstIndex(where: isEnd) {
       pending.removeFirst(index + 1)
@@ -161,45 +167,52 @@ struct CRC32 {
 
   mutating func update(_ bytes: UnsafeRawBufferPointer) {
     let alignedCount = bytes.count & ~15
-    var (first, offset) = (register, 0)
+    var (value, offset) = (register, 0)
     Self.tables.withUnsafeBufferPointer { tables in
       // Two ranges in parallel, so that their table look-ups do not wait for each other.
       while offset + 2 * Self.rangeByteCount <= bytes.count {
-        var second: UInt32 = 0
+        var valueOfNextRange: UInt32 = 0
         for start in stride(from: offset, to: offset + Self.rangeByteCount, by: 16) {
-          first = Self.after(first, bytes, start, tables)
-          second = Self.after(second, bytes, start + Self.rangeByteCount, tables)
+          value = Self.register(value, after: bytes, at: start, tables)
+          valueOfNextRange = Self.register(
+            valueOfNextRange, after: bytes, at: start + Self.rangeByteCount, tables)
         }
-        first = Self.afterRangeOfZeros(first) ^ second
+        value = Self.afterRangeOfZeros(value) ^ valueOfNextRange
         offset += 2 * Self.rangeByteCount
       }
-      for start in stride(from: offset, to: alignedCount, by: 16) { first = Self.after(first, bytes, start, tables) }
-      for byte in bytes[alignedCount...] { first = first >> 8 ^ tables[Int((first ^ UInt32(byte)) & 0xFF)] }
+      for start in stride(from: offset, to: alignedCount, by: 16) {
+        value = Self.register(value, after: bytes, at: start, tables)
+      }
+      for byte in bytes[alignedCount...] { value = value >> 8 ^ tables[Int((value ^ UInt32(byte)) & 0xFF)] }
     }
-    register = first
+    register = value
   }
 
-  /// Returns the register after 16 more bytes, from an offset.
+  /// Returns the register after 16 more bytes.
   @inline(__always)
-  private static func after(
-    _ register: UInt32, _ bytes: UnsafeRawBufferPointer, _ offset: Int, _ tables: UnsafeBufferPointer<UInt32>
+  private static func register(
+    _ register: UInt32, after bytes: UnsafeRawBufferPointer, at offset: Int, _ tables: UnsafeBufferPointer<UInt32>
   ) -> UInt32 {
-    let first = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) ^ UInt64(register)
-    let second = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
-    // The previous register affects the first word only, so the look-ups of the second word do not wait.
-    return remainder(of: second, 0x700, tables) ^ remainder(of: first, 0xF00, tables)
+    let bytes0to7 =
+      UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) ^ UInt64(register)
+    let bytes8to15 = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
+    // The previous register affects only the first eight bytes, so the look-ups of the others do not wait for it.
+    return remainder(of: bytes8to15, firstTable: 7, tables) ^ remainder(of: bytes0to7, firstTable: 15, tables)
   }
 
   /// Returns the contribution of eight bytes.
   ///
-  /// - Parameter start: The offset of the first byte's table. The tables of the other bytes precede it.
+  /// - Parameter firstTable: The number of the first byte's table. Each following byte has the table before.
   @inline(__always)
-  private static func remainder(of word: UInt64, _ start: Int, _ tables: UnsafeBufferPointer<UInt32>) -> UInt32 {
-    let low = tables[start | Int(word & 0xFF)] ^ tables[start - 0x100 | Int(word >> 8 & 0xFF)]
-    let second = tables[start - 0x200 | Int(word >> 16 & 0xFF)] ^ tables[start - 0x300 | Int(word >> 24 & 0xFF)]
-    let third = tables[start - 0x400 | Int(word >> 32 & 0xFF)] ^ tables[start - 0x500 | Int(word >> 40 & 0xFF)]
-    let high = tables[start - 0x600 | Int(word >> 48 & 0xFF)] ^ tables[start - 0x700 | Int(word >> 56)]
-    return low ^ second ^ third ^ high
+  private static func remainder(
+    of word: UInt64, firstTable: Int, _ tables: UnsafeBufferPointer<UInt32>
+  ) -> UInt32 {
+    let start = firstTable << 8
+    let bytes0and1 = tables[start | Int(word & 0xFF)] ^ tables[start - 0x100 | Int(word >> 8 & 0xFF)]
+    let bytes2and3 = tables[start - 0x200 | Int(word >> 16 & 0xFF)] ^ tables[start - 0x300 | Int(word >> 24 & 0xFF)]
+    let bytes4and5 = tables[start - 0x400 | Int(word >> 32 & 0xFF)] ^ tables[start - 0x500 | Int(word >> 40 & 0xFF)]
+    let bytes6and7 = tables[start - 0x600 | Int(word >> 48 & 0xFF)] ^ tables[start - 0x700 | Int(word >> 56)]
+    return bytes0and1 ^ bytes2and3 ^ bytes4and5 ^ bytes6and7
   }
 
   /// The size of the ranges that are processed in parallel, in bytes.

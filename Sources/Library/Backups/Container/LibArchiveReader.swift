@@ -30,18 +30,18 @@ final class LibArchiveReader {
 
   private let handle: OpaquePointer
   private var header: OpaquePointer?
-  private let state: ReadContext
-  private let names: NameEncoding
+  private let context: ReadContext
+  private let nameEncoding: NameEncoding
   /// Whether libarchive has failed, so that no more data follows.
   private(set) var isBroken = false
 
   init(_ source: any ByteSource, reading format: Format) throws(KeyhaulError) {
     guard let handle = archive_read_new() else { throw ContainerLibrary.readFailure }
     self.handle = handle
-    state = ReadContext(source)
+    context = ReadContext(source)
     // A zip can contain a UTF-8 name in an extra field.
-    names = format == .zip ? .utf8 : .bytes
-    let supported =
+    nameEncoding = format == .zip ? .utf8 : .bytes
+    let supportResult =
       switch format {
       case .tar: archive_read_support_format_tar(handle)
       case .zip: archive_read_support_format_zip_seekable(handle)
@@ -50,11 +50,10 @@ final class LibArchiveReader {
           archive_read_support_format_raw(handle), archive_read_support_filter_gzip(handle),
           archive_read_support_filter_zstd(handle))
       }
-    guard supported == ARCHIVE_OK else {
+    guard supportResult == ARCHIVE_OK else {
       throw KeyhaulError(.unreadable, "libarchive was built without a format that is needed")
     }
-    let context = Unmanaged.passUnretained(state).toOpaque()
-    archive_read_set_callback_data(handle, context)
+    archive_read_set_callback_data(handle, Unmanaged.passUnretained(context).toOpaque())
     archive_read_set_read_callback(handle) { _, context, start in ReadContext.of(context).read(start) }
     if format != .compressedBytes {
       archive_read_set_skip_callback(handle) { _, context, count in ReadContext.of(context).skip(count) }
@@ -72,7 +71,7 @@ final class LibArchiveReader {
   /// Moves to the next entry. Returns `false` at the end of the container.
   func nextHeader() throws(KeyhaulError) -> Bool {
     var entry: OpaquePointer?
-    switch names.run({ archive_read_next_header(handle, &entry) }) {
+    switch nameEncoding.run({ archive_read_next_header(handle, &entry) }) {
     // Warnings concern unused fields, or an entry without a name.
     case ARCHIVE_OK, ARCHIVE_WARN:
       if isZipInconsistent { throw failure() }
@@ -87,13 +86,14 @@ final class LibArchiveReader {
 
   /// Whether the central directory and the local header of a zip entry differ, so that one of them was changed.
   private var isZipInconsistent: Bool {
-    guard names == .utf8, archive_errno(handle) != 0, let text = archive_error_string(handle) else { return false }
+    let isZip = nameEncoding == .utf8
+    guard isZip, archive_errno(handle) != 0, let text = archive_error_string(handle) else { return false }
     return String(cString: text).hasPrefix("Inconsistent ")
   }
 
   var entry: Entry? {
     guard let header else { return nil }
-    return names.run {
+    return nameEncoding.run {
       Entry(
         name: archive_entry_pathname(header).map { name in
           EntryName(bytes: Array(UnsafeRawBufferPointer(start: name, count: strlen(name))))
@@ -152,22 +152,24 @@ final class LibArchiveReader {
   var filterCount: Int { max(0, Int(archive_filter_count(handle)) - 1) }
 
   private func failure() -> KeyhaulError {
-    if let failure = state.failure { return failure }
-    let reason = Errno(rawValue: archive_errno(handle))
-    if reason.isResourceShortage { return KeyhaulError(.unreadable, "libarchive: \(reason.reason)", of: reason) }
+    if let failure = context.failure { return failure }
+    let errno = Errno(rawValue: archive_errno(handle))
+    if errno.isResourceShortage { return KeyhaulError(.unreadable, "libarchive: \(errno.reason)", of: errno) }
     let text = archive_error_string(handle).map { String(cString: $0) } ?? "it cannot be read"
     // libarchive has no error number for this failure. Source: zstd, `ZSTD_getErrorString`.
     if text.hasPrefix("Zstd decompression failed: Allocation error") {
       return KeyhaulError(.unreadable, "libarchive: \(Errno.noMemory.reason)", of: .noMemory)
     }
-    return KeyhaulError(state.source.hasEnded ? .truncated : .damaged, messageInOurStyle(text))
+    return KeyhaulError(context.source.hasEnded ? .truncated : .damaged, clause(of: text))
   }
 
-  /// Returns libarchive's message in the style of other errors. It may contain a name from the archive.
-  private func messageInOurStyle(_ text: String) -> String {
-    let isPlain = text.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 32 }
-    let isAcronym = text.dropFirst().first?.isUppercase == true
-    return isPlain ? (isAcronym ? text : text.prefix(1).lowercased() + text.dropFirst()) : quoted(text)
+  /// Returns libarchive's message as a clause. It is quoted if it has unusual characters, because it may contain a name
+  /// from the container.
+  private func clause(of message: String) -> String {
+    let isPlain = message.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 32 }
+    guard isPlain else { return quoted(message) }
+    let beginsWithAcronym = message.dropFirst().first?.isUppercase == true
+    return beginsWithAcronym ? message : message.prefix(1).lowercased() + message.dropFirst()
   }
 }
 

@@ -46,14 +46,19 @@ package final class RandomAccessDecryptor: Sendable {
     /// Fills the buffer with the plaintext from an offset. The section must exist.
     package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
       guard !buffer.isEmpty else { return }
-      let (size, end) = (RandomAccessDecryptor.blockByteCount, offset + buffer.count)
-      guard decryptor != nil, !offset.isMultiple(of: size) || !end.isMultiple(of: size) else {
+      let blockSize = RandomAccessDecryptor.blockByteCount
+      let end = offset + buffer.count
+      let isAligned = offset.isMultiple(of: blockSize) && end.isMultiple(of: blockSize)
+      guard isEncrypted, !isAligned else {
         try stored.read(at: offset, into: buffer)
         return try decrypt(buffer, at: offset)
       }
-      let start = offset / size * size
-      let plain = try bytes(start..<(end + size - 1) / size * size)
-      plain.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[(offset - start)...].prefix(buffer.count))) }
+      let alignedStart = offset / blockSize * blockSize
+      let alignedEnd = (end + blockSize - 1) / blockSize * blockSize
+      let blocks = try bytes(alignedStart..<alignedEnd)
+      blocks.withUnsafeBytes { blocks in
+        buffer.copyMemory(from: .init(rebasing: blocks[(offset - alignedStart)...].prefix(buffer.count)))
+      }
     }
 
     /// Returns the plaintext of a range.
@@ -65,22 +70,24 @@ package final class RandomAccessDecryptor: Sendable {
 
     /// Returns the size of the padding at the end of a range of blocks, or `nil` if the padding is invalid.
     package func paddingByteCount(endingAt end: Int) throws(KeyhaulError) -> Int? {
-      let last = try bytes(end - RandomAccessDecryptor.blockByteCount..<end)
-      let padding = Int(last.last ?? 0)
-      let isPadding = (1...last.count).contains(padding) && last.suffix(padding).allSatisfy { $0 == UInt8(padding) }
-      return isPadding ? padding : nil
+      let lastBlock = try bytes(end - RandomAccessDecryptor.blockByteCount..<end)
+      // Each byte of the padding is its length.
+      let padding = Int(lastBlock.last ?? 0)
+      guard (1...lastBlock.count).contains(padding) else { return nil }
+      return lastBlock.suffix(padding).allSatisfy { $0 == UInt8(padding) } ? padding : nil
     }
 
+    /// Decrypts whole blocks in place. In CBC mode, this requires the stored block before them.
     private func decrypt(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(KeyhaulError) {
       guard let decryptor else { return }
-      let size = RandomAccessDecryptor.blockByteCount
-      let previous: [UInt8]? =
-        offset == 0
-        ? nil
-        : try [UInt8](count: size) { (block) throws(KeyhaulError) in
-          try stored.read(at: offset - size, into: block)
+      var previousBlock: [UInt8]?
+      if offset > 0 {
+        let blockSize = RandomAccessDecryptor.blockByteCount
+        previousBlock = try [UInt8](count: blockSize) { (block) throws(KeyhaulError) in
+          try stored.read(at: offset - blockSize, into: block)
         }
-      try explained(part) { () throws(DataProtectionError) in try decryptor.decrypt(buffer, after: previous) }
+      }
+      try explained(part) { () throws(DataProtectionError) in try decryptor.decrypt(buffer, after: previousBlock) }
     }
   }
 }

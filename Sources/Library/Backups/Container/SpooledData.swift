@@ -43,13 +43,16 @@ package final class SpooledData: Sendable {
     }
   }
 
-  /// Passes the content to a closure in portions of some hundred kilobytes.
+  private static let portionByteCount = 1 << 18
+
+  /// Passes the content to a closure in portions.
   package func forEachPortion(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, 1 << 18), alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: min(byteCount, Self.portionByteCount), alignment: 16)
     defer { buffer.deallocate() }
-    for start in stride(from: 0, to: byteCount, by: 1 << 18) {
+    for start in stride(from: 0, to: byteCount, by: Self.portionByteCount) {
       let chunk = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, byteCount - start)])
       try read(at: start, into: chunk)
       try body(UnsafeRawBufferPointer(chunk))

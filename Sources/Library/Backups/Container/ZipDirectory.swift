@@ -7,10 +7,10 @@ import KeychainFormats
 /// - pipes and devices, which it reports as files;
 /// - entries that are missing because the directory is incomplete.
 ///
-/// Also finds names that are flagged as UTF-8, which libarchive would convert.
+/// It finds names that are flagged as UTF-8, which libarchive would convert.
 ///
-/// Also compares the central directory with the header before each file. libarchive and stream readers use the name in
-/// the header. Python and Info-ZIP use the name in the directory. If they differ, readers see different backups.
+/// It compares the central directory with the local header before each file. libarchive and stream readers use the name
+/// in the local header. Python and Info-ZIP use the name in the directory. If they differ, readers see different backups.
 ///
 /// Source: PKWARE APPNOTE 4.3.7 (local header), 4.3.12 (central directory), 4.3.14-4.3.16 (end records), 4.4.4 (bits 3
 /// and 11), 4.5.3 (extra field of large zips), 4.6.9 (Unicode path).
@@ -22,6 +22,14 @@ struct ZipDirectory {
   private static let localHeaderByteCount = 30
   /// The end record may be followed by a comment whose length is a 16-bit number.
   private static let maximumTailByteCount = endRecordByteCount + 0xFFFF
+  private static let endRecordSignature: [UInt8] = [0x50, 0x4B, 5, 6]
+  private static let locatorSignature: [UInt8] = [0x50, 0x4B, 6, 7]
+  private static let largeEndRecordSignature: [UInt8] = [0x50, 0x4B, 6, 6]
+  private static let headerSignature: [UInt8] = [0x50, 0x4B, 1, 2]
+  private static let localHeaderSignature: [UInt8] = [0x50, 0x4B, 3, 4]
+  /// A number with all bits set is stored elsewhere, with 64 bits.
+  private static let all16Bits: Int64 = 0xFFFF
+  private static let all32Bits: Int64 = 0xFFFF_FFFF
 
   private let source: FileDescriptorSource
   private let entryCount: Int64
@@ -56,35 +64,51 @@ struct ZipDirectory {
     guard let end = Self.lastEndRecord(in: tail) else {
       throw KeyhaulError(.truncated, "the directory at the end of the zip is missing")
     }
-    var count = Int64(tail.littleEndian(at: end + 10, bytes: 2))
-    var size = Int64(tail.littleEndian(at: end + 12, bytes: 4))
-    var offset = Int64(tail.littleEndian(at: end + 16, bytes: 4))
-    var directoryLimit = tailStart + Int64(end)
-    let isLarge = count == 0xFFFF || size == 0xFFFF_FFFF || offset == 0xFFFF_FFFF
-    let hasLocator =
-      end >= Self.locatorByteCount && tail[(end - Self.locatorByteCount)...].starts(with: [0x50, 0x4B, 6, 7])
-    // A value with all bits set means that the number is in the record for large zips. libarchive reads that record
-    // whenever a locator points to it.
-    if isLarge || hasLocator {
-      let (recordOffset, record) = try Self.largeEndRecord(source, tail: tail, end: end, fileByteCount: fileByteCount)
-      let numbers = [24, 32, 40, 48].map { record.littleEndian(at: $0, bytes: 8) }
-      guard numbers[0] == numbers[1], numbers.allSatisfy({ $0 <= UInt64(fileByteCount) }) else {
-        throw Self.outsideFile
-      }
-      let large = (count: Int64(numbers[1]), size: Int64(numbers[2]), offset: Int64(numbers[3]))
-      guard count == 0xFFFF || count == large.count, size == 0xFFFF_FFFF || size == large.size,
-        offset == 0xFFFF_FFFF || offset == large.offset
-      else { throw KeyhaulError(.damaged, "the zip's two end records do not agree") }
-      (count, size, offset) = large
-      directoryLimit = recordOffset
-    }
-    let (directoryEnd, overflow) = offset.addingReportingOverflow(size)
-    guard !overflow, directoryEnd <= directoryLimit else { throw Self.outsideFile }
+    let (extent, extentLimit) = try Self.extent(
+      source, tail: tail, at: tailStart, end: end, fileByteCount: fileByteCount)
+    let (directoryEnd, overflow) = extent.offset.addingReportingOverflow(extent.size)
+    guard !overflow, directoryEnd <= extentLimit else { throw Self.outsideFile }
     // With bytes in between, libarchive would read a different directory.
-    guard directoryEnd == directoryLimit else {
+    guard directoryEnd == extentLimit else {
       throw KeyhaulError(.damaged, "the zip's directory does not end where its end record begins")
     }
-    (entryCount, byteCount, start) = (count, size, offset)
+    (entryCount, byteCount, start) = (extent.count, extent.size, extent.offset)
+  }
+
+  /// The number of entries, and the position of the directory.
+  private typealias Extent = (count: Int64, size: Int64, offset: Int64)
+
+  /// Reads the extent of the directory from the end record:
+  ///
+  ///     offset  bytes
+  ///          0      4  "PK" 5 6
+  ///         10      2  number of entries
+  ///         12      4  size of the directory
+  ///         16      4  offset of the directory
+  ///         20      2  size of the comment that follows
+  ///
+  /// If a number has all bits set, it is in the record for large zips. libarchive reads that record whenever a locator
+  /// points to it.
+  ///
+  /// - Parameters:
+  ///   - tail: The last bytes of the file.
+  ///   - tailStart: The offset of these bytes in the file.
+  ///   - end: The position of the end record in these bytes.
+  /// - Returns: The extent, and the offset of the record at which the directory must end.
+  private static func extent(
+    _ source: FileDescriptorSource, tail: [UInt8], at tailStart: Int64, end: Int, fileByteCount: Int64
+  ) throws(KeyhaulError) -> (Extent, limit: Int64) {
+    let count = Int64(tail.littleEndian(at: end + 10, bytes: 2))
+    let size = Int64(tail.littleEndian(at: end + 12, bytes: 4))
+    let offset = Int64(tail.littleEndian(at: end + 16, bytes: 4))
+    let isLarge = count == all16Bits || size == all32Bits || offset == all32Bits
+    let hasLocator = end >= locatorByteCount && tail[(end - locatorByteCount)...].starts(with: locatorSignature)
+    guard isLarge || hasLocator else { return ((count, size, offset), tailStart + Int64(end)) }
+    let (recordOffset, large) = try largeExtent(source, tail: tail, end: end, fileByteCount: fileByteCount)
+    guard count == all16Bits || count == large.count, size == all32Bits || size == large.size,
+      offset == all32Bits || offset == large.offset
+    else { throw KeyhaulError(.damaged, "the zip's two end records do not agree") }
+    return (large, recordOffset)
   }
 
   private static var outsideFile: KeyhaulError {
@@ -93,53 +117,84 @@ struct ZipDirectory {
 
   /// Checks the entries and returns the offsets of the flagged local headers.
   private func checkEntries() throws(KeyhaulError) -> [Int64] {
-    var flagged: [Int64] = []
+    var flaggedOffsets: [Int64] = []
     var cursor = try Cursor(source, at: start)
-    var remaining = byteCount
-    // The headers of a valid zip do not overlap. One long header for many entries would take very long to check.
+    var remainingByteCount = byteCount
+    // The local headers of a valid zip do not overlap. One long header for many entries would take very long to check.
     var remainingLocalByteCount = source.fileByteCount ?? 0
-    for number in 0..<entryCount {
-      let cutShort = KeyhaulError(.damaged, "the zip's directory ends at entry \(number + 1) of \(entryCount)")
-      guard remaining >= Self.headerByteCount else { throw cutShort }
-      let header = try cursor.read(Self.headerByteCount)
-      guard header.starts(with: [0x50, 0x4B, 1, 2]) else { throw cutShort }
-      let lengths = [28, 30, 32].map { Int(header.littleEndian(at: $0, bytes: 2)) }
-      remaining -= Int64(Self.headerByteCount + lengths.reduce(0, +))
-      guard remaining >= 0 else { throw cutShort }
-      let name = try cursor.read(lengths[0])
-      let entry = Header(header, flagsAt: 8, name: name, extra: try cursor.read(lengths[1]))
-      _ = try cursor.read(lengths[2])
-      if let fault = Self.fault(
-        name: name, system: header[5], mode: UInt32(header.littleEndian(at: 40, bytes: 2)))
-      {
-        let shown = quoted(EntryName(bytes: name))
-        throw KeyhaulError(.hostile, "entry \(number + 1) is named \(shown); \(fault)")
-      }
-      let offset = entry.localOffset(header.littleEndian(at: 42, bytes: 4))
-      let local = try localHeader(at: offset, number: number + 1, nameByteCount: name.count)
+    for index in 0..<entryCount {
+      let number = index + 1
+      let (entry, localOffset) = try readEntry(number, from: &cursor, &remainingByteCount)
+      let local = try localHeader(at: localOffset, number: number, nameByteCount: entry.name.count)
       remainingLocalByteCount -= Int64(Self.localHeaderByteCount + local.name.count + local.extraByteCount)
       guard remainingLocalByteCount >= 0 else {
         throw KeyhaulError(.hostile, "entries of the zip share a local header")
       }
-      try Self.check(local, against: entry, number: number + 1)
+      try Self.check(local, against: entry, number: number)
       // libarchive uses the flag in the local header.
-      if local.hasUTF8Flag, let offset { flagged.append(offset) }
+      if local.hasUTF8Flag, let localOffset { flaggedOffsets.append(localOffset) }
     }
-    guard remaining == 0 else {
+    guard remainingByteCount == 0 else {
       throw KeyhaulError(.damaged, "the zip's directory has more than the \(entryCount) entries that it claims")
     }
-    return flagged
+    return flaggedOffsets
   }
 
-  /// Reads an entry's local header, which precedes its content.
+  /// Reads an entry of the directory, and checks its name and type:
+  ///
+  ///     offset  bytes
+  ///          0      4  "PK" 1 2
+  ///          5      1  system of the attributes
+  ///          8     20  the fields that both headers have (`Header`)
+  ///         28      2  size of the name
+  ///         30      2  size of the extra field
+  ///         32      2  size of the comment
+  ///         40      2  upper half of the attributes
+  ///         42      4  offset of the local header
+  ///         46         name, extra field, comment
+  ///
+  /// - Parameter remainingByteCount: The number of bytes up to the end of the directory.
+  /// - Returns: The header, and the offset of the local header, or `nil` if it is missing.
+  private func readEntry(
+    _ number: Int64, from cursor: inout Cursor, _ remainingByteCount: inout Int64
+  ) throws(KeyhaulError) -> (Header, localOffset: Int64?) {
+    let cutShort = KeyhaulError(.damaged, "the zip's directory ends at entry \(number) of \(entryCount)")
+    guard remainingByteCount >= Self.headerByteCount else { throw cutShort }
+    let bytes = try cursor.read(Self.headerByteCount)
+    guard bytes.starts(with: Self.headerSignature) else { throw cutShort }
+    let nameByteCount = Int(bytes.littleEndian(at: 28, bytes: 2))
+    let extraByteCount = Int(bytes.littleEndian(at: 30, bytes: 2))
+    let commentByteCount = Int(bytes.littleEndian(at: 32, bytes: 2))
+    remainingByteCount -= Int64(Self.headerByteCount + nameByteCount + extraByteCount + commentByteCount)
+    guard remainingByteCount >= 0 else { throw cutShort }
+    let name = try cursor.read(nameByteCount)
+    let header = Header(bytes, flagsAt: 8, name: name, extra: try cursor.read(extraByteCount))
+    _ = try cursor.read(commentByteCount)
+    if let fault = Self.fault(name: name, system: bytes[5], mode: UInt32(bytes.littleEndian(at: 40, bytes: 2))) {
+      throw KeyhaulError(.hostile, "entry \(number) is named \(quoted(EntryName(bytes: name))); \(fault)")
+    }
+    return (header, header.localOffset(bytes.littleEndian(at: 42, bytes: 4)))
+  }
+
+  /// Most extra fields are shorter than this, so that one call reads the whole local header.
+  private static let usualExtraByteCount = 128
+
+  /// Reads an entry's local header, which precedes its content:
+  ///
+  ///     offset  bytes
+  ///          0      4  "PK" 3 4
+  ///          6     20  the fields that both headers have (`Header`)
+  ///         26      2  size of the name
+  ///         28      2  size of the extra field
+  ///         30         name, extra field
   private func localHeader(
     at offset: Int64?, number: Int64, nameByteCount: Int
   ) throws(KeyhaulError) -> Header {
     let missing = KeyhaulError(.damaged, "entry \(number) has no local header")
     guard let offset, offset < source.fileByteCount ?? 0 else { throw missing }
-    // Most extra fields are shorter than this, so that one call reads the whole header.
-    var bytes = try source.read(at: offset, upTo: Self.localHeaderByteCount + nameByteCount + 128)
-    guard bytes.count >= Self.localHeaderByteCount, bytes.starts(with: [0x50, 0x4B, 3, 4]) else { throw missing }
+    var bytes = try source.read(
+      at: offset, upTo: Self.localHeaderByteCount + nameByteCount + Self.usualExtraByteCount)
+    guard bytes.count >= Self.localHeaderByteCount, bytes.starts(with: Self.localHeaderSignature) else { throw missing }
     let nameEnd = Self.localHeaderByteCount + Int(bytes.littleEndian(at: 26, bytes: 2))
     let end = nameEnd + Int(bytes.littleEndian(at: 28, bytes: 2))
     if bytes.count < end { bytes = try source.read(at: offset, upTo: end) }
@@ -150,40 +205,41 @@ struct ZipDirectory {
       bytes, flagsAt: 6, name: Array(bytes[Self.localHeaderByteCount..<nameEnd]), extra: Array(bytes[nameEnd..<end]))
   }
 
+  /// Compares the two headers of an entry.
   private static func check(_ local: Header, against entry: Header, number: Int64) throws(KeyhaulError) {
+    let name = quoted(EntryName(bytes: entry.name))
     guard local.name == entry.name else {
       throw KeyhaulError(
         .hostile,
-        "entry \(number) is named \(quoted(EntryName(bytes: entry.name))) in the zip's directory and "
-          + "\(quoted(EntryName(bytes: local.name))) in its local header")
+        "entry \(number) is named \(name) in the zip's directory and \(quoted(EntryName(bytes: local.name))) in its "
+          + "local header")
     }
     let unicodeNames = entry.unicodeNames + local.unicodeNames
     if let unicodeName = unicodeNames.first(where: { !isSame($0, asNamed: entry.name) || $0 != unicodeNames[0] }) {
       throw KeyhaulError(
-        .hostile,
-        "entry \(number) is named \(quoted(EntryName(bytes: entry.name))), and "
-          + "\(quoted(EntryName(bytes: unicodeName))) in its Unicode path")
+        .hostile, "entry \(number) is named \(name), and \(quoted(EntryName(bytes: unicodeName))) in its Unicode path")
     }
-    // A program that writes a stream knows the sizes and the checksum only after the content, so the local header has
-    // zeros.
-    let mayBeZero = local.hasDataDescriptor
+    if let field = differingField(local, entry) {
+      throw KeyhaulError(
+        .damaged, "entry \(number), \(name), has different \(field) in the zip's directory and in its local header")
+    }
+  }
+
+  /// Returns the name of a field that differs between the two headers of an entry, or `nil` if all are equal.
+  private static func differingField(_ local: Header, _ entry: Header) -> String? {
+    guard local.method == entry.method else { return "compressions" }
     let fields: [(name: String, local: UInt64, directory: UInt64)] = [
       ("compressed sizes", local.compressedByteCount, entry.compressedByteCount),
       ("sizes", local.byteCount, entry.byteCount), ("checksums", local.checksum, entry.checksum),
     ]
-    let differing =
-      local.method == entry.method
-      ? fields.first { $0.local != $0.directory && !(mayBeZero && $0.local == 0) }?.name : "compressions"
-    if let differing {
-      throw KeyhaulError(
-        .damaged,
-        "entry \(number), \(quoted(EntryName(bytes: entry.name))), has different \(differing) in the zip's directory "
-          + "and in its local header")
-    }
+    // A program that writes a stream knows the sizes and the checksum only after the content, so the local header has
+    // zeros.
+    let mayBeZero = local.hasDataDescriptor
+    return fields.first { $0.local != $0.directory && !(mayBeZero && $0.local == 0) }?.name
   }
 
-  /// Whether a Unicode path names the same file as a header. Each part must have equal bytes in both, or be non-ASCII
-  /// in both, because a header may use another character set.
+  /// Whether a Unicode path may name the same file as a header. Each component must have equal bytes in both, or be
+  /// non-ASCII in both, because a header may use another character set.
   private static func isSame(_ unicode: [UInt8], asNamed name: [UInt8]) -> Bool {
     let separator = UInt8(ascii: "/")
     let components = unicode.split(separator: separator, omittingEmptySubsequences: false)
@@ -196,7 +252,16 @@ struct ZipDirectory {
   /// Bit 11 of the flags, in their upper byte: the name is UTF-8.
   static let nameFlag: UInt8 = 0x08
 
-  /// The fields that an entry's two headers have in common.
+  /// The fields that an entry's two headers have in common, by their offset from the flags:
+  ///
+  ///     offset  bytes
+  ///          0      2  flags
+  ///          2      2  compression method
+  ///          8      4  CRC-32 checksum
+  ///         12      4  compressed size
+  ///         16      4  size
+  ///
+  /// The extra field consists of fields with a 16-bit kind, a 16-bit size, and their content.
   private struct Header {
     let name: [UInt8]
     let extraByteCount: Int
@@ -212,6 +277,12 @@ struct ZipDirectory {
     let unicodeNames: [[UInt8]]
     /// The remaining numbers of the large-zip field, after the two sizes.
     private let largeNumbers: [UInt64]
+
+    /// The kind of the extra field with 64-bit numbers.
+    private static let largeZipField: UInt64 = 1
+    /// The kind of the extra field with a Unicode path, after a version byte and a checksum of four bytes.
+    private static let unicodePathField: UInt64 = 0x7075
+    private static let unicodePathOffset = 5
 
     /// Parses a header.
     ///
@@ -230,14 +301,14 @@ struct ZipDirectory {
         let start = position + 4
         position = start + Int(extra.littleEndian(at: position + 2, bytes: 2))
         let field = Array(extra[start..<min(position, extra.count)])
-        if kind == 1, large.isEmpty {
+        if kind == Self.largeZipField, large.isEmpty {
           large = stride(from: 0, through: field.count - 8, by: 8).map { field.littleEndian(at: $0, bytes: 8) }
-        } else if kind == 0x7075, field.count >= 5 {
-          unicodeNames.append(Array(field[5...]))
+        } else if kind == Self.unicodePathField, field.count >= Self.unicodePathOffset {
+          unicodeNames.append(Array(field[Self.unicodePathOffset...]))
         }
       }
       self.unicodeNames = unicodeNames
-      // The extra field has only the numbers that do not fit in the header.
+      // The large-zip field has only the numbers that do not fit in the header, in this order.
       var numbers = large[...]
       byteCount = Self.number(header.littleEndian(at: flags + 16, bytes: 4), in: &numbers)
       compressedByteCount = Self.number(header.littleEndian(at: flags + 12, bytes: 4), in: &numbers)
@@ -245,24 +316,32 @@ struct ZipDirectory {
     }
 
     /// Returns the offset of the entry's local header, or `nil` if a 64-bit offset is required but missing.
+    ///
+    /// - Parameter stored: The 32-bit offset in the directory.
     func localOffset(_ stored: UInt64) -> Int64? {
-      if stored != 0xFFFF_FFFF { return Int64(stored) }
+      if stored != UInt64(all32Bits) { return Int64(stored) }
       return largeNumbers.first.flatMap { Int64(exactly: $0) }
     }
 
-    private static func number(_ stored: UInt64, in large: inout ArraySlice<UInt64>) -> UInt64 {
-      stored == 0xFFFF_FFFF ? large.popFirst() ?? stored : stored
+    /// Returns a 32-bit number of the header, or the next 64-bit number if all of its bits are set.
+    private static func number(_ stored: UInt64, in largeNumbers: inout ArraySlice<UInt64>) -> UInt64 {
+      stored == UInt64(all32Bits) ? largeNumbers.popFirst() ?? stored : stored
     }
   }
 
+  private static let unix: UInt8 = 3
+  private static let macOS: UInt8 = 19
+
   /// Returns the problem of an entry, if there is one.
   ///
-  /// - Parameter system: The system of the entry's attributes. For Unix (3) and macOS (19), the upper half is
-  ///   `st_mode`.
+  /// - Parameters:
+  ///   - system: The system of the entry's attributes.
+  ///   - mode: The upper half of the attributes, which is `st_mode` for Unix and macOS.
   private static func fault(name: [UInt8], system: UInt8, mode: UInt32) -> String? {
     if name.contains(0) { return "its name has a NUL" }
     if name.contains(UInt8(ascii: "\\")) { return "its name has a backslash" }
-    guard system == 3 || system == 19, mode & 0o170000 != 0 else { return nil }
+    let hasType = mode & 0o170000 != 0
+    guard system == unix || system == macOS, hasType else { return nil }
     if case .other(let description) = ContainerScanner.Kind(mode: mode) { return "it is \(description)" }
     return nil
   }
@@ -272,29 +351,45 @@ struct ZipDirectory {
   private static func lastEndRecord(in tail: [UInt8]) -> Int? {
     var offset = tail.count - endRecordByteCount
     while offset >= 0 {
-      if tail[offset] == 0x50, tail[offset...].starts(with: [0x50, 0x4B, 5, 6]) {
-        let isAtEnd = tail.littleEndian(at: offset + 20, bytes: 2) == UInt64(tail.count - offset - endRecordByteCount)
-        return isAtEnd ? offset : nil
+      if tail[offset] == endRecordSignature[0], tail[offset...].starts(with: endRecordSignature) {
+        let commentByteCount = tail.littleEndian(at: offset + 20, bytes: 2)
+        return commentByteCount == UInt64(tail.count - offset - endRecordByteCount) ? offset : nil
       }
       offset -= 1
     }
     return nil
   }
 
-  /// Returns the end record with 64-bit numbers, and its offset. A locator directly before the ordinary record points
-  /// to it.
-  private static func largeEndRecord(
+  /// Reads the extent of the directory from the end record with 64-bit numbers. A locator directly before the ordinary
+  /// record has its offset in the bytes 8 to 15.
+  ///
+  ///     offset  bytes
+  ///          0      4  "PK" 6 6
+  ///         24      8  number of entries on this disk
+  ///         32      8  number of entries
+  ///         40      8  size of the directory
+  ///         48      8  offset of the directory
+  ///
+  /// - Returns: The extent, and the offset of the record.
+  private static func largeExtent(
     _ source: FileDescriptorSource, tail: [UInt8], end: Int, fileByteCount: Int64
-  ) throws(KeyhaulError) -> (offset: Int64, record: [UInt8]) {
+  ) throws(KeyhaulError) -> (recordOffset: Int64, Extent) {
     let locator = end - locatorByteCount
-    guard locator >= 0, tail[locator...].starts(with: [0x50, 0x4B, 6, 7]),
-      let offset = Int64(exactly: tail.littleEndian(at: locator + 8, bytes: 8)),
-      offset <= fileByteCount - Int64(largeEndRecordByteCount)
+    guard locator >= 0, tail[locator...].starts(with: locatorSignature),
+      let recordOffset = Int64(exactly: tail.littleEndian(at: locator + 8, bytes: 8)),
+      recordOffset <= fileByteCount - Int64(largeEndRecordByteCount)
     else { throw KeyhaulError(.damaged, "the zip's end does not say where its directory is") }
-    var cursor = try Cursor(source, at: offset)
+    var cursor = try Cursor(source, at: recordOffset)
     let record = try cursor.read(largeEndRecordByteCount)
-    guard record.starts(with: [0x50, 0x4B, 6, 6]) else { throw outsideFile }
-    return (offset, record)
+    guard record.starts(with: largeEndRecordSignature) else { throw outsideFile }
+    let countOnDisk = record.littleEndian(at: 24, bytes: 8)
+    let count = record.littleEndian(at: 32, bytes: 8)
+    let size = record.littleEndian(at: 40, bytes: 8)
+    let offset = record.littleEndian(at: 48, bytes: 8)
+    guard countOnDisk == count, [count, size, offset].allSatisfy({ $0 <= UInt64(fileByteCount) }) else {
+      throw outsideFile
+    }
+    return (recordOffset, (Int64(count), Int64(size), Int64(offset)))
   }
 }
 
@@ -340,11 +435,11 @@ final class ZipNameRewriter: ByteSource {
 
   /// Creates a source.
   ///
-  /// - Parameter flagged: The offsets of the local headers with flagged names.
-  init(_ source: FileDescriptorSource, flaggedHeaders flagged: [Int64]) {
+  /// - Parameter offsets: The offsets of the local headers with flagged names.
+  init(_ source: FileDescriptorSource, flaggedHeaders offsets: [Int64]) {
     self.source = source
-    // The flags follow the signature and the version. The UTF-8 flag is in their second byte.
-    flagOffsets = flagged.map { $0.addingReportingOverflow(7).partialValue }
+    // The flags are in the bytes 6 and 7 of a local header. The UTF-8 flag is in the second one.
+    flagOffsets = offsets.map { $0.addingReportingOverflow(7).partialValue }
     copy = .allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)
   }
 
@@ -385,11 +480,11 @@ final class ZipNameRewriter: ByteSource {
 
   /// Returns the index of the first offset that is not before the given one.
   private func firstFlag(from offset: Int64) -> Int {
-    var (low, high) = (0, flagOffsets.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if flagOffsets[middle] < offset { low = middle + 1 } else { high = middle }
+    var (first, end) = (0, flagOffsets.count)
+    while first < end {
+      let middle = (first + end) / 2
+      if flagOffsets[middle] < offset { first = middle + 1 } else { end = middle }
     }
-    return low
+    return first
   }
 }

@@ -24,50 +24,60 @@ struct ComparableItems {
       (first, second, sharesReferences) = (firstItems, secondItems, false)
       return
     }
-    let references = (first: Self.indicesByReference(firstItems), second: Self.indicesByReference(secondItems))
-    sharesReferences = references.first.keys.contains { references.second[$0] != nil }
+    let secondIndices = Self.indicesByReference(secondItems)
+    sharesReferences = Self.indicesByReference(firstItems).keys.contains { secondIndices[$0] != nil }
     let identical = Self.itemsWithEqualBytes(firstItems, secondItems)
     counts.identicalCount = identical.first.count
     counts.identicalDamagedCount = firstItems.count { identical.first.contains($0.position) && $0.isDamaged }
-    let different = (
-      first: firstItems.filter { !identical.first.contains($0.position) },
-      second: secondItems.filter { !identical.second.contains($0.position) }
-    )
-    let hasIdentical = !identical.first.isEmpty
-    let firstIndices = hasIdentical ? Self.indicesByReference(different.first) : references.first
-    let secondIndices = hasIdentical ? Self.indicesByReference(different.second) : references.second
-    var partners: (first: Set<Int>, second: Set<Int>) = ([], [])
-    for (reference, index) in firstIndices {
-      guard let secondIndex = secondIndices[reference] else { continue }
-      let (item, partner) = (different.first[index], different.second[secondIndex])
-      guard item.isEncrypted || partner.isEncrypted else { continue }
-      counts.inBoth += 1
-      if !item.isEncrypted { counts.decryptedOnlyInFirst += 1 }
-      if !partner.isEncrypted { counts.decryptedOnlyInSecond += 1 }
-      if item.isDamaged || partner.isDamaged { counts.damaged += 1 }
-      partners.first.insert(item.position)
-      partners.second.insert(partner.position)
-    }
-    (first, encryptedInFirst) = Self.separated(different.first, without: partners.first)
-    (second, encryptedInSecond) = Self.separated(different.second, without: partners.second)
+    let firstDifferent = firstItems.filter { !identical.first.contains($0.position) }
+    let secondDifferent = secondItems.filter { !identical.second.contains($0.position) }
+    let paired = countPairsByReference(firstDifferent, secondDifferent)
+    (first, encryptedInFirst) = Self.separated(firstDifferent, without: paired.first)
+    (second, encryptedInSecond) = Self.separated(secondDifferent, without: paired.second)
     counts.onlyInFirst = encryptedInFirst.count
     counts.onlyInSecond = encryptedInSecond.count
     counts.damaged += (encryptedInFirst + encryptedInSecond).count(where: \.isDamaged)
     counts.possiblePairs = possiblePairs(encryptedInFirst, encryptedInSecond)
   }
 
+  /// The positions of items in their lists.
+  private typealias Positions = (first: Set<Int>, second: Set<Int>)
+
+  /// Counts the items with the same reference in both lists, if at least one of them is encrypted.
+  ///
+  /// - Returns: Their positions.
+  private mutating func countPairsByReference(
+    _ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]
+  ) -> Positions {
+    let secondIndices = Self.indicesByReference(secondItems)
+    var paired: Positions = ([], [])
+    for (reference, firstIndex) in Self.indicesByReference(firstItems) {
+      guard let secondIndex = secondIndices[reference] else { continue }
+      let (item, partner) = (firstItems[firstIndex], secondItems[secondIndex])
+      guard item.isEncrypted || partner.isEncrypted else { continue }
+      counts.inBoth += 1
+      if !item.isEncrypted { counts.decryptedOnlyInFirst += 1 }
+      if !partner.isEncrypted { counts.decryptedOnlyInSecond += 1 }
+      if item.isDamaged || partner.isDamaged { counts.damaged += 1 }
+      paired.first.insert(item.position)
+      paired.second.insert(partner.position)
+    }
+    return paired
+  }
+
   /// Returns the positions of items that are encrypted at least in one list and have identical bytes in both, paired in
   /// their order.
   private static func itemsWithEqualBytes(
     _ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]
-  ) -> (first: Set<Int>, second: Set<Int>) {
+  ) -> Positions {
     let encrypted = Set((firstItems + secondItems).lazy.filter(\.isEncrypted).compactMap { StoredBytes($0) })
     guard !encrypted.isEmpty else { return ([], []) }
+    // In reverse order, so that `removeLast` removes the first candidate.
     var candidates: [StoredBytes: [KeychainEntry]] = [:]
     for item in secondItems.reversed() {
       if let bytes = StoredBytes(item), encrypted.contains(bytes) { candidates[bytes, default: []].append(item) }
     }
-    var identical: (first: Set<Int>, second: Set<Int>) = ([], [])
+    var identical: Positions = ([], [])
     for item in firstItems {
       guard let bytes = StoredBytes(item), let partner = candidates[bytes]?.last, item.isEqualEncrypted(partner) else {
         continue
@@ -93,9 +103,9 @@ struct ComparableItems {
 
   /// Returns the decrypted and the encrypted items, without those at the given positions.
   private static func separated(
-    _ items: [KeychainEntry], without partners: Set<Int>
+    _ items: [KeychainEntry], without pairedPositions: Set<Int>
   ) -> (decrypted: [KeychainEntry], encrypted: [KeychainEntry]) {
-    let unpaired = items.filter { !partners.contains($0.position) }
+    let unpaired = items.filter { !pairedPositions.contains($0.position) }
     return (unpaired.filter { !$0.isEncrypted }, unpaired.filter(\.isEncrypted))
   }
 
@@ -135,28 +145,47 @@ struct ComparableItems {
     }
   }
 
-  /// Returns the maximum number of pairs. There are four groups of items, by whether an item is decrypted and whether
-  /// it has a reference, which determine the possible partners. By König's theorem, the maximum number of pairs equals
-  /// the minimum number of items that cover all pairs.
+  /// The items of a list that have the same possible partners in the other list.
+  private struct PartnerGroup {
+    let isDecrypted: Bool
+    let hasReference: Bool
+
+    static let all: [PartnerGroup] = [false, true].flatMap { isDecrypted in
+      [false, true].map { PartnerGroup(isDecrypted: isDecrypted, hasReference: $0) }
+    }
+
+    func contains(_ item: KeychainEntry) -> Bool {
+      item.isEncrypted != isDecrypted && (item.uuidReference != nil) == hasReference
+    }
+  }
+
+  /// Returns the maximum number of pairs of items that may be the same.
+  ///
+  /// By König's theorem, this equals the minimum number of items that cover all pairs. A minimum cover consists of some
+  /// groups of the first list, and of the partners of that list's other groups.
   private func maximumPairCount(_ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]) -> Int {
-    let groups: [(isDecrypted: Bool, hasReference: Bool)] = [
-      (false, false), (false, true), (true, false), (true, true),
-    ]
-    func itemCounts(_ items: [KeychainEntry]) -> [Int] {
-      groups.map { group in items.count { (!$0.isEncrypted, $0.uuidReference != nil) == group } }
+    let groups = PartnerGroup.all
+    let firstCounts = groups.map { group in firstItems.count(where: group.contains) }
+    let secondCounts = groups.map { group in secondItems.count(where: group.contains) }
+    func canMatch(_ group: PartnerGroup, _ partner: PartnerGroup) -> Bool {
+      let areBothDecrypted = group.isDecrypted && partner.isDecrypted
+      let haveBothReferences = group.hasReference && partner.hasReference
+      return !areBothDecrypted && !(sharesReferences && haveBothReferences)
     }
-    let (firstCounts, secondCounts) = (itemCounts(firstItems), itemCounts(secondItems))
-    func canMatch(_ left: Int, _ right: Int) -> Bool {
-      !(groups[left].isDecrypted && groups[right].isDecrypted)
-        && !(sharesReferences && groups[left].hasReference && groups[right].hasReference)
+    // Bit i of a cover means that it contains group i of the first list.
+    let coverSizes = (0..<(1 << groups.count)).map { cover in
+      var size = 0
+      for (index, group) in groups.enumerated() {
+        let isCovered = cover & (1 << index) != 0
+        if isCovered { size += firstCounts[index] }
+        let isPartnerOfUncovered = groups.indices.contains { other in
+          cover & (1 << other) == 0 && canMatch(groups[other], group)
+        }
+        if isPartnerOfUncovered { size += secondCounts[index] }
+      }
+      return size
     }
-    // Each of the 16 covers consists of some groups of the first list, and of the partners of its other groups.
-    return (0..<16).map { cover in
-      let uncovered = groups.indices.filter { cover & (1 << $0) == 0 }
-      let partners = groups.indices.filter { right in uncovered.contains { canMatch($0, right) } }
-      return groups.indices.filter { !uncovered.contains($0) }.reduce(0) { $0 + firstCounts[$1] }
-        + partners.reduce(0) { $0 + secondCounts[$1] }
-    }.min() ?? 0
+    return coverSizes.min() ?? 0
   }
 
   /// Splits the decrypted items of one list into those that are certainly missing in the other and those that may be

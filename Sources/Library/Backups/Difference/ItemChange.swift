@@ -36,6 +36,12 @@ package struct ItemChange: Sendable, Equatable {
   }
 
   /// Compares two items, or returns `nil` if they are equal.
+  ///
+  /// - Parameters:
+  ///   - before: The entry in the first list.
+  ///   - old: The decrypted item of that entry.
+  ///   - after: The entry in the second list.
+  ///   - new: The decrypted item of that entry.
   init?(_ before: KeychainEntry, _ old: KeychainItem, _ after: KeychainEntry, _ new: KeychainItem) {
     let attributes = Self.differingAttributes(old, before.scope, new, after.scope)
     let isSecretChanged = !before.cannotCompareSecret(with: after) && !Self.haveSameSecrets(old, new)

@@ -98,41 +98,52 @@ public struct KeychainDifference: Sendable {
   /// - Throws: `KeyhaulError` if the cryptography fails.
   package init(from first: [KeychainEntry], to second: [KeychainEntry]) throws(KeyhaulError) {
     let comparable = ComparableItems(first, second)
-    var unmatched = try ItemsByKey(comparable.first)
-    var isMatched = Array(repeating: false, count: comparable.first.count)
-    var added: [KeychainEntry] = []
-    var changed: [ItemChange] = []
-    var sameCount = 0
-    var uncomparedSecretCount = 0
-    for compared in comparable.second {
-      guard let new = compared.item, let position = try unmatched.removeMatch(for: new),
-        let old = comparable.first[position].item
-      else {
-        added.append(compared)
-        continue
-      }
-      isMatched[position] = true
-      let match = comparable.first[position]
-      if match.cannotCompareSecret(with: compared) { uncomparedSecretCount += 1 }
-      if let change = ItemChange(match, old, compared, new) { changed.append(change) } else { sameCount += 1 }
+    let matches = try Matches(comparable.first, comparable.second)
+    let added = comparable.split(matches.onlyInSecond, amongEncrypted: comparable.encryptedInFirst)
+    let removed = comparable.split(matches.onlyInFirst, amongEncrypted: comparable.encryptedInSecond)
+    let disambiguators = Self.disambiguators(among: added.certain + removed.certain)
+    self.added = zip(added.certain, disambiguators).map { UnmatchedItem($0, disambiguators: $1) }
+    self.removed = zip(removed.certain, disambiguators.dropFirst(added.certain.count)).map {
+      UnmatchedItem($0, disambiguators: $1)
     }
-    let removed = zip(comparable.first, isMatched).filter { !$0.1 }.map(\.0)
-    let (new, possiblyInFirst) = comparable.split(added, amongEncrypted: comparable.encryptedInFirst)
-    let (gone, possiblyInSecond) = comparable.split(removed, amongEncrypted: comparable.encryptedInSecond)
-    let disambiguators = Self.disambiguators(among: new + gone)
-    self.added = zip(new, disambiguators).map { UnmatchedItem($0, disambiguators: $1) }
-    self.removed = zip(gone, disambiguators.dropFirst(new.count)).map { UnmatchedItem($0, disambiguators: $1) }
-    self.possiblyInSecond = possiblyInSecond.map { UnmatchedItem($0) }
-    self.possiblyInFirst = possiblyInFirst.map { UnmatchedItem($0) }
-    self.changed = changed
-    self.sameCount = sameCount + comparable.counts.identicalCount
-    self.uncomparedSecretCount = uncomparedSecretCount
+    possiblyInFirst = added.possible.map { UnmatchedItem($0) }
+    possiblyInSecond = removed.possible.map { UnmatchedItem($0) }
+    changed = matches.changed
+    sameCount = matches.sameCount + comparable.counts.identicalCount
+    uncomparedSecretCount = matches.uncomparedSecretCount
     undecrypted = comparable.counts
-    let undecidedInFirst = comparable.encryptedInFirst + possiblyInSecond
-    let undecidedInSecond = comparable.encryptedInSecond + possiblyInFirst
+    let undecidedInFirst = comparable.encryptedInFirst + removed.possible
+    let undecidedInSecond = comparable.encryptedInSecond + added.possible
     unknownCount =
       undecrypted.inBoth + undecidedInFirst.count + undecidedInSecond.count
       - comparable.possiblePairs(undecidedInFirst, undecidedInSecond)
+  }
+
+  /// The result of matching the decrypted items of two lists by their keys.
+  private struct Matches {
+    private(set) var onlyInFirst: [KeychainEntry] = []
+    private(set) var onlyInSecond: [KeychainEntry] = []
+    private(set) var changed: [ItemChange] = []
+    private(set) var sameCount = 0
+    private(set) var uncomparedSecretCount = 0
+
+    init(_ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]) throws(KeyhaulError) {
+      var unmatched = try ItemsByKey(firstItems)
+      var isMatched = Array(repeating: false, count: firstItems.count)
+      for after in secondItems {
+        guard let new = after.item, let position = try unmatched.removeMatch(for: new),
+          let old = firstItems[position].item
+        else {
+          onlyInSecond.append(after)
+          continue
+        }
+        isMatched[position] = true
+        let before = firstItems[position]
+        if before.cannotCompareSecret(with: after) { uncomparedSecretCount += 1 }
+        if let change = ItemChange(before, old, after, new) { changed.append(change) } else { sameCount += 1 }
+      }
+      onlyInFirst = zip(firstItems, isMatched).filter { !$0.1 }.map(\.0)
+    }
   }
 
   /// The positions of decrypted items by the key that a restore uses, so that both agree on which items correspond.
@@ -155,6 +166,7 @@ public struct KeychainDifference: Sendable {
     /// Returns the position of the first unmatched item with the same key.
     mutating func removeMatch(for item: KeychainItem) throws(KeyhaulError) -> Int? {
       guard let key = try Self.key(of: item) else { return nil }
+      // A binary search for the first item whose key does not precede the given one.
       var (first, end) = (0, positions.count)
       while first < end {
         let middle = first + (end - first) / 2

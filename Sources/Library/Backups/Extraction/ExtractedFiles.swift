@@ -99,6 +99,9 @@ package enum ExtractedFilesTable {
     "left_out", "fault", "reason",
   ]
 
+  /// The size at which a portion is passed on.
+  private static let portionByteCount = 64 << 10
+
   /// Passes the table of a finished manifest to a closure in portions.
   package static func forEachPortion(
     ofManifest path: String, _ body: ([UInt8]) throws(KeyhaulError) -> Void
@@ -106,7 +109,7 @@ package enum ExtractedFilesTable {
     var lines = CSV.line(columns)
     try ExtractedFiles.forEachLine(ofManifest: path) { (line) throws(KeyhaulError) in
       lines += CSV.line(columns.map { text(line[$0]) })
-      guard lines.utf8.count > 64 << 10 else { return }
+      guard lines.utf8.count > portionByteCount else { return }
       try body(Array(lines.utf8))
       lines = ""
     }

@@ -59,8 +59,8 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Returns the error for a folder. Our own functions report unsuitable folders as `directoryNotEmpty` and
-  /// `fileExists`.
+  /// Returns the error for a folder. The functions below throw `directoryNotEmpty`, `fileExists` and `wouldBlock` for
+  /// folders that cannot be used.
   private static func failure(_ error: Errno, _ path: String) -> KeyhaulError {
     switch error {
     case .directoryNotEmpty: KeyhaulError(.occupied, "\(UntrustedText.quoted(path)) contains other files")
@@ -136,7 +136,7 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Releases the lock. Finished worker threads may still hold a reference to the folder.
+  /// Releases the lock at once, because finished worker threads may still hold a reference to the folder.
   func release() {
     switch lock {
     case .some(let lock): lock.release()

@@ -9,9 +9,11 @@ import SystemPackage
 /// An entry is written to the manifest after its file is synced, in batches. At most a few thousand entries are ahead
 /// of the first unfinished one, which limits the memory.
 final class ExtractionJournal: Sendable {
+  /// The maximum number of distributed entries that are not in the manifest yet.
   private static let maximumAheadCount = 2_048
   /// The maximum number of files that are synced together. Slow files reduce it.
   private static let batchCount = 512
+  /// The time after which a batch is synced that is not full.
   private static let batchPatience = Duration.milliseconds(500)
   private static let reportInterval = DispatchTimeInterval.milliseconds(50)
 
@@ -41,8 +43,10 @@ final class ExtractionJournal: Sendable {
   private let state: Locked<State>
   private let isStopped = Atomic<Bool>(false)
   private let readByteCount = Atomic<Int64>(0)
-  /// The number of entries that may still be distributed. Starts at zero, because libdispatch ends the process if a
-  /// semaphore is released with a smaller value than at its creation, as when the work is stopped.
+  /// The number of entries that may still be distributed.
+  ///
+  /// It is created with zero and then signaled, because libdispatch ends the process if a semaphore is released with a
+  /// smaller value than at its creation. After the work is stopped, the value is smaller.
   private let capacity = DispatchSemaphore(value: 0)
   /// Signaled when a batch is full.
   private let batches = DispatchSemaphore(value: 0)

@@ -43,17 +43,18 @@ package struct ExtractionPlan: Sendable {
   package init(
     of list: FileList, stored: StoredPayloads, selecting isSelected: (ListedFile) -> Bool
   ) throws(KeyhaulError) {
-    var names = ExtractionPaths(reserved: ExtractionFolder.ownNames)
+    var paths = ExtractionPaths(reserved: ExtractionFolder.ownNames)
     let listing = try list.listing { (file, location) throws(KeyhaulError) in
       guard let domain = file.domainBytes, let path = file.pathBytes, isSelected(file) else { return }
       rowCount += 1
       guard !ExtractionPaths.isTooLong(file) else { return }
       let parts = ExtractionPaths.parts(of: path)
       if file.kind == .directory {
-        let index = try names.directory(domain, parts == nil ? nil : path[...])
-        names.set(location, of: index)
+        let isDomain = parts == nil
+        let index = try paths.directory(domain, isDomain ? nil : path[...])
+        paths.set(location, of: index)
       } else if let parts {
-        _ = try names.directory(domain, parts.parent)
+        _ = try paths.directory(domain, parts.parent)
       }
     }
     rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
@@ -62,42 +63,43 @@ package struct ExtractionPlan: Sendable {
       guard let domain = file.domainBytes, let path = file.pathBytes, file.kind != .directory, isSelected(file) else {
         return
       }
-      try add(file, domain, path, at: location, stored, &names, &usedIdentifiers)
+      switch file.kind {
+      case .file: fileCount += 1
+      case .link: linkCount += 1
+      case .directory, .other: break
+      }
+      let storedByteCount = stored.byteCount(of: file.fileIdentifier)
+      let entry = try Self.entry(
+        for: file, domain: domain, path: path, at: location, isStored: storedByteCount != nil, in: &paths,
+        &usedIdentifiers)
+      entries.append(entry)
+      if file.kind == .file, entry.refusal == nil { byteCount += storedByteCount ?? 0 }
     }
-    directories = names.directories
+    directories = paths.directories
   }
 
-  private mutating func add(
-    _ file: ListedFile, _ domain: [UInt8], _ path: [UInt8], at location: FileLocation, _ stored: StoredPayloads,
-    _ names: inout ExtractionPaths, _ usedIdentifiers: inout Set<StoredPayloads.Name>
-  ) throws(KeyhaulError) {
-    switch file.kind {
-    case .file: fileCount += 1
-    case .link: linkCount += 1
-    case .directory, .other: break
-    }
-    func refuse(_ code: KeyhaulError.Code, _ reason: String) {
-      entries.append(
-        Entry(location: location, directory: 0, name: "", isStored: false, refusal: KeyhaulError(code, reason)))
+  /// Creates the entry of a file or link, with its path or the reason not to write it.
+  private static func entry(
+    for file: ListedFile, domain: [UInt8], path: [UInt8], at location: FileLocation, isStored: Bool,
+    in paths: inout ExtractionPaths, _ usedIdentifiers: inout Set<StoredPayloads.Name>
+  ) throws(KeyhaulError) -> Entry {
+    func refused(_ code: KeyhaulError.Code, _ reason: String) -> Entry {
+      Entry(location: location, directory: 0, name: "", isStored: false, refusal: KeyhaulError(code, reason))
     }
     guard !ExtractionPaths.isTooLong(file) else {
-      return refuse(
-        .overLimit, "its name has more than \(HumanReadable.grouped(Int64(ExtractionPaths.maximumPathByteCount))) bytes"
-      )
+      let limit = HumanReadable.grouped(Int64(ExtractionPaths.maximumPathByteCount))
+      return refused(.overLimit, "its name has more than \(limit) bytes")
     }
-    guard let parts = ExtractionPaths.parts(of: path) else { return refuse(.hostile, "it has no name of its own") }
+    guard let parts = ExtractionPaths.parts(of: path) else { return refused(.hostile, "it has no name of its own") }
     guard try ListedFile.identifier(domain: domain, path: path) == file.fileIdentifier else {
-      return refuse(.hostile, "its identifier is not the hash of its domain and path")
+      return refused(.hostile, "its identifier is not the hash of its domain and path")
     }
-    if let name = StoredPayloads.Name(file.fileIdentifier), !usedIdentifiers.insert(name).inserted {
-      return refuse(.hostile, "it is listed twice")
+    if let identifier = StoredPayloads.Name(file.fileIdentifier), !usedIdentifiers.insert(identifier).inserted {
+      return refused(.hostile, "it is listed twice")
     }
-    let directory = try names.directory(domain, parts.parent)
-    let name = try names.name(of: parts.name, in: directory, identifier: file.fileIdentifier)
-    let storedByteCount = stored.byteCount(of: file.fileIdentifier)
-    entries.append(
-      Entry(location: location, directory: directory, name: name, isStored: storedByteCount != nil, refusal: nil))
-    if file.kind == .file { byteCount += storedByteCount ?? 0 }
+    let directory = try paths.directory(domain, parts.parent)
+    let name = try paths.name(of: parts.name, in: directory, identifier: file.fileIdentifier)
+    return Entry(location: location, directory: directory, name: name, isStored: isStored, refusal: nil)
   }
 
   /// Returns the path of an entry, relative to the folder.

@@ -87,40 +87,52 @@ final class ExtractionWorker {
     do throws(KeyhaulError) {
       record = try file.record()
     } catch {
-      return recordResult(.failed(error), file, nil, entry, at: position)
+      let listed = ListedEntry(entry: entry, file: file, record: nil)
+      return recordResult(.failed(error), of: listed, at: position)
     }
-    if let refusal = entry.refusal { return recordResult(.failed(refusal), file, record, entry, at: position) }
+    let listed = ListedEntry(entry: entry, file: file, record: record)
+    if let refusal = entry.refusal { return recordResult(.failed(refusal), of: listed, at: position) }
     do throws(Failure) {
       var wasKept = false
-      let outcome = try outcome(of: entry, file, record, payload, &wasKept)
-      recordResult(outcome, file, record, entry, at: position, wasKept: wasKept)
+      let outcome = try outcome(of: listed, payload, wasKept: &wasKept)
+      recordResult(outcome, of: listed, at: position, wasKept: wasKept)
     } catch {
       switch error {
       case .stop(let reason): throw reason
-      case .file(let reason): recordResult(.failed(reason), file, record, entry, at: position)
+      case .file(let reason): recordResult(.failed(reason), of: listed, at: position)
       }
     }
   }
 
+  /// An entry of the plan, with its row and record in the list of files.
+  struct ListedEntry {
+    let entry: ExtractionPlan.Entry
+    let file: ListedFile
+    let record: FileRecord?
+  }
+
   private func recordResult(
-    _ outcome: ExtractedRecord.Outcome, _ file: ListedFile, _ record: FileRecord?, _ entry: ExtractionPlan.Entry,
-    at position: Int, wasKept: Bool = false
+    _ outcome: ExtractedRecord.Outcome, of listed: ListedEntry, at position: Int, wasKept: Bool = false
   ) {
     let wasWritten =
       switch outcome {
       case .written, .linked: true
       case .leftOut, .failed: false
       }
-    let path = wasWritten ? job.plan.path(of: entry) : nil
+    let path = wasWritten ? job.plan.path(of: listed.entry) : nil
     job.journal.record(
-      ExtractedRecord(file: file, record: record, path: path, outcome: outcome), wasKept: wasKept, at: position)
+      ExtractedRecord(file: listed.file, record: listed.record, path: path, outcome: outcome), wasKept: wasKept,
+      at: position)
   }
 
+  /// Writes an entry, and returns the result.
+  ///
+  /// - Parameter wasKept: Set to `true` if an earlier run has written the file.
   private func outcome(
-    of entry: ExtractionPlan.Entry, _ file: ListedFile, _ record: FileRecord?, _ payload: StoredPayload?,
-    _ wasKept: inout Bool
+    of listed: ListedEntry, _ payload: StoredPayload?, wasKept: inout Bool
   ) throws(Failure) -> ExtractedRecord.Outcome {
-    switch file.kind {
+    let (entry, record) = (listed.entry, listed.record)
+    switch listed.file.kind {
     case .directory, .other: return .leftOut(.unfinished)
     case .link:
       let depth = ExtractionPaths.names(of: entry.directory, in: job.plan.directories).count
@@ -133,22 +145,22 @@ final class ExtractionWorker {
       let directory = try writing { () throws(Errno) -> DirectoryHandle in try self.directory(of: entry) }
       // A file whose payload is no longer in the backup is not verified again.
       let isInBackup = entry.isStored || record?.needsPayload == false
-      if isInBackup, let content = try unchangedContent(of: file, entry, in: directory) {
+      if isInBackup, let content = try unchangedContent(of: listed, in: directory) {
         wasKept = true
         job.journal.add(content.byteCount)
         return .written(content)
       }
-      return try write(entry, file, record, payload, into: directory)
+      return try write(listed, payload, into: directory)
     }
   }
 
   /// Returns the recorded content of a file from an earlier run, if the file is unchanged.
   private func unchangedContent(
-    of file: ListedFile, _ entry: ExtractionPlan.Entry, in directory: DirectoryHandle
+    of listed: ListedEntry, in directory: DirectoryHandle
   ) throws(Failure) -> ExtractedContent? {
-    guard let content = job.priorExtraction[file.fileIdentifier] else { return nil }
+    guard let content = job.priorExtraction[listed.file.fileIdentifier] else { return nil }
     let isUnchanged = try writing { () throws(Errno) -> Bool in
-      try self.hasContent(content, entry.name, in: directory)
+      try self.hasContent(content, listed.entry.name, in: directory)
     }
     return isUnchanged ? content : nil
   }
@@ -158,7 +170,7 @@ final class ExtractionWorker {
     do throws(Errno) { return try body() } catch { throw .stop(job.folder.explain(error)) }
   }
 
-  /// Opens the directory of an entry, unless it is the last one.
+  /// Returns the directory of an entry, which may be open already.
   func directory(of entry: ExtractionPlan.Entry) throws(Errno) -> DirectoryHandle {
     if let parent, parent.index == entry.directory { return parent.handle }
     let handle = try job.folder.openDirectory(ExtractionPaths.names(of: entry.directory, in: job.plan.directories))
@@ -170,12 +182,12 @@ final class ExtractionWorker {
 extension ExtractionWorker {
   /// Writes a file under a temporary name, then renames it. The journal syncs it.
   func write(
-    _ entry: ExtractionPlan.Entry, _ file: ListedFile, _ record: FileRecord?, _ payload: StoredPayload?,
-    into directory: DirectoryHandle
+    _ listed: ListedEntry, _ payload: StoredPayload?, into directory: DirectoryHandle
   ) throws(Failure) -> ExtractedRecord.Outcome {
-    let staging = job.folder.staging
+    let record = listed.record
     let target = try writing { () throws(Errno) in SharedDescriptor(try makeTemporary()) }
-    let (reading, sha256) = try read(file, payload, into: target)
+    let (reading, sha256) = try read(listed.file, payload, into: target)
+    let byteCount = reading.payload.plainByteCount
     guard reading.payload.hasValidPadding else {
       throw .file(KeyhaulError(.damaged, "its stored form does not end with valid padding"))
     }
@@ -184,18 +196,16 @@ extension ExtractionWorker {
       let mode = (record?.mode ?? 0) & 0o777
       try system.setPermissions(mode == 0 ? 0o600 : mode | 0o400, of: target.descriptor)
       if let record { try system.setModificationTime(record.lastModified, of: target.descriptor) }
-      guard try system.status(of: target.descriptor.raw).byteCount == reading.payload.plainByteCount else {
-        throw .ioError
-      }
+      guard try system.status(of: target.descriptor.raw).byteCount == byteCount else { throw .ioError }
       try system.startWriteback(target.descriptor)
+      try system.rename(
+        temporaryName, in: job.folder.staging.descriptor, to: listed.entry.name, in: directory.descriptor)
     }
     // An empty file without a payload has no digest.
-    let digestStatus = entry.isStored || record?.needsPayload != false ? digestStatus(of: reading) : .none
-    try writing { () throws(Errno) in
-      try system.rename(temporaryName, in: staging.descriptor, to: entry.name, in: directory.descriptor)
-    }
+    let hasDigest = listed.entry.isStored || record?.needsPayload != false
     return .written(
-      ExtractedContent(byteCount: reading.payload.plainByteCount, sha256: sha256, digestStatus: digestStatus))
+      ExtractedContent(
+        byteCount: byteCount, sha256: sha256, digestStatus: hasDigest ? digestStatus(of: reading) : .none))
   }
 
   /// Reads a payload into a file.
@@ -259,8 +269,10 @@ extension ExtractionWorker {
     return try sha256(of: try system.openForReading(name, in: directory.descriptor)) == content.sha256
   }
 
+  private static let bufferByteCount = 256 << 10
+
   private func sha256(of file: borrowing OwnedFileDescriptor) throws(Errno) -> [UInt8] {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 16)
     defer { buffer.deallocate() }
     let raw = file.raw
     do {

@@ -112,15 +112,15 @@ package struct FileExtractor: Sendable {
     for _ in workers { runningWorkers.enter() }
     var runningCount = 0
     for number in workers {
-      let isRunning = startThread {
-        ExtractionWorker(job, number).run(inStoredOrder: isContainer)
-      } _: {
+      let work = { @Sendable in ExtractionWorker(job, number).run(inStoredOrder: isContainer) }
+      let ended = { @Sendable in
         runningWorkers.leave()
         if isDone() { journal.wake() }
       }
-      if isRunning { runningCount += 1 } else { runningWorkers.leave() }
+      if startThread(work, ended) { runningCount += 1 } else { runningWorkers.leave() }
     }
     if runningCount == 0 {
+      // The only worker reports the progress and syncs full batches between its files.
       withoutActuallyEscaping(report) { report in
         ExtractionWorker(job, 0) {
           report()

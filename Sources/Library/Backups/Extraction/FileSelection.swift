@@ -7,13 +7,12 @@ package struct FileSelection: Sendable {
   private let app: AppDomains?
   private let path: GlobPattern?
 
-  /// Creates a selection.
+  /// Creates a selection. Without a domain and an app, all domains are selected, otherwise those of either.
   ///
   /// - Parameters:
-  ///   - domains: Patterns. At least one must match. If there are none, all domains are selected, or those of
-  ///     the app.
+  ///   - domains: The patterns of domains.
   ///   - app: The identifier of an app.
-  ///   - path: A pattern for the path in the domain.
+  ///   - path: A pattern for the path in the domain, or `nil` to select all paths.
   package init(domains: [String], app: String?, path: String?, in archive: BackupArchive) {
     self.domains = domains.map(GlobPattern.init)
     self.app = app.map { AppDomains(of: $0, in: archive) }
@@ -66,7 +65,7 @@ package struct AppDomains: Sendable {
     domain.hasPrefix(prefix) ? domain.dropFirst(prefix.count) : nil
   }
 
-  /// Returns a group name without `group.` or the team identifier of ten characters.
+  /// Returns a group name without its prefix: `group.`, or the team identifier as in `ABCDE12345.`.
   private static func withoutPrefix(_ group: Substring) -> Substring {
     guard let dot = group.firstIndex(of: ".") else { return group }
     let prefix = group[..<dot]

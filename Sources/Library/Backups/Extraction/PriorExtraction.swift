@@ -39,24 +39,28 @@ struct PriorExtraction: Sendable {
     }
   }
 
+  private static let temporaryName = "known.tmp"
+  /// The size at which lines are written.
+  private static let portionByteCount = 64 << 10
+
   private func save(in folder: ExtractionFolder, header: JSONValue) throws(Errno) {
-    let (system, temporary) = (folder.system, "known.tmp")
-    let file = try system.createFile(temporary, in: folder.staging.descriptor)
-    var (lines, count): ([UInt8], Int64) = (Array((header.compactText() + "\n").utf8), 0)
+    let system = folder.system
+    let file = try system.createFile(Self.temporaryName, in: folder.staging.descriptor)
     let raw = file.raw
-    func flush(atLeast least: Int) throws(Errno) {
-      guard lines.count >= least else { return }
+    var lines = Array((header.compactText() + "\n").utf8)
+    var writtenByteCount: Int64 = 0
+    func writeLines() throws(Errno) {
       try system.writeAll(lines, to: raw)
-      count += Int64(lines.count)
+      writtenByteCount += Int64(lines.count)
       lines.removeAll(keepingCapacity: true)
     }
     for (name, content) in contents {
       let line = JSONValue.object([("file_id", .string(name.text))] + content.fields)
       lines += Array((line.compactText() + "\n").utf8)
-      try flush(atLeast: 64 << 10)
+      if lines.count >= Self.portionByteCount { try writeLines() }
     }
-    try flush(atLeast: 1)
-    try system.finalize(file, expectedByteCount: count)
-    try system.rename(temporary, to: ExtractionFolder.priorJournalName, in: folder.staging.descriptor)
+    if !lines.isEmpty { try writeLines() }
+    try system.finalize(file, expectedByteCount: writtenByteCount)
+    try system.rename(Self.temporaryName, to: ExtractionFolder.priorJournalName, in: folder.staging.descriptor)
   }
 }

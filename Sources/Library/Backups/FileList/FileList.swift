@@ -9,19 +9,20 @@ public final class FileList: Sendable {
   /// The non-UTF-8 names of an old list. Empty until `listing` has counted all records.
   private let undecodedNames = Locked(UndecodedNames())
   /// The anomalies of payload names. Empty until `listing` receives the stored payloads.
-  private let payloadNotes = Locked<[BackupAnomaly]>([])
+  private let payloadAnomalies = Locked<[BackupAnomaly]>([])
   /// Anomalies that were tolerated. For a large list, complete only after the whole list was read.
-  package var notes: [BackupAnomaly] {
-    let notes = payloadNotes.withLock { $0 }
+  package var anomalies: [BackupAnomaly] {
+    let anomaliesOfPayloads = payloadAnomalies.withLock { $0 }
     switch form {
-    case .database(let database): return database.notes + notes
+    case .database(let database): return database.anomalies + anomaliesOfPayloads
     case .mbdb:
-      return undecodedNames.withLock { $0.finding(in: MetadataFile.oldDatabase.path) }.map { [.finding($0)] + notes }
-        ?? notes
+      let finding = undecodedNames.withLock { $0.finding(in: MetadataFile.oldDatabase.path) }
+      guard let finding else { return anomaliesOfPayloads }
+      return [.finding(finding)] + anomaliesOfPayloads
     }
   }
-  /// The findings among the notes.
-  package var findings: [BackupFinding] { notes.compactMap(\.finding) }
+  /// The findings among the anomalies.
+  package var findings: [BackupFinding] { anomalies.compactMap(\.finding) }
 
   /// A counter that limits the number of rows.
   struct RowQuota {
@@ -149,8 +150,8 @@ public final class FileList: Sendable {
 
   private func recordAnomalies(of stored: StoredPayloads?) {
     guard let stored else { return }
-    let notes = stored.anomalies
-    payloadNotes.withLock { $0 = notes }
+    let anomalies = stored.anomalies
+    payloadAnomalies.withLock { $0 = anomalies }
   }
 
   /// Passes all files to a closure in the list's order. Rows without an identifier are skipped. `listing()` counts

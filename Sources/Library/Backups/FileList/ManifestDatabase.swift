@@ -10,7 +10,7 @@ import SystemPackage
 final class ManifestDatabase: Sendable {
   let bytes: DatabaseBytes
   private let records: RecordReader
-  /// The result of the integrity check. The bytes are a private copy.
+  /// The result of the integrity check. It stays valid, because the bytes are a private copy.
   private let check = Locked(Check.pending)
   /// The non-UTF-8 names, once all rows were counted.
   let undecodedNames = Locked(UndecodedNames())
@@ -21,9 +21,9 @@ final class ManifestDatabase: Sendable {
   }
 
   /// Anomalies that were tolerated. Those of a large database are known after it was read completely.
-  var notes: [BackupAnomaly] {
+  var anomalies: [BackupAnomaly] {
     let findings = [salvagedRows?.finding, undecodedNames.withLock { $0.finding(in: MetadataFile.database.path) }]
-    return bytes.notes + findings.compactMap { $0.map(BackupAnomaly.finding) }
+    return bytes.anomalies + findings.compactMap { $0.map(BackupAnomaly.finding) }
   }
 
   /// The readable rows, if the check failed.
@@ -52,6 +52,7 @@ final class ManifestDatabase: Sendable {
     return salvagedRows == nil
   }
 
+  /// Opens a connection, and checks the database if this was not done before.
   private func checkedConnection() throws(KeyhaulError) -> ManifestConnection {
     let connection = try ManifestConnection(bytes)
     if case .pending = check.withLock({ $0 }) { try checkPages(connection) }
@@ -65,7 +66,7 @@ final class ManifestDatabase: Sendable {
     if fault == nil, let result = try connection.firstFault() {
       fault = "the manifest database fails its check: \(quoted(result))"
     }
-    // If SQLite has no memory for a page, its check reports the page as damaged.
+    // If SQLite has no memory for a page (`SQLITE_NOMEM` is 7), its check reports the page as damaged.
     if fault?.hasSuffix("unable to get the page. error code=7\"") == true {
       throw KeyhaulError(.unreadable, "the manifest database: out of memory", of: .noMemory)
     }
@@ -147,6 +148,7 @@ final class ManifestDatabase: Sendable {
 
   private static let columns = "fileID, domain, relativePath, flags, file"
 
+  /// Passes all files to a closure, without rows that have no valid identifier.
   func forEachFile(_ body: (ListedFile) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
     var quota = FileList.RowQuota()
     try forEachRow(Self.columns) { (row) throws(KeyhaulError) in
@@ -160,6 +162,7 @@ final class ManifestDatabase: Sendable {
     try listing(against: stored, Self.columns) { (_) throws(KeyhaulError) in }
   }
 
+  /// Counts the rows, and passes each file of a kind to a closure, as `FileList.listing(against:only:forEachFile:)`.
   func listing(
     against stored: StoredPayloads?, only kind: ListedFile.Kind?,
     forEachFile body: (ListedFile, FileLocation) throws(KeyhaulError) -> Void
@@ -265,7 +268,8 @@ final class ManifestDatabase: Sendable {
       return identifier == hash ? .consistent : .inconsistent
     }
     if let consistency { return consistency }
-    return row.isNull(1) && (row.isNull(2) || row.withText(2, { _ in true }) == true) ? .withoutDomain : .inconsistent
+    let hasTextPath = row.withText(2, { _ in true }) == true
+    return row.isNull(1) && (row.isNull(2) || hasTextPath) ? .withoutDomain : .inconsistent
   }
 }
 

@@ -36,7 +36,7 @@ extension ManifestDatabase {
   fileprivate func plaintextManifest() throws(KeyhaulError) -> PlaintextManifest {
     let records = RecordReader(key: nil)
     var (hasKey, hasEncryptedRow) = (false, false)
-    // Files, and rows whose type is only in the record.
+    // The three lowest flags state the type: 1 for a file, or 0 if only the record states it.
     try forEachRow(
       "file", where: "file IS NOT NULL AND ifnull(flags, 0) & 7 IN (0, 1)", atMost: PlaintextManifest.maximumRowCount
     ) { row in
@@ -56,11 +56,13 @@ extension ManifestDatabase {
   private func passwordProperties(
     _ connection: ManifestConnection
   ) throws(KeyhaulError) -> (salts: [[UInt8]?], hasHash: Bool) {
-    var (salts, hasHash, hasTable): ([[UInt8]?], Bool, Bool) = ([], false, false)
+    var hasTable = false
     try connection.forEachRow("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Properties'") { _ in
       hasTable = true
     }
     guard hasTable else { return ([], false) }
+    var salts: [[UInt8]?] = []
+    var hasHash = false
     try connection.forEachRow("SELECT value FROM Properties WHERE key = 'salt' LIMIT 2") { salts.append($0.bytes(0)) }
     try connection.forEachRow("SELECT 1 FROM Properties WHERE key = 'passwordHash' LIMIT 1") { _ in hasHash = true }
     return (salts, hasHash)

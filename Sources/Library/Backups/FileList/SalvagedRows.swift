@@ -33,8 +33,9 @@ struct SalvagedRows: Sendable {
     for indexClause in Self.indexClauses where listedNumbers == nil {
       listedNumbers = try Self.rowNumbers(of: connection, indexClause)
     }
-    let last = Int64(min(BackupLimits.rowCount, byteCount / Self.minimumRowByteCount))
-    let candidates = listedNumbers?.sorted() ?? Array(1...max(1, last))
+    // Without row numbers, each number that the database could contain is tried.
+    let maximumNumber = Int64(min(BackupLimits.rowCount, byteCount / Self.minimumRowByteCount))
+    let candidates = listedNumbers?.sorted() ?? Array(1...max(1, maximumNumber))
     var readableNumbers: [Int64] = []
     for number in candidates {
       if try Self.isReadable("SELECT \(columns) FROM Files WHERE rowid = \(number)", connection) {

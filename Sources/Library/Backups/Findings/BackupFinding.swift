@@ -168,13 +168,13 @@ public enum BackupFinding: Sendable, Hashable {
     }
   }
 
-  /// Whether the backup may not be as its device wrote it, even if nothing is lost. A decrypted copy states this
-  /// itself.
+  /// Whether the backup may differ from what its device wrote, even if nothing is lost. A decrypted copy differs too,
+  /// but states this itself.
   package var isDamage: Bool { isLoss || (blocks(.restoring) && self != .decryptedCopy) }
 }
 
 extension BackupFinding: CustomStringConvertible {
-  /// The fact as a clause, without its file.
+  /// The finding as a clause, without its file.
   package var fact: String {
     switch self {
     case .manifestMissing: "it is missing; the manifest database was read as an unencrypted manifest"
@@ -204,7 +204,7 @@ extension BackupFinding: CustomStringConvertible {
     }
   }
 
-  /// The fact with its file.
+  /// The finding as a clause with its file.
   public var description: String { fact.contains(file) ? fact : "\(file): \(fact)" }
 
   private static func lost(_ count: Int?) -> String {
@@ -287,8 +287,8 @@ package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension BackupAnomaly {
-  /// Returns the fact about an unfinished backup as a clause, without the name of `Status.plist`.
-  static func unfinishedFact(_ state: String) -> String {
+  /// Returns a clause about an unfinished backup, without the name of `Status.plist`.
+  static func unfinishedClause(_ state: String) -> String {
     "it says \(progress(state)), so the device never finished the backup"
   }
 
@@ -325,9 +325,9 @@ public enum BackupPurpose: Sendable, Hashable, CaseIterable {
 }
 
 extension BackupFinding {
-  /// Returns whether the finding forbids a use. No finding forbids inspection.
-  package func blocks(_ use: BackupPurpose) -> Bool {
-    switch use {
+  /// Returns whether the finding forbids a purpose. No finding forbids inspection.
+  package func blocks(_ purpose: BackupPurpose) -> Bool {
+    switch purpose {
     case .reading: false
     // The items of an unreadable keychain are unknown.
     case .exporting, .planning: preventsReadingKeychain || lacksManifest
@@ -379,7 +379,7 @@ extension BackupFinding {
     }
   }
 
-  /// The error for a forbidden use.
+  /// The error for a forbidden purpose.
   package var refusal: KeyhaulError {
     switch self {
     case .falseClaim: KeyhaulError(.falseClaim, description)
@@ -409,17 +409,18 @@ package struct UnreadablePropertyList: Sendable, Equatable {
 
   /// The reason without the name of the file.
   package var reason: String {
-    error.reason.hasPrefix("\(name): ") ? String(error.reason.dropFirst(name.count + 2)) : error.reason
+    let prefix = "\(name): "
+    return error.reason.hasPrefix(prefix) ? String(error.reason.dropFirst(prefix.count)) : error.reason
   }
 
-  var note: BackupAnomaly { .propertyListUnreadable(name: name, reason: reason) }
+  var anomaly: BackupAnomaly { .propertyListUnreadable(name: name, reason: reason) }
 }
 
 /// A difference between a backup and its seal.
 public struct SealViolation: Sendable, Hashable {
   /// The path of the file in the backup, or of the seal if the violation concerns no other file.
   public let file: String
-  /// The fact as a clause, without the file.
+  /// The difference as a clause, without the file.
   public let reason: String
   /// Whether a sealed file is missing.
   package let isFileMissing: Bool

@@ -85,24 +85,25 @@ extension BackupItem {
         continue
       }
       let entry = entries[index - range.lowerBound]
-      let blob = entry.blob
+      let data = entry.blob
       if let availability {
-        guard let keyClass = blob.flatMap(Self.keyClass), keys.availability(of: keyClass) == availability else {
+        guard let keyClass = data.flatMap(Self.keyClass), keys.availability(of: keyClass) == availability else {
           continue
         }
       }
       let fingerprint = try explained { () throws(DataProtectionError) in
-        try digest.update(blob ?? entry.persistentReference ?? [])
+        try digest.update(data ?? entry.persistentReference ?? [])
         return try digest.finish { ItemFingerprint($0) }
       }
-      items.append(try open(entry, blob, fingerprint, index: index, with: keys, packsItem: packsItems))
+      let stored = StoredItem(index: index, entry: entry, data: data, fingerprint: fingerprint)
+      items.append(try open(stored, with: keys, packsItem: packsItems))
     }
     return items
   }
 
   /// Returns the key class of an encrypted item, or `nil` if its data cannot be parsed.
-  private static func keyClass(of blob: [UInt8]) -> KeyClass? {
-    (try? ItemBlob(parsing: blob))?.keyClass ?? (try? LegacyItemBlob(parsing: blob))?.keyClass
+  private static func keyClass(of data: [UInt8]) -> KeyClass? {
+    (try? ItemBlob(parsing: data))?.keyClass ?? (try? LegacyItemBlob(parsing: data))?.keyClass
   }
 
   private static func explained<Value: ~Copyable>(
@@ -122,7 +123,8 @@ extension BackupItem {
       guard (0..<file.count).contains(item.index),
         let entry = try file.entries(item.index..<item.index + 1).first
       else { continue }
-      summaries[item.index] = try open(entry, entry.blob, nil, index: item.index, with: keys).item.map(ItemSummary.init)
+      let stored = StoredItem(index: item.index, entry: entry, data: entry.blob, fingerprint: nil)
+      summaries[item.index] = try open(stored, with: keys).item.map(ItemSummary.init)
     }
     return summaries
   }
@@ -136,68 +138,73 @@ extension BackupItem {
     }
   }
 
-  /// Decrypts an entry.
-  ///
-  /// - Parameter blob: The entry's data, which the entry would copy from the file for each access.
-  private static func open(
-    _ entry: KeychainBackupFile.Entry, _ blob: [UInt8]?, _ fingerprint: ItemFingerprint?, index: Int,
-    with keys: ClassKeys, packsItem: Bool = false
-  ) throws(KeyhaulError) -> BackupItem {
-    let reference = entry.persistentReference
-    guard let bytes = blob else {
+  /// An item of the keychain file before it is decrypted.
+  private struct StoredItem {
+    /// The position in the backup.
+    let index: Int
+    let entry: KeychainBackupFile.Entry
+    /// The encrypted data, or `nil` if there is none. The entry would copy it from the file for each access.
+    let data: [UInt8]?
+    let fingerprint: ItemFingerprint?
+
+    /// Creates the item with the result of decrypting it.
+    ///
+    /// - Parameters:
+    ///   - keyClass: The class, or `nil` if the data cannot be parsed.
+    ///   - classKey: The availability of the class key.
+    func item(
+      _ opening: Opening, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability? = nil, isSecretOnly: Bool = false
+    ) -> BackupItem {
+      let location = data.flatMap { data in entry.blobOffset.map { BlobLocation(byteCount: data.count, offset: $0) } }
       return BackupItem(
-        index: index, kind: entry.kind, protection: nil, persistentReference: reference, classKey: nil,
-        opening: .failed(.missingData), fingerprint: fingerprint)
+        index: index, kind: entry.kind, protection: keyClass.flatMap { ProtectionClass(keyClass: $0) },
+        persistentReference: entry.persistentReference, blob: location, keyClass: keyClass, classKey: classKey,
+        opening: opening, isSecretOnly: isSecretOnly, fingerprint: fingerprint)
     }
-    let location = entry.blobOffset.map { BlobLocation(byteCount: bytes.count, offset: $0) }
+  }
+
+  /// Decrypts an item.
+  private static func open(
+    _ stored: StoredItem, with keys: ClassKeys, packsItem: Bool = false
+  ) throws(KeyhaulError) -> BackupItem {
+    guard let data = stored.data else { return stored.item(.failed(.missingData)) }
     let blob: ItemBlob
     do throws(FormatError) {
-      blob = try ItemBlob(parsing: bytes)
+      blob = try ItemBlob(parsing: data)
     } catch {
-      let version = error.code == .unsupportedVersion ? ItemBlob.versionNumber(of: bytes) : nil
-      if version == 0 { return try openLegacy(bytes, of: entry, fingerprint, index: index, location, with: keys) }
-      let failure = version.map(Failure.unsupportedVersion) ?? .malformed(error.reason)
-      return BackupItem(
-        index: index, kind: entry.kind, protection: nil, persistentReference: reference, blob: location, classKey: nil,
-        opening: .failed(failure), fingerprint: fingerprint)
+      let version = error.code == .unsupportedVersion ? ItemBlob.versionNumber(of: data) : nil
+      if version == 0 { return try openLegacy(stored, data, with: keys) }
+      return stored.item(.failed(version.map(Failure.unsupportedVersion) ?? .malformed(error.reason)))
     }
     let opening: Opening
     do throws(ItemCryptoError) {
-      opening = .opened(try keys.open(blob, kind: entry.kind, packs: packsItem))
+      opening = .opened(try keys.open(blob, kind: stored.entry.kind, packs: packsItem))
     } catch {
       opening = .failed(try Failure(error, keyClass: blob.keyClass))
     }
-    return BackupItem(
-      index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
-      persistentReference: reference, blob: location, keyClass: blob.keyClass,
-      classKey: keys.availability(of: blob.keyClass), opening: opening, fingerprint: fingerprint)
+    return stored.item(opening, keyClass: blob.keyClass, classKey: keys.availability(of: blob.keyClass))
   }
 
+  /// Decrypts an item of version 0, as in iOS 4, which contains only a secret.
   private static func openLegacy(
-    _ bytes: [UInt8], of entry: KeychainBackupFile.Entry, _ fingerprint: ItemFingerprint?, index: Int,
-    _ location: BlobLocation?, with keys: ClassKeys
+    _ stored: StoredItem, _ data: [UInt8], with keys: ClassKeys
   ) throws(KeyhaulError) -> BackupItem {
     let blob: LegacyItemBlob
     do throws(FormatError) {
-      blob = try LegacyItemBlob(parsing: bytes)
+      blob = try LegacyItemBlob(parsing: data)
     } catch {
-      return BackupItem(
-        index: index, kind: entry.kind, protection: nil, persistentReference: entry.persistentReference, blob: location,
-        classKey: nil, opening: .failed(.malformed(error.reason)), isSecretOnly: true, fingerprint: fingerprint)
+      return stored.item(.failed(.malformed(error.reason)), isSecretOnly: true)
     }
     let opening: Opening
     do throws(ItemCryptoError) {
-      var item = KeychainItem(kind: entry.kind, attributes: [:])
+      var item = KeychainItem(kind: stored.entry.kind, attributes: [:])
       item.secret = try keys.openSecret(of: blob)
       opening = .opened(item)
     } catch {
       opening = .failed(try Failure(error, keyClass: blob.keyClass))
     }
-    return BackupItem(
-      index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
-      persistentReference: entry.persistentReference, blob: location, keyClass: blob.keyClass,
-      classKey: keys.availability(of: blob.keyClass), opening: opening, isSecretOnly: true,
-      fingerprint: fingerprint)
+    return stored.item(
+      opening, keyClass: blob.keyClass, classKey: keys.availability(of: blob.keyClass), isSecretOnly: true)
   }
 }
 

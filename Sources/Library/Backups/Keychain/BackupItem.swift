@@ -27,9 +27,9 @@ public struct BackupItem: Sendable {
     var failure: Failure? { if case .failed(let failure) = opening { failure } else { nil } }
 
     init(
-      _ kind: ItemKind, _ protection: ProtectionClass?, _ keyClass: KeyClass?,
-      _ persistentReference: InlinePersistentReference,
-      _ fingerprint: ItemFingerprint?, _ blob: BlobLocation?, _ opening: Opening, isSecretOnly: Bool
+      kind: ItemKind, protection: ProtectionClass?, keyClass: KeyClass?,
+      persistentReference: InlinePersistentReference, fingerprint: ItemFingerprint?, blob: BlobLocation?,
+      opening: Opening, isSecretOnly: Bool
     ) {
       self.kind = kind
       self.protection = protection
@@ -85,8 +85,9 @@ public struct BackupItem: Sendable {
     self.init(
       index, classKey,
       Contents(
-        kind, protection, keyClass ?? protection?.keyClass, InlinePersistentReference(persistentReference), fingerprint,
-        blob, opening, isSecretOnly: isSecretOnly))
+        kind: kind, protection: protection, keyClass: keyClass ?? protection?.keyClass,
+        persistentReference: InlinePersistentReference(persistentReference), fingerprint: fingerprint, blob: blob,
+        opening: opening, isSecretOnly: isSecretOnly))
   }
 
   private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ contents: Contents, failedTrial: Contents? = nil) {
@@ -157,8 +158,8 @@ public struct BackupItem: Sendable {
     }
   }
 
-  /// The evidence about the device key: `true` if the item's key could be unwrapped with it, which has check bytes,
-  /// `false` if not, `nil` if no device key was needed.
+  /// Whether the item proves the device key: `true` if the item's wrapped key, which has check bytes, could be unwrapped
+  /// with it, `false` if not, `nil` if no device key was needed.
   package var provesDeviceKey: Bool? {
     guard classKey == .availableThroughDevice else { return nil }
     return switch failure {
@@ -212,34 +213,36 @@ extension BackupItem {
 /// more.
 enum InlinePersistentReference: Sendable {
   case none
-  /// Up to 20 bytes, in little-endian order.
+  /// Up to 20 bytes as little-endian numbers: bytes 0 to 7, 8 to 15, and 16 to 19.
   case short(UInt64, UInt64, UInt32, count: UInt8)
   case long([UInt8])
 
-  private static let longestShort = 20
+  private static let maximumShortCount = 20
 
   init(_ bytes: [UInt8]?) {
     guard let bytes else {
       self = .none
       return
     }
-    guard bytes.count <= Self.longestShort else {
+    guard bytes.count <= Self.maximumShortCount else {
       self = .long(bytes)
       return
     }
-    func word(_ range: Range<Int>) -> UInt64 {
+    func number(from range: Range<Int>) -> UInt64 {
       range.reversed().reduce(0) { $0 << 8 | ($1 < bytes.count ? UInt64(bytes[$1]) : 0) }
     }
-    self = .short(word(0..<8), word(8..<16), UInt32(truncatingIfNeeded: word(16..<20)), count: UInt8(bytes.count))
+    self = .short(
+      number(from: 0..<8), number(from: 8..<16), UInt32(truncatingIfNeeded: number(from: 16..<20)),
+      count: UInt8(bytes.count))
   }
 
   var bytes: [UInt8]? {
     switch self {
     case .none: return nil
     case .long(let bytes): return bytes
-    case .short(let first, let second, let third, let count):
-      let words = [first, second, UInt64(third)]
-      return (0..<Int(count)).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> (8 * ($0 % 8))) }
+    case .short(let bytes0to7, let bytes8to15, let bytes16to19, let count):
+      let numbers = [bytes0to7, bytes8to15, UInt64(bytes16to19)]
+      return (0..<Int(count)).map { UInt8(truncatingIfNeeded: numbers[$0 / 8] >> (8 * ($0 % 8))) }
     }
   }
 }

@@ -14,8 +14,8 @@ package final class EditedKeychain {
   private var file: KeychainBackupFile
   /// The decrypted item of each entry, or `nil`.
   private var items: [KeychainItem?]
-  /// The removed entries, which are removed at the end, so that positions stay valid.
-  private var removed: Set<Int> = []
+  /// The positions of removed items. Their entries are removed at the end, so that positions stay valid.
+  private var removedPositions: Set<Int> = []
   /// The position of the item with each primary key.
   private var positions: [PrimaryKey: Int] = [:]
 
@@ -65,10 +65,7 @@ package final class EditedKeychain {
       try Self.withCurrentDigest(try NewItemDefaults.prepared(item, now: now, random: random))
     }
     let key = try translatingRuleErrors { () throws(KeychainRuleError) in try PrimaryKey(of: prepared) }
-    if let existing = positions[key], !removed.contains(existing) {
-      guard items[existing]?.isTombstone == true else { throw Self.duplicate(prepared.kind) }
-      removed.insert(existing)
-    }
+    try removeTombstone(with: key)
     let reference = prepared[.persistentReference]?.dataValue ?? []
     file.entries.append(
       .init(
@@ -84,7 +81,7 @@ package final class EditedKeychain {
   /// - Parameter indices: Their positions in the original backup.
   /// - Returns: The changed items, in the same order.
   package func update(_ indices: [Int], with changes: ItemChanges) throws(ItemEditError) -> [KeychainItem] {
-    var changed: [KeychainItem] = []
+    var changedItems: [KeychainItem] = []
     for index in indices {
       guard items.indices.contains(index), let old = items[index] else { continue }
       let new = try translatingRuleErrors { () throws(KeychainRuleError) in
@@ -94,31 +91,38 @@ package final class EditedKeychain {
         (try PrimaryKey(of: old), try PrimaryKey(of: new))
       }
       if newKey != oldKey {
-        if let existing = positions[newKey], existing != index, !removed.contains(existing) {
-          guard items[existing]?.isTombstone == true else { throw Self.duplicate(new.kind) }
-          removed.insert(existing)
-        }
+        try removeTombstone(with: newKey, except: index)
         if positions[oldKey] == index { positions[oldKey] = nil }
         positions[newKey] = index
       }
       file.entries[index].blob = try encrypted(new)
       items[index] = new
-      changed.append(new)
+      changedItems.append(new)
     }
-    return changed
+    return changedItems
+  }
+
+  /// Removes the item with a primary key, if there is one that is marked as deleted.
+  ///
+  /// - Parameter index: The position of an item that is not removed.
+  /// - Throws: `.duplicate` if the item is not marked as deleted.
+  private func removeTombstone(with key: PrimaryKey, except index: Int? = nil) throws(ItemEditError) {
+    guard let position = positions[key], position != index, !removedPositions.contains(position) else { return }
+    guard items[position]?.isTombstone == true else { throw Self.duplicate(key.kind) }
+    removedPositions.insert(position)
   }
 
   /// Removes items, including those that cannot be decrypted.
   ///
   /// - Parameter indices: Their positions in the original backup.
-  package func remove(_ indices: [Int]) { removed.formUnion(indices) }
+  package func remove(_ indices: [Int]) { removedPositions.formUnion(indices) }
 
   /// Returns the position of an item after the removals, from 0, in the order genp, inet, cert, keys.
   private func position(of index: Int) -> Int {
     func order(_ index: Int) -> Int { ItemKind.allCases.firstIndex(of: file.entries[index].kind) ?? 0 }
     let kindOrder = order(index)
     return file.entries.indices.count { other in
-      guard !removed.contains(other) else { return false }
+      guard !removedPositions.contains(other) else { return false }
       let otherKindOrder = order(other)
       return otherKindOrder < kindOrder || otherKindOrder == kindOrder && other < index
     }
@@ -129,7 +133,7 @@ package final class EditedKeychain {
   /// Returns the new keychain file in plaintext.
   package func serialized() throws(ItemEditError) -> [UInt8] {
     var result = file
-    result.entries = file.entries.enumerated().filter { !removed.contains($0.offset) }.map(\.element)
+    result.entries = file.entries.enumerated().filter { !removedPositions.contains($0.offset) }.map(\.element)
     do throws(FormatError) {
       return try result.serialized()
     } catch {

@@ -10,8 +10,8 @@ struct KeychainReading: Sendable {
   let keybagUUID: String?
   /// The size of the plaintext in bytes.
   let byteCount: Int
-  /// The notes about the backup, its list, and the file.
-  let notes: [BackupAnomaly]
+  /// The anomalies of the backup, its list, and the file.
+  let anomalies: [BackupAnomaly]
 
   /// Reads the file. A large regular file is never completely in memory.
   ///
@@ -20,25 +20,25 @@ struct KeychainReading: Sendable {
   ///   - keys: The class keys of its keybag.
   /// - Throws: The errors of `keychainFile(in:with:)`, or `.unreadable` if the private copy cannot be read.
   init(of archive: BackupArchive, in list: FileList, with keys: ClassKeys) throws(KeyhaulError) {
-    let sections = try Self.sections(of: archive, list, with: keys)
-    if let sections, let reading = try Self(indexing: sections, of: archive, list) {
+    let decryptor = try Self.decryptor(of: archive, list, with: keys)
+    if let decryptor, let reading = try Self(indexing: decryptor, of: archive, list) {
       self = reading
       return
     }
     let payload = try archive.keychainFile(in: list, with: keys)
-    // In an XML file, the data of items is encoded, so that positions are of no use.
-    if let sections, !payload.file.isXML {
-      index = KeychainIndex(payload.file.entries.map { .init($0, in: []) }, in: sections)
+    // In an XML file, the data of items is encoded in Base64, so it cannot be read by its position.
+    if let decryptor, !payload.file.isXML {
+      index = KeychainIndex(payload.file.entries.map { .init($0, in: []) }, in: decryptor)
     } else {
       index = KeychainIndex(payload.file)
     }
     keybagUUID = payload.file.keybagUUID
     byteCount = payload.bytes.count
-    notes = payload.notes
+    anomalies = payload.anomalies
   }
 
-  /// Returns the sections of the file in the private copy, or `nil` if the file is in memory anyway.
-  private static func sections(
+  /// Returns the decryptor of the file in the private copy, or `nil` if the file is in memory anyway.
+  private static func decryptor(
     of archive: BackupArchive, _ list: FileList, with keys: ClassKeys
   ) throws(KeyhaulError) -> RandomAccessDecryptor? {
     guard let stored = archive.storedLargeKeychain else { return nil }
@@ -50,10 +50,10 @@ struct KeychainReading: Sendable {
   ///
   /// - Returns: The result, or `nil` if there is an anomaly, which reading the complete file reports.
   private init?(
-    indexing sections: RandomAccessDecryptor, of archive: BackupArchive, _ list: FileList
+    indexing decryptor: RandomAccessDecryptor, of archive: BackupArchive, _ list: FileList
   ) throws(KeyhaulError) {
     let record = try archive.keychainRecord(in: list)
-    let reader = try sections.reader()
+    let reader = try decryptor.reader()
     guard let byteCount = try Self.plainByteCount(reader), record.size == Int64(byteCount) else { return nil }
     if let digest = record.digest, try reader.stored.sha1() != digest { return nil }
     guard !XMLPlist.isXML(try reader.bytes(0..<min(64, byteCount))) else { return nil }
@@ -71,10 +71,10 @@ struct KeychainReading: Sendable {
     let file = try? KeychainBackupFile(indexing: pages)
     if let failure { throw failure }
     guard let file, file.ignoredKeys.isEmpty else { return nil }
-    index = KeychainIndex(file.entries, in: sections)
+    index = KeychainIndex(file.entries, in: decryptor)
     keybagUUID = file.keybagUUID
     self.byteCount = byteCount
-    notes = archive.notes + list.notes
+    anomalies = archive.anomalies + list.anomalies
   }
 
   /// Returns the size of the plaintext, or `nil` if the padding is invalid.
@@ -101,8 +101,8 @@ struct KeychainIndex: Sendable {
   init(_ file: KeychainBackupFile) { contents = .loaded(file.entries) }
 
   /// Creates the index of items at known positions in the plaintext.
-  init(_ entries: [KeychainBackupFile.Entry], in sections: RandomAccessDecryptor) {
-    contents = .deferred(entries, sections)
+  init(_ entries: [KeychainBackupFile.Entry], in decryptor: RandomAccessDecryptor) {
+    contents = .deferred(entries, decryptor)
   }
 
   var count: Int {
@@ -117,25 +117,34 @@ struct KeychainIndex: Sendable {
   func entries(_ positions: Range<Int>) throws(KeyhaulError) -> [KeychainBackupFile.Entry] {
     switch contents {
     case .loaded(let entries): return Array(entries[positions])
-    case .deferred(let unread, let sections):
-      let reader = try sections.reader()
-      let ranges = unread[positions].flatMap(\.ranges)
-      let start = ranges.reduce(Int.max) { min($0, $1.lowerBound) }
-      let end = ranges.reduce(0) { max($0, $1.upperBound) }
-      let byteCount = ranges.reduce(0) { $0 + $1.count }
-      // Items are usually adjacent. Scattered items are read separately to save memory.
-      if start < end, end - start <= 2 * byteCount + (1 << 16) {
-        let bytes = try reader.bytes(start..<end)
-        return unread[positions].map { .init($0, in: bytes, beginningAt: start) }
-      }
-      var entries: [KeychainBackupFile.Entry] = []
-      for entry in unread[positions] {
-        var parts: [[UInt8]] = []
-        for range in entry.ranges { parts.append(try reader.bytes(range)) }
-        entries.append(.init(entry, of: parts))
-      }
-      return entries
+    case .deferred(let entries, let decryptor):
+      return try Self.entriesWithData(Array(entries[positions]), readBy: try decryptor.reader())
     }
+  }
+
+  /// The maximum number of bytes between items that are read together.
+  private static let maximumGapByteCount = 1 << 16
+
+  /// Reads the data of entries. Items are usually adjacent and read together. Scattered items are read separately to
+  /// save memory.
+  private static func entriesWithData(
+    _ entries: [KeychainBackupFile.Entry], readBy reader: RandomAccessDecryptor.Reader
+  ) throws(KeyhaulError) -> [KeychainBackupFile.Entry] {
+    let ranges = entries.flatMap(\.ranges)
+    let byteCount = ranges.reduce(0) { $0 + $1.count }
+    if let start = ranges.map(\.lowerBound).min(), let end = ranges.map(\.upperBound).max(), start < end,
+      end - start <= 2 * byteCount + maximumGapByteCount
+    {
+      let bytes = try reader.bytes(start..<end)
+      return entries.map { .init($0, in: bytes, beginningAt: start) }
+    }
+    var result: [KeychainBackupFile.Entry] = []
+    for entry in entries {
+      var parts: [[UInt8]] = []
+      for range in entry.ranges { parts.append(try reader.bytes(range)) }
+      result.append(.init(entry, of: parts))
+    }
+    return result
   }
 }
 
@@ -168,7 +177,7 @@ package struct BackupItemReader: Sendable {
   /// The damage of individual class keys.
   package var keybagDamage: String? { keychain.keybagDamage }
   /// Anomalies of the backup that were tolerated.
-  package var notes: [BackupAnomaly] { keychain.notes }
+  package var anomalies: [BackupAnomaly] { keychain.anomalies }
   /// The backup's manifest.
   var fileList: FileList { keychain.fileList }
 
@@ -222,7 +231,7 @@ struct UnlockedKeychain: Sendable {
   /// The encrypted items.
   let index: KeychainIndex
   /// Anomalies of the backup that were tolerated.
-  let notes: [BackupAnomaly]
+  let anomalies: [BackupAnomaly]
   /// The damage of individual class keys.
   let keybagDamage: String?
   let passwordForm: PasswordNormalization
@@ -236,16 +245,16 @@ struct UnlockedKeychain: Sendable {
   ///   - keys: The class keys, with or without a device key.
   ///   - use: The purpose.
   ///   - earlier: The same backup, opened before with the same password.
-  /// - Throws: An error of category `damaged` if the list of files is unreadable, or if a finding forbids the use.
+  /// - Throws: An error of category `damaged` if the list of files is unreadable, or if a finding forbids the purpose.
   init(
     _ archive: BackupArchive, key: BackupKey, keys: ClassKeys, for use: BackupPurpose,
     reusing earlier: UnlockedKeychain? = nil
   ) throws(KeyhaulError) {
     // The keychain that was read with the same password is reused.
     if let earlier, archive.hasKeychain, earlier.hiddenKeychain == nil, earlier.needsNoDeviceKey(keys) {
-      (index, fileList, notes) = (earlier.index, earlier.fileList, earlier.notes)
+      (index, fileList, anomalies) = (earlier.index, earlier.fileList, earlier.anomalies)
     } else {
-      (index, fileList, notes) = try Self.keychain(of: archive, with: keys, keybagFault: key.keybagFault, for: use)
+      (index, fileList, anomalies) = try Self.keychain(of: archive, with: keys, keybagFault: key.keybagFault, for: use)
     }
     self.archive = archive
     keybagDamage = keys.damageReport
@@ -266,7 +275,7 @@ struct UnlockedKeychain: Sendable {
 
   /// The findings, including those of a large list so far.
   var findings: [BackupFinding] {
-    let findings = notes.compactMap(\.finding)
+    let findings = anomalies.compactMap(\.finding)
     return findings + fileList.findings.filter { !findings.contains($0) }
   }
 
@@ -290,30 +299,41 @@ struct UnlockedKeychain: Sendable {
       let list = try archive.fileList(with: keys)
       // This look-up fails here if the list is damaged.
       _ = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
-      var notes = archive.notes + list.notes
-      if let fault = try archive.sealViolation(with: keys) { notes.insert(.finding(.sealBroken(fault)), at: 0) }
+      var anomalies = archive.anomalies + list.anomalies
+      if let violation = try archive.sealViolation(with: keys) {
+        anomalies.insert(.finding(.sealBroken(violation)), at: 0)
+      }
       if let keybagFault, archive.manifest.keybagFault == nil, archive.hasKeychain {
-        notes.append(.finding(.keybagUnusable(reason: keybagFault)))
+        anomalies.append(.finding(.keybagUnusable(reason: keybagFault)))
       }
-      do throws(KeyhaulError) {
-        let reading = try KeychainReading(of: archive, in: list, with: keys)
-        notes += reading.notes.filter { !notes.contains($0) }
-        if let mismatch = mismatch(of: reading.keybagUUID, archive) { notes.append(.finding(mismatch)) }
-        return (reading.index, list, notes)
-      } catch {
-        if let finding = try BackupFinding(ofKeychain: error, for: use) { notes.append(.finding(finding)) }
-        return (KeychainIndex(KeychainBackupFile(keybagUUID: nil, entries: [])), list, notes)
-      }
+      let index = try keychainIndex(of: archive, in: list, with: keys, for: use, &anomalies)
+      return (index, list, anomalies)
     } catch {
       // The password is correct, so a missing class key was lost.
       throw error.code == .keyUnavailable ? KeyhaulError(.damaged, error.reason) : error
     }
   }
 
+  /// Reads the keychain file, and adds its anomalies. Returns no items if the file is unreadable.
+  private static func keychainIndex(
+    of archive: BackupArchive, in list: FileList, with keys: ClassKeys, for use: BackupPurpose,
+    _ anomalies: inout [BackupAnomaly]
+  ) throws(KeyhaulError) -> KeychainIndex {
+    do throws(KeyhaulError) {
+      let reading = try KeychainReading(of: archive, in: list, with: keys)
+      for anomaly in reading.anomalies where !anomalies.contains(anomaly) { anomalies.append(anomaly) }
+      if let mismatch = keybagMismatch(reading.keybagUUID, archive) { anomalies.append(.finding(mismatch)) }
+      return reading.index
+    } catch {
+      if let finding = try BackupFinding(ofKeychain: error, for: use) { anomalies.append(.finding(finding)) }
+      return KeychainIndex(KeychainBackupFile(keybagUUID: nil, entries: []))
+    }
+  }
+
   /// Returns the finding if the keychain file names another keybag than the backup's, otherwise `nil`.
-  private static func mismatch(of named: String?, _ archive: BackupArchive) -> BackupFinding? {
-    guard let named, let actual = archive.keybag.uuidText, named != actual else { return nil }
-    return .keybagMismatch(file: named, keybag: actual)
+  private static func keybagMismatch(_ fileUUID: String?, _ archive: BackupArchive) -> BackupFinding? {
+    guard let fileUUID, let keybagUUID = archive.keybag.uuidText, fileUUID != keybagUUID else { return nil }
+    return .keybagMismatch(file: fileUUID, keybag: keybagUUID)
   }
 }
 

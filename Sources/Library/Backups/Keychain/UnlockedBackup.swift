@@ -8,7 +8,7 @@ public struct UnlockedBackup: Sendable {
   /// The items in the backup's order.
   public let items: [BackupItem]
   /// The counts of the items by their encrypted data.
-  package let contents: BackupItemCounts
+  package let itemCounts: BackupItemCounts
   /// The evidence from the items about the device key. Empty if none was used, or if no item needs one.
   package let hardware: DeviceKeyEvidence
   /// The known properties, by position, of items that only the source device can decrypt, if its key was available.
@@ -26,7 +26,7 @@ public struct UnlockedBackup: Sendable {
   /// The Unicode form in which the password matched.
   package var passwordForm: PasswordNormalization { keychain.passwordForm }
   /// Anomalies of the backup that were tolerated.
-  package var notes: [BackupAnomaly] { keychain.notes }
+  package var anomalies: [BackupAnomaly] { keychain.anomalies }
   /// Whether a password protects the keybag.
   package var hasPassword: Bool { keychain.hasPassword }
 
@@ -45,7 +45,7 @@ public struct UnlockedBackup: Sendable {
     } else {
       encryptedItemSummaries = [:]
     }
-    contents = BackupItemCounts(items)
+    itemCounts = BackupItemCounts(items)
   }
 
   /// The findings, including those of a large list so far.
@@ -106,7 +106,7 @@ package enum BackupDamage: Sendable, Hashable, CustomStringConvertible {
   /// A finding.
   case finding(BackupFinding)
 
-  /// The fact as a clause.
+  /// The damage as a clause.
   package var description: String {
     switch self {
     case .keychainChanged: BackupAnomaly.digestDiffers.description
@@ -122,8 +122,8 @@ package enum BackupDamage: Sendable, Hashable, CustomStringConvertible {
 extension UnlockedBackup {
   /// The signs that items may be missing. Empty if the backup is as its device wrote it.
   package var damage: [BackupDamage] {
-    var damage = notes.compactMap { (note) -> BackupDamage? in
-      switch note {
+    var damage = anomalies.compactMap { (anomaly) -> BackupDamage? in
+      switch anomaly {
       case .digestDiffers: .keychainChanged
       case .sizeDiffers(let recorded, let found): .keychainSize(recorded: recorded, found: found)
       case .statusMissing: .statusMissing
@@ -144,7 +144,7 @@ extension UnlockedBackup {
     let missingClasses = items.compactMap { if case .noClassKey(let keyClass) = $0.failure { keyClass } else { nil } }
     // A missing keybag is a finding itself.
     guard !missingClasses.isEmpty, !findings.contains(where: \.preventsReadingKeybag) else { return nil }
-    // A number with a key generation is a separate class in a backup, with a known name.
+    // A class number that includes a key generation is a separate class in a backup, with its own display name.
     let names = HumanReadable.list(
       Set(missingClasses).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.displayName })
     let need = missingClasses.count == 1 ? "needs" : "need"

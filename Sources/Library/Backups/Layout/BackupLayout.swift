@@ -101,8 +101,8 @@ package enum BackupPath {
     return components.count == 1 && metadataFileNames.contains(String(last)) || payload(at: components) != nil
   }
 
-  /// Returns the identifier of the payload with a path, in a directory with its first two digits or in none. Ignores
-  /// case, because file systems and tools change it.
+  /// Returns the identifier of the payload at a path of either layout. Ignores case, because file systems and tools
+  /// change it.
   ///
   /// - Returns: The identifier, or `nil` if the path is not that of a payload.
   static func payload(at components: some BidirectionalCollection<some StringProtocol>) -> String? {
@@ -141,5 +141,8 @@ package enum BackupPath {
 
 /// Returns whether a text is the name of a payload: 40 lower-case hexadecimal digits.
 package func isFileIdentifier(_ text: some StringProtocol) -> Bool {
-  text.utf8.count == 40 && text.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+  text.utf8.count == 40
+    && text.utf8.allSatisfy {
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+    }
 }

@@ -21,7 +21,7 @@ package struct InfoPlist: Sendable {
   /// The groups of each app, by app identifier.
   package let groups: [String: [String]]
   /// The App Store property lists of the apps, with their identifiers.
-  private let metadata: [(identifier: String, bytes: [UInt8])]
+  private let storePropertyLists: [(identifier: String, bytes: [UInt8])]
   /// The size of the file in bytes.
   private let byteCount: Int
 
@@ -41,7 +41,7 @@ package struct InfoPlist: Sendable {
     lastBackup = root["Last Backup Date"]?.dateValue
     installed = (root["Installed Applications"]?.arrayValue ?? []).compactMap(\.stringValue)
     groups = Self.groups(in: root["Applications"]?.dictionaryValue)
-    metadata = (root["Applications"]?.dictionaryValue?.entries ?? []).compactMap { entry in
+    storePropertyLists = (root["Applications"]?.dictionaryValue?.entries ?? []).compactMap { entry in
       guard let identifier = entry.key.stringValue,
         let bytes = entry.value.dictionaryValue?["iTunesMetadata"]?.dataValue
       else { return nil }
@@ -67,12 +67,12 @@ package struct InfoPlist: Sendable {
   /// file references one property list from many apps; then some of them get no metadata.
   package var storeApps: [String: StoreApp] {
     var apps: [String: StoreApp] = [:]
-    var remaining = byteCount
-    for (identifier, bytes) in metadata.prefix(Self.maximumAppCount) where bytes.count <= remaining {
-      remaining -= bytes.count
-      guard let metadata = try? Self.metadata(bytes) else { continue }
-      let name = metadata["itemName"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
-      apps[identifier] = StoreApp(name: name, genre: metadata["genreId"]?.integerValue)
+    var remainingByteCount = byteCount
+    for (identifier, bytes) in storePropertyLists.prefix(Self.maximumAppCount) where bytes.count <= remainingByteCount {
+      remainingByteCount -= bytes.count
+      guard let propertyList = try? Self.storePropertyList(bytes) else { continue }
+      let name = propertyList["itemName"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
+      apps[identifier] = StoreApp(name: name, genre: propertyList["genreId"]?.integerValue)
     }
     return apps
   }
@@ -80,12 +80,13 @@ package struct InfoPlist: Sendable {
   /// The names of apps in the store, by identifier.
   package var storeNames: [String: String] { storeApps.compactMapValues(\.name) }
 
-  private static func metadata(_ bytes: [UInt8]) throws(FormatError) -> PropertyDictionary? {
-    (XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes, limits: .small)).dictionaryValue
+  private static func storePropertyList(_ bytes: [UInt8]) throws(FormatError) -> PropertyDictionary? {
+    let root = XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes, limits: .small)
+    return root.dictionaryValue
   }
 
-  /// Returns the groups in the entries of `Applications`, by app identifier, in either form that computers write: group
-  /// containers or the entitlement.
+  /// Returns the groups in the entries of `Applications`, by app identifier. Computers write the group containers of an
+  /// app, or its entitlement for groups.
   package static func groups(in applications: PropertyDictionary?) -> [String: [String]] {
     var groups: [String: [String]] = [:]
     for entry in applications?.entries ?? [] {

@@ -75,10 +75,10 @@ public struct DomainTree: Sendable, Equatable {
 
     /// Returns the branches from the root to the directory, up to the maximum depth.
     private func branches(domain: String, path: String) -> [Branch] {
-      // Includes the last slash, because a path that ends with one has no file name.
-      let end = path.utf8.lastIndex(of: Self.slash).map { path.utf8.index(after: $0) } ?? path.startIndex
-      let directory = path[..<end]
-      let hasFileName = end < path.endIndex
+      let directoryEnd = path.utf8.lastIndex(of: Self.slash).map { path.utf8.index(after: $0) } ?? path.startIndex
+      let directory = path[..<directoryEnd]
+      // A path that ends with a slash has no file name.
+      let hasFileName = directoryEnd < path.endIndex
       if hasFileName, let last, last.domain.utf8.elementsEqual(domain.utf8),
         last.directory.utf8.elementsEqual(directory.utf8)
       {

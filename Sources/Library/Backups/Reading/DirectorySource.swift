@@ -22,15 +22,7 @@ package struct DirectorySource {
       throw missingManifestError(directory, parts) ?? notABackup(directory)
     }
     if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: directory) }
-    // Without a list, the path of the keychain file is still known.
-    let layout = parts.layout ?? .manifestDB
-    parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, in: directory)
-    if !parts.contains(layout.keychainPart),
-      let path = otherPath(of: MetadataFile.keychainFileIdentifier, in: directory, layout)
-    {
-      parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, at: path, in: directory)
-      parts.isKeychainRenamed = true
-    }
+    try readKeychain(in: directory, to: &parts)
     do throws(KeyhaulError) {
       parts[.seal] = try read(.seal, in: directory)
     } catch {
@@ -41,7 +33,22 @@ package struct DirectorySource {
     return parts
   }
 
-  /// Reads the property lists, but no list of files.
+  /// Reads the keychain file, possibly under an unusual name.
+  private func readKeychain(
+    in directory: borrowing OwnedFileDescriptor, to parts: inout MetadataFiles
+  ) throws(KeyhaulError) {
+    // In a backup without a list of files, the keychain file is expected at the path of the newer layout.
+    let layout = parts.layout ?? .manifestDB
+    parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, in: directory)
+    if !parts.contains(layout.keychainPart),
+      let path = otherPath(of: MetadataFile.keychainFileIdentifier, in: directory, layout)
+    {
+      parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, at: path, in: directory)
+      parts.isKeychainRenamed = true
+    }
+  }
+
+  /// Reads only the property lists. A `Status.plist` or `Info.plist` above the limit is recorded as unreadable.
   package func readPropertyLists(_ directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> MetadataFiles {
     var parts = MetadataFiles()
     parts[.manifest] = try read(.manifest, in: directory)
@@ -61,25 +68,28 @@ package struct DirectorySource {
     guard let file = try open(part.path, in: directory) else { return nil }
     var bytes: [UInt8] = []
     try readAll(of: file, limit: part.limit(limits)) { portion in
-      // The size is trusted from here on, because it was compared with the limit.
+      // `readAll` has compared the size with the limit.
       if bytes.isEmpty { bytes.reserveCapacity(Int(clamping: file.byteCount)) }
       bytes.append(contentsOf: portion)
     }
     return bytes
   }
 
+  /// Reads a metadata file that may be too large for memory.
+  ///
+  /// - Parameter path: The path, or `nil` if it is the usual one.
   private func readLarge(
     _ part: MetadataFile, at path: String? = nil, in directory: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> SpooledData? {
     guard let file = try open(path ?? part.path, in: directory) else { return nil }
-    var collector = try SpooledDataBuilder(storage, system: system, expecting: file.byteCount)
+    var builder = try SpooledDataBuilder(storage, system: system, expecting: file.byteCount)
     try readAll(of: file, limit: part.limit(limits)) { (portion) throws(KeyhaulError) in
-      try collector.append(portion)
+      try builder.append(portion)
     }
-    return try collector.finish()
+    return try builder.finish()
   }
 
-  /// Reads an SQLite log or journal. Invalid and large files are recorded but not read, and empty ones are ignored.
+  /// Reads an SQLite log or journal. Irregular and large files are recorded but not read, and empty ones are ignored.
   private func readJournal(
     _ part: MetadataFile, in directory: borrowing OwnedFileDescriptor, to parts: inout MetadataFiles
   ) throws(KeyhaulError) {
@@ -132,16 +142,21 @@ package struct DirectorySource {
   /// Opens a regular file of the backup with a path of one or two components, or returns `nil` if it does not exist.
   private func open(_ path: String, in directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> OpenFile? {
     let names = path.split(separator: "/").map(String.init)
-    guard names.count == 2 else { return try open(path, named: path, in: directory) }
+    guard names.count == 2 else { return try openFile(path, as: path, in: directory) }
     let payloadDirectory = try ifExists(path) { () throws(Errno) in
       try system.openDirectory(names[0].systemName, in: directory)
     }
     guard let payloadDirectory else { return nil }
-    return try open(path, named: names[1], in: payloadDirectory)
+    return try openFile(names[1], as: path, in: payloadDirectory)
   }
 
-  private func open(
-    _ path: String, named name: String, in directory: borrowing OwnedFileDescriptor
+  /// Opens a regular file in a directory.
+  ///
+  /// - Parameters:
+  ///   - name: The name in the directory.
+  ///   - path: The path in the backup, for errors.
+  private func openFile(
+    _ name: String, as path: String, in directory: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> OpenFile? {
     let file = try ifExists(path) { () throws(Errno) in try system.openForReading(name, in: directory) }
     guard let file else { return nil }
@@ -151,29 +166,31 @@ package struct DirectorySource {
     return OpenFile(path: path, descriptor: file, byteCount: status.byteCount)
   }
 
-  /// Returns the opened file, or `nil` if it does not exist.
+  /// Opens a file or directory with a closure, or returns `nil` if it does not exist.
   private func ifExists(
-    _ path: String, _ body: () throws(Errno) -> OwnedFileDescriptor
+    _ path: String, _ open: () throws(Errno) -> OwnedFileDescriptor
   ) throws(KeyhaulError) -> OwnedFileDescriptor? {
     do throws(Errno) {
-      return try body()
+      return try open()
     } catch {
       if error == .noSuchFileOrDirectory { return nil }
       throw self.error(for: path, error)
     }
   }
 
+  /// Runs a system call for a path and converts its error.
   private func explained<Value>(
-    _ path: String, _ body: () throws(Errno) -> Value
+    _ path: String, _ call: () throws(Errno) -> Value
   ) throws(KeyhaulError) -> Value {
     do throws(Errno) {
-      return try body()
+      return try call()
     } catch {
       throw self.error(for: path, error)
     }
   }
 
-  /// Returns the error for a file that cannot be opened. ELOOP and ENOTDIR mean a refused link, and ENXIO a socket.
+  /// Returns the error for a file that cannot be opened. The system refuses a link with ELOOP or ENOTDIR, and a socket
+  /// with ENXIO.
   private func error(for path: String, _ errno: Errno) -> KeyhaulError {
     switch errno {
     case .tooManySymbolicLinkLevels, .notDirectory:
@@ -196,21 +213,24 @@ package struct DirectorySource {
         "\(path) has \(HumanReadable.grouped(file.byteCount)) bytes (limit: \(HumanReadable.grouped(Int64(limit))))")
     }
     // Most files are small, and allocating a large buffer for each would take longer than reading them.
-    let portionCount = max(4_096, min(Int(clamping: file.byteCount), FileDescriptorSource.chunkByteCount))
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: portionCount, alignment: 16)
+    let bufferByteCount = max(
+      Self.minimumBufferByteCount, min(Int(clamping: file.byteCount), FileDescriptorSource.chunkByteCount))
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 16)
     defer { buffer.deallocate() }
-    var total = 0
+    var totalByteCount = 0
     while true {
       let count = try explained(path) { () throws(Errno) in try system.read(raw, into: buffer) }
       if count == 0 { return }
-      total += count
-      guard total <= limit else {
+      totalByteCount += count
+      guard totalByteCount <= limit else {
         throw KeyhaulError(
           .overLimit, "\(path) grew beyond \(HumanReadable.grouped(Int64(limit))) bytes while it was being read")
       }
       try portion(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
   }
+
+  private static let minimumBufferByteCount = 4_096
 }
 
 // MARK: Hints for directories that are not backups
@@ -220,17 +240,16 @@ extension DirectorySource {
   /// The maximum number of names in a hint.
   private static let maximumCandidateCount = 3
 
-  /// Returns the error for a directory without a manifest.
+  /// Returns the error for a directory without a manifest, with hints where a backup may be.
   func notABackup(_ directory: borrowing OwnedFileDescriptor) -> KeyhaulError {
-    let fact = "it has no \(MetadataFile.manifest.path)"
-    let (backups, parents, danglingLinks) = candidates(in: directory)
-    var hints: [String] = []
-    if !backups.isEmpty { hints.append("\(Self.listed(backups)) in it may be a backup") }
-    if !parents.isEmpty { hints.append("backups are in \(Self.listed(parents))") }
-    if let link = danglingLinks.first {
-      hints.append("the link \(quoted(link.name)) points to \(link.target), which does not exist")
+    let nearby = nearbyEntries(in: directory)
+    var clauses = ["it has no \(MetadataFile.manifest.path)"]
+    if !nearby.backups.isEmpty { clauses.append("\(Self.listed(nearby.backups)) in it may be a backup") }
+    if !nearby.backupFolders.isEmpty { clauses.append("backups are in \(Self.listed(nearby.backupFolders))") }
+    if let link = nearby.firstDanglingLink {
+      clauses.append("the link \(quoted(link.name)) points to \(link.target), which does not exist")
     }
-    return KeyhaulError(.notABackup, ([fact] + hints).joined(separator: "; "))
+    return KeyhaulError(.notABackup, clauses.joined(separator: "; "))
   }
 
   private static func listed(_ names: [String]) -> String {
@@ -239,33 +258,36 @@ extension DirectorySource {
       ? shown.joined(separator: ", ") + ", ..." : HumanReadable.list(shown, conjunction: "or")
   }
 
-  private typealias DanglingLink = (name: String, target: String)
+  /// The entries of a directory that may lead to a backup.
+  private struct NearbyEntries {
+    /// The names of backups and container files, or of links to them.
+    var backups: [String] = []
+    /// The names of directories with backups, such as `Backup` in `MobileSync`, or of links to them.
+    var backupFolders: [String] = []
+    var firstDanglingLink: (name: String, target: String)?
+  }
 
-  /// Returns the names of backups and container files in a directory, of directories with backups (such as `Backup` in
-  /// `MobileSync`), of links to them, and of dangling links. Unreadable entries are skipped.
-  private func candidates(
-    in directory: borrowing OwnedFileDescriptor
-  ) -> (backups: [String], parents: [String], danglingLinks: [DanglingLink]) {
-    var (backups, parents): ([String], [String]) = ([], [])
-    var danglingLinks: [DanglingLink] = []
+  /// Finds entries that may lead to a backup. Unreadable entries are skipped.
+  private func nearbyEntries(in directory: borrowing OwnedFileDescriptor) -> NearbyEntries {
+    var nearby = NearbyEntries()
     for name in names(in: directory) {
       switch kind(of: name, in: directory) {
-      case .file: if isContainer(name, in: directory) { backups.append(name) }
+      case .file: if isContainer(name, in: directory) { nearby.backups.append(name) }
       case .directory, .link:
         if hasManifest(name, in: directory) {
-          backups.append(name)
+          nearby.backups.append(name)
         } else if containsBackups(name, in: directory) {
-          parents.append(name)
-        } else if let target = missingTarget(of: name, in: directory) {
-          danglingLinks.append((name, target))
+          nearby.backupFolders.append(name)
+        } else if nearby.firstDanglingLink == nil, let target = missingTarget(of: name, in: directory) {
+          nearby.firstDanglingLink = (name, target)
         }
       case .pipe, .other, nil: continue
       }
     }
-    return (backups, parents, danglingLinks)
+    return nearby
   }
 
-  /// Returns the target of a dangling link, otherwise `nil`.
+  /// Returns the quoted target of a dangling link, otherwise `nil`.
   private func missingTarget(of name: String, in directory: borrowing OwnedFileDescriptor) -> String? {
     guard let target = try? system.linkTarget(of: name, in: directory) else { return nil }
     do throws(Errno) {
@@ -285,28 +307,29 @@ extension DirectorySource {
     (try? system.status(of: name.systemName, in: directory))?.kind
   }
 
+  /// Returns whether a file begins like a container file.
   private func isContainer(_ name: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
-      return try beginsLikeContainer(try system.openForReading(name, in: directory))
+      return try hasContainerFormat(try system.openForReading(name, in: directory))
     } catch {
       return false
     }
   }
 
-  private func beginsLikeContainer(_ file: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> Bool {
+  private func hasContainerFormat(_ file: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> Bool {
     _ = try ContainerFormat(try FileDescriptorSource(descriptor: file.raw, system: system))
     return true
   }
 
   private func hasManifest(_ name: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
-      return try isBackup(try system.openLinkedDirectory(name.systemName, in: directory))
+      return try hasManifest(try system.openLinkedDirectory(name.systemName, in: directory))
     } catch {
       return false
     }
   }
 
-  private func isBackup(_ directory: borrowing OwnedFileDescriptor) throws(Errno) -> Bool {
+  private func hasManifest(_ directory: borrowing OwnedFileDescriptor) throws(Errno) -> Bool {
     try system.status(of: MetadataFile.manifest.path.systemName, in: directory)?.kind == .file
   }
 
@@ -326,8 +349,10 @@ extension DirectorySource {
 
 // MARK: Payloads
 extension DirectorySource {
-  /// Lists the payloads, which are in up to 256 directories, or in the backup's directory for old backups. Payloads
-  /// with unusual names are found in either, in lower and upper case.
+  /// Lists the payloads: of the newer layout in up to 256 directories, of the older layout in the backup's directory.
+  ///
+  /// Payloads of the other layout's path or with upper-case digits are candidates for payloads that are missing under
+  /// their usual names.
   ///
   /// - Parameter identifier: The only payload to find, or `nil` to list all.
   package func payloads(
@@ -339,14 +364,15 @@ extension DirectorySource {
       let hasBothLists = BackupLayout.allCases.allSatisfy { layout in
         names.contains { $0.text == layout.listPart.path }
       }
-      let search = Search(layout: layout, identifier: identifier, hasBothLists: hasBothLists)
+      let search = Search(layout: layout, onlyIdentifier: identifier, hasBothLists: hasBothLists)
       try add(names, of: directory, named: "", search, to: &payloads)
       for name in names where BackupPath.isPayloadDirectory(name.text) {
-        let text = name.text
-        if let identifier, !identifier.hasPrefix(text.lowercased()) { continue }
+        let directoryName = name.text
+        if let identifier, !identifier.hasPrefix(directoryName.lowercased()) { continue }
         guard try system.status(of: name, in: directory)?.kind == .directory else { continue }
         let payloadDirectory = try system.openDirectory(name, in: directory)
-        try add(try system.names(in: payloadDirectory), of: payloadDirectory, named: text, search, to: &payloads)
+        let payloadNames = try system.names(in: payloadDirectory)
+        try add(payloadNames, of: payloadDirectory, named: directoryName, search, to: &payloads)
       }
     } catch {
       throw KeyhaulError(.unreadable, error.reason, of: error)
@@ -365,8 +391,8 @@ extension DirectorySource {
   private struct Search {
     let layout: BackupLayout
     /// The only payload to find, or `nil` to list all.
-    let identifier: String?
-    /// Whether the directory also has an old list, with its own payloads, which an updated device may leave.
+    let onlyIdentifier: String?
+    /// Whether the backup has lists of both layouts. An updated device may leave its old list with the payloads.
     let hasBothLists: Bool
   }
 
@@ -379,28 +405,26 @@ extension DirectorySource {
     to payloads: inout StoredPayloads
   ) throws(Errno) {
     let prefix = directoryName.lowercased()
-    let layout: BackupLayout = directoryName.isEmpty ? .mbdb : .manifestDB
-    for file in names {
-      let name = file.text
-      guard name.utf8.count == 40 else { continue }
-      let isLowercase = isFileIdentifier(name)
-      let identifier = isLowercase ? name : name.lowercased()
+    let directoryLayout: BackupLayout = directoryName.isEmpty ? .mbdb : .manifestDB
+    for name in names {
+      let text = name.text
+      guard text.utf8.count == 40 else { continue }
+      let isLowercase = isFileIdentifier(text)
+      let identifier = isLowercase ? text : text.lowercased()
       guard isLowercase || isFileIdentifier(identifier), identifier.hasPrefix(prefix) else { continue }
-      if let wanted = search.identifier, wanted != identifier { continue }
+      if let onlyIdentifier = search.onlyIdentifier, onlyIdentifier != identifier { continue }
       let isUsualInItsLayout = isLowercase && directoryName == prefix
-      let isUsual = isUsualInItsLayout && layout == search.layout
+      let isUsual = isUsualInItsLayout && directoryLayout == search.layout
+      // The payload belongs to the list of the other layout.
       if isUsualInItsLayout, !isUsual, search.hasBothLists { continue }
-      guard let status = try system.status(of: file, in: directory) else { continue }
-      if isUsual {
-        if status.kind == .file {
-          payloads.add(name, byteCount: status.byteCount)
-        } else {
-          payloads.addIrregular(name)
-        }
-      } else if status.kind == .file {
-        // Only regular files with unusual names are candidates.
-        payloads.addCandidate(
-          directoryName.isEmpty ? name : "\(directoryName)/\(name)", for: identifier, byteCount: status.byteCount)
+      guard let status = try system.status(of: name, in: directory) else { continue }
+      switch (isUsual, status.kind) {
+      case (true, .file): payloads.add(text, byteCount: status.byteCount)
+      case (true, _): payloads.addIrregular(text)
+      case (false, .file):
+        let path = directoryName.isEmpty ? text : "\(directoryName)/\(text)"
+        payloads.addCandidate(path, for: identifier, byteCount: status.byteCount)
+      case (false, _): break
       }
     }
   }
@@ -418,24 +442,30 @@ extension DirectorySource {
   /// - Parameter propertyLists: The property lists that could be read.
   func missingManifestError(_ directory: borrowing OwnedFileDescriptor, _ propertyLists: MetadataFiles) -> KeyhaulError?
   {
-    let (hasInfo, hasStatus) = (propertyLists.contains(.info), propertyLists.contains(.status))
     let payloadCount = payloadCount(in: directory)
-    var facts = ["it has no \(MetadataFile.manifest.path), which is needed to get its keys"]
-    // Apps also contain an Info.plist.
-    let snapshot = try? system.openDirectory(Self.snapshotName.systemName, in: directory)
-    var hasSnapshot = false
-    if let snapshot {
-      hasSnapshot = true
-      let count = self.payloadCount(in: snapshot)
-      facts.append("its \(Self.snapshotName) folder remains, with \(HumanReadable.count(count, "payload"))")
+    let snapshotPayloadCount = snapshotPayloadCount(in: directory)
+    // One property list is not enough, because apps also contain an Info.plist.
+    switch (propertyLists.contains(.info), propertyLists.contains(.status)) {
+    case (true, true): break
+    case (true, false), (false, true): guard payloadCount > 0 || snapshotPayloadCount != nil else { return nil }
+    case (false, false): return nil
     }
-    guard hasInfo && hasStatus || (hasInfo || hasStatus) && (payloadCount > 0 || hasSnapshot) else { return nil }
-    if let bytes = propertyLists[.info] { facts.append(Self.describe(info: bytes)) }
     let status = propertyLists[.status].map { bytes in try? BackupStatus(parsing: bytes) }
-    facts.append(Self.describe(status))
-    facts.append("\(HumanReadable.count(payloadCount, "payload")) \(payloadCount == 1 ? "is" : "are") in it")
+    var clauses = ["it has no \(MetadataFile.manifest.path), which is needed to get its keys"]
+    if let count = snapshotPayloadCount {
+      clauses.append("its \(Self.snapshotName) folder remains, with \(HumanReadable.count(count, "payload"))")
+    }
+    if let bytes = propertyLists[.info] { clauses.append(Self.describe(info: bytes)) }
+    clauses.append(Self.describe(status))
+    clauses.append("\(HumanReadable.count(payloadCount, "payload")) \(payloadCount == 1 ? "is" : "are") in it")
     let isFinished = status??.isFinished == true
-    return KeyhaulError(isFinished ? .damaged : .manifestMissing, facts.joined(separator: "; "))
+    return KeyhaulError(isFinished ? .damaged : .manifestMissing, clauses.joined(separator: "; "))
+  }
+
+  /// Returns the number of payloads in the snapshot directory, or `nil` if there is no such directory.
+  private func snapshotPayloadCount(in directory: borrowing OwnedFileDescriptor) -> Int? {
+    guard let snapshot = try? system.openDirectory(Self.snapshotName.systemName, in: directory) else { return nil }
+    return payloadCount(in: snapshot)
   }
 
   /// Returns whether `Manifest.db` begins like an unencrypted database.

@@ -57,7 +57,8 @@ package final class ContainerHandle: Sendable {
     self.descriptor = Locked(descriptor)
   }
 
-  /// Iterates over the files from the first one. The closure must not start another iteration.
+  /// Passes a reader to a closure that iterates over the files from the first one. The closure must not start another
+  /// iteration.
   package func withReader<Value>(
     _ body: (ContainerReader) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -68,20 +69,21 @@ package final class ContainerHandle: Sendable {
     }
   }
 
-  /// Passes all files to a closure. If one is cut off, the following ones are searched from the start.
+  /// Passes all files to a closure. After a file that is cut off, the container is read again from the start, and the
+  /// files that were already passed are skipped.
   ///
-  /// - Throws: `.damaged` if this happens too often, or the errors of `body`.
+  /// - Throws: `.damaged` if more than `BackupLimits.resumptionCount` files are cut off, or the errors of `body`.
   package func forEachFile(
     _ body: (ContainerReader.File, ContainerReader) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    var doneCount = 0
+    var passedCount = 0
     for _ in 0...source.limits.resumptionCount {
       let isAtEnd = try withReader { (reader) throws(KeyhaulError) in
-        var count = 0
+        var position = 0
         while let file = try reader.next() {
-          count += 1
-          guard count > doneCount else { continue }
-          doneCount = count
+          position += 1
+          guard position > passedCount else { continue }
+          passedCount = position
           try body(file, reader)
           if reader.isBroken { return false }
         }
@@ -144,8 +146,10 @@ package struct StoredPayload {
     switch location {
     case .file(let path, let layout, let handle, let source):
       if try source.readPayload(path, in: handle.descriptor, portion: body) { return true }
-      guard let other = handle.otherPath(of: fileIdentifier, layout, by: source), other != path else { return false }
-      return try source.readPayload(other, in: handle.descriptor, portion: body)
+      guard let otherPath = handle.otherPath(of: fileIdentifier, layout, by: source), otherPath != path else {
+        return false
+      }
+      return try source.readPayload(otherPath, in: handle.descriptor, portion: body)
     case .currentEntry(let file, let reader):
       try reader.forEachPortion(of: file, body)
       return true
@@ -192,16 +196,19 @@ package final class PayloadHasher: PayloadObserver {
 
   func end() { state = .complete }
 
+  /// A size that matches no seal.
+  private static let invalidByteCount: Int64 = -1
+
   /// Returns the seal entry of the payload, which is read now if it was not read before.
   ///
   /// - Parameters:
   ///   - payload: The stored payload.
   ///   - path: The path in the backup.
-  /// - Returns: The entry. Its size is -1 if the payload was cut off, which matches no seal.
+  /// - Returns: The entry. Its size is invalid if the payload was cut off.
   package func entry(of payload: StoredPayload, at path: String) throws(KeyhaulError) -> SealFile.Entry {
     if state == .unread { _ = try? payload.observed(by: self).forEachPortion { (_) throws(KeyhaulError) in } }
     return SealFile.Entry(
-      path: path, byteCount: state == .complete ? byteCount : -1,
+      path: path, byteCount: state == .complete ? byteCount : Self.invalidByteCount,
       sha256: try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.finish() })
   }
 }

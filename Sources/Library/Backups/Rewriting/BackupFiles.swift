@@ -119,52 +119,78 @@ struct BackupFiles {
   /// - Throws: `.unsupported` for a stream; the errors of reading and of `body`.
   @discardableResult
   func forEachFile(_ body: (File) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> [String] {
-    var stored: StoredPayloads?
-    // Returns the usual path of a payload, the actual path of another file of the backup, or `nil` if the file is
-    // unrelated.
-    func pathInBackup(of path: String) throws(KeyhaulError) -> String? {
-      let layout = archive.layout
-      guard let identifier = BackupPath.payload(at: path), layout.storedPath(of: identifier) != path else {
-        return path
-      }
-      // The stored files are listed only for the first payload with an unusual path.
-      if stored == nil { stored = try archive.storedFiles() }
-      if stored?.otherPath(of: identifier) == path { return layout.storedPath(of: identifier) }
-      // A payload at the other layout's path may belong to the old file list that an updated device left behind. Both
-      // are copied, this payload at its actual path.
-      let isLeftover = layout.other.storedPath(of: identifier) == path && stored?.isUnusedCandidate(path) == false
-      return isLeftover ? path : nil
-    }
     switch archive.source {
-    case .directory:
-      let files = try DirectoryFiles(path, system: system)
-      return try files.forEachFile(pathInBackup: pathInBackup(of:)) { (file) throws(KeyhaulError) in
-        try body(
-          File(
-            path: file.path, name: EntryName(file.path), isPartOfBackup: true, byteCount: file.byteCount,
-            modificationTime: 0,
-            byteLimit: byteLimit(of: file.path), payload: payload(at: file.path), source: .directory(files, file)))
-      }
+    case .directory: return try forEachFileInDirectory(body)
     case .container(let container):
-      try withContainer { (source, format) throws(KeyhaulError) in
-        let files = try ContainerReader(source, as: format, limits: limits)
-        while let file = try files.next() {
-          let inner = BackupPath.inside(container.directory, file.path)
-          let path = try inner.flatMap { (path) throws(KeyhaulError) in try pathInBackup(of: path) }
-          var name = file.name
-          if let inner, let path, path != inner { name = name.dropLast(inner.utf8.count) + path }
-          try body(
-            File(
-              path: path ?? file.name.shown, name: name, isPartOfBackup: path != nil, byteCount: file.byteCount,
-              modificationTime: file.modificationTime, byteLimit: path.map(byteLimit) ?? limits.entryByteCount,
-              payload: path.flatMap(payload), source: .container(files, file)))
-        }
-      }
+      try forEachFile(in: container, body)
       return []
     case .stream:
       throw KeyhaulError(
         .unsupported,
         "a stream can be read only once, and it has been read")
+    }
+  }
+
+  private func forEachFileInDirectory(_ body: (File) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> [String] {
+    let resolver = PathResolver(archive)
+    let files = try DirectoryFiles(path, system: system)
+    return try files.forEachFile(pathInBackup: resolver.pathInBackup(of:)) { (file) throws(KeyhaulError) in
+      try body(
+        File(
+          path: file.path, name: EntryName(file.path), isPartOfBackup: true, byteCount: file.byteCount,
+          modificationTime: 0, byteLimit: byteLimit(of: file.path), payload: payload(at: file.path),
+          source: .directory(files, file)))
+    }
+  }
+
+  private func forEachFile(
+    in container: ContainerHandle, _ body: (File) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    let resolver = PathResolver(archive)
+    try withContainer { (source, format) throws(KeyhaulError) in
+      let files = try ContainerReader(source, as: format, limits: limits)
+      while let file = try files.next() {
+        let storedPath = BackupPath.inside(container.directory, file.path)
+        let path = try storedPath.flatMap { (path) throws(KeyhaulError) in try resolver.pathInBackup(of: path) }
+        var name = file.name
+        if let storedPath, let path, path != storedPath { name = name.dropLast(storedPath.utf8.count) + path }
+        try body(
+          File(
+            path: path ?? file.name.shown, name: name, isPartOfBackup: path != nil, byteCount: file.byteCount,
+            modificationTime: file.modificationTime, byteLimit: path.map(byteLimit) ?? limits.entryByteCount,
+            payload: path.flatMap(payload), source: .container(files, file)))
+      }
+    }
+  }
+
+  /// Determines the path in the backup for the stored path of each file.
+  private final class PathResolver {
+    private let archive: BackupArchive
+    /// The stored files, which are listed only for the first payload with an unusual path.
+    private var stored: StoredPayloads?
+
+    init(_ archive: BackupArchive) { self.archive = archive }
+
+    /// Returns the usual path of a payload, the stored path of another file of the backup, or `nil` if the file is
+    /// unrelated.
+    func pathInBackup(of storedPath: String) throws(KeyhaulError) -> String? {
+      let layout = archive.layout
+      guard let identifier = BackupPath.payload(at: storedPath), layout.storedPath(of: identifier) != storedPath else {
+        return storedPath
+      }
+      let stored = try storedFiles()
+      if stored.otherPath(of: identifier) == storedPath { return layout.storedPath(of: identifier) }
+      // An updated device may leave its old file list and the payloads of that list. These keep their paths.
+      let isLeftover =
+        layout.other.storedPath(of: identifier) == storedPath && !stored.isUnusedCandidate(storedPath)
+      return isLeftover ? storedPath : nil
+    }
+
+    private func storedFiles() throws(KeyhaulError) -> StoredPayloads {
+      if let stored { return stored }
+      let files = try archive.storedFiles()
+      stored = files
+      return files
     }
   }
 
@@ -233,14 +259,16 @@ struct DirectoryFiles {
 
   /// Opens each file of the backup.
   ///
-  /// - Parameter pathInBackup: Returns the usual path of a payload, or `nil` if it is not part of the backup.
+  /// - Parameters:
+  ///   - pathInBackup: Returns the usual path of a payload, or `nil` if it is not part of the backup.
+  ///   - body: Receives a file.
   /// - Returns: The paths of unrelated files and folders.
   func forEachFile(
     pathInBackup: (String) throws(KeyhaulError) -> String?, _ body: (File) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> [String] {
     var unrelated: [String] = []
-    var directories: [String] = []
     var payloads: [(name: String, path: String)] = []
+    var payloadDirectories: [String] = []
     let entries = Set(try names(in: handle.descriptor, of: "", unrelated: &unrelated))
     for name in BackupPath.metadataFileNames where entries.contains(name) {
       try withFile(name, in: handle.descriptor, at: name, as: name, body)
@@ -249,26 +277,33 @@ struct DirectoryFiles {
       if BackupPath.payload(at: name) != nil {
         if let path = try pathInBackup(name) { payloads.append((name, path)) } else { unrelated.append(name) }
       } else if BackupPath.isPayloadDirectory(name), try isDirectory(name) {
-        directories.append(name)
+        payloadDirectories.append(name)
       } else {
         unrelated.append(name)
       }
     }
     for (name, path) in payloads { try withFile(name, in: handle.descriptor, at: name, as: path, body) }
-    for name in directories {
-      let directory = try systemCall(name) { () throws(Errno) in
-        try system.openDirectory(name.systemName, in: handle.descriptor)
-      }
-      for payload in try names(in: directory, of: name + "/", unrelated: &unrelated).sorted() {
-        let storedPath = "\(name)/\(payload)"
-        if BackupPath.payload(at: storedPath) != nil, let path = try pathInBackup(storedPath) {
-          try withFile(payload, in: directory, at: storedPath, as: path, body)
-        } else {
-          unrelated.append(storedPath)
-        }
-      }
+    for name in payloadDirectories {
+      try forEachFile(inPayloadDirectory: name, pathInBackup: pathInBackup, unrelated: &unrelated, body)
     }
     return unrelated.sorted()
+  }
+
+  private func forEachFile(
+    inPayloadDirectory directoryName: String, pathInBackup: (String) throws(KeyhaulError) -> String?,
+    unrelated: inout [String], _ body: (File) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    let directory = try systemCall(directoryName) { () throws(Errno) in
+      try system.openDirectory(directoryName.systemName, in: handle.descriptor)
+    }
+    for name in try names(in: directory, of: directoryName + "/", unrelated: &unrelated).sorted() {
+      let storedPath = "\(directoryName)/\(name)"
+      if BackupPath.payload(at: storedPath) != nil, let path = try pathInBackup(storedPath) {
+        try withFile(name, in: directory, at: storedPath, as: path, body)
+      } else {
+        unrelated.append(storedPath)
+      }
+    }
   }
 
   /// Returns whether an entry is a directory. Another file may have the name of a payload directory.
@@ -303,20 +338,22 @@ struct DirectoryFiles {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 16)
     defer { buffer.deallocate() }
     let raw = file.content.descriptor.raw
-    var done = 0
-    while done < byteCount {
-      let remaining = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
-      let offset = file.byteCount - Int64(byteCount - done)
-      let read = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, at: offset, into: remaining)
+    var filledCount = 0
+    while filledCount < byteCount {
+      let remaining = UnsafeMutableRawBufferPointer(rebasing: buffer[filledCount...])
+      let offset = file.byteCount - Int64(remaining.count)
+      let readCount = try systemCall(file.storedPath) { () throws(Errno) in
+        try system.read(raw, at: offset, into: remaining)
       }
-      guard read > 0 else {
+      guard readCount > 0 else {
         throw KeyhaulError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read")
       }
-      done += read
+      filledCount += readCount
     }
     return Array(buffer)
   }
 
+  /// Returns the names in a directory. Names that are not UTF-8 are unrelated.
   private func names(
     in directory: borrowing OwnedFileDescriptor, of prefix: String, unrelated: inout [String]
   ) throws(KeyhaulError) -> [String] {
@@ -338,6 +375,10 @@ struct DirectoryFiles {
   }
 
   /// Opens a file and passes it to a closure.
+  ///
+  /// - Parameters:
+  ///   - storedPath: The actual path, relative to the backup's directory.
+  ///   - path: The path in the backup.
   private func withFile(
     _ name: String, in directory: borrowing OwnedFileDescriptor, at storedPath: String, as path: String,
     _ body: (File) throws(KeyhaulError) -> Void
@@ -346,7 +387,7 @@ struct DirectoryFiles {
     do throws(Errno) {
       descriptor = try system.openForReading(name, in: directory)
     } catch {
-      // The errors for a link, and for a socket or device.
+      // The system reports a link with the first error, and a socket or device with the second.
       guard error != .tooManySymbolicLinkLevels, error != .noSuchAddressOrDevice else {
         throw KeyhaulError(.hostile, "\(quoted(storedPath)) is not a regular file")
       }

@@ -26,7 +26,7 @@ extension BackupRewriter {
     let decryptor = try BackupDecryptor(
       archive, keys: keys, copyProgress: CopyProgress(total: stored.byteCount + archive.metadataByteCount, progress))
     let files = self.files(of: archive, at: path)
-    try decryptor.prepare(files, stored)
+    try decryptor.readAll(stored)
     var outgoing = OutgoingBackup(
       directoryName: archive.directoryName, byteCount: decryptor.copyProgress.total, isEncrypted: false
     ) { (sink) throws(KeyhaulError) in try decryptor.send(files, to: sink) }
@@ -82,35 +82,18 @@ final class BackupDecryptor {
   }
 
   /// Reads all files, because invalid padding would be detected too late while writing.
-  func prepare(_ files: BackupFiles, _ stored: StoredPayloads) throws(KeyhaulError) {
+  func readAll(_ stored: StoredPayloads) throws(KeyhaulError) {
     let list = try archive.fileList(with: keys)
-    var index = FileIndex()
-    let listing = try list.listing(only: .file) { (file, location) throws(KeyhaulError) in
-      index.add(file, at: location)
-      guard stored.byteCount(of: file.fileIdentifier) == nil, (try? file.record())??.needsPayload ?? true else {
-        return
-      }
-      let name = quoted("\(file.domain ?? "")/\(file.relativePath ?? "")")
-      let error = KeyhaulError(.payloadMissing, "\(name) is missing")
-      faults.append(.init(fileIdentifier: file.fileIdentifier, error: error))
-    }
-    rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
+    let index = try indexFiles(of: list, stored)
     let reader = try list.reader()
     let seal = try SealVerifier(archive)
     try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
-      let hasher = seal == nil ? nil : try PayloadHasher()
       guard let location = index.locations(of: payload.fileIdentifier).first, let file = try reader.file(at: location)
       else {
         return
       }
       do throws(KeyhaulError) {
-        readableFiles[payload.fileIdentifier] = try read(payload.observed(by: hasher), file)
-        let path = archive.layout.storedPath(of: payload.fileIdentifier)
-        if let entry = try hasher?.entry(of: payload, at: path), seal?.compare(entry) != nil,
-          differing.last?.fileIdentifier != file.fileIdentifier
-        {
-          differing.append(file)
-        }
+        try read(payload, as: file, comparedWith: seal)
       } catch {
         guard error.code != .interrupted, !error.isResourceShortage else { throw error }
         faults.append(.init(fileIdentifier: payload.fileIdentifier, error: error))
@@ -118,7 +101,39 @@ final class BackupDecryptor {
     }
   }
 
-  private func read(_ payload: StoredPayload, _ file: ListedFile) throws(KeyhaulError) -> ReadableFile {
+  /// Returns the positions of the listed files, and adds a fault for each missing payload.
+  private func indexFiles(of list: FileList, _ stored: StoredPayloads) throws(KeyhaulError) -> FileIndex {
+    var index = FileIndex()
+    let listing = try list.listing(only: .file) { (file, location) throws(KeyhaulError) in
+      index.add(file, at: location)
+      guard stored.lacks(file) else { return }
+      let name = quoted("\(file.domain ?? "")/\(file.relativePath ?? "")")
+      let error = KeyhaulError(.payloadMissing, "\(name) is missing")
+      faults.append(.init(fileIdentifier: file.fileIdentifier, error: error))
+    }
+    rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
+    return index
+  }
+
+  /// Reads a payload, and compares it with the digest of the list and with the seal.
+  private func read(
+    _ payload: StoredPayload, as file: ListedFile, comparedWith seal: SealVerifier?
+  ) throws(KeyhaulError) {
+    let hasher = seal == nil ? nil : try PayloadHasher()
+    let (readableFile, matchesList) = try read(payload.observed(by: hasher), file)
+    readableFiles[payload.fileIdentifier] = readableFile
+    let path = archive.layout.storedPath(of: payload.fileIdentifier)
+    let entry = try hasher?.entry(of: payload, at: path)
+    let violation = entry.flatMap { seal?.compare($0) }
+    if !matchesList || violation != nil { differing.append(file) }
+  }
+
+  /// Reads a payload.
+  ///
+  /// - Returns: The file, and whether it matches the digest in the list, or has none.
+  private func read(
+    _ payload: StoredPayload, _ file: ListedFile
+  ) throws(KeyhaulError) -> (ReadableFile, matchesList: Bool) {
     let digest = try explained("a digest") { () throws(DataProtectionError) in try DigestStream(.sha1) }
     let scanner = try PayloadScanner(of: file, in: archive, with: keys)
     let scan = try scanner.run(payload) { (portion) throws(KeyhaulError) in
@@ -131,11 +146,11 @@ final class BackupDecryptor {
     guard scan.hasValidPadding else {
       throw KeyhaulError(.damaged, "\(file.fileIdentifier) does not end with valid padding")
     }
-    let recorded = try file.record()?.digest
-    if scan.matches(recorded) == false { differing.append(file) }
+    let recordedDigest = try file.record()?.digest
     let plainDigest = try explained("a digest") { () throws(DataProtectionError) in try digest.finish() }
-    return ReadableFile(
-      file: file, plainByteCount: scan.plainByteCount, digest: recorded == scan.storedSHA1 ? plainDigest : nil)
+    let readableFile = ReadableFile(
+      file: file, plainByteCount: scan.plainByteCount, digest: recordedDigest == scan.storedSHA1 ? plainDigest : nil)
+    return (readableFile, matchesList: scan.matches(recordedDigest) != false)
   }
 
   // MARK: Writing
@@ -153,19 +168,11 @@ final class BackupDecryptor {
         } else if !unreadableIdentifiers.contains(identifier) {
           unrelatedFiles.append(file.path)
         }
-        return
-      }
-      guard file.path != MetadataFile.manifest.path, file.path != MetadataFile.database.path else {
+      } else if file.path == MetadataFile.manifest.path || file.path == MetadataFile.database.path {
         time = max(time, file.modificationTime)
-        return
+      } else {
+        try copyMetadata(file, to: sink)
       }
-      if file.isJournal, file.path != archive.appliedJournalPath, file.byteCount > 0 {
-        unrelatedFiles.append(file.path)
-      }
-      guard file.path != MetadataFile.seal.path, !file.isJournal else { return }
-      try file.copy(to: sink, as: EntryName(file.path), modificationTime: file.modificationTime, copyProgress)
-      fileCount += 1
-      writtenByteCount += file.byteCount
     }
     let database = try list.serialized()
     let manifest = try ManifestEditor(archive.parts[.manifest] ?? []).decrypted()
@@ -177,14 +184,28 @@ final class BackupDecryptor {
     writtenByteCount += Int64(database.count + manifest.count + seal.bytes.count)
   }
 
+  /// Copies a property list. Journals are not copied, because their changes are in the new list, nor the seal, because
+  /// the copy gets a new one.
+  private func copyMetadata(_ file: BackupFiles.File, to sink: any StoredFileSink) throws(KeyhaulError) {
+    if file.isJournal {
+      let isApplied = file.path == archive.appliedJournalPath
+      if !isApplied, file.byteCount > 0 { unrelatedFiles.append(file.path) }
+      return
+    }
+    guard file.path != MetadataFile.seal.path else { return }
+    try file.copy(to: sink, as: EntryName(file.path), modificationTime: file.modificationTime, copyProgress)
+    fileCount += 1
+    writtenByteCount += file.byteCount
+  }
+
   private func decrypt(
     _ file: BackupFiles.File, _ readableFile: ReadableFile, to sink: any StoredFileSink
   ) throws(KeyhaulError) {
     let cipher = try decryptor(of: readableFile.file)
-    var written: Int64 = 0
-    func write(_ bytes: [UInt8]) throws(KeyhaulError) {
-      written += Int64(bytes.count)
-      try sink.write(bytes)
+    var byteCount: Int64 = 0
+    func write(_ plaintext: [UInt8]) throws(KeyhaulError) {
+      byteCount += Int64(plaintext.count)
+      try sink.write(plaintext)
     }
     let changed = KeyhaulError(.changed, "the backup changed while it was being copied")
     try sink.begin(
@@ -192,19 +213,19 @@ final class BackupDecryptor {
     try file.forEachPortion { (portion) throws(KeyhaulError) in
       try write(
         try explained(file.path) { () throws(DataProtectionError) in try cipher.update(portion) })
-      guard written <= readableFile.plainByteCount else { throw changed }
+      guard byteCount <= readableFile.plainByteCount else { throw changed }
       try copyProgress.add(portion.count)
     }
     if file.byteCount > 0 {
       try write(
         try explained(file.path) { () throws(DataProtectionError) in try cipher.finish() }.bytes)
     }
-    guard written == readableFile.plainByteCount else { throw changed }
+    guard byteCount == readableFile.plainByteCount else { throw changed }
     try sink.end()
     try updateRow(of: readableFile)
     fileCount += 1
     decryptedCount += 1
-    writtenByteCount += written
+    writtenByteCount += byteCount
   }
 
   private func decryptor(of file: ListedFile) throws(KeyhaulError) -> FileDecryptor {
@@ -218,11 +239,11 @@ final class BackupDecryptor {
   /// Updates the row of a decrypted file.
   private func updateRow(of readableFile: ReadableFile) throws(KeyhaulError) {
     let identifier = readableFile.file.fileIdentifier
-    guard let row = try list.archive(of: identifier) else { return }
-    let changed = try explained("the record of \(identifier)") { () throws(FormatError) in
-      try FileRecord.replacing(encryptionKey: nil, digest: readableFile.digest, in: row)
+    guard let oldRecord = try list.archive(of: identifier) else { return }
+    let newRecord = try explained("the record of \(identifier)") { () throws(FormatError) in
+      try FileRecord.replacing(encryptionKey: nil, digest: readableFile.digest, in: oldRecord)
     }
-    try list.replaceArchive(of: identifier, with: changed)
+    try list.replaceArchive(of: identifier, with: newRecord)
   }
 
   // MARK: Check

@@ -58,7 +58,7 @@ extension BackupRewriter {
     return RewrittenBackup(
       path: installed.path, byteCount: installed.byteCount, fileCount: reencryptor.fileCount,
       isDurable: installed.isDurable, leftover: installed.leftover,
-      unrelatedFiles: (reencryptor.unlisted + reencryptor.unrelatedFiles).sorted())
+      unrelatedFiles: (reencryptor.unlistedPaths + reencryptor.unrelatedFiles).sorted())
   }
 }
 
@@ -67,7 +67,7 @@ final class BackupReencryptor<Random: RandomSource> {
   let copyProgress: CopyProgress
   private(set) var fileCount = 0
   /// Payloads that are not listed. They are not copied, because their meaning is unknown.
-  private(set) var unlisted: [String] = []
+  private(set) var unlistedPaths: [String] = []
   /// Files that are not part of the backup and are not copied.
   private(set) var unrelatedFiles: [String] = []
   private let archive: BackupArchive
@@ -118,20 +118,21 @@ final class BackupReencryptor<Random: RandomSource> {
   /// Returns the size of a file without its padding, which the last block contains.
   private func plainByteCount(of file: BackupFiles.File, key: borrowing Secret) throws(KeyhaulError) -> Int64 {
     guard file.byteCount > 0 else { return 0 }
-    let size = FileSectionDecryptor.blockSize
-    let lastBlocks = try file.lastBytes(2 * size)
-    guard file.byteCount.isMultiple(of: Int64(size)), lastBlocks.count >= size else { throw damaged(file) }
-    let previous = lastBlocks.count > size ? Array(lastBlocks.prefix(size)) : nil
-    let last = lastBlocks.suffix(size)
+    let blockSize = FileSectionDecryptor.blockSize
+    let lastBlocks = try file.lastBytes(2 * blockSize)
+    guard file.byteCount.isMultiple(of: Int64(blockSize)), lastBlocks.count >= blockSize else { throw damaged(file) }
+    let previousBlock = lastBlocks.count > blockSize ? Array(lastBlocks.prefix(blockSize)) : nil
+    let lastBlock = lastBlocks.suffix(blockSize)
     let plaintext = try explained(file.path) { () throws(DataProtectionError) in
       let decryptor = try FileSectionDecryptor(key: key)
-      return try [UInt8](count: last.count) { (block) throws(DataProtectionError) in
-        block.copyBytes(from: last)
-        try decryptor.decrypt(block, after: previous)
+      return try [UInt8](count: lastBlock.count) { (block) throws(DataProtectionError) in
+        block.copyBytes(from: lastBlock)
+        try decryptor.decrypt(block, after: previousBlock)
       }
     }
+    // Each byte of the padding is its length.
     let padding = plaintext.last ?? 0
-    guard (1...UInt8(size)).contains(padding), plaintext.suffix(Int(padding)).allSatisfy({ $0 == padding }) else {
+    guard (1...UInt8(blockSize)).contains(padding), plaintext.suffix(Int(padding)).allSatisfy({ $0 == padding }) else {
       throw damaged(file)
     }
     return file.byteCount - Int64(padding)
@@ -149,17 +150,10 @@ final class BackupReencryptor<Random: RandomSource> {
     var prefix = EntryName.none
     let unrelatedPaths = try files.forEachFile { (file) throws(KeyhaulError) in
       guard file.isPartOfBackup || !self.target.isCopy else { return unrelatedFiles.append(file.name.shown) }
-      guard !file.isLeftover else { return unlisted.append(file.path) }
+      guard !file.isLeftover else { return unlistedPaths.append(file.path) }
       if let identifier = file.payload {
-        guard let row = try list.archive(of: identifier) else {
-          unlisted.append(file.path)
-          return
-        }
-        let rowChange = encrypts ? try encrypt(file, row, to: sink) : try decrypt(file, identifier, row, to: sink)
-        let changed = try explained("the record of \(file.path)") { () throws(FormatError) in
-          try FileRecord.replacing(encryptionKey: rowChange.key, digest: rowChange.digest, in: row)
-        }
-        try list.replaceArchive(of: identifier, with: changed)
+        guard let record = try list.archive(of: identifier) else { return unlistedPaths.append(file.path) }
+        try reencrypt(file, identifier, record, to: sink)
       } else if file.path == MetadataFile.manifest.path || file.path == MetadataFile.database.path {
         time = self.target.modificationTime(of: file, in: archive)
         prefix = self.target.name(of: file).dropLast(file.path.utf8.count)
@@ -182,20 +176,33 @@ final class BackupReencryptor<Random: RandomSource> {
     fileCount += 3
   }
 
-  /// The new values in a file's row in the list.
-  private struct RowChange {
+  /// The new values in a file's record in the list.
+  private struct RecordChange {
     let key: ClassWrappedKey?
     let digest: [UInt8]
   }
 
+  /// Writes a payload encrypted or decrypted, and updates its record.
+  private func reencrypt(
+    _ file: BackupFiles.File, _ identifier: String, _ oldRecord: [UInt8], to sink: any StoredFileSink
+  ) throws(KeyhaulError) {
+    let change = encrypts ? try encrypt(file, oldRecord, to: sink) : try decrypt(file, identifier, to: sink)
+    let newRecord = try explained("the record of \(file.path)") { () throws(FormatError) in
+      try FileRecord.replacing(encryptionKey: change.key, digest: change.digest, in: oldRecord)
+    }
+    try list.replaceArchive(of: identifier, with: newRecord)
+  }
+
   private func encrypt(
-    _ file: BackupFiles.File, _ row: [UInt8], to sink: any StoredFileSink
-  ) throws(KeyhaulError) -> RowChange {
-    let record = try explained("the record of \(file.path)") { () throws(FormatError) in try FileRecord(archive: row) }
+    _ file: BackupFiles.File, _ recordArchive: [UInt8], to sink: any StoredFileSink
+  ) throws(KeyhaulError) -> RecordChange {
+    let record = try explained("the record of \(file.path)") { () throws(FormatError) in
+      try FileRecord(archive: recordArchive)
+    }
     let recordedClass = record.protectionClass
     let isUsable =
       (KeyClass.fileComplete...KeyClass.fileNone).contains(recordedClass) && keys.hasKey(of: recordedClass)
-    let (key, wrapped) = try makeKey(isUsable ? recordedClass : Self.fileClass)
+    let (key, wrappedKey) = try makeKey(of: isUsable ? recordedClass : Self.fileClass)
     guard let size = FileCipher.encryptedSize(of: UInt64(file.byteCount)).flatMap(Int64.init(exactly:)) else {
       throw KeyhaulError(.overLimit, "\(file.path) is too large")
     }
@@ -205,12 +212,12 @@ final class BackupReencryptor<Random: RandomSource> {
         if let portion { try cipher.update(portion) } else { try cipher.finish() }
       }
     }
-    return RowChange(key: wrapped, digest: digest)
+    return RecordChange(key: wrappedKey, digest: digest)
   }
 
   private func decrypt(
-    _ file: BackupFiles.File, _ identifier: String, _ row: [UInt8], to sink: any StoredFileSink
-  ) throws(KeyhaulError) -> RowChange {
+    _ file: BackupFiles.File, _ identifier: String, to sink: any StoredFileSink
+  ) throws(KeyhaulError) -> RecordChange {
     guard let size = plainByteCounts[identifier], let key = try fileKey(of: identifier) else {
       throw KeyhaulError(.damaged, "the manifest has no key for \(file.path)")
     }
@@ -224,7 +231,7 @@ final class BackupReencryptor<Random: RandomSource> {
       guard end.hasValidPadding else { throw damaged(file) }
       return end.bytes
     }
-    return RowChange(key: nil, digest: digest)
+    return RecordChange(key: nil, digest: digest)
   }
 
   /// Writes a file through a cipher.
@@ -265,12 +272,14 @@ final class BackupReencryptor<Random: RandomSource> {
     return try archive.fileKey(field, of: part, keys: keys)
   }
 
+  /// A new key, shared by reference, because a noncopyable `Secret` cannot be in a tuple.
   private final class NewKey {
     let secret: Secret
     init(_ secret: consuming Secret) { self.secret = secret }
   }
 
-  private func makeKey(_ keyClass: KeyClass) throws(KeyhaulError) -> (NewKey, ClassWrappedKey) {
+  /// Creates a file key, which is also returned wrapped with the key of a class.
+  private func makeKey(of keyClass: KeyClass) throws(KeyhaulError) -> (NewKey, ClassWrappedKey) {
     let key = try explained("the key of a file") { () throws(DataProtectionError) in
       NewKey(try Secret(count: 32, from: random))
     }
@@ -289,17 +298,18 @@ final class BackupReencryptor<Random: RandomSource> {
 
   /// Returns the stored list of files and manifest, which depend on all other files.
   private func deferredMetadata() throws(KeyhaulError) -> DeferredMetadata {
-    let plain = try list.serialized()
-    let edit = try ManifestEditor(archive.parts[.manifest] ?? [])
+    let plaintext = try list.serialized()
+    let editor = try ManifestEditor(archive.parts[.manifest] ?? [])
     guard encrypts else {
-      return DeferredMetadata(database: plain, manifest: try edit.replacing(keybag: keybag, manifestKey: nil), key: nil)
+      let manifest = try editor.replacing(keybag: keybag, manifestKey: nil)
+      return DeferredMetadata(database: plaintext, manifest: manifest, key: nil)
     }
-    let (key, wrapped) = try makeKey(Self.fileClass)
-    let stored = try explained("the manifest database") { () throws(DataProtectionError) in
-      try FileCipher.encrypt(plain, key: key.secret)
+    let (key, wrappedKey) = try makeKey(of: Self.fileClass)
+    let database = try explained("the manifest database") { () throws(DataProtectionError) in
+      try FileCipher.encrypt(plaintext, key: key.secret)
     }
-    return DeferredMetadata(
-      database: stored, manifest: try edit.replacing(keybag: keybag, manifestKey: wrapped), key: key)
+    let manifest = try editor.replacing(keybag: keybag, manifestKey: wrappedKey)
+    return DeferredMetadata(database: database, manifest: manifest, key: key)
   }
 
   private func makeSeal(of entries: [SealFile.Entry], _ key: NewKey?) throws(KeyhaulError) -> SealFile {
@@ -313,7 +323,7 @@ final class BackupReencryptor<Random: RandomSource> {
   func check(_ copy: BackupArchive, storedCount: Int) throws(KeyhaulError) {
     let changed = KeyhaulError(.changed, "the backup changed while it was being rewritten")
     guard copy.keybag == keybag, copy.isEncrypted == encrypts,
-      try copy.storedFiles().count == storedCount - unlisted.count
+      try copy.storedFiles().count == storedCount - unlistedPaths.count
     else { throw changed }
     guard archive.hasKeychain else { return }
     // Both use the same class keys.

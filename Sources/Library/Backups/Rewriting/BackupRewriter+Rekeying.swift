@@ -38,17 +38,18 @@ extension BackupRewriter {
     progress: @escaping Progress = { _, _ in true }
   ) throws(KeyhaulError) -> Bool {
     try Self.checkRekeying(of: archive)
-    guard let old = archive.parts[.manifest] else { throw KeyhaulError(.damaged, "it has no manifest") }
-    let new = try ManifestEditor(old).replacing(keybag: keybag)
-    let seals = try SealUpdate(of: archive, manifest: new, keys: keys)
+    guard let oldManifest = archive.parts[.manifest] else { throw KeyhaulError(.damaged, "it has no manifest") }
+    let newManifest = try ManifestEditor(oldManifest).replacing(keybag: keybag)
+    let seals = try SealUpdate(of: archive, manifest: newManifest, keys: keys)
     switch archive.source {
     case .directory:
       return try changing(archive, at: path) { () throws(KeyhaulError) in
-        try replaceManifest(of: archive, in: path, old: old, new: new, seals)
+        try replaceManifest(of: archive, in: path, old: oldManifest, new: newManifest, seals)
       }
     case .container:
-      return try writeCopy(of: archive, at: path, to: .inPlace, manifest: new, keybag: keybag, seals, progress)
-        .isDurable
+      let copy = try writeCopy(
+        of: archive, at: path, to: .inPlace, manifest: newManifest, keybag: keybag, seals, progress)
+      return copy.isDurable
     case .stream: throw KeyhaulError(.unsupported, "a stream cannot be changed")
     }
   }
@@ -69,13 +70,15 @@ extension BackupRewriter {
     keys: ClassKeys? = nil, progress: @escaping Progress = { _, _ in true }
   ) throws(KeyhaulError) -> RewrittenBackup {
     try Self.checkRekeying(of: archive)
-    guard let old = archive.parts[.manifest] else { throw KeyhaulError(.damaged, "it has no manifest") }
-    let new = try ManifestEditor(old).replacing(keybag: keybag)
-    let seals = try SealUpdate(of: archive, manifest: new, keys: keys)
+    guard let oldManifest = archive.parts[.manifest] else { throw KeyhaulError(.damaged, "it has no manifest") }
+    let newManifest = try ManifestEditor(oldManifest).replacing(keybag: keybag)
+    let seals = try SealUpdate(of: archive, manifest: newManifest, keys: keys)
     return try writeCopy(
-      of: archive, at: path, to: .copy(destination, replace: replace), manifest: new, keybag: keybag, seals, progress)
+      of: archive, at: path, to: .copy(destination, replace: replace), manifest: newManifest, keybag: keybag, seals,
+      progress)
   }
 
+  /// Replaces the manifest and the seal in a directory. Returns whether the new directory entries were synced.
   private func replaceManifest(
     of archive: BackupArchive, in directory: String, old: [UInt8], new: [UInt8], _ seals: SealUpdate?
   ) throws(KeyhaulError) -> Bool {
@@ -86,13 +89,14 @@ extension BackupRewriter {
     do throws(KeyhaulError) {
       try replace(.manifest, of: archive, in: directory, old: old, new: new)
     } catch {
-      // The seal also matches the old manifest. The original seal is restored if possible.
+      // The seal with both manifests also matches the old one. The original seal is restored if possible.
       if let seals { try? replace(.seal, of: archive, in: directory, old: seals.withBothManifests, new: seals.old) }
       throw error
     }
-    guard let seals else { return syncEntries(of: directory) }
-    // The password is changed, and the seal matches. If this fails, the seal only keeps the entry of the old manifest.
-    try? replace(.seal, of: archive, in: directory, old: seals.withBothManifests, new: seals.new)
+    if let seals {
+      // The password is already changed. If this fails, the seal still matches, and keeps the entry of the old manifest.
+      try? replace(.seal, of: archive, in: directory, old: seals.withBothManifests, new: seals.new)
+    }
     return syncEntries(of: directory)
   }
 
@@ -126,7 +130,7 @@ extension BackupRewriter {
 
   /// Copies every file unchanged, except the manifest and the seal.
   private func writeCopy(
-    of archive: BackupArchive, at path: String, to target: Target, manifest new: [UInt8], keybag: Keybag,
+    of archive: BackupArchive, at path: String, to target: Target, manifest: [UInt8], keybag: Keybag,
     _ seals: SealUpdate?, _ progress: @escaping Progress
   ) throws(KeyhaulError) -> RewrittenBackup {
     let stored = try archive.storedFiles()
@@ -142,7 +146,7 @@ extension BackupRewriter {
         let (name, time) = (target.name(of: file), target.modificationTime(of: file, in: archive))
         counts.fileCount += 1
         if file.isPartOfBackup, file.path == MetadataFile.manifest.path {
-          return try sink.add(name, new, modificationTime: time)
+          return try sink.add(name, manifest, modificationTime: time)
         }
         if file.isPartOfBackup, file.path == MetadataFile.seal.path, let seals {
           return try sink.add(name, seals.new, modificationTime: time)
@@ -151,16 +155,22 @@ extension BackupRewriter {
       }
     }
     outgoing.check = { (written) throws(KeyhaulError) in
-      let copy = try reopen(written, like: archive)
-      guard copy.keybag == keybag, copy.parts.database?.sha256 == archive.parts.database?.sha256,
-        try copy.storedFiles() == stored
-      else { throw KeyhaulError(.changed, "the backup changed while it was being copied") }
+      try check(reopen(written, like: archive), against: archive, keybag, stored)
     }
     let installed = try install(outgoing, of: files, to: target, keeping: .all)
     return RewrittenBackup(
       path: installed.path, byteCount: installed.byteCount, fileCount: counts.fileCount,
       isDurable: installed.isDurable, leftover: installed.leftover,
       unrelatedFiles: target.isCopy ? counts.unrelatedFiles : [])
+  }
+
+  /// Compares a copy with the original, except for the keybag, which must be the new one.
+  private func check(
+    _ copy: BackupArchive, against archive: BackupArchive, _ keybag: Keybag, _ stored: StoredPayloads
+  ) throws(KeyhaulError) {
+    guard copy.keybag == keybag, copy.parts.database?.sha256 == archive.parts.database?.sha256,
+      try copy.storedFiles() == stored
+    else { throw KeyhaulError(.changed, "the backup changed while it was being copied") }
   }
 }
 
@@ -180,12 +190,13 @@ private struct SealUpdate {
   ) throws(KeyhaulError) {
     guard let old = archive.parts[.seal] else { return nil }
     self.old = old
-    let files = [MetadataFile.manifest.path: manifest]
+    let newFiles = [MetadataFile.manifest.path: manifest]
     let builder = try SealBuilder(of: archive, keys: keys)
-    guard let new = try archive.updatedSeal(for: files, by: builder),
-      let both = try archive.updatedSeal(for: files, by: builder, keepsOldEntries: true)
+    guard let new = try archive.updatedSeal(for: newFiles, by: builder),
+      let withBothManifests = try archive.updatedSeal(for: newFiles, by: builder, keepsOldEntries: true)
     else { return nil }
-    (self.new, withBothManifests) = (new.bytes, both.bytes)
+    self.new = new.bytes
+    self.withBothManifests = withBothManifests.bytes
   }
 }
 

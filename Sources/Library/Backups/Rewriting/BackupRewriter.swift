@@ -10,8 +10,9 @@ package struct BackupRewriter: Sendable {
 
   /// Creates a rewriter for the real file system with the standard limits.
   ///
-  /// - Parameter locks: Whether each change locks the backup for writing, and then checks that it is still the backup
-  ///   that was opened, whose own lock ends with it. Pass `false` if the caller locked the backup before it was opened.
+  /// - Parameter locks: Whether each change locks the backup for writing, instead of the archive's lock for reading, and
+  ///   then checks that the backup is still the one that was opened. Pass `false` if the caller locked the backup before
+  ///   it was opened.
   package init(locks: Bool = true) { self.init(system: .real, locks: locks) }
 
   package init(system: FileSystem, limits: BackupLimits = .standard, locks: Bool = true) {
@@ -51,7 +52,7 @@ package struct BackupRewriter: Sendable {
   /// Returns whether the seal matches two manifests, because a change of the password was interrupted before its last
   /// step. The next change of the password completes the seal.
   package static func hasUnfinishedSeal(_ archive: BackupArchive) -> Bool {
-    archive.seal?.list.map { $0.entries(at: MetadataFile.manifest.path).count > 1 } ?? false
+    archive.seal?.contents.map { $0.entries(at: MetadataFile.manifest.path).count > 1 } ?? false
   }
 
   /// Removes temporary files of interrupted runs, for operations that change nothing. Other operations do this before

@@ -7,63 +7,72 @@ import KeychainFormats
 final class KeychainReplacement {
   private let archive: BackupArchive
   private let keys: ClassKeys
-  /// The keychain file in plaintext.
-  private let plain: [UInt8]
-  /// The two files as they are stored, by path.
-  private var parts: [String: [UInt8]] = [:]
+  /// The new keychain file.
+  private let plaintext: [UInt8]
+  /// The changed files as they are stored, by path: the keychain file, the list, and the seal if there is one.
+  private var newFiles: [String: [UInt8]] = [:]
   /// Files that are not part of the backup and were not copied.
   private(set) var unrelatedFiles: [String] = []
 
-  /// Creates both files.
+  /// Creates the changed files.
   ///
-  /// - Parameter keys: The backup's unlocked class keys, including those of the list and the keychain file.
+  /// - Parameters:
+  ///   - plaintext: The new keychain file.
+  ///   - keys: The backup's unlocked class keys, including those of the list and the keychain file.
   init(
-    _ plain: [UInt8], in archive: BackupArchive, keys: ClassKeys, random: some RandomSource
+    _ plaintext: [UInt8], in archive: BackupArchive, keys: ClassKeys, random: some RandomSource
   ) throws(KeyhaulError) {
     self.archive = archive
     self.keys = keys
-    self.plain = plain
+    self.plaintext = plaintext
     let identifier = KeychainPayload.fileIdentifier
     let oldPayload = try archive.keychainFile(with: self.keys)
     let list = try ManifestWorkingCopy(try archive.databaseBytes(with: self.keys))
-    guard let row = try list.archive(of: identifier), let oldStored = archive.parts[large: archive.layout.keychainPart]
-    else {
-      throw KeyhaulError(.damaged, "the manifest does not describe the keychain file")
-    }
+    guard let oldRecord = try list.archive(of: identifier) else { throw Self.missingRecordError }
     let record = try explained("the record of the keychain file") { () throws(FormatError) in
-      try FileRecord(archive: row)
+      try FileRecord(archive: oldRecord)
     }
-    var stored = plain
-    var wrapped: ClassWrappedKey?
+    var stored = plaintext
+    var wrappedKey: ClassWrappedKey?
     if archive.areFilesEncrypted {
-      (stored, wrapped) = try Self.encrypted(plain, record.protectionClass, with: self.keys, random)
+      (stored, wrappedKey) = try Self.encrypted(plaintext, record.protectionClass, with: self.keys, random)
     }
-    // The digest is that of the stored or of the plain bytes, depending on the backup.
-    var digest: [UInt8]?
-    if let oldDigest = record.digest {
-      let (storedDigest, plainDigest) = (try oldStored.sha1(), try Self.sha1(oldPayload.bytes))
-      digest = try Self.sha1(oldDigest != storedDigest && oldDigest == plainDigest ? plain : stored)
+    let isPlaintextDigest = try isPlaintextDigest(record.digest, of: oldPayload)
+    let digest = record.digest == nil ? nil : try Self.sha1(isPlaintextDigest ? plaintext : stored)
+    let newRecord = try explained("the record of the keychain file") { () throws(FormatError) in
+      try FileRecord.replacing(
+        encryptionKey: wrappedKey, digest: digest, size: Int64(plaintext.count), in: oldRecord)
     }
-    let changed = try explained("the record of the keychain file") { () throws(FormatError) in
-      try FileRecord.replacing(encryptionKey: wrapped, digest: digest, size: Int64(plain.count), in: row)
-    }
-    try list.replaceArchive(of: identifier, with: changed)
-    parts[archive.layout.keychainPart.path] = stored
-    parts[MetadataFile.database.path] = try encrypted(list: try list.serialized())
+    try list.replaceArchive(of: identifier, with: newRecord)
+    newFiles[archive.layout.keychainPart.path] = stored
+    newFiles[MetadataFile.database.path] = try encrypted(list: try list.serialized())
     if let seal = try archive.updatedSeal(
-      for: parts, without: MetadataFile.journals.map(\.path), by: SealBuilder(of: archive, with: self.keys))
+      for: newFiles, without: MetadataFile.journals.map(\.path), by: SealBuilder(of: archive, with: self.keys))
     {
-      parts[MetadataFile.seal.path] = seal.bytes
+      newFiles[MetadataFile.seal.path] = seal.bytes
     }
   }
 
+  private static let missingRecordError = KeyhaulError(
+    .damaged, "the manifest does not describe the keychain file")
+
+  /// Returns whether the recorded digest is that of the plaintext, as in some backups, instead of the stored bytes.
+  private func isPlaintextDigest(
+    _ recordedDigest: [UInt8]?, of oldPayload: KeychainPayload
+  ) throws(KeyhaulError) -> Bool {
+    guard let oldStored = archive.parts[large: archive.layout.keychainPart] else { throw Self.missingRecordError }
+    guard let recordedDigest, try recordedDigest != oldStored.sha1() else { return false }
+    return try recordedDigest == Self.sha1(oldPayload.bytes)
+  }
+
   private static func encrypted(
-    _ plain: [UInt8], _ keyClass: KeyClass, with keys: ClassKeys, _ random: some RandomSource
+    _ plaintext: [UInt8], _ keyClass: KeyClass, with keys: ClassKeys, _ random: some RandomSource
   ) throws(KeyhaulError) -> (stored: [UInt8], wrappedKey: ClassWrappedKey) {
     let part = "the keychain file"
     let (stored, field) = try explained(part) { () throws(DataProtectionError) in
       let key = try Secret(count: 32, from: random)
-      return (try FileCipher.encrypt(plain, key: key), try keys.wrapFileKey(key, keyClass: keyClass, random: random))
+      let stored = try FileCipher.encrypt(plaintext, key: key)
+      return (stored, try keys.wrapFileKey(key, keyClass: keyClass, random: random))
     }
     return (stored, try explained(part) { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
   }
@@ -103,7 +112,7 @@ final class KeychainReplacement {
       if file.isJournal { return }
       guard file.isPartOfBackup || !target.isCopy else { return unrelatedFiles.append(file.name.shown) }
       let (name, time) = (target.name(of: file), target.modificationTime(of: file, in: archive))
-      guard file.isPartOfBackup, let bytes = parts[file.path] else {
+      guard file.isPartOfBackup, let bytes = newFiles[file.path] else {
         if target.isCopy { return try file.copy(to: sink, as: name, modificationTime: time, copyProgress) }
         return try file.copyOrLink(to: sink, copyProgress)
       }
@@ -118,7 +127,7 @@ final class KeychainReplacement {
   func check(_ copy: BackupArchive, stored: StoredPayloads) throws(KeyhaulError) {
     guard copy.parts[.manifest] == archive.parts[.manifest], copy.isEncrypted == archive.isEncrypted,
       copy.parts[.status] == archive.parts[.status],
-      try copy.storedFiles().count == stored.count, try copy.keychainFile(with: keys).bytes == plain
+      try copy.storedFiles().count == stored.count, try copy.keychainFile(with: keys).bytes == plaintext
     else { throw KeyhaulError(.changed, "the backup changed while it was being rewritten") }
   }
 }

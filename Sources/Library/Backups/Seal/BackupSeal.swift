@@ -8,14 +8,14 @@ import KeychainFormats
 package struct BackupSeal: Sendable {
   /// The violations that are visible without a password and other files.
   package let violations: [SealViolation]
-  /// The list, or `nil` if the seal is unreadable.
-  package let list: SealFile?
+  /// The content, or `nil` if the seal is unreadable.
+  package let contents: SealFile?
 
-  /// The number of files in the list, 0 if it is unreadable.
-  package var fileCount: Int { list?.count ?? 0 }
-  /// Whether the seal requires the password to create, so that every change is detected. An unkeyed seal only detects
+  /// The number of sealed files, 0 if the seal is unreadable.
+  package var fileCount: Int { contents?.count ?? 0 }
+  /// Whether creating the seal requires the password, so that every change is detected. An unkeyed seal only detects
   /// accidents.
-  package var isKeyed: Bool { list?.form == .keyed }
+  package var isKeyed: Bool { contents?.form == .keyed }
 
   /// Reads the seal of a backup.
   ///
@@ -29,33 +29,35 @@ package struct BackupSeal: Sendable {
       return
     }
     guard let bytes = parts[.seal] else { return nil }
-    let list: SealFile
+    let contents: SealFile
     do throws(KeyhaulError) {
-      list = try SealFile(parsing: bytes)
+      contents = try SealFile(parsing: bytes)
     } catch {
       self.init(violations: [SealViolation(name, .unreadable(error.reason))])
       return
     }
     var violations: [SealViolation] = []
-    switch (list.form, shouldBeKeyed) {
+    switch (contents.form, shouldBeKeyed) {
     case (.keyed, true?), (.keyed, nil): break
     case (.keyed, false?): violations.append(SealViolation(name, .needlesslyKeyed))
     case (.digests, true?): violations.append(SealViolation(name, .notKeyed))
     case (.digests, false?), (.digests, nil):
-      let digest = try explained(name) { () throws(DataProtectionError) in try Digest.sha256(Array(list.listed)) }
-      if digest != list.code { violations.append(SealViolation(name, .listChanged)) }
+      let digest = try explained(name) { () throws(DataProtectionError) in
+        try Digest.sha256(Array(contents.coveredBytes))
+      }
+      if digest != contents.code { violations.append(SealViolation(name, .listChanged)) }
     }
     for part in MetadataFile.sealed(in: layout) {
-      if let reason = list.violation(of: try parts.sealEntry(of: part), at: part.path) {
+      if let reason = contents.violation(of: try parts.sealEntry(of: part), at: part.path) {
         violations.append(SealViolation(part.path, reason))
       }
     }
-    self.init(violations: violations, list: list)
+    self.init(violations: violations, contents: contents)
   }
 
-  private init(violations: [SealViolation], list: SealFile? = nil) {
+  private init(violations: [SealViolation], contents: SealFile? = nil) {
     self.violations = violations
-    self.list = list
+    self.contents = contents
   }
 }
 
@@ -105,25 +107,25 @@ package final class SealBuilder {
     }
   }
 
-  /// Returns whether the code of a list is correct.
-  func authenticates(_ list: SealFile) throws(KeyhaulError) -> Bool {
+  /// Returns whether the code of a keyed seal is correct. Without a key, returns whether the seal is unkeyed.
+  func authenticates(_ sealFile: SealFile) throws(KeyhaulError) -> Bool {
     switch key {
-    case .none: return list.form == .digests
+    case .none: return sealFile.form == .digests
     case .some(let key):
-      guard list.form == .keyed else { return false }
+      guard sealFile.form == .keyed else { return false }
       return try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in
-        try key.matches(list.code, over: Array(list.listed))
+        try key.matches(sealFile.code, over: Array(sealFile.coveredBytes))
       }
     }
   }
 
   /// Returns the seal of the given files.
   package func seal(of entries: [SealFile.Entry]) throws(KeyhaulError) -> SealFile {
-    try SealFile(entries, form: key == nil ? .digests : .keyed) { (listed) throws(KeyhaulError) in
+    try SealFile(entries, form: key == nil ? .digests : .keyed) { (coveredBytes) throws(KeyhaulError) in
       try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in
         switch key {
-        case .none: try Digest.sha256(listed)
-        case .some(let key): try key.code(over: listed)
+        case .none: try Digest.sha256(coveredBytes)
+        case .some(let key): try key.code(over: coveredBytes)
         }
       }
     }

@@ -51,14 +51,14 @@ package struct SealFile: Sendable {
   /// The content of the seal file.
   package let bytes: [UInt8]
   /// The offset of each file's line, then that of the code.
-  private let starts: [Int]
+  private let lineStarts: [Int]
 
   /// The number of files.
-  package var count: Int { starts.count - 1 }
-  /// The bytes that the code covers.
-  package var listed: ArraySlice<UInt8> { bytes[..<starts[count]] }
+  package var count: Int { lineStarts.count - 1 }
+  /// The bytes that the code covers: the header and the lines of all files.
+  package var coveredBytes: ArraySlice<UInt8> { bytes[..<lineStarts[count]] }
   /// The code, 32 bytes.
-  package var code: [UInt8] { Self.digest(bytes[starts[count]...].prefix(Self.digitCount)) ?? [] }
+  package var code: [UInt8] { Self.digest(bytes[lineStarts[count]...].prefix(Self.digitCount)) ?? [] }
 
   private static let digitCount = 64
   private static let lineFeed = UInt8(ascii: "\n")
@@ -68,32 +68,39 @@ package struct SealFile: Sendable {
   ///
   /// - Throws: `.damaged` with the line, if it is not a valid seal.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
-    guard let end = bytes.firstIndex(of: Self.lineFeed),
-      let form = Form.allCases.first(where: { Self.head(of: $0).elementsEqual(bytes[...end]) })
+    guard let headerEnd = bytes.firstIndex(of: Self.lineFeed),
+      let form = Form.allCases.first(where: { Self.header(of: $0).elementsEqual(bytes[...headerEnd]) })
     else { throw KeyhaulError(.damaged, "it does not begin like a seal of this version") }
-    var starts: [Int] = []
-    var start = end + 1
-    var last: Line?
-    while let end = bytes[start...].firstIndex(of: Self.lineFeed) {
-      starts.append(start)
-      if end == bytes.count - 1 { break }
-      guard let line = Line(bytes[start..<end]) else { throw Self.malformed(starts.count) }
-      if let last, !line.follows(last) { throw Self.malformed(starts.count) }
-      last = line
-      start = end + 1
-    }
-    guard let codeStart = starts.last, bytes.count == codeStart + Self.digitCount + 1,
+    let lineStarts = try Self.lineStarts(bytes, after: headerEnd)
+    guard let codeStart = lineStarts.last, bytes.count == codeStart + Self.digitCount + 1,
       Self.digest(bytes[codeStart...].dropLast()) != nil
     else { throw KeyhaulError(.damaged, "it does not end with its authentication code") }
     self.form = form
     self.bytes = bytes
-    self.starts = starts
+    self.lineStarts = lineStarts
   }
 
-  private static func malformed(_ line: Int) -> KeyhaulError {
+  /// Returns the offset of each line after the header, and checks all but the last, which contains the code.
+  private static func lineStarts(_ bytes: [UInt8], after headerEnd: Int) throws(KeyhaulError) -> [Int] {
+    var lineStarts: [Int] = []
+    var start = headerEnd + 1
+    var previousLine: Line?
+    while let end = bytes[start...].firstIndex(of: lineFeed) {
+      lineStarts.append(start)
+      if end == bytes.count - 1 { break }
+      // The header is line 1.
+      let lineNumber = lineStarts.count + 1
+      guard let line = Line(bytes[start..<end]) else { throw malformed(line: lineNumber) }
+      if let previousLine, !line.follows(previousLine) { throw malformed(line: lineNumber) }
+      previousLine = line
+      start = end + 1
+    }
+    return lineStarts
+  }
+
+  private static func malformed(line number: Int) -> KeyhaulError {
     KeyhaulError(
-      .damaged,
-      "line \(HumanReadable.grouped(Int64(line + 1))) does not describe a file, or is in the wrong position")
+      .damaged, "line \(HumanReadable.grouped(Int64(number))) does not describe a file, or is in the wrong position")
   }
 
   /// The line of a file.
@@ -106,12 +113,14 @@ package struct SealFile: Sendable {
       let fields = bytes.split(separator: space, maxSplits: 2, omittingEmptySubsequences: false)
       guard fields.count == 3, SealFile.digest(fields[0]) != nil else { return nil }
       (digits, size, path) = (fields[0], fields[1], fields[2])
-      guard let number = Int64(String(decoding: size, as: UTF8.self)), number >= 0,
-        String(number).utf8.elementsEqual(size)
+      guard let byteCount = Int64(String(decoding: size, as: UTF8.self)), byteCount >= 0,
+        String(byteCount).utf8.elementsEqual(size)
       else { return nil }
       guard SealCoverage.includes(path) else { return nil }
     }
 
+    /// Returns whether this line may follow another. Only the manifest may have two lines, in the order of their
+    /// digests.
     func follows(_ other: Line) -> Bool {
       if other.path.lexicographicallyPrecedes(path) { return true }
       guard path == other.path, path.elementsEqual(MetadataFile.manifest.path.utf8) else { return false }
@@ -133,8 +142,8 @@ package struct SealFile: Sendable {
     for digit in digits {
       let value: UInt8
       switch digit {
-      case 48...57: value = digit - 48
-      case 97...102: value = digit - 87
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): value = digit - UInt8(ascii: "0")
+      case UInt8(ascii: "a")...UInt8(ascii: "f"): value = digit - UInt8(ascii: "a") + 10
       default: return nil
       }
       if let highNibble { result.append(highNibble << 4 | value) }
@@ -151,22 +160,22 @@ package struct SealFile: Sendable {
   }
 
   private func line(_ index: Int) -> Line? {
-    guard starts.indices.contains(index), index < count else { return nil }
-    return Line(bytes[starts[index]..<(starts[index + 1] - 1)])
+    guard lineStarts.indices.contains(index), index < count else { return nil }
+    return Line(bytes[lineStarts[index]..<(lineStarts[index + 1] - 1)])
   }
 
   /// Returns the lines of a path: none, one, or two for the manifest while a password is changed.
   package func lines(of path: some StringProtocol) -> Range<Int> {
     let pathBytes = Array(path.utf8)
-    var (low, high) = (0, count)
-    while low < high {
-      let middle = low + (high - low) / 2
+    // A binary search for the first line whose path does not precede the given one.
+    var (first, end) = (0, count)
+    while first < end {
+      let middle = first + (end - first) / 2
       guard let line = line(middle) else { return 0..<0 }
-      if line.path.lexicographicallyPrecedes(pathBytes) { low = middle + 1 } else { high = middle }
+      if line.path.lexicographicallyPrecedes(pathBytes) { first = middle + 1 } else { end = middle }
     }
-    var end = low
     while let line = line(end), line.path.elementsEqual(pathBytes) { end += 1 }
-    return low..<end
+    return first..<end
   }
 
   /// Returns the entries of a path: none, one, or two as in `lines(of:)`.
@@ -174,13 +183,13 @@ package struct SealFile: Sendable {
 
   // MARK: Creation
 
-  /// Creates a list of files.
+  /// Creates a seal.
   ///
   /// - Parameter code: Computes the code of 32 bytes over the given bytes.
   package init(
     _ entries: [Entry], form: Form, code: ([UInt8]) throws(KeyhaulError) -> [UInt8]
   ) throws(KeyhaulError) {
-    var bytes = Self.head(of: form)
+    var bytes = Self.header(of: form)
     let sorted = entries.sorted {
       $0.path == $1.path
         ? $0.sha256.lexicographicallyPrecedes($1.sha256) : $0.path.utf8.lexicographicallyPrecedes($1.path.utf8)
@@ -192,34 +201,40 @@ package struct SealFile: Sendable {
     try self.init(parsing: bytes)
   }
 
-  private static func head(of form: Form) -> [UInt8] { Array("keyhaul-seal 1 \(form.rawValue)\n".utf8) }
+  private static func header(of form: Form) -> [UInt8] { Array("keyhaul-seal 1 \(form.rawValue)\n".utf8) }
 
-  /// Returns the files except those with the given paths.
+  /// Returns the entries except those with the given paths.
   package func entries(without paths: Set<String>) -> [Entry] {
     (0..<count).map { self[$0] }.filter { !paths.contains($0.path) }
   }
 }
 
-/// The files of a backup that a seal includes: those that are read. Other files in its directory do not affect it.
+/// The files of a backup that a seal includes: those that Keyhaul reads. Other files in its directory do not affect it.
 package enum SealCoverage {
   /// The property lists, both kinds of lists, and SQLite's journals.
-  private static let parts = ([MetadataFile.manifest, .status, .info, .database, .oldDatabase] + MetadataFile.journals)
+  private static let metadataPaths =
+    ([MetadataFile.manifest, .status, .info, .database, .oldDatabase] + MetadataFile.journals)
     .map { Array($0.path.utf8) }
 
-  /// Returns whether a path is that of a metadata file, or of a payload of either layout.
+  /// Returns whether a path is that of a metadata file, or of a payload of either layout: `51a4616e…` or
+  /// `51/51a4616e…`, with 40 hexadecimal digits.
   static func includes(_ path: ArraySlice<UInt8>) -> Bool {
-    if parts.contains(where: { $0.elementsEqual(path) }) { return true }
+    if metadataPaths.contains(where: { $0.elementsEqual(path) }) { return true }
+    let identifierLength = 40
+    let directoryLength = 3
     switch path.count {
-    case 40: return path.allSatisfy(isDigit)
-    case 43:
-      let name = path.dropFirst(3)
-      return path[path.startIndex + 2] == UInt8(ascii: "/") && name.prefix(2) == path.prefix(2)
-        && name.allSatisfy(isDigit)
+    case identifierLength: return path.allSatisfy(isHexadecimalDigit)
+    case directoryLength + identifierLength:
+      let identifier = path.dropFirst(directoryLength)
+      return path[path.startIndex + 2] == UInt8(ascii: "/") && identifier.prefix(2) == path.prefix(2)
+        && identifier.allSatisfy(isHexadecimalDigit)
     default: return false
     }
   }
 
-  private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) || (97...102).contains(byte) }
+  private static func isHexadecimalDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+  }
 
   /// Returns whether a path is sealed in backups of a layout.
   package static func includes(_ path: String, in layout: BackupLayout) -> Bool {

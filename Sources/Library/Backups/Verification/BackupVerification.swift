@@ -147,11 +147,11 @@ public struct BackupVerification: Sendable, Equatable {
   /// Whether `Status.plist` contains the progress of the backup.
   package internal(set) var statesSnapshotState = true
 
-  /// Whether the only faults are missing payloads, other than the keychain file.
+  /// Whether the only faults are missing payloads, other than the keychain file. The seal may report the same payloads.
   package var isOnlyIncomplete: Bool {
-    var others = faultCount
-    if others[.seal] == sealedMissingCount { others[.seal] = nil }
-    return missingCount > 0 && others == [.files: missingCount]
+    var counts = faultCount
+    if counts[.seal] == sealedMissingCount { counts[.seal] = nil }
+    return missingCount > 0 && counts == [.files: missingCount]
   }
 
   /// Whether the files are stored under their original names, in a layout that Keyhaul does not read.
@@ -257,12 +257,12 @@ extension BackupVerification {
 
   /// Adds a fault for an error of reading.
   mutating func add(_ fault: Fault, because error: KeyhaulError) {
-    note(error)
+    recordHostility(of: error)
     add(fault)
   }
 
-  /// Records whether an error is about content that no device writes.
-  mutating func note(_ error: KeyhaulError) {
+  /// Sets `isHostile` if an error is about content that no device writes.
+  mutating func recordHostility(of error: KeyhaulError) {
     switch error.code {
     case .hostile, .overLimit, .unsupported: isHostile = true
     default: break
@@ -344,7 +344,7 @@ extension BackupVerification {
   /// The violations of the seal as a clause, such as "2 files have changed since the backup was sealed", or `nil` if
   /// there are none. Missing files are not counted if the list of files includes them.
   package var sealClause: String? {
-    guard !faults.contains(where: { $0.check == .seal && $0.file == "Keyhaul.seal" }) else {
+    guard !faults.contains(where: { $0.check == .seal && $0.file == MetadataFile.seal.path }) else {
       return "its seal has changed"
     }
     let count = faultCount[.seal, default: 0] - min(sealedMissingCount, missingCount)
@@ -371,13 +371,14 @@ extension BackupArchive {
     listedIn list: FileList, with keys: ClassKeys
   ) throws(KeyhaulError) -> [String] {
     var losses: [String] = []
-    let missing = try list.listing(against: try storedFiles()).missingCount
-    if missing > 0 {
-      losses.append("\(HumanReadable.count(missing, "listed file")) \(missing == 1 ? "is" : "are") not stored")
+    let missingCount = try list.listing(against: try storedFiles()).missingCount
+    if missingCount > 0 {
+      losses.append(
+        "\(HumanReadable.count(missingCount, "listed file")) \(missingCount == 1 ? "is" : "are") not stored")
     }
     do throws(KeyhaulError) {
       let reading = try KeychainReading(of: self, in: list, with: keys)
-      if reading.notes.contains(.digestDiffers) { losses.append("its keychain file differs from what was written") }
+      if reading.anomalies.contains(.digestDiffers) { losses.append("its keychain file differs from what was written") }
     } catch {
       // A backup may have no keychain.
       if error.code != .noKeychain { losses.append("its keychain cannot be read: \(error.reason)") }

@@ -15,43 +15,55 @@ extension BackupVerifier {
     var totals = FileCheckTotals()
     var index = FileIndex()
     var listing: FileList.Listing?
-    var files: PayloadFiles?
+    var payloadFiles: PayloadFiles?
     do throws(KeyhaulError) {
       listing = try list.listing(against: stored) { (file, location) throws(KeyhaulError) in
         guard file.kind == .file else { return }
         checkPresence(of: file, in: stored, isKeychainCheckedSeparately: keys != nil, &totals)
         if stored.byteCount(of: file.fileIdentifier) != nil {
-          if !archive.canReadPayloads { checkRecord(of: file, with: keys, isListed: index.contains(file), &totals) }
+          if !archive.canReadPayloads {
+            checkRecord(of: file, with: keys, isAlreadyListed: index.contains(file), &totals)
+          }
           index.add(file, at: location)
         }
         guard progress(0, stored.byteCount) else { throw Self.cancelled }
       }
       if archive.canReadPayloads {
-        let listed = PayloadFiles(list, index)
-        files = listed
-        try checkPayloads(stored, as: listed, with: keys, &totals, progress: progress)
+        let files = PayloadFiles(list, index)
+        payloadFiles = files
+        try checkPayloads(stored, as: files, with: keys, &totals, progress: progress)
       }
     } catch {
-      if error == Self.cancelled {
-        throw KeyhaulError(DataProtectionError(.cancelled, "it was stopped before the last file"))
-      }
-      // Otherwise, the container file caused the error.
-      let isListError = listing == nil || files?.failure != nil
-      if error.isResourceShortage || isListError && error.category == .failed { throw error }
-      verification.add(
-        .init(
-          isListError ? .database : .files, isListError ? .databaseDamaged : .payloadUnreadable,
-          file: isListError ? archive.layout.listName : nil, error.reason), because: error)
+      try addFault(error, isListError: listing == nil || payloadFiles?.failure != nil)
     }
     verification.add(totals.faults)
     conclude(totals, unlistedCount: stored.count - totals.stored)
     return listing
   }
 
+  /// Adds a fault for an error that ended the check of files.
+  ///
+  /// - Parameter isListError: Whether the list caused the error. If not, a container file did.
+  /// - Throws: The error if it is not a fault of the backup.
+  private mutating func addFault(_ error: KeyhaulError, isListError: Bool) throws(KeyhaulError) {
+    if error == Self.cancelled { throw Self.cancelledBeforeLastFile }
+    if error.isResourceShortage || isListError && error.category == .failed { throw error }
+    let fault: BackupVerification.Fault =
+      isListError
+      ? .init(.database, .databaseDamaged, file: archive.layout.listName, error.reason)
+      : .init(.files, .payloadUnreadable, error.reason)
+    verification.add(fault, because: error)
+  }
+
+  private static var cancelledBeforeLastFile: KeyhaulError {
+    KeyhaulError(DataProtectionError(.cancelled, "it was stopped before the last file"))
+  }
+
+  /// Records the result of the check of files.
   private mutating func conclude(_ totals: FileCheckTotals, unlistedCount: Int) {
     noteUnlisted(unlistedCount)
     guard archive.canReadPayloads else {
-      // A stream cannot be read again, but its content and its entries in the list are known.
+      // The payloads of a stream cannot be read again, but missing ones and invalid records are known.
       let missingCount = verification.missingCount
       let damagedCount = verification.faultCount[.files, default: 0] - missingCount
       let parts = [
@@ -59,8 +71,7 @@ extension BackupVerifier {
         damagedCount > 0 ? "\(HumanReadable.grouped(damagedCount)) damaged" : nil,
       ].compactMap(\.self)
       if !parts.isEmpty { verification.conclude(.files, parts.joined(separator: ", ")) }
-      verification.skip(
-        .files, reason: "a stream can be read only once: verify a file or folder to check every payload")
+      verification.skip(.files, reason: Self.streamReason)
       return
     }
     verification.notes += totals.otherSizeNotes.sorted()
@@ -72,6 +83,8 @@ extension BackupVerifier {
     // The check of the keychain reports the fault.
     verification.conclude(.files, detail(of: totals), failsForOtherCheck: totals.isKeychainMissing)
   }
+
+  private static let streamReason = "a stream can be read only once: verify a file or folder to check every payload"
 
   /// Checks that a file is stored.
   ///
@@ -106,11 +119,11 @@ extension BackupVerifier {
   /// Checks the record and the key of a stored payload that cannot be read again. Also checks that it is listed only
   /// once.
   ///
-  /// - Parameter isListed: Whether the payload was already listed.
+  /// - Parameter isAlreadyListed: Whether an earlier row lists the same payload.
   private mutating func checkRecord(
-    of file: ListedFile, with keys: ClassKeys?, isListed: Bool, _ totals: inout FileCheckTotals
+    of file: ListedFile, with keys: ClassKeys?, isAlreadyListed: Bool, _ totals: inout FileCheckTotals
   ) {
-    if isListed {
+    if isAlreadyListed {
       totals.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
       return
     }
@@ -120,12 +133,13 @@ extension BackupVerifier {
       case .some(let keys): _ = try PayloadScanner(of: file, in: archive, with: keys)
       }
     } catch {
-      // With keys, the keychain check reports it.
+      // With keys, the check of the keychain reports an error of its file.
       let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
       if !isKeychain || keys == nil { add(error, of: file, &totals) }
     }
   }
 
+  /// Adds the fault for an error of reading a file, or counts the file if its key requires the device.
   mutating func add(_ error: KeyhaulError, of file: ListedFile, _ totals: inout FileCheckTotals) {
     let kind: BackupVerification.Fault.Kind
     switch error.code {
@@ -138,7 +152,7 @@ extension BackupVerifier {
     case .truncated: kind = .payloadCut
     default: kind = .recordMalformed
     }
-    verification.note(error)
+    verification.recordHostility(of: error)
     totals.faults.add(
       .init(
         .files, kind, file: Self.name(of: file),
@@ -239,22 +253,24 @@ extension BackupVerifier {
       sealVerifier.finish()
       for violation in sealVerifier.violations { add(violation) }
     }
+    concludeSeal(isKeyed: seal.isKeyed, reasonForNoAuthentication: reason)
+  }
+
+  /// Records the result of the check of the seal.
+  private mutating func concludeSeal(isKeyed: Bool, reasonForNoAuthentication reason: String?) {
     let matchingCount = sealVerifier?.matchingCount ?? 0
     let matches = "\(HumanReadable.count(matchingCount, "file")) \(matchingCount == 1 ? "matches" : "match") the seal"
     guard verification.faultCount[.seal] == nil else {
       return verification.conclude(.seal, sealVerifier == nil ? "the seal cannot be read" : matches)
     }
-    guard archive.canReadPayloads else {
-      return verification.skip(
-        .seal, reason: "a stream can be read only once: verify a file or folder to check every payload")
-    }
+    guard archive.canReadPayloads else { return verification.skip(.seal, reason: Self.streamReason) }
     verification.isEachFileSealed = arePayloadsSealChecked
     if let reason {
       verification.skip(.seal, reason: "\(matches); \(reason)")
     } else {
       verification.conclude(
         .seal,
-        seal.isKeyed
+        isKeyed
           ? "\(matches), which was made with the backup's password"
           : "\(matches), which was made without a password: it detects accidents, but not attacks")
     }
@@ -265,10 +281,8 @@ extension BackupVerifier {
     do throws(KeyhaulError) {
       try checkSealedPayloads(progress: progress)
     } catch {
-      if error == Self.cancelled {
-        throw KeyhaulError(DataProtectionError(.cancelled, "it was stopped before the last file"))
-      }
-      verification.add(.init(.seal, .sealBroken, file: "Keyhaul.seal", error.reason), because: error)
+      if error == Self.cancelled { throw Self.cancelledBeforeLastFile }
+      verification.add(.init(.seal, .sealBroken, file: MetadataFile.seal.path, error.reason), because: error)
     }
   }
 
@@ -293,7 +307,7 @@ extension BackupVerifier {
         guard error.category != .failed else { throw error }
         verification.add(
           .init(
-            .seal, .sealBroken, file: "Keyhaul.seal",
+            .seal, .sealBroken, file: MetadataFile.seal.path,
             "its authentication code cannot be checked: \(error.reason)"), because: error)
         return nil
       }

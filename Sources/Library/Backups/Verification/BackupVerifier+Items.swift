@@ -15,7 +15,7 @@ extension BackupVerifier {
     do throws(KeyhaulError) {
       let openList = if let list { list } else { try archive.fileList(with: keys) }
       let reading = try KeychainReading(of: archive, in: openList, with: keys)
-      for note in reading.notes { record(note) }
+      for anomaly in reading.anomalies { record(anomaly) }
       checkKeybagUUID(reading.keybagUUID)
       verification.conclude(
         .keychain,
@@ -33,7 +33,7 @@ extension BackupVerifier {
         isMissing ? .keychainMissing(reason: error.reason) : .keychainDamaged(reason: error.reason))
       let kind: BackupVerification.Fault.Kind = isMissing ? .payloadMissing : .keychainDamaged
       // An unsupported version is not suspicious: a newer iOS may write it.
-      if error.code != .unsupported { verification.note(error) }
+      if error.code != .unsupported { verification.recordHostility(of: error) }
       verification.add(.init(.keychain, kind, file: Self.keychainName, error.reason))
       verification.conclude(.keychain, error.reason)
       return nil
@@ -50,7 +50,7 @@ extension BackupVerifier {
     }
     do throws(KeyhaulError) {
       let payload = try archive.keychainFile()
-      for note in payload.notes where note != .digestDiffers { record(note) }
+      for anomaly in payload.anomalies where anomaly != .digestDiffers { record(anomaly) }
       checkKeybagUUID(payload.file.keybagUUID)
       verification.conclude(
         .keychain,
@@ -65,7 +65,7 @@ extension BackupVerifier {
           reason: error.code == .noKeychain ? "there is none in this backup" : "the keychain file cannot be read")
       }
       verification.findings.append(.keychainDamaged(reason: error.reason))
-      verification.note(error)
+      verification.recordHostility(of: error)
       verification.add(.init(.keychain, .keychainDamaged, file: Self.keychainName, error.reason))
       verification.conclude(.keychain, error.reason)
     }
@@ -85,21 +85,25 @@ extension BackupVerifier {
   static var keychainName: String { "\(KeychainPayload.domain)/\(KeychainPayload.relativePath)" }
 
   /// Checks that the keychain file names the backup's keybag.
-  private mutating func checkKeybagUUID(_ named: String?) {
-    guard let named, let actual = archive.keybag.uuidText, named != actual else { return }
-    verification.findings.append(.keybagMismatch(file: named, keybag: actual))
+  ///
+  /// - Parameter fileUUID: The keybag identifier in the keychain file.
+  private mutating func checkKeybagUUID(_ fileUUID: String?) {
+    guard let fileUUID, let keybagUUID = archive.keybag.uuidText, fileUUID != keybagUUID else { return }
+    verification.findings.append(.keybagMismatch(file: fileUUID, keybag: keybagUUID))
     verification.add(
       .init(
         .keychain, .keybagMismatch, file: Self.keychainName,
-        "it names keybag \(named), but Manifest.plist contains \(actual): "
-          + KeyhaulError.meaning(ofName: named, for: actual)))
+        "it names keybag \(fileUUID), but Manifest.plist contains \(keybagUUID): "
+          + KeyhaulError.meaning(ofName: fileUUID, for: keybagUUID)))
   }
 
   /// Checks all items.
+  ///
+  /// - Parameter index: The index of the keychain file, or `nil` if it is missing or unreadable.
   mutating func checkItems(
-    of file: KeychainIndex?, with keys: ClassKeys
+    of index: KeychainIndex?, with keys: ClassKeys
   ) throws(KeyhaulError) {
-    guard let file else {
+    guard let index else {
       if verification.faultCount[.keychain] != nil {
         verification.skip(.items, reason: "the keychain file cannot be read")
       }
@@ -108,30 +112,25 @@ extension BackupVerifier {
     var hardware = DeviceKeyEvidence()
     var undecrypted: [BackupItem] = []
     var refusals: [BackupVerification.Fault] = []
-    try BackupItem.openPortions(of: file, with: keys) { items in
+    try BackupItem.openPortions(of: index, with: keys) { items in
       hardware.add(items)
       undecrypted += items.filter { $0.item == nil }
       refusals += items.compactMap(Self.refusal)
     }
-    var counts = BackupVerification.ItemCounts()
-    counts.readable = file.count - undecrypted.count - refusals.count
-    counts.damaged = refusals.count
-    var firstFault = refusals.first
-    for fault in refusals { verification.add(fault) }
-    for item in undecrypted {
-      guard let reason = item.reason(hardware: hardware, backupHasPassword: archive.isEncrypted) else { continue }
-      guard reason.isDamage else {
-        counts.deviceBound += 1
-        continue
-      }
-      counts.damaged += 1
-      let fault = Self.fault(of: item, reason)
-      firstFault = firstFault ?? fault
-      verification.add(fault)
+    let reasons = undecrypted.compactMap { item in
+      item.reason(hardware: hardware, backupHasPassword: archive.isEncrypted).map { (item: item, reason: $0) }
     }
+    let damage = reasons.filter { $0.reason.isDamage }.map { Self.fault(of: $0.item, $0.reason) }
+    let faults = refusals + damage
+    for fault in faults { verification.add(fault) }
+
+    var counts = BackupVerification.ItemCounts()
+    counts.readable = index.count - undecrypted.count - refusals.count
+    counts.deviceBound = reasons.count - damage.count
+    counts.damaged = faults.count
     verification.items = counts
     verification.hardware = hardware
-    verification.conclude(.items, detail(of: counts, refusedCount: refusals.count, firstFault: firstFault))
+    verification.conclude(.items, detail(of: counts, refusedCount: refusals.count, firstFault: faults.first))
   }
 
   /// Returns a fault if no device would accept this decrypted item, otherwise `nil`. A plan gives the same reason.
@@ -170,16 +169,17 @@ extension BackupVerifier {
     }
     guard counts.damaged > 0 else { return parts.joined(separator: ", ") }
     let isOne = counts.damaged == 1
-    let fact =
+    let damage =
       switch refusedCount {
       case 0: "cannot be decrypted"
       case counts.damaged:
         isOne ? "more can be decrypted, but no device accepts it" : "more can be decrypted, but no device accepts them"
       default: "cannot be decrypted, or no device accepts them"
       }
-    var damageText = "\(HumanReadable.grouped(counts.damaged)) \(fact)"
-    if isOne, let firstFault { damageText += ": \(firstFault.reasonWithLocation)" }
-    return (parts + [damageText]).joined(separator: ", ")
+    parts.append("\(HumanReadable.grouped(counts.damaged)) \(damage)")
+    let text = parts.joined(separator: ", ")
+    guard isOne, let firstFault else { return text }
+    return "\(text): \(firstFault.reasonWithLocation)"
   }
 }
 

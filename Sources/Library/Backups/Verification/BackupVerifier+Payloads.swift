@@ -31,29 +31,21 @@ extension BackupVerifier {
     _ totals: inout FileCheckTotals, _ progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
     let archive = archive
-    var remaining = stored.fileIdentifiers()[...]
+    var remainingIdentifiers = stored.fileIdentifiers()[...]
     var readByteCount = totals.readByteCount
     let isDone = try ParallelMap.run(
       jobs: jobs,
-      next: { () throws(KeyhaulError) -> [(identifier: String, files: [ListedFile])]? in
-        var payloads: [(identifier: String, files: [ListedFile])] = []
-        var byteCount: Int64 = 0
-        while payloads.count < Self.batchLimit.count, byteCount < Self.batchLimit.byteCount,
-          let identifier = remaining.popFirst()
-        {
-          payloads.append((identifier, try files.files(of: identifier)))
-          byteCount += stored.byteCount(of: identifier) ?? 0
-        }
-        return payloads.isEmpty ? nil : payloads
+      next: { () throws(KeyhaulError) -> [BatchedPayload]? in
+        try Self.nextBatch(of: &remainingIdentifiers, stored, files)
       },
       shouldContinue: {
         guard !progress(readByteCount, stored.byteCount) else { return true }
         verifier.stop()
         return false
       },
-      work: { (payloads) throws(KeyhaulError) -> [PayloadVerifier.PayloadCheck] in
+      work: { (batch) throws(KeyhaulError) -> [PayloadVerifier.PayloadCheck] in
         var checks: [PayloadVerifier.PayloadCheck] = []
-        for (identifier, listedFiles) in payloads {
+        for (identifier, listedFiles) in batch {
           checks.append(try verifier.verify(try archive.payload(named: identifier), as: listedFiles))
         }
         return checks
@@ -63,6 +55,24 @@ extension BackupVerifier {
         readByteCount = totals.readByteCount
       })
     guard isDone else { throw Self.cancelled }
+  }
+
+  /// A payload with its listed files.
+  private typealias BatchedPayload = (identifier: String, files: [ListedFile])
+
+  /// Removes payloads from the remaining ones up to `batchLimit`, or returns `nil` if none remain.
+  private static func nextBatch(
+    of remainingIdentifiers: inout ArraySlice<String>, _ stored: StoredPayloads, _ files: PayloadFiles
+  ) throws(KeyhaulError) -> [BatchedPayload]? {
+    var batch: [BatchedPayload] = []
+    var byteCount: Int64 = 0
+    while batch.count < batchLimit.count, byteCount < batchLimit.byteCount,
+      let identifier = remainingIdentifiers.popFirst()
+    {
+      batch.append((identifier, try files.files(of: identifier)))
+      byteCount += stored.byteCount(of: identifier) ?? 0
+    }
+    return batch.isEmpty ? nil : batch
   }
 
   private mutating func record(
@@ -82,15 +92,17 @@ extension BackupVerifier {
     _ result: Result<PayloadReader.Reading, KeyhaulError>, of file: ListedFile, withKeys hasKeys: Bool,
     _ totals: inout FileCheckTotals
   ) {
-    let name = Self.name(of: file)
     let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
-    let (record, scan): (FileRecord?, PayloadScan)
+    // With keys, the check of the keychain reports the faults of its file.
+    let reportsFaults = !isKeychain || !hasKeys
+    let reading: PayloadReader.Reading
     switch result {
-    case .success(let reading): (record, scan) = (reading.record, reading.payload)
+    case .success(let value): reading = value
     case .failure(let error):
-      if !isKeychain || !hasKeys { add(error, of: file, &totals) }
+      if reportsFaults { add(error, of: file, &totals) }
       return
     }
+    let (record, scan) = (reading.record, reading.payload)
     totals.readByteCount += scan.storedByteCount
     if isKeychain { totals.isKeychainRead = true }
     switch scan.matches(record?.digest) {
@@ -98,27 +110,38 @@ extension BackupVerifier {
     // An empty file cannot be changed.
     case nil: if scan.storedByteCount > 0 || record?.size != 0 { totals.withoutDigest += 1 }
     case false?:
-      // With keys, the keychain check reports it.
-      if isKeychain, hasKeys { return }
+      guard reportsFaults else { return }
       totals.faults.add(
         .init(
-          .files, .digestMismatch, file: name, byteCount: Int(exactly: scan.storedByteCount),
+          .files, .digestMismatch, file: Self.name(of: file), byteCount: Int(exactly: scan.storedByteCount),
           "its bytes do not match the digest in the manifest"))
       return
     }
-    guard hasKeys || !archive.areFilesEncrypted, !isKeychain else { return }
+    let isPlaintextRead = hasKeys || !archive.areFilesEncrypted
+    if isPlaintextRead, !isKeychain { recordPlaintext(reading, of: file, &totals) }
+  }
+
+  /// Records the padding and the size of a file whose plaintext was read.
+  private func recordPlaintext(
+    _ reading: PayloadReader.Reading, of file: ListedFile, _ totals: inout FileCheckTotals
+  ) {
+    let (name, scan) = (Self.name(of: file), reading.payload)
     guard scan.hasValidPadding else {
+      let lastBlockOffset = max(0, scan.storedByteCount - Self.blockByteCount)
       totals.faults.add(
         .init(
-          .files, .paddingInvalid, file: name, offset: Int(exactly: max(0, scan.storedByteCount - 16)),
+          .files, .paddingInvalid, file: name, offset: Int(exactly: lastBlockOffset),
           "it does not end with valid padding"))
       return
     }
-    if hasKeys, archive.areFilesEncrypted { totals.withValidPadding += 1 }
-    if let size = record?.size, size != scan.plainByteCount {
+    if archive.areFilesEncrypted { totals.withValidPadding += 1 }
+    if let size = reading.record?.size, size != scan.plainByteCount {
       totals.addOtherSize(of: name, recorded: size, found: scan.plainByteCount)
     }
   }
+
+  /// The block size of the cipher, AES.
+  private static let blockByteCount: Int64 = 16
 }
 
 /// Reads payloads and compares them with the records of their files. Several can be read at once.
@@ -187,8 +210,8 @@ final class PayloadVerifier: Sendable {
 /// A reader of payloads as listed files, concurrently if they are separate files.
 ///
 /// The digest in a record is that of the stored bytes in most lists of encrypted backups, and of the plaintext in
-/// others. If the digest of the stored bytes does not match, a file that can be read again is read for that of the
-/// plaintext. After this succeeds once, both digests are computed in the first read.
+/// others. If the digest of the stored bytes does not match, a file that can be read again is read again, to compare the
+/// digest of its plaintext. After a plaintext digest has matched once, both digests are computed in the first read.
 package final class PayloadReader: Sendable {
   private let archive: BackupArchive
   private let hasPlainDigests = Atomic(false)

@@ -19,20 +19,20 @@ struct BackupVerifier {
   mutating func checkStructure() {
     var readableNames = archive.isManifestMissing ? [] : ["Manifest.plist"]
     if archive.status != nil { readableNames.append("Status.plist") }
-    for note in archive.notes {
-      switch note {
+    for anomaly in archive.anomalies {
+      switch anomaly {
       case .unfinished(let state):
-        verification.add(.init(.structure, .unfinished, file: "Status.plist", BackupAnomaly.unfinishedFact(state)))
+        verification.add(.init(.structure, .unfinished, file: "Status.plist", BackupAnomaly.unfinishedClause(state)))
       // Reported as faults below.
       case .propertyListUnreadable: continue
       case .encryptionClaimed:
-        verification.add(.init(.structure, .falseClaim, file: "Manifest.plist", note.description))
+        verification.add(.init(.structure, .falseClaim, file: "Manifest.plist", anomaly.description))
       case .statusMissing:
         verification.statesSnapshotState = false
-        verification.notes.append(note.description)
+        verification.notes.append(anomaly.description)
       case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .listJournalRead, .sizeDiffers,
         .digestDiffers:
-        verification.notes.append(note.description)
+        verification.notes.append(anomaly.description)
       case .finding(let finding): record(finding, in: .structure)
       }
     }
@@ -50,7 +50,7 @@ struct BackupVerifier {
     guard !verification.findings.contains(finding) else { return }
     verification.findings.append(finding)
     switch finding.kind {
-    // This does not mean that anything is missing.
+    // The backup may still be complete.
     case .stateMissing:
       verification.statesSnapshotState = false
       verification.notes.append(finding.description)
@@ -104,6 +104,7 @@ struct BackupVerifier {
     }
   }
 
+  /// Checks the files if the list could be opened, or skips the check.
   private mutating func checkFiles(
     ifOpen list: FileList?, with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) -> FileList.Listing? {
@@ -138,11 +139,11 @@ struct BackupVerifier {
       verification.conclude(.database, "\(archive.layout.listName) cannot be read")
       return
     }
-    for note in list.notes {
-      if let finding = note.finding {
+    for anomaly in list.anomalies {
+      if let finding = anomaly.finding {
         record(finding, in: .database)
       } else {
-        verification.notes.append(note.description)
+        verification.notes.append(anomaly.description)
       }
     }
     if listing.inconsistentRowCount > 0 {
@@ -153,7 +154,7 @@ struct BackupVerifier {
           "\(HumanReadable.count(listing.inconsistentRowCount, "row")) whose path leaves its domain or whose identifier is not the hash of domain and path"
         ))
     }
-    let journals = archive.notes.filter { if case .listJournalRead = $0 { true } else { false } }
+    let journals = archive.anomalies.filter { if case .listJournalRead = $0 { true } else { false } }
     verification.conclude(
       .database, ([archive.layout.checkName] + journals.map(\.description)).joined(separator: "; "))
   }
@@ -187,11 +188,11 @@ struct BackupVerifier {
 
   /// Checks the size of an encrypted list of files, which must be a multiple of the block size.
   private mutating func checkEncryptedListSize(orSkipBecause reason: String) {
-    if let count = archive.listByteCount, count == 0 || !count.isMultiple(of: 16) {
-      let fact =
-        "an encrypted file consists of blocks of 16 bytes, but this one has \(HumanReadable.count(count, "byte"))"
+    if let byteCount = archive.listByteCount, byteCount == 0 || !byteCount.isMultiple(of: 16) {
+      let reason =
+        "an encrypted file consists of blocks of 16 bytes, but this one has \(HumanReadable.count(byteCount, "byte"))"
       verification.add(
-        .init(.database, .databaseDamaged, file: archive.layout.listName, byteCount: count, fact))
+        .init(.database, .databaseDamaged, file: archive.layout.listName, byteCount: byteCount, reason))
       verification.conclude(.database, "\(archive.layout.listName) cannot be read")
     } else {
       verification.skip(.database, reason: reason)

@@ -29,23 +29,22 @@ extension FileSystem {
   func unrelatedFiles(
     in directory: borrowing OwnedFileDescriptor, atMost limit: Int
   ) throws(Errno) -> [String] {
-    var unrelated: [String] = []
-    for entry in try names(in: directory) {
-      let name = entry.text
-      let isDirectory = try status(of: entry, in: directory)?.kind == .directory
-      if isDirectory, BackupPath.isPayloadDirectory(name) {
-        let payloads = try openDirectory(entry, in: directory)
-        for payload in try names(in: payloads) {
-          let isDirectory = try status(of: payload, in: payloads)?.kind == .directory
-          if Self.isUnrelated([name, payload.text], isDirectory: isDirectory) {
-            unrelated.append("\(name)/\(payload.text)")
+    var unrelatedPaths: [String] = []
+    for name in try names(in: directory) {
+      let isDirectory = try status(of: name, in: directory)?.kind == .directory
+      if isDirectory, BackupPath.isPayloadDirectory(name.text) {
+        let payloadDirectory = try openDirectory(name, in: directory)
+        for payload in try names(in: payloadDirectory) {
+          let isDirectory = try status(of: payload, in: payloadDirectory)?.kind == .directory
+          if Self.isUnrelated([name.text, payload.text], isDirectory: isDirectory) {
+            unrelatedPaths.append("\(name.text)/\(payload.text)")
           }
         }
-      } else if Self.isUnrelated([name], isDirectory: isDirectory) {
-        unrelated.append(name)
+      } else if Self.isUnrelated([name.text], isDirectory: isDirectory) {
+        unrelatedPaths.append(name.text)
       }
     }
-    return Array(unrelated.sorted().prefix(limit))
+    return Array(unrelatedPaths.sorted().prefix(limit))
   }
 
   /// Returns whether an entry other than a payload directory does not belong to the backup. A backup has no other
@@ -53,8 +52,8 @@ extension FileSystem {
   ///
   /// - Parameter components: The components of the entry's path in the backup.
   private static func isUnrelated(_ components: [String], isDirectory: Bool) -> Bool {
-    isDirectory
-      || !BackupPath.isBackupFile(components.map { $0[...] }) && !isSystemClutter(components[components.count - 1])
+    if isDirectory { return true }
+    return !BackupPath.isBackupFile(components.map { $0[...] }) && !isSystemClutter(components[components.count - 1])
   }
 
   /// Returns whether a file of this name is a by-product, not user data: metadata of Finder or Explorer, SQLite's

@@ -89,7 +89,7 @@ package struct BackupInstaller: Sendable {
     explain(.writing(errno), path: path, needs: byteCount)
   }
 
-  /// Returns a path as the user typed it, or quoted if it would affect the terminal.
+  /// Returns a path as the user typed it, or in quotes if it contains characters that need escapes.
   private func quotedPath(_ path: String) -> String {
     let text = quoted(path)
     return text == "\"\(path)\"" ? path : text
@@ -110,6 +110,14 @@ extension BackupInstaller {
     case file
   }
 
+  /// The directory of a new backup.
+  private struct DirectoryTarget {
+    let destination: DestinationPath
+    /// The path for the caller.
+    let path: String
+    let contents: DestinationContents
+  }
+
   /// Fills a temporary directory and renames it.
   ///
   /// - Parameter access: The owner and permissions to keep from the files of the replaced backup.
@@ -119,21 +127,11 @@ extension BackupInstaller {
     do throws(KeyhaulError) {
       let target = try resolve(path, named: backup.directoryName)
       let parent = try openDirectory(target.destination.parent)
-      try require(target.contents, of: target.destination, replace: replace, in: parent)
+      try requireReplaceable(target, replace: replace, in: parent)
       removeLeftovers(of: target.destination, in: parent)
       let temporary = target.destination.sibling("tmp")
       do throws(KeyhaulError) {
-        let replaced =
-          access == .none ? nil : try replacedDirectory(of: target.destination, target.contents, in: parent)
-        let sink = try fill(temporary, in: parent, with: backup, replaced.map { ReplacedFiles($0, access) })
-        try backup.check("\(target.destination.parent)/\(temporary)")
-        if access != .all { try keepPermissions(of: target.destination, target.contents, in: parent, for: sink) }
-        let leftover = try install(temporary, as: target.destination, in: parent, over: target.contents)
-        // The sink claims the directory until it is renamed, because a claim ends with its descriptor.
-        withExtendedLifetime(sink) {}
-        return InstalledBackup(
-          path: target.path, byteCount: backup.byteCount, isDurable: syncEntries(of: parent),
-          leftover: leftover.map { "\(target.destination.parent)/\($0)" })
+        return try placeDirectory(backup, at: target, in: parent, by: temporary, keeping: access)
       } catch {
         system.discardTree(temporary, in: parent)
         throw error
@@ -143,19 +141,35 @@ extension BackupInstaller {
     }
   }
 
+  private func placeDirectory(
+    _ backup: OutgoingBackup, at target: DirectoryTarget, in parent: borrowing OwnedFileDescriptor,
+    by temporary: String, keeping access: PreservedAccess
+  ) throws(KeyhaulError) -> InstalledBackup {
+    let (destination, contents) = (target.destination, target.contents)
+    let replaced = access == .none ? nil : try replacedDirectory(of: destination, contents, in: parent)
+    let sink = try fill(temporary, in: parent, with: backup, replaced.map { ReplacedFiles($0, access) })
+    try backup.check("\(destination.parent)/\(temporary)")
+    if access != .all { try keepPermissions(of: destination, contents, in: parent, for: sink) }
+    let leftover = try install(temporary, as: destination, in: parent, over: contents)
+    // The sink claims the directory until it is renamed, because a claim ends with its descriptor.
+    withExtendedLifetime(sink) {}
+    return InstalledBackup(
+      path: target.path, byteCount: backup.byteCount, isDurable: syncEntries(of: parent),
+      leftover: leftover.map { "\(destination.parent)/\($0)" })
+  }
+
   /// Checks whether `placeDirectory` would accept a destination, without writing.
   func requireDirectory(at path: String, named directoryName: String?, replace: Bool) throws(KeyhaulError) {
     let target = try resolve(path, named: directoryName)
-    try require(
-      target.contents, of: target.destination, replace: replace, in: try openDirectory(target.destination.parent))
+    try requireReplaceable(target, replace: replace, in: try openDirectory(target.destination.parent))
   }
 
-  /// Checks whether an entry can be replaced.
-  private func require(
-    _ contents: DestinationContents, of destination: DestinationPath, replace: Bool,
-    in parent: borrowing OwnedFileDescriptor
+  /// Checks whether the entry at a destination can be replaced.
+  private func requireReplaceable(
+    _ target: DirectoryTarget, replace: Bool, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
-    switch contents {
+    let destination = target.destination
+    switch target.contents {
     case .backup where !replace: throw KeyhaulError(.occupied, "\(quoted(destination.name)) already contains a backup")
     case .backup: try requireNoUnrelatedFiles(in: destination, parent)
     case .otherDirectory: throw KeyhaulError(.occupied, "\(quoted(destination.name)) contains other files")
@@ -165,19 +179,19 @@ extension BackupInstaller {
   }
 
   /// Returns the directory for a backup: the given one, or a directory for the device in it if it has other content.
-  private func resolve(
-    _ path: String, named directoryName: String?
-  ) throws(KeyhaulError) -> (destination: DestinationPath, path: String, contents: DestinationContents) {
+  private func resolve(_ path: String, named directoryName: String?) throws(KeyhaulError) -> DirectoryTarget {
     if let destination = DestinationPath(path) {
       let contents = try contents(of: destination)
-      if contents != .otherDirectory { return (destination, path, contents) }
+      if contents != .otherDirectory {
+        return DirectoryTarget(destination: destination, path: path, contents: contents)
+      }
     }
     guard let directoryName else { throw KeyhaulError(.occupied, "\(quoted(path)) contains other files") }
     let innerPath = (path.hasSuffix("/") ? path : path + "/") + directoryName
     guard let destination = DestinationPath(innerPath), destination.name == directoryName else {
       throw KeyhaulError(.occupied, "\(quoted(directoryName)) is not a valid folder name")
     }
-    return (destination, innerPath, try contents(of: destination))
+    return DirectoryTarget(destination: destination, path: innerPath, contents: try contents(of: destination))
   }
 
   private func contents(of destination: DestinationPath) throws(KeyhaulError) -> DestinationContents {
@@ -225,6 +239,7 @@ extension BackupInstaller {
       try systemCall { () throws(Errno) in try system.openDirectory(destination.name.systemName, in: parent) })
   }
 
+  /// Creates a directory and writes a backup into it.
   private func fill(
     _ name: String, in parent: borrowing OwnedFileDescriptor, with backup: OutgoingBackup, _ replaced: ReplacedFiles?
   ) throws(KeyhaulError) -> DirectorySink {
@@ -293,7 +308,7 @@ extension BackupInstaller {
   private func discard(replaced name: String, in parent: borrowing OwnedFileDescriptor) -> Bool {
     let unrelated = try? system.unrelatedFiles(
       in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
-    // The directory was checked before. If this fails now, the backup is still removed.
+    // The directory was already checked before the backup was written. If it cannot be listed now, it is removed too.
     guard unrelated?.isEmpty != false else { return false }
     do throws(Errno) {
       try removePayloadsFirst(of: name, in: parent)
@@ -398,13 +413,13 @@ extension BackupInstaller {
     }
   }
 
-  /// Runs a system call and converts its error to one of writing.
+  /// Runs a system call, and converts its error to the error of a failed write.
   package func systemCall<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(KeyhaulError) -> Result {
     try converting({ KeyhaulError.writing($0) }, body)
   }
 
-  /// Removes temporary directories of interrupted runs next to a backup's directory. For operations that write only a
-  /// file in it.
+  /// Removes temporary directories of interrupted runs next to a backup's directory, for operations that write only a
+  /// file in that directory.
   package func removeLeftovers(besideDirectory path: String) {
     guard let destination = DestinationPath(path), let parent = try? system.openDirectory(destination.parent) else {
       return

@@ -74,16 +74,10 @@ struct BackupAssembly {
       (body) throws(KeyhaulError) in try list.withRawBytes(body)
     }
     let identifiers = try explained("the identifiers") { () throws(DataProtectionError) in try random.bytes(32) }
-    let manifest = BackupManifest(
-      date: contents.date, isEncrypted: contents.isEncrypted, wasPasscodeSet: contents.wasPasscodeSet,
-      keybag: contents.keybag, manifestKey: database.key?.serialized(), device: contents.device,
-      others: [
-        "Applications": .dictionary(PropertyDictionary()), "SystemDomainsVersion": .string(Self.systemDomainsVersion),
-      ])
     let status = BackupStatus(uuid: UUIDText.uppercase(Array(identifiers.prefix(16))), date: contents.date)
     let info = InfoPlistWriter(contents, guid: Array(identifiers.suffix(16)))
     let files = [
-      try StoredFile(path: MetadataFile.manifest.path, bytes: manifest.serialized()),
+      try StoredFile(path: MetadataFile.manifest.path, bytes: manifest(with: database.key).serialized()),
       try StoredFile(path: MetadataFile.status.path, bytes: status.serialized()),
       try StoredFile(path: MetadataFile.info.path, bytes: info.serialized()),
       StoredFile(path: MetadataFile.database.path, stored: database.stored),
@@ -93,6 +87,15 @@ struct BackupAssembly {
     return StoredBackup(
       directoryName: directoryName, modificationTime: time, isEncrypted: contents.isEncrypted,
       files: files + [try StoredFile(path: MetadataFile.seal.path, bytes: seal.bytes)])
+  }
+
+  private func manifest(with manifestKey: ClassWrappedKey?) -> BackupManifest {
+    BackupManifest(
+      date: contents.date, isEncrypted: contents.isEncrypted, wasPasscodeSet: contents.wasPasscodeSet,
+      keybag: contents.keybag, manifestKey: manifestKey?.serialized(), device: contents.device,
+      others: [
+        "Applications": .dictionary(PropertyDictionary()), "SystemDomainsVersion": .string(Self.systemDomainsVersion),
+      ])
   }
 
   private func seal(
@@ -131,13 +134,7 @@ struct BackupAssembly {
       }
       return StoredContent(stored: try builder.finish(), plainByteCount: plainByteCount, key: nil)
     }
-    let key = try explained("the key of a file") { () throws(DataProtectionError) in
-      try Secret(count: 32, from: random)
-    }
-    let field = try explained("the key of a file") { () throws(DataProtectionError) in
-      try keys.wrapFileKey(key, keyClass: Self.keyClass, random: random)
-    }
-    let encryptor = try explained("a file") { () throws(DataProtectionError) in try FileEncryptor(key: key) }
+    let (encryptor, wrappedKey) = try makeEncryptor(keys: keys, random: random)
     try forEachPortion { (portion) throws(KeyhaulError) in
       plainByteCount += portion.count
       let bytes = try explained("a file") { () throws(DataProtectionError) in try encryptor.update(portion) }
@@ -145,18 +142,31 @@ struct BackupAssembly {
     }
     let end = try explained("a file") { () throws(DataProtectionError) in try encryptor.finish() }
     try end.withRawBytes { (bytes) throws(KeyhaulError) in try builder.append(bytes) }
-    return StoredContent(
-      stored: try builder.finish(), plainByteCount: plainByteCount,
-      key: try explained("the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
+    return StoredContent(stored: try builder.finish(), plainByteCount: plainByteCount, key: wrappedKey)
+  }
+
+  /// Creates an encryptor with a new key, which is also returned wrapped.
+  private func makeEncryptor(
+    keys: ClassKeys, random: some RandomSource
+  ) throws(KeyhaulError) -> (FileEncryptor, ClassWrappedKey) {
+    let key = try explained("the key of a file") { () throws(DataProtectionError) in
+      try Secret(count: 32, from: random)
+    }
+    let field = try explained("the key of a file") { () throws(DataProtectionError) in
+      try keys.wrapFileKey(key, keyClass: Self.keyClass, random: random)
+    }
+    let encryptor = try explained("a file") { () throws(DataProtectionError) in try FileEncryptor(key: key) }
+    let wrappedKey = try explained("the key of a file") { () throws(FormatError) in
+      try ClassWrappedKey(parsing: field)
+    }
+    return (encryptor, wrappedKey)
   }
 
   private func directoryName() throws(KeyhaulError) -> String {
-    guard let name = contents.device.identifier, (1...64).contains(name.utf8.count),
-      name.utf8.allSatisfy({ (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45 })
-    else {
+    guard let identifier = contents.device.identifier, BackupDirectory.isValidName(identifier) else {
       throw KeyhaulError(.unwritable, "the device's identifier must consist of letters, digits and hyphens")
     }
-    return name
+    return identifier
   }
 
   /// Creates a list with the keychain's directory and file, owned by root as on a device.

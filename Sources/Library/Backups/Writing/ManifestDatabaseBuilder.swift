@@ -38,7 +38,7 @@ package enum ManifestDatabaseBuilder {
         try database.inTransaction {
           for statement in ManifestSchema.statements { try database.execute(sql: statement) }
           for row in rows {
-            // Our own bytes, as a literal without a Foundation type.
+            // The record is a literal, because GRDB would need a Foundation type for a parameter. Its bytes are trusted.
             try database.execute(
               sql: """
                 INSERT INTO Files (fileID, domain, relativePath, flags, file)

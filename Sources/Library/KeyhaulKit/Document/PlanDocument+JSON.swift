@@ -174,3 +174,69 @@ extension PlanDocument.Item {
     warning = try node.optional("warning")?.string()
   }
 }
+
+extension PlanDocument.Dump {
+  package var json: JSONValue {
+    ["form": .string(form), "sentence": .string(sentence), "unknown": .array(unknown.map { .string($0) })]
+  }
+
+  init(_ node: JSONCursor) throws(JSONCursor.Fault) {
+    form = try node.member("form").string()
+    sentence = try node.member("sentence").string()
+    unknown = []
+    for sentence in try node.member("unknown").elements() { unknown.append(try sentence.string()) }
+  }
+}
+
+extension PlanDocument.Finding {
+  package var json: JSONValue {
+    [
+      "id": .string(id), "place": .string(file), "detail": .string(detail), "lost": .boolean(isLoss),
+      "restorable": .boolean(isRestorable),
+    ]
+  }
+
+  init(_ node: JSONCursor) throws(JSONCursor.Fault) {
+    id = try node.member("id").string()
+    file = try node.member("place").string()
+    detail = try node.member("detail").string()
+    isLoss = try node.member("lost").boolean()
+    isRestorable = try node.member("restorable").boolean()
+  }
+}
+
+extension PlanDocument.NotInBackup {
+  package var json: JSONValue {
+    [
+      "device": .string(device), "revision": .string(revision), "proven": .boolean(isProven), "total": .count(total),
+      "in_backup": .count(includedCount), "changed": .count(changedCount), "doubtful": .count(possiblyIncludedCount),
+      "gone": .count(removedCount), "never": .count(neverIncludedCount), "unreadable": .count(unreadableCount),
+      "since": .count(addedCount),
+      "items": .each(items) { item in
+        .object(item.identity.fields + [("protection", .text(item.protection)), ("reason", .text(item.reason))])
+      },
+    ]
+  }
+
+  init(_ node: JSONCursor) throws(JSONCursor.Fault) {
+    device = try node.member("device").string()
+    revision = try node.member("revision").string()
+    isProven = try node.member("proven").boolean()
+    total = try node.member("total").count(from: 0)
+    includedCount = try node.member("in_backup").count(from: 0)
+    changedCount = try node.member("changed").count(from: 0)
+    possiblyIncludedCount = try node.member("doubtful").count(from: 0)
+    removedCount = try node.member("gone").count(from: 0)
+    neverIncludedCount = try node.member("never").count(from: 0)
+    unreadableCount = try node.member("unreadable").count(from: 0)
+    addedCount = try node.member("since").count(from: 0)
+    items = []
+    for element in try node.member("items").elements() {
+      items.append(
+        Item(
+          identity: try PlanDocument.Identity(element),
+          protection: try element.member("protection").optionalString(),
+          reason: try element.member("reason").optionalString()))
+    }
+  }
+}

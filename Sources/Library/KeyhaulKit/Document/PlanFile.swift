@@ -15,9 +15,11 @@ package struct PlanFile: Sendable {
   let matchesChecksum: Bool
 
   private static let digitCount = 64
+  /// The end of a document without a checksum.
+  private static let closing = "\n}\n"
   /// The text before and after the checksum's digits, at the end of every file.
   private static let opening = Array(",\n  \"checksum\": \"sha256:".utf8)
-  private static let ending = Array("\"\n}\n".utf8)
+  private static let ending = Array("\"\(closing)".utf8)
 
   /// Returns the bytes of a saved plan. Equal plans have equal bytes.
   ///
@@ -48,7 +50,7 @@ package struct PlanFile: Sendable {
       try pending.withRawBytes(body)
       pending = Array(portion)
     }
-    pending.removeLast("\n}\n".utf8.count)
+    pending.removeLast(closing.utf8.count)
     pending += opening
     pending += try hashing { () throws(DataProtectionError) in
       try digest.update(pending)
@@ -70,16 +72,10 @@ package struct PlanFile: Sendable {
     }
     guard format == PlanDocument.formatName else { throw .otherPlanFormat(format) }
     let checksum = value["checksum"]?.stringValue
-    let digits = Self.storedDigits(in: bytes)
-    let matchesChecksum: Bool
-    if let digits, let checksum, checksum.utf8.elementsEqual(Array("sha256:".utf8) + bytes[digits]) {
-      let computed = try translatingErrors { () throws(DataProtectionError) in
-        try Self.checksumDigits(before: bytes[..<digits.lowerBound], after: bytes[digits.upperBound...])
-      }
-      matchesChecksum = bytes[digits].elementsEqual(computed)
-    } else {
-      matchesChecksum = false
-    }
+    let matchesChecksum =
+      try checksum.map { (checksum) throws(KeyhaulError) in
+        try Self.isChecksum(checksum, of: bytes)
+      } ?? false
     do throws(JSONCursor.Fault) {
       let fields = (value.fields ?? []).filter { $0.0 != "checksum" || checksum == nil }
       let node = JSONCursor(.object(fields), path: "")
@@ -108,6 +104,17 @@ package struct PlanFile: Sendable {
 
   /// The two possible reasons for a wrong checksum: earlier versions computed it from the values only.
   static let wrongChecksum = "it was edited after it was saved, or an earlier version of Keyhaul saved it"
+
+  /// Returns whether the file ends with a checksum, and the checksum matches the other bytes.
+  private static func isChecksum(_ checksum: String, of bytes: [UInt8]) throws(KeyhaulError) -> Bool {
+    guard let digits = storedDigits(in: bytes),
+      checksum.utf8.elementsEqual(Array("sha256:".utf8) + bytes[digits])
+    else { return false }
+    let computedDigits = try translatingErrors { () throws(DataProtectionError) in
+      try checksumDigits(before: bytes[..<digits.lowerBound], after: bytes[digits.upperBound...])
+    }
+    return bytes[digits].elementsEqual(computedDigits)
+  }
 
   /// Returns the position of the checksum's digits; `nil` if the file does not end with a checksum.
   private static func storedDigits(in bytes: [UInt8]) -> Range<Int>? {

@@ -18,13 +18,14 @@ struct ActualItemIndex {
   }
 
   private(set) var groups: [Group] = []
-  /// The groups by name, with one dictionary for each name that an expectation can require, in the order of `patterns`.
+  /// The indices of the groups by name, with one dictionary for each attribute that an expectation can require, in the
+  /// order of `patterns`.
   private var groupsByName: [[ByteName: [Int]]]
-  /// The groups of encrypted items without a known name.
+  /// The indices of the groups of encrypted items without a known name.
   private var namelessGroups: [Int] = []
   private var cachedMatches: [ItemMatcher: Matches] = [:]
 
-  /// The groups that certainly match, and the nameless groups that may match.
+  /// The indices of the groups that certainly match, and of the nameless groups that may match.
   struct Matches {
     var certain: [Int] = []
     var possible: [Int] = []
@@ -33,6 +34,7 @@ struct ActualItemIndex {
   /// A name, compared by its bytes.
   private typealias ByteName = [UInt8]
 
+  /// Returns the pattern of each attribute.
   private static func patterns(of matcher: ItemMatcher) -> [GlobPattern?] {
     [matcher.account, matcher.service, matcher.label, matcher.server, matcher.accessGroup]
   }
@@ -42,24 +44,34 @@ struct ActualItemIndex {
     [identity.account, identity.service, identity.label, identity.server, identity.accessGroup]
   }
 
+  /// Creates an index.
+  ///
   /// - Parameter expectations: All expectations that will be looked up.
   /// - Throws: `.malformedExpectations` if they require more comparisons than the limit allows.
   init(_ items: [ActualItem], for expectations: [PlanExpectation]) throws(KeyhaulError) {
     groupsByName = Array(repeating: [:], count: Self.patterns(of: ItemMatcher()).count)
-    var groupIndexes: [ItemDescriptor: Int] = [:]
+    var groupIndices: [ItemDescriptor: Int] = [:]
     for (position, item) in items.enumerated() {
-      if let index = groupIndexes[item.identity] {
+      if let index = groupIndices[item.identity] {
         groups[index].positions.append(position)
-        continue
-      }
-      let index = groups.count
-      groupIndexes[item.identity] = index
-      groups.append(Group(identity: item.identity, positions: [position]))
-      if item.identity.isEncrypted, item.identity.names.isEmpty { namelessGroups.append(index) }
-      for (attribute, name) in Self.names(of: item.identity).enumerated() {
-        if let name { groupsByName[attribute][Array(name.utf8), default: []].append(index) }
+      } else {
+        groupIndices[item.identity] = groups.count
+        addGroup(Group(identity: item.identity, positions: [position]))
       }
     }
+    try requireFewComparisons(for: expectations)
+  }
+
+  private mutating func addGroup(_ group: Group) {
+    let index = groups.count
+    groups.append(group)
+    if group.identity.isEncrypted, group.identity.names.isEmpty { namelessGroups.append(index) }
+    for (attribute, name) in Self.names(of: group.identity).enumerated() {
+      if let name { groupsByName[attribute][Array(name.utf8), default: []].append(index) }
+    }
+  }
+
+  private func requireFewComparisons(for expectations: [PlanExpectation]) throws(KeyhaulError) {
     var comparisonCount = 0
     for matcher in Set(expectations.map(\.matcher)) {
       comparisonCount += (candidates(for: matcher)?.count ?? groups.count) + namelessGroups.count
@@ -67,8 +79,8 @@ struct ActualItemIndex {
     }
   }
 
-  /// Returns the groups with the rarest name that a matcher requires without a star; `nil` if all its patterns have
-  /// stars.
+  /// Returns the indices of the groups with the rarest name that a matcher requires without a star; `nil` if all its
+  /// patterns have stars.
   private func candidates(for matcher: ItemMatcher) -> [Int]? {
     var candidates: [Int]?
     for (attribute, pattern) in Self.patterns(of: matcher).enumerated() {
@@ -79,7 +91,7 @@ struct ActualItemIndex {
     return candidates
   }
 
-  /// Returns the groups that match.
+  /// Returns the indices of the groups that match.
   mutating func matches(for matcher: ItemMatcher) -> Matches {
     if let matches = cachedMatches[matcher] { return matches }
     let candidates = candidates(for: matcher) ?? Array(groups.indices)
@@ -91,49 +103,6 @@ struct ActualItemIndex {
   }
 }
 
-/// The outcomes of the items in one restore.
-struct ActualOutcomes {
-  private let items: [ActualItem]
-  /// The positions of each group's items, by outcome.
-  private let positions: [[RestoreOutcome: [Int]]]
-  /// The number of items with an unexpected outcome that may still be reported.
-  private var remainingUnmetCount: Int
-
-  init(_ items: [ActualItem], in groups: [ActualItemIndex.Group], unmetAtMost count: Int) {
-    self.items = items
-    positions = groups.map { group in Dictionary(grouping: group.positions) { items[$0].restoreOutcome } }
-    remainingUnmetCount = count
-  }
-
-  /// Returns the unexpected outcomes.
-  ///
-  /// - Throws: `.malformedExpectations` if there are more items with an unexpected outcome than may be listed.
-  mutating func unmet(
-    of expectation: PlanExpectation, among matches: ActualItemIndex.Matches
-  ) throws(KeyhaulError) -> [PlanExpectation.Unmet] {
-    func unexpected(in groups: [Int]) -> [[Int]] {
-      groups.flatMap { positions[$0].filter { !expectation.isMet(by: $0.key) }.values }
-    }
-    let unexpectedItems = unexpected(in: matches.certain)
-    remainingUnmetCount -= unexpectedItems.reduce(0) { $0 + $1.count } + 1
-    guard remainingUnmetCount >= 0 else { throw .tooManyUnmet }
-    var unmet = unexpectedItems.joined().sorted().map {
-      PlanExpectation.Unmet(expectation: expectation, item: items[$0], encryptedCount: 0, hasCertainMatch: true)
-    }
-    let isMissing = matches.certain.isEmpty && expectation.fate != .absent
-    let encryptedItems =
-      isMissing ? matches.possible.flatMap { positions[$0].values } : unexpected(in: matches.possible)
-    let encryptedCount = encryptedItems.reduce(0) { $0 + $1.count }
-    if isMissing || encryptedCount > 0 && (expectation.fate == .absent || expectation.matcher.canMatchSeveral) {
-      unmet.append(
-        PlanExpectation.Unmet(
-          expectation: expectation, item: nil, encryptedCount: encryptedCount,
-          hasCertainMatch: !matches.certain.isEmpty))
-    }
-    return unmet
-  }
-}
-
 extension KeyhaulError {
   fileprivate static var tooManyComparisons: KeyhaulError {
     tooMuchWork(
@@ -141,7 +110,7 @@ extension KeyhaulError {
       advice: "fewer expectations with a star, or one more member without a star in each")
   }
 
-  fileprivate static var tooManyUnmet: KeyhaulError {
+  static var tooManyUnmet: KeyhaulError {
     tooMuchWork(
       "more than \(HumanReadable.grouped(ActualItemIndex.maximumUnmetCount)) results are not as expected",
       advice: "fewer expectations that mean the same items")

@@ -52,7 +52,7 @@ package struct ExpectationCheck: Sendable {
 
   private init(
     _ expectations: [PlanExpectation], in scenarios: [ActualScenario],
-    itemsIn: (ActualScenario) -> [ActualItem]
+    items itemsInScenario: (ActualScenario) -> [ActualItem]
   ) throws(KeyhaulError) {
     self.expectations = expectations
     self.scenarios = scenarios
@@ -60,24 +60,20 @@ package struct ExpectationCheck: Sendable {
     // The items have equal names in every restore, so all restores share one index.
     var sharedIndex: ActualItemIndex?
     for scenario in scenarios {
-      let items = itemsIn(scenario)
-      var itemIndex: ActualItemIndex
-      if let sharedIndex {
-        itemIndex = sharedIndex
-      } else {
-        itemIndex = try ActualItemIndex(items, for: expectations)
-      }
+      let items = itemsInScenario(scenario)
+      var itemIndex = if let sharedIndex { sharedIndex } else { try ActualItemIndex(items, for: expectations) }
       let unmetCount = cases.reduce(0) { $0 + $1.unmet.count }
       var outcomes = ActualOutcomes(
         items, in: itemIndex.groups, unmetAtMost: ActualItemIndex.maximumUnmetCount - unmetCount)
       for (index, expectation) in expectations.enumerated() where expectation.applies(to: scenario) {
         let matches = itemIndex.matches(for: expectation.matcher)
+        let matchedCount = matches.certain.reduce(0) { $0 + itemIndex.groups[$1].positions.count }
+        let unmet = try outcomes.unmet(of: expectation, among: matches)
         cases.append(
           Case(
-            index: index, expectation: expectation, scenario: scenario,
-            matchedCount: matches.certain.reduce(0) { $0 + itemIndex.groups[$1].positions.count },
-            unmet: try outcomes.unmet(of: expectation, among: matches)))
+            index: index, expectation: expectation, scenario: scenario, matchedCount: matchedCount, unmet: unmet))
       }
+      // With the matches that were cached for this restore.
       sharedIndex = itemIndex
     }
     self.cases = cases

@@ -109,19 +109,25 @@ public struct AppDirectory: Sendable {
     if let names = namesByGroup[group] { return AppName(kind: .app, text: names.sorted().joined(separator: ", ")) }
     guard let identifier = Self.identifier(in: group) else { return AppName(kind: .group, text: group) }
     if let name = namesByIdentifier[identifier] { return AppName(kind: .app, text: name) }
-    return AppName(kind: .identifier, text: identifier, team: String(group.prefix(10)))
+    return AppName(kind: .identifier, text: identifier, team: String(group.prefix(Self.teamLength)))
   }
 
-  /// Returns the part after the team's prefix of ten characters: for `ABCDE12345.org.example.chat`, it is
-  /// `org.example.chat`.
+  /// The number of characters of a team's identifier.
+  private static let teamLength = 10
+
+  /// Returns the part after the team's prefix: for `ABCDE12345.org.example.chat`, it is `org.example.chat`.
   ///
   /// Source: Apple, "Sharing access to keychain items among a collection of apps".
   static func identifier(in group: String) -> String? {
     let parts = group.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, parts[0].utf8.count == 10, !parts[1].isEmpty,
-      parts[0].utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) })
-    else { return nil }
+    guard parts.count == 2, isTeam(parts[0]), !parts[1].isEmpty else { return nil }
     return String(parts[1])
+  }
+
+  /// Returns whether a text is a team's identifier: ten ASCII digits and capital letters.
+  private static func isTeam(_ text: Substring) -> Bool {
+    text.utf8.count == teamLength
+      && text.unicodeScalars.allSatisfy { ("0"..."9").contains($0) || ("A"..."Z").contains($0) }
   }
 }
 
@@ -147,14 +153,10 @@ package enum InstalledApps {
   package static func directory(of archive: BackupArchive, domains: () -> [String] = { [] }) -> AppDirectory {
     var names = names(in: archive)
     let info = archive.computerProperties
-    let store = info?.storeApps ?? [:]
-    var identifiers = Set(info?.installed ?? []).union(store.keys)
+    let storeApps = info?.storeApps ?? [:]
+    var identifiers = listedIdentifiers(in: archive, storeApps.keys)
     if identifiers.isEmpty {
-      identifiers = Set(entries(in: archive).filter(isApp).compactMap(\.key.stringValue))
-    }
-    if identifiers.isEmpty {
-      let prefix = "AppDomain-"
-      identifiers = Set(domains().lazy.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) })
+      identifiers = appIdentifiers(inDomains: domains())
       for identifier in identifiers { names[identifier] = names[identifier] ?? identifier }
     }
     var groups = InfoPlist.groups(in: archive.manifest.others["Applications"]?.dictionaryValue)
@@ -162,9 +164,25 @@ package enum InstalledApps {
       groups[identifier] = Array(Set(groups[identifier, default: []]).union(infoGroups))
     }
     let apps = identifiers.filter { !$0.hasPrefix("com.apple.") }.map { identifier in
-      InstalledApp(identifier: identifier, name: store[identifier]?.name, genre: store[identifier]?.genre)
+      InstalledApp(identifier: identifier, name: storeApps[identifier]?.name, genre: storeApps[identifier]?.genre)
     }
     return AppDirectory(installed: names, apps: apps, groups: groups)
+  }
+
+  /// Returns the identifiers of the apps that `Info.plist` lists or, if it lists none, those that `Manifest.plist`
+  /// lists.
+  private static func listedIdentifiers(
+    in archive: BackupArchive, _ storeIdentifiers: some Sequence<String>
+  ) -> Set<String> {
+    let infoIdentifiers = Set(archive.computerProperties?.installed ?? []).union(storeIdentifiers)
+    if !infoIdentifiers.isEmpty { return infoIdentifiers }
+    return Set(entries(in: archive).filter(isApp).compactMap(\.key.stringValue))
+  }
+
+  /// Returns the identifiers of the apps that have a domain of files.
+  private static func appIdentifiers(inDomains domains: [String]) -> Set<String> {
+    let prefix = "AppDomain-"
+    return Set(domains.lazy.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) })
   }
 
   private static func entries(in archive: BackupArchive) -> [PropertyDictionary.Entry] {

@@ -201,9 +201,8 @@ extension BackupExporter.Export {
     if item.roundTripsExactly { return (try keys.classToSeal(for: item), .opened(sharedContents.shared(item))) }
     let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)
     do throws(ItemCryptoError) {
-      return (
-        keyClass, .opened(sharedContents.shared(try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass)))
-      )
+      let decodedItem = try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass)
+      return (keyClass, .opened(sharedContents.shared(decodedItem)))
     } catch {
       do throws(KeyhaulError) {
         return (keyClass, .failed(try BackupItem.Failure(error, keyClass: keyClass)))

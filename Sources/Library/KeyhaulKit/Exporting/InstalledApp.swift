@@ -50,8 +50,8 @@ package enum AppKind: String, Sendable, CaseIterable {
     let identifier = String(identifier.unicodeScalars.prefix(Self.maximumLength)).lowercased()
     let name = String((name ?? "").unicodeScalars.prefix(Self.maximumLength)).lowercased()
     let words = Set((identifier + " " + name).split { !$0.isLetter && !$0.isNumber }.map(String.init))
-    let kinds: [AppKind] = [.authenticator, .messenger, .wallet]
-    let matchingKind = kinds.first { kind in
+    let kindsWithoutGenre: [AppKind] = [.authenticator, .messenger, .wallet]
+    let matchingKind = kindsWithoutGenre.first { kind in
       kind.identifiers.contains(identifier) || !kind.keywords.isDisjoint(with: words)
         || kind.names.contains { name.hasPrefix($0) }
     }

@@ -35,11 +35,13 @@ package struct AppsNeedingSignIn: Sendable {
   ///
   /// - Parameter summaries: The result of `MigrationPlan.byApp`.
   package init(_ summaries: [AppSummary]) {
-    let losing = summaries.filter { !$0.losses.isEmpty }
-    apps = losing.filter(\.app.isKnown)
-    func count(_ kind: AppName.Kind) -> Int { losing.reduce(0) { $0 + ($1.app.kind == kind ? $1.losses.count : 0) } }
-    encryptedCount = count(.unknown)
-    unnamedCount = count(.unnamed)
+    let summariesWithLosses = summaries.filter { !$0.losses.isEmpty }
+    func lossCount(_ kind: AppName.Kind) -> Int {
+      summariesWithLosses.filter { $0.app.kind == kind }.reduce(0) { $0 + $1.losses.count }
+    }
+    apps = summariesWithLosses.filter(\.app.isKnown)
+    encryptedCount = lossCount(.unknown)
+    unnamedCount = lossCount(.unnamed)
   }
 }
 

@@ -49,7 +49,7 @@ package struct ItemExplainer {
   /// selected items of the source device and of the target.
   ///
   /// - Parameters:
-  ///   - archive: The backup, decrypted with all available keys.
+  ///   - backup: The backup, decrypted with all available keys.
   ///   - name: The name of the backup in messages.
   ///   - sourceDevice: The source device according to the backup; `nil` if it is not available. It is searched for
   ///     items that are not in the backup.
@@ -57,35 +57,40 @@ package struct ItemExplainer {
   /// - Throws: `.noSuchItem` for a position that does not exist; an error with the name of a device that cannot be
   ///   read.
   package func explanations(
-    in archive: UnlockedBackup, named name: String, sourceDevice: DeviceSession?,
+    in backup: UnlockedBackup, named name: String, sourceDevice: DeviceSession?,
     onto target: (device: DeviceSession, plan: MigrationPlan)?
   ) throws(KeyhaulError) -> [ItemExplanation] {
-    try selection.check(count: archive.items.count, of: name)
-    let planForEmptyDevice = MigrationPlanner.plan(
-      archive.items, onto: [], policy: .merge,
-      context: RestoreContext(backupHasPassword: archive.hasPassword)
-    ).naming(archive.encryptedItemSummaries)
-    let comparison = MigrationComparison(of: archive, planForEmptyDevice)
-    var explanations: [ItemExplanation] = []
-    for (position, item) in archive.items.enumerated() {
-      let decision = planForEmptyDevice.decisions[position]
-      let isSelected =
-        item.item.map { selection.contains($0, index: item.index) }
-        ?? selection.contains(KeychainItem(named: decision.identity, item.protection), index: item.index)
-      guard isSelected else { continue }
-      explanations.append(
-        ItemExplanation(
-          location: .archive(index: item.index), identity: decision.identity, protection: item.protection,
-          restoreOutcomes: comparison.items[position].allOutcomes, decision: decision,
-          onTarget: target?.plan.decisions[position], item: item.item))
-    }
+    try selection.check(count: backup.items.count, of: name)
+    var explanations = explanationsOfItems(in: backup, planForTarget: target?.plan)
     guard explanations.isEmpty, selection.index == nil else { return explanations }
     if let sourceDevice { explanations += try explanationsOfMissingItems(on: sourceDevice) }
     if let (device, plan) = target {
-      let isSourceDevice = device.record.udid == archive.archive.device.identifier
+      let isSourceDevice = device.record.udid == backup.archive.device.identifier
       explanations +=
         isSourceDevice
         ? try explanationsOfMissingItems(on: device) : try explanationsOnTargetOnly(device, plan)
+    }
+    return explanations
+  }
+
+  /// Explains the selected items that are in the backup.
+  private func explanationsOfItems(in backup: UnlockedBackup, planForTarget: MigrationPlan?) -> [ItemExplanation] {
+    let planForEmptyDevice = MigrationPlanner.plan(
+      backup.items, onto: [], policy: .merge,
+      context: RestoreContext(backupHasPassword: backup.hasPassword)
+    ).naming(backup.encryptedItemSummaries)
+    let comparison = MigrationComparison(of: backup, planForEmptyDevice)
+    var explanations: [ItemExplanation] = []
+    for (position, backupItem) in backup.items.enumerated() {
+      let decision = planForEmptyDevice.decisions[position]
+      // Of an encrypted item, only the names of the decision are known.
+      let item = backupItem.item ?? KeychainItem(named: decision.identity, backupItem.protection)
+      guard selection.contains(item, index: backupItem.index) else { continue }
+      explanations.append(
+        ItemExplanation(
+          location: .archive(index: backupItem.index), identity: decision.identity, protection: backupItem.protection,
+          restoreOutcomes: comparison.items[position].allOutcomes, decision: decision,
+          onTarget: planForTarget?.decisions[position], item: backupItem.item))
     }
     return explanations
   }
@@ -140,17 +145,14 @@ package struct ItemExplainer {
     let simulatedBackup = try simulatedBackup(of: source)
     try selection.check(count: simulatedBackup.exported.count + simulatedBackup.leftOut.count, of: source.name)
     let comparison: MigrationComparison
-    var plan: MigrationPlan?
+    var planForTarget: MigrationPlan?
     do throws(KeyhaulError) {
       comparison = try MigrationComparison(of: source, onto: target ?? source, knowing: simulatedBackup)
-      if let target { plan = try Restorer.plan(simulatedBackup, onto: target, policy: policy) }
+      if let target { planForTarget = try Restorer.plan(simulatedBackup, onto: target, policy: policy) }
     } catch {
       throw error.with(subject: source.name)
     }
-    var positions: [RowReference: Int] = [:]
-    for (position, row) in (simulatedBackup.exported.map(\.row) + simulatedBackup.leftOut.map(\.row)).enumerated() {
-      positions[row] = position
-    }
+    let positions = Self.positionsByRow(in: simulatedBackup)
     let tombstones = Set(simulatedBackup.tombstones.map(\.row))
     return rows.compactMap { row in
       if selection.index == nil, tombstones.contains(row.summary.reference) {
@@ -159,20 +161,37 @@ package struct ItemExplainer {
       guard let position = positions[row.summary.reference],
         selection.index == nil || selection.index == position
       else { return nil }
-      let exclusion =
-        position < simulatedBackup.exported.count
-        ? nil : simulatedBackup.leftOut[position - simulatedBackup.exported.count]
-      return ItemExplanation(
-        location: .device(index: position), identity: row.identity, protection: row.protection,
-        restoreOutcomes: comparison.items[position].allOutcomes,
-        decision: exclusion.map {
-          MigrationPlan.Decision(
-            index: position, identity: row.identity, protection: row.protection, outcome: $0.outcome, detail: $0.detail)
-        },
-        onTarget: plan?.decisions[position], item: row.item,
-        containsSecureEnclaveKey: exclusion?.containsSecureEnclaveKey
-          ?? simulatedBackup.containsSecureEnclaveKey(at: position))
+      return Self.explanation(
+        of: row, at: position, in: simulatedBackup, restoreOutcomes: comparison.items[position].allOutcomes,
+        onTarget: planForTarget?.decisions[position])
     }
+  }
+
+  /// Returns the position of each row in a simulated backup: exported rows, then rows that stay on the device.
+  private static func positionsByRow(in simulatedBackup: SimulatedBackup) -> [RowReference: Int] {
+    let rows = simulatedBackup.exported.map(\.row) + simulatedBackup.leftOut.map(\.row)
+    var positions: [RowReference: Int] = [:]
+    for (position, row) in rows.enumerated() { positions[row] = position }
+    return positions
+  }
+
+  /// Returns the explanation of a device's item, at its position in a simulated backup of the device.
+  private static func explanation(
+    of row: KeychainRow, at position: Int, in simulatedBackup: SimulatedBackup, restoreOutcomes: RestoreOutcomes,
+    onTarget decisionOnTarget: MigrationPlan.Decision?
+  ) -> ItemExplanation {
+    let exportedCount = simulatedBackup.exported.count
+    let exclusion = position < exportedCount ? nil : simulatedBackup.leftOut[position - exportedCount]
+    let decision = exclusion.map { exclusion in
+      MigrationPlan.Decision(
+        index: position, identity: row.identity, protection: row.protection, outcome: exclusion.outcome,
+        detail: exclusion.detail)
+    }
+    return ItemExplanation(
+      location: .device(index: position), identity: row.identity, protection: row.protection,
+      restoreOutcomes: restoreOutcomes, decision: decision, onTarget: decisionOnTarget, item: row.item,
+      containsSecureEnclaveKey: exclusion?.containsSecureEnclaveKey
+        ?? simulatedBackup.containsSecureEnclaveKey(at: position))
   }
 
   private static func explanation(
@@ -243,11 +262,11 @@ extension ItemExplainer {
     let simulatedBackup = try SimulatedBackup(of: dump, named: name, hasPassword: true)
     let exclusions = Self.byIndex(simulatedBackup.leftOut)
     let tombstoneIndexes = Set(simulatedBackup.tombstones.map(\.index))
-    var onTarget: [Int: MigrationPlan.Decision] = [:]
+    var decisionsOnTarget: [Int: MigrationPlan.Decision] = [:]
     if let target {
       do throws(KeyhaulError) {
         let plan = try Restorer.plan(dump, named: name, hasPassword: true, onto: target, policy: policy)
-        onTarget = Self.byIndex(plan.decisions)
+        decisionsOnTarget = Self.byIndex(plan.decisions)
       } catch {
         throw error.with(subject: target.name)
       }
@@ -260,13 +279,13 @@ extension ItemExplainer {
       }
       return Self.explanation(
         of: dumped, named: ItemDescriptor(namedItem), exclusion: exclusions[dumped.index],
-        onTarget: onTarget[dumped.index])
+        onTarget: decisionsOnTarget[dumped.index])
     }
   }
 
   private static func explanation(
     of dumped: DumpedItem, named identity: ItemDescriptor, exclusion: MigrationPlan.Decision?,
-    onTarget: MigrationPlan.Decision?
+    onTarget decisionOnTarget: MigrationPlan.Decision?
   ) -> ItemExplanation {
     let protection = dumped.item?.protection ?? dumped.protection
     var restoreOutcomes: RestoreOutcomes = [:]
@@ -274,14 +293,14 @@ extension ItemExplainer {
       restoreOutcomes[scenario] =
         exclusion.map { RestoreOutcome($0.outcome) } ?? protection?.restoreOutcome(in: scenario)
     }
+    let decision = exclusion.map { exclusion in
+      MigrationPlan.Decision(
+        index: dumped.index, identity: identity, protection: protection, outcome: exclusion.outcome,
+        detail: exclusion.detail)
+    }
     return ItemExplanation(
       location: .device(index: dumped.index), identity: identity, protection: protection,
-      restoreOutcomes: restoreOutcomes,
-      decision: exclusion.map {
-        MigrationPlan.Decision(
-          index: dumped.index, identity: identity, protection: protection, outcome: $0.outcome, detail: $0.detail)
-      },
-      onTarget: onTarget, item: dumped.item)
+      restoreOutcomes: restoreOutcomes, decision: decision, onTarget: decisionOnTarget, item: dumped.item)
   }
 
   private static func byIndex(_ decisions: [MigrationPlan.Decision]) -> [Int: MigrationPlan.Decision] {

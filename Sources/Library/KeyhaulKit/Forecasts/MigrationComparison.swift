@@ -116,9 +116,9 @@ public struct MigrationComparison: Sendable {
   /// scenarios, because other copies are unknown.
   ///
   /// - Parameters:
-  ///   - archive: The backup, decrypted with all available keys.
+  ///   - backup: The backup, decrypted with all available keys.
   ///   - plan: The plan of all its items for the target.
-  package init(of archive: UnlockedBackup, _ plan: MigrationPlan) {
+  package init(of backup: UnlockedBackup, _ plan: MigrationPlan) {
     items = plan.decisions.map { decision in
       var restoreOutcomes: RestoreOutcomes = [:]
       for scenario in RestoreScenario.allCases {
@@ -126,7 +126,7 @@ public struct MigrationComparison: Sendable {
       }
       return Item(decision, restoreOutcomes)
     }
-    current = RestoreScenario(hasPassword: archive.hasPassword, onSameDevice: plan.isSameDevice == true)
+    current = RestoreScenario(hasPassword: backup.hasPassword, onSameDevice: plan.isSameDevice == true)
   }
 
   /// Returns the outcome by class if the decision depends on the password or the hardware; otherwise, the decision's own

@@ -45,20 +45,20 @@ public struct RestoreOutlook: Sendable {
   /// return to the same device; without that key, the protection class is used instead.
   ///
   /// - Parameters:
-  ///   - archive: The backup, decrypted without a hardware key.
+  ///   - backup: The backup, decrypted without a hardware key.
   ///   - unlockedWithDeviceKey: The same backup, decrypted with the hardware key of the alleged source device; `nil` if
   ///     the key is not available. If the key decrypts nothing, it belongs to another device and is ignored.
   ///   - sourceDeviceItems: The items of that device.
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
   ///   whose class keys are not bound to hardware.
   package init(
-    of archive: UnlockedBackup, unlockedWithDeviceKey: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
+    of backup: UnlockedBackup, unlockedWithDeviceKey: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
   ) throws(KeyhaulError) {
     let onSameDevice = unlockedWithDeviceKey.flatMap { $0.isSameDevice == false ? nil : $0 }
-    let planForNewDevice = try Restorer.plan(archive, ontoEmptyNamedBy: onSameDevice)
+    let planForNewDevice = try Restorer.plan(backup, ontoEmptyNamedBy: onSameDevice)
     var planForSameDevice: MigrationPlan?
     if let onSameDevice { planForSameDevice = try Restorer.plan(onSameDevice, ontoEmptyNamedBy: nil) }
-    let hasPassword = archive.hasPassword
+    let hasPassword = backup.hasPassword
     let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
     let toSameDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: true)
     var expected: Set<Int> = []
@@ -112,16 +112,16 @@ extension Restorer {
   ///
   /// - Parameter other: The same backup, decrypted with a key that provides the names of items that are encrypted here.
   fileprivate static func plan(
-    _ archive: UnlockedBackup, ontoEmptyNamedBy other: UnlockedBackup?
+    _ backup: UnlockedBackup, ontoEmptyNamedBy other: UnlockedBackup?
   ) throws(KeyhaulError) -> MigrationPlan {
-    try archive.archive.requireUsable(for: .planning)
-    var summaries = archive.encryptedItemSummaries
+    try backup.archive.requireUsable(for: .planning)
+    var summaries = backup.encryptedItemSummaries
     for item in other?.items ?? [] {
       if let decrypted = item.item { summaries[item.index] = ItemSummary(decrypted) }
     }
     return MigrationPlanner.plan(
-      archive.items, onto: [], policy: .replace,
-      context: RestoreContext(backupHasPassword: archive.hasPassword)
+      backup.items, onto: [], policy: .replace,
+      context: RestoreContext(backupHasPassword: backup.hasPassword)
     ).naming(summaries)
   }
 }
@@ -171,11 +171,11 @@ extension RestoreOutlook {
       if let warning = item.warning(in: scenario) { counts.byWarning[warning, default: 0] += 1 }
     }
     if let sourceDeviceItems {
-      // If the device was erased or lost items since the backup, an empty `neverIncluded` proves nothing, so the count
-      // is unknown.
-      counts.never =
-        sourceDeviceItems.neverIncluded.isEmpty && sourceDeviceItems.removedCount > 0
-        ? nil : sourceDeviceItems.neverIncluded.count
+      let neverIncludedCount = sourceDeviceItems.neverIncluded.count
+      // If the device was erased or lost items since the backup, no excluded item proves nothing, so the count is
+      // unknown.
+      let isUnknown = neverIncludedCount == 0 && sourceDeviceItems.removedCount > 0
+      counts.never = isUnknown ? nil : neverIncludedCount
       counts.since = sourceDeviceItems.addedSince.count
       counts.unreadable += sourceDeviceItems.unreadable.count
     }
@@ -223,20 +223,22 @@ extension RestoreOutlook {
   public var items: [Item] {
     let toSameDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: true)
     let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
-    return comparison.items.map { item in
+    let comparedItems = comparison.items.map { item in
       var reason = item[toNewDevice].reason
       if let damage = item[toSameDevice].reason, damage.isDamage { reason = damage }
+      let outlook: ItemOutlook =
+        item[toNewDevice] == .arrives ? .both : item[toSameDevice] == .arrives ? .sameDevice : .neither
       return Item(
-        index: item.index, identity: item.identity, protection: item.protection,
-        outlook: item[toNewDevice] == .arrives ? .both : item[toSameDevice] == .arrives ? .sameDevice : .neither,
+        index: item.index, identity: item.identity, protection: item.protection, outlook: outlook,
         isExpected: expected.contains(item.index), reason: reason, warning: item.warning(in: toNewDevice),
         warningOnReturn: item.warning(in: toSameDevice))
     }
-      + (sourceDeviceItems?.absent ?? []).map { item in
-        Item(
-          index: nil, identity: item.identity, protection: item.protection, outlook: .neither, isExpected: false,
-          reason: item.reason, warning: nil, warningOnReturn: nil)
-      }
+    let absentItems = (sourceDeviceItems?.absent ?? []).map { item in
+      Item(
+        index: nil, identity: item.identity, protection: item.protection, outlook: .neither, isExpected: false,
+        reason: item.reason, warning: nil, warningOnReturn: nil)
+    }
+    return comparedItems + absentItems
   }
 
   /// The outlook with names that are made of the items' positions, such as `item-0001`.

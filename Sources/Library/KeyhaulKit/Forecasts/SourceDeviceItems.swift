@@ -63,21 +63,25 @@ public struct SourceDeviceItems: Sendable {
   /// Compares the device with the backup.
   ///
   /// - Parameters:
-  ///   - archive: The backup, decrypted with the hardware key of this device.
+  ///   - backup: The backup, decrypted with the hardware key of this device.
   ///   - device: A session of the unlocked device.
   /// - Throws: The errors of a backup of the device, mainly of category `locked`.
-  package init(of archive: UnlockedBackup, on device: DeviceSession) throws(KeyhaulError) {
-    let simulatedBackup = try SimulatedBackup(itemsOf: device, sharingMemoryWith: archive.items)
+  package init(of backup: UnlockedBackup, on device: DeviceSession) throws(KeyhaulError) {
+    let simulatedBackup = try SimulatedBackup(itemsOf: device, sharingMemoryWith: backup.items)
     let deviceKey = try device.deviceKey()
-    let deviceEntries = try simulatedBackup.items(openedWith: deviceKey).filter { $0.item != nil }.map(
-      KeychainEntry.init(opened:))
-    let backupEntries = Self.asRestored(archive.entries, comparedWith: deviceEntries)
+    let decryptedItems = try simulatedBackup.items(openedWith: deviceKey).filter { $0.item != nil }
+    let deviceEntries = decryptedItems.map(KeychainEntry.init(opened:))
+    let backupEntries = Self.asRestored(backup.entries, comparedWith: deviceEntries)
     let difference = try KeychainDifference(from: backupEntries, to: deviceEntries)
+    let excludedItems = simulatedBackup.leftOut.map { decision in
+      Item(identity: decision.identity, protection: decision.protection, reason: decision.outcome.reason)
+    }
+    let addedItems = difference.added.map { entry in
+      Item(identity: entry.identity, protection: entry.protection, reason: nil)
+    }
     self.init(
-      device: device.name, revision: device.record.revision, isProven: archive.isSameDevice == true,
-      absent: simulatedBackup.leftOut.map {
-        Item(identity: $0.identity, protection: $0.protection, reason: $0.outcome.reason)
-      } + difference.added.map { Item(identity: $0.identity, protection: $0.protection, reason: nil) },
+      device: device.name, revision: device.record.revision, isProven: backup.isSameDevice == true,
+      absent: excludedItems + addedItems,
       includedCount: difference.sameCount + difference.changed.count + difference.undecrypted.inBoth,
       changedCount: difference.changed.count, possiblyIncludedCount: difference.possiblyInFirst.count,
       removedCount: difference.removed.count)
@@ -89,21 +93,21 @@ public struct SourceDeviceItems: Sendable {
   private static func asRestored(
     _ entries: [KeychainEntry], comparedWith deviceEntries: [KeychainEntry]
   ) -> [KeychainEntry] {
-    func key(_ item: KeychainItem) -> PrimaryKey? { try? PrimaryKey(of: item) }
+    func primaryKey(of item: KeychainItem) -> PrimaryKey? { try? PrimaryKey(of: item) }
     func mayStartToSync(_ entry: KeychainEntry) -> Bool {
       entry.item.map { !$0.isSynchronizable && SyncInference.appliesTo($0) } ?? false
     }
     guard entries.contains(where: mayStartToSync) else { return entries }
-    let deviceKeys = Set(
-      deviceEntries.lazy.filter { $0.kind == .internetPassword }.compactMap { $0.item.flatMap(key) })
+    let keysOnDevice = Set(
+      deviceEntries.lazy.filter { $0.kind == .internetPassword }.compactMap { $0.item.flatMap(primaryKey) })
     return entries.map { entry in
-      guard mayStartToSync(entry), let item = entry.item, let keyInBackup = key(item),
-        !deviceKeys.contains(keyInBackup)
+      guard mayStartToSync(entry), let item = entry.item, let keyInBackup = primaryKey(of: item),
+        !keysOnDevice.contains(keyInBackup)
       else { return entry }
       var restored = item
       restored.unpack()
       restored[.synchronizable] = .integer(1)
-      guard let restoredKey = key(restored), deviceKeys.contains(restoredKey) else { return entry }
+      guard let restoredKey = primaryKey(of: restored), keysOnDevice.contains(restoredKey) else { return entry }
       return KeychainEntry(
         index: entry.index, item: restored, persistentReference: entry.persistentReference,
         protection: entry.protection)

@@ -88,11 +88,12 @@ extension Backup {
   public func plan(
     onto device: VirtualDevice, existing policy: ExistingItemPolicy = .replace
   ) throws(KeyhaulError) -> Plan {
-    let archive = try Self.open(archive, key, with: try Self.hardwareKey(of: device))
+    let openedForTarget = try Self.open(archive, key, with: try Self.hardwareKey(of: device))
     let session = try device.openSession(.reading, verb: "plan")
     defer { session.invalidate() }
     return Plan(
-      try Restorer.plan(archive, onto: session, policy: policy), onto: device, revision: session.record.revision)
+      try Restorer.plan(openedForTarget, onto: session, policy: policy), onto: device,
+      revision: session.record.revision)
   }
 
   /// Checks every file, class key and item of the backup. Each fault is a finding, not an error.

@@ -29,27 +29,27 @@ final class ImportCache: Sendable {
   /// Returns an item as a restore would store it.
   ///
   /// - Throws: An error if the item cannot be stored.
-  func incoming(_ archived: BackupItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem.Keyed {
-    isEnabled ? try cached(archived, item).incoming.get() : try Self.prepared(archived, item)
+  func incoming(_ backupItem: BackupItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem.Keyed {
+    isEnabled ? try cached(backupItem, item).incoming.get() : try Self.prepared(backupItem, item)
   }
 
   private static func prepared(
-    _ archived: BackupItem, _ item: KeychainItem
+    _ backupItem: BackupItem, _ item: KeychainItem
   ) throws(KeychainRuleError) -> IncomingItem.Keyed {
-    try IncomingItem.Keyed(item, persistentReference: archived.persistentReference)
+    try IncomingItem.Keyed(item, persistentReference: backupItem.persistentReference)
   }
 
   /// Returns the summary of an item for reports.
-  func summary(_ archived: BackupItem, _ item: KeychainItem) -> ItemSummary {
-    isEnabled ? cached(archived, item).summary : .sharing(item)
+  func summary(_ backupItem: BackupItem, _ item: KeychainItem) -> ItemSummary {
+    isEnabled ? cached(backupItem, item).summary : .sharing(item)
   }
 
-  private func cached(_ archived: BackupItem, _ item: KeychainItem) -> CachedImport {
-    let index = archived.index
+  private func cached(_ backupItem: BackupItem, _ item: KeychainItem) -> CachedImport {
+    let index = backupItem.index
     if let cached = imports.withLock({ $0.indices.contains(index) ? $0[index] : nil }) { return cached }
     let incoming: Result<IncomingItem.Keyed, KeychainRuleError>
     do throws(KeychainRuleError) {
-      incoming = .success(try Self.prepared(archived, item))
+      incoming = .success(try Self.prepared(backupItem, item))
     } catch {
       incoming = .failure(error)
     }

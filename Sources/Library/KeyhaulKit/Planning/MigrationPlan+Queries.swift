@@ -43,17 +43,18 @@ extension MigrationPlan {
   /// For each kind, this is at most the number of removed items and of unreadable items. The items themselves are
   /// unknown, because the names of unreadable items are encrypted.
   package var removedOnlyCopies: Int {
-    let unreadable = decisions.filter { if case .unreadable = $0.outcome { true } else { false } }
-    return removedOnlyCopies(of: unreadable.map(\.identity.kind))
+    removedOnlyCopies(of: decisions.filter { $0.outcome.fate == .unreadable }.map(\.identity.kind))
   }
 
   /// Returns the same maximum for a plan of some of a backup's items.
   ///
   /// - Parameter kinds: The kinds of all unreadable items in the backup, each as often as it occurs.
   package func removedOnlyCopies(of kinds: [ItemKind]) -> Int {
-    let unreadable = Dictionary(grouping: kinds) { $0 }
-    return Dictionary(grouping: removed, by: \.kind).reduce(0) { sum, removed in
-      sum + min(removed.value.count, unreadable[removed.key]?.count ?? 0)
+    let removedByKind = Dictionary(grouping: removed, by: \.kind)
+    let unreadableByKind = Dictionary(grouping: kinds) { $0 }
+    return removedByKind.reduce(0) { sum, group in
+      let (kind, removed) = group
+      return sum + min(removed.count, unreadableByKind[kind]?.count ?? 0)
     }
   }
 }

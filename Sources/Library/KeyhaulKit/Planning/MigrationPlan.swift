@@ -259,8 +259,9 @@ extension MigrationPlan {
     case .preserved(let incoming): return incoming
     case .archive(let position):
       return try translatingErrors { () throws(KeychainRuleError) in
-        let archived = items[Int(position)]
-        return try IncomingItem(validated: archived.requireItem(), persistentReference: archived.persistentReference)
+        let backupItem = items[Int(position)]
+        return try IncomingItem(
+          validated: backupItem.requireItem(), persistentReference: backupItem.persistentReference)
       }
     }
   }

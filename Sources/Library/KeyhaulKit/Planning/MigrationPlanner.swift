@@ -132,11 +132,11 @@ package enum MigrationPlanner {
   }
 
   private static func decision(
-    about archived: BackupItem, _ summary: ItemSummary, _ verdict: Verdict, onSameDevice: Bool?
+    about backupItem: BackupItem, _ summary: ItemSummary, _ verdict: Verdict, onSameDevice: Bool?
   ) -> MigrationPlan.Decision {
     let arrives = verdict.outcome.change.map { $0 != .keepsExisting } ?? false
     return MigrationPlan.Decision(
-      index: archived.index, identity: summary.identity, protection: archived.protection, outcome: verdict.outcome,
+      index: backupItem.index, identity: summary.identity, protection: backupItem.protection, outcome: verdict.outcome,
       detail: verdict.detail, overwrites: verdict.overwrites,
       warning: arrives && summary.containsSecureEnclaveKey == true
         ? ArrivalWarning(ofEnclaveKeyOnSameDevice: onSameDevice) : nil,
@@ -153,8 +153,8 @@ package enum MigrationPlanner {
       containsSecureEnclaveKey: decision.containsSecureEnclaveKey)
   }
 
-  private static func malformed(_ archived: BackupItem, _ error: KeychainRuleError) -> Verdict {
-    Verdict(outcome: .unreadable(.malformed), detail: joined(error.reason, location(of: archived)))
+  private static func malformed(_ backupItem: BackupItem, _ error: KeychainRuleError) -> Verdict {
+    Verdict(outcome: .unreadable(.malformed), detail: joined(error.reason, location(of: backupItem)))
   }
 
   private enum ImportEligibility {
@@ -174,61 +174,62 @@ package enum MigrationPlanner {
 
   /// Returns the item in the form in which it is imported, or the verdict if a restore excludes it.
   private static func eligibility(
-    of archived: BackupItem, _ hardware: DeviceKeyEvidence, _ context: RestoreContext,
+    of backupItem: BackupItem, _ hardware: DeviceKeyEvidence, _ context: RestoreContext,
     _ cache: ImportCache
   ) -> ImportEligibility {
-    switch archived.opening {
+    switch backupItem.opening {
     case .failed(let failure):
-      let reason = archived.reason(
+      let reason = backupItem.reason(
         of: failure, hardware: hardware, backupHasPassword: context.backupHasPassword)
       return .ineligible(
         Verdict(
           outcome: reason.isDamage ? .unreadable(reason) : .staysBehind(reason),
-          detail: detail(of: failure, archived, hardware)))
+          detail: detail(of: failure, backupItem, hardware)))
     case .opened(let item):
-      guard !archived.isSecretOnly else {
+      guard !backupItem.isSecretOnly else {
         return .ineligible(
           Verdict(
             outcome: .unreadable(.unsupportedVersion),
-            detail: joined("version 0, a secret without a name", location(of: archived))))
+            detail: joined("version 0, a secret without a name", location(of: backupItem))))
       }
       if let reason = RestoreExclusions.exclusionReason(for: item, in: context) {
         return .ineligible(Verdict(outcome: .staysBehind(reason), detail: nil))
       }
       do throws(KeychainRuleError) {
-        let incoming = try cache.incoming(archived, item)
+        let incoming = try cache.incoming(backupItem, item)
         let startsToSync = incoming.incoming.item.isSynchronizable && !item.isSynchronizable
         return .eligible(incoming, startsToSync: startsToSync)
       } catch {
-        return .ineligible(malformed(archived, error))
+        return .ineligible(malformed(backupItem, error))
       }
     }
   }
 
   private static func detail(
-    of failure: BackupItem.Failure, _ archived: BackupItem, _ hardware: DeviceKeyEvidence
+    of failure: BackupItem.Failure, _ backupItem: BackupItem, _ hardware: DeviceKeyEvidence
   ) -> String? {
     switch failure {
     case .noClassKey(let keyClass):
-      joined("the keybag has no key of class \(keyClass.displayName)", location(of: archived))
+      joined("the keybag has no key of class \(keyClass.displayName)", location(of: backupItem))
     case .classKeyDamaged(let keyClass):
-      joined("the keybag's key of class \(keyClass.displayName) cannot be unwrapped", location(of: archived))
+      joined("the keybag's key of class \(keyClass.displayName) cannot be unwrapped", location(of: backupItem))
     case .hardwareMissing: "only the hardware key of the source device can decrypt it"
-    case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isMixed:
+    case .keyUnwrapFailed where backupItem.mayNeedOtherHardware(hardware) && hardware.isMixed:
       joined(
         "this device's hardware key decrypts other items, but none of this item's class. Either the item's key needs "
-          + "another device's hardware key, or the item is damaged; Keyhaul cannot tell which", location(of: archived))
-    case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware):
+          + "another device's hardware key, or the item is damaged; Keyhaul cannot tell which", location(of: backupItem)
+      )
+    case .keyUnwrapFailed where backupItem.mayNeedOtherHardware(hardware):
       "only the hardware key of the source device can decrypt it"
-    case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", location(of: archived))
-    case .malformed(let reason): joined(reason, location(of: archived))
-    case .unsupportedVersion(let version): joined("version \(version)", location(of: archived))
+    case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", location(of: backupItem))
+    case .malformed(let reason): joined(reason, location(of: backupItem))
+    case .unsupportedVersion(let version): joined("version \(version)", location(of: backupItem))
     case .missingData: "the entry contains no data"
     }
   }
 
-  private static func location(of archived: BackupItem) -> String? {
-    archived.blob.map { "\(HumanReadable.bytes($0.byteCount)) at \(HumanReadable.grouped($0.offset))" }
+  private static func location(of backupItem: BackupItem) -> String? {
+    backupItem.blob.map { "\(HumanReadable.bytes($0.byteCount)) at \(HumanReadable.grouped($0.offset))" }
   }
 
   private static func joined(_ first: String?, _ second: String?) -> String? {

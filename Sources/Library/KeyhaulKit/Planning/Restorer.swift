@@ -11,7 +11,7 @@ public enum Restorer {
   /// Plans the restore of a backup to a device. Nothing is changed, and the device may be locked.
   ///
   /// - Parameters:
-  ///   - archive: The backup, decrypted with the target's hardware key.
+  ///   - backup: The backup, decrypted with the target's hardware key.
   ///   - session: A session of the target.
   ///   - policy: The treatment of the target's own items before the import.
   ///   - indexes: The positions of the items to restore; `nil` means all.
@@ -20,25 +20,25 @@ public enum Restorer {
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
   ///   whose class keys are not bound to hardware, and the errors of the device's keychain.
   public static func plan(
-    _ archive: UnlockedBackup, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
+    _ backup: UnlockedBackup, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring
   ) throws(KeyhaulError) -> MigrationPlan {
-    try plan(archive, onto: .device(session), policy: policy, only: indexes, for: use)
+    try plan(backup, onto: .device(session), policy: policy, only: indexes, for: use)
   }
 
   /// Plans the restore of a backup to a device or a Simulator, like the method above. For a Simulator, the backup is
   /// decrypted without a target's hardware key.
   package static func plan(
-    _ archive: UnlockedBackup, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
+    _ backup: UnlockedBackup, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring
   ) throws(KeyhaulError) -> MigrationPlan {
-    try archive.archive.requireUsable(for: use)
-    try archive.requireNoBlockingFinding(for: use)
+    try backup.archive.requireUsable(for: use)
+    try backup.requireNoBlockingFinding(for: use)
     return MigrationPlanner.plan(
-      archive.items, only: indexes, onto: try target.rows(), policy: policy,
-      context: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: archive.hasPassword),
+      backup.items, only: indexes, onto: try target.rows(), policy: policy,
+      context: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: backup.hasPassword),
       cache: ImportCache(), keepsImports: use == .restoring
-    ).naming(archive.encryptedItemSummaries)
+    ).naming(backup.encryptedItemSummaries)
   }
 
   /// Carries out exactly a plan, in one transaction, or nothing. A plan without changes is only compared with the
@@ -66,29 +66,46 @@ public enum Restorer {
     try target.requireReadableRows()
     switch target {
     case .device(let session):
-      guard !plan.changesNothing else { return try checkUnchanged(plan, on: session) }
-      let random = session.environment.random
-      let store = try session.prepareItemChanges()
-      try store.restore { (transaction) throws(KeyhaulError) in
-        if plan.policy == .replace {
-          try plan.requireRemovedRowCount(try transaction.deleteNonSynced())
-        }
-        let kinds = plan.imports.lazy.map(plan.kind(of:))
-        try transaction.importing(kinds) { () throws(KeyhaulError) in
-          try importAll(of: plan, progress) { (incoming) throws(KeyhaulError) in
-            try transaction.importItem(incoming, keys: session.classKeys, random: random)
-          }
-        }
+      if plan.changesNothing {
+        try checkUnchanged(plan, on: session)
+      } else {
+        try importItems(of: plan, into: session, progress)
       }
     case .simulator(let simulator):
       guard let keychain = simulator.keychain else { throw .planToLookAt }
-      let transaction = try SimulatorRestoreTransaction(keychain, rows: simulator.rows)
+      try importItems(
+        of: plan, within: try SimulatorRestoreTransaction(keychain, rows: simulator.rows), progress)
+    }
+  }
+
+  /// Carries out a plan for a device in a transaction of its own.
+  private static func importItems(
+    of plan: MigrationPlan, into session: DeviceSession, _ progress: (Int, Int) -> Void
+  ) throws(KeyhaulError) {
+    let random = session.environment.random
+    let store = try session.prepareItemChanges()
+    try store.restore { (transaction) throws(KeyhaulError) in
       if plan.policy == .replace {
         try plan.requireRemovedRowCount(try transaction.deleteNonSynced())
       }
-      try importAll(of: plan, progress) { (incoming) throws(KeyhaulError) in
-        try transaction.importItem(incoming)
+      let kinds = plan.imports.lazy.map(plan.kind(of:))
+      try transaction.importing(kinds) { () throws(KeyhaulError) in
+        try importAll(of: plan, progress) { (incoming) throws(KeyhaulError) in
+          try transaction.importItem(incoming, keys: session.classKeys, random: random)
+        }
       }
+    }
+  }
+
+  /// Carries out a plan for a Simulator within the transaction of its keychain.
+  private static func importItems(
+    of plan: MigrationPlan, within transaction: SimulatorRestoreTransaction, _ progress: (Int, Int) -> Void
+  ) throws(KeyhaulError) {
+    if plan.policy == .replace {
+      try plan.requireRemovedRowCount(try transaction.deleteNonSynced())
+    }
+    try importAll(of: plan, progress) { (incoming) throws(KeyhaulError) in
+      try transaction.importItem(incoming)
     }
   }
 
@@ -107,15 +124,18 @@ public enum Restorer {
   /// A restore of fewer imports is too short for progress reports.
   private static let progressStep = 256
 
+  /// Checks that a plan without changes still changes nothing.
   private static func checkUnchanged(_ plan: MigrationPlan, on session: DeviceSession) throws(KeyhaulError) {
     try session.requireWriting()
     let store = try session.keychain
     var items: [IncomingItem] = []
     for planned in plan.imports { items.append(try plan.incoming(planned)) }
-    let isAsPlanned = try store.areImportsNoOps(items, keys: session.classKeys)
-    guard isAsPlanned else { throw .stalePlan("an existing item has changed") }
+    guard try store.areImportsNoOps(items, keys: session.classKeys) else {
+      throw .stalePlan("an existing item has changed")
+    }
   }
 
+  /// Returns all rows of a device's keychain, those of every user.
   static func targetRows(of session: DeviceSession) throws(KeyhaulError) -> [TargetRow] {
     let store = try session.keychain
     var rows: [TargetRow] = []

@@ -138,8 +138,10 @@ struct TargetModel {
     // A fingerprint takes less memory than a key.
     let fingerprint = originalRow == nil ? try Self.fingerprint(of: key) : nil
     var owner = keyOwners[key]
-    if owner == nil, let position = originalRow?.importedPosition ?? fingerprint.flatMap({ importedPositions[$0] }) {
-      owner = KeyOwner(item: try Self.incoming(plannedItems[Int(position)]).item, positions: [Int(position)])
+    let importedPosition = originalRow?.importedPosition ?? fingerprint.flatMap { importedPositions[$0] }
+    if owner == nil, let importedPosition {
+      let position = Int(importedPosition)
+      owner = KeyOwner(item: try Self.incoming(plannedItems[position]).item, positions: [position])
     }
     let resolution = try ImportConflict.resolve(incoming: incoming, existing: try owner?.existing())
     let sameKeyRow = try originalRow.map { (originalRow) throws(KeychainRuleError) in
@@ -198,8 +200,8 @@ struct TargetModel {
     }
   }
 
-  private static func incoming(_ archived: BackupItem) throws(KeychainRuleError) -> IncomingItem {
-    try IncomingItem.Keyed(archived.requireItem(), persistentReference: archived.persistentReference).incoming
+  private static func incoming(_ backupItem: BackupItem) throws(KeychainRuleError) -> IncomingItem {
+    try IncomingItem.Keyed(backupItem.requireItem(), persistentReference: backupItem.persistentReference).incoming
   }
 
   /// Imports the system-bound rows again that the policy has removed, except rows that cannot be decrypted or stored.
@@ -310,10 +312,9 @@ struct TargetModel {
   /// Returns both days, or both times if the days are equal.
   private static func dates(onTarget targetDate: KeychainDate, inBackup backupDate: KeychainDate) -> String {
     if targetDate == backupDate { return "both dated \(Timestamp.text(of: backupDate))" }
-    let days = (Timestamp.day(of: targetDate), Timestamp.day(of: backupDate))
-    return days.0 == days.1
-      ? "on the target: \(Timestamp.text(of: targetDate)); in the backup: \(Timestamp.text(of: backupDate))"
-      : "on the target: \(days.0); in the backup: \(days.1)"
+    let (targetDay, backupDay) = (Timestamp.day(of: targetDate), Timestamp.day(of: backupDate))
+    guard targetDay == backupDay else { return "on the target: \(targetDay); in the backup: \(backupDay)" }
+    return "on the target: \(Timestamp.text(of: targetDate)); in the backup: \(Timestamp.text(of: backupDate))"
   }
 }
 

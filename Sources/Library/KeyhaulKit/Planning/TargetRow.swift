@@ -58,9 +58,15 @@ package struct TargetRow: Sendable {
       identity: row.item.map(ItemDescriptor.sharing)
         ?? ItemDescriptor(undecryptable: summary.kind, accessGroup: summary.accessGroup),
       existing: existing, item: row.item, isRemovedByReplace: summary.isRemovedByRestore,
-      isSystemBound: summary.multiUser.isEmpty
-        && row.item.map { SystemBoundItems.contains($0, isSharedIPad: isSharedIPad) }
-          ?? (row.fault?.isPermanent == false && SystemBoundItems.groups.contains(summary.accessGroup)),
+      isSystemBound: Self.isSystemBound(row, isSharedIPad: isSharedIPad),
       isTombstone: row.item?.isTombstone ?? summary.isTombstone)
+  }
+
+  /// Returns whether the system keeps a row. For a locked row, its access group decides.
+  private static func isSystemBound(_ row: KeychainRow, isSharedIPad: Bool) -> Bool {
+    guard row.summary.multiUser.isEmpty else { return false }
+    if let item = row.item { return SystemBoundItems.contains(item, isSharedIPad: isSharedIPad) }
+    let isLocked = row.fault?.isPermanent == false
+    return isLocked && SystemBoundItems.groups.contains(row.summary.accessGroup)
   }
 }

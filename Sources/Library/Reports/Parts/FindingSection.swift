@@ -10,7 +10,7 @@ struct FindingSection {
   }
 
   init(_ findings: [PlanDocument.Finding]) {
-    self.findings = findings.map { ($0.place, $0.detail, $0.isLoss, $0.isRestorable) }
+    self.findings = findings.map { ($0.file, $0.detail, $0.isLoss, $0.isRestorable) }
   }
 
   /// The maximum number of Unicode scalars of a fact.

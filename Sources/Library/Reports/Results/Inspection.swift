@@ -132,7 +132,7 @@ package struct Inspection: Report {
   package var isUnlocked: Bool { unlocked != nil }
   /// The counts of the keychain's items; `nil` if there is no keychain to count.
   package var contents: BackupItemCounts? {
-    archive.hasKeychain && unlocked?.hiddenKeychain == nil ? unlocked?.contents : nil
+    archive.hasKeychain && unlocked?.hiddenKeychain == nil ? unlocked?.itemCounts : nil
   }
 
   /// Whether items are damaged, files are missing, or a finding means a loss.

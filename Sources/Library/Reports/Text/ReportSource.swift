@@ -153,7 +153,7 @@ extension [PlanDocument.Finding] {
   /// A clause that states that the backup cannot be restored, and why; `nil` if it can.
   var obstacle: String? {
     first { !$0.isRestorable }.map { finding in
-      let fact = finding.detail.contains(finding.place) ? finding.detail : "\(finding.place): \(finding.detail)"
+      let fact = finding.detail.contains(finding.file) ? finding.detail : "\(finding.file): \(finding.detail)"
       return "it cannot be restored as it is (\(fact))"
     }
   }

@@ -125,7 +125,7 @@ struct LoadedBackup {
   ///
   /// - Parameter isReported: Returns whether the command's report states a finding. Such a finding causes no warning.
   func warnAboutFaults(in session: Session, except isReported: (BackupFinding) -> Bool) {
-    for note in archive.notes {
+    for note in archive.anomalies {
       switch note {
       case .unfinished:
         session.warn(

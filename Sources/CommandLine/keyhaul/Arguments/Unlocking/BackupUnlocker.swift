@@ -153,7 +153,7 @@ final class BackupUnlocker {
     let reader = try explainingErrors { () throws(KeyhaulError) in
       try archive.reader(with: key, deviceKey: hardware?.key, for: use)
     }
-    for note in reader.notes { report(note) }
+    for note in reader.anomalies { report(note) }
     if !reader.hardware.proven.isEmpty { reportDeviceKeySource(hardware) }
     return reader
   }
@@ -199,7 +199,7 @@ final class BackupUnlocker {
   ) throws(CommandError) -> UnlockedBackup {
     let start = ContinuousClock.now
     let opened = try explainingErrors(open)
-    for note in opened.notes { report(note) }
+    for note in opened.anomalies { report(note) }
     var details = DecryptionDetails(of: loaded, in: session)
     details.record(opened.items)
     details.report(tryingTook: start.duration(to: .now))

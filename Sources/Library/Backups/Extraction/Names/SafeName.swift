@@ -27,8 +27,8 @@ enum SafeName {
     case "..": return "%2E%2E"
     default: break
     }
-    let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") }
-    let name = isPlain ? text : escaped(text)
+    let isPrintableASCII = text.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "/") }
+    let name = isPrintableASCII ? text : escaped(text)
     return name.utf8.count <= maximumByteCount ? name : try distinguished(name, by: Array(part))
   }
 
@@ -47,8 +47,8 @@ enum SafeName {
     return "\(kept)~\(String(hexadecimal: digest).prefix(count))"
   }
 
-  /// Returns a form of a name that is equal for names which a file system that ignores case and Unicode form considers
-  /// equal.
+  /// Returns a form of a name for comparison. Two forms are equal if a file system that ignores case and Unicode
+  /// normalization does not distinguish the names.
   ///
   /// Swift compares canonical forms. Upper-casing first maps ß to SS, as these file systems do.
   static func folded(_ name: String) -> String { name.uppercased().lowercased() }
@@ -67,8 +67,12 @@ enum SafeName {
 
   /// Whether a character ends a name, controls a terminal, or changes the text direction.
   private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.value {
-    case 0x2F, 0x2028...0x202E, 0x2066...0x2069: true
+    switch scalar {
+    case "/": true
+    // Line and paragraph separators, and bidirectional embeddings and overrides.
+    case "\u{2028}"..."\u{202E}": true
+    // Bidirectional isolates.
+    case "\u{2066}"..."\u{2069}": true
     default: scalar.properties.generalCategory == .control
     }
   }
@@ -90,8 +94,9 @@ enum SymlinkPolicy {
   static func staysInside(_ target: String, depth: Int) -> Bool {
     guard !target.isEmpty, target.utf8.count <= maximumByteCount, !target.utf8.contains(0) else { return false }
     let parts = target.split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.first != "" else { return false }
-    let climbing = parts.prefix { $0 == ".." || $0 == "." }
-    return climbing.count { $0 == ".." } <= depth && !parts.dropFirst(climbing.count).contains("..")
+    let isAbsolute = parts.first == ""
+    guard !isAbsolute else { return false }
+    let leadingDots = parts.prefix { $0 == ".." || $0 == "." }
+    return leadingDots.count { $0 == ".." } <= depth && !parts.dropFirst(leadingDots.count).contains("..")
   }
 }

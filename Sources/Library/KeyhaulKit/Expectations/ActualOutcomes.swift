@@ -1,0 +1,50 @@
+import Backups
+import Basics
+
+/// The outcomes of the items in one restore.
+struct ActualOutcomes {
+  private let items: [ActualItem]
+  /// For each group of an `ActualItemIndex`, the positions of its items by outcome.
+  private let positionsByOutcome: [[RestoreOutcome: [Int]]]
+  /// The number of items with an unexpected outcome that may still be reported.
+  private var remainingUnmetCount: Int
+
+  init(_ items: [ActualItem], in groups: [ActualItemIndex.Group], unmetAtMost count: Int) {
+    self.items = items
+    positionsByOutcome = groups.map { group in Dictionary(grouping: group.positions) { items[$0].restoreOutcome } }
+    remainingUnmetCount = count
+  }
+
+  /// Returns the unexpected outcomes: one for each item that certainly matches, and one for no certain match or for all
+  /// encrypted items that may match.
+  ///
+  /// - Throws: `.malformedExpectations` if there are more items with an unexpected outcome than may be listed.
+  mutating func unmet(
+    of expectation: PlanExpectation, among matches: ActualItemIndex.Matches
+  ) throws(KeyhaulError) -> [PlanExpectation.Unmet] {
+    let unexpectedLists = unexpectedPositions(in: matches.certain, expectation)
+    remainingUnmetCount -= Self.count(unexpectedLists) + 1
+    guard remainingUnmetCount >= 0 else { throw .tooManyUnmet }
+    let unmetOfItems = unexpectedLists.joined().sorted().map {
+      PlanExpectation.Unmet(expectation: expectation, item: items[$0], encryptedCount: 0, hasCertainMatch: true)
+    }
+    let isMissing = matches.certain.isEmpty && expectation.fate != .absent
+    let encryptedCount = Self.count(
+      isMissing ? allPositions(in: matches.possible) : unexpectedPositions(in: matches.possible, expectation))
+    let concernsEncryptedItems = expectation.fate == .absent || expectation.matcher.canMatchSeveral
+    guard isMissing || encryptedCount > 0 && concernsEncryptedItems else { return unmetOfItems }
+    let unmetWithoutItem = PlanExpectation.Unmet(
+      expectation: expectation, item: nil, encryptedCount: encryptedCount, hasCertainMatch: !matches.certain.isEmpty)
+    return unmetOfItems + [unmetWithoutItem]
+  }
+
+  /// Returns the positions of the groups' items, as one list for each group and outcome.
+  private func allPositions(in groups: [Int]) -> [[Int]] { groups.flatMap { positionsByOutcome[$0].values } }
+
+  /// Returns the positions of the groups' items that do not meet an expectation.
+  private func unexpectedPositions(in groups: [Int], _ expectation: PlanExpectation) -> [[Int]] {
+    groups.flatMap { group in positionsByOutcome[group].filter { !expectation.isMet(by: $0.key) }.values }
+  }
+
+  private static func count(_ lists: [[Int]]) -> Int { lists.reduce(0) { $0 + $1.count } }
+}
