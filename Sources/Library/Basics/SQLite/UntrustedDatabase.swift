@@ -4,9 +4,10 @@ package import SystemPackage
 /// A connection to an SQLite database that another program wrote. SQLite computes and loads nothing that the database
 /// defines.
 ///
-/// A database is read from its bytes, changed in its file, or changed in a copy in memory. Keyhaul's own databases are
-/// opened with GRDB instead. Not to be used from two threads at once. Source: SQLite, "Defense Against The Dark Arts"
-/// (untrusted database files).
+/// A database is read from its bytes, changed in its file, or changed in a copy in memory. Keyhaul opens its own
+/// databases with GRDB instead. Only one thread at a time may use a connection.
+///
+/// Source: SQLite, "Defense Against The Dark Arts" (untrusted database files).
 package final class UntrustedDatabase<Failure: Error> {
   /// The connection; `nil` after `close`.
   private var handle: OpaquePointer?
@@ -50,7 +51,8 @@ package final class UntrustedDatabase<Failure: Error> {
     try adopt(opened, result, limits)
     guard sqlite3_db_readonly(handle, "main") == 0 else { throw convert(SQLiteFailure(.readOnly, "it is read only")) }
     try setSwitch(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, hasLog ? 1 : 0)
-    // Exclusive before the first read: every other connection to a database with a log holds a shared lock.
+    // Locking must be exclusive before the first read, because every other connection to a database with a log holds a
+    // shared lock.
     try set(["locking_mode = EXCLUSIVE", "cache_spill = OFF", "cell_size_check = ON", "temp_store = MEMORY"])
     try run("BEGIN EXCLUSIVE")
   }
@@ -98,7 +100,7 @@ package final class UntrustedDatabase<Failure: Error> {
   /// Whether the system refused to read the content.
   package var isRefused: Bool { content?.isRefused ?? false }
 
-  /// Takes an opened connection, and disables everything in it that computes or loads something.
+  /// Stores an opened connection, and disables everything in it that computes or loads something.
   private func adopt(_ connection: OpaquePointer?, _ result: Int32, _ limits: DatabaseLimits) throws(Failure) {
     handle = connection
     guard result == SQLITE_OK, connection != nil else {
@@ -346,11 +348,13 @@ package struct SQLiteFailure: Error {
   /// The system's error, or the lack of memory; `nil` if it was neither.
   package var errno: Errno? { kind == .noMemory ? .noMemory : systemError }
 
-  /// Creates the failure that a result of `integrity_check` describes, if the check had not enough memory for a page.
+  /// Creates a failure from a result of `integrity_check` that reports a lack of memory.
+  ///
+  /// Rows about an index are ignored, because they end in the index's name, which may be any text.
   ///
   /// - Parameter checkResult: A row of the check. It ends in SQLite's result code, such as "unable to get the page.
-  ///   error code=7". A row about an index may end in any text, because it ends in the index's name.
-  /// - Returns: `nil` if it describes anything else. Source: SQLite, `btree.c` (`checkTreePage`).
+  ///   error code=7" (`SQLITE_NOMEM`).
+  /// - Returns: `nil` if the row reports anything else. Source: SQLite, `btree.c` (`checkTreePage`).
   package init?(checkResult: String) {
     guard !checkResult.contains("index"), checkResult.hasSuffix("error code=7") || checkResult.hasSuffix("error code 7")
     else { return nil }

@@ -2,7 +2,7 @@ import Foundation
 
 /// Processes elements on several threads and delivers the results in the order of the elements.
 ///
-/// The numbers of running and of waiting elements are bounded, so memory use depends only on the number of jobs.
+/// The number of elements in memory is limited for each job, so memory use does not grow with the number of elements.
 package enum ParallelMap {
   /// The default number of jobs: one for each core that this process may use.
   package static var standardJobCount: Int { max(1, ProcessInfo.processInfo.activeProcessorCount) }
@@ -16,10 +16,10 @@ package enum ParallelMap {
 
   /// Processes each element that `next` returns, at most `jobs` at once, and delivers the results in order.
   ///
-  /// A single job works on the caller's thread. So does a call from within a job, which keeps the number of threads
-  /// bounded. `next`, `shouldContinue` and `deliver` are always called on the caller's thread, one at a time. All calls
-  /// have ended when this function returns or throws. If the system refuses a thread, the running jobs do the work. If
-  /// no job runs, the caller's thread does it.
+  /// `next`, `shouldContinue` and `deliver` are always called on the caller's thread, one at a time. `work` is called on
+  /// the threads of the jobs. It is called on the caller's thread if there is a single job, if the system refuses all
+  /// threads, or if the caller is itself a job, so that nested calls do not multiply the threads. All calls have ended
+  /// when this function returns or throws.
   ///
   /// - Parameters:
   ///   - jobs: The number of jobs, at least 1.
@@ -39,38 +39,50 @@ package enum ParallelMap {
     work: @escaping @Sendable (Input) throws(Failure) -> Output, deliver: (Output) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
     guard jobs > 1, !isJob else {
-      while shouldContinue(), let input = try next() {
-        let output = try runAsJob { () throws(Failure) in try work(input) }
-        guard shouldContinue() else { return false }
-        try deliver(output)
-      }
-      return shouldContinue()
+      return try runOnCallersThread(next: next, shouldContinue: shouldContinue, work: work, deliver: deliver)
     }
     let pool = Pool(work: work)
     defer { pool.finish() }
-    var (submitted, delivered, started, isAtEnd) = (0, 0, 0, false)
+    let maximumLead = jobs * maximumLeadPerJob
+    var submittedCount = 0
+    var deliveredCount = 0
+    var startedJobCount = 0
+    var isAtEnd = false
     while shouldContinue() {
-      if !isAtEnd, submitted - delivered < jobs * maximumLeadPerJob {
+      if !isAtEnd, submittedCount - deliveredCount < maximumLead {
         if let input = try next() {
-          pool.add(input, at: submitted)
-          submitted += 1
+          pool.add(input, at: submittedCount)
+          submittedCount += 1
           // A job starts only when there is an element for it.
-          if submitted <= jobs, pool.startJob(startThread) { started += 1 }
+          if submittedCount <= jobs, pool.startJob(startThread) { startedJobCount += 1 }
         } else {
           isAtEnd = true
         }
       }
-      if isAtEnd, delivered == submitted { return true }
-      let mustWait = isAtEnd || submitted - delivered == jobs * maximumLeadPerJob
-      if mustWait, started == 0 { runAsJob { pool.workOnce() } }
-      if let result = pool.result(at: delivered, waitingFor: mustWait ? waitInterval : 0) {
+      if isAtEnd, deliveredCount == submittedCount { return true }
+      let canSubmitMore = !isAtEnd && submittedCount - deliveredCount < maximumLead
+      if !canSubmitMore, startedJobCount == 0 { runAsJob { pool.workOnce() } }
+      if let result = pool.result(at: deliveredCount, waitingFor: canSubmitMore ? 0 : waitInterval) {
         let output = try result.get()
         guard shouldContinue() else { return false }
-        delivered += 1
+        deliveredCount += 1
         try deliver(output)
       }
     }
     return false
+  }
+
+  /// Processes one element after the other, as `run` does with a single job.
+  private static func runOnCallersThread<Input, Output, Failure: Error>(
+    next: () throws(Failure) -> Input?, shouldContinue: () -> Bool, work: (Input) throws(Failure) -> Output,
+    deliver: (Output) throws(Failure) -> Void
+  ) throws(Failure) -> Bool {
+    while shouldContinue(), let input = try next() {
+      let output = try runAsJob { () throws(Failure) in try work(input) }
+      guard shouldContinue() else { return false }
+      try deliver(output)
+    }
+    return shouldContinue()
   }
 
   private static let jobKey = "keyhaul.job"
