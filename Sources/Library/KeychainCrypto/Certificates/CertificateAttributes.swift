@@ -17,7 +17,7 @@ package struct CertificateAttributes: Sendable, Hashable {
   package let serialNumber: [UInt8]
   /// The subject key identifier from the certificate's extension, or `nil` if there is none.
   package let subjectKeyID: [UInt8]?
-  /// The SHA-1 of the public key without its algorithm, 20 bytes: of PKCS#1 or 04‖X‖Y. It equals the `klbl` of the key.
+  /// The SHA-1 of the public key as PKCS#1 or 04‖X‖Y, without its algorithm; 20 bytes. It equals the `klbl` of the key.
   package let publicKeyHash: [UInt8]
   /// The algorithm and size of the public key, or `nil` if keychains do not store such a key, such as Ed25519.
   package let publicKey: PublicKey?
@@ -119,7 +119,8 @@ package struct CertificateAttributes: Sendable, Hashable {
     }
   }
 
-  /// Checks the outer structure, to report a key or other DER more clearly than OpenSSL does.
+  /// Checks the outer structure, to report a key or other DER more clearly than OpenSSL does. A certificate is a
+  /// sequence whose first two members are sequences: its fields, and the algorithm of its signature.
   private static func checkShape(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the certificate").cursor
