@@ -55,7 +55,8 @@ extension DatabaseKeys {
     do throws(DatabaseItemError) {
       let (item, store) = try attributes(of: blob, kind: kind, into: &result)
       result.content = .attributes(item)
-      let completeItem = try secret(of: blob, key: secretKey, into: item, store, &result)
+      let completeItem = try addingSecret(
+        of: blob, to: item, givenKey: secretKey, attributesStore: store, findings: &result.findings)
       try checkClasses(blob, item, result.accessControl)
       result.content = .open(completeItem)
       if let digest = item[.digest], try computedDigest(of: completeItem) != digest.dataValue {
@@ -118,20 +119,22 @@ extension DatabaseKeys {
 
   // MARK: Secret
 
-  private func secret(
-    of blob: DatabaseItemBlob, key givenKey: SensitiveBytes?, into item: KeychainItem, _ store: SimulatorKeyStore?,
-    _ result: inout DecryptedDatabaseItem
+  /// Returns the item with its decrypted secret.
+  ///
+  /// - Parameters:
+  ///   - blob: The encrypted item.
+  ///   - item: The item with its attributes.
+  ///   - givenKey: The key of the secret, if it was unwrapped elsewhere.
+  ///   - attributesStore: The Simulator's key store that wrapped the key of the attributes, or `nil`.
+  ///   - findings: The findings, to which a difference between the key stores is added.
+  private func addingSecret(
+    of blob: DatabaseItemBlob, to item: KeychainItem, givenKey: SensitiveBytes?, attributesStore: SimulatorKeyStore?,
+    findings: inout Set<DecryptedDatabaseItem.Finding>
   ) throws(DatabaseItemError) -> KeychainItem {
-    let unwrapped: UnwrappedKey
-    if let givenKey {
-      guard givenKey.count == Self.keyByteCount else {
-        throw DatabaseItemError(.malformed, .secretKey, "the key has \(givenKey.count) bytes, not \(Self.keyByteCount)")
-      }
-      unwrapped = UnwrappedKey(key: givenKey.withBytes { Secret(copying: $0) }, store: nil)
-    } else {
-      unwrapped = try secretKey(of: blob)
+    let unwrapped = try secretKey(of: blob, givenKey: givenKey)
+    if let attributesStore, let secretStore = unwrapped.store, secretStore != attributesStore {
+      findings.insert(.mixedKeyStores)
     }
-    if let store, let other = unwrapped.store, other != store { result.findings.insert(.mixedKeyStores) }
     let box = try convertingFormatError(at: .secretBox) { () throws(FormatError) in
       try ArchivedBox(archive: blob.secret.box)
     }
@@ -154,8 +157,18 @@ extension DatabaseKeys {
     return completeItem
   }
 
-  /// Returns the number of bytes without padding. Only the last byte determines it, as a signed number. The other bytes
-  /// of the padding and the total length do not matter, because the box's tag authenticates all bytes.
+  private func secretKey(
+    of blob: DatabaseItemBlob, givenKey: SensitiveBytes?
+  ) throws(DatabaseItemError) -> UnwrappedKey {
+    guard let givenKey else { return try secretKey(of: blob) }
+    guard givenKey.count == Self.keyByteCount else {
+      throw DatabaseItemError(.malformed, .secretKey, "the key has \(givenKey.count) bytes, not \(Self.keyByteCount)")
+    }
+    return UnwrappedKey(key: givenKey.withBytes { Secret(copying: $0) }, store: nil)
+  }
+
+  /// Returns the number of bytes without padding. The last byte is the size of the padding, as a signed number. The
+  /// other bytes of the padding are not checked, because the box's tag authenticates all bytes.
   ///
   /// - Returns: `nil` if the last byte is negative or greater than the length, or if there are no bytes.
   ///
@@ -287,8 +300,8 @@ package enum DatabaseKeyWrapping: Sendable, Hashable {
 }
 
 extension DatabaseKeys {
-  /// Encrypts an item for its own protection class. The keys of its attributes and of its secret are new. The class's
-  /// metadata key encrypts the first; `wrapping` determines how the second is stored.
+  /// Encrypts an item for its own protection class, with new keys for its attributes and its secret. The class's
+  /// metadata key encrypts the attributes' key; `wrapping` determines how the secret's key is stored.
   ///
   /// The item's digest is computed again. The class is written without a key generation.
   ///
@@ -305,13 +318,13 @@ extension DatabaseKeys {
     _ item: KeychainItem, accessControl: ItemAccessControl? = nil, version: DatabaseItemBlob.Version = .v8,
     wrapping: DatabaseKeyWrapping, random: some RandomSource = SystemRandomSource()
   ) throws(ItemCryptoError) -> DatabaseItemBlob {
-    let material: DatabaseItemRandomValues
+    let randomValues: DatabaseItemRandomValues
     do throws(DataProtectionError) {
-      material = try DatabaseItemRandomValues(from: random)
+      randomValues = try DatabaseItemRandomValues(from: random)
     } catch {
       throw ItemCryptoError(.failed(error))
     }
-    return try seal(item, accessControl: accessControl, version: version, wrapping: wrapping, material)
+    return try seal(item, accessControl: accessControl, version: version, wrapping: wrapping, randomValues)
   }
 
   /// Encrypts an item with given random values.
@@ -319,7 +332,7 @@ extension DatabaseKeys {
   /// - Parameter generation: The key generation to write into the blob's class number. Keyhaul itself writes 0.
   func seal(
     _ item: KeychainItem, accessControl: ItemAccessControl?, version: DatabaseItemBlob.Version,
-    wrapping: DatabaseKeyWrapping, generation: UInt32 = 0, _ material: borrowing DatabaseItemRandomValues
+    wrapping: DatabaseKeyWrapping, generation: UInt32 = 0, _ randomValues: borrowing DatabaseItemRandomValues
   ) throws(ItemCryptoError) -> DatabaseItemBlob {
     guard let protection = item.protection else { throw ItemCryptoError(.malformed(.noProtection)) }
     let keyClass = protection.keyClass
@@ -331,31 +344,46 @@ extension DatabaseKeys {
     }
     let digest = try item.digest()
     do throws(ItemFault) {
-      let classKey = try sealingKey(of: keyClass)
-      let tamperCheck = PropertyValue.string(material.tamperCheck)
-      var attributes = item.boxedAttributes
-      attributes[.digest] = .data(digest)
-      attributes[.tamperCheck] = tamperCheck
-      attributes[.secAccessControl] = .data(
-        try convertingFormatError { () throws(FormatError) in try control.serialized() })
-      let plain = try convertingFormatError { () throws(FormatError) in try KeychainItem.boxDictionary(attributes) }
-      let secret = try convertingFormatError { () throws(FormatError) in
-        try KeychainItem.boxDictionary([.tamperCheck: tamperCheck], secrets: item.secrets)
-      }
-      let attributesKey = material.attributesKey.withBytes { SensitiveBytes(copying: $0) }
-      let keyBox = try box(attributesKey, classKey, material.nonces.key)
-      let attributesBox = try box(plain, material.attributesKey, material.nonces.attributes)
-      let secretBox = try box(Self.padded(secret), material.secretKey, material.nonces.secret)
-      let wrap = ItemKeyWrap(wrappedKey: try wrap(material.secretKey, keyClass: keyClass, wrapping))
+      let metadataKey = try sealingKey(of: keyClass)
+      let tamperCheck = randomValues.tamperCheck
+      let attributes = try attributesPlaintext(
+        of: item, digest: digest, accessControl: control, tamperCheck: tamperCheck)
+      let secret = try secretPlaintext(of: item, tamperCheck: tamperCheck)
+      let attributesKey = randomValues.attributesKey.withBytes { SensitiveBytes(copying: $0) }
+      let attributesKeyBox = try box(attributesKey, key: metadataKey, nonce: randomValues.nonces.key)
+      let attributesBox = try box(
+        attributes, key: randomValues.attributesKey, nonce: randomValues.nonces.attributes)
+      let secretBox = try box(secret, key: randomValues.secretKey, nonce: randomValues.nonces.secret)
+      let secretKeyWrap = ItemKeyWrap(wrappedKey: try wrap(randomValues.secretKey, keyClass: keyClass, wrapping))
       return try convertingFormatError { () throws(FormatError) in
         try DatabaseItemBlob(
           version: version, keyClass: KeyClass(rawValue: keyClass.rawValue | generation << 4),
-          attributes: .init(box: attributesBox, wrappedKey: keyBox, tamperCheck: material.tamperCheck),
-          secret: .init(box: secretBox, keyWrap: wrap, tamperCheck: material.tamperCheck))
+          attributes: .init(box: attributesBox, wrappedKey: attributesKeyBox, tamperCheck: tamperCheck),
+          secret: .init(box: secretBox, keyWrap: secretKeyWrap, tamperCheck: tamperCheck))
       }
     } catch {
       throw ItemCryptoError(error, keyClass: keyClass)
     }
+  }
+
+  private func attributesPlaintext(
+    of item: KeychainItem, digest: [UInt8], accessControl: ItemAccessControl, tamperCheck: String
+  ) throws(ItemFault) -> SensitiveBytes {
+    try convertingFormatError { () throws(FormatError) in
+      var attributes = item.boxedAttributes
+      attributes[.digest] = .data(digest)
+      attributes[.tamperCheck] = .string(tamperCheck)
+      attributes[.secAccessControl] = .data(try accessControl.serialized())
+      return try KeychainItem.boxDictionary(attributes)
+    }
+  }
+
+  /// Returns the padded contents of the secret's box.
+  private func secretPlaintext(of item: KeychainItem, tamperCheck: String) throws(ItemFault) -> SensitiveBytes {
+    let dictionary = try convertingFormatError { () throws(FormatError) in
+      try KeychainItem.boxDictionary([.tamperCheck: .string(tamperCheck)], secrets: item.secrets)
+    }
+    return Self.padded(dictionary)
   }
 
   /// Wraps a key for the column `data` of the table `metadatakeys`, or the key of an item's secret.
@@ -398,7 +426,7 @@ extension DatabaseKeys {
   }
 
   private func box(
-    _ plaintext: SensitiveBytes, _ key: borrowing Secret, _ nonce: [UInt8]
+    _ plaintext: SensitiveBytes, key: borrowing Secret, nonce: [UInt8]
   ) throws(ItemFault) -> [UInt8] {
     let sealed: Sealed
     do throws(DataProtectionError) {

@@ -25,7 +25,7 @@ public enum BackupKeybag {
   /// Creates a keybag with new class keys.
   ///
   /// With a password, the file classes and the migratable keychain classes are wrapped only with it, and classes 5 and
-  /// 9-11 also with the device key. Without one, the empty password takes its place, and all keychain classes require
+  /// 9-11 also with the device key. Without one, the empty password is used instead, and all keychain classes require
   /// the device key.
   ///
   /// - Parameters:
@@ -56,8 +56,7 @@ public enum BackupKeybag {
       let key = try PasswordDerivation.passcodeKey(password: .empty, parameters: parameters)
       return try assemble(
         wrapPolicies(hasPassword: false), uuid: uuid, salt: salt, secondRound: nil, passcodeKey: key,
-        deviceKey: deviceKey,
-        random: random)
+        deviceKey: deviceKey, random: random)
     }
   }
 
@@ -200,13 +199,10 @@ extension BackupKeybag {
   /// and not included.
   package static func classesWithoutDeviceWrap(in keybag: Keybag, hasPassword: Bool) -> [KeyClass] {
     let deviceWrapped = deviceWrappedClasses(hasPassword: hasPassword)
-    let unboundClasses = keybag.classKeys.compactMap { record -> KeyClass? in
-      guard let keyClass = record.keyClass, deviceWrapped.contains(keyClass), let wrap = record.wrap,
-        !wrap.contains(.device)
-      else { return nil }
-      return keyClass
+    return classes(in: keybag) { record, keyClass in
+      guard let wrap = record.wrap else { return false }
+      return deviceWrapped.contains(keyClass) && !wrap.contains(.device)
     }
-    return Set(unboundClasses).sorted()
   }
 
   /// Returns the classes of an encrypted backup that have a device wrap although no device adds one. Their items would
@@ -224,6 +220,7 @@ extension BackupKeybag {
     classes(in: keybag) { record, _ in record.wrap == .device && record.wrappedKey?.count == 32 }
   }
 
+  /// Returns the classes whose records match, in ascending order without duplicates.
   private static func classes(
     in keybag: Keybag, where matches: (Keybag.ClassKey, KeyClass) -> Bool
   ) -> [KeyClass] {
@@ -377,8 +374,8 @@ extension Keybag {
       guard let wrapped = classKeys[index].wrappedKey, let inner = try KeyWrap.unwrap(wrapped, with: old) else {
         throw DataProtectionError(.damagedKeybag, "one of its class keys cannot be unwrapped")
       }
-      let changed = try changing(&classKeys[index], inner)
-      classKeys[index].wrappedKey = try KeyWrap.wrap(changed, with: new)
+      let newInner = try changing(&classKeys[index], inner)
+      classKeys[index].wrappedKey = try KeyWrap.wrap(newInner, with: new)
     }
   }
 

@@ -3,8 +3,9 @@ package import KeychainFormats
 
 /// The class keys of a keybag, unwrapped if possible.
 ///
-/// Shared by reference, and overwritten when the last reference is released. Callers get keys of items and files. They
-/// get class keys only all together as a `Secret`, for a device's memory. Threads take turns.
+/// Shared by reference, and overwritten when the last reference is released. Callers get the keys of items and files,
+/// but no single class key: `exported()` returns all of them, for a device's memory. Several threads may use one object;
+/// its ciphers serve one at a time.
 public final class ClassKeys: Sendable {
   /// The 16 bytes of the keybag's UUID.
   package let keybagUUID: [UInt8]
@@ -129,8 +130,12 @@ public final class ClassKeys: Sendable {
   }
 }
 
-/// The format in which a device stores its unlocked keys: a header, a record of fixed size for each class, and the
-/// SHA-256 of both, which detects an incomplete file. Numbers are big-endian.
+/// The format in which a device stores its unlocked keys. Numbers are big-endian, with 4 bytes.
+///
+/// - The header: `KHM1`, the keybag's UUID (16 bytes), and the numbers of wrapped, unwrapped and all classes.
+/// - A record for each class: its number, one byte each for its availability and for whether it has a key and a public
+///   key, an unused byte, the key (32 bytes) and the public key (32 bytes).
+/// - The SHA-256 of the header and the records, which detects an incomplete file.
 extension ClassKeys {
   private static let magic: [UInt8] = Array("KHM1".utf8)
   private static let headerSize = 32
@@ -178,12 +183,14 @@ extension ClassKeys {
   private static func parse(
     _ bytes: UnsafeRawBufferPointer
   ) throws(DataProtectionError) -> (uuid: [UInt8], entries: [KeyClass: Entry], wrapped: Int, unwrapped: Int) {
-    guard bytes.count >= headerSize + checkSize, bytes.prefix(4).elementsEqual(magic) else { throw .memory }
+    guard bytes.count >= headerSize + checkSize, bytes.prefix(4).elementsEqual(magic) else { throw .incompleteExport }
     func integer(at offset: Int) -> Int { Int(bigEndianInteger(bytes[offset..<offset + 4])) }
     let count = integer(at: 28)
-    guard count <= maximumClassCount, bytes.count == headerSize + count * recordSize + checkSize else { throw .memory }
+    guard count <= maximumClassCount, bytes.count == headerSize + count * recordSize + checkSize else {
+      throw .incompleteExport
+    }
     let check = try Digest.sha256(UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count - checkSize)]))
-    guard bytes.suffix(checkSize).elementsEqual(check) else { throw .memory }
+    guard bytes.suffix(checkSize).elementsEqual(check) else { throw .incompleteExport }
 
     var entries: [KeyClass: Entry] = [:]
     for index in 0..<count {
@@ -191,7 +198,7 @@ extension ClassKeys {
       let record = UnsafeRawBufferPointer(rebasing: bytes[start..<start + recordSize])
       let keyClass = KeyClass(rawValue: UInt32(clamping: bigEndianInteger(record[0..<4])))
       guard let availability = ClassKeyAvailability(rawValue: record[4]), entries[keyClass] == nil else {
-        throw .memory
+        throw .incompleteExport
       }
       var entry = Entry(availability: availability)
       if record[5] == 1 { entry.key = WrappingKey(Secret(copying: UnsafeRawBufferPointer(rebasing: record[8..<40]))) }
@@ -203,7 +210,7 @@ extension ClassKeys {
 }
 
 extension DataProtectionError {
-  fileprivate static var memory: DataProtectionError {
+  fileprivate static var incompleteExport: DataProtectionError {
     DataProtectionError(.malformed, "the file of unlocked keys is incomplete")
   }
 }

@@ -9,6 +9,7 @@ package import KeychainFormats
 package struct SystemKeybag: Sendable, Equatable {
   /// The iterations of a new keybag, instead of the 80 ms to which a chip is calibrated.
   package static let standardRounds: UInt32 = 50_000
+  private static let saltSize = 20
 
   let signed: SignedKeybag
 
@@ -48,7 +49,7 @@ package struct SystemKeybag: Sendable, Equatable {
     try rejectAllZeros(passcode)
     let deviceKey = try hardware.deviceKey()
     let uuid = try random.bytes(16)
-    let salt = try random.bytes(20)
+    let salt = try random.bytes(saltSize)
     let passcodeKey = try hardware.passcodeKey(passcode: passcode, salt: salt, rounds: rounds, progress: progress)
     let hmacKey = try KeybagSignature.makeWrappedKey(deviceKey: deviceKey, random: random)
     var records: [Keybag.ClassKey] = []
@@ -80,7 +81,7 @@ package struct SystemKeybag: Sendable, Equatable {
   ) throws(DataProtectionError) -> ClassKeys {
     let deviceKey = try hardware.deviceKey()
     let passcodeKey = try verifiedPasscodeKey(
-      passcode, hardware, deviceKey, acceptingAtMost: limit, progress: progress)
+      passcode, hardware: hardware, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
     return try keybag.unwrapClassKeys(
       passcodeKey: consume passcodeKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
   }
@@ -109,9 +110,9 @@ package struct SystemKeybag: Sendable, Equatable {
     try Self.rejectAllZeros(new)
     let deviceKey = try hardware.deviceKey()
     let oldKey = try verifiedPasscodeKey(
-      old, hardware, deviceKey, acceptingAtMost: IterationLimit.standard, progress: progress)
+      old, hardware: hardware, deviceKey: deviceKey, acceptingAtMost: IterationLimit.standard, progress: progress)
     var changed = keybag
-    let salt = try random.bytes(20)
+    let salt = try random.bytes(Self.saltSize)
     changed.salt = salt
     let rounds = changed.iterations ?? Self.standardRounds
     let newKey = try hardware.passcodeKey(passcode: new, salt: salt, rounds: rounds, progress: progress)
@@ -137,8 +138,9 @@ package struct SystemKeybag: Sendable, Equatable {
     }
   }
 
+  /// Checks the keybag's signature, and derives the key of the passcode.
   private func verifiedPasscodeKey(
-    _ passcode: borrowing Secret, _ hardware: borrowing HardwareUID, _ deviceKey: DeviceKey,
+    _ passcode: borrowing Secret, hardware: borrowing HardwareUID, deviceKey: DeviceKey,
     acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Secret {
     try KeybagSignature.verify(signed, deviceKey: deviceKey)
