@@ -402,8 +402,8 @@ add(
 add(
     SWAPPED,
     "Library/Reports/Documents/Moving/RestoreDocument.swift",
-    "(\"overwritten_newer\", .count(«newer»))",
-    "overwritten",
+    "(\"overwritten_newer\", .count(«overwrittenNewerCount»))",
+    "overwrittenCount",
     "restore --json: overwritten_newer counts all overwritten items",
     "MoveReportTests",
 )

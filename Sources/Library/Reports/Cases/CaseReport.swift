@@ -109,18 +109,18 @@ package struct EvidenceComparison: Sendable, Equatable {
     if changedCount > 0 {
       // The two numbers need not match, because entries that appeared are not in the count before.
       return
-        "\(Self.entries(changedCount)) changed, appeared or disappeared during the examination (\(entries) before). "
+        "\(Self.countText(changedCount)) changed, appeared or disappeared during the examination (\(countText) before). "
         + "Another program may have changed \(changedCount == 1 ? "it" : "them")."
     }
     if let gap { return "Not everything was compared: \(gap)." }
     return count == 1
-      ? "The only entry did not change during the examination." : "None of \(entries) changed during the examination."
+      ? "The only entry did not change during the examination." : "None of \(countText) changed during the examination."
   }
 
   /// The number of entries before: "1 entry" or "12 files and folders".
-  package var entries: String { Self.entries(count) }
+  package var countText: String { Self.countText(count) }
 
-  private static func entries(_ count: Int) -> String {
+  private static func countText(_ count: Int) -> String {
     HumanReadable.count(count, "entry", plural: "files and folders")
   }
 }
@@ -143,13 +143,13 @@ extension CaseReport {
   package var writingSentence: String {
     let changedCount = backups.count { $0.files.changedCount > 0 }
     let uncomparedCount = backups.count { $0.files.changedCount == 0 && $0.files.gap != nil }
-    let unchanged =
-      "\(backups.count - changedCount - uncomparedCount) of \(HumanReadable.count(backups.count, "backup"))"
     if changedCount == 0, uncomparedCount == 0 {
       return "No change was found in the files of any of the examined backups."
     }
+    let unchangedCount = backups.count - changedCount - uncomparedCount
     return
-      "No change was found in the files of \(unchanged). Files changed in \(changedCount); \(uncomparedCount) could not be compared "
+      "No change was found in the files of \(unchangedCount) of \(HumanReadable.count(backups.count, "backup")). "
+      + "Files changed in \(changedCount); \(uncomparedCount) could not be compared "
       + "completely."
   }
 

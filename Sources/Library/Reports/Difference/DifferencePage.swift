@@ -118,14 +118,14 @@ public struct DifferencePage: HTMLPage {
   /// Returns the row of an item. If another row would look the same, the result states how the items differ: "new: port
   /// 8443, not synced".
   private func row(
-    _ side: KeychainDifference.UnmatchedItem, _ style: PageTable.Style, _ symbol: String, _ text: String
+    _ item: KeychainDifference.UnmatchedItem, _ style: PageTable.Style, _ symbol: String, _ text: String
   ) -> PageTable.Row {
-    let disambiguators = side.disambiguators.map { HTMLWriter.shortened($0, to: Self.maximumRemarkLength) }
+    let disambiguators = item.disambiguators.map { HTMLWriter.shortened($0, to: Self.maximumRemarkLength) }
     return PageTable.Row(
-      style: style, symbol: symbol, item: ItemLabel(side.identity, index: side.index), kind: side.identity.kind,
-      app: Self.app(of: side.identity), protection: side.protection,
+      style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
+      app: Self.app(of: item.identity), protection: item.protection,
       result: disambiguators.isEmpty ? text : "\(text): \(disambiguators.joined(separator: ", "))",
-      detail: side.modified.map(LongDateFormat.day))
+      detail: item.modified.map(LongDateFormat.day))
   }
 
   /// The maximum number of Unicode scalars of a name or a value in a row.
@@ -158,21 +158,7 @@ public struct DifferencePage: HTMLPage {
           page.element("b", HumanReadable.count(undecrypted.total, "item"))
         }
         page.element("h3", "They are encrypted on one side or on both")
-        let counts = [
-          (undecrypted.inBoth, "in both"),
-          (undecrypted.decryptedOnlyInFirst, Self.decryptedClause(first)),
-          (undecrypted.decryptedOnlyInSecond, Self.decryptedClause(second)),
-          (undecrypted.onlyInFirst, "only in \(HTMLWriter.shortened(first.name))"),
-          (undecrypted.onlyInSecond, "only in \(HTMLWriter.shortened(second.name))"),
-        ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
-        let damage =
-          (undecrypted.possiblePairs == 0 ? "" : " It is not known which of them match.")
-          + (undecrypted.damaged == 0
-            ? "" : " \(HumanReadable.grouped(undecrypted.damaged)) of them cannot be read because of damage.")
-        page.element(
-          "p",
-          "\(HumanReadable.list(counts)). It is not known whether their contents differ, so they count neither as equal nor "
-            + "as changed.\(damage)")
+        page.element("p", undecryptedText)
         guard undecrypted.occurrenceCount > undecrypted.damaged else { return }
         page.element("p", ["class": "do"]) { page in
           page.element("strong", "What to do. ")
@@ -182,6 +168,26 @@ public struct DifferencePage: HTMLPage {
         }
       }
     }
+  }
+
+  /// The sentences about the items that could not be compared.
+  private var undecryptedText: String {
+    let undecrypted = difference.undecrypted
+    let counts: [(count: Int, clause: String)] = [
+      (undecrypted.inBoth, "in both"),
+      (undecrypted.decryptedOnlyInFirst, Self.decryptedClause(first)),
+      (undecrypted.decryptedOnlyInSecond, Self.decryptedClause(second)),
+      (undecrypted.onlyInFirst, "only in \(HTMLWriter.shortened(first.name))"),
+      (undecrypted.onlyInSecond, "only in \(HTMLWriter.shortened(second.name))"),
+    ]
+    let clauses = counts.filter { $0.count > 0 }.map { "\(HumanReadable.grouped($0.count)) \($0.clause)" }
+    let matchSentence = undecrypted.possiblePairs == 0 ? "" : " It is not known which of them match."
+    let damageSentence =
+      undecrypted.damaged == 0
+      ? "" : " \(HumanReadable.grouped(undecrypted.damaged)) of them cannot be read because of damage."
+    return
+      "\(HumanReadable.list(clauses)). It is not known whether their contents differ, so they count neither as equal "
+      + "nor as changed.\(matchSentence)\(damageSentence)"
   }
 
   /// Returns the text after a count: "of them can be decrypted in family.backup".
@@ -271,18 +277,23 @@ extension DifferencePage {
 extension DifferencePage {
   /// The result in one sentence: "1 item is new, 2 changed, 1 is missing; 13 are the same."
   var verdict: String {
-    let parts = [
+    let counts: [(count: Int, singular: String, plural: String)] = [
       (difference.added.count, "is new", "are new"), (difference.changed.count, "changed", "changed"),
       (difference.removed.count, "is missing", "are missing"),
-    ].filter { $0.0 > 0 }
-    let same = difference.sameCount
-    guard let first = parts.first else { return verdictWithoutDifferences + doubtClause + "." }
-    let clauses = parts.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
-    // Only the first number has the noun "item".
-    let firstClause = "\(HumanReadable.count(first.0, "item")) \(first.0 == 1 ? first.1 : first.2)"
+    ]
+    let clauses = counts.filter { $0.count > 0 }.enumerated().map { index, part in
+      // Only the first number has the noun "item".
+      let number = index == 0 ? HumanReadable.count(part.count, "item") : HumanReadable.grouped(part.count)
+      return "\(number) \(part.count == 1 ? part.singular : part.plural)"
+    }
+    guard !clauses.isEmpty else { return verdictWithoutDifferences + doubtClause + "." }
     let sameClause =
-      same == 0 ? "nothing is the same" : same == 1 ? "1 is the same" : "\(HumanReadable.grouped(same)) are the same"
-    return ([firstClause] + clauses.dropFirst()).joined(separator: ", ") + "; " + sameClause + doubtClause + "."
+      switch difference.sameCount {
+      case 0: "nothing is the same"
+      case 1: "1 is the same"
+      case let sameCount: "\(HumanReadable.grouped(sameCount)) are the same"
+      }
+    return clauses.joined(separator: ", ") + "; " + sameClause + doubtClause + "."
   }
 
   /// The verdict if no item is known to be new, changed or missing.

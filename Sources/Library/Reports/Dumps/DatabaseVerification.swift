@@ -106,24 +106,14 @@ package struct DatabaseVerification {
   }
 
   private static func items(_ rows: [KeychainDatabase.DecryptedRow], of database: KeychainDatabase) -> Check {
-    let damaged = rows.filter { row in
-      switch row.result.verdict {
-      // If the key for a class key does not match, it may be the wrong key. If the class key is missing, the item is
-      // lost.
-      case .tagMismatch: row.result.fault?.step != .metadataClassKey
-      case .noClassKey: database.lacksKey(of: row.result)
-      case .malformed, .tamper: true
-      case .open, .unsupportedVersion, .accessControl: false
-      }
-    }
+    let damaged = rows.filter { isDamaged($0, in: database) }
     let withoutKey = rows.filter { row in
-      [.noClassKey, .unsupportedVersion, .tagMismatch].contains(row.result.verdict)
-        && !damaged.contains { $0.row.kind == row.row.kind && $0.row.number == row.row.number }
+      [.noClassKey, .unsupportedVersion, .tagMismatch].contains(row.result.verdict) && !isDamaged(row, in: database)
     }
+    let decryptedCount = rows.count { $0.result.verdict == .open }
     let deviceBoundCount = rows.count { $0.result.verdict == .accessControl }
     let parts = [
-      "\(HumanReadable.grouped(rows.count { $0.result.verdict == .open })) of \(HumanReadable.grouped(rows.count)) can be "
-        + "decrypted",
+      "\(ratio(decryptedCount, of: rows.count)) can be decrypted",
       damaged.isEmpty ? nil : "\(HumanReadable.grouped(damaged.count)) \(damaged.count == 1 ? "is" : "are") damaged",
       withoutKey.isEmpty
         ? nil : "\(HumanReadable.grouped(withoutKey.count)) \(withoutKey.count == 1 ? "has" : "have") no key here",
@@ -136,6 +126,17 @@ package struct DatabaseVerification {
       faults: (damaged + withoutKey).map { row in
         (row.row, row.result.fault.map { "\($0.verdict.rawValue) (\($0.step.rawValue)): \($0.reason)" } ?? "")
       })
+  }
+
+  /// Returns whether the item of a row is damaged or lost. If only a key is not available here, it is neither.
+  private static func isDamaged(_ row: KeychainDatabase.DecryptedRow, in database: KeychainDatabase) -> Bool {
+    switch row.result.verdict {
+    // If the class's metadata key cannot be unwrapped, the given class key may be from another device.
+    case .tagMismatch: row.result.fault?.step != .metadataClassKey
+    case .noClassKey: database.lacksKey(of: row.result)
+    case .malformed, .tamper: true
+    case .open, .unsupportedVersion, .accessControl: false
+    }
   }
 
   private static func digests(_ rows: [KeychainDatabase.DecryptedRow]) -> Check {
@@ -187,48 +188,55 @@ package struct DatabaseVerification {
     package var color: Color?
   }
 
-  private static let indent = 20
+  private static let margin = "  "
+  private static let stateColumns = 5
+  private static let nameColumns = 13
   /// The maximum number of faults that are listed for a check, unless all are requested.
   private static let defaultFaultLimit = 10
 
   package func lines(style: TextStyle, showsAll: Bool) -> [Line] {
-    let space = String(repeating: " ", count: Self.indent)
-    var lines: [Line] = []
-    for check in checks {
-      let (state, color): (String, Color?) =
-        switch check.outcome {
-        case .passed: ("ok", nil)
-        case .failed: ("FAIL", .red)
-        case .unchecked: ("-", .faint)
-        }
-      let label =
-        "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(check.id.rawValue, columns: Self.indent - 7)
-      lines += WordWrap.labeled(label, check.detail, columns: style.width).map { Line(text: $0, color: color) }
-      let shown = showsAll ? check.faults[...] : check.faults.prefix(Self.defaultFaultLimit)
-      for fault in shown {
-        let text =
-          "\(fault.row.kind.rawValue) row \(fault.row.number): "
-          + UntrustedText.escaped(fault.detail, keepingEscapes: true)
-        lines += WordWrap.labeled(space, style.adapted(text), columns: style.width).map { Line(text: $0) }
+    let conclusionLines = WordWrap.lines(
+      of: style.adapted(UntrustedText.escaped(conclusion)), columns: style.width)
+    return checks.flatMap { Self.lines(of: $0, style: style, showsAll: showsAll) }
+      + conclusionLines.map { Line(text: $0, color: isDamaged ? .red : nil) }
+  }
+
+  /// Returns the line of a check, such as "  FAIL items        12 of 13 can be decrypted, 1 is damaged", and the lines of
+  /// its faults.
+  private static func lines(of check: Check, style: TextStyle, showsAll: Bool) -> [Line] {
+    let (state, color): (String, Color?) =
+      switch check.outcome {
+      case .passed: ("ok", nil)
+      case .failed: ("FAIL", .red)
+      case .unchecked: ("-", .faint)
       }
-      let hiddenCount = check.faults.count - shown.count
-      if hiddenCount > 0 {
-        lines.append(Line(text: "\(space)\(style.ellipsis) \(HumanReadable.grouped(hiddenCount)) more (-v lists all)"))
-      }
+    let label =
+      margin + DisplayWidth.padded(state, columns: stateColumns)
+      + DisplayWidth.padded(check.id.rawValue, columns: nameColumns)
+    let indentation = String(repeating: " ", count: margin.count + stateColumns + nameColumns)
+    var lines = WordWrap.labeled(label, check.detail, columns: style.width).map { Line(text: $0, color: color) }
+    let listedFaults = showsAll ? check.faults[...] : check.faults.prefix(defaultFaultLimit)
+    for fault in listedFaults {
+      let text =
+        "\(fault.row.kind.rawValue) row \(fault.row.number): "
+        + UntrustedText.escaped(fault.detail, keepingEscapes: true)
+      lines += WordWrap.labeled(indentation, style.adapted(text), columns: style.width).map { Line(text: $0) }
+    }
+    let omittedCount = check.faults.count - listedFaults.count
+    if omittedCount > 0 {
+      lines.append(
+        Line(text: "\(indentation)\(style.ellipsis) \(HumanReadable.grouped(omittedCount)) more (-v lists all)"))
     }
     return lines
-      + WordWrap.lines(of: style.adapted(UntrustedText.escaped(conclusion)), columns: style.width).map {
-        Line(text: $0, color: isDamaged ? .red : nil)
-      }
   }
 
   /// The names of the failed checks, for error messages.
-  package var loss: String {
+  package var failedCheckNames: String {
     HumanReadable.list(checks.filter { $0.outcome == .failed }.map(\.id.rawValue))
   }
 
   private var conclusion: String {
-    if isDamaged { return "\(name) is damaged: \(loss)." }
+    if isDamaged { return "\(name) is damaged: \(failedCheckNames)." }
     let limits = "; nothing in a database shows who wrote it, or which rows were removed."
     return isPartial
       ? "No visible error in \(name)" + limits

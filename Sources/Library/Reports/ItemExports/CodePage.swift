@@ -34,7 +34,7 @@ extension ItemExportWriter {
     guard password.address.count <= QRCode.capacity else {
       return counts.skip(item, "its address is too long for a QR code")
     }
-    count(1)
+    recordPassword()
     appendCard(of: password.address, title: names.title, lines: names.title == names.account ? [] : [names.account])
   }
 
@@ -46,7 +46,7 @@ extension ItemExportWriter {
     guard MigrationMessage.fitsInCode([message]) else {
       return counts.skip(item, "its names are too long for a QR code")
     }
-    count(1)
+    recordPassword()
     page?.pending.append(CodePage.PendingPassword(parameters: parameters, message: message))
   }
 
@@ -68,9 +68,9 @@ extension ItemExportWriter {
     endCodePage()
   }
 
-  private mutating func count(_ passwords: Int) {
-    counts.count += passwords
-    counts.secretCount += passwords
+  private mutating func recordPassword() {
+    counts.count += 1
+    counts.secretCount += 1
   }
 
   /// Returns the parameters of a one-time password. If its address has no names, they come from the item.
@@ -136,7 +136,7 @@ struct CodePage {
     return batches
   }
 
-  /// The text at the top of a page.
+  /// The texts at the top of a page.
   struct Heading: Sendable {
     let title: String
     let introduction: String
@@ -184,8 +184,10 @@ struct CodePage {
 
 /// A one-time password as Google Authenticator exports it.
 ///
-/// The message is a Protocol Buffer. Its period is always 30 seconds. Source: google/google-authenticator-android; fields as
-/// described by dim13/otpauth (`migration.proto`).
+/// The message is a Protocol Buffer with the fields secret (1), account (2), issuer (3), algorithm (4), digits (5),
+/// type (6) and counter (7). It has no field for the period, which is always 30 seconds.
+///
+/// Source: google/google-authenticator-android; fields as described by dim13/otpauth (`migration.proto`).
 struct MigrationMessage: Sendable {
   /// The maximum number of one-time passwords in a QR code.
   static let maximumBatchSize = 10
@@ -196,20 +198,21 @@ struct MigrationMessage: Sendable {
   ///
   /// - Returns: `nil` if the format cannot represent the number of digits or the period.
   init?(_ parameters: OneTimePassword.Parameters) {
-    guard let digits: UInt64 = [6: 1, 8: 2][parameters.digitCount] else { return nil }
+    guard let digitsValue: UInt64 = [6: 1, 8: 2][parameters.digitCount] else { return nil }
     var fields = SensitiveBuffer()
     Self.append(field: 1, Base32.bytes(of: parameters.secret), to: &fields)
     Self.append(field: 2, SensitiveBytes(copying: Array(parameters.account.utf8)), to: &fields)
     Self.append(field: 3, SensitiveBytes(copying: Array(parameters.issuer.utf8)), to: &fields)
-    let algorithm: UInt64 =
+    let algorithmValue: UInt64 =
       switch parameters.algorithm {
       case .sha1: 1
       case .sha256: 2
       case .sha512: 3
       case .md5: 4
       }
-    Self.append(field: 4, algorithm, to: &fields)
-    Self.append(field: 5, digits, to: &fields)
+    Self.append(field: 4, algorithmValue, to: &fields)
+    Self.append(field: 5, digitsValue, to: &fields)
+    // The type 1 is a counter, and 2 is the time.
     switch parameters.factor {
     case .time(let period):
       guard period == 30 else { return nil }
@@ -223,10 +226,13 @@ struct MigrationMessage: Sendable {
 
   /// Returns whether the address of these one-time passwords fits in a QR code, at any position.
   static func fitsInCode(_ passwords: [MigrationMessage]) -> Bool {
-    address(of: passwords, index: 1 << 20, of: 1 << 20).count <= QRCode.capacity
+    // A larger number takes more bytes in the message. No export has this many QR codes.
+    let largestNumber = 1 << 20
+    return address(of: passwords, index: largestNumber, of: largestNumber).count <= QRCode.capacity
   }
 
-  /// Returns the `otpauth-migration` address of one-time passwords.
+  /// Returns the `otpauth-migration` address of one-time passwords: a message in base64 with the fields passwords (1),
+  /// version (2), number of addresses (3) and index (4).
   ///
   /// - Parameters:
   ///   - passwords: Up to `maximumBatchSize` messages.
@@ -255,6 +261,8 @@ struct MigrationMessage: Sendable {
     return address.bytes()
   }
 
+  // The three lowest bits of a field's first byte are its wire type: 0 for a varint, 2 for bytes with their length.
+
   private static func append(field: UInt8, _ value: UInt64, to message: inout SensitiveBuffer) {
     message.append(field << 3)
     append(varint: value, to: &message)
@@ -266,6 +274,7 @@ struct MigrationMessage: Sendable {
     bytes.withBytes { message.append($0) }
   }
 
+  /// Appends a number in groups of 7 bits, the lowest first. Every byte but the last has its highest bit set.
   private static func append(varint value: UInt64, to message: inout SensitiveBuffer) {
     var remaining = value
     while remaining >= 0x80 {

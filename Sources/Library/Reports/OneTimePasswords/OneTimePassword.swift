@@ -167,18 +167,36 @@ private struct OTPAuthURIReader: ~Copyable {
   ///
   /// - Returns: The reason why the address cannot be used; `nil` if it can.
   mutating func read(_ bytes: UnsafeRawBufferPointer) -> OneTimePassword.Problem? {
-    let query = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
-    append(bytes[..<query])
-    let path = bytes[Self.scheme.count..<query]
+    let pathEnd = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
+    append(bytes[..<pathEnd])
+    // After the scheme, the path is "type/label".
+    let path = bytes[Self.scheme.count..<pathEnd]
     let slash = path.firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
-    var problem: OneTimePassword.Problem?
-    switch String(decoding: path[..<slash], as: UTF8.self).lowercased() {
-    case "totp": break
-    case "hotp": parameters.factor = .counter(0)
-    default: problem = .unknownType
-    }
+    let typeProblem = readType(path[..<slash])
     readLabel(path[slash...].dropFirst())
+    let queryProblem = readQuery(of: bytes)
+    if hasRawSecret {
+      text.append(pathEnd == bytes.endIndex ? "?secret=" : "&secret=")
+      parameters.secret.withBytes { text.append($0) }
+    }
+    return typeProblem ?? queryProblem ?? (parameters.secret.isEmpty ? .noSecret : nil)
+  }
 
+  private mutating func readType(_ bytes: Slice<UnsafeRawBufferPointer>) -> OneTimePassword.Problem? {
+    switch String(decoding: bytes, as: UTF8.self).lowercased() {
+    case "totp": return nil
+    case "hotp":
+      parameters.factor = .counter(0)
+      return nil
+    default: return .unknownType
+    }
+  }
+
+  /// Reads the query, and appends it to the address with the secret in plain Base32.
+  ///
+  /// - Returns: The first problem; `nil` if there is none.
+  private mutating func readQuery(of bytes: UnsafeRawBufferPointer) -> OneTimePassword.Problem? {
+    var problem: OneTimePassword.Problem?
     var names: Set<String> = []
     for (index, part) in Self.queryParts(of: bytes).enumerated() {
       text.append(index == 0 ? "?" : "&")
@@ -196,11 +214,7 @@ private struct OTPAuthURIReader: ~Copyable {
         problem = problem ?? readParameter(name, bytes[value])
       }
     }
-    if hasRawSecret {
-      text.append(query == bytes.endIndex ? "?secret=" : "&secret=")
-      parameters.secret.withBytes { text.append($0) }
-    }
-    return problem ?? (parameters.secret.isEmpty ? .noSecret : nil)
+    return problem
   }
 
   /// Reads "issuer:account" or "account".
@@ -266,108 +280,6 @@ private struct OTPAuthURIReader: ~Copyable {
   {
     guard let equals = bytes[part].firstIndex(of: UInt8(ascii: "=")) else { return nil }
     return (Percent.decoded(bytes[part.lowerBound..<equals]).lowercased(), equals + 1..<part.upperBound)
-  }
-}
-
-/// Base32 as RFC 4648 defines it.
-enum Base32 {
-  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
-
-  /// Returns bytes as Base32 digits, without padding.
-  static func digits(of bytes: UnsafeRawBufferPointer) -> SensitiveBytes {
-    var digits = SensitiveBuffer()
-    var (bits, count) = (UInt32(0), 0)
-    for byte in bytes {
-      bits = bits << 8 | UInt32(byte)
-      count += 8
-      while count >= 5 {
-        count -= 5
-        digits.append(alphabet[Int(bits >> UInt32(count) & 31)])
-      }
-      bits &= 31
-    }
-    if count > 0 { digits.append(alphabet[Int(bits << UInt32(5 - count) & 31)]) }
-    return digits.bytes()
-  }
-
-  /// Returns uppercase Base32 digits from a typed text, without spaces, hyphens and padding. Percent encoding is decoded.
-  ///
-  /// - Returns: `nil` if the text contains any other character.
-  static func digits(in bytes: Slice<UnsafeRawBufferPointer>) -> SensitiveBytes? {
-    var digits = SensitiveBuffer()
-    var isPadded = false
-    var index = bytes.startIndex
-    while let byte = Percent.next(in: bytes, at: &index) {
-      switch byte {
-      case UInt8(ascii: " "), UInt8(ascii: "-"), UInt8(ascii: "+"): continue
-      case UInt8(ascii: "="): isPadded = true
-      case _ where isPadded: return nil
-      case UInt8(ascii: "a")...UInt8(ascii: "z"): digits.append(byte - 0x20)
-      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "2")...UInt8(ascii: "7"): digits.append(byte)
-      default: return nil
-      }
-    }
-    return digits.bytes()
-  }
-
-  /// Returns the bytes of Base32 digits. Like authenticator apps, it ignores the bits after the last complete byte.
-  static func bytes(of digits: SensitiveBytes) -> SensitiveBytes {
-    var bytes = SensitiveBuffer()
-    var (bits, count) = (UInt32(0), 0)
-    digits.withBytes { digits in
-      for digit in digits {
-        guard let value = alphabet.firstIndex(of: digit) else { continue }
-        bits = bits << 5 | UInt32(value)
-        count += 5
-        if count >= 8 {
-          count -= 8
-          bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
-        }
-        bits &= 0xFF
-      }
-    }
-    return bytes.bytes()
-  }
-}
-
-/// Percent encoding as RFC 3986 defines it.
-enum Percent {
-  /// Returns the next byte of an encoded text, and advances the index; `nil` at the end. An incomplete escape is not
-  /// decoded.
-  static func next(in bytes: Slice<UnsafeRawBufferPointer>, at index: inout Int) -> UInt8? {
-    guard index < bytes.endIndex else { return nil }
-    defer { index += 1 }
-    guard bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.endIndex, let high = hexDigit(bytes[index + 1]),
-      let low = hexDigit(bytes[index + 2])
-    else { return bytes[index] }
-    index += 2
-    return high << 4 | low
-  }
-
-  /// Returns a decoded text. Do not use it for secrets, because a `String` is not overwritten.
-  static func decoded(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
-    var decoded: [UInt8] = []
-    var index = bytes.startIndex
-    while let byte = next(in: bytes, at: &index) { decoded.append(byte) }
-    return String(decoding: decoded, as: UTF8.self)
-  }
-
-  /// Returns a text in which every byte except letters, digits and "-._~" is encoded.
-  static func encoded(_ text: String) -> String {
-    var encoded = ""
-    for byte in text.utf8 {
-      switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"):
-        encoded.unicodeScalars.append(Unicode.Scalar(byte))
-      default: encoded += "%" + String(hexadecimal: [byte]).uppercased()
-      }
-    }
-    return encoded
-  }
-
-  private static func hexDigit(_ byte: UInt8) -> UInt8? {
-    Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
   }
 }
 

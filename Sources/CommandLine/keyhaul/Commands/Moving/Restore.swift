@@ -152,8 +152,8 @@ struct Restore: RunnableCommand, DecryptingCommand {
       case .simulator(let simulator): try session.writeDocument(document(of: report, onto: simulator))
       case .device:
         let document = RestoreDocument(
-          plan: report.document, restored: summary.restored, overwritten: summary.overwritten,
-          newer: summary.overwrittenNewer,
+          plan: report.document, restoredCount: summary.restored, overwrittenCount: summary.overwritten,
+          overwrittenNewerCount: summary.overwrittenNewer,
           revision: lockedTarget.revision)
         try session.writeDocument(document.json)
       }
