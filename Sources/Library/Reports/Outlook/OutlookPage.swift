@@ -1,7 +1,7 @@
 public import KeyhaulKit
 
-/// A page that shows which items are lost if a backup is restored to a new device, or to the same device after it was
-/// erased, with a printable checklist of the steps to take before.
+/// A page about the items that are lost if a backup is restored to a new device, or to the same device after an erase. A
+/// printable checklist lists the steps to take before.
 public struct OutlookPage: HTMLPage {
   let summary: OutlookSummary
   let program: String
