@@ -135,20 +135,19 @@ struct WipeChecklist {
   }
 
   private func lossEntries(_ appLosses: [AppLoss]) -> [Checklist.Entry] {
-    let lossesOfNamedApps = appLosses.filter { !$0.name.isEmpty }
-    // One more takes no more lines than the note that there is one more.
-    let showsEachApp = showsAll || lossesOfNamedApps.count == Self.defaultNameLimit + 1
-    let shown = showsEachApp ? lossesOfNamedApps[...] : lossesOfNamedApps.prefix(Self.defaultNameLimit)
     let installed = Dictionary(apps.installed.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     func entry(_ appLoss: AppLoss) -> Checklist.Entry { self.entry(for: appLoss, of: installed[appLoss.name]) }
-    var entries = shown.map(entry)
-    if shown.count < lossesOfNamedApps.count {
-      let moreCount = lossesOfNamedApps.count - shown.count
-      entries.append(.init(text: "\(HumanReadable.grouped(moreCount)) more apps lose items (-v lists all)."))
+    let namedApps = appLosses.filter { !$0.name.isEmpty }
+    let listCount = showsAll ? namedApps.count : Self.defaultListCount(of: namedApps.count)
+    var entries = namedApps.prefix(listCount).map(entry)
+    let omittedCount = namedApps.count - listCount
+    if omittedCount > 0 {
+      entries.append(.init(text: "\(HumanReadable.grouped(omittedCount)) more apps lose items (-v lists all)."))
     }
-    // If only the password is missing, the verdict already counts these items.
-    let isCounted = !showsAll && gainedByPassword > 0
-    return entries + appLosses.filter { $0.name.isEmpty && !(isCounted && $0.isEncrypted) }.map(entry)
+    // If only the password is missing, the verdict already counts the encrypted items.
+    let omitsEncryptedItems = !showsAll && gainedByPassword > 0
+    let itemsWithoutApp = appLosses.filter { $0.name.isEmpty && !(omitsEncryptedItems && $0.isEncrypted) }
+    return entries + itemsWithoutApp.map(entry)
   }
 
   /// Returns the entries about the installed apps that do not lose items.
@@ -174,17 +173,20 @@ struct WipeChecklist {
     return entries
   }
 
+  /// Returns the number of apps to list, unless all are requested. A single app above the limit is listed too, because the
+  /// note about it would be as long.
+  private static func defaultListCount(of count: Int) -> Int {
+    count == defaultNameLimit + 1 ? count : min(count, defaultNameLimit)
+  }
+
   /// Returns an entry for apps of a kind; `nil` if there are none.
   private func entry(forApps names: [String], action: String) -> Checklist.Entry? {
     guard !names.isEmpty else { return nil }
-    let limit =
-      showsAll
-      ? Checklist.maximumEntryCount : Self.defaultNameLimit + (names.count == Self.defaultNameLimit + 1 ? 1 : 0)
-    let shown = names.prefix(limit).map(Self.shortName)
-    let moreCount = names.count - shown.count
-    return Checklist.Entry(
-      name: HumanReadable.list(moreCount > 0 ? shown + ["\(HumanReadable.grouped(moreCount)) more"] : shown),
-      text: action)
+    let listCount = showsAll ? Checklist.maximumEntryCount : Self.defaultListCount(of: names.count)
+    let listedNames = names.prefix(listCount).map(Self.shortName)
+    let omittedCount = names.count - listedNames.count
+    let remark = omittedCount > 0 ? ["\(HumanReadable.grouped(omittedCount)) more"] : []
+    return Checklist.Entry(name: HumanReadable.list(listedNames + remark), text: action)
   }
 
   /// Returns the name of an app without the subtitle that many names in the App Store have, as in "Signal - Private
@@ -212,14 +214,16 @@ struct WipeChecklist {
 
   /// The losses that require an action, by app. Apps with the most losses come first, items without an app last.
   private var appLosses: [AppLoss] {
-    var appLosses: [String: [Loss]] = [:]
+    var lossesByName: [String: [Loss]] = [:]
     for loss in losses where Self.isNeverBackedUp(loss.reason) || loss.reason == .deviceBound {
       let app = apps.app(of: loss.identity)
-      appLosses[!app.isKnown ? "" : app.isAppleGroup ? AppName.appleGroupDescription : app.displayName, default: []]
-        .append(loss)
+      let knownName = app.isAppleGroup ? AppName.appleGroupDescription : app.displayName
+      lossesByName[app.isKnown ? knownName : "", default: []].append(loss)
     }
-    return appLosses.map { (rank: ($0 == "" ? 1 : 0, -$1.count, $1[0].index), appLoss: AppLoss(name: $0, losses: $1)) }
-      .sorted { $0.rank < $1.rank }.map(\.appLoss)
+    let rankedLosses = lossesByName.map { name, losses in
+      (rank: (name.isEmpty ? 1 : 0, -losses.count, losses[0].index), appLoss: AppLoss(name: name, losses: losses))
+    }
+    return rankedLosses.sorted { $0.rank < $1.rank }.map(\.appLoss)
   }
 
   /// Returns the entry of an app that loses items.
@@ -229,7 +233,7 @@ struct WipeChecklist {
   ///   - app: The installed app; `nil` if the backup does not list it.
   private func entry(for appLoss: AppLoss, of app: InstalledApp?) -> Checklist.Entry {
     let reasons = Set(appLoss.losses.map(\.reason))
-    let named = appLoss.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isEncrypted }
+    let namedItems = appLoss.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isEncrypted }
     // The app's codes have an entry of their own.
     let kind = app.map(appsWithCodeEntry.contains) == true ? nil : app?.kind
     var sentences: [String] = []
@@ -250,8 +254,8 @@ struct WipeChecklist {
       }
     }
     return Checklist.Entry(
-      name: appLoss.name, text: sentences.filter { !$0.isEmpty }.joined(separator: " "), items: showsAll ? named : [],
-      unnamedCount: showsAll ? appLoss.losses.count - named.count : 0)
+      name: appLoss.name, text: sentences.filter { !$0.isEmpty }.joined(separator: " "),
+      items: showsAll ? namedItems : [], unnamedCount: showsAll ? appLoss.losses.count - namedItems.count : 0)
   }
 
   /// Returns the start of an entry for items whose app is unknown: "4 encrypted items stay (3 passwords, 1 key):"
@@ -315,14 +319,14 @@ struct WipeChecklist {
   // MARK: The new phone
 
   private var accountEntries: [Checklist.Entry] {
-    let shared = losses.count { $0.reason == .sharedGroup }
+    let sharedCount = losses.count { $0.reason == .sharedGroup }
     var entries: [Checklist.Entry] = []
     if isSameDevice == false {
       entries += otherTransferEntries
       if showsAll || !isUnusable { entries.append(.init(text: Self.addingCards + Self.cardsReason)) }
     }
-    if shared > 0 {
-      entries.append(.init(text: "Sign in with the account that shares \(HumanReadable.count(shared, "item"))."))
+    if sharedCount > 0 {
+      entries.append(.init(text: "Sign in with the account that shares \(HumanReadable.count(sharedCount, "item"))."))
     }
     return entries
   }
