@@ -12,8 +12,7 @@ struct ItemExplanationText {
     for index in lines.indices { lines[index] = style.painted(lines[index], .bold) }
     func add(_ label: String, _ text: String) {
       lines += WordWrap.labeled(
-        "  " + DisplayWidth.padded(label, columns: 10), style.adapted(UntrustedText.escaped(text)), columns: style.width
-      )
+        Self.label(label), style.adapted(UntrustedText.escaped(text)), columns: style.width)
     }
     if let protection = explanation.protection {
       add("Class", "\(protection.phrase) (\(protection.rawValue))")
@@ -36,6 +35,12 @@ struct ItemExplanationText {
     return lines
   }
 
+  private static let margin = "  "
+  private static let labelColumns = 10
+
+  /// Returns a label with its margin, padded so that the texts begin in the same column.
+  private static func label(_ text: String) -> String { margin + DisplayWidth.padded(text, columns: labelColumns) }
+
   private var name: String {
     guard explanation.identity.isEncrypted else { return ItemText.name(explanation.identity) }
     return explanation.index.map { "(encrypted, item \($0))" } ?? "(cannot be read)"
@@ -50,24 +55,24 @@ struct ItemExplanationText {
     ])
     for hasPassword in [true, false] {
       let cells = [true, false].map { onSameDevice in
-        explanation.restoreOutcomes[RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)].map(
-          Self.text) ?? "–"
+        let scenario = RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)
+        return explanation.restoreOutcomes[scenario].map(Self.text) ?? "–"
       }
       table.add([hasPassword ? "with a password" : "without one"] + cells)
     }
-    return table.lines(style: style.narrowed(by: 12)).enumerated().map { index, line in
-      DisplayWidth.padded(index == 0 ? "  Restores" : "", columns: 12) + line
+    let tableStyle = style.narrowed(by: Self.margin.count + Self.labelColumns)
+    return table.lines(style: tableStyle).enumerated().map { index, line in
+      Self.label(index == 0 ? "Restores" : "") + line
     }
   }
 
   /// Returns a line for each transfer method.
   private static func lines(of transfers: TransferAssessments, _ style: TextStyle) -> [String] {
-    let width = TransferMethod.allCases.map(\.displayName.count).max() ?? 0
+    let nameColumns = TransferMethod.allCases.map(\.displayName.count).max() ?? 0
     return TransferMethod.allCases.enumerated().flatMap { index, method in
-      WordWrap.labeled(
-        DisplayWidth.padded(index == 0 ? "  Moves by" : "", columns: 12)
-          + DisplayWidth.padded(method.displayName, columns: width)
-          + "  ", transfers[method].text, columns: style.width)
+      let name = DisplayWidth.padded(method.displayName, columns: nameColumns) + "  "
+      return WordWrap.labeled(
+        label(index == 0 ? "Moves by" : "") + name, transfers[method].text, columns: style.width)
     }
   }
 
@@ -86,9 +91,11 @@ struct ItemExplanationText {
     }
   }
 
+  private typealias Row = (label: String, text: String)
+
   /// Rows about the item in this backup or on this device, and about the effect on the target.
-  private var rows: [(String, String)] {
-    let sourceFields =
+  private var rows: [Row] {
+    let sourceRows: [Row] =
       switch explanation.location {
       case .archive(let index): [("Backup", "item \(index) of \(source.name); \(backupOutcome)")]
       case .device: deviceRows
@@ -96,8 +103,8 @@ struct ItemExplanationText {
       case .missing(let device, let rule): rows(forItemOn: device, excludedBy: rule)
       case .targetOnly(let isRemoved): targetRows(isRemoved ? .removed : .preserved)
       }
-    guard let target, let decision = explanation.onTarget else { return sourceFields }
-    return sourceFields + [("Target", "\(target): \(Self.text(decision))")]
+    guard let target, let decision = explanation.onTarget else { return sourceRows }
+    return sourceRows + [("Target", "\(target): \(Self.text(decision))")]
   }
 
   /// The result of decrypting an item of a backup with the available keys.
@@ -116,7 +123,7 @@ struct ItemExplanationText {
     }
   }
 
-  private var deviceRows: [(String, String)] {
+  private var deviceRows: [Row] {
     guard let decision = explanation.decision, let reason = decision.outcome.reason else {
       return [("Backup", "a backup of \(source.sourceDevice) contains it")]
     }
@@ -128,7 +135,7 @@ struct ItemExplanationText {
   /// - Parameters:
   ///   - device: The name of the source device.
   ///   - rule: The rule that excludes the item from backups; `nil` if there is none.
-  private func rows(forItemOn device: String, excludedBy rule: Reason?) -> [(String, String)] {
+  private func rows(forItemOn device: String, excludedBy rule: Reason?) -> [Row] {
     let location = "not in \(source.name), but on \(device)"
     guard let rule = rule?.explanation else {
       return [("Backup", "\(location). No rule keeps it out of a backup, so it was added after this backup was made")]
@@ -136,14 +143,14 @@ struct ItemExplanationText {
     return [("Backup", "\(location), whose backups omit it: \(rule.headline)"), ("Rule", rule.rule)]
   }
 
-  private func targetRows(_ fate: GlossaryTerm) -> [(String, String)] {
+  private func targetRows(_ fate: GlossaryTerm) -> [Row] {
     [
       ("Backup", "not in \(source.name); it is \(target ?? "the target")'s own item"),
       ("Restore", "\(fate.explanation.headline) (\(fate.id))"),
     ]
   }
 
-  private func exclusionRows(because reason: Reason) -> [(String, String)] {
+  private func exclusionRows(because reason: Reason) -> [Row] {
     [
       ("Backup", "a backup of \(source.sourceDevice) omits it: \(reason.explanation.headline)"),
       ("Rule", reason.explanation.rule),

@@ -142,11 +142,12 @@ struct SankeyView {
   /// Draws a band: an area of the size of the drawing, clipped with fractions of its width and height. As a result,
   /// the band grows with the column, but the pattern does not.
   private func draw(_ band: SankeyLayout.Band, _ index: Int, of height: Double, to page: inout HTMLWriter) {
-    func part(_ y: Double) -> String { Self.part(y / height) }
-    let (start, end) = (part(band.start), part(band.end))
-    let (lowerStart, lowerEnd) = (part(band.start + band.thickness), part(band.end + band.thickness))
-    let window = "\(diagram.axis.rawValue)-band-\(index)"
-    page.element("clipPath", ["id": window, "clipPathUnits": "objectBoundingBox"]) { page in
+    func fraction(_ y: Double) -> String { Self.fraction(y / height) }
+    let (start, end) = (fraction(band.start), fraction(band.end))
+    let (lowerStart, lowerEnd) = (fraction(band.start + band.thickness), fraction(band.end + band.thickness))
+    let clipPath = "\(diagram.axis.rawValue)-band-\(index)"
+    page.element("clipPath", ["id": clipPath, "clipPathUnits": "objectBoundingBox"]) { page in
+      // The upper edge from left to right, then the lower edge back. Both are curves that start and end horizontally.
       page.voidElement(
         "path",
         ["d": "M0 \(start)C.5 \(start) .5 \(end) 1 \(end)V\(lowerEnd)C.5 \(lowerEnd) .5 \(lowerStart) 0 \(lowerStart)Z"]
@@ -155,12 +156,12 @@ struct SankeyView {
     let name = band.flow.destination.rawValue
     if band.flow.destination == .moves {
       page.voidElement(
-        "rect", ["class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))"])
+        "rect", ["class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(clipPath))"])
     } else {
       page.voidElement(
         "rect",
         [
-          "class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))",
+          "class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(clipPath))",
           "fill": "url(#\(diagram.axis.rawValue)-\(name))",
         ])
     }
@@ -179,7 +180,7 @@ struct SankeyView {
   private static func number(_ value: Double) -> String { decimal(value, digits: 1) }
 
   /// Returns a fraction of 1 with four decimal places, which is precise enough for a pixel of a tall drawing.
-  private static func part(_ value: Double) -> String { decimal(value, digits: 4) }
+  private static func fraction(_ value: Double) -> String { decimal(value, digits: 4) }
 
   private static func decimal(_ value: Double, digits: Int) -> String {
     let scale = (0..<digits).reduce(1.0) { scale, _ in scale * 10 }
@@ -240,30 +241,29 @@ struct SankeyLayout: Sendable {
     func thickness(_ flow: SankeyDiagram.Flow) -> Double {
       max(Self.minimumThickness, Self.totalHeight * Double(flow.count) / Double(total))
     }
+    func barHeight(where isIncluded: (SankeyDiagram.Flow) -> Bool) -> Double {
+      diagram.flows.filter(isIncluded).reduce(0) { $0 + thickness($1) }
+    }
     let originSizes = diagram.origins.map { origin in
-      (
-        height: diagram.flows.reduce(0) { $0 + ($1.origin == origin ? thickness($1) : 0) },
-        label: Self.labelHeight(of: origin.lines.count)
-      )
+      (bar: barHeight { $0.origin == origin }, label: Self.labelHeight(of: origin.lines.count))
     }
     let destinationSizes = diagram.destinations.map { destination in
-      (
-        height: diagram.flows.reduce(0) { $0 + ($1.destination == destination ? thickness($1) : 0) },
-        label: Self.labelHeight(of: SankeyLayout.destinationLineCount)
-      )
+      (bar: barHeight { $0.destination == destination }, label: Self.labelHeight(of: Self.destinationLineCount))
     }
-    let (leftHeight, rightHeight) = (Self.height(of: originSizes), Self.height(of: destinationSizes))
+    let leftHeight = Self.height(of: originSizes)
+    let rightHeight = Self.height(of: destinationSizes)
     let height = max(leftHeight, rightHeight)
     let originBars = Self.bars(originSizes, from: (height - leftHeight) / 2)
     let destinationBars = Self.bars(destinationSizes, from: (height - rightHeight) / 2)
 
-    var startOf = Dictionary(uniqueKeysWithValues: zip(diagram.origins, originBars.map(\.top)))
-    var endOf = Dictionary(uniqueKeysWithValues: zip(diagram.destinations, destinationBars.map(\.top)))
+    // The flows of a bar are below each other, so each one starts where the one above it ends.
+    var nextStarts = Dictionary(uniqueKeysWithValues: zip(diagram.origins, originBars.map(\.top)))
+    var nextEnds = Dictionary(uniqueKeysWithValues: zip(diagram.destinations, destinationBars.map(\.top)))
     bands = diagram.flows.map { flow in
-      let start = startOf[flow.origin, default: 0]
-      let end = endOf[flow.destination, default: 0]
-      startOf[flow.origin] = start + thickness(flow)
-      endOf[flow.destination] = end + thickness(flow)
+      let start = nextStarts[flow.origin, default: 0]
+      let end = nextEnds[flow.destination, default: 0]
+      nextStarts[flow.origin] = start + thickness(flow)
+      nextEnds[flow.destination] = end + thickness(flow)
       return Band(flow: flow, start: start, end: end, thickness: thickness(flow))
     }
     self.height = height
@@ -277,19 +277,20 @@ struct SankeyLayout: Sendable {
   /// Returns the height of a label: its lines, and one more line for the count on a narrow screen.
   static func labelHeight(of lines: Int) -> Double { lineHeight * Double(lines + 1) }
 
-  private typealias Size = (height: Double, label: Double)
+  /// The heights of a bar and of its label.
+  private typealias Size = (bar: Double, label: Double)
 
-  private static func height(of bars: [Size]) -> Double {
-    bars.reduce(0) { $0 + max($1.height, $1.label) } + gap * Double(max(0, bars.count - 1))
+  private static func height(of sizes: [Size]) -> Double {
+    sizes.reduce(0) { $0 + max($1.bar, $1.label) } + gap * Double(max(0, sizes.count - 1))
   }
 
   /// Returns bars below each other. Each is centered in the height that it or its label needs.
   private static func bars(_ sizes: [Size], from top: Double) -> [Bar] {
     var top = top
     return sizes.map { size in
-      let slotHeight = max(size.height, size.label)
+      let slotHeight = max(size.bar, size.label)
       defer { top += slotHeight + gap }
-      return Bar(top: top + (slotHeight - size.height) / 2, height: size.height, slotHeight: slotHeight)
+      return Bar(top: top + (slotHeight - size.bar) / 2, height: size.bar, slotHeight: slotHeight)
     }
   }
 }

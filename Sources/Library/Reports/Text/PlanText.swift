@@ -12,7 +12,7 @@ package struct PlanText {
   /// Whether the target is locked, so that the names of some of its items cannot be read.
   let isTargetLocked: Bool
   let showsAll: Bool
-  /// The lines about one-time passwords; empty if there are none.
+  /// The step that saves the one-time passwords; `nil` if there are none.
   var codes: Checklist.Entry?
 
   package init(
@@ -27,16 +27,7 @@ package struct PlanText {
     lines += migratingLines(decisions(with: nil), style)
     for warning in ArrivalWarning.allCases { lines += warnedLines(warning, style) }
     lines += Reason.allCases.filter { !$0.isDamage }.flatMap { stayingLines(decisions(with: $0), $0, style) }
-    let encrypted = plan.decisions.filter(Self.isEncrypted)
-    if !encrypted.isEmpty {
-      let kinds = Set(
-        encrypted.map { ReportItemTable.EncryptedGroup(kind: $0.identity.kind, protection: $0.protection) })
-      let hint = showsAll || kinds.count == encrypted.count ? "" : " -v shows each in its own row."
-      lines += WordWrap.lines(
-        of: "An encrypted item's name is encrypted too; its number is its position in the backup.\(hint)",
-        columns: style.width)
-      lines.append("")
-    }
+    lines += encryptedNameLines(style)
     lines += damageLines(style: style)
     lines += SignInText(summaries: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
       .lines(style: style)
@@ -49,6 +40,17 @@ package struct PlanText {
       lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped("\(absence).")), columns: style.width)
     }
     return lines + WordWrap.lines(of: summaryLine, columns: style.width)
+  }
+
+  /// Returns the lines about the numbers of encrypted items; none if there are no such items.
+  private func encryptedNameLines(_ style: TextStyle) -> [String] {
+    let encryptedItems = plan.decisions.filter(Self.isEncrypted)
+    guard !encryptedItems.isEmpty else { return [] }
+    let groups = Set(encryptedItems.map(Self.encryptedGroup))
+    let hint = showsAll || groups.count == encryptedItems.count ? "" : " -v shows each in its own row."
+    return WordWrap.lines(
+      of: "An encrypted item's name is encrypted too; its number is its position in the backup.\(hint)",
+      columns: style.width) + [""]
   }
 
   /// Returns the lines about unreadable items, by reason.
@@ -64,19 +66,20 @@ package struct PlanText {
   /// Returns the meanings of the symbols that occur; none if there are no items.
   package func legend(style: TextStyle) -> [String] {
     let summary = plan.summary
-    let meanings = [
+    let meanings: [(text: String, count: Int)] = [
       ("- removed", summary.removed), ("+ new", summary.byChange[.new, default: 0]),
       ("~ replaces", summary.byChange[.replaces, default: 0]),
       ("= already there", summary.byChange[.identical, default: 0]),
       ("^ the existing item is kept", summary.byChange[.keepsExisting, default: 0]),
       ("< stays behind", summary.staysBehind), ("! cannot be read", summary.unreadable),
-    ].filter { $0.1 > 0 }.map(\.0)
+    ]
+    let gap = "    "
     var lines: [String] = []
-    for meaning in meanings {
-      if let last = lines.last, last.count + 4 + meaning.count <= style.width {
-        lines[lines.count - 1] = last + "    " + meaning
+    for meaning in meanings where meaning.count > 0 {
+      if let last = lines.last, last.count + gap.count + meaning.text.count <= style.width {
+        lines[lines.count - 1] = last + gap + meaning.text
       } else {
-        lines.append("  " + meaning)
+        lines.append("  " + meaning.text)
       }
     }
     return lines.isEmpty ? [] : lines + [""]
@@ -98,12 +101,13 @@ package struct PlanText {
   package var summaryLine: String {
     let summary = plan.summary
     let keptCount = summary.byChange[.keepsExisting, default: 0]
-    let changes = [
+    let changes: [(count: Int, text: String)] = [
       (summary.byChange[.new, default: 0], "new"), (summary.byChange[.replaces, default: 0], "replaced"),
       (summary.byChange[.identical, default: 0], "already there"),
       (keptCount, keptCount == 1 ? "existing item kept" : "existing items kept"),
-    ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
-    let detail = changes.isEmpty ? "" : " (\(changes.joined(separator: ", ")))"
+    ]
+    let changeTexts = changes.filter { $0.count > 0 }.map { "\(HumanReadable.grouped($0.count)) \($0.text)" }
+    let detail = changeTexts.isEmpty ? "" : " (\(changeTexts.joined(separator: ", ")))"
     let removed =
       summary.removed == 0 ? "0 removed" : "\(HumanReadable.grouped(summary.removed)) removed from \(targetName)"
     let stays =
@@ -117,19 +121,19 @@ package struct PlanText {
   private func removedLines(_ style: TextStyle) -> [String] {
     guard !plan.removed.isEmpty else { return [] }
     let items = ReportItemTable(plan.removed, showsAll: showsAll, row: removedRow)
-    let encrypted = plan.removed.count(where: \.isEncrypted)
+    let encryptedCount = plan.removed.count(where: \.isEncrypted)
     var advice =
       plan.onlyRemoves
       ? "No item replaces them, so restore refuses to remove them."
       : "iOS removes the items on the device before it restores. To keep them, add \(SuggestedCommands.keepingExisting)."
     let onlyCopyCount = source.onlyCopies(removedBy: plan)
     if onlyCopyCount > 0 {
-      advice +=
-        " \(onlyCopyCount == 1 ? "1 of them" : "Up to \(HumanReadable.grouped(onlyCopyCount)) of them") may be the only intact copy of an item "
-        + "that is lost in \(source.name)."
+      let subject = onlyCopyCount == 1 ? "1 of them" : "Up to \(HumanReadable.grouped(onlyCopyCount)) of them"
+      advice += " \(subject) may be the only intact copy of an item that is lost in \(source.name)."
     }
-    if encrypted > 0, isTargetLocked {
-      advice += " The names of \(HumanReadable.count(encrypted, "item")) cannot be read while \(targetName) is locked."
+    if encryptedCount > 0, isTargetLocked {
+      advice +=
+        " The names of \(HumanReadable.count(encryptedCount, "item")) cannot be read while \(targetName) is locked."
     }
     return group(
       "Will be removed from \(targetName) (\(HumanReadable.grouped(plan.removed.count)))", items, style, color: .red,
@@ -160,9 +164,8 @@ package struct PlanText {
   private func migratingLines(_ decisions: [MigrationPlan.Decision], _ style: TextStyle) -> [String] {
     guard !decisions.isEmpty else { return ["\(capitalizedWill) \(movement) (0)", ""] }
     return group(
-      "\(capitalizedWill) \(movement) (\(HumanReadable.grouped(decisions.count)))", items(decisions), style,
-      color: .green,
-      advice: nil)
+      "\(capitalizedWill) \(movement) (\(HumanReadable.grouped(decisions.count)))", table(of: decisions), style,
+      color: .green, advice: nil)
   }
 
   /// Returns the items that arrive but may be unusable, with the recommended action.
@@ -177,7 +180,7 @@ package struct PlanText {
     return group(
       "\(title) (\(HumanReadable.grouped(decisions.count)))",
       because: "\(warning.rawValue): \(warning.explanation.headline)",
-      items(decisions), style, color: .yellow, advice: warning.explanation.action)
+      table(of: decisions), style, color: .yellow, advice: warning.explanation.action)
   }
 
   private func stayingLines(
@@ -188,7 +191,7 @@ package struct PlanText {
     return group(
       "\(decisions.count == 1 ? "Stays" : "Stay") behind "
         + "(\(HumanReadable.grouped(decisions.count)))", because: "\(reason.rawValue): \(fact)",
-      items(decisions), style, color: .yellow, advice: advice)
+      table(of: decisions), style, color: .yellow, advice: advice)
   }
 
   private func unreadableLines(
@@ -197,14 +200,17 @@ package struct PlanText {
     guard !decisions.isEmpty else { return [] }
     return group(
       "Cannot be read (\(HumanReadable.grouped(decisions.count)))",
-      because: "\(reason.rawValue): \(reason.explanation.headline)", items(decisions), style, color: .red,
+      because: "\(reason.rawValue): \(reason.explanation.headline)", table(of: decisions), style, color: .red,
       advice: reason.explanation.action)
   }
 
-  private func items(_ decisions: [MigrationPlan.Decision]) -> ReportItemTable {
+  private func table(of decisions: [MigrationPlan.Decision]) -> ReportItemTable {
     ReportItemTable(
-      decisions, showsAll: showsAll,
-      group: { Self.isEncrypted($0) ? .init(kind: $0.identity.kind, protection: $0.protection) : nil }, row: row)
+      decisions, showsAll: showsAll, group: { Self.isEncrypted($0) ? Self.encryptedGroup($0) : nil }, row: row)
+  }
+
+  private static func encryptedGroup(_ decision: MigrationPlan.Decision) -> ReportItemTable.EncryptedGroup {
+    ReportItemTable.EncryptedGroup(kind: decision.identity.kind, protection: decision.protection)
   }
 
   /// Returns the fact behind a group, and the recommended action, with the names of the devices.
