@@ -33,6 +33,9 @@ package struct FileStatus: Sendable {
   /// Whether the entry belongs to the user who runs this process.
   package var belongsToCurrentUser: Bool { owner == SystemCalls.user }
 
+  /// Whether the entry belongs to this user or to root.
+  var belongsToTrustedUser: Bool { belongsToCurrentUser || owner == 0 }
+
   /// Returns whether both are the same file, possibly under different names.
   package func isSame(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }
 

@@ -43,17 +43,21 @@ extension FileSystem {
       guard linkCount <= Self.maximumLinkCount else { throw .tooManySymbolicLinkLevels }
       guard let target = try linkTarget(of: entryPath) else { throw .noSuchFileOrDirectory }
       let isAbsolute = target.hasPrefix("/")
-      // A shell passes the output of `<(command)` as a link in /proc whose target is not a path, such as `pipe:[42]`. The
-      // pipe itself is checked.
-      if remainingNames.isEmpty, !isAbsolute, let pipe = try status(of: entryPath, followsLink: true),
-        pipe.kind == .pipe
-      {
-        return pipe.belongsToCurrentUser || pipe.owner == 0 ? nil : .otherOwner(path: entryPath)
+      if remainingNames.isEmpty, !isAbsolute, let pipe = try pipeStatus(behindLink: entryPath) {
+        return pipe.belongsToTrustedUser ? nil : .otherOwner(path: entryPath)
       }
       if isAbsolute { folder = "" }
       remainingNames += Self.reversedNames(ofPath: target)
     }
     return nil
+  }
+
+  /// Returns the status of the pipe that a link leads to, or `nil` if it leads to anything else.
+  ///
+  /// A shell passes the output of `<(command)` as a link in /proc, whose target is not a path, such as `pipe:[42]`.
+  private func pipeStatus(behindLink path: String) throws(Errno) -> FileStatus? {
+    let status = try status(of: path, followsLink: true)
+    return status?.kind == .pipe ? status : nil
   }
 
   /// The number of links that Linux follows in one path (path_resolution(7)).
@@ -67,7 +71,7 @@ extension FileSystem {
   /// Returns the status of the entry at a path and whether another user could change it; `nil` if there is no entry.
   private func checkedEntry(at path: String) throws(Errno) -> (status: FileStatus, exposure: FileExposure?)? {
     guard let status = try status(of: path) else { return nil }
-    guard status.belongsToCurrentUser || status.owner == 0 else { return (status, .otherOwner(path: path)) }
+    guard status.belongsToTrustedUser else { return (status, .otherOwner(path: path)) }
     // The write bits of group and others, and the sticky bit, in POSIX numbering. A link's own bits have no effect.
     guard status.kind != .link, status.permissions & 0o022 != 0 else { return (status, nil) }
     if status.kind != .directory { return (status, .writableFile(path: path)) }

@@ -25,7 +25,7 @@ package struct FileSystem: Sendable {
     case omitted
   }
 
-  /// Called before each call; `nil` lets the call through.
+  /// Called before each call. Returns the fault to inject, or `nil` to make the call.
   private let intercept: (@Sendable (Call) -> InjectedFault?)?
 
   package static let real = FileSystem(intercept: nil)

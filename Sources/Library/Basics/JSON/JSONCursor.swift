@@ -48,11 +48,11 @@ package struct JSONCursor {
   }
 
   package func optional(_ key: String) throws(Fault) -> JSONCursor? {
-    try fields().first { $0.0 == key }.map { child(key, $0.1) }
+    try fields().first { name, _ in name == key }.map { _, value in child(key, value) }
   }
 
   package func members() throws(Fault) -> [(key: String, node: JSONCursor)] {
-    try fields().sorted { $0.0 < $1.0 }.map { ($0.0, child($0.0, $0.1)) }
+    try fields().sorted { $0.0 < $1.0 }.map { key, value in (key: key, node: child(key, value)) }
   }
 
   /// Returns the elements of an array, each created when it is accessed.

@@ -27,7 +27,7 @@ package final class UntrustedDatabase<Failure: Error> {
     self.content = content
     self.convert = convert
     let opened = ReadOnlyFileSystem.open(content)
-    try adopt(opened.connection, opened.code, limits)
+    try adopt(opened.connection, openResult: opened.code, limits: limits)
     try set(["cell_size_check = ON", "mmap_size = 0", "query_only = ON", "temp_store = MEMORY"])
   }
 
@@ -48,7 +48,7 @@ package final class UntrustedDatabase<Failure: Error> {
     let hasLog = Self.hasLog(beside: path)
     var opened: OpaquePointer?
     let result = sqlite3_open_v2(path, &opened, SQLITE_OPEN_READWRITE, nil)
-    try adopt(opened, result, limits)
+    try adopt(opened, openResult: result, limits: limits)
     guard sqlite3_db_readonly(handle, "main") == 0 else { throw convert(SQLiteFailure(.readOnly, "it is read only")) }
     try setSwitch(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, hasLog ? 1 : 0)
     // Locking must be exclusive before the first read, because every other connection to a database with a log holds a
@@ -75,7 +75,7 @@ package final class UntrustedDatabase<Failure: Error> {
       try fill(UnsafeMutableRawBufferPointer(start: memory, count: byteCount))
       var opened: OpaquePointer?
       let result = sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, nil)
-      try adopt(opened, result, limits)
+      try adopt(opened, openResult: result, limits: limits)
     } catch {
       sqlite3_free(memory)
       throw error
@@ -101,7 +101,9 @@ package final class UntrustedDatabase<Failure: Error> {
   package var isRefused: Bool { content?.isRefused ?? false }
 
   /// Stores an opened connection, and disables everything in it that computes or loads something.
-  private func adopt(_ connection: OpaquePointer?, _ result: Int32, _ limits: DatabaseLimits) throws(Failure) {
+  private func adopt(
+    _ connection: OpaquePointer?, openResult result: Int32, limits: DatabaseLimits
+  ) throws(Failure) {
     handle = connection
     guard result == SQLITE_OK, connection != nil else {
       throw convert(SQLiteFailure(result, of: connection, isOpening: true))

@@ -16,10 +16,11 @@ package enum ParallelMap {
 
   /// Processes each element that `next` returns, at most `jobs` at once, and delivers the results in order.
   ///
-  /// `next`, `shouldContinue` and `deliver` are always called on the caller's thread, one at a time. `work` is called on
-  /// the threads of the jobs. It is called on the caller's thread if there is a single job, if the system refuses all
-  /// threads, or if the caller is itself a job, so that nested calls do not multiply the threads. All calls have ended
+  /// `next`, `shouldContinue` and `deliver` are always called on the caller's thread, one at a time. All calls have ended
   /// when this function returns or throws.
+  ///
+  /// `work` is called on the threads of the jobs. It is called on the caller's thread in three cases: there is a single
+  /// job, the system refuses all threads, or the caller is itself a job. Nested calls therefore start no threads.
   ///
   /// - Parameters:
   ///   - jobs: The number of jobs, at least 1.

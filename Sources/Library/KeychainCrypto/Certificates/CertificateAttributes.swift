@@ -7,9 +7,8 @@ package struct CertificateAttributes: Sendable, Hashable {
   package let der: [UInt8]
   /// The version, 1 to 3, for `kSecAttrCertificateType`.
   package let version: Int
-  /// The contents of the subject's Name without its outer tag and length, with each PrintableString in upper case and
-  /// with single blanks, like the contents of `SecCertificateCopyNormalizedSubjectSequence`. Empty for an empty
-  /// subject.
+  /// The normalized contents of the subject's Name without its outer tag and length (`DistinguishedName`), like the
+  /// contents of `SecCertificateCopyNormalizedSubjectSequence`. Empty for an empty subject.
   package let subject: [UInt8]
   /// The contents of the issuer's Name, normalized in the same way.
   package let issuer: [UInt8]

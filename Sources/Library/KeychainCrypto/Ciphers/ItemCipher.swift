@@ -141,8 +141,7 @@ extension CipherContext {
 /// number n:
 ///
 /// - The tags differ by E(0) xor E(1), because the part of a tag that depends on key and ciphertext is the same.
-/// - The key stream of the empty IV is E(1) E(2) E(3) …, and the key stream of the zero IV is E(2) E(3) …, the same one
-///   block later.
+/// - The key stream of the empty IV is E(1) E(2) E(3) …. The key stream of the zero IV is E(2) E(3) …, one block ahead.
 ///
 /// This is secure only with a new key for every item, as in Apple's code.
 struct EmptyNonceGCM {
@@ -161,8 +160,8 @@ struct EmptyNonceGCM {
   ) throws(DataProtectionError) -> Result {
     try key.withBytes { (bytes) throws(DataProtectionError) in try cipher.begin(key: bytes) }
     // The counter blocks 0 and 1, which are then encrypted in place.
-    var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, UInt64(1).bigEndian)
-    return try withUnsafeMutableBytes(of: &words) { (memory) throws(DataProtectionError) in
+    var counterBlocks: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, UInt64(1).bigEndian)
+    return try withUnsafeMutableBytes(of: &counterBlocks) { (memory) throws(DataProtectionError) in
       defer { wipe(memory) }
       try cipher.update(UnsafeRawBufferPointer(memory), into: memory)
       return try body(EmptyNonceGCM(blocks: UnsafeRawBufferPointer(memory)))

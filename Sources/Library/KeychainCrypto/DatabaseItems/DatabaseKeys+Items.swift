@@ -80,14 +80,7 @@ extension DatabaseKeys {
       throw DatabaseItemError(.tamper, .outerTamperChecks, "the two parts have different tamper checks")
     }
     let classKey = try metadataKey(of: blob.keyClass.withoutGeneration)
-    let keyBox = try convertingFormatError(at: .metadataKeyBox) { () throws(FormatError) in
-      try ArchivedBox(archive: blob.attributes.wrappedKey)
-    }
-    let key = try key(in: keyBox, under: classKey.key, at: .metadataKeyBox)
-    let box = try convertingFormatError(at: .attributesBox) { () throws(FormatError) in
-      try ArchivedBox(archive: blob.attributes.box)
-    }
-    let plaintext = try open(box, key: key, at: .attributesBox)
+    let plaintext = try openAttributesBox(of: blob, metadataKey: classKey.key)
     var item = try convertingFormatError(at: .attributesDictionary) { () throws(FormatError) in
       let item = try plaintext.withBytes { (bytes) throws(FormatError) in
         try KeychainItem(derDictionary: bytes, kind: kind, repairsDates: false)
@@ -106,6 +99,20 @@ extension DatabaseKeys {
     item[.secAccessControl] = nil
     if classKey.store != nil, blob.keyClass.generation != 0 { result.findings.insert(.generationInSimulator) }
     return (item, classKey.store)
+  }
+
+  /// Decrypts the key of the attributes with the class's metadata key, and the attributes with that key.
+  private func openAttributesBox(
+    of blob: DatabaseItemBlob, metadataKey: borrowing Secret
+  ) throws(DatabaseItemError) -> SensitiveBytes {
+    let keyBox = try convertingFormatError(at: .metadataKeyBox) { () throws(FormatError) in
+      try ArchivedBox(archive: blob.attributes.wrappedKey)
+    }
+    let attributesKey = try key(in: keyBox, under: metadataKey, at: .metadataKeyBox)
+    let box = try convertingFormatError(at: .attributesBox) { () throws(FormatError) in
+      try ArchivedBox(archive: blob.attributes.box)
+    }
+    return try open(box, key: attributesKey, at: .attributesBox)
   }
 
   private func checkTamperCheck(
@@ -237,20 +244,7 @@ extension DatabaseKeys {
       throw DatabaseItemError(.malformed, .messages, "its class \(blob.keyClass.rawValue) is not a protection class")
     }
     let unwrapped = try unwrap(SensitiveBytes(copying: blob.wrappedKey), keyClass: keyClass, at: .secretKey)
-    let sealed = Sealed(ciphertext: blob.ciphertext, tag: blob.tag)
-    let plaintext: SensitiveBytes?
-    do throws(DataProtectionError) {
-      plaintext = try withCipher { (cipher) throws(DataProtectionError) in
-        guard blob.hasStaticIV else { return try cipher.olderItems.openWithEmptyNonce(sealed, key: unwrapped.key) }
-        return try cipher.olderItems.openWithNonce(
-          ItemEncryptionMode.staticNonce, header: blob.authenticatedHeader, sealed, key: unwrapped.key)
-      }
-    } catch {
-      throw .failed(error)
-    }
-    guard let plaintext else {
-      throw DatabaseItemError(.tagMismatch, .secretBox, "its authentication tag does not match its bytes")
-    }
+    let plaintext = try plaintext(of: blob, key: unwrapped.key)
     let item = try convertingFormatError(at: .secretDictionary) { () throws(FormatError) in
       switch blob.version {
       case .v2: try KeychainItem(plistDictionary: plaintext, kind: kind)
@@ -262,6 +256,24 @@ extension DatabaseKeys {
     }
     if unwrapped.store != nil, blob.keyClass.generation != 0 { result.findings.insert(.generationInSimulator) }
     return item
+  }
+
+  private func plaintext(of blob: ItemBlob, key: borrowing Secret) throws(DatabaseItemError) -> SensitiveBytes {
+    let sealed = Sealed(ciphertext: blob.ciphertext, tag: blob.tag)
+    let plaintext: SensitiveBytes?
+    do throws(DataProtectionError) {
+      plaintext = try withCipher { (cipher) throws(DataProtectionError) in
+        guard blob.hasStaticIV else { return try cipher.olderItems.openWithEmptyNonce(sealed, key: key) }
+        return try cipher.olderItems.openWithNonce(
+          ItemEncryptionMode.staticNonce, header: blob.authenticatedHeader, sealed, key: key)
+      }
+    } catch {
+      throw .failed(error)
+    }
+    guard let plaintext else {
+      throw DatabaseItemError(.tagMismatch, .secretBox, "its authentication tag does not match its bytes")
+    }
+    return plaintext
   }
 }
 

@@ -4,7 +4,7 @@ package import KeychainFormats
 /// The keys for a database's items: from the database itself for a Simulator, or from the keybag or an extraction of a
 /// device.
 ///
-/// It may be used from several threads, which take turns with the ciphers.
+/// Several threads may use one object; its ciphers serve one at a time.
 package final class DatabaseKeys: Sendable {
   /// The key of a class for decrypting the keys of attributes.
   enum MetadataKey: Sendable {

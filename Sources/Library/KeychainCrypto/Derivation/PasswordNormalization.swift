@@ -48,8 +48,8 @@ private struct SecureScalars: ~Copyable {
 
   /// The maximum number of scalars in a full decomposition for each byte of a scalar.
   private static let maximumDecompositionLength = 4
-  /// The Hangul letter that utf8proc 2.8 drops after a syllable that ends in a vowel, because it treats the code point
-  /// before the first final consonant as a final consonant. The letter never composes.
+  /// The Hangul code point before the first final consonant, which never composes. utf8proc 2.8 treats it as a final
+  /// consonant, and drops it after a syllable that ends in a vowel.
   private static let beforeTrailingConsonants: Int32 = 0x11A7
 
   /// Creates the canonical decomposition of a text, with accents in canonical order.

@@ -38,8 +38,10 @@ struct PKCS12Handle: ~Copyable {
     ERR_clear_error()
   }
 
-  /// Deducts the iterations of the file's authentication code (MAC), if it has one: the number that is stored with it
-  /// (1 if absent), and those of its algorithm if that is PBMAC1 (RFC 9579), which newer releases of OpenSSL support.
+  /// Deducts the iterations of the file's authentication code (MAC), if it has one.
+  ///
+  /// They are the number that is stored with the code, or 1 if there is none. PBMAC1 (RFC 9579), which newer releases of
+  /// OpenSSL support, has another number in the parameters of its algorithm.
   func deductMACIterations(from budget: inout IterationBudget) throws(CertificateError) {
     guard hasMAC else { return }
     var (count, algorithm) = (UnsafePointer<ASN1_INTEGER>?.none, UnsafePointer<X509_ALGOR>?.none)
@@ -123,9 +125,9 @@ struct PKCS12Password {
       self.init(text, count, .wrongPassword)
       return
     }
-    let typed = PKCS12Password(text, count)
-    if file.macMatches(typed) {
-      self = typed
+    let typedPassword = PKCS12Password(text, count)
+    if file.macMatches(typedPassword) {
+      self = typedPassword
     } else if count == 0, file.macMatches(PKCS12Password(nil, 0)) {
       self = PKCS12Password(nil, 0)
     } else {

@@ -162,11 +162,11 @@ private final class ChainSearch {
   func run() -> Bool { X509_verify_cert(context) == 1 && X509_STORE_CTX_get_error(context) == X509_V_OK }
 
   func chain() throws(CertificateError) -> [[UInt8]] {
-    guard let list = X509_STORE_CTX_get1_chain(context) else { return [] }
-    defer { OPENSSL_sk_pop_free(list) { X509_free($0.map { OpaquePointer($0) }) } }
+    guard let stack = X509_STORE_CTX_get1_chain(context) else { return [] }
+    defer { OPENSSL_sk_pop_free(stack) { X509_free($0.map { OpaquePointer($0) }) } }
     var chain: [[UInt8]] = []
-    for index in 0..<OPENSSL_sk_num(list) {
-      guard let value = OPENSSL_sk_value(list, index) else { continue }
+    for index in 0..<OPENSSL_sk_num(stack) {
+      guard let value = OPENSSL_sk_value(stack, index) else { continue }
       let certificate = OpaquePointer(value)
       guard X509_up_ref(certificate) == 1 else { throw .openSSL("X509_up_ref") }
       chain.append(try X509Certificate(adopting: certificate).der())
