@@ -85,23 +85,29 @@ public struct DifferencePage: HTMLPage {
 
   private var tables: [PageTable] {
     [
-      table("New in \(HTMLWriter.shortened(second.name))", difference.added.map { row($0, .moves, "+", "new") }),
+      table(
+        "New in \(HTMLWriter.shortened(second.name))",
+        difference.added.map { row($0, style: .moves, symbol: "+", result: "new") }),
       table("Changed in \(HTMLWriter.shortened(second.name))", difference.changed.map(row)),
-      table("Only in \(HTMLWriter.shortened(first.name))", difference.removed.map { row($0, .gone, "-", "missing") }),
+      table(
+        "Only in \(HTMLWriter.shortened(first.name))",
+        difference.removed.map { row($0, style: .gone, symbol: "-", result: "missing") }),
       possibleMatchTable,
     ]
   }
 
   /// The table of the items that may match an encrypted item on the other side.
   private var possibleMatchTable: PageTable {
-    func encryptedRemark(in side: Side) -> String {
-      "encrypted in \(HTMLWriter.shortened(side.name, to: Self.maximumRemarkLength))"
+    func possibleMatch(
+      _ item: KeychainDifference.UnmatchedItem, _ state: String, orEncryptedIn side: Side
+    ) -> PageTable.Row {
+      let sideName = HTMLWriter.shortened(side.name, to: Self.maximumRemarkLength)
+      return row(item, style: .stays, symbol: "?", result: "\(state), or encrypted in \(sideName)")
     }
+    let removedState = "only in \(HTMLWriter.shortened(first.name))"
     let rows =
-      difference.possiblyInSecond.map {
-        row($0, .stays, "?", "only in \(HTMLWriter.shortened(first.name)), or \(encryptedRemark(in: second))")
-      }
-      + difference.possiblyInFirst.map { row($0, .stays, "?", "new, or \(encryptedRemark(in: first))") }
+      difference.possiblyInSecond.map { possibleMatch($0, removedState, orEncryptedIn: second) }
+      + difference.possiblyInFirst.map { possibleMatch($0, "new", orEncryptedIn: first) }
     var table = table("May be encrypted on the other side", rows)
     table.note =
       "Each of these items can be decrypted on only one side, but may match an encrypted item of its kind on the "
@@ -118,13 +124,13 @@ public struct DifferencePage: HTMLPage {
   /// Returns the row of an item. If another row would look the same, the result states how the items differ: "new: port
   /// 8443, not synced".
   private func row(
-    _ item: KeychainDifference.UnmatchedItem, _ style: PageTable.Style, _ symbol: String, _ text: String
+    _ item: KeychainDifference.UnmatchedItem, style: PageTable.Style, symbol: String, result: String
   ) -> PageTable.Row {
     let disambiguators = item.disambiguators.map { HTMLWriter.shortened($0, to: Self.maximumRemarkLength) }
     return PageTable.Row(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
       app: Self.app(of: item.identity), protection: item.protection,
-      result: disambiguators.isEmpty ? text : "\(text): \(disambiguators.joined(separator: ", "))",
+      result: disambiguators.isEmpty ? result : "\(result): \(disambiguators.joined(separator: ", "))",
       detail: item.modified.map(LongDateFormat.day))
   }
 
@@ -298,19 +304,19 @@ extension DifferencePage {
 
   /// The verdict if no item is known to be new, changed or missing.
   private var verdictWithoutDifferences: String {
-    let same = difference.sameCount
+    let sameCount = difference.sameCount
     if minimumUnnamedCount > 0 {
       return
         "At least \(HumanReadable.count(minimumUnnamedCount, "item")) \(minimumUnnamedCount == 1 ? "differs" : "differ"), "
         + "but it is not known which"
     }
     if difference.undecrypted.total > 0 {
-      return same == 0
+      return sameCount == 0
         ? "None of the items can be compared"
-        : "All comparable items are the same: \(HumanReadable.count(same, "item"))"
+        : "All comparable items are the same: \(HumanReadable.count(sameCount, "item"))"
     }
-    return same == 0
-      ? "There is nothing to compare" : "Nothing differs: \(HumanReadable.count(same, "item")) on both sides"
+    return sameCount == 0
+      ? "There is nothing to compare" : "Nothing differs: \(HumanReadable.count(sameCount, "item")) on both sides"
   }
 
   /// The last part of the verdict: "; 2 may be encrypted on the other side". Empty if there are no such items.

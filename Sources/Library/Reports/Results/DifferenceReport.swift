@@ -22,13 +22,13 @@ package struct DifferenceReport: Report {
   // MARK: Text
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    var rows = difference.added.map { Self.row("+", $0, "new", .green) }
+    var rows = difference.added.map { Self.row(of: $0, symbol: "+", state: "new", color: .green) }
     rows += difference.changed.map {
       Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), color: .yellow)
     }
-    rows += difference.removed.map { Self.row("-", $0, "missing", .red) }
+    rows += difference.removed.map { Self.row(of: $0, symbol: "-", state: "missing", color: .red) }
     rows += (difference.possiblyInSecond + difference.possiblyInFirst).map {
-      Self.row("?", $0, "not comparable", .faint)
+      Self.row(of: $0, symbol: "?", state: "not comparable", color: .faint)
     }
     var lines = Self.lines(of: rows, style: style)
     let sentences =
@@ -74,7 +74,7 @@ package struct DifferenceReport: Report {
   /// Returns the row of an item. If another row would look the same, the remark states how the items differ: "new: port
   /// 8443, not synced".
   private static func row(
-    _ symbol: String, _ item: KeychainDifference.UnmatchedItem, _ state: String, _ color: Color
+    of item: KeychainDifference.UnmatchedItem, symbol: String, state: String, color: Color
   ) -> Row {
     let disambiguators = item.disambiguators.map { UntrustedText.shortened($0, columns: maximumDistinctionLength) }
     let remark = disambiguators.isEmpty ? state : "\(state): \(disambiguators.joined(separator: ", "))"

@@ -18,15 +18,18 @@ package struct PlanText {
   package init(
     plan: MigrationPlan, source: ReportSource, targetName: String, isTargetLocked: Bool, showsAll: Bool
   ) {
-    (self.plan, self.source, self.targetName) = (plan, source, targetName)
-    (self.isTargetLocked, self.showsAll) = (isTargetLocked, showsAll)
+    self.plan = plan
+    self.source = source
+    self.targetName = targetName
+    self.isTargetLocked = isTargetLocked
+    self.showsAll = showsAll
   }
 
   package func lines(style: TextStyle) -> [String] {
     var lines = removedLines(style)
-    lines += migratingLines(decisions(with: nil), style)
+    lines += migratingLines(style)
     for warning in ArrivalWarning.allCases { lines += warnedLines(warning, style) }
-    lines += Reason.allCases.filter { !$0.isDamage }.flatMap { stayingLines(decisions(with: $0), $0, style) }
+    lines += Reason.allCases.filter { !$0.isDamage }.flatMap { stayingLines(for: $0, style) }
     lines += encryptedNameLines(style)
     lines += damageLines(style: style)
     lines += SignInText(summaries: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
@@ -55,7 +58,7 @@ package struct PlanText {
 
   /// Returns the lines about unreadable items, by reason.
   package func damageLines(style: TextStyle) -> [String] {
-    Reason.allCases.filter(\.isDamage).flatMap { unreadableLines(decisions(with: $0), $0, style) }
+    Reason.allCases.filter(\.isDamage).flatMap { unreadableLines(for: $0, style) }
   }
 
   /// Returns the decisions with a reason, or without one. Only one group is in memory at a time.
@@ -161,7 +164,8 @@ package struct PlanText {
   /// The verb for the items that the target gets: "move", or "be restored" to the source device.
   private var movement: String { plan.isSameDevice == true ? "be restored" : "move" }
 
-  private func migratingLines(_ decisions: [MigrationPlan.Decision], _ style: TextStyle) -> [String] {
+  private func migratingLines(_ style: TextStyle) -> [String] {
+    let decisions = decisions(with: nil)
     guard !decisions.isEmpty else { return ["\(capitalizedWill) \(movement) (0)", ""] }
     return group(
       "\(capitalizedWill) \(movement) (\(HumanReadable.grouped(decisions.count)))", table(of: decisions), style,
@@ -183,9 +187,8 @@ package struct PlanText {
       table(of: decisions), style, color: .yellow, advice: warning.explanation.action)
   }
 
-  private func stayingLines(
-    _ decisions: [MigrationPlan.Decision], _ reason: Reason, _ style: TextStyle
-  ) -> [String] {
+  private func stayingLines(for reason: Reason, _ style: TextStyle) -> [String] {
+    let decisions = decisions(with: reason)
     guard !decisions.isEmpty else { return [] }
     let (fact, advice) = sentences(for: reason)
     return group(
@@ -194,9 +197,8 @@ package struct PlanText {
       table(of: decisions), style, color: .yellow, advice: advice)
   }
 
-  private func unreadableLines(
-    _ decisions: [MigrationPlan.Decision], _ reason: Reason, _ style: TextStyle
-  ) -> [String] {
+  private func unreadableLines(for reason: Reason, _ style: TextStyle) -> [String] {
+    let decisions = decisions(with: reason)
     guard !decisions.isEmpty else { return [] }
     return group(
       "Cannot be read (\(HumanReadable.grouped(decisions.count)))",
