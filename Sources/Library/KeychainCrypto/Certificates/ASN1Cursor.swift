@@ -41,6 +41,17 @@ struct ASN1Cursor {
 
   init(_ bytes: UnsafeRawBufferPointer) { remaining = bytes }
 
+  /// Creates a cursor for the members of a sequence. No other element may follow it.
+  ///
+  /// - Parameter name: The name of the sequence in error messages.
+  init(
+    membersOfOnlySequence bytes: UnsafeRawBufferPointer, _ name: @autoclosure () -> String
+  ) throws(CertificateError) {
+    var outer = ASN1Cursor(bytes)
+    self = try outer.next(.sequence, name()).cursor
+    try outer.checkEnd(name())
+  }
+
   var isAtEnd: Bool { remaining.isEmpty }
 
   /// The tag of the next element, which is not skipped, or `nil` at the end.

@@ -121,9 +121,7 @@ package struct CertificateAttributes: Sendable, Hashable {
   /// Checks the outer structure, to report a key or other DER more clearly than OpenSSL does. A certificate is a
   /// sequence whose first two members are sequences: its fields, and the algorithm of its signature.
   private static func checkShape(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) {
-    var outer = ASN1Cursor(bytes)
-    var members = try outer.next(.sequence, "the certificate").cursor
-    try outer.checkEnd("the certificate")
+    var members = try ASN1Cursor(membersOfOnlySequence: bytes, "the certificate")
     let firstTag = try members.next("the first part").tag
     let secondTag = try members.next("the second part").tag
     guard firstTag == .sequence, secondTag == .sequence else {

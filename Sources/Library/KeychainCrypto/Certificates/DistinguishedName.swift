@@ -14,9 +14,7 @@ struct DistinguishedName {
   ///
   /// - Parameter name: The DER of a Name.
   init(_ name: UnsafeRawBufferPointer) throws(CertificateError) {
-    var outer = ASN1Cursor(name)
-    var names = try outer.next(.sequence, "a name").cursor
-    try outer.checkEnd("a name")
+    var names = try ASN1Cursor(membersOfOnlySequence: name, "a name")
     var contents: [UInt8] = []
     var texts: [(attribute: Attribute, text: String)] = []
     while !names.isAtEnd {

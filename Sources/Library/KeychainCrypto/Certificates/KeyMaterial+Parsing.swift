@@ -1,12 +1,14 @@
 package import Basics
-import COpenSSL
 import KeychainFormats
 
 extension KeyMaterial {
   /// Reads a key in PEM or DER of PKCS#1, SEC 1, PKCS#8 or SubjectPublicKeyInfo, or as 04‖X‖Y(‖K).
   ///
-  /// A PEM file may also contain certificates and curve parameters, but only one key. 97 bytes that start with 04 can
-  /// be a public key of P-384 or a private key of P-256; the one whose point is on its curve is used.
+  /// A PEM file may also contain certificates and curve parameters, but only one key.
+  ///
+  /// 97 bytes that start with 04 can be a public key of P-384 or a private key of P-256. The key whose point is on its
+  /// curve is used.
+  ///
   /// - Throws: `.encrypted` for an encrypted key; `.unexpectedKind` if the file does not contain exactly one key;
   ///   `.unsupported`, `.mismatch`, `.malformed` or `.overLimit` for a bad key.
   package init(parsing bytes: UnsafeRawBufferPointer) throws(CertificateError) {
@@ -119,9 +121,7 @@ extension KeyMaterial {
 
   /// Reads a DER key, whose structure the types of its first members identify.
   private static func derKey(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
-    var outer = ASN1Cursor(bytes)
-    var members = try outer.next(.sequence, "the key").cursor
-    try outer.checkEnd("the key")
+    var members = try ASN1Cursor(membersOfOnlySequence: bytes, "the key")
     let first = try members.next("the first part")
     let second = try members.next("the second part").tag
     switch (first.tag, second) {
@@ -140,9 +140,7 @@ extension KeyMaterial {
 
   /// Reads a SubjectPublicKeyInfo (RFC 5280, 4.1.2.7).
   static func publicKeyInfo(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
-    var outer = ASN1Cursor(bytes)
-    var members = try outer.next(.sequence, "the public key").cursor
-    try outer.checkEnd("the public key")
+    var members = try ASN1Cursor(membersOfOnlySequence: bytes, "the public key")
     let algorithm = try AlgorithmIdentifier(&members)
     let key = try members.nextBitString("the public key")
     try members.checkEnd("the public key")
@@ -154,9 +152,7 @@ extension KeyMaterial {
 
   /// Reads PKCS#8, with or without a public key (RFC 5958).
   private static func privateKeyInfo(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
-    var outer = ASN1Cursor(bytes)
-    var members = try outer.next(.sequence, "the private key").cursor
-    try outer.checkEnd("the private key")
+    var members = try ASN1Cursor(membersOfOnlySequence: bytes, "the private key")
     guard try members.nextUnsigned("the version").allSatisfy({ $0 <= 1 }) else {
       throw CertificateError(.unsupported, "its PKCS#8 version is not known")
     }
@@ -188,9 +184,7 @@ extension KeyMaterial {
   private static func namedCurveKey(
     _ bytes: UnsafeRawBufferPointer, on outerCurve: EllipticCurve? = nil, points: [UnsafeRawBufferPointer] = []
   ) throws(CertificateError) -> KeyMaterial {
-    var outer = ASN1Cursor(bytes)
-    var members = try outer.next(.sequence, "the private key").cursor
-    try outer.checkEnd("the private key")
+    var members = try ASN1Cursor(membersOfOnlySequence: bytes, "the private key")
     guard try members.nextUnsigned("the version").elementsEqual([1]) else {
       throw CertificateError(.unsupported, "its SEC 1 version is not known")
     }
@@ -198,23 +192,29 @@ extension KeyMaterial {
     let parameters = try members.nextIfPresent(.explicit(0), "the curve")
     let publicKeyElement = try members.nextIfPresent(.explicit(1), "the public key")
     try members.checkEnd("the private key")
-    let namedCurve = try parameters.map { (element) throws(CertificateError) in
-      var cursor = element.cursor
-      let curve = try EllipticCurve(cursor.next("the curve"))
-      try cursor.checkEnd("the curve")
-      return curve
-    }
+    let namedCurve = try parameters.map(Self.curve(in:))
     guard let curve = outerCurve ?? namedCurve else {
       throw CertificateError(.malformed, "the key does not name its curve")
     }
     guard namedCurve ?? curve == curve else { throw CertificateError(.mismatch, "the key names two curves") }
-    let publicKey = try publicKeyElement.map { (element) throws(CertificateError) in
-      var cursor = element.cursor
-      let point = try cursor.nextBitString("the public key")
-      try cursor.checkEnd("the public key")
-      return point
-    }
-    return try KeyMaterial(curve, scalar: scalar, points: points + (publicKey.map { [$0] } ?? []))
+    let point = try publicKeyElement.map(Self.point(in:))
+    return try KeyMaterial(curve, scalar: scalar, points: points + (point.map { [$0] } ?? []))
+  }
+
+  /// Reads the curve from the parameters of an ECPrivateKey.
+  private static func curve(in parameters: ASN1Cursor.Element) throws(CertificateError) -> EllipticCurve {
+    var cursor = parameters.cursor
+    let curve = try EllipticCurve(cursor.next("the curve"))
+    try cursor.checkEnd("the curve")
+    return curve
+  }
+
+  /// Reads the point from the public key of an ECPrivateKey.
+  private static func point(in publicKey: ASN1Cursor.Element) throws(CertificateError) -> UnsafeRawBufferPointer {
+    var cursor = publicKey.cursor
+    let point = try cursor.nextBitString("the public key")
+    try cursor.checkEnd("the public key")
+    return point
   }
 
   /// The two algorithms that keychains support (RFC 3279, 2.3.1; RFC 5480, 2.1.1).
@@ -239,109 +239,4 @@ extension KeyMaterial {
       try cursor.checkEnd("the algorithm")
     }
   }
-}
-
-extension KeyMaterial {
-  /// The key in PEM for other programs: a private key as PKCS#8 (RFC 5958), a public key as SubjectPublicKeyInfo (RFC
-  /// 5280, 4.1.2.7).
-  ///
-  /// - Throws: `.failed` if OpenSSL rejects the key.
-  package var pem: SensitiveBytes {
-    get throws(CertificateError) {
-      switch role {
-      case .publicKey: return publicKeyInfo.withRawBytes { PEM.encode("PUBLIC KEY", $0) }
-      case .privateKey:
-        return try withPrivateKeyInfo { (bytes) in PEM.encode("PRIVATE KEY", bytes) }
-      }
-    }
-  }
-
-  /// The DER of the SubjectPublicKeyInfo.
-  var publicKeyInfo: [UInt8] {
-    let parameters =
-      switch algorithm {
-      case .rsa: ASN1Encoding.element(.null, [])
-      case .ellipticCurve(let curve): ASN1Encoding.element(.objectIdentifier, curve.identifier)
-      }
-    let identifier =
-      switch algorithm {
-      case .rsa: AlgorithmIdentifier.rsaEncryption
-      case .ellipticCurve: AlgorithmIdentifier.ecPublicKey
-      }
-    let algorithmIdentifier = ASN1Encoding.element(
-      .sequence, ASN1Encoding.element(.objectIdentifier, identifier) + parameters)
-    return ASN1Encoding.element(.sequence, algorithmIdentifier + ASN1Encoding.element(.bitString, [0] + publicKey))
-  }
-
-  /// Calls a closure with the DER of the PKCS#8 structure, which is then overwritten.
-  private func withPrivateKeyInfo<Result>(
-    _ body: (UnsafeRawBufferPointer) -> Result
-  ) throws(CertificateError) -> Result {
-    let key = try KeyHandle(self)
-    guard let info = EVP_PKEY2PKCS8(key.handle) else { throw .openSSL("EVP_PKEY2PKCS8") }
-    defer { PKCS8_PRIV_KEY_INFO_free(info) }
-    var bytes: UnsafeMutablePointer<UInt8>?
-    let count = Int(i2d_PKCS8_PRIV_KEY_INFO(info, &bytes))
-    guard count > 0, let bytes else { throw .openSSL("i2d_PKCS8_PRIV_KEY_INFO") }
-    defer { CRYPTO_clear_free(bytes, count, #file, #line) }
-    return body(UnsafeRawBufferPointer(start: bytes, count: count))
-  }
-
-  /// The DER of the algorithm's own structure: the stored RSAPrivateKey (RFC 8017, A.1.2), or an ECPrivateKey (RFC
-  /// 5915) that is built from 04‖X‖Y‖K.
-  var privateKeyStructure: SensitiveBytes {
-    guard case .ellipticCurve(let curve) = algorithm else { return externalRepresentation }
-    let version = ASN1Encoding.element(.integer, [1])
-    let curveAndPublicKey =
-      ASN1Encoding.element(.explicit(0), ASN1Encoding.element(.objectIdentifier, curve.identifier))
-      + ASN1Encoding.element(.explicit(1), ASN1Encoding.element(.bitString, [0] + publicKey))
-    let size = curve.coordinateSize
-    // A coordinate has at most 66 bytes, so its length takes one byte.
-    let scalarHeader = ASN1Encoding.header(.octetString, size)
-    let header = ASN1Encoding.header(
-      .sequence, version.count + scalarHeader.count + size + curveAndPublicKey.count)
-    var buffer = SensitiveBuffer()
-    for part in [header, version, scalarHeader] { part.withRawBytes { buffer.append($0) } }
-    externalRepresentation.withBytes { buffer.append(UnsafeRawBufferPointer(rebasing: $0.suffix(size))) }
-    curveAndPublicKey.withRawBytes { buffer.append($0) }
-    return buffer.bytes()
-  }
-}
-
-extension CertificateAttributes {
-  /// The certificate in PEM for other programs.
-  package var pem: SensitiveBytes { der.withRawBytes { PEM.encode("CERTIFICATE", $0) } }
-}
-
-/// An OpenSSL key. OpenSSL wipes it when it is freed.
-struct KeyHandle: ~Copyable {
-  let handle: OpaquePointer
-
-  /// Converts a key for OpenSSL.
-  ///
-  /// - Throws: `.failed` if OpenSSL rejects the key.
-  init(_ key: KeyMaterial) throws(CertificateError) {
-    switch key.role {
-    case .publicKey:
-      handle = try key.publicKeyInfo.withRawBytes { (bytes) throws(CertificateError) in
-        var position = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        return try Self.checked(d2i_PUBKEY(nil, &position, bytes.count), "d2i_PUBKEY")
-      }
-    case .privateKey:
-      handle = try key.privateKeyStructure.withBytes { (bytes) throws(CertificateError) in
-        var position = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        return try Self.checked(d2i_AutoPrivateKey(nil, &position, bytes.count), "d2i_AutoPrivateKey")
-      }
-    }
-  }
-
-  private static func checked(_ handle: OpaquePointer?, _ call: String) throws(CertificateError) -> OpaquePointer {
-    guard let handle else {
-      ERR_clear_error()
-      throw .openSSL(call)
-    }
-    return handle
-  }
-
-  deinit { EVP_PKEY_free(handle) }
 }
