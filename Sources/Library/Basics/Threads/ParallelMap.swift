@@ -44,33 +44,42 @@ package enum ParallelMap {
     }
     let pool = Pool(work: work)
     defer { pool.finish() }
-    let maximumLead = jobs * maximumLeadPerJob
-    var submittedCount = 0
-    var deliveredCount = 0
+    var queue = Queue(maximumLead: jobs * maximumLeadPerJob)
     var startedJobCount = 0
-    var isAtEnd = false
     while shouldContinue() {
-      if !isAtEnd, submittedCount - deliveredCount < maximumLead {
+      if queue.canSubmit {
         if let input = try next() {
-          pool.add(input, at: submittedCount)
-          submittedCount += 1
+          pool.add(input, at: queue.submittedCount)
+          queue.submittedCount += 1
           // A job starts only when there is an element for it.
-          if submittedCount <= jobs, pool.startJob(startThread) { startedJobCount += 1 }
+          if queue.submittedCount <= jobs, pool.startJob(startThread) { startedJobCount += 1 }
         } else {
-          isAtEnd = true
+          queue.isAtEnd = true
         }
       }
-      if isAtEnd, deliveredCount == submittedCount { return true }
-      let canSubmitMore = !isAtEnd && submittedCount - deliveredCount < maximumLead
-      if !canSubmitMore, startedJobCount == 0 { runAsJob { pool.workOnce() } }
-      if let result = pool.result(at: deliveredCount, waitingFor: canSubmitMore ? 0 : waitInterval) {
+      if queue.isDone { return true }
+      if !queue.canSubmit, startedJobCount == 0 { runAsJob { pool.workOnce() } }
+      if let result = pool.result(at: queue.deliveredCount, waitingFor: queue.canSubmit ? 0 : waitInterval) {
         let output = try result.get()
         guard shouldContinue() else { return false }
-        deliveredCount += 1
+        queue.deliveredCount += 1
         try deliver(output)
       }
     }
     return false
+  }
+
+  /// The numbers of elements that were submitted to the jobs and delivered.
+  private struct Queue {
+    /// The maximum number of elements that are submitted but not delivered.
+    let maximumLead: Int
+    var submittedCount = 0
+    var deliveredCount = 0
+    /// Whether there are no more elements to submit.
+    var isAtEnd = false
+
+    var canSubmit: Bool { !isAtEnd && submittedCount - deliveredCount < maximumLead }
+    var isDone: Bool { isAtEnd && deliveredCount == submittedCount }
   }
 
   /// Processes one element after the other, as `run` does with a single job.

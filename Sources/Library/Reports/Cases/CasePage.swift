@@ -74,17 +74,7 @@ package struct CasePage: HTMLPage {
         page.text(" (exit code \(backup.result.code)): \(backup.headline).")
       }
       if let reason = backup.reason { Self.sentence("Reason: \(reason)", to: &page) }
-      page.element("h3", "What was examined")
-      Self.table(
-        [
-          ("Path", backup.path),
-          ("Size", "\(backup.files.countText), \(HumanReadable.bytes(backup.files.byteCount))"),
-          ("Digest", backup.digest ?? "not computed: it could not be opened"),
-          ("Seal", Self.sealText(backup)),
-          ("Files before and after", backup.files.sentence),
-        ], to: &page)
-      if backup.digest != nil { page.element("p", CaseReport.digestMethod) }
-      for path in backup.files.changed { Self.sentence("Changed: \(path)", to: &page) }
+      writeExaminedFiles(of: backup, to: &page)
       if !backup.claims.isEmpty {
         page.element("h3", "What the backup says about itself")
         Self.table(backup.claims.map { (Self.titles[$0.name] ?? $0.name, $0.value) }, to: &page)
@@ -92,6 +82,20 @@ package struct CasePage: HTMLPage {
       writeChecks(of: backup, to: &page)
       writeFindings(of: backup, to: &page)
     }
+  }
+
+  private func writeExaminedFiles(of backup: CaseReport.ExaminedBackup, to page: inout HTMLWriter) {
+    page.element("h3", "What was examined")
+    Self.table(
+      [
+        ("Path", backup.path),
+        ("Size", "\(backup.files.countText), \(HumanReadable.bytes(backup.files.byteCount))"),
+        ("Digest", backup.digest ?? "not computed: it could not be opened"),
+        ("Seal", Self.sealText(backup)),
+        ("Files before and after", backup.files.sentence),
+      ], to: &page)
+    if backup.digest != nil { page.element("p", CaseReport.digestMethod) }
+    for path in backup.files.changed { Self.sentence("Changed: \(path)", to: &page) }
   }
 
   /// The titles of a backup's claims, by their names in the JSON document.

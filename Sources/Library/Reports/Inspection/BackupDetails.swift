@@ -37,21 +37,8 @@ package struct BackupDetails {
   ///
   /// - Parameter format: Formats a date, with its time zone.
   package func origin(formatting format: (KeychainDate) -> String) -> String {
-    let status = archive.status
-    let completeness =
-      switch status?.isFullBackup {
-      case true?: "full"
-      case false?: "incremental: the device sent only what had changed"
-      case nil: "full or incremental not recorded"
-      }
-    let passcode =
-      switch archive.wasPasscodeSet {
-      case true?: "passcode set"
-      case false?: "no passcode set"
-      case nil: "passcode not recorded"
-      }
     var parts = [completeness, passcode]
-    if let status {
+    if let status = archive.status {
       let date = status.date.map { " \(format($0))" } ?? ""
       let end =
         switch status.snapshotState {
@@ -61,10 +48,26 @@ package struct BackupDetails {
         }
       parts.append(end + date)
     }
-    if let last = archive.computerProperties?.lastBackup, differs(last) {
-      parts.append("last backup according to the computer: \(format(last))")
+    if let lastBackup = archive.computerProperties?.lastBackup, differs(lastBackup) {
+      parts.append("last backup according to the computer: \(format(lastBackup))")
     }
     return (parts + [program]).joined(separator: " · ")
+  }
+
+  private var completeness: String {
+    switch archive.status?.isFullBackup {
+    case true?: "full"
+    case false?: "incremental: the device sent only what had changed"
+    case nil: "full or incremental not recorded"
+    }
+  }
+
+  private var passcode: String {
+    switch archive.wasPasscodeSet {
+    case true?: "passcode set"
+    case false?: "no passcode set"
+    case nil: "passcode not recorded"
+    }
   }
 
   /// Whether the computer's date differs from the device's by more than a minute.

@@ -32,13 +32,7 @@ public struct OutlookPage: HTMLPage {
         FindingSection(summary.findings).write(to: &page)
         summary.checklist(showsAll: true).write(to: &page)
         writeLosses(to: &page)
-        page.newLine()
-        page.element("section") { page in
-          page.element("h2", "A new device, or the same one")
-          if let hypothesis = summary.hypothesis { page.element("p", hypothesis) }
-          RestoreTable(summary).write(to: &page)
-          writeBasis(to: &page)
-        }
+        writeComparison(to: &page)
         PageTable(self).write(to: &page)
       },
       footer: { page in
@@ -90,6 +84,17 @@ public struct OutlookPage: HTMLPage {
     let date = summary.source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = summary.source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
+  }
+
+  /// Writes the numbers of items that a new device gets and that the same device gets, and what they are based on.
+  private func writeComparison(to page: inout HTMLWriter) {
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2", "A new device, or the same one")
+      if let hypothesis = summary.hypothesis { page.element("p", hypothesis) }
+      RestoreTable(summary).write(to: &page)
+      writeBasis(to: &page)
+    }
   }
 
   private func writeBasis(to page: inout HTMLWriter) {
