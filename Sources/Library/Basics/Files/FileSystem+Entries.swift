@@ -48,6 +48,20 @@ extension FileSystem {
     try setPermissions(0o700, of: path)
   }
 
+  /// Creates a directory at a path from the user, and its missing parents. Only their owner can access them. Follows
+  /// links.
+  package func makeDirectories(_ path: String) throws(Errno) {
+    do throws(Errno) {
+      try makeDirectory(path)
+    } catch {
+      guard error == .noSuchFileOrDirectory, let parent = DestinationPath(path)?.parent,
+        parent.utf8.count < path.utf8.count
+      else { throw error }
+      try makeDirectories(parent)
+      try makeDirectory(path)
+    }
+  }
+
   package func remove(_ name: Name, in parent: borrowing OwnedFileDescriptor, isDirectory: Bool) throws(Errno) {
     let raw = parent.raw
     try perform(.remove, omitted: ()) { _ in try SystemCalls.remove(name, in: raw, isDirectory: isDirectory) }

@@ -25,8 +25,8 @@ package enum EditDistance {
 
   /// Returns the most likely intended word, or `nil` if no candidate is near.
   ///
-  /// A candidate is near if it begins with at least two typed letters, or if at most a third of its letters differ: at
-  /// least one, at most three, and never all of them.
+  /// A candidate is near if it begins with the word, which must have at least two letters. It is also near if at most a
+  /// third of its letters differ. The limit is at least one and at most three letters, but never all of them.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
     guard word.count <= 64 else { return nil }
     let nearCandidates = candidates.map { (name: $0, distance: between(word.lowercased(), $0)) }.filter { candidate in

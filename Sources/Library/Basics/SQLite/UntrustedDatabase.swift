@@ -208,8 +208,8 @@ package final class UntrustedDatabase<Failure: Error> {
 
   /// Runs a closure with a limit of CPU time. A malicious index can make the lookup of its entries take hours.
   ///
-  /// - Parameter limit: The maximum CPU time in nanoseconds; by default 5 s, and 1 ms for each 4 KiB, which is many
-  ///   times what a device's database needs.
+  /// - Parameter limit: The maximum CPU time in nanoseconds. The default is 5 s, plus 1 ms for each 4 KiB. A device's
+  ///   database needs only a small part of this time.
   /// - Returns: `nil` if a statement exceeded the limit.
   package func withTimeLimit<Value>(
     _ limit: Int64? = nil, _ body: () throws(Failure) -> Value

@@ -28,8 +28,8 @@ package enum CSV {
 
   /// Returns whether a spreadsheet would evaluate the text instead of displaying it. Source: OWASP, "CSV Injection".
   ///
-  /// A telephone number (`+49 170 1234567`) is not treated as a formula: many accounts have such a name, evaluating it
-  /// is harmless, and a password manager would import the apostrophe.
+  /// A telephone number (`+49 170 1234567`) is not treated as a formula. Many accounts have such a name, and evaluating
+  /// it is harmless. With an apostrophe, a password manager would import a wrong name.
   package static func isFormula(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first else { return false }
     if first == "+", text.wholeMatch(of: /\+[0-9][0-9 ]*/) != nil { return false }

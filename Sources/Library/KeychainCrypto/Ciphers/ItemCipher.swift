@@ -133,12 +133,12 @@ extension CipherContext {
   }
 }
 
-/// Converts AES-256-GCM with an IV of 12 zero bytes, which OpenSSL supports, to the empty IV, which backups use and
+/// Converts AES-256-GCM with an IV of 12 zero bytes to AES-256-GCM with an empty IV. Backups use an empty IV, which
 /// OpenSSL rejects.
 ///
-/// For an IV that is not 96 bits long, GCM starts its counter at a hash of the IV; for the empty IV that is block 0
-/// (NIST SP 800-38D §7.1). With the zero IV it starts at block 1. Let E(n) be the encryption of the block with the
-/// number n:
+/// For an IV that is not 96 bits long, GCM starts its counter at a hash of the IV (NIST SP 800-38D §7.1). For the empty
+/// IV, the counter starts at block 0. For the zero IV, it starts at block 1. Let E(n) be the encryption of the block with
+/// the number n:
 ///
 /// - The tags differ by E(0) xor E(1), because the part of a tag that depends on key and ciphertext is the same.
 /// - The key stream of the empty IV is E(1) E(2) E(3) …. The key stream of the zero IV is E(2) E(3) …, one block ahead.

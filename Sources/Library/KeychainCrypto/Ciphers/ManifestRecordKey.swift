@@ -37,8 +37,8 @@ package final class ManifestRecordKey: Sendable {
   /// Decrypts a record.
   ///
   /// - Parameter record: The encrypted bytes, without base64.
-  /// - Throws: `.malformed` if the length is zero or not a multiple of 16, or if the padding is invalid because the
-  ///   record is damaged or was encrypted with another key.
+  /// - Throws: `.malformed` if the length is zero or not a multiple of 16, or if the padding is invalid. The record is
+  ///   then damaged or was encrypted with another key.
   package func open(_ record: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     let size = FileCipher.blockSize
     guard !record.isEmpty, record.count.isMultiple(of: size) else {
@@ -51,11 +51,12 @@ package final class ManifestRecordKey: Sendable {
     var plain = try [UInt8](count: record.count) { (output) throws(DataProtectionError) in
       try record.withRawBytes { (input) throws(DataProtectionError) in try context.update(input, into: output) }
     }
-    let padding = Int(plain.last ?? 0)
-    guard (1...size).contains(padding), plain.suffix(padding).allSatisfy({ $0 == UInt8(padding) }) else {
+    // Each byte of the padding is its length (PKCS#7).
+    let paddingCount = Int(plain.last ?? 0)
+    guard (1...size).contains(paddingCount), plain.suffix(paddingCount).allSatisfy({ $0 == UInt8(paddingCount) }) else {
       throw DataProtectionError(.malformed, "the manifest's password and salt do not decrypt it")
     }
-    plain.removeLast(padding)
+    plain.removeLast(paddingCount)
     return plain
   }
 }

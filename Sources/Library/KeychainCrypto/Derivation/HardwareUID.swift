@@ -75,8 +75,8 @@ package struct HardwareUID: ~Copyable, Sendable {
 
 /// Wraps private keys so that only the same chip can unwrap them.
 ///
-/// The format is Keyhaul's own, because the format of a Secure Enclave is not public: RFC 3394 with the key
-/// HMAC-SHA-256(UID, `secure enclave key 1 ` and the protection class).
+/// The format is Keyhaul's own, because the format of a Secure Enclave is not public. A key is wrapped with RFC 3394. The
+/// wrapping key is the HMAC-SHA-256, with the UID, of `secure enclave key 1 ` and the protection class.
 extension HardwareUID {
   /// Wraps a private key.
   ///

@@ -1,4 +1,4 @@
-/// The loop of the passcode derivation, which `HardwareUID.passcodeKey` describes: it fills a buffer with copies of a
+/// The loop of the passcode derivation, which `HardwareUID.passcodeKey` describes. It fills a buffer with copies of a
 /// block, encrypts the buffer in place, and xors the result into a sum.
 ///
 /// Its loops are simple, so that unlocking takes only milliseconds even in unoptimized builds.
@@ -8,8 +8,8 @@ enum PasscodeTangle {
   private static let bufferSize = 4096
   /// The size of two 32-bit words, which are processed together.
   private static let wordPairSize = 8
-  /// The iterations between two calls of the progress closure. They take one or two milliseconds, and fill the buffer
-  /// a whole number of times.
+  /// The number of iterations between two calls of the progress closure: a multiple of the number of blocks in the
+  /// buffer. They take one or two milliseconds.
   static let progressInterval: UInt32 = 12_800
 
   /// Runs the loop.

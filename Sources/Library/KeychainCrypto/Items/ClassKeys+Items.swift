@@ -18,8 +18,8 @@ extension ClassKeys {
 
   /// Decrypts an item's blob and reads the item.
   ///
-  /// - Throws: `.malformed` also for bytes after the dictionary, or if the item's own `pdmn` differs from the blob's
-  ///   class, as in Apple's importer; otherwise the errors of decryption.
+  /// - Throws: The errors of decryption. Also `.malformed` for bytes after the dictionary, or if the item's own `pdmn`
+  ///   differs from the blob's class, as in Apple's importer.
   package func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact
   ) throws(ItemCryptoError) -> KeychainItem {

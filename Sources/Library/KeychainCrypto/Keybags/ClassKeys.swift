@@ -133,8 +133,10 @@ public final class ClassKeys: Sendable {
 /// The format in which a device stores its unlocked keys. Numbers are big-endian, with 4 bytes.
 ///
 /// - The header: `KHM1`, the keybag's UUID (16 bytes), and the numbers of wrapped, unwrapped and all classes.
-/// - A record of 72 bytes for each class: its number; four bytes for its availability, whether it has a key, whether it
-///   has a public key, and 0; the key and the public key (32 bytes each).
+/// - A record of 72 bytes for each class:
+///   - Its number.
+///   - One byte each for its availability, whether it has a key, whether it has a public key, and 0.
+///   - The key and the public key, 32 bytes each.
 /// - The SHA-256 of the header and the records, which detects an incomplete file.
 extension ClassKeys {
   private static let magic: [UInt8] = Array("KHM1".utf8)

@@ -94,8 +94,10 @@ package struct SystemKeybag: Sendable, Equatable {
     return try keybag.unwrapClassKeys(passcodeKey: nil, deviceKey: consume deviceKey, wrong: .wrongPasscode)
   }
 
-  /// Returns the keybag with another passcode and a new salt. The class keys stay the same, with one exception: setting
-  /// the first passcode creates class 12; removing it (an empty `new`) destroys class 12 and everything it protects.
+  /// Returns the keybag with another passcode and a new salt. The class keys stay the same, except that of class 12.
+  ///
+  /// Setting the first passcode creates class 12. Removing the passcode (an empty `new`) destroys class 12 and everything
+  /// it protects.
   ///
   /// - Parameters:
   ///   - old: The current passcode, empty if none is set.

@@ -1,7 +1,8 @@
 import KeyhaulKit
 
-/// The checklist before a phone is wiped: the backup, the apps that require signing in again or a transfer while the
-/// phone still works, and the other ways to the new phone.
+/// The checklist before a phone is wiped. It covers the backup, the apps, and the other ways to the new phone.
+///
+/// The apps are those that require signing in again, or a transfer while the phone still works.
 struct WipeChecklist {
   /// An item that even the best possible backup does not move to the target.
   struct Loss {

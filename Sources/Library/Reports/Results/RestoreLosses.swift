@@ -7,8 +7,9 @@ package struct RestoreLosses {
 
   package init(_ report: PlanReport) { self.report = report }
 
-  /// Returns the short form of a plan: the heading, the newer items that are overwritten, the removed items and the
-  /// other overwritten items by name, the unreadable items, and the counts.
+  /// Returns the short form of a plan: the heading, the names of the items that are lost, and the counts.
+  ///
+  /// Overwritten items that are newer come first. Removed, other overwritten and unreadable items follow.
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     let text = report.text(showsAll: showsAll)
     func group<Item>(_ title: String, _ items: [Item], row: (Item) -> ReportItemTable.Row) -> [String] {

@@ -1,7 +1,9 @@
 package import KeyhaulKit
 
-/// The text of a plan below its heading: groups of items that are removed, move, stay behind or are lost; then the apps
-/// to sign in to again, the limits of a backup, and the counts as the last line.
+/// The text of a plan below its heading.
+///
+/// It starts with groups of items: those that are removed, move, stay behind or are lost. The apps to sign in to again
+/// and the limits of a backup follow. The counts are the last line.
 ///
 /// `PlanReport` writes the lines above. The first one is from `PlanVerdict`, or from `BackupCondition` if the backup
 /// cannot be restored as it is.

@@ -59,9 +59,10 @@ extension KeyMaterial {
 
   /// Decrypts bytes with a private key.
   ///
-  /// - Throws: `.unexpectedKind` if this is not a private key of the scheme's type; `.mismatch` if the bytes were not
-  ///   encrypted for this key and scheme or are damaged. RSA without padding and PKCS#1 cannot detect that and return
-  ///   other bytes.
+  /// - Throws:
+  ///   - `.unexpectedKind` if this is not a private key of the scheme's type.
+  ///   - `.mismatch` if the bytes are damaged, or were encrypted for another key or scheme. RSA without padding and
+  ///     PKCS#1 cannot detect this, and return other bytes.
   package func decrypt(_ ciphertext: [UInt8], _ scheme: KeyEncryption) throws(CertificateError) -> SensitiveBytes {
     try check(.privateKey, scheme.keyType)
     switch scheme {

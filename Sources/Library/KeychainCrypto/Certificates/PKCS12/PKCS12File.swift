@@ -31,8 +31,10 @@ package struct PKCS12File: Sendable {
   /// - Parameters:
   ///   - der: The contents of the file.
   ///   - password: The password as the user typed it. An empty password also decrypts a file without a password.
-  /// - Throws: `.wrongPassword` if the password is wrong or the file was changed, which cannot be distinguished;
-  ///   `.malformed`; `.overLimit`; `.unsupported` for a key derivation or key that is not supported.
+  /// - Throws:
+  ///   - `.wrongPassword` if the password is wrong or the file was changed. These causes cannot be distinguished.
+  ///   - `.unsupported` for a key derivation or key that is not supported.
+  ///   - `.malformed` or `.overLimit`.
   package init(der: [UInt8], password: borrowing Secret) throws(CertificateError) {
     guard der.count <= Self.maximumByteCount else {
       throw CertificateError(
