@@ -45,9 +45,11 @@ package enum CSV {
         digits.first.map(isDigit) == true && digits.allSatisfy { isDigit($0) || $0 == UInt8(ascii: " ") }
       return !isTelephone
     }
-    // The full-width signs U+FF1D, U+FF0B, U+FF0D and U+FF20.
-    let wide: [[UInt8]] = [[0xEF, 0xBC, 0x9D], [0xEF, 0xBC, 0x8B], [0xEF, 0xBC, 0x8D], [0xEF, 0xBC, 0xA0]]
-    return Array("=-@\t\r\n".utf8).contains(first) || wide.contains { utf8.starts(with: $0) }
+    // U+FF1D, U+FF0B, U+FF0D and U+FF20.
+    let fullWidthSigns: [[UInt8]] = [
+      [0xEF, 0xBC, 0x9D], [0xEF, 0xBC, 0x8B], [0xEF, 0xBC, 0x8D], [0xEF, 0xBC, 0xA0],
+    ]
+    return Array("=-@\t\r\n".utf8).contains(first) || fullWidthSigns.contains { utf8.starts(with: $0) }
   }
 
   private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
@@ -56,9 +58,9 @@ package enum CSV {
   package static func inert(_ text: String) -> String { isFormula(text) ? "'" + text : text }
 
   private static func field(_ text: String) -> String {
-    let safe = inert(text)
-    guard safe.unicodeScalars.contains(where: { [",", "\"", "\r", "\n"].contains($0) }) else { return safe }
-    return "\"" + safe.replacing("\"", with: "\"\"") + "\""
+    let inertText = inert(text)
+    guard inertText.unicodeScalars.contains(where: { [",", "\"", "\r", "\n"].contains($0) }) else { return inertText }
+    return "\"" + inertText.replacing("\"", with: "\"\"") + "\""
   }
 }
 

@@ -15,8 +15,8 @@ extension KeyMaterial {
     guard bytes.count <= Self.maximumByteCount else {
       throw CertificateError(.overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
-    if bytes.first == 0x04, let raw = try Self.curveKey(bytes) {
-      self = raw
+    if bytes.first == 0x04, let key = try Self.curveKey(bytes) {
+      self = key
     } else if bytes.first == ASN1Cursor.Tag.sequence.rawValue {
       self = try Self.derKey(bytes)
     } else if let text = try PEM(bytes) {
@@ -157,7 +157,7 @@ extension KeyMaterial {
       throw CertificateError(.unsupported, "its PKCS#8 version is not known")
     }
     let algorithm = try AlgorithmIdentifier(&members)
-    let inner = try members.next(.octetString, "the private key").contents
+    let keyStructure = try members.next(.octetString, "the private key").contents
     _ = try members.nextIfPresent(.explicit(0), "the attributes")
     let publicKeyElement = try members.nextIfPresent(.implicit(1), "the public key")
     try members.checkEnd("the private key")
@@ -166,12 +166,13 @@ extension KeyMaterial {
     }
     switch algorithm {
     case .rsa:
-      let key = try KeyMaterial(RSAKey(privateKey: inner))
+      let key = try KeyMaterial(RSAKey(privateKey: keyStructure))
       if let publicKey, !publicKey.elementsEqual(key.publicKey) {
         throw CertificateError(.mismatch, "the public key does not match the private key")
       }
       return key
-    case .ellipticCurve(let curve): return try namedCurveKey(inner, on: curve, points: publicKey.map { [$0] } ?? [])
+    case .ellipticCurve(let curve):
+      return try namedCurveKey(keyStructure, on: curve, points: publicKey.map { [$0] } ?? [])
     }
   }
 

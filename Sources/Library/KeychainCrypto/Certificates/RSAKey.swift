@@ -65,8 +65,9 @@ struct RSAKey {
     return (modulus, exponent, sizeInBits)
   }
 
-  /// Checks that the other numbers of an RSAPrivateKey match its public numbers: d, p, q, d mod p-1, d mod q-1, 1/q mod
-  /// p.
+  /// Checks that the other numbers of an RSAPrivateKey match its public numbers n (the modulus) and e (the exponent).
+  ///
+  /// The other numbers are d, p, q, d mod p-1, d mod q-1 and 1/q mod p.
   private static func checkPrivateNumbers(
     _ numbers: inout ASN1Cursor, modulus: UnsafeRawBufferPointer, exponent: UnsafeRawBufferPointer
   ) throws(CertificateError) {

@@ -20,7 +20,7 @@ package final class ManifestRecordKey: Sendable {
   ///   - salt: The salt in the manifest.
   /// - Throws: `.cryptoFailed`.
   package init(password: borrowing Secret, salt: [UInt8]) throws(DataProtectionError) {
-    let joined = password.withBytes { bytes in
+    let passwordAndSalt = password.withBytes { bytes in
       Secret(count: bytes.count + salt.count) { target in
         target.copyMemory(from: bytes)
         UnsafeMutableRawBufferPointer(rebasing: target[bytes.count...]).copyBytes(from: salt)
@@ -28,7 +28,7 @@ package final class ManifestRecordKey: Sendable {
     }
     let digest = try Secret(count: 20) { (target) throws(DataProtectionError) in
       let context = try DigestContext(.sha1)
-      try joined.withBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
+      try passwordAndSalt.withBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
       try context.finish(into: target)
     }
     secret = digest.withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[..<Self.byteCount])) }
@@ -48,15 +48,16 @@ package final class ManifestRecordKey: Sendable {
     try secret.withBytes { (key) throws(DataProtectionError) in
       try context.begin(key: key, iv: Self.initializationVector)
     }
-    var plain = try [UInt8](count: record.count) { (output) throws(DataProtectionError) in
+    var plaintext = try [UInt8](count: record.count) { (output) throws(DataProtectionError) in
       try record.withRawBytes { (input) throws(DataProtectionError) in try context.update(input, into: output) }
     }
     // Each byte of the padding is its length (PKCS#7).
-    let paddingCount = Int(plain.last ?? 0)
-    guard (1...size).contains(paddingCount), plain.suffix(paddingCount).allSatisfy({ $0 == UInt8(paddingCount) }) else {
+    let paddingCount = Int(plaintext.last ?? 0)
+    guard (1...size).contains(paddingCount), plaintext.suffix(paddingCount).allSatisfy({ $0 == UInt8(paddingCount) })
+    else {
       throw DataProtectionError(.malformed, "the manifest's password and salt do not decrypt it")
     }
-    plain.removeLast(paddingCount)
-    return plain
+    plaintext.removeLast(paddingCount)
+    return plaintext
   }
 }

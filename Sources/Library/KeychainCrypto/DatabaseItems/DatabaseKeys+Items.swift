@@ -116,9 +116,9 @@ extension DatabaseKeys {
   }
 
   private func checkTamperCheck(
-    _ inner: PropertyValue?, equals outer: String, at step: DatabaseItemFault.Step
+    _ innerValue: PropertyValue?, equals outer: String, at step: DatabaseItemFault.Step
   ) throws(DatabaseItemError) {
-    guard let inner = inner?.stringValue else { throw DatabaseItemError(.tamper, step, "it has no tamper check") }
+    guard let inner = innerValue?.stringValue else { throw DatabaseItemError(.tamper, step, "it has no tamper check") }
     guard inner.hasSameBytes(as: outer) else {
       throw DatabaseItemError(.tamper, step, "its tamper check differs from the outer one")
     }
@@ -181,8 +181,10 @@ extension DatabaseKeys {
   ///
   /// Source: Apple `SecDbKeychainItemV7.m`, `secretAttributesWithAcmContext`.
   static func countWithoutPadding(_ bytes: UnsafeRawBufferPointer) -> Int? {
-    guard let last = bytes.last.map(Int.init), last <= Int8.max, last <= bytes.count else { return nil }
-    return bytes.count - last
+    guard let paddingCount = bytes.last.map(Int.init), paddingCount <= Int8.max, paddingCount <= bytes.count else {
+      return nil
+    }
+    return bytes.count - paddingCount
   }
 
   private func checkClasses(

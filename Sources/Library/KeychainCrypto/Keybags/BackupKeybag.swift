@@ -189,9 +189,10 @@ struct ClassKeyWrapPolicy: Sendable, Equatable {
   ) throws(DataProtectionError) -> Keybag.ClassKey {
     let uuid = try random.bytes(16)
     let key = try Secret(count: ClassKeys.keySize, from: random)
-    let inner = wrap.contains(.device) ? try deviceKey.wrap(key) : key.copy()
+    let deviceWrapped = wrap.contains(.device) ? try deviceKey.wrap(key) : key.copy()
     let wrapped =
-      wrap.contains(.password) ? try KeyWrap.wrap(inner, with: passcodeKey) : inner.withBytes { Array($0) }
+      wrap.contains(.password)
+      ? try KeyWrap.wrap(deviceWrapped, with: passcodeKey) : deviceWrapped.withBytes { Array($0) }
     return Keybag.ClassKey(uuid: uuid, keyClass: keyClass, wrap: wrap, wrappedKey: wrapped)
   }
 }

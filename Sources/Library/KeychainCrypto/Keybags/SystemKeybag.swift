@@ -113,20 +113,20 @@ package struct SystemKeybag: Sendable, Equatable {
     let deviceKey = try hardware.deviceKey()
     let oldKey = try verifiedPasscodeKey(
       old, hardware: hardware, deviceKey: deviceKey, acceptingAtMost: IterationLimit.standard, progress: progress)
-    var changed = keybag
+    var newKeybag = keybag
     let salt = try random.bytes(Self.saltSize)
-    changed.salt = salt
-    let rounds = changed.iterations ?? Self.standardRounds
+    newKeybag.salt = salt
+    let rounds = newKeybag.iterations ?? Self.standardRounds
     let newKey = try hardware.passcodeKey(passcode: new, salt: salt, rounds: rounds, progress: progress)
-    try changed.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPasscode)
+    try newKeybag.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPasscode)
     let passcodeClass = KeyClass.whenPasscodeSetThisDeviceOnly
     if new.isEmpty {
-      changed.classKeys.removeAll { $0.keyClass == passcodeClass }
-    } else if changed.classKey(passcodeClass) == nil {
+      newKeybag.classKeys.removeAll { $0.keyClass == passcodeClass }
+    } else if newKeybag.classKey(passcodeClass) == nil {
       let policy = ClassKeyWrapPolicy(keyClass: passcodeClass, wrap: [.device, .password])
-      changed.classKeys.append(try policy.makeRecord(passcodeKey: newKey, deviceKey: deviceKey, random: random))
+      newKeybag.classKeys.append(try policy.makeRecord(passcodeKey: newKey, deviceKey: deviceKey, random: random))
     }
-    let systemKeybag = try SystemKeybag(changed, deviceKey: deviceKey)
+    let systemKeybag = try SystemKeybag(newKeybag, deviceKey: deviceKey)
     let classKeys = try systemKeybag.keybag.unwrapClassKeys(
       passcodeKey: consume newKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
     return UnlockedSystemKeybag(keybag: systemKeybag, classKeys: classKeys)

@@ -95,7 +95,7 @@ package struct CasePage: HTMLPage {
         ("Files before and after", backup.files.sentence),
       ], to: &page)
     if backup.digest != nil { page.element("p", CaseReport.digestMethod) }
-    for path in backup.files.changed { Self.sentence("Changed: \(path)", to: &page) }
+    for path in backup.files.changedPaths { Self.sentence("Changed: \(path)", to: &page) }
   }
 
   /// The titles of a backup's claims, by their names in the JSON document.

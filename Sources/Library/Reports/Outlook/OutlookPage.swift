@@ -38,7 +38,7 @@ public struct OutlookPage: HTMLPage {
       footer: { page in
         page.element("p") { page in
           page.text(
-            "As of \(LongDateFormat.dateAndTime(summary.made)). \(summary.sourceIsBackup ? "Backup" : "Device") ")
+            "As of \(LongDateFormat.dateAndTime(summary.reportTime)). \(summary.sourceIsBackup ? "Backup" : "Device") ")
           page.element("code", summary.source.digest)
           page.text(".")
         }

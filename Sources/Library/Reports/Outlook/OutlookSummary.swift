@@ -6,7 +6,7 @@ public struct OutlookSummary: Sendable {
   let restoreOutlook: RestoreOutlook
   let source: PlanDocument.Source
   /// The time of the report, in RFC 3339 and UTC.
-  let made: String
+  let reportTime: String
   let apps: AppDirectory
   /// The common name of the kind of device: "iPhone".
   let model: String
@@ -43,7 +43,7 @@ public struct OutlookSummary: Sendable {
     productType: String?, hardware: String?, sourceArgument: String?, isRedacted: Bool = false
   ) {
     self.restoreOutlook = isRedacted ? restoreOutlook.redacted : restoreOutlook
-    self.made = made
+    reportTime = made
     self.apps = isRedacted ? AppDirectory([]) : apps
     self.hardware = hardware.map { isRedacted ? "the source device" : $0 }
     self.isRedacted = isRedacted

@@ -74,18 +74,18 @@ package enum BackupCondition: Sendable, Hashable {
   package func itemsSentence(count: Int, moving: Int, to target: String, needsPassword: Bool) -> String? {
     guard !isUsable else { return nil }
     guard count > 0 else { return "No keychain item could be read in it." }
-    let others = self == .decryptedCopy ? "" : "; others may be missing"
+    let missingClause = self == .decryptedCopy ? "" : "; others may be missing"
     let items = count == 1 ? "item" : "\(HumanReadable.grouped(count)) items"
     switch moving {
     case 0:
       let cause = needsPassword ? ", because it has no password" : ""
       return (count == 1 ? "The only item in it could not move" : "None of the \(items) in it could move")
-        + " to \(target)\(cause)\(others)."
+        + " to \(target)\(cause)\(missingClause)."
     case count:
       return (count == 1 ? "The only item in it could move" : "All \(items) in it could move")
-        + " to \(target)\(others)."
+        + " to \(target)\(missingClause)."
     default:
-      return "\(HumanReadable.grouped(moving)) of the \(items) in it could move to \(target)\(others)."
+      return "\(HumanReadable.grouped(moving)) of the \(items) in it could move to \(target)\(missingClause)."
     }
   }
 }

@@ -59,10 +59,10 @@ package struct DifferenceReport: Report {
     let nameWidth = style.cutsText ? min(maximumNameWidth, max(availableWidth, reservedWidth)) : maximumNameWidth
     return rows.indices.flatMap { index in
       let (row, name, remark) = (rows[index], names[index], remarks[index])
-      let cut = style.cut(name, columns: nameWidth)
+      let shortName = style.cut(name, columns: nameWidth)
       let label =
         "\(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.identity.kind), columns: kindWidth) + "  "
-        + DisplayWidth.padded(cut, columns: nameWidth) + "  "
+        + DisplayWidth.padded(shortName, columns: nameWidth) + "  "
       let fits = DisplayWidth.columns(of: label) + DisplayWidth.columns(of: remark) <= style.width
       let text = fits ? [label + remark] : [label] + WordWrap.labeled("      ", remark, columns: style.width)
       return text.map { line in

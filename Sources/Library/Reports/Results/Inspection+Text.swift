@@ -116,10 +116,10 @@ extension Inspection {
   /// The origin of the backup: "made 2026-11-20 18:04 by old-phone (iPhone15,2, iOS 18.1)".
   private var origin: String {
     let device = archive.device
-    let made = archive.date.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
+    let beginning = archive.date.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
     let model = [device.productType, device.productVersion.map { "iOS \($0)" }].compactMap(\.self).joined(
       separator: ", ")
-    return made + (device.name ?? "an unnamed device") + (model.isEmpty ? "" : " (\(model))")
+    return beginning + (device.name ?? "an unnamed device") + (model.isEmpty ? "" : " (\(model))")
   }
 
   /// The counts of the manifest's files: "listed in Manifest.db: 12 files, 3 folders in 2 domains, none missing".

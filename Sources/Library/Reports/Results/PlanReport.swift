@@ -13,7 +13,7 @@ package struct PlanReport {
   package var codes: OneTimePasswordOverview?
   /// The source as a command-line argument; `nil` if it is a stream.
   package var sourceArgument: String?
-  private let made: String
+  private let reportTime: String
   /// The source and the target with their names, even if the report is redacted.
   private let unredacted: (source: ReportSource, target: PlanDocument.Target)
   private let isRedacted: Bool
@@ -65,7 +65,7 @@ package struct PlanReport {
   ) {
     self.plan = isRedacted ? plan.redacted : plan
     self.source = isRedacted ? source.redacted : source
-    self.made = Timestamp.text(of: made)
+    reportTime = Timestamp.text(of: made)
     self.isRedacted = isRedacted
     unredacted = (source, target)
     removedOnlyCopies = source.onlyCopies(removedBy: plan)
@@ -78,7 +78,7 @@ package struct PlanReport {
   /// The plan as a document. It is created in each call, because text output does not need it.
   package var document: PlanDocument {
     var document = PlanDocument(
-      made: made, source: unredacted.source.document, target: unredacted.target, plan: plan,
+      made: reportTime, source: unredacted.source.document, target: unredacted.target, plan: plan,
       limitation: unredacted.source.document.kind == .archive ? .unseenItems : nil,
       notInBackup: source.sourceDeviceItems.map(PlanDocument.NotInBackup.init), dump: source.disclaimer?.planDocument,
       findings: unredacted.source.findings)
@@ -189,7 +189,7 @@ package struct PlanReport {
   private var sourceLine: String {
     let count = HumanReadable.count(plan.decisions.count, "item")
     guard source.isDevice || source.disclaimer != nil else {
-      let origin = source.made.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
+      let origin = source.backupDate.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
       return "\(origin)\(source.sourceDevice) · \(source.protection) · \(count)"
     }
     let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"

@@ -135,10 +135,10 @@ package struct VerificationReport {
       if verification.isHostile {
         return "\(name) contains something that no device writes: \(faultSummary). Don't trust it. Nothing was written."
       }
-      let others =
+      let otherClause =
         verification.verifiedAllFiles ? "the rest is intact" : "no other fault was found\(undetectableChanges)"
       return verification.isOnlyIncomplete
-        ? "\(name) is not complete: \(faultSummary); \(others)."
+        ? "\(name) is not complete: \(faultSummary); \(otherClause)."
         : "\(name) is damaged: \(faultSummary).\(intactPartsSentence)"
     case .unconfirmed:
       return "\(limitedNoFaultClause). It is not known whether the device finished the backup: "
@@ -187,11 +187,11 @@ package struct VerificationReport {
     let matching =
       files.withMatchingDigest == 1
       ? "1 file matches its digest" : "\(HumanReadable.count(files.withMatchingDigest, "file")) match their digests"
-    let others =
+    let unproven =
       files.unread > 0
       ? "\(HumanReadable.grouped(files.unproven)) could not be compared with a digest"
       : "\(HumanReadable.grouped(files.withoutDigest)) \(files.withoutDigest == 1 ? "has" : "have") no digest"
-    return " (\(matching); \(others), so a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
+    return " (\(matching); \(unproven), so a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
 
   /// The clause about items that could not be checked: "1 item could not be checked, because it needs a device's hardware

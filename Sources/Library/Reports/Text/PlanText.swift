@@ -81,8 +81,8 @@ package struct PlanText {
     let gap = "    "
     var lines: [String] = []
     for meaning in meanings where meaning.count > 0 {
-      if let last = lines.last, last.count + gap.count + meaning.text.count <= style.width {
-        lines[lines.count - 1] = last + gap + meaning.text
+      if let lastLine = lines.last, lastLine.count + gap.count + meaning.text.count <= style.width {
+        lines[lines.count - 1] = lastLine + gap + meaning.text
       } else {
         lines.append("  " + meaning.text)
       }
@@ -113,14 +113,14 @@ package struct PlanText {
     ]
     let changeTexts = changes.filter { $0.count > 0 }.map { "\(HumanReadable.grouped($0.count)) \($0.text)" }
     let detail = changeTexts.isEmpty ? "" : " (\(changeTexts.joined(separator: ", ")))"
-    let removed =
+    let removal =
       summary.removed == 0 ? "0 removed" : "\(HumanReadable.grouped(summary.removed)) removed from \(targetName)"
     let stays =
       summary.staysBehind == 0 && !source.isDevice
       ? "" : "\(HumanReadable.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
     let warned = Explanation.warned(summary.byWarning)
     return "\(HumanReadable.grouped(summary.migrates)) \(will) \(movement)\(detail)\(warned), \(stays)"
-      + "\(HumanReadable.grouped(summary.unreadable)) cannot be read, \(removed)."
+      + "\(HumanReadable.grouped(summary.unreadable)) cannot be read, \(removal)."
   }
 
   private func removedLines(_ style: TextStyle) -> [String] {

@@ -109,16 +109,17 @@ package struct ReportItemTable {
   package func lines(style: TextStyle) -> [String] {
     let names = rows.map { style.escapedName($0.name) }
     let protectionWidth = rows.map { DisplayWidth.columns(of: $0.protection) }.max() ?? 0
-    let widest = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0
+    let maximumNameWidth = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0
     // The margin and the symbol with a space, the kind, and gaps of two columns around the name.
     let otherColumnsWidth = 4 + Self.kindWidth + 2 + 2 + protectionWidth
     let nameWidth =
-      style.cutsText ? max(Table.minimumColumnWidth, min(widest, style.width - otherColumnsWidth)) : widest
+      style.cutsText
+      ? max(Table.minimumColumnWidth, min(maximumNameWidth, style.width - otherColumnsWidth)) : maximumNameWidth
     var lines: [String] = []
     for (row, name) in zip(rows, names) {
-      let cut = style.cut(name, columns: nameWidth)
+      let shortName = style.cut(name, columns: nameWidth)
       var line = "  \(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.kind), columns: Self.kindWidth) + "  "
-      line += DisplayWidth.padded(cut, columns: nameWidth) + "  "
+      line += DisplayWidth.padded(shortName, columns: nameWidth) + "  "
       line += DisplayWidth.padded(style.adapted(row.protection), columns: protectionWidth)
       let remark = style.adapted(UntrustedText.escaped(row.remark))
       let fits = DisplayWidth.columns(of: line) + 2 + DisplayWidth.columns(of: remark) <= style.width

@@ -29,9 +29,9 @@ package struct RestoreSummaryText {
 
   /// A clause for errors after the restore: "14 items were restored to new-phone".
   package var clause: String {
-    let removed = summary.removed == 0 ? "" : " and \(HumanReadable.grouped(summary.removed)) were removed from it"
+    let removal = summary.removed == 0 ? "" : " and \(HumanReadable.grouped(summary.removed)) were removed from it"
     let verb = restoredCount == 1 ? "was" : "were"
-    return "\(HumanReadable.count(restoredCount, "item")) \(verb) restored to \(device)\(removed)"
+    return "\(HumanReadable.count(restoredCount, "item")) \(verb) restored to \(device)\(removal)"
   }
 
   /// The last line of a restore: "Restored 12 items to new-phone in one step; 3 stayed behind, 1 could not be read."
