@@ -123,8 +123,8 @@ add(
 add(
     EDGE,
     "Library/KeychainCrypto/Ciphers/FileCipher.swift",
-    "«(1...FileCipher.blockSize).contains(padding)»",
-    "(1..<FileCipher.blockSize).contains(padding)",
+    "«(1...FileCipher.blockSize).contains(paddingCount)»",
+    "(1..<FileCipher.blockSize).contains(paddingCount)",
     "files: a padding of a whole block is invalid",
     "FileCipherTests",
 )
@@ -425,7 +425,7 @@ add(
 )
 add(
     EDGE,
-    "Library/Reports/OneTimePasswords/OneTimePassword.swift",
+    "Library/Reports/OneTimePasswords/OTPAuthURIReader.swift",
     "guard let count = UInt8(value), «(1...10).contains(count)» else",
     "(1...9).contains(count)",
     "export --format otpauth: codes of ten digits are left out",

@@ -27,10 +27,10 @@ public struct ComparisonPage: HTMLPage {
     sourceDeviceItems: SourceDeviceItems? = nil,
     sourceArgument: String?, targetArgument: String?, program: String
   ) {
-    self.sourceDeviceItems = sourceDeviceItems
     self.comparison = comparison
     self.document = document
     self.apps = apps
+    self.sourceDeviceItems = sourceDeviceItems
     self.program = program
     condition = BackupCondition(damage: [], findings: document.findings)
     placeholders = CommandPlaceholders(document, source: sourceArgument, target: targetArgument)
