@@ -22,3 +22,8 @@ package enum ItemFault: Error, Sendable, Equatable {
   /// An error that is not caused by the item.
   case failed(DataProtectionError)
 }
+
+/// Calls a closure and reports a format error as an error of one item.
+func convertingFormatError<Result>(_ body: () throws(FormatError) -> Result) throws(ItemFault) -> Result {
+  do throws(FormatError) { return try body() } catch { throw .malformed(error) }
+}
