@@ -90,7 +90,7 @@ add(
 # KeychainCrypto
 add(
     EDGE,
-    "Library/KeychainCrypto/Certificates/CertificateAttributes.swift",
+    "Library/KeychainCrypto/Certificates/CertificateAttributes+Validity.swift",
     "&& «date <= period.end»",
     "date < period.end",
     "certificates: invalid in the last second of their validity",
@@ -106,7 +106,7 @@ add(
 )
 add(
     VARIANT,
-    "Library/KeychainCrypto/Certificates/Trust/TrustEvaluation.swift",
+    "Library/KeychainCrypto/Certificates/Trust/ChainSearch.swift",
     "let name = «host.hasSuffix(\".\")» ?",
     "false",
     "trust: a host name with a final dot matches nothing",

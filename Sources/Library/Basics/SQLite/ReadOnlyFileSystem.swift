@@ -1,17 +1,5 @@
 import CSQLite
 
-/// The bytes of a database that SQLite reads.
-package protocol DatabaseContent: AnyObject {
-  /// The size of the database.
-  var byteCount: Int { get }
-  /// Whether the system refused to read. SQLite has no result code for this and sometimes reports it as damage.
-  var isRefused: Bool { get }
-  /// Fills a buffer with the bytes from `offset` on, which must all exist.
-  ///
-  /// - Returns: Whether the bytes could be read.
-  func copyBytes(from offset: Int, to buffer: UnsafeMutableRawBufferPointer) -> Bool
-}
-
 /// A file system for SQLite whose only file is a `DatabaseContent`, which can only be read. There are no names,
 /// journals or locks.
 ///

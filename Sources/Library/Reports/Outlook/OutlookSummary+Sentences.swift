@@ -78,9 +78,9 @@ extension OutlookSummary {
 
   /// A sentence about the items of a backup that cannot be restored as it is; `nil` if it can be.
   var itemsSentence: String? {
-    let new = counts(onSameDevice: false)
+    let newDeviceCounts = counts(onSameDevice: false)
     return backupCondition.itemsSentence(
-      count: restoreOutlook.comparison.items.count, moving: new.restoredCount, to: newPhone,
+      count: restoreOutlook.comparison.items.count, moving: newDeviceCounts.restoredCount, to: newPhone,
       needsPassword: isBlockedByMissingPassword)
   }
 
@@ -121,9 +121,12 @@ extension OutlookSummary {
       return [verdict, itemsSentence, sourceDeviceItems == nil ? Self.uncountedSentence : nil].compactMap(\.self)
         .joined(separator: " ")
     }
-    let new = counts(onSameDevice: false)
-    guard new.total > 0 else { return emptyText }
-    var sentences = [arrivalSentence(new) + unusableKeysSentence(new), returnSentence(counts(onSameDevice: true))]
+    let newDeviceCounts = counts(onSameDevice: false)
+    guard newDeviceCounts.total > 0 else { return emptyText }
+    var sentences = [
+      arrivalSentence(newDeviceCounts) + unusableKeysSentence(newDeviceCounts),
+      returnSentence(counts(onSameDevice: true)),
+    ]
     if !sourceIsBackup { sentences.append(otherPasswordSentence) }
     if sourceIsBackup, sourceDeviceItems == nil { sentences.append(Self.uncountedSentence) }
     if let sourceDeviceItems, sourceDeviceItems.removedCount > 0 {

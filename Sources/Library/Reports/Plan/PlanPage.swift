@@ -32,10 +32,10 @@ public struct PlanPage: HTMLPage {
     _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, sourceDeviceItems: SourceDeviceItems? = nil,
     sourceArgument: String?, targetArgument: String?, program: String
   ) {
-    self.sourceDeviceItems = sourceDeviceItems
     self.plan = plan
     self.document = document
     self.apps = apps
+    self.sourceDeviceItems = sourceDeviceItems
     self.sourceArgument = sourceArgument
     self.targetArgument = targetArgument
     self.program = program
