@@ -53,7 +53,7 @@ struct PBKDF2Tests {
 
   @Test("Both engines agree for counts around the end of a portion", arguments: [-1, 0, 1, 2])
   func portions(difference: Int) throws {
-    try compare([7], [8, 9], PBKDF2.portion + difference, 32)
+    try compare([7], [8, 9], PBKDF2.progressInterval + difference, 32)
   }
 
   @Test("SHA-1 gives the results of RFC 6070")
@@ -108,7 +108,7 @@ struct PBKDF2Tests {
 
   @Test("Progress increases to the end with either engine, and a false result stops the derivation")
   func progress() throws {
-    let rounds = PBKDF2.portion * 2 + 10
+    let rounds = PBKDF2.progressInterval * 2 + 10
     let password = Secret(utf8: "long")
     for engine in Self.engines {
       var reports: [Int] = []
@@ -116,7 +116,7 @@ struct PBKDF2Tests {
         reports.append(done)
         return true
       }
-      #expect(reports == [PBKDF2.portion + 1, PBKDF2.portion * 2 + 1, rounds])
+      #expect(reports == [PBKDF2.progressInterval + 1, PBKDF2.progressInterval * 2 + 1, rounds])
 
       // 32 bytes are two blocks of SHA-1, so each round is half of the work.
       reports = []
@@ -124,7 +124,7 @@ struct PBKDF2Tests {
         reports.append(done)
         return true
       }
-      let blockReports = [PBKDF2.portion + 1, PBKDF2.portion * 2 + 1, rounds]
+      let blockReports = [PBKDF2.progressInterval + 1, PBKDF2.progressInterval * 2 + 1, rounds]
       #expect(reports == blockReports.map { $0 / 2 } + blockReports.map { (rounds + $0) / 2 })
     }
   }
@@ -262,9 +262,9 @@ struct StoppedDerivationTests {
   @Test("A derivation can be canceled in the only round of an old keybag, and in either of two")
   func forms() {
     // With SHA-1, a report counts half of the rounds: 32 bytes are two blocks.
-    #expect(reports(.max, nil, stopsAfter: 0) == [(PBKDF2.portion + 1) / 2])
-    #expect(reports(10_000, .max, stopsAfter: 0) == [PBKDF2.portion + 1])
-    #expect(reports(.max, 1, stopsAfter: 1) == [1, 1 + (PBKDF2.portion + 1) / 2])
+    #expect(reports(.max, nil, stopsAfter: 0) == [(PBKDF2.progressInterval + 1) / 2])
+    #expect(reports(10_000, .max, stopsAfter: 0) == [PBKDF2.progressInterval + 1])
+    #expect(reports(.max, 1, stopsAfter: 1) == [1, 1 + (PBKDF2.progressInterval + 1) / 2])
   }
 
   @Test("The passcode derivation can be canceled within a portion")
@@ -279,7 +279,7 @@ struct StoppedDerivationTests {
       }
     }
     #expect(error?.code == .cancelled)
-    #expect(reports == [Int(PasscodeTangle.portion)])
+    #expect(reports == [Int(PasscodeTangle.progressInterval)])
     reports = []
     _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: 100) { done, _ in
       reports.append(done)

@@ -90,7 +90,7 @@ add(
 # KeychainCrypto
 add(
     EDGE,
-    "Library/KeychainCrypto/Certificates/CertificateAttributes.swift",
+    "Library/KeychainCrypto/Certificates/CertificateAttributes+Validity.swift",
     "&& «date <= period.end»",
     "date < period.end",
     "certificates: invalid in the last second of their validity",
@@ -106,7 +106,7 @@ add(
 )
 add(
     VARIANT,
-    "Library/KeychainCrypto/Certificates/Trust/TrustEvaluation.swift",
+    "Library/KeychainCrypto/Certificates/Trust/ChainSearch.swift",
     "let name = «host.hasSuffix(\".\")» ?",
     "false",
     "trust: a host name with a final dot matches nothing",
@@ -123,8 +123,8 @@ add(
 add(
     EDGE,
     "Library/KeychainCrypto/Ciphers/FileCipher.swift",
-    "«(1...FileCipher.blockSize).contains(padding)»",
-    "(1..<FileCipher.blockSize).contains(padding)",
+    "«(1...FileCipher.blockSize).contains(paddingCount)»",
+    "(1..<FileCipher.blockSize).contains(paddingCount)",
     "files: a padding of a whole block is invalid",
     "FileCipherTests",
 )
@@ -402,8 +402,8 @@ add(
 add(
     SWAPPED,
     "Library/Reports/Documents/Moving/RestoreDocument.swift",
-    "(\"overwritten_newer\", .count(«newer»))",
-    "overwritten",
+    "(\"overwritten_newer\", .count(«overwrittenNewerCount»))",
+    "overwrittenCount",
     "restore --json: overwritten_newer counts all overwritten items",
     "MoveReportTests",
 )
@@ -425,7 +425,7 @@ add(
 )
 add(
     EDGE,
-    "Library/Reports/OneTimePasswords/OneTimePassword.swift",
+    "Library/Reports/OneTimePasswords/OTPAuthURIReader.swift",
     "guard let count = UInt8(value), «(1...10).contains(count)» else",
     "(1...9).contains(count)",
     "export --format otpauth: codes of ten digits are left out",

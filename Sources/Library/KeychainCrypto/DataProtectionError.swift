@@ -3,8 +3,8 @@ import KeychainFormats
 
 /// An error in deriving, unlocking, creating or using keys.
 ///
-/// A single item that cannot be decrypted is not an error of this type: its `Reason` says why. The error contains no key
-/// material and no password.
+/// A single item that cannot be decrypted is not an error of this type; it has a `Reason` instead. The error contains no
+/// key material and no password.
 public struct DataProtectionError: ExplainedError, Equatable {
   /// The kinds of errors.
   public enum Code: String, Sendable {

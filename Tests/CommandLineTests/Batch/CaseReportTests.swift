@@ -91,7 +91,7 @@ struct CaseReportTests {
   @Test("The comparison of files is worded correctly for one entry and for many")
   func sentences() {
     func comparison(_ count: Int, changed: Int = 0) -> EvidenceComparison {
-      EvidenceComparison(count: count, byteCount: 1, changed: [], changedCount: changed, gap: nil)
+      EvidenceComparison(count: count, byteCount: 1, changedPaths: [], changedCount: changed, gap: nil)
     }
     #expect(comparison(1).entries == "1 entry" && comparison(12).entries == "12 files and folders")
     #expect(comparison(1).sentence == "The only entry did not change during the examination.")
@@ -124,7 +124,7 @@ struct CaseReportTests {
     let backup = CaseReport.ExaminedBackup(
       path: hostile, result: .damaged, headline: hostile, reason: hostile, digest: hostile, sealCode: hostile,
       sealState: "broken",
-      files: EvidenceComparison(count: 1, byteCount: 2, changed: [hostile], changedCount: 1, gap: hostile),
+      files: EvidenceComparison(count: 1, byteCount: 2, changedPaths: [hostile], changedCount: 1, gap: hostile),
       claims: [(name: "device_name", value: hostile)], warnings: [hostile], document: document)
     let date = KeychainDate(secondsSinceReferenceDate: 0)
     let report = CaseReport(
@@ -145,7 +145,7 @@ struct CaseReportTests {
     #expect(before.compared(with: EvidenceRecord(of: path)).isUnchanged)
     try tree.sandbox.devices.run("touch shelf/one/Info.plist; echo > shelf/one/new")
     let comparison = before.compared(with: EvidenceRecord(of: path))
-    #expect(!comparison.isUnchanged && comparison.changed == [".", "Info.plist", "new"], "\(comparison)")
+    #expect(!comparison.isUnchanged && comparison.changedPaths == [".", "Info.plist", "new"], "\(comparison)")
     #expect(EvidenceRecord(of: "/nowhere/at/all").compared(with: before).gap == "it does not exist")
   }
 

@@ -16,7 +16,7 @@ extension Errno {
   /// Whether no space is left: the disk is full, or the user's quota is used up.
   package var isDiskFull: Bool { self == .noSpace || self == .diskQuotaExceeded }
 
-  /// Whether the system has run out of file descriptors or memory. Such an error says nothing about the file.
+  /// Whether the system has run out of file descriptors or memory. The file is not the cause of such an error.
   package var isResourceShortage: Bool { Self.shortages.contains(self) }
 
   /// Recognizes a shortage by the end of a library's error message; `nil` if there is none.

@@ -19,7 +19,7 @@ public struct KeyhaulError: ExplainedError {
     public let rawValue: String
     /// The part of the library that declares the code.
     public let domain: Domain
-    /// The category, the summary and the remedy of every error with this code that has none of its own.
+    /// The category, the summary and the remedy of errors with this code, unless an error overrides them.
     public let meaning: ErrorMeaning
 
     package init(

@@ -21,8 +21,13 @@ package struct DestinationPath: Sendable {
     return ".\(stem).\(random).\(suffix)"
   }
 
+  /// The destination's name, shortened to 200 bytes if it is longer, so that the name of a sibling stays below the usual
+  /// limit of 255 bytes.
   private var stem: String {
-    name.utf8.count > 200 ? String(name.unicodeScalars.prefix(50).map(Character.init)) : name
+    let maximumByteCount = 200
+    if name.utf8.count <= maximumByteCount { return name }
+    // A scalar has at most 4 bytes of UTF-8.
+    return String(name.unicodeScalars.prefix(maximumByteCount / 4).map(Character.init))
   }
 
   /// Returns whether `sibling(_:)` makes this name for a file that is being written. Names of replaced backups never

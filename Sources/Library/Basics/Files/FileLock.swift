@@ -20,9 +20,9 @@ package struct FileLock: ~Copyable, Sendable {
 
   /// Replaces the contents of the locked file.
   ///
-  /// The file is not truncated first: after that, ext4 would start writing the bytes to the disk when the file is
-  /// closed.
-  /// Source: ext4(5), `auto_da_alloc`. If writing fails, the file is empty.
+  /// The file is not truncated before it is written, because ext4 writes a truncated file to the disk as soon as it is
+  /// closed. If writing fails, the file is empty.
+  /// Source: ext4(5), `auto_da_alloc`.
   package borrowing func replaceContents(with bytes: [UInt8], _ system: FileSystem) throws(Errno) {
     let raw = file.raw
     try system.perform(.lock, omitted: ()) { _ in
@@ -104,8 +104,8 @@ extension FileSystem {
   /// applies under every name of the file.
   package func lock(at path: String, _ kind: FileLock.Kind) throws(Errno) -> PathLock {
     // Another process may replace the file between the calls. The new file is then locked.
-    for _ in 0..<1000 {
-      switch try attempt(at: path, kind) {
+    for _ in 0..<Self.maximumAttemptCount {
+      switch try lockOnce(at: path, kind) {
       case .some(let lock): return lock
       case .none: continue
       }
@@ -113,8 +113,11 @@ extension FileSystem {
     return .lockedElsewhere
   }
 
+  /// The number of times that another process may replace the file before it counts as locked.
+  private static let maximumAttemptCount = 1000
+
   /// - Returns: The lock, or `nil` if the path now leads to a different file from the locked one.
-  private func attempt(at path: String, _ kind: FileLock.Kind) throws(Errno) -> PathLock? {
+  private func lockOnce(at path: String, _ kind: FileLock.Kind) throws(Errno) -> PathLock? {
     // A pipe is not opened, because closing it again would interrupt its writer.
     guard let status = try status(of: path, followsLink: true), status.kind == .file || status.kind == .directory else {
       return .unavailable
@@ -142,45 +145,4 @@ extension FileSystem {
   private static let unsupportedErrors: [Errno] = [
     .notSupported, .noLocks, .badFileDescriptor, .invalidArgument, .noFunction,
   ]
-}
-
-/// A wait for another process's lock, up to a limit.
-///
-/// Each pause counts as the requested or the measured time, whichever is longer. A test's clock does not sleep, and a
-/// busy machine sleeps longer than requested.
-package struct LockTimeout {
-  private let limit: Duration
-  private let sleep: (Duration) -> Void
-  private let shouldContinue: () -> Bool
-  private let start = ContinuousClock.now
-  private var slept = Duration.zero
-
-  /// - Parameters:
-  ///   - limit: The maximum time to wait.
-  ///   - sleep: Sleeps for a duration, or until a signal arrives.
-  ///   - shouldContinue: Returns whether the user still wants to wait.
-  package init(
-    atMost limit: Duration, sleep: @escaping (Duration) -> Void = Self.sleepOnThread,
-    shouldContinue: @escaping () -> Bool
-  ) {
-    self.limit = limit
-    self.sleep = sleep
-    self.shouldContinue = shouldContinue
-  }
-
-  package var waited: Duration { max(slept, start.duration(to: .now)) }
-
-  /// Sleeps for a duration, or for the remaining time if that is shorter.
-  ///
-  /// - Returns: `false` if the limit is reached or the user no longer wants to wait.
-  package mutating func pause(_ duration: Duration) -> Bool {
-    let remaining = limit - waited
-    guard remaining > .zero, shouldContinue() else { return false }
-    let pause = min(duration, remaining)
-    sleep(pause)
-    slept += pause
-    return true
-  }
-
-  package static func sleepOnThread(_ duration: Duration) { SystemCalls.sleep(duration) }
 }

@@ -24,7 +24,7 @@ package struct FileStatus: Sendable {
   package let group: UInt32
   private let device: DeviceID
   private let inode: Inode
-  /// The times of the last change to the content and to the status, in seconds and nanoseconds.
+  /// The times of the last change: the content's seconds and nanoseconds, then the status's.
   private let changeTimes: [Int]
 
   /// The time of the last change to the file's bytes, in seconds since 1970.
@@ -32,6 +32,9 @@ package struct FileStatus: Sendable {
 
   /// Whether the entry belongs to the user who runs this process.
   package var belongsToCurrentUser: Bool { owner == SystemCalls.user }
+
+  /// Whether the entry belongs to this user or to root.
+  var belongsToTrustedUser: Bool { belongsToCurrentUser || owner == 0 }
 
   /// Returns whether both are the same file, possibly under different names.
   package func isSame(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }

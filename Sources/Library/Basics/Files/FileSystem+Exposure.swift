@@ -22,11 +22,11 @@ extension FileSystem {
   ///   checked.
   package func exposure(of path: String) throws(Errno) -> FileExposure? {
     let start = path.hasPrefix("/") ? path : try SystemCalls.workingDirectoryPath() + "/" + path
-    var names = Self.names(ofPath: start)
+    var remainingNames = Self.reversedNames(ofPath: start)
     var folder = ""
     var linkCount = 0
     if let exposure = try checkedEntry(at: "/")?.exposure { return exposure }
-    while let name = names.popLast() {
+    while let name = remainingNames.popLast() {
       if name == "." { continue }
       if name == ".." {
         folder = folder.lastIndex(of: "/").map { String(folder[..<$0]) } ?? ""
@@ -42,28 +42,36 @@ extension FileSystem {
       linkCount += 1
       guard linkCount <= Self.maximumLinkCount else { throw .tooManySymbolicLinkLevels }
       guard let target = try linkTarget(of: entryPath) else { throw .noSuchFileOrDirectory }
-      // A link of /proc to a pipe, such as that of `<(command)`, contains no path. The pipe itself is checked.
-      if names.isEmpty, !target.hasPrefix("/"), let end = try status(of: entryPath, followsLink: true),
-        end.kind == .pipe
-      {
-        return end.belongsToCurrentUser || end.owner == 0 ? nil : .otherOwner(path: entryPath)
+      let isAbsolute = target.hasPrefix("/")
+      if remainingNames.isEmpty, !isAbsolute, let pipe = try pipeStatus(behindLink: entryPath) {
+        return pipe.belongsToTrustedUser ? nil : .otherOwner(path: entryPath)
       }
-      if target.hasPrefix("/") { folder = "" }
-      names += Self.names(ofPath: target)
+      if isAbsolute { folder = "" }
+      remainingNames += Self.reversedNames(ofPath: target)
     }
     return nil
+  }
+
+  /// Returns the status of the pipe that a link leads to, or `nil` if it leads to anything else.
+  ///
+  /// A shell passes the output of `<(command)` as a link in /proc, whose target is not a path, such as `pipe:[42]`.
+  private func pipeStatus(behindLink path: String) throws(Errno) -> FileStatus? {
+    let status = try status(of: path, followsLink: true)
+    return status?.kind == .pipe ? status : nil
   }
 
   /// The number of links that Linux follows in one path (path_resolution(7)).
   private static let maximumLinkCount = 40
 
-  /// Returns the names of a path in reverse order.
-  private static func names(ofPath path: String) -> [String] { path.split(separator: "/").reversed().map(String.init) }
+  /// Returns the names in a path, the last one first.
+  private static func reversedNames(ofPath path: String) -> [String] {
+    path.split(separator: "/").reversed().map(String.init)
+  }
 
   /// Returns the status of the entry at a path and whether another user could change it; `nil` if there is no entry.
   private func checkedEntry(at path: String) throws(Errno) -> (status: FileStatus, exposure: FileExposure?)? {
     guard let status = try status(of: path) else { return nil }
-    guard status.belongsToCurrentUser || status.owner == 0 else { return (status, .otherOwner(path: path)) }
+    guard status.belongsToTrustedUser else { return (status, .otherOwner(path: path)) }
     // The write bits of group and others, and the sticky bit, in POSIX numbering. A link's own bits have no effect.
     guard status.kind != .link, status.permissions & 0o022 != 0 else { return (status, nil) }
     if status.kind != .directory { return (status, .writableFile(path: path)) }

@@ -190,8 +190,9 @@ enum SystemCalls {
         if errno != 0 { throw Errno(rawValue: errno) }
         return names
       }
-      let name = DirectoryEntry.name(of: entry).map { CChar(bitPattern: $0) } + [0]
-      if name != [46, 0] && name != [46, 46, 0] { names.append(name) }
+      let name = DirectoryEntry.name(of: entry)
+      if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { continue }
+      names.append(name.map { CChar(bitPattern: $0) } + [0])
     }
   }
 

@@ -40,27 +40,35 @@ package struct JSONCursor {
   /// Throws if an object lacks any of these members; the error lists all missing ones.
   package func require(_ keys: [String]) throws(Fault) {
     let fields = try fields()
-    let missing = keys.filter { key in !fields.contains { $0.0 == key } }.map { "\"\($0)\"" }
-    guard missing.isEmpty else { throw fault("has no \(HumanReadable.list(missing))") }
+    let presentKeys = fields.map { key, _ in key }
+    let missingKeys = keys.filter { !presentKeys.contains($0) }
+    guard missingKeys.isEmpty else {
+      throw fault("has no \(HumanReadable.list(missingKeys.map { "\"\($0)\"" }))")
+    }
   }
 
   package func optional(_ key: String) throws(Fault) -> JSONCursor? {
-    try fields().first { $0.0 == key }.map { child(key, $0.1) }
+    try fields().first { name, _ in name == key }.map { _, value in child(key, value) }
   }
 
   package func members() throws(Fault) -> [(key: String, node: JSONCursor)] {
-    try fields().sorted { $0.0 < $1.0 }.map { ($0.0, child($0.0, $0.1)) }
+    try fields().sorted { $0.0 < $1.0 }.map { key, value in (key: key, node: child(key, value)) }
   }
 
   /// Returns the elements of an array, each created when it is accessed.
   package func elements() throws(Fault) -> LazyMapCollection<Range<Int>, JSONCursor> {
-    let (count, make): (Int, (Int) -> JSONValue)
+    let count: Int
+    let makeElement: (Int) -> JSONValue
     switch value {
-    case .array(let values): (count, make) = (values.count, { values[$0] })
-    case .elements(let number, let element): (count, make) = (number, element)
+    case .array(let values):
+      count = values.count
+      makeElement = { values[$0] }
+    case .elements(let elementCount, let make):
+      count = elementCount
+      makeElement = make
     case .null, .boolean, .integer, .number, .string, .sensitive, .object: throw expected("an array")
     }
-    return (0..<count).lazy.map { [path] in JSONCursor(make($0), path: "\(path)[\($0)]") }
+    return (0..<count).lazy.map { [path] index in JSONCursor(makeElement(index), path: "\(path)[\(index)]") }
   }
 
   /// Returns the elements of an optional array, or none if the member is missing.
@@ -71,9 +79,9 @@ package struct JSONCursor {
 
   /// Throws if an object has a member that is not in the list.
   package func allow(only keys: [String]) throws(Fault) {
-    let others = try fields().filter { !keys.contains($0.0) }
-    guard let (key, other) = others.min(by: { $0.0 < $1.0 }) else { return }
-    throw child(key, other).fault("is not a known member; known members: \(keys.joined(separator: ", "))")
+    let unknownFields = try fields().filter { key, _ in !keys.contains(key) }
+    guard let (key, value) = unknownFields.min(by: { $0.0 < $1.0 }) else { return }
+    throw child(key, value).fault("is not a known member; known members: \(keys.joined(separator: ", "))")
   }
 
   /// Throws if the value differs from the one that Keyhaul would write for it. An unknown member or an explicit null is
@@ -124,6 +132,7 @@ package struct JSONCursor {
     return number
   }
 
+  /// Returns an integer that is at least `minimum`.
   package func count(from minimum: Int) throws(Fault) -> Int {
     guard let number = Int(exactly: try integer()), number >= minimum else { throw fault("is less than \(minimum)") }
     return number

@@ -12,9 +12,9 @@ package struct JSONParseError: Error, Equatable {
   /// - Parameter bytes: The document.
   package func location(in bytes: [UInt8]) -> String? {
     guard let offset else { return nil }
-    // Only the first byte of each scalar counts.
-    let column = bytes.prefix(offset).reversed().prefix { $0 != UInt8(ascii: "\n") }
-      .count { $0 & 0b1100_0000 != 0b1000_0000 }
+    let lineStart = bytes.prefix(offset).reversed().prefix { $0 != UInt8(ascii: "\n") }
+    // Counts scalars: in UTF-8, the bytes of a scalar after its first one begin with the bits 10.
+    let column = lineStart.count { $0 & 0b1100_0000 != 0b1000_0000 }
     let line = JSONValue.line(of: offset, in: bytes)
     // Editors do not count a byte order mark as a character of the first line.
     let isAfterMark = line == 1 && offset > 0 && UTF8Scalars.byteOrderMarkCount(of: bytes) > 0

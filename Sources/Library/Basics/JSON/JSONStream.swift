@@ -1,28 +1,30 @@
 /// Writes a JSON document with a long array at its end, one element at a time.
 ///
-/// The bytes equal those of `JSONValue.write(to:)`. They are only in memory that is wiped.
+/// The result has the same bytes as `JSONValue.write(to:)`. They are kept only in memory that is wiped.
 package struct JSONStream: ~Copyable {
   /// The number of bytes that are collected before they are written.
   static let chunkByteCount = 32_768
 
   private var buffer = SensitiveBuffer()
-  private var isEmpty = true
+  private var isArrayEmpty = true
   /// The closing brackets of the open objects and arrays, the innermost last.
   private var brackets: [String] = []
 
-  /// Starts a document in which the array to fill is empty and comes last, at any depth.
+  /// Starts a document in which the array to fill is empty and comes last, at any depth. Writes everything before that
+  /// array, and its opening bracket.
   package init(_ document: JSONValue) {
-    var last: JSONValue? = document
-    while let value = last {
-      let fields = value.fields
-      let values = fields?.map(\.1) ?? value.arrayValue ?? []
+    var container: JSONValue? = document
+    while let current = container {
+      let fields = current.fields
+      let values = fields?.map(\.1) ?? current.arrayValue ?? []
       buffer.append(fields == nil ? "[" : "{")
       brackets.append(fields == nil ? "]" : "}")
       for (index, value) in values.enumerated() {
         begin(fields?[index].0, isFirst: index == 0)
+        // The last value contains the array to fill, or is it.
         if index < values.count - 1 { value.write(to: &buffer, indent: 2 * brackets.count) }
       }
-      last = values.last
+      container = values.last
     }
   }
 
@@ -30,25 +32,27 @@ package struct JSONStream: ~Copyable {
   ///
   /// - Parameters:
   ///   - element: The element.
-  ///   - portion: Writes bytes, some kilobytes at a time. They are valid only during the call.
+  ///   - output: Called with bytes to write, some kilobytes at a time. They are valid only during the call.
   package mutating func append<Failure: Error>(
-    _ element: JSONValue, to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    _ element: JSONValue, to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    begin(nil, isFirst: isEmpty)
-    isEmpty = false
+    begin(nil, isFirst: isArrayEmpty)
+    isArrayEmpty = false
     element.write(to: &buffer, indent: 2 * brackets.count)
     guard buffer.count >= Self.chunkByteCount else { return }
-    try buffer.withBytes(portion)
+    try buffer.withBytes(output)
     buffer.removeAll()
   }
 
-  /// Ends the document, with additional fields after the value that contains the array.
+  /// Ends the document, with additional fields at the end of its root object.
   package consuming func end<Failure: Error>(
-    _ fields: [(String, JSONValue)] = [], to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    _ fields: [(String, JSONValue)] = [], to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
+    // The bracket of an empty array stays on the line of its opening bracket; all others start a line.
+    var startsLine = !isArrayEmpty
     while let bracket = brackets.popLast() {
-      if !isEmpty { JSONValue.startLine(indentedBy: 2 * brackets.count, in: &buffer) }
-      isEmpty = false
+      if startsLine { JSONValue.startLine(indentedBy: 2 * brackets.count, in: &buffer) }
+      startsLine = true
       buffer.append(bracket)
       for (name, value) in fields where brackets.count == 1 {
         begin(name, isFirst: false)
@@ -56,7 +60,7 @@ package struct JSONStream: ~Copyable {
       }
     }
     buffer.append("\n")
-    try buffer.withBytes(portion)
+    try buffer.withBytes(output)
   }
 
   /// Starts the line of a value, with its name if it has one.

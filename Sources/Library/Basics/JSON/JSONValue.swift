@@ -71,7 +71,9 @@ extension JSONValue {
   package var objectValue: JSONObject? { fields.map { JSONObject($0) { first, _ in first } } }
 
   /// The value of a member, or `nil` if there is none or the value is not an object.
-  package subscript(name: String) -> JSONValue? { fields?.first { $0.0 == name }?.1 }
+  package subscript(name: String) -> JSONValue? {
+    fields?.first { fieldName, _ in fieldName == name }.map { _, value in value }
+  }
 
   /// The type for messages: "a string".
   package var typeName: String {
@@ -178,31 +180,31 @@ extension JSONValue {
     case .elements(let count, let make):
       buffer.append("[")
       for index in 0..<count {
-        Self.begin(index, in: &buffer, indent)
+        Self.beginLine(ofValueAt: index, in: &buffer, indent: indent)
         try make(index).write(to: &buffer, indent: indent.map { $0 + 2 }, afterElement: afterElement)
         try afterElement(&buffer)
       }
-      Self.end("]", of: count, in: &buffer, indent)
+      Self.close("]", valueCount: count, in: &buffer, indent: indent)
     case .object(let fields):
       buffer.append("{")
-      for (index, field) in fields.enumerated() {
-        Self.begin(index, in: &buffer, indent)
-        Self.write(field.0, to: &buffer)
+      for (index, (name, value)) in fields.enumerated() {
+        Self.beginLine(ofValueAt: index, in: &buffer, indent: indent)
+        Self.write(name, to: &buffer)
         buffer.append(indent == nil ? ":" : ": ")
-        try field.1.write(to: &buffer, indent: indent.map { $0 + 2 }, afterElement: afterElement)
+        try value.write(to: &buffer, indent: indent.map { $0 + 2 }, afterElement: afterElement)
       }
-      Self.end("}", of: fields.count, in: &buffer, indent)
+      Self.close("}", valueCount: fields.count, in: &buffer, indent: indent)
     }
   }
 
   /// Starts the line of a value in an array or object.
-  private static func begin(_ index: Int, in buffer: inout SensitiveBuffer, _ indent: Int?) {
+  private static func beginLine(ofValueAt index: Int, in buffer: inout SensitiveBuffer, indent: Int?) {
     if index > 0 { buffer.append(",") }
     if let indent { startLine(indentedBy: indent + 2, in: &buffer) }
   }
 
-  private static func end(_ bracket: String, of count: Int, in buffer: inout SensitiveBuffer, _ indent: Int?) {
-    if let indent, count > 0 { startLine(indentedBy: indent, in: &buffer) }
+  private static func close(_ bracket: String, valueCount: Int, in buffer: inout SensitiveBuffer, indent: Int?) {
+    if let indent, valueCount > 0 { startLine(indentedBy: indent, in: &buffer) }
     buffer.append(bracket)
   }
 

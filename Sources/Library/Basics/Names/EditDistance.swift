@@ -4,31 +4,37 @@ package enum EditDistance {
   package static func between(_ left: String, _ right: String) -> Int {
     let (left, right) = (Array(left), Array(right))
     guard !left.isEmpty, !right.isEmpty else { return max(left.count, right.count) }
-    var beforeLast: [Int] = []
-    var last = Array(0...right.count)
+    // A column of row r is the distance between the first r letters of `left` and the column's number of letters of
+    // `right`.
+    var rowBeforePrevious: [Int] = []
+    var previousRow = Array(0...right.count)
     for row in 1...left.count {
-      var current = [row]
+      var currentRow = [row]
       for column in 1...right.count {
-        let replaced = last[column - 1] + (left[row - 1] == right[column - 1] ? 0 : 1)
-        var best = min(replaced, last[column] + 1, current[column - 1] + 1)
+        let replacement = previousRow[column - 1] + (left[row - 1] == right[column - 1] ? 0 : 1)
+        var best = min(replacement, previousRow[column] + 1, currentRow[column - 1] + 1)
         if row > 1, column > 1, left[row - 1] == right[column - 2], left[row - 2] == right[column - 1] {
-          best = min(best, beforeLast[column - 2] + 1)
+          best = min(best, rowBeforePrevious[column - 2] + 1)
         }
-        current.append(best)
+        currentRow.append(best)
       }
-      (beforeLast, last) = (last, current)
+      (rowBeforePrevious, previousRow) = (previousRow, currentRow)
     }
-    return last[right.count]
+    return previousRow[right.count]
   }
 
-  /// Returns the most likely intended word: at most a third of its letters differ, at most three, and never all of
-  /// them.
+  /// Returns the most likely intended word, or `nil` if no candidate is near.
+  ///
+  /// A candidate is near if it begins with the word, which must have at least two letters. It is also near if at most a
+  /// third of its letters differ. The limit is at least one and at most three letters, but never all of them.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
     guard word.count <= 64 else { return nil }
-    let near = candidates.map { (name: $0, distance: between(word.lowercased(), $0)) }.filter {
-      let count = $0.name.count
-      return $0.distance <= min(3, max(1, count / 3), count - 1) || $0.name.hasPrefix(word) && word.count > 1
+    let nearCandidates = candidates.map { (name: $0, distance: between(word.lowercased(), $0)) }.filter { candidate in
+      let letterCount = candidate.name.count
+      let maximumDistance = min(3, max(1, letterCount / 3), letterCount - 1)
+      let isCompletion = word.count > 1 && candidate.name.hasPrefix(word)
+      return isCompletion || candidate.distance <= maximumDistance
     }
-    return near.min { ($0.distance, $0.name) < ($1.distance, $1.name) }?.name
+    return nearCandidates.min { ($0.distance, $0.name) < ($1.distance, $1.name) }?.name
   }
 }

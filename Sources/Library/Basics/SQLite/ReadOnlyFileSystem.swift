@@ -1,17 +1,5 @@
 import CSQLite
 
-/// The bytes of a database that SQLite reads.
-package protocol DatabaseContent: AnyObject {
-  /// The size of the database.
-  var byteCount: Int { get }
-  /// Whether the system refused to read. SQLite has no result code for this and sometimes reports it as damage.
-  var isRefused: Bool { get }
-  /// Fills a buffer with the bytes from `offset` on, which must all exist.
-  ///
-  /// - Returns: Whether the bytes could be read.
-  func copyBytes(from offset: Int, to buffer: UnsafeMutableRawBufferPointer) -> Bool
-}
-
 /// A file system for SQLite whose only file is a `DatabaseContent`, which can only be read. There are no names,
 /// journals or locks.
 ///
@@ -19,10 +7,11 @@ package protocol DatabaseContent: AnyObject {
 enum ReadOnlyFileSystem {
   static let name = "keyhaul-read-only"
 
-  /// The databases that are about to be opened, by the names that SQLite opens.
-  private static let pending = Locked<(next: Int, databases: [String: PendingDatabase])>((0, [:]))
+  /// The databases that SQLite is about to open, by their paths, and the number of paths that were assigned so far.
+  private static let pending = Locked<(pathCount: Int, databases: [String: PendingDatabase])>((0, [:]))
 
-  /// The content of a database that SQLite opens on the same thread. The open file then retains it.
+  /// Wraps the content of a database, because `Unmanaged` requires a class. SQLite opens the database on the same thread.
+  /// From then on, the open file retains the wrapper.
   fileprivate final class PendingDatabase: @unchecked Sendable {
     let content: any DatabaseContent
 
@@ -36,9 +25,10 @@ enum ReadOnlyFileSystem {
     guard isRegistered else { return (SQLITE_ERROR, nil) }
     let database = PendingDatabase(content)
     let path = pending.withLock { state in
-      state.next += 1
-      state.databases["\(state.next)"] = database
-      return "\(state.next)"
+      state.pathCount += 1
+      let path = "\(state.pathCount)"
+      state.databases[path] = database
+      return path
     }
     defer { _ = pending.withLock { $0.databases.removeValue(forKey: path) } }
     var connection: OpaquePointer?
@@ -51,7 +41,8 @@ enum ReadOnlyFileSystem {
     return pending.withLock { $0.databases.removeValue(forKey: String(cString: path)) }
   }
 
-  /// Registers the file system once for the process; SQLite keeps pointers to what is allocated here.
+  /// Whether the file system is registered with SQLite, which happens on first access. SQLite keeps pointers to the
+  /// memory that is allocated here, so it is never freed.
   private static let isRegistered: Bool = {
     guard let standard = sqlite3_vfs_find(nil) else { return false }
     // Time, sleep and randomness come from the default VFS.
@@ -95,6 +86,7 @@ enum ReadOnlyFileSystem {
     return copy
   }
 
+  /// The operations on an open file. Locks always succeed, because the content never changes.
   private nonisolated(unsafe) static let methods: UnsafePointer<sqlite3_io_methods> = {
     var methods = sqlite3_io_methods()
     methods.iVersion = 1

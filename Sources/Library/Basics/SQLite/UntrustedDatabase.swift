@@ -1,12 +1,12 @@
 import CSQLite
-package import SystemPackage
 
 /// A connection to an SQLite database that another program wrote. SQLite computes and loads nothing that the database
 /// defines.
 ///
-/// A database is read from its bytes, changed in its file, or changed in a copy in memory. Keyhaul's own databases are
-/// opened with GRDB instead. Not to be used from two threads at once. Source: SQLite, "Defense Against The Dark Arts"
-/// (untrusted database files).
+/// A database is read from its bytes, changed in its file, or changed in a copy in memory. Keyhaul opens its own
+/// databases with GRDB instead. Only one thread at a time may use a connection.
+///
+/// Source: SQLite, "Defense Against The Dark Arts" (untrusted database files).
 package final class UntrustedDatabase<Failure: Error> {
   /// The connection; `nil` after `close`.
   private var handle: OpaquePointer?
@@ -26,7 +26,7 @@ package final class UntrustedDatabase<Failure: Error> {
     self.content = content
     self.convert = convert
     let opened = ReadOnlyFileSystem.open(content)
-    try adopt(opened.connection, opened.code, limits)
+    try adopt(opened.connection, openResult: opened.code, limits: limits)
     try set(["cell_size_check = ON", "mmap_size = 0", "query_only = ON", "temp_store = MEMORY"])
   }
 
@@ -47,10 +47,11 @@ package final class UntrustedDatabase<Failure: Error> {
     let hasLog = Self.hasLog(beside: path)
     var opened: OpaquePointer?
     let result = sqlite3_open_v2(path, &opened, SQLITE_OPEN_READWRITE, nil)
-    try adopt(opened, result, limits)
+    try adopt(opened, openResult: result, limits: limits)
     guard sqlite3_db_readonly(handle, "main") == 0 else { throw convert(SQLiteFailure(.readOnly, "it is read only")) }
     try setSwitch(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, hasLog ? 1 : 0)
-    // Exclusive before the first read: every other connection to a database with a log holds a shared lock.
+    // Locking must be exclusive before the first read, because every other connection to a database with a log holds a
+    // shared lock.
     try set(["locking_mode = EXCLUSIVE", "cache_spill = OFF", "cell_size_check = ON", "temp_store = MEMORY"])
     try run("BEGIN EXCLUSIVE")
   }
@@ -73,7 +74,7 @@ package final class UntrustedDatabase<Failure: Error> {
       try fill(UnsafeMutableRawBufferPointer(start: memory, count: byteCount))
       var opened: OpaquePointer?
       let result = sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, nil)
-      try adopt(opened, result, limits)
+      try adopt(opened, openResult: result, limits: limits)
     } catch {
       sqlite3_free(memory)
       throw error
@@ -98,8 +99,10 @@ package final class UntrustedDatabase<Failure: Error> {
   /// Whether the system refused to read the content.
   package var isRefused: Bool { content?.isRefused ?? false }
 
-  /// Takes an opened connection, and disables everything in it that computes or loads something.
-  private func adopt(_ connection: OpaquePointer?, _ result: Int32, _ limits: DatabaseLimits) throws(Failure) {
+  /// Stores an opened connection, and disables everything in it that computes or loads something.
+  private func adopt(
+    _ connection: OpaquePointer?, openResult result: Int32, limits: DatabaseLimits
+  ) throws(Failure) {
     handle = connection
     guard result == SQLITE_OK, connection != nil else {
       throw convert(SQLiteFailure(result, of: connection, isOpening: true))
@@ -205,8 +208,8 @@ package final class UntrustedDatabase<Failure: Error> {
 
   /// Runs a closure with a limit of CPU time. A malicious index can make the lookup of its entries take hours.
   ///
-  /// - Parameter limit: The maximum CPU time in nanoseconds; by default 5 s, and 1 ms for each 4 KiB, which is many
-  ///   times what a device's database needs.
+  /// - Parameter limit: The maximum CPU time in nanoseconds. The default is 5 s, plus 1 ms for each 4 KiB. A device's
+  ///   database needs only a small part of this time.
   /// - Returns: `nil` if a statement exceeded the limit.
   package func withTimeLimit<Value>(
     _ limit: Int64? = nil, _ body: () throws(Failure) -> Value
@@ -267,131 +270,6 @@ package struct DatabaseLimits {
     self.valueByteCount = valueByteCount
     self.columnCount = columnCount
   }
-}
-
-/// A row of an untrusted database. A column may hold a value of any type.
-package struct UntrustedRow: ~Copyable {
-  fileprivate let statement: OpaquePointer
-
-  /// Returns the text in a column; `nil` if the column has no text, or if it is not UTF-8.
-  package func text(_ column: Int32) -> String? { textBytes(column).flatMap(String.init(utf8:)) }
-
-  /// Calls a closure with the bytes of a text, which may not be UTF-8.
-  @inlinable package func withText<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value) -> Value? {
-    textBytes(column).map(body)
-  }
-
-  /// Calls a closure with the bytes of two texts.
-  @inlinable package func withTexts<Value, Failure: Error>(
-    _ first: Int32, _ second: Int32,
-    _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(Failure) -> Value
-  ) throws(Failure) -> Value? {
-    guard let first = textBytes(first), let second = textBytes(second) else { return nil }
-    return try body(first, second)
-  }
-
-  /// Returns the bytes of a text, valid as long as the row.
-  @usableFromInline package func textBytes(_ column: Int32) -> UnsafeRawBufferPointer? {
-    guard sqlite3_column_type(statement, column) == SQLITE_TEXT else { return nil }
-    let start = UnsafeRawPointer(sqlite3_column_text(statement, column))
-    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column)))
-  }
-
-  /// Whether a column is NULL.
-  package func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
-
-  /// Returns the integer in a column; `nil` if the column has another type.
-  package func integer(_ column: Int32) -> Int64? {
-    sqlite3_column_type(statement, column) == SQLITE_INTEGER ? sqlite3_column_int64(statement, column) : nil
-  }
-
-  /// Returns the bytes of a BLOB; `nil` if the column has another type.
-  package func data(_ column: Int32) -> [UInt8]? {
-    guard sqlite3_column_type(statement, column) == SQLITE_BLOB else { return nil }
-    let start = sqlite3_column_blob(statement, column)
-    return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
-  }
-
-  /// Returns the bytes of a BLOB or a text; `nil` if the column has another type.
-  package func bytes(_ column: Int32) -> [UInt8]? { data(column) ?? textBytes(column).map(Array.init) }
-
-  /// Returns the value of a column.
-  package func value(_ column: Int32) -> ColumnValue {
-    switch sqlite3_column_type(statement, column) {
-    case SQLITE_INTEGER: .integer(sqlite3_column_int64(statement, column))
-    case SQLITE_FLOAT: .real(sqlite3_column_double(statement, column))
-    case SQLITE_BLOB: .blob(data(column) ?? [])
-    case SQLITE_TEXT: .text(textBytes(column).map(Array.init) ?? [])
-    default: .null
-    }
-  }
-}
-
-/// A failure of SQLite. The code that opened the database converts it to its target's error.
-package struct SQLiteFailure: Error {
-  /// The kind of a failure.
-  package enum Kind: Sendable {
-    case cannotOpen, oldLibrary, refusedValue, noMemory, tooBig, notADatabase, corrupt, busy, readOnly, disk, other
-  }
-
-  /// The kind of the failure.
-  package let kind: Kind
-  /// SQLite's message about this database. It may contain names from the database.
-  package let message: String
-  /// The reason, with nothing from the database.
-  package let reason: String
-  /// The system's error; `nil` if the system reported none.
-  package let systemError: Errno?
-
-  /// The system's error, or the lack of memory; `nil` if it was neither.
-  package var errno: Errno? { kind == .noMemory ? .noMemory : systemError }
-
-  /// Creates the failure that a result of `integrity_check` describes, if the check had not enough memory for a page.
-  ///
-  /// - Parameter checkResult: A row of the check. It ends in SQLite's result code, such as "unable to get the page.
-  ///   error code=7". A row about an index may end in any text, because it ends in the index's name.
-  /// - Returns: `nil` if it describes anything else. Source: SQLite, `btree.c` (`checkTreePage`).
-  package init?(checkResult: String) {
-    guard !checkResult.contains("index"), checkResult.hasSuffix("error code=7") || checkResult.hasSuffix("error code 7")
-    else { return nil }
-    self.init(.noMemory, "SQLite says: out of memory")
-  }
-
-  static var noMemoryForCopy: Self { Self(.noMemory, "not enough memory for a copy of the database") }
-
-  fileprivate init(_ kind: Kind, _ reason: String) {
-    self.kind = kind
-    message = reason
-    self.reason = reason
-    systemError = nil
-  }
-
-  fileprivate init(_ result: Int32, of connection: OpaquePointer?, isOpening: Bool = false) {
-    // The higher bits contain details.
-    let result = result & 0xFF
-    let kind: Kind =
-      switch result {
-      case SQLITE_NOMEM: .noMemory
-      case SQLITE_TOOBIG: .tooBig
-      case SQLITE_NOTADB: .notADatabase
-      case SQLITE_CORRUPT: .corrupt
-      case SQLITE_BUSY, SQLITE_LOCKED: .busy
-      case SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM: .readOnly
-      case SQLITE_IOERR, SQLITE_FULL: .disk
-      default: isOpening ? .cannotOpen : .other
-      }
-    self.kind = kind
-    message = connection.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? "SQLite gave no reason"
-    reason = sqlite3_errstr(result).map { "SQLite says: \(String(cString: $0))" } ?? "SQLite gave no reason"
-    let errorNumber = kind == .readOnly || kind == .disk ? sqlite3_system_errno(connection) : 0
-    systemError = errorNumber == 0 ? nil : Errno(rawValue: errorNumber)
-  }
-}
-
-/// The version of SQLite that this process uses.
-package enum SQLiteLibrary {
-  /// The version number, such as "3.40.1".
-  package static var version: String { String(cString: sqlite3_libversion()) }
 }
 
 /// The settings for every untrusted database.

@@ -1,13 +1,13 @@
 /// Allocates the memory of all secrets in dedicated pages.
 ///
-/// The pages are excluded from core dumps, and locked against swapping up to the system's limit. All pages are known,
-/// so a process that ends abruptly can overwrite them. Small secrets share a page. Released memory is overwritten and
-/// reused; the pages stay mapped.
+/// The pages are excluded from core dumps, and locked against swapping up to the system's limit. The arena has a list of
+/// all pages, so a process that ends abruptly can overwrite them. Small secrets share a page. Released memory is
+/// overwritten and reused; the pages stay mapped.
 package final class SecretArena: Sendable {
-  /// For passwords and keys. The system's limit of locked memory is small, and these are more important than the secret
-  /// of one item.
+  /// The arena for passwords and keys. It may use the system's complete limit of locked memory, because a key matters
+  /// more than the secret of one item.
   package static let keys = SecretArena(lockLimit: SecretPages.lockLimit)
-  /// For the secrets of items, and data derived from them.
+  /// The arena for the secrets of items, and data derived from them.
   package static let items = SecretArena(lockLimit: SecretPages.lockLimit / 2)
 
   private let state: Locked<State>
@@ -42,54 +42,59 @@ package final class SecretArena: Sendable {
   /// Safe to call from a signal handler.
   package static func wipeAll() { SecretPages.wipeContents() }
 
-  /// The pages and their free slots. The free slots of a small size form a list through their first bytes, which are
-  /// zeroed before a slot is used.
+  /// The pages and their slots. A slot is memory for one secret, given by its address.
   private struct State {
     let lockLimit: Int
     var mappedByteCount = 0
     var lockedByteCount = 0
-    private var freeSmall = [UInt](repeating: 0, count: SlotSize.smallClassCount)
-    private var freeLarge: [Int: [UInt]] = [:]
-    private var next: UInt = 0
-    private var end: UInt = 0
+    /// The first free slot of each small size, or 0. The first bytes of a free slot contain the address of the next one;
+    /// they are zeroed before the slot is used.
+    private var firstFreeSlots = [UInt](repeating: 0, count: SlotSize.smallClassCount)
+    /// The free slots with pages of their own, by their number of bytes.
+    private var freeLargeSlots: [Int: [UInt]] = [:]
+    /// The unused part of the newest shared pages.
+    private var unusedStart: UInt = 0
+    private var unusedEnd: UInt = 0
 
     init(lockLimit: Int) { self.lockLimit = lockLimit }
 
     mutating func allocate(_ size: SlotSize) -> UInt {
       guard let sizeClass = size.smallClass else { return allocateLarge(size.byteCount) }
-      let slot = freeSmall[sizeClass]
-      if slot != 0, let pointer = UnsafeMutableRawPointer(bitPattern: slot) {
-        freeSmall[sizeClass] = pointer.load(as: UInt.self)
+      let freeSlot = firstFreeSlots[sizeClass]
+      if freeSlot != 0, let pointer = UnsafeMutableRawPointer(bitPattern: freeSlot) {
+        firstFreeSlots[sizeClass] = pointer.load(as: UInt.self)
         pointer.storeBytes(of: 0, as: UInt.self)
-        return slot
+        return freeSlot
       }
-      if Int(end - next) < size.byteCount {
-        // The rest of the previous pages is too small and stays unused.
-        next = map(SecretPages.byteCount - SecretPages.headerByteCount)
-        end = next + UInt(SecretPages.byteCount - SecretPages.headerByteCount)
+      if Int(unusedEnd - unusedStart) < size.byteCount {
+        // The remainder of the previous pages is too small and stays unused.
+        let contentByteCount = SecretPages.byteCount - SecretPages.headerByteCount
+        unusedStart = map(contentByteCount)
+        unusedEnd = unusedStart + UInt(contentByteCount)
       }
-      defer { next += UInt(size.byteCount) }
-      return next
+      defer { unusedStart += UInt(size.byteCount) }
+      return unusedStart
     }
 
     mutating func free(_ slot: UInt, _ size: SlotSize) {
       guard let sizeClass = size.smallClass else {
-        freeLarge[size.byteCount, default: []].append(slot)
-        SecretPages.returnMemory(of: slot, size.byteCount)
+        freeLargeSlots[size.byteCount, default: []].append(slot)
+        SecretPages.returnMemory(of: slot)
         return
       }
-      UnsafeMutableRawPointer(bitPattern: slot)?.storeBytes(of: freeSmall[sizeClass], as: UInt.self)
-      freeSmall[sizeClass] = slot
+      UnsafeMutableRawPointer(bitPattern: slot)?.storeBytes(of: firstFreeSlots[sizeClass], as: UInt.self)
+      firstFreeSlots[sizeClass] = slot
     }
 
     private mutating func allocateLarge(_ byteCount: Int) -> UInt {
-      if let slot = freeLarge[byteCount]?.popLast() {
+      if let slot = freeLargeSlots[byteCount]?.popLast() {
         SecretPages.use(slot)
         return slot
       }
       return map(byteCount)
     }
 
+    /// Maps pages, and returns the address after their header.
     private mutating func map(_ byteCount: Int) -> UInt {
       let total = byteCount + SecretPages.headerByteCount
       let shouldLock = byteCount < SecretPages.byteCount && lockedByteCount + total <= lockLimit
@@ -101,7 +106,10 @@ package final class SecretArena: Sendable {
   }
 }
 
-/// The size that is allocated for a secret: one of few sizes, so that released memory fits later secrets.
+/// The size that is allocated for a secret: one of few sizes, so that later secrets can reuse released memory.
+///
+/// Up to 256 bytes, the sizes are the multiples of 16. Above, four sizes end with each power of two: 320, 384, 448, 512,
+/// 640 and so on up to 16,384. A larger secret gets the next power of two, and pages of its own.
 private struct SlotSize {
   let byteCount: Int
   /// The index of a size that shares pages, or `nil` if the size has pages of its own.
@@ -109,30 +117,34 @@ private struct SlotSize {
 
   /// The difference between neighboring sizes up to 256 bytes.
   private static let smallestStep = 16
-  /// The number of sizes between two powers of two above 256 bytes.
+  /// The number of sizes up to 256 bytes.
+  private static let smallestSizeCount = 16
+  /// The number of sizes from one power of two to the next, above 256 bytes.
   private static let stepsPerPower = 4
-  /// The largest size that shares pages.
-  private static let largestSmall = 16_384
-  /// 16 steps of 16 bytes, then 4 steps for each power of two up to the largest small size.
-  static let smallClassCount = 16 + 6 * stepsPerPower
+  /// These steps begin at 256, the eighth power of two.
+  private static let firstExponent = 8
+  /// They end at 16,384, the largest size that shares pages.
+  private static let lastExponent = 14
+  /// The number of sizes that share pages.
+  static let smallClassCount = smallestSizeCount + (lastExponent - firstExponent) * stepsPerPower
 
   init(holding count: Int) {
-    if count <= 256 {
+    if count <= Self.smallestSizeCount * Self.smallestStep {
       let stepCount = max(1, (count + Self.smallestStep - 1) / Self.smallestStep)
       (byteCount, smallClass) = (stepCount * Self.smallestStep, stepCount - 1)
       return
     }
-    // The largest power of two below the count.
-    let power = Int.bitWidth - (count - 1).leadingZeroBitCount - 1
-    guard count <= Self.largestSmall else {
-      byteCount = 1 << (power + 1)
+    // The exponent of the largest power of two below the count.
+    let exponent = Int.bitWidth - (count - 1).leadingZeroBitCount - 1
+    guard exponent < Self.lastExponent else {
+      byteCount = 1 << (exponent + 1)
       smallClass = nil
       return
     }
-    let step = (1 << power) / Self.stepsPerPower
-    let stepCount = (count - (1 << power) + step - 1) / step
-    byteCount = (1 << power) + stepCount * step
-    // 256 is the eighth power of two.
-    smallClass = 16 + (power - 8) * Self.stepsPerPower + stepCount - 1
+    let power = 1 << exponent
+    let step = power / Self.stepsPerPower
+    let stepCount = (count - power + step - 1) / step
+    byteCount = power + stepCount * step
+    smallClass = Self.smallestSizeCount + (exponent - Self.firstExponent) * Self.stepsPerPower + stepCount - 1
   }
 }

@@ -24,6 +24,7 @@ enum SecretPages {
     var isLocked: Bool
   }
 
+  /// The address of the pages that were mapped last, or 0. `Header.older` leads from there to all others.
   private static let newest = Atomic<UInt>(0)
 
   /// The number of bytes that this process may lock against swapping.
@@ -38,7 +39,8 @@ enum SecretPages {
     return Int(clamping: limit.rlim_cur)
   }()
 
-  /// Maps zeroed pages. It is not an error if they cannot be locked, because the system's limit may be 0.
+  /// Maps zeroed pages, and locks them if requested. If locking fails, the pages are used unlocked, because the system's
+  /// limit may be 0.
   ///
   /// Ends the process if the system has no memory, as Swift's own allocator does. Input cannot cause this by itself:
   /// sizes from a file are checked against a limit before memory is requested.
@@ -71,7 +73,7 @@ enum SecretPages {
 
   /// Returns the memory of a single secret's pages to the system. The pages stay mapped and are zeroed when they are
   /// reused.
-  static func returnMemory(of content: UInt, _ count: Int) {
+  static func returnMemory(of content: UInt) {
     guard let header = header(of: content) else { return }
     header.pointee.isInUse = false
     #if os(Linux)

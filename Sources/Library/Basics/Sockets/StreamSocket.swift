@@ -51,13 +51,13 @@ package final class StreamSocket: Sendable {
   ///
   /// - Throws: `.timedOut` if the peer does not read for a minute; `.brokenPipe` and other errors of the system.
   package func write(_ bytes: [UInt8]) throws(Errno) {
-    var sent = 0
-    while sent < bytes.count {
+    var sentCount = 0
+    while sentCount < bytes.count {
       let count = bytes.withUnsafeBytes { buffer in
-        buffer.baseAddress.map { keyhaul_send(descriptor.raw.rawValue, $0 + sent, buffer.count - sent) } ?? 0
+        buffer.baseAddress.map { keyhaul_send(descriptor.raw.rawValue, $0 + sentCount, buffer.count - sentCount) } ?? 0
       }
       guard count < 0 else {
-        sent += count
+        sentCount += count
         continue
       }
       let reason = Errno(rawValue: errno)
@@ -88,9 +88,10 @@ package final class ListeningSocket: Sendable {
   ///   - port: The port, or 0 for a free one.
   ///   - usesIPv6: Whether to listen on ::1.
   package init(loopbackPort port: UInt16, usesIPv6: Bool = false) throws(Errno) {
-    var chosen = port
-    descriptor = OwnedFileDescriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_loopback(usesIPv6, &chosen))))
-    self.port = chosen
+    var chosenPort = port
+    descriptor = OwnedFileDescriptor(
+      FileDescriptor(rawValue: try checked(keyhaul_listen_loopback(usesIPv6, &chosenPort))))
+    self.port = chosenPort
     path = nil
   }
 
@@ -98,10 +99,10 @@ package final class ListeningSocket: Sendable {
   ///
   /// - Throws: `.addressInUse` if anything is at the path.
   package init(path: String) throws(Errno) {
-    let absolute = path.hasPrefix("/") ? path : try SystemCalls.workingDirectoryPath() + "/" + path
+    let absolutePath = path.hasPrefix("/") ? path : try SystemCalls.workingDirectoryPath() + "/" + path
     descriptor = OwnedFileDescriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_path(path))))
     port = nil
-    self.path = absolute
+    self.path = absolutePath
   }
 
   /// Waits for a connection.
@@ -129,9 +130,9 @@ private func checked(_ result: CInt) throws(Errno) -> CInt {
 ///
 /// - Returns: `false` if the limit was reached first.
 private func isReadable(_ socket: FileDescriptor, within limit: Duration?) throws(Errno) -> Bool {
-  let end = limit.map { ContinuousClock.now.advanced(by: $0) }
+  let deadline = limit.map { ContinuousClock.now.advanced(by: $0) }
   while true {
-    let remaining = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+    let remaining = deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
     let milliseconds = remaining.map { CInt(clamping: Int64(($0 / .milliseconds(1)).rounded(.up))) } ?? -1
     let status = keyhaul_wait_readable(socket.rawValue, milliseconds)
     if status > 0 { return true }

@@ -28,8 +28,8 @@ package enum CSV {
 
   /// Returns whether a spreadsheet would evaluate the text instead of displaying it. Source: OWASP, "CSV Injection".
   ///
-  /// A telephone number (`+49 170 1234567`) is not treated as a formula: many accounts have such a name, evaluating it
-  /// is harmless, and a password manager would import the apostrophe.
+  /// A telephone number (`+49 170 1234567`) is not treated as a formula. Many accounts have such a name, and evaluating
+  /// it is harmless. With an apostrophe, a password manager would import a wrong name.
   package static func isFormula(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first else { return false }
     if first == "+", text.wholeMatch(of: /\+[0-9][0-9 ]*/) != nil { return false }
@@ -45,9 +45,11 @@ package enum CSV {
         digits.first.map(isDigit) == true && digits.allSatisfy { isDigit($0) || $0 == UInt8(ascii: " ") }
       return !isTelephone
     }
-    // The full-width signs U+FF1D, U+FF0B, U+FF0D and U+FF20.
-    let wide: [[UInt8]] = [[0xEF, 0xBC, 0x9D], [0xEF, 0xBC, 0x8B], [0xEF, 0xBC, 0x8D], [0xEF, 0xBC, 0xA0]]
-    return Array("=-@\t\r\n".utf8).contains(first) || wide.contains { utf8.starts(with: $0) }
+    // U+FF1D, U+FF0B, U+FF0D and U+FF20.
+    let fullWidthSigns: [[UInt8]] = [
+      [0xEF, 0xBC, 0x9D], [0xEF, 0xBC, 0x8B], [0xEF, 0xBC, 0x8D], [0xEF, 0xBC, 0xA0],
+    ]
+    return Array("=-@\t\r\n".utf8).contains(first) || fullWidthSigns.contains { utf8.starts(with: $0) }
   }
 
   private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
@@ -56,9 +58,9 @@ package enum CSV {
   package static func inert(_ text: String) -> String { isFormula(text) ? "'" + text : text }
 
   private static func field(_ text: String) -> String {
-    let safe = inert(text)
-    guard safe.unicodeScalars.contains(where: { [",", "\"", "\r", "\n"].contains($0) }) else { return safe }
-    return "\"" + safe.replacing("\"", with: "\"\"") + "\""
+    let inertText = inert(text)
+    guard inertText.unicodeScalars.contains(where: { [",", "\"", "\r", "\n"].contains($0) }) else { return inertText }
+    return "\"" + inertText.replacing("\"", with: "\"\"") + "\""
   }
 }
 

@@ -2,7 +2,7 @@ import Foundation
 
 /// Processes elements on several threads and delivers the results in the order of the elements.
 ///
-/// The numbers of running and of waiting elements are bounded, so memory use depends only on the number of jobs.
+/// The number of elements in memory is limited for each job, so memory use does not grow with the number of elements.
 package enum ParallelMap {
   /// The default number of jobs: one for each core that this process may use.
   package static var standardJobCount: Int { max(1, ProcessInfo.processInfo.activeProcessorCount) }
@@ -16,10 +16,11 @@ package enum ParallelMap {
 
   /// Processes each element that `next` returns, at most `jobs` at once, and delivers the results in order.
   ///
-  /// A single job works on the caller's thread. So does a call from within a job, which keeps the number of threads
-  /// bounded. `next`, `shouldContinue` and `deliver` are always called on the caller's thread, one at a time. All calls
-  /// have ended when this function returns or throws. If the system refuses a thread, the running jobs do the work. If
-  /// no job runs, the caller's thread does it.
+  /// `next`, `shouldContinue` and `deliver` are always called on the caller's thread, one at a time. All calls have ended
+  /// when this function returns or throws.
+  ///
+  /// `work` is called on the threads of the jobs. It is called on the caller's thread in three cases: there is a single
+  /// job, the system refuses all threads, or the caller is itself a job. Nested calls therefore start no threads.
   ///
   /// - Parameters:
   ///   - jobs: The number of jobs, at least 1.
@@ -39,38 +40,59 @@ package enum ParallelMap {
     work: @escaping @Sendable (Input) throws(Failure) -> Output, deliver: (Output) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
     guard jobs > 1, !isJob else {
-      while shouldContinue(), let input = try next() {
-        let output = try runAsJob { () throws(Failure) in try work(input) }
-        guard shouldContinue() else { return false }
-        try deliver(output)
-      }
-      return shouldContinue()
+      return try runOnCallersThread(next: next, shouldContinue: shouldContinue, work: work, deliver: deliver)
     }
     let pool = Pool(work: work)
     defer { pool.finish() }
-    var (submitted, delivered, started, isAtEnd) = (0, 0, 0, false)
+    var queue = Queue(maximumLead: jobs * maximumLeadPerJob)
+    var startedJobCount = 0
     while shouldContinue() {
-      if !isAtEnd, submitted - delivered < jobs * maximumLeadPerJob {
+      if queue.canSubmit {
         if let input = try next() {
-          pool.add(input, at: submitted)
-          submitted += 1
+          pool.add(input, at: queue.submittedCount)
+          queue.submittedCount += 1
           // A job starts only when there is an element for it.
-          if submitted <= jobs, pool.startJob(startThread) { started += 1 }
+          if queue.submittedCount <= jobs, pool.startJob(startThread) { startedJobCount += 1 }
         } else {
-          isAtEnd = true
+          queue.isAtEnd = true
         }
       }
-      if isAtEnd, delivered == submitted { return true }
-      let mustWait = isAtEnd || submitted - delivered == jobs * maximumLeadPerJob
-      if mustWait, started == 0 { runAsJob { pool.workOnce() } }
-      if let result = pool.result(at: delivered, waitingFor: mustWait ? waitInterval : 0) {
+      if queue.isDone { return true }
+      if !queue.canSubmit, startedJobCount == 0 { runAsJob { pool.workOnce() } }
+      if let result = pool.result(at: queue.deliveredCount, waitingFor: queue.canSubmit ? 0 : waitInterval) {
         let output = try result.get()
         guard shouldContinue() else { return false }
-        delivered += 1
+        queue.deliveredCount += 1
         try deliver(output)
       }
     }
     return false
+  }
+
+  /// The numbers of elements that were submitted to the jobs and delivered.
+  private struct Queue {
+    /// The maximum number of elements that are submitted but not delivered.
+    let maximumLead: Int
+    var submittedCount = 0
+    var deliveredCount = 0
+    /// Whether there are no more elements to submit.
+    var isAtEnd = false
+
+    var canSubmit: Bool { !isAtEnd && submittedCount - deliveredCount < maximumLead }
+    var isDone: Bool { isAtEnd && deliveredCount == submittedCount }
+  }
+
+  /// Processes one element after the other, as `run` does with a single job.
+  private static func runOnCallersThread<Input, Output, Failure: Error>(
+    next: () throws(Failure) -> Input?, shouldContinue: () -> Bool, work: (Input) throws(Failure) -> Output,
+    deliver: (Output) throws(Failure) -> Void
+  ) throws(Failure) -> Bool {
+    while shouldContinue(), let input = try next() {
+      let output = try runAsJob { () throws(Failure) in try work(input) }
+      guard shouldContinue() else { return false }
+      try deliver(output)
+    }
+    return shouldContinue()
   }
 
   private static let jobKey = "keyhaul.job"

@@ -53,11 +53,12 @@ package enum Base64Digits {
     return true
   }
 
+  /// Returns the position of a digit in the alphabet.
   private static func value(of digit: UInt8) -> UInt32? {
     switch digit {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(digit - 65)
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(digit - 71)
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(digit) + 4
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(digit - UInt8(ascii: "A"))
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(digit - UInt8(ascii: "a")) + 26
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(digit - UInt8(ascii: "0")) + 52
     case UInt8(ascii: "+"): 62
     case UInt8(ascii: "/"): 63
     default: nil

@@ -1,11 +1,14 @@
 /// A day in the proleptic Gregorian calendar, convertible to and from days since 2001-01-01.
+///
+/// The conversions count in eras of 400 years, after which the calendar repeats. Years start in March, so that the leap
+/// day comes last and a month's first day is a linear function of its number.
+/// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms" (`civil_from_days`, `days_from_civil`).
 package struct CivilDate {
   package let year: Int64
   package let month: Int64
   package let day: Int64
 
-  /// The day number of 2001-01-01, counted from March 1 of year 0; with years that start in March, the leap day comes
-  /// last.
+  /// The day number of 2001-01-01, counted from March 1 of year 0.
   private static let referenceDay: Int64 = 730_791
   private static let daysPerEra: Int64 = 146_097
 

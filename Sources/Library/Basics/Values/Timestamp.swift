@@ -8,12 +8,21 @@ package enum Timestamp {
   package static func text(of date: KeychainDate) -> String {
     let seconds = date.secondsSinceReferenceDate
     let clamped = seconds.isNaN ? 0 : min(max(seconds, earliest), latest)
-    let whole = clamped.rounded(.down)
-    let days = (whole / secondsPerDay).rounded(.down)
-    let secondOfDay = Int(whole - days * secondsPerDay)
+    let wholeSeconds = clamped.rounded(.down)
+    if clamped == wholeSeconds { return text(ofWholeSeconds: wholeSeconds, ending: "Z") }
+    return text(ofWholeSeconds: wholeSeconds, ending: nil) + fraction(of: clamped) + "Z"
+  }
+
+  /// Returns the date and the time without decimal places.
+  ///
+  /// Writing single digits is fast, and a document has two dates for each of its items.
+  ///
+  /// - Parameter ending: The character after the seconds; `nil` if there is none.
+  private static func text(ofWholeSeconds seconds: Double, ending: Unicode.Scalar?) -> String {
+    let days = (seconds / secondsPerDay).rounded(.down)
+    let secondOfDay = Int(seconds - days * secondsPerDay)
     let date = CivilDate(daysSinceReference: Int64(days))
-    // Writing single digits is fast, and a document has two dates for each of its items.
-    let text = String(unsafeUninitializedCapacity: 20) { text in
+    return String(unsafeUninitializedCapacity: 20) { text in
       var end = 0
       func append(_ number: Int, digits: Int, before mark: Unicode.Scalar?) {
         var remaining = number
@@ -31,10 +40,9 @@ package enum Timestamp {
       append(Int(date.day), digits: 2, before: "T")
       append(secondOfDay / 3600, digits: 2, before: ":")
       append(secondOfDay / 60 % 60, digits: 2, before: ":")
-      append(secondOfDay % 60, digits: 2, before: clamped == whole ? "Z" : nil)
+      append(secondOfDay % 60, digits: 2, before: ending)
       return end
     }
-    return clamped == whole ? text : text + fraction(of: clamped) + "Z"
   }
 
   /// Returns only the day ("2026-11-20"), in UTC.

@@ -17,8 +17,9 @@ package enum UUIDText {
   package static func isUppercase(_ text: UnsafeRawBufferPointer) -> Bool {
     guard text.count == byteCount else { return false }
     for (position, sign) in text.enumerated() {
-      let isHyphen = position == 8 || position == 13 || position == 18 || position == 23
-      guard isHyphen ? sign == UInt8(ascii: "-") : value(of: sign) != nil else { return false }
+      // The groups have 8, 4, 4, 4 and 12 digits.
+      let isHyphenPosition = position == 8 || position == 13 || position == 18 || position == 23
+      guard isHyphenPosition ? sign == UInt8(ascii: "-") : value(of: sign) != nil else { return false }
     }
     return true
   }
@@ -41,7 +42,10 @@ package enum UUIDText {
     }
   }
 
-  private static func hasHyphen(before index: Int) -> Bool { index == 4 || index == 6 || index == 8 || index == 10 }
+  /// Returns whether a hyphen precedes a byte in the text. The groups encode 4, 2, 2, 2 and 6 bytes.
+  private static func hasHyphen(before byteIndex: Int) -> Bool {
+    byteIndex == 4 || byteIndex == 6 || byteIndex == 8 || byteIndex == 10
+  }
 
   private static func digit(_ half: UInt8, _ letters: UInt8) -> UInt8 {
     half < 10 ? UInt8(ascii: "0") + half : letters + (half - 10)

@@ -3,6 +3,9 @@ import KeychainFormats
 
 /// Reads DER, never past its end: one-byte tags, and definite lengths in their shortest form.
 ///
+/// An element is a tag byte, its length and its contents. A length below 0x80 is one byte. A longer one is the byte 0x80
+/// plus a number of bytes, followed by these bytes, the most significant first.
+///
 /// Values are returned in place, so that a private key is not copied to an array. The bytes must outlive the cursor.
 /// Source: ITU-T X.690, chapters 8 and 10.
 struct ASN1Cursor {
@@ -38,6 +41,17 @@ struct ASN1Cursor {
 
   init(_ bytes: UnsafeRawBufferPointer) { remaining = bytes }
 
+  /// Creates a cursor for the members of a sequence. No other element may follow it.
+  ///
+  /// - Parameter name: The name of the sequence in error messages.
+  init(
+    membersOfOnlySequence bytes: UnsafeRawBufferPointer, _ name: @autoclosure () -> String
+  ) throws(CertificateError) {
+    var outer = ASN1Cursor(bytes)
+    self = try outer.next(.sequence, name()).cursor
+    try outer.checkEnd(name())
+  }
+
   var isAtEnd: Bool { remaining.isEmpty }
 
   /// The tag of the next element, which is not skipped, or `nil` at the end.
@@ -53,20 +67,22 @@ struct ASN1Cursor {
       throw CertificateError(.malformed, "\(name()) has a tag of several bytes")
     }
     var headerCount = 2
-    var count = Int(remaining[1])
-    if count >= 0x80 {
-      let digitCount = count & 0x7F
-      guard (1...4).contains(digitCount), remaining.count >= 2 + digitCount else {
+    var contentCount = Int(remaining[1])
+    if contentCount >= 0x80 {
+      let lengthByteCount = contentCount & 0x7F
+      guard (1...4).contains(lengthByteCount), remaining.count >= 2 + lengthByteCount else {
         throw CertificateError(.malformed, "\(name()) has an impossible length")
       }
-      headerCount += digitCount
-      count = remaining[2..<headerCount].reduce(0) { $0 << 8 | Int($1) }
-      guard count >= 0x80, remaining[2] != 0 else {
+      headerCount += lengthByteCount
+      contentCount = remaining[2..<headerCount].reduce(0) { $0 << 8 | Int($1) }
+      guard contentCount >= 0x80, remaining[2] != 0 else {
         throw CertificateError(.malformed, "\(name()) has a length that is not in its shortest form")
       }
     }
-    guard count <= remaining.count - headerCount else { throw CertificateError(.malformed, "\(name()) is cut short") }
-    let end = headerCount + count
+    guard contentCount <= remaining.count - headerCount else {
+      throw CertificateError(.malformed, "\(name()) is cut short")
+    }
+    let end = headerCount + contentCount
     defer { remaining = UnsafeRawBufferPointer(rebasing: remaining[end...]) }
     return Element(
       tag: tag, encoding: UnsafeRawBufferPointer(rebasing: remaining[..<end]),

@@ -7,9 +7,8 @@ package struct CertificateAttributes: Sendable, Hashable {
   package let der: [UInt8]
   /// The version, 1 to 3, for `kSecAttrCertificateType`.
   package let version: Int
-  /// The contents of the subject's Name without its outer tag and length, with each PrintableString in upper case and
-  /// with single blanks, like the contents of `SecCertificateCopyNormalizedSubjectSequence`. Empty for an empty
-  /// subject.
+  /// The normalized contents of the subject's Name without its outer tag and length (`DistinguishedName`), like the
+  /// contents of `SecCertificateCopyNormalizedSubjectSequence`. Empty for an empty subject.
   package let subject: [UInt8]
   /// The contents of the issuer's Name, normalized in the same way.
   package let issuer: [UInt8]
@@ -17,7 +16,7 @@ package struct CertificateAttributes: Sendable, Hashable {
   package let serialNumber: [UInt8]
   /// The subject key identifier from the certificate's extension, or `nil` if there is none.
   package let subjectKeyID: [UInt8]?
-  /// The SHA-1 of the public key without its algorithm, 20 bytes: of PKCS#1 or 04‖X‖Y. It equals the `klbl` of the key.
+  /// The SHA-1 of the public key as PKCS#1 or 04‖X‖Y, without its algorithm; 20 bytes. It equals the `klbl` of the key.
   package let publicKeyHash: [UInt8]
   /// The algorithm and size of the public key, or `nil` if keychains do not store such a key, such as Ed25519.
   package let publicKey: PublicKey?
@@ -119,11 +118,10 @@ package struct CertificateAttributes: Sendable, Hashable {
     }
   }
 
-  /// Checks the outer structure, to report a key or other DER more clearly than OpenSSL does.
+  /// Checks the outer structure, to report a key or other DER more clearly than OpenSSL does. A certificate is a
+  /// sequence whose first two members are sequences: its fields, and the algorithm of its signature.
   private static func checkShape(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) {
-    var outer = ASN1Cursor(bytes)
-    var members = try outer.next(.sequence, "the certificate").cursor
-    try outer.checkEnd("the certificate")
+    var members = try ASN1Cursor(membersOfOnlySequence: bytes, "the certificate")
     let firstTag = try members.next("the first part").tag
     let secondTag = try members.next("the second part").tag
     guard firstTag == .sequence, secondTag == .sequence else {
@@ -191,46 +189,4 @@ extension CertificateAttributes {
   package var subjectSequence: [UInt8] { ASN1Encoding.element(.sequence, subject) }
   /// The DER of the normalized issuer.
   package var issuerSequence: [UInt8] { ASN1Encoding.element(.sequence, issuer) }
-
-  /// Returns whether a date is within the certificate's validity, both ends included.
-  ///
-  /// Source: RFC 5280, 4.1.2.5; Apple `SecItemServer.c` (`_FilterWithDate`).
-  /// - Returns: `false` also if the validity cannot be read.
-  package func isValid(at date: KeychainDate) -> Bool {
-    guard let period = try? der.withRawBytes({ (bytes) throws(CertificateError) in try Self.validity(bytes) }) else {
-      return false
-    }
-    return period.start < period.end && period.start <= date && date <= period.end
-  }
-
-  private static func validity(
-    _ certificate: UnsafeRawBufferPointer
-  ) throws(CertificateError) -> (start: KeychainDate, end: KeychainDate) {
-    var outer = ASN1Cursor(certificate)
-    var parts = try outer.next(.sequence, "the certificate").cursor
-    var fields = try parts.next(.sequence, "the certificate's fields").cursor
-    _ = try fields.nextIfPresent(.explicit(0), "the version")
-    _ = try fields.next(.integer, "the serial number")
-    _ = try fields.next(.sequence, "the algorithm")
-    _ = try fields.next(.sequence, "the issuer")
-    var period = try fields.next(.sequence, "the validity").cursor
-    return (try time(&period), try time(&period))
-  }
-
-  private static func time(_ cursor: inout ASN1Cursor) throws(CertificateError) -> KeychainDate {
-    let element = try cursor.next("a time")
-    let lacksSeconds = element.tag == .utcTime && element.contents.count == "YYMMDDhhmmZ".utf8.count
-    let date =
-      lacksSeconds
-      ? (try? DERPropertyList.decode(withSeconds(element.contents)))?.dateValue
-      : (try? DERPropertyList.decode(element.encoding))?.dateValue
-    guard let date else { throw CertificateError(.malformed, "one of its validity dates is not a valid date") }
-    return date
-  }
-
-  /// Adds seconds to a UTCTime. BER allows times without seconds (ITU-T X.680, 47.3), some certificates have them, and
-  /// Apple accepts them.
-  private static func withSeconds(_ text: UnsafeRawBufferPointer) -> [UInt8] {
-    ASN1Encoding.element(.utcTime, Array(text.dropLast()) + Array("00".utf8) + Array(text.suffix(1)))
-  }
 }

@@ -14,9 +14,7 @@ struct DistinguishedName {
   ///
   /// - Parameter name: The DER of a Name.
   init(_ name: UnsafeRawBufferPointer) throws(CertificateError) {
-    var outer = ASN1Cursor(name)
-    var names = try outer.next(.sequence, "a name").cursor
-    try outer.checkEnd("a name")
+    var names = try ASN1Cursor(membersOfOnlySequence: name, "a name")
     var contents: [UInt8] = []
     var texts: [(attribute: Attribute, text: String)] = []
     while !names.isAtEnd {
@@ -65,7 +63,8 @@ struct DistinguishedName {
   private static func normalized(_ value: ASN1Cursor.Element) -> [UInt8] {
     guard value.tag == .printableString else { return Array(value.encoding) }
     let words = value.contents.split { $0 == 0x20 || $0 == 0x09 }
-    let text = words.joined(separator: [0x20]).map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }
+    let lowercase = UInt8(ascii: "a")...UInt8(ascii: "z")
+    let text = words.joined(separator: [0x20]).map { lowercase.contains($0) ? $0 - 0x20 : $0 }
     return ASN1Encoding.element(.printableString, text)
   }
 

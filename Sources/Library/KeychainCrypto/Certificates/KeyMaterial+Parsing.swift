@@ -1,20 +1,22 @@
 package import Basics
-import COpenSSL
 import KeychainFormats
 
 extension KeyMaterial {
   /// Reads a key in PEM or DER of PKCS#1, SEC 1, PKCS#8 or SubjectPublicKeyInfo, or as 04‖X‖Y(‖K).
   ///
-  /// A PEM file may also contain certificates and curve parameters, but only one key. 97 bytes that start with 04 can
-  /// be a public key of P-384 or a private key of P-256; the one whose point is on its curve is used.
+  /// A PEM file may also contain certificates and curve parameters, but only one key.
+  ///
+  /// 97 bytes that start with 04 can be a public key of P-384 or a private key of P-256. The key whose point is on its
+  /// curve is used.
+  ///
   /// - Throws: `.encrypted` for an encrypted key; `.unexpectedKind` if the file does not contain exactly one key;
   ///   `.unsupported`, `.mismatch`, `.malformed` or `.overLimit` for a bad key.
   package init(parsing bytes: UnsafeRawBufferPointer) throws(CertificateError) {
     guard bytes.count <= Self.maximumByteCount else {
       throw CertificateError(.overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
-    if bytes.first == 0x04, let raw = try Self.curveKey(bytes) {
-      self = raw
+    if bytes.first == 0x04, let key = try Self.curveKey(bytes) {
+      self = key
     } else if bytes.first == ASN1Cursor.Tag.sequence.rawValue {
       self = try Self.derKey(bytes)
     } else if let text = try PEM(bytes) {
@@ -119,9 +121,7 @@ extension KeyMaterial {
 
   /// Reads a DER key, whose structure the types of its first members identify.
   private static func derKey(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
-    var outer = ASN1Cursor(bytes)
-    var members = try outer.next(.sequence, "the key").cursor
-    try outer.checkEnd("the key")
+    var members = try ASN1Cursor(membersOfOnlySequence: bytes, "the key")
     let first = try members.next("the first part")
     let second = try members.next("the second part").tag
     switch (first.tag, second) {
@@ -140,9 +140,7 @@ extension KeyMaterial {
 
   /// Reads a SubjectPublicKeyInfo (RFC 5280, 4.1.2.7).
   static func publicKeyInfo(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
-    var outer = ASN1Cursor(bytes)
-    var members = try outer.next(.sequence, "the public key").cursor
-    try outer.checkEnd("the public key")
+    var members = try ASN1Cursor(membersOfOnlySequence: bytes, "the public key")
     let algorithm = try AlgorithmIdentifier(&members)
     let key = try members.nextBitString("the public key")
     try members.checkEnd("the public key")
@@ -154,14 +152,12 @@ extension KeyMaterial {
 
   /// Reads PKCS#8, with or without a public key (RFC 5958).
   private static func privateKeyInfo(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
-    var outer = ASN1Cursor(bytes)
-    var members = try outer.next(.sequence, "the private key").cursor
-    try outer.checkEnd("the private key")
+    var members = try ASN1Cursor(membersOfOnlySequence: bytes, "the private key")
     guard try members.nextUnsigned("the version").allSatisfy({ $0 <= 1 }) else {
       throw CertificateError(.unsupported, "its PKCS#8 version is not known")
     }
     let algorithm = try AlgorithmIdentifier(&members)
-    let inner = try members.next(.octetString, "the private key").contents
+    let keyStructure = try members.next(.octetString, "the private key").contents
     _ = try members.nextIfPresent(.explicit(0), "the attributes")
     let publicKeyElement = try members.nextIfPresent(.implicit(1), "the public key")
     try members.checkEnd("the private key")
@@ -170,12 +166,13 @@ extension KeyMaterial {
     }
     switch algorithm {
     case .rsa:
-      let key = try KeyMaterial(RSAKey(privateKey: inner))
+      let key = try KeyMaterial(RSAKey(privateKey: keyStructure))
       if let publicKey, !publicKey.elementsEqual(key.publicKey) {
         throw CertificateError(.mismatch, "the public key does not match the private key")
       }
       return key
-    case .ellipticCurve(let curve): return try namedCurveKey(inner, on: curve, points: publicKey.map { [$0] } ?? [])
+    case .ellipticCurve(let curve):
+      return try namedCurveKey(keyStructure, on: curve, points: publicKey.map { [$0] } ?? [])
     }
   }
 
@@ -188,9 +185,7 @@ extension KeyMaterial {
   private static func namedCurveKey(
     _ bytes: UnsafeRawBufferPointer, on outerCurve: EllipticCurve? = nil, points: [UnsafeRawBufferPointer] = []
   ) throws(CertificateError) -> KeyMaterial {
-    var outer = ASN1Cursor(bytes)
-    var members = try outer.next(.sequence, "the private key").cursor
-    try outer.checkEnd("the private key")
+    var members = try ASN1Cursor(membersOfOnlySequence: bytes, "the private key")
     guard try members.nextUnsigned("the version").elementsEqual([1]) else {
       throw CertificateError(.unsupported, "its SEC 1 version is not known")
     }
@@ -198,23 +193,29 @@ extension KeyMaterial {
     let parameters = try members.nextIfPresent(.explicit(0), "the curve")
     let publicKeyElement = try members.nextIfPresent(.explicit(1), "the public key")
     try members.checkEnd("the private key")
-    let namedCurve = try parameters.map { (element) throws(CertificateError) in
-      var cursor = element.cursor
-      let curve = try EllipticCurve(cursor.next("the curve"))
-      try cursor.checkEnd("the curve")
-      return curve
-    }
+    let namedCurve = try parameters.map(Self.curve(in:))
     guard let curve = outerCurve ?? namedCurve else {
       throw CertificateError(.malformed, "the key does not name its curve")
     }
     guard namedCurve ?? curve == curve else { throw CertificateError(.mismatch, "the key names two curves") }
-    let publicKey = try publicKeyElement.map { (element) throws(CertificateError) in
-      var cursor = element.cursor
-      let point = try cursor.nextBitString("the public key")
-      try cursor.checkEnd("the public key")
-      return point
-    }
-    return try KeyMaterial(curve, scalar: scalar, points: points + (publicKey.map { [$0] } ?? []))
+    let point = try publicKeyElement.map(Self.point(in:))
+    return try KeyMaterial(curve, scalar: scalar, points: points + (point.map { [$0] } ?? []))
+  }
+
+  /// Reads the curve from the parameters of an ECPrivateKey.
+  private static func curve(in parameters: ASN1Cursor.Element) throws(CertificateError) -> EllipticCurve {
+    var cursor = parameters.cursor
+    let curve = try EllipticCurve(cursor.next("the curve"))
+    try cursor.checkEnd("the curve")
+    return curve
+  }
+
+  /// Reads the point from the public key of an ECPrivateKey.
+  private static func point(in publicKey: ASN1Cursor.Element) throws(CertificateError) -> UnsafeRawBufferPointer {
+    var cursor = publicKey.cursor
+    let point = try cursor.nextBitString("the public key")
+    try cursor.checkEnd("the public key")
+    return point
   }
 
   /// The two algorithms that keychains support (RFC 3279, 2.3.1; RFC 5480, 2.1.1).
@@ -237,256 +238,6 @@ extension KeyMaterial {
         throw CertificateError(.unsupported, "the key's algorithm is not RSA or ECDSA")
       }
       try cursor.checkEnd("the algorithm")
-    }
-  }
-}
-
-extension KeyMaterial {
-  /// The key in PEM for other programs: a private key as PKCS#8 (RFC 5958), a public key as SubjectPublicKeyInfo (RFC
-  /// 5280, 4.1.2.7).
-  ///
-  /// - Throws: `.failed` if OpenSSL rejects the key.
-  package var pem: SensitiveBytes {
-    get throws(CertificateError) {
-      switch role {
-      case .publicKey: return publicKeyInfo.withRawBytes { PEM.encode("PUBLIC KEY", $0) }
-      case .privateKey:
-        return try withPrivateKeyInfo { (bytes) in PEM.encode("PRIVATE KEY", bytes) }
-      }
-    }
-  }
-
-  /// The DER of the SubjectPublicKeyInfo.
-  var publicKeyInfo: [UInt8] {
-    let parameters =
-      switch algorithm {
-      case .rsa: ASN1Encoding.element(.null, [])
-      case .ellipticCurve(let curve): ASN1Encoding.element(.objectIdentifier, curve.identifier)
-      }
-    let identifier =
-      switch algorithm {
-      case .rsa: AlgorithmIdentifier.rsaEncryption
-      case .ellipticCurve: AlgorithmIdentifier.ecPublicKey
-      }
-    let algorithmIdentifier = ASN1Encoding.element(
-      .sequence, ASN1Encoding.element(.objectIdentifier, identifier) + parameters)
-    return ASN1Encoding.element(.sequence, algorithmIdentifier + ASN1Encoding.element(.bitString, [0] + publicKey))
-  }
-
-  /// Calls a closure with the DER of the PKCS#8 structure, which is then overwritten.
-  private func withPrivateKeyInfo<Result>(
-    _ body: (UnsafeRawBufferPointer) -> Result
-  ) throws(CertificateError) -> Result {
-    let key = try KeyHandle(self)
-    guard let info = EVP_PKEY2PKCS8(key.handle) else { throw .openSSL("EVP_PKEY2PKCS8") }
-    defer { PKCS8_PRIV_KEY_INFO_free(info) }
-    var bytes: UnsafeMutablePointer<UInt8>?
-    let count = Int(i2d_PKCS8_PRIV_KEY_INFO(info, &bytes))
-    guard count > 0, let bytes else { throw .openSSL("i2d_PKCS8_PRIV_KEY_INFO") }
-    defer { CRYPTO_clear_free(bytes, count, #file, #line) }
-    return body(UnsafeRawBufferPointer(start: bytes, count: count))
-  }
-
-  /// The DER of the algorithm's own structure: the stored RSAPrivateKey (RFC 8017, A.1.2), or an ECPrivateKey (RFC
-  /// 5915) that is built from 04‖X‖Y‖K.
-  var privateKeyStructure: SensitiveBytes {
-    guard case .ellipticCurve(let curve) = algorithm else { return externalRepresentation }
-    let version = ASN1Encoding.element(.integer, [1])
-    let curveAndPublicKey =
-      ASN1Encoding.element(.explicit(0), ASN1Encoding.element(.objectIdentifier, curve.identifier))
-      + ASN1Encoding.element(.explicit(1), ASN1Encoding.element(.bitString, [0] + publicKey))
-    let size = curve.coordinateSize
-    // A coordinate has at most 66 bytes, so its length takes one byte.
-    let scalarHeader = ASN1Encoding.header(.octetString, size)
-    let header = ASN1Encoding.header(
-      .sequence, version.count + scalarHeader.count + size + curveAndPublicKey.count)
-    var buffer = SensitiveBuffer()
-    for part in [header, version, scalarHeader] { part.withRawBytes { buffer.append($0) } }
-    externalRepresentation.withBytes { buffer.append(UnsafeRawBufferPointer(rebasing: $0.suffix(size))) }
-    curveAndPublicKey.withRawBytes { buffer.append($0) }
-    return buffer.bytes()
-  }
-}
-
-extension CertificateAttributes {
-  /// The certificate in PEM for other programs.
-  package var pem: SensitiveBytes { der.withRawBytes { PEM.encode("CERTIFICATE", $0) } }
-}
-
-/// An OpenSSL key. OpenSSL wipes it when it is freed.
-struct KeyHandle: ~Copyable {
-  let handle: OpaquePointer
-
-  /// Converts a key for OpenSSL.
-  ///
-  /// - Throws: `.failed` if OpenSSL rejects the key.
-  init(_ key: KeyMaterial) throws(CertificateError) {
-    switch key.role {
-    case .publicKey:
-      handle = try key.publicKeyInfo.withRawBytes { (bytes) throws(CertificateError) in
-        var position = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        return try Self.checked(d2i_PUBKEY(nil, &position, bytes.count), "d2i_PUBKEY")
-      }
-    case .privateKey:
-      handle = try key.privateKeyStructure.withBytes { (bytes) throws(CertificateError) in
-        var position = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        return try Self.checked(d2i_AutoPrivateKey(nil, &position, bytes.count), "d2i_AutoPrivateKey")
-      }
-    }
-  }
-
-  private static func checked(_ handle: OpaquePointer?, _ call: String) throws(CertificateError) -> OpaquePointer {
-    guard let handle else {
-      ERR_clear_error()
-      throw .openSSL(call)
-    }
-    return handle
-  }
-
-  deinit { EVP_PKEY_free(handle) }
-}
-
-extension PEM {
-  /// The number of base64 digits in a line (RFC 7468, section 2).
-  private static let lineLength = 64
-
-  static func encode(_ label: String, _ contents: UnsafeRawBufferPointer) -> SensitiveBytes {
-    var buffer = SensitiveBuffer()
-    buffer.append("-----BEGIN \(label)-----\n")
-    var column = 0
-    Base64Digits.forEach(of: contents) { digit in
-      if column == lineLength {
-        buffer.append(UInt8(ascii: "\n"))
-        column = 0
-      }
-      buffer.append(digit)
-      column += 1
-    }
-    buffer.append("\n-----END \(label)-----\n")
-    return buffer.bytes()
-  }
-}
-
-/// The blocks of a PEM text (RFC 7468, and the older format with headers of RFC 1421).
-///
-/// A block may contain a private key, so it is decoded only into memory that is wiped, never into a `String`.
-struct PEM {
-  struct Block {
-    /// The label, such as "CERTIFICATE" or "RSA PRIVATE KEY".
-    let label: String
-    /// Whether a header marks the contents as encrypted.
-    let isEncrypted: Bool
-    let contents: SensitiveBytes
-  }
-
-  /// The blocks in order.
-  let blocks: [Block]
-
-  private static let begin = Array("-----BEGIN ".utf8)
-  private static let end = Array("-----END ".utf8)
-  private static let dashes = Array("-----".utf8)
-  /// The maximum number of blocks in a file; a certificate chain has about four.
-  static let maximumBlockCount = 64
-
-  /// Parses the PEM blocks of a text.
-  ///
-  /// - Returns: `nil` if the text contains no block.
-  init?(_ text: UnsafeRawBufferPointer) throws(CertificateError) {
-    var blocks: [Block] = []
-    var lines = Lines(remaining: text)
-    while let line = lines.next() {
-      guard let label = Self.label(of: line, after: Self.begin) else { continue }
-      guard blocks.count < Self.maximumBlockCount else {
-        throw CertificateError(.overLimit, "it has more than \(Self.maximumBlockCount) PEM blocks")
-      }
-      blocks.append(try Self.block(label, &lines))
-    }
-    guard !blocks.isEmpty else { return nil }
-    self.blocks = blocks
-  }
-
-  private static func block(_ label: String, _ lines: inout Lines) throws(CertificateError) -> Block {
-    var isEncrypted = false
-    var body: [UnsafeRawBufferPointer] = []
-    while let line = lines.next() {
-      if let closing = Self.label(of: line, after: end) {
-        guard closing == label else { throw CertificateError(.malformed, "a PEM block ends with a different label") }
-        return Block(label: label, isEncrypted: isEncrypted, contents: try Base64.decode(body))
-      }
-      // A header contains a colon; base64 never does.
-      guard line.contains(UInt8(ascii: ":")) else {
-        body.append(line)
-        continue
-      }
-      if line.starts(with: "Proc-Type:".utf8), line.suffix(9).elementsEqual("ENCRYPTED".utf8) { isEncrypted = true }
-    }
-    throw CertificateError(.malformed, "a PEM block has no end")
-  }
-
-  /// Returns the label in a line, or `nil` if the line is not a marker: labels have upper-case letters, digits and
-  /// blanks.
-  private static func label(of line: UnsafeRawBufferPointer, after marker: [UInt8]) -> String? {
-    guard line.starts(with: marker), line.count >= marker.count + dashes.count, line.suffix(5).elementsEqual(dashes)
-    else { return nil }
-    let text = line[marker.count..<(line.count - dashes.count)]
-    guard !text.isEmpty, text.count <= 64, text.allSatisfy({ (0x20...0x5A).contains($0) }) else { return nil }
-    return String(decoding: text, as: UTF8.self)
-  }
-
-  private struct Lines {
-    var remaining: UnsafeRawBufferPointer
-
-    /// Returns the next line without its end (LF or CRLF) and without outer blanks, or `nil` at the end.
-    mutating func next() -> UnsafeRawBufferPointer? {
-      guard !remaining.isEmpty else { return nil }
-      let end = remaining.firstIndex(of: UInt8(ascii: "\n")) ?? remaining.endIndex
-      var line = remaining[..<end]
-      remaining = UnsafeRawBufferPointer(rebasing: remaining[min(end + 1, remaining.endIndex)...])
-      while let last = line.last, Self.isBlank(last) { line.removeLast() }
-      while let first = line.first, Self.isBlank(first) { line.removeFirst() }
-      return UnsafeRawBufferPointer(rebasing: line)
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
-  }
-}
-
-/// Decodes base64 (RFC 4648) into memory that is wiped. Padding is required, and unused bits must be zero.
-private enum Base64 {
-  static func decode(_ lines: [UnsafeRawBufferPointer]) throws(CertificateError) -> SensitiveBytes {
-    let digitCount = lines.reduce(0) { $0 + $1.count }
-    guard digitCount > 0, digitCount.isMultiple(of: 4) else { throw damaged }
-    let padding = lines.reversed().lazy.flatMap { $0.reversed() }.prefix { $0 == UInt8(ascii: "=") }.reduce(0) {
-      sum, _ in
-      sum + 1
-    }
-    guard padding <= 2 else { throw damaged }
-    return try SensitiveBytes(count: digitCount / 4 * 3 - padding) { (target) throws(CertificateError) in
-      var (bits, bitCount, offset, digitIndex): (UInt32, Int, Int, Int) = (0, 0, 0, 0)
-      for byte in lines.lazy.joined() where digitIndex < digitCount - padding {
-        guard let digit = value(of: byte) else { throw damaged }
-        digitIndex += 1
-        bits = (bits << 6 | UInt32(digit)) & 0xFFFF
-        bitCount += 6
-        guard bitCount >= 8 else { continue }
-        bitCount -= 8
-        target[offset] = UInt8(truncatingIfNeeded: bits >> UInt32(bitCount))
-        offset += 1
-      }
-      guard bits & ((1 << UInt32(bitCount)) - 1) == 0 else { throw damaged }
-    }
-  }
-
-  private static var damaged: CertificateError { CertificateError(.malformed, "the base64 of a PEM block is damaged") }
-
-  private static func value(of byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
-    case UInt8(ascii: "+"): 62
-    case UInt8(ascii: "/"): 63
-    default: nil
     }
   }
 }

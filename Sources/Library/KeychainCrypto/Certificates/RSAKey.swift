@@ -18,7 +18,7 @@ struct RSAKey {
   ///
   /// - Parameter bytes: The DER of an RSAPublicKey.
   init(publicKey bytes: UnsafeRawBufferPointer) throws(CertificateError) {
-    var numbers = try Self.numbers(in: bytes, "an RSA public key")
+    var numbers = try ASN1Cursor(membersOfOnlySequence: bytes, "an RSA public key")
     sizeInBits = try Self.publicNumbers(&numbers).sizeInBits
     try numbers.checkEnd("the exponent")
     publicKey = Array(bytes)
@@ -30,7 +30,7 @@ struct RSAKey {
   /// - Parameter bytes: The DER of an RSAPrivateKey with two primes.
   /// - Throws: `.mismatch` if its numbers do not match each other; `.unsupported` for more than two primes.
   init(privateKey bytes: UnsafeRawBufferPointer) throws(CertificateError) {
-    var numbers = try Self.numbers(in: bytes, "an RSA private key")
+    var numbers = try ASN1Cursor(membersOfOnlySequence: bytes, "an RSA private key")
     guard try numbers.nextUnsigned("the version").allSatisfy({ $0 == 0 }) else {
       throw CertificateError(.unsupported, "the RSA key has more than two primes")
     }
@@ -39,15 +39,6 @@ struct RSAKey {
     sizeInBits = size
     publicKey = ASN1Encoding.element(.sequence, Array(modulus.encoding) + Array(exponent.encoding))
     privateKey = SensitiveBytes(copying: bytes)
-  }
-
-  private static func numbers(
-    in bytes: UnsafeRawBufferPointer, _ name: String
-  ) throws(CertificateError) -> ASN1Cursor {
-    var outer = ASN1Cursor(bytes)
-    let sequence = try outer.next(.sequence, name)
-    try outer.checkEnd(name)
-    return sequence.cursor
   }
 
   private typealias PublicNumbers = (modulus: ASN1Cursor.Element, exponent: ASN1Cursor.Element, sizeInBits: Int)
@@ -74,8 +65,9 @@ struct RSAKey {
     return (modulus, exponent, sizeInBits)
   }
 
-  /// Checks that the other numbers of an RSAPrivateKey match its public numbers: d, p, q, d mod p-1, d mod q-1, 1/q mod
-  /// p.
+  /// Checks that the other numbers of an RSAPrivateKey match its public numbers n (the modulus) and e (the exponent).
+  ///
+  /// The other numbers are d, p, q, d mod p-1, d mod q-1 and 1/q mod p.
   private static func checkPrivateNumbers(
     _ numbers: inout ASN1Cursor, modulus: UnsafeRawBufferPointer, exponent: UnsafeRawBufferPointer
   ) throws(CertificateError) {

@@ -69,10 +69,10 @@ struct X509Certificate: ~Copyable {
 
   /// The e-mail addresses of the subject and the alternative names, without duplicates. Untrusted text.
   var emailAddresses: [String] {
-    guard let list = X509_get1_email(handle) else { return [] }
-    defer { X509_email_free(list) }
-    return (0..<OPENSSL_sk_num(list)).compactMap { index in
-      OPENSSL_sk_value(list, index).flatMap { String(validatingCString: $0.assumingMemoryBound(to: CChar.self)) }
+    guard let stack = X509_get1_email(handle) else { return [] }
+    defer { X509_email_free(stack) }
+    return (0..<OPENSSL_sk_num(stack)).compactMap { index in
+      OPENSSL_sk_value(stack, index).flatMap { String(validatingCString: $0.assumingMemoryBound(to: CChar.self)) }
     }
   }
 

@@ -3,9 +3,10 @@ import KeychainFormats
 
 /// The wrap of a key for a Curve25519 class: an ephemeral public key (32 bytes), then the RFC 3394 wrap.
 ///
-/// Wrapping needs no secret, so a locked device can store new items. The wrapping key is the SHA-256 of the counter 1,
-/// the shared secret, the ephemeral public key and the class's public key (NIST SP 800-56A, concatenation KDF, one
-/// block).
+/// Wrapping needs no secret, so a locked device can store new items.
+///
+/// The wrapping key is one block of the concatenation KDF of NIST SP 800-56A: the SHA-256 of the counter 1, the shared
+/// secret, the ephemeral public key and the class's public key.
 /// Source: iphone-dataprotection, `crypto/curve25519.py`; Apple Platform Security, "Data Protection classes".
 enum Curve25519Wrap {
   /// The size of a wrapped key of 32 bytes.

@@ -44,9 +44,9 @@ package enum FileCipher {
         result.append(contentsOf: try decryptor.plain(of: UnsafeRawBufferPointer(rebasing: chunk)))
       }
     }
-    let end = try decryptor.finish()
-    result.append(contentsOf: end.bytes)
-    return Decrypted(bytes: result, hasValidPadding: end.hasValidPadding)
+    let ending = try decryptor.finish()
+    result.append(contentsOf: ending.bytes)
+    return Decrypted(bytes: result, hasValidPadding: ending.hasValidPadding)
   }
 
   /// Returns the encrypted size of a file with `count` bytes, or `nil` if it does not fit into 64 bits.
@@ -78,8 +78,8 @@ package final class FileEncryptor {
 
   /// Returns the last block with its padding. No further call is allowed.
   package func finish() throws(DataProtectionError) -> [UInt8] {
-    let padding = FileCipher.blockSize - blocks.pendingCount
-    return try update([UInt8](repeating: UInt8(padding), count: padding))
+    let paddingCount = FileCipher.blockSize - blocks.pendingCount
+    return try update([UInt8](repeating: UInt8(paddingCount), count: paddingCount))
   }
 }
 
@@ -114,12 +114,13 @@ package final class FileDecryptor {
     guard blocks.pendingCount == FileCipher.blockSize else {
       throw DataProtectionError(.malformed, "its length is zero or not a multiple of \(FileCipher.blockSize) bytes")
     }
-    var last = try blocks.transform(UnsafeRawBufferPointer(start: nil, count: 0), holdingBackLastBlock: false)
-    let padding = Int(last.last ?? 0)
+    var block = try blocks.transform(UnsafeRawBufferPointer(start: nil, count: 0), holdingBackLastBlock: false)
+    let paddingCount = Int(block.last ?? 0)
     let isValid =
-      (1...FileCipher.blockSize).contains(padding) && last.suffix(padding).allSatisfy { $0 == UInt8(padding) }
-    if isValid { last.removeLast(padding) }
-    return FileCipher.Decrypted(bytes: last, hasValidPadding: isValid)
+      (1...FileCipher.blockSize).contains(paddingCount)
+      && block.suffix(paddingCount).allSatisfy { $0 == UInt8(paddingCount) }
+    if isValid { block.removeLast(paddingCount) }
+    return FileCipher.Decrypted(bytes: block, hasValidPadding: isValid)
   }
 }
 
@@ -147,29 +148,32 @@ private final class BlockStream {
   func transform(
     _ bytes: UnsafeRawBufferPointer, holdingBackLastBlock: Bool
   ) throws(DataProtectionError) -> [UInt8] {
-    let ready = readyByteCount(with: bytes, holdingBackLastBlock)
-    return try [UInt8](count: ready) { (output) throws(DataProtectionError) in try transform(bytes, into: output) }
+    let readyByteCount = readyByteCount(with: bytes, holdingBackLastBlock)
+    return try [UInt8](count: readyByteCount) { (output) throws(DataProtectionError) in
+      try transform(bytes, into: output)
+    }
   }
 
   /// Returns the transformed bytes in memory of the stream, which is valid until the next call.
   func transformed(
     _ bytes: UnsafeRawBufferPointer, holdingBackLastBlock: Bool
   ) throws(DataProtectionError) -> UnsafeRawBufferPointer {
-    let ready = readyByteCount(with: bytes, holdingBackLastBlock)
-    if result.count < ready {
+    let readyByteCount = readyByteCount(with: bytes, holdingBackLastBlock)
+    if result.count < readyByteCount {
       result.deallocate()
-      result = .allocate(byteCount: ready, alignment: 16)
+      result = .allocate(byteCount: readyByteCount, alignment: 16)
     }
-    let output = UnsafeMutableRawBufferPointer(rebasing: result[..<ready])
+    let output = UnsafeMutableRawBufferPointer(rebasing: result[..<readyByteCount])
     try transform(bytes, into: output)
     return UnsafeRawBufferPointer(output)
   }
 
   /// Returns the number of pending and new bytes that can be transformed now.
   private func readyByteCount(with bytes: UnsafeRawBufferPointer, _ holdsBackLastBlock: Bool) -> Int {
-    let count = pending.count + bytes.count
-    let ready = count / FileCipher.blockSize * FileCipher.blockSize
-    return holdsBackLastBlock && ready == count && ready > 0 ? ready - FileCipher.blockSize : ready
+    let totalCount = pending.count + bytes.count
+    let blocksByteCount = totalCount / FileCipher.blockSize * FileCipher.blockSize
+    let isLastBlockComplete = blocksByteCount == totalCount && blocksByteCount > 0
+    return holdsBackLastBlock && isLastBlockComplete ? blocksByteCount - FileCipher.blockSize : blocksByteCount
   }
 
   private func transform(
@@ -189,80 +193,5 @@ private final class BlockStream {
       into: UnsafeMutableRawBufferPointer(rebasing: output[firstByteCount...]))
     pending.removeAll(keepingCapacity: true)
     pending.append(contentsOf: bytes[remainingRange.upperBound...])
-  }
-}
-
-/// The last blocks of an encrypted file, which are enough to check its padding. In CBC, a block can be decrypted with
-/// only the one before it.
-package struct FileEnding: ~Copyable {
-  private static let retainedByteCount = 2 * FileCipher.blockSize
-  private let decryptor: FileDecryptor
-  private var lastBytes: [UInt8] = []
-  private var byteCount: Int64 = 0
-
-  /// Creates the state at the start of a file.
-  ///
-  /// - Parameter decryptor: A new decryptor with the file's key.
-  package init(of decryptor: FileDecryptor) {
-    self.decryptor = decryptor
-    lastBytes.reserveCapacity(2 * Self.retainedByteCount)
-  }
-
-  /// Processes the next stored bytes, of any number.
-  package mutating func update(_ bytes: UnsafeRawBufferPointer) {
-    byteCount += Int64(bytes.count)
-    lastBytes.append(contentsOf: bytes.suffix(Self.retainedByteCount))
-    if lastBytes.count > Self.retainedByteCount { lastBytes.removeFirst(lastBytes.count - Self.retainedByteCount) }
-  }
-
-  /// Returns the size of the plaintext, without valid padding, and whether the padding is valid.
-  package func finish() throws(DataProtectionError) -> (plainByteCount: Int64, hasValidPadding: Bool) {
-    let block = Int64(FileCipher.blockSize)
-    guard byteCount > 0, byteCount % block == 0 else { return (byteCount / block * block, false) }
-    let plainByteCount = try lastBytes.withRawBytes { (bytes) throws(DataProtectionError) in
-      try decryptor.plain(of: bytes).count
-    }
-    let last = try decryptor.finish()
-    let paddingByteCount = lastBytes.count - plainByteCount - last.bytes.count
-    return (byteCount - Int64(paddingByteCount), last.hasValidPadding)
-  }
-}
-
-/// Decrypts any range of blocks in an encrypted file, without the blocks before it.
-///
-/// In CBC, the plaintext of a block depends only on its own and the preceding block's stored bytes. Not to be used from
-/// two threads at once.
-package final class FileSectionDecryptor {
-  private let key: Secret
-  private let context: CipherContext
-
-  /// The size of a block, in bytes; offsets and lengths of sections are multiples of it.
-  package static let blockSize = FileCipher.blockSize
-
-  /// Creates a decryptor for sections of one file.
-  ///
-  /// - Parameter key: 32 bytes.
-  package init(key: borrowing Secret) throws(DataProtectionError) {
-    let count = key.count
-    guard count == 32 else { throw DataProtectionError(.malformed, "a file key has 32 bytes, not \(count)") }
-    context = try CipherContext(.aes256CBC, .decrypt)
-    self.key = key.copy()
-  }
-
-  /// Decrypts complete blocks in place.
-  ///
-  /// - Parameters:
-  ///   - section: The stored bytes of complete blocks.
-  ///   - previous: The stored block before them, 16 bytes, or `nil` at the file's start.
-  package func decrypt(
-    _ section: UnsafeMutableRawBufferPointer, after previous: [UInt8]?
-  ) throws(DataProtectionError) {
-    guard section.count.isMultiple(of: Self.blockSize) else {
-      throw DataProtectionError(.malformed, "a section of \(section.count) bytes does not consist of whole blocks")
-    }
-    try key.withBytes { (bytes) throws(DataProtectionError) in
-      try context.begin(key: bytes, iv: previous ?? FileCipher.zeroVector)
-    }
-    try context.update(UnsafeRawBufferPointer(section), into: section)
   }
 }

@@ -63,8 +63,8 @@ struct ItemCipher: ~Copyable {
   borrowing func sealWithEmptyNonce(
     _ plaintext: SensitiveBytes, key: borrowing Secret
   ) throws(DataProtectionError) -> Sealed {
-    try EmptyNonceGCM.withKey(key, blockEncryption) { (nonce) throws(DataProtectionError) in
-      // Encrypting zeros gives the key stream.
+    try EmptyNonceGCM.withKey(key, blockEncryption) { (converter) throws(DataProtectionError) in
+      // The result of encrypting zeros is the key stream.
       try key.withBytes { (bytes) throws(DataProtectionError) in
         try gcmEncryption.begin(key: bytes, iv: EmptyNonceGCM.zeroNonce)
       }
@@ -73,17 +73,17 @@ struct ItemCipher: ~Copyable {
       }
       let ciphertext = [UInt8](count: plaintext.count) { output in
         zeroIVStream.withBytes { output.copyMemory(from: $0) }
-        nonce.shift(keyStream: output)
+        converter.shift(keyStream: output)
         plaintext.withBytes { xor(output, with: $0) }
       }
-      // Encrypting these bytes with the zero IV gives the ciphertext. They are secret, because together with the
-      // ciphertext they reveal the key stream.
+      // The result of encrypting these bytes with the zero IV is the ciphertext. They are secret, because together with
+      // the ciphertext they reveal the key stream.
       let zeroIVPlaintext = SensitiveBytes(count: plaintext.count) { output in
         zeroIVStream.withBytes { output.copyMemory(from: $0) }
         ciphertext.withRawBytes { xor(output, with: $0) }
       }
       let sealed = try sealWithNonce(EmptyNonceGCM.zeroNonce, header: [], zeroIVPlaintext, key: key)
-      return Sealed(ciphertext: ciphertext, tag: nonce.converted(tag: sealed.tag))
+      return Sealed(ciphertext: ciphertext, tag: converter.converted(tag: sealed.tag))
     }
   }
 
@@ -91,13 +91,13 @@ struct ItemCipher: ~Copyable {
   borrowing func openWithEmptyNonce(
     _ sealed: Sealed, key: borrowing Secret
   ) throws(DataProtectionError) -> SensitiveBytes? {
-    try EmptyNonceGCM.withKey(key, blockEncryption) { (nonce) throws(DataProtectionError) in
-      let converted = Sealed(ciphertext: sealed.ciphertext, tag: nonce.converted(tag: sealed.tag))
+    try EmptyNonceGCM.withKey(key, blockEncryption) { (converter) throws(DataProtectionError) in
+      let zeroIVSealed = Sealed(ciphertext: sealed.ciphertext, tag: converter.converted(tag: sealed.tag))
       var isIntact = false
       let plaintext = try SensitiveBytes(count: sealed.ciphertext.count) { (output) throws(DataProtectionError) in
-        isIntact = try open(converted, nonce: EmptyNonceGCM.zeroNonce, header: [], key: key, into: output)
+        isIntact = try open(zeroIVSealed, nonce: EmptyNonceGCM.zeroNonce, header: [], key: key, into: output)
         guard isIntact else { return }
-        sealed.ciphertext.withRawBytes { nonce.shift(decrypted: output, of: $0) }
+        sealed.ciphertext.withRawBytes { converter.shift(decrypted: output, of: $0) }
       }
       return isIntact ? plaintext : nil
     }
@@ -131,101 +131,4 @@ extension CipherContext {
     try sealed.ciphertext.withRawBytes { (input) throws(DataProtectionError) in try update(input, into: output) }
     return try finish(verifying: sealed.tag)
   }
-}
-
-/// The key of a backup's seal: the HMAC-SHA-256 of the text `keyhaul seal 1` with the manifest's key.
-///
-/// The manifest's key is random for each backup. Only the backup's password gives access to it, and changing the
-/// password keeps it.
-package struct SealKey: ~Copyable {
-  private let key: Secret
-
-  /// The purpose of the key, and the version of the sealed content.
-  private static let label = Array(["keyhaul", "seal", "1"].joined(separator: " ").utf8)
-
-  /// Derives the key.
-  ///
-  /// - Parameter manifestKey: The unwrapped key of the manifest, 32 bytes.
-  package init(manifestKey: borrowing Secret) throws(DataProtectionError) {
-    key = try Secret(count: 32) { (target) throws(DataProtectionError) in
-      try manifestKey.withBytes { (bytes) throws(DataProtectionError) in
-        try MessageAuthentication.code(.sha256, key: bytes, message: Self.label, into: target)
-      }
-    }
-  }
-
-  /// Returns the HMAC-SHA-256 of a message, 32 bytes.
-  package borrowing func code(over message: [UInt8]) throws(DataProtectionError) -> [UInt8] {
-    try key.withBytes { (bytes) throws(DataProtectionError) in
-      try MessageAuthentication.code(.sha256, key: bytes, message: message)
-    }
-  }
-
-  /// Returns whether a code matches a message, in a time that does not depend on where the codes differ.
-  package borrowing func matches(_ code: [UInt8], over message: [UInt8]) throws(DataProtectionError) -> Bool {
-    let expected = try self.code(over: message)
-    return expected.withUnsafeBytes { expected in code.withUnsafeBytes { constantTimeEquals(expected, $0) } }
-  }
-}
-
-/// Converts AES-256-GCM with an IV of 12 zero bytes, which OpenSSL supports, to the empty IV, which backups use and
-/// OpenSSL rejects.
-///
-/// For an IV that is not 96 bits long, GCM starts its counter at a hash of the IV; for the empty IV that is block 0
-/// (NIST SP 800-38D §7.1). With the zero IV it starts at block 1. Let E(n) be the encryption of the block with the
-/// number n:
-///
-/// - The tags differ by E(0) xor E(1), because the part of a tag that depends on key and ciphertext is the same.
-/// - The key stream of the empty IV is E(1) E(2) E(3) …, and the key stream of the zero IV is E(2) E(3) …, the same one
-///   block later.
-///
-/// This is secure only with a new key for every item, as in Apple's code.
-struct EmptyNonceGCM {
-  static let zeroNonce = [UInt8](repeating: 0, count: 12)
-  private static let blockSize = 16
-
-  /// E(0) and E(1), valid only during `withKey`.
-  private let blocks: UnsafeRawBufferPointer
-
-  /// Calls `body` with the two blocks, and overwrites them afterwards.
-  ///
-  /// - Parameter cipher: AES-256-ECB for encryption.
-  static func withKey<Result>(
-    _ key: borrowing Secret, _ cipher: borrowing CipherContext,
-    _ body: (EmptyNonceGCM) throws(DataProtectionError) -> Result
-  ) throws(DataProtectionError) -> Result {
-    try key.withBytes { (bytes) throws(DataProtectionError) in try cipher.begin(key: bytes) }
-    // The counter blocks 0 and 1, which are then encrypted in place.
-    var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, UInt64(1).bigEndian)
-    return try withUnsafeMutableBytes(of: &words) { (memory) throws(DataProtectionError) in
-      defer { wipe(memory) }
-      try cipher.update(UnsafeRawBufferPointer(memory), into: memory)
-      return try body(EmptyNonceGCM(blocks: UnsafeRawBufferPointer(memory)))
-    }
-  }
-
-  /// Converts the tag for one IV to the tag for the other.
-  func converted(tag: [UInt8]) -> [UInt8] {
-    tag.indices.map { tag[$0] ^ blocks[$0] ^ blocks[Self.blockSize + $0] }
-  }
-
-  /// Converts the key stream of the zero IV in `stream` to the key stream of the empty IV.
-  func shift(keyStream stream: UnsafeMutableRawBufferPointer) {
-    guard let base = stream.baseAddress else { return }
-    let movedByteCount = max(stream.count - Self.blockSize, 0)
-    (base + (stream.count - movedByteCount)).copyMemory(from: base, byteCount: movedByteCount)
-    stream.copyBytes(from: blocks[Self.blockSize...].prefix(stream.count))
-  }
-
-  /// Converts the result of decrypting `ciphertext` with the zero IV in `output` to the plaintext.
-  func shift(decrypted output: UnsafeMutableRawBufferPointer, of ciphertext: UnsafeRawBufferPointer) {
-    xor(output, with: ciphertext)
-    shift(keyStream: output)
-    xor(output, with: ciphertext)
-  }
-}
-
-/// Replaces `target` with the exclusive or of both buffers, which must have the same size.
-func xor(_ target: UnsafeMutableRawBufferPointer, with other: UnsafeRawBufferPointer) {
-  for index in target.indices { target[index] ^= other[index] }
 }

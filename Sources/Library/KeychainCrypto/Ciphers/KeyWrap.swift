@@ -50,10 +50,11 @@ package enum KeyWrap {
     guard key.count >= 16, key.count.isMultiple(of: 8) else {
       throw DataProtectionError(.unsupported, "a key of \(key.count) bytes cannot be wrapped")
     }
-    // The 64-bit blocks of the key (n in the RFC).
+    // The number of 64-bit blocks of the key (n in the RFC).
     let blockCount = key.count / 8
     return try [UInt8](count: key.count + overhead) { (output) throws(DataProtectionError) in
       UnsafeMutableRawBufferPointer(rebasing: output[8...]).copyMemory(from: key)
+      // In the RFC's terms, `block` is A followed by R[index], and `output` is A, R[1], R[2] and so on.
       try withBlock { (block) throws(DataProtectionError) in
         block.storeBytes(of: initialValue, as: UInt64.self)
         for round in 0..<rounds {
@@ -81,6 +82,7 @@ package enum KeyWrap {
     var isIntact = false
     let key = try Secret(count: blockCount * 8) { (output) throws(DataProtectionError) in
       output.copyMemory(from: UnsafeRawBufferPointer(rebasing: wrapped[8...]))
+      // In the RFC's terms, `block` is A followed by R[index], and `output` is R[1], R[2] and so on.
       try withBlock { (block) throws(DataProtectionError) in
         block.storeBytes(of: wrapped.loadUnaligned(as: UInt64.self), as: UInt64.self)
         for round in (0..<rounds).reversed() {

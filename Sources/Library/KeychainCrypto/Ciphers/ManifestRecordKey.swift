@@ -20,7 +20,7 @@ package final class ManifestRecordKey: Sendable {
   ///   - salt: The salt in the manifest.
   /// - Throws: `.cryptoFailed`.
   package init(password: borrowing Secret, salt: [UInt8]) throws(DataProtectionError) {
-    let joined = password.withBytes { bytes in
+    let passwordAndSalt = password.withBytes { bytes in
       Secret(count: bytes.count + salt.count) { target in
         target.copyMemory(from: bytes)
         UnsafeMutableRawBufferPointer(rebasing: target[bytes.count...]).copyBytes(from: salt)
@@ -28,7 +28,7 @@ package final class ManifestRecordKey: Sendable {
     }
     let digest = try Secret(count: 20) { (target) throws(DataProtectionError) in
       let context = try DigestContext(.sha1)
-      try joined.withBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
+      try passwordAndSalt.withBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
       try context.finish(into: target)
     }
     secret = digest.withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[..<Self.byteCount])) }
@@ -37,8 +37,8 @@ package final class ManifestRecordKey: Sendable {
   /// Decrypts a record.
   ///
   /// - Parameter record: The encrypted bytes, without base64.
-  /// - Throws: `.malformed` if the length is zero or not a multiple of 16, or if the padding is invalid because the
-  ///   record is damaged or was encrypted with another key.
+  /// - Throws: `.malformed` if the length is zero or not a multiple of 16, or if the padding is invalid. The record is
+  ///   then damaged or was encrypted with another key.
   package func open(_ record: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     let size = FileCipher.blockSize
     guard !record.isEmpty, record.count.isMultiple(of: size) else {
@@ -48,14 +48,16 @@ package final class ManifestRecordKey: Sendable {
     try secret.withBytes { (key) throws(DataProtectionError) in
       try context.begin(key: key, iv: Self.initializationVector)
     }
-    var plain = try [UInt8](count: record.count) { (output) throws(DataProtectionError) in
+    var plaintext = try [UInt8](count: record.count) { (output) throws(DataProtectionError) in
       try record.withRawBytes { (input) throws(DataProtectionError) in try context.update(input, into: output) }
     }
-    let padding = Int(plain.last ?? 0)
-    guard (1...size).contains(padding), plain.suffix(padding).allSatisfy({ $0 == UInt8(padding) }) else {
+    // Each byte of the padding is its length (PKCS#7).
+    let paddingCount = Int(plaintext.last ?? 0)
+    guard (1...size).contains(paddingCount), plaintext.suffix(paddingCount).allSatisfy({ $0 == UInt8(paddingCount) })
+    else {
       throw DataProtectionError(.malformed, "the manifest's password and salt do not decrypt it")
     }
-    plain.removeLast(padding)
-    return plain
+    plaintext.removeLast(paddingCount)
+    return plaintext
   }
 }

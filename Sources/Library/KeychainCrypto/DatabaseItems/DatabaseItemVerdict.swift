@@ -9,7 +9,7 @@ package enum DatabaseItemVerdict: String, Sendable, CaseIterable, Hashable {
   case unsupportedVersion = "unsupported-version"
   /// The item does not follow its format, or its parts contradict each other.
   case malformed
-  /// The text that ties the parts of an item together differs or is missing: they are from two items, or were changed.
+  /// The tamper checks in the parts of an item differ, or one is missing: the parts are from two items, or were changed.
   case tamper
   /// The key of the class or of the item is missing.
   case noClassKey = "no-class-key"
@@ -27,7 +27,7 @@ package struct DatabaseItemFault: Error, Sendable, Equatable {
     case version
     /// The messages around the boxes, including the class.
     case messages
-    /// The two texts outside the boxes.
+    /// The two tamper checks outside the boxes, which must be equal.
     case outerTamperChecks = "outer-tamper-checks"
     /// The key of the class that decrypts the keys of attributes.
     case metadataClassKey = "metadata-class-key"
@@ -37,7 +37,7 @@ package struct DatabaseItemFault: Error, Sendable, Equatable {
     case attributesBox = "attributes-box"
     /// The dictionary of attributes.
     case attributesDictionary = "attributes-dictionary"
-    /// The text in the box of the attributes.
+    /// The tamper check in the box of the attributes.
     case attributesTamperCheck = "attributes-tamper-check"
     /// The access control in the box of the attributes.
     case accessControl = "access-control"
@@ -49,7 +49,7 @@ package struct DatabaseItemFault: Error, Sendable, Equatable {
     case padding
     /// The dictionary with the secret.
     case secretDictionary = "secret-dictionary"
-    /// The text in the box of the secret.
+    /// The tamper check in the box of the secret.
     case secretTamperCheck = "secret-tamper-check"
     /// The comparison of all fields that contain the class.
     case classes

@@ -4,7 +4,7 @@ package import KeychainFormats
 /// The keys for a database's items: from the database itself for a Simulator, or from the keybag or an extraction of a
 /// device.
 ///
-/// It may be used from several threads, which take turns with the ciphers.
+/// Several threads may use one object; its ciphers serve one at a time.
 package final class DatabaseKeys: Sendable {
   /// The key of a class for decrypting the keys of attributes.
   enum MetadataKey: Sendable {
@@ -103,18 +103,12 @@ extension DatabaseKeys {
       throw DatabaseItemError(.noClassKey, .secretKey, "the key of the secret is missing")
     }
     // A persona's key is a DER dictionary (a SET) instead of a wrapped key.
-    let isPersona =
+    let isPersonaKey =
       wrap.wrappedKey.count != Self.keyByteCount + SimulatorKeyStore.padByteCount
       && wrap.wrappedKey.withBytes { $0.first == Self.derSetTag }
     switch (wrap.type, wrap.referenceKey) {
-    case (ItemKeyWrap.classWrap, nil) where isPersona:
-      let personaKey = try convertingFormatError(at: .secretKey) { () throws(FormatError) in
-        try wrap.wrappedKey.withBytes { (bytes) throws(FormatError) in try DERPropertyList.decode(bytes) }
-      }
-      guard let sealed = personaKey.dictionaryValue?["d1"]?.dataValue,
-        let key = personaKey.dictionaryValue?["d2"]?.dataValue
-      else { throw DatabaseItemError(.malformed, .secretKey, "a persona's key is not a dictionary with d1 and d2") }
-      return UnwrappedKey(key: try open(sealed, underReference: key), store: nil)
+    case (ItemKeyWrap.classWrap, nil) where isPersonaKey:
+      return UnwrappedKey(key: try openPersonaKey(wrap.wrappedKey), store: nil)
     case (ItemKeyWrap.classWrap, nil):
       return try unwrap(wrap.wrappedKey, keyClass: blob.keyClass.withoutGeneration, at: .secretKey)
     case (ItemKeyWrap.referenceWrap, let key?):
@@ -127,8 +121,19 @@ extension DatabaseKeys {
     }
   }
 
-  /// Decrypts a key with a reference key. Only the key store that created it can do that; the mock key store's key is
-  /// public.
+  /// Decrypts a persona's key: a dictionary with the encrypted key (`d1`) and its reference key (`d2`).
+  private func openPersonaKey(_ encoded: SensitiveBytes) throws(DatabaseItemError) -> Secret {
+    let dictionary = try convertingFormatError(at: .secretKey) { () throws(FormatError) in
+      try encoded.withBytes { (bytes) throws(FormatError) in try DERPropertyList.decode(bytes) }
+    }
+    guard let sealed = dictionary.dictionaryValue?["d1"]?.dataValue,
+      let reference = dictionary.dictionaryValue?["d2"]?.dataValue
+    else { throw DatabaseItemError(.malformed, .secretKey, "a persona's key is not a dictionary with d1 and d2") }
+    return try open(sealed, underReference: reference)
+  }
+
+  /// Decrypts a key with a reference key. Only the key store that created the reference key can do that, except with
+  /// the mock key store's, which is public.
   private func open(_ sealed: [UInt8], underReference reference: [UInt8]) throws(DatabaseItemError) -> Secret {
     guard MockReferenceKey.matches(reference) else {
       throw DatabaseItemError(.accessControl, .secretKey, "only the item's own device can unwrap its key")

@@ -44,10 +44,13 @@ package struct HardwareUID: ~Copyable, Sendable {
   /// Returns the passcode key of a device's keybag: the passcode "tangled" with the UID, so that guessing requires the
   /// chip.
   ///
-  /// P is one iteration of PBKDF2-HMAC-SHA1. Copies of P, the n-th with each of its little-endian words xored with n
-  /// (counting from 1), are encrypted as one stream by AES-256-CBC with the UID and a zero IV, and the resulting
-  /// 32-byte blocks are xored together. Source: iphone-dataprotection, `AppleKeyStore_kdf.c`, the form for keybags of
-  /// version 2 and later.
+  /// 1. One iteration of PBKDF2-HMAC-SHA1 gives a block of 32 bytes.
+  /// 2. For each iteration n, counted from 1, a copy of the block is made, and each of its 32-bit little-endian words is
+  ///    xored with n.
+  /// 3. The copies are encrypted as one stream: AES-256-CBC with the UID and a zero IV.
+  /// 4. The key is the xor of all encrypted copies.
+  ///
+  /// Source: iphone-dataprotection, `AppleKeyStore_kdf.c`, the form for keybags of version 2 and later.
   ///
   /// - Parameters:
   ///   - passcode: The passcode in UTF-8; empty for a device without one.
@@ -61,19 +64,19 @@ package struct HardwareUID: ~Copyable, Sendable {
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Secret {
     try IterationLimit.check([rounds], acceptingAtMost: limit)
-    let start = try PBKDF2.sha1(password: passcode, salt: salt, rounds: 1, count: PasscodeTangle.blockSize)
+    let block = try PBKDF2.sha1(password: passcode, salt: salt, rounds: 1, count: PasscodeTangle.blockSize)
     let context = try CipherContext(.aes256CBC, .encrypt)
     try key.withBytes { (bytes) throws(DataProtectionError) in
       try context.begin(key: bytes, iv: [UInt8](repeating: 0, count: 16))
     }
-    return try PasscodeTangle.run(start, rounds: rounds, through: context) { progress($0, Int(rounds)) }
+    return try PasscodeTangle.run(block, rounds: rounds, through: context) { progress($0, Int(rounds)) }
   }
 }
 
 /// Wraps private keys so that only the same chip can unwrap them.
 ///
-/// The format is Keyhaul's own, because the format of a Secure Enclave is not public: RFC 3394 with the key
-/// HMAC-SHA-256(UID, `secure enclave key 1 ` and the protection class).
+/// The format is Keyhaul's own, because the format of a Secure Enclave is not public. A key is wrapped with RFC 3394. The
+/// wrapping key is the HMAC-SHA-256, with the UID, of `secure enclave key 1 ` and the protection class.
 extension HardwareUID {
   /// Wraps a private key.
   ///

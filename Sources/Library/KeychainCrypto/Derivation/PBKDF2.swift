@@ -5,7 +5,7 @@ import KeychainFormats
 /// PBKDF2 (RFC 8018 §5.2) with HMAC-SHA-1 or HMAC-SHA-256.
 ///
 /// On processors with SHA extensions, Keyhaul's own loop takes about a third of OpenSSL's time; on others, the loop
-/// uses OpenSSL's hash. Both run in portions, so that they can be canceled.
+/// uses OpenSSL's hash. Both report their progress at intervals, so that they can be canceled.
 enum PBKDF2 {
   enum Engine {
     case openSSL
@@ -17,14 +17,16 @@ enum PBKDF2 {
   static var preferredEngine: Engine { isAccelerated ? .shaExtensions : .openSSL }
   /// The iterations between two calls of the progress closure. They take one or two milliseconds, or about 20 on a
   /// machine that needs a microsecond for each.
-  static let portion = 20_000
+  static let progressInterval = 20_000
 
   /// Derives `count` bytes with HMAC-SHA-1, like `sha256`.
   static func sha1(
     password: borrowing Secret, salt: [UInt8], rounds: Int, count: Int, engine: Engine = preferredEngine,
     progress: (_ done: Int) -> Bool = { _ in true }
   ) throws(DataProtectionError) -> Secret {
-    try derive(.sha1, password, salt, rounds, count, engine, progress)
+    try derive(
+      count, password: password, step: Step(hash: .sha1, salt: salt, rounds: rounds), engine: engine, progress: progress
+    )
   }
 
   /// Derives `count` bytes with HMAC-SHA-256.
@@ -35,28 +37,40 @@ enum PBKDF2 {
     password: borrowing Secret, salt: [UInt8], rounds: Int, count: Int, engine: Engine = preferredEngine,
     progress: (_ done: Int) -> Bool = { _ in true }
   ) throws(DataProtectionError) -> Secret {
-    try derive(.sha256, password, salt, rounds, count, engine, progress)
+    try derive(
+      count, password: password, step: Step(hash: .sha256, salt: salt, rounds: rounds), engine: engine,
+      progress: progress)
   }
 
-  /// Derives one block after the other.
+  /// The parameters of a derivation.
+  fileprivate struct Step {
+    let hash: DigestContext.Algorithm
+    let salt: [UInt8]
+    let rounds: Int
+  }
+
+  /// Derives `count` bytes, one block of the hash's size after the other.
   private static func derive(
-    _ hash: DigestContext.Algorithm, _ password: borrowing Secret, _ salt: [UInt8], _ rounds: Int, _ count: Int,
-    _ engine: Engine, _ progress: (Int) -> Bool
+    _ count: Int, password: borrowing Secret, step: Step, engine: Engine, progress: (Int) -> Bool
   ) throws(DataProtectionError) -> Secret {
-    guard rounds > 0 else { throw DataProtectionError(.unsupported, "a derivation with no iterations") }
-    let blockCount = count / hash.size + (count.isMultiple(of: hash.size) ? 0 : 1)
+    guard step.rounds > 0 else { throw DataProtectionError(.unsupported, "a derivation with no iterations") }
+    let blockSize = step.hash.size
+    let blockCount = (count + blockSize - 1) / blockSize
     guard let lastIndex = UInt32(exactly: blockCount) else {
       throw DataProtectionError(.unsupported, "a derivation of this size")
     }
-    let blocks = try Secret(count: blockCount * hash.size) { (output) throws(DataProtectionError) in
+    let blocks = try Secret(count: blockCount * blockSize) { (output) throws(DataProtectionError) in
       for index in 0..<lastIndex {
-        let block = UnsafeMutableRawBufferPointer(
-          rebasing: output[Int(index) * hash.size..<(Int(index) + 1) * hash.size])
-        func report(_ done: Int) -> Bool { progress((Int(index) * rounds + done) / blockCount) }
+        let start = Int(index) * blockSize
+        let block = UnsafeMutableRawBufferPointer(rebasing: output[start..<start + blockSize])
+        func report(_ done: Int) -> Bool { progress((Int(index) * step.rounds + done) / blockCount) }
         try password.withBytes { (bytes) throws(DataProtectionError) in
+          // The RFC counts blocks from 1.
           switch engine {
-          case .openSSL: try OpenSSLRounds.run(hash, index + 1, bytes, salt, rounds, into: block, report)
-          case .shaExtensions: try AcceleratedRounds.run(hash, index + 1, bytes, salt, rounds, into: block, report)
+          case .openSSL:
+            try OpenSSLRounds.deriveBlock(index + 1, step, password: bytes, into: block, progress: report)
+          case .shaExtensions:
+            try AcceleratedRounds.deriveBlock(index + 1, step, password: bytes, into: block, progress: report)
           }
         }
       }
@@ -65,33 +79,35 @@ enum PBKDF2 {
     return blocks.withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
   }
 
-  /// Runs the iterations after the first in portions, and throws `.cancelled` if `progress` returns `false`.
-  static func inPortions(
-    _ rounds: Int, _ progress: (Int) -> Bool, _ run: (_ count: Int) throws(DataProtectionError) -> Void
+  /// Runs the iterations of a block after its first one, and reports the progress at intervals.
+  ///
+  /// - Throws: `.cancelled` if `progress` returns `false`.
+  fileprivate static func runRemainingRounds(
+    of step: Step, progress: (Int) -> Bool, run: (_ count: Int) throws(DataProtectionError) -> Void
   ) throws(DataProtectionError) {
     var done = 1
     repeat {
-      let next = min(portion, rounds - done)
-      try run(next)
-      done += next
+      let count = min(progressInterval, step.rounds - done)
+      try run(count)
+      done += count
       guard progress(done) else { throw .stopped }
-    } while done < rounds
+    } while done < step.rounds
   }
 }
 
 /// Derives a block with the processor's SHA extensions.
 private enum AcceleratedRounds {
-  static func run(
-    _ hash: DigestContext.Algorithm, _ index: UInt32, _ password: UnsafeRawBufferPointer, _ salt: [UInt8],
-    _ rounds: Int, into output: UnsafeMutableRawBufferPointer, _ progress: (Int) -> Bool
+  static func deriveBlock(
+    _ index: UInt32, _ step: PBKDF2.Step, password: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
+    progress: (Int) -> Bool
   ) throws(DataProtectionError) {
     // The state needs a stable address, and is overwritten in every case.
     _ = try Secret(count: MemoryLayout<keyhaul_pbkdf2>.size) { (memory) throws(DataProtectionError) in
       guard let state = memory.bindMemory(to: keyhaul_pbkdf2.self).baseAddress else { return }
       keyhaul_pbkdf2_begin(
-        state, hash == .sha1 ? keyhaul_sha1 : keyhaul_sha256,
-        password.baseAddress?.assumingMemoryBound(to: UInt8.self), password.count, salt, salt.count, index)
-      try PBKDF2.inPortions(rounds, progress) { (count) throws(DataProtectionError) in
+        state, step.hash == .sha1 ? keyhaul_sha1 : keyhaul_sha256,
+        password.baseAddress?.assumingMemoryBound(to: UInt8.self), password.count, step.salt, step.salt.count, index)
+      try PBKDF2.runRemainingRounds(of: step, progress: progress) { (count) throws(DataProtectionError) in
         keyhaul_pbkdf2_run(state, UInt64(count))
       }
       keyhaul_pbkdf2_finish(state, output.baseAddress?.assumingMemoryBound(to: UInt8.self))
@@ -101,31 +117,36 @@ private enum AcceleratedRounds {
 
 /// Derives a block with OpenSSL's hash, because OpenSSL's own PBKDF2 cannot be canceled.
 private enum OpenSSLRounds {
-  static func run(
-    _ hash: DigestContext.Algorithm, _ index: UInt32, _ password: UnsafeRawBufferPointer, _ salt: [UInt8],
-    _ rounds: Int, into output: UnsafeMutableRawBufferPointer, _ progress: (Int) -> Bool
+  /// Writes the xor of all iterations' codes to `output`. The first code is of the salt and the block's index, and each
+  /// later one is of the code before it.
+  static func deriveBlock(
+    _ index: UInt32, _ step: PBKDF2.Step, password: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
+    progress: (Int) -> Bool
   ) throws(DataProtectionError) {
-    let code = try AuthenticationCode(hash, key: password)
-    _ = try Secret(count: hash.size) { (last) throws(DataProtectionError) in
-      let bytes = UnsafeRawBufferPointer(last)
-      try code.write(into: last) { (message) throws(DataProtectionError) in
-        try salt.withRawBytes { (salt) throws(DataProtectionError) in try message.update(salt) }
+    let hmac = try AuthenticationCode(step.hash, key: password)
+    _ = try Secret(count: step.hash.size) { (code) throws(DataProtectionError) in
+      let codeBytes = UnsafeRawBufferPointer(code)
+      try hmac.write(into: code) { (message) throws(DataProtectionError) in
+        try step.salt.withRawBytes { (salt) throws(DataProtectionError) in try message.update(salt) }
         try bigEndianBytes(index).withRawBytes { (index) throws(DataProtectionError) in try message.update(index) }
       }
-      output.copyMemory(from: bytes)
-      try PBKDF2.inPortions(rounds, progress) { (count) throws(DataProtectionError) in
+      output.copyMemory(from: codeBytes)
+      try PBKDF2.runRemainingRounds(of: step, progress: progress) { (count) throws(DataProtectionError) in
         for _ in 0..<count {
-          try code.write(into: last) { (message) throws(DataProtectionError) in try message.update(bytes) }
-          for offset in 0..<hash.size { output[offset] ^= last[offset] }
+          try hmac.write(into: code) { (message) throws(DataProtectionError) in try message.update(codeBytes) }
+          for offset in 0..<step.hash.size { output[offset] ^= code[offset] }
         }
       }
     }
   }
 }
 
-/// HMAC (RFC 2104) with a fixed key: the hash states after the padded key, and a hash that starts with them.
+/// HMAC (RFC 2104) with a fixed key. The hashes of the two padded keys are computed only once; their states are copied
+/// for each message.
 private struct AuthenticationCode: ~Copyable {
   private static let blockSize = 64
+  private static let innerPad: UInt8 = 0x36
+  private static let outerPad: UInt8 = 0x5C
   private let inner: DigestContext
   private let outer: DigestContext
   private let message: DigestContext
@@ -133,21 +154,22 @@ private struct AuthenticationCode: ~Copyable {
   init(_ hash: DigestContext.Algorithm, key: UnsafeRawBufferPointer) throws(DataProtectionError) {
     let inner = try DigestContext(hash)
     let outer = try DigestContext(hash)
-    let padded = try Secret(count: Self.blockSize) { (block) throws(DataProtectionError) in
+    // A longer key is replaced with its hash, and a shorter one is padded with zeros.
+    let paddedKey = try Secret(count: Self.blockSize) { (block) throws(DataProtectionError) in
       guard key.count > Self.blockSize else { return block.copyMemory(from: key) }
       let digest = try DigestContext(hash)
       try digest.update(key)
       try digest.finish(into: UnsafeMutableRawBufferPointer(rebasing: block[..<hash.size]))
     }
-    try Self.begin(inner, padded, 0x36)
-    try Self.begin(outer, padded, 0x5C)
+    try Self.add(paddedKey, xoredWith: Self.innerPad, to: inner)
+    try Self.add(paddedKey, xoredWith: Self.outerPad, to: outer)
     self.message = try DigestContext(hash)
     self.inner = inner
     self.outer = outer
   }
 
-  private static func begin(
-    _ hash: borrowing DigestContext, _ key: borrowing Secret, _ pad: UInt8
+  private static func add(
+    _ key: borrowing Secret, xoredWith pad: UInt8, to hash: borrowing DigestContext
   ) throws(DataProtectionError) {
     let block = key.withBytes { key in
       Secret(count: blockSize) { block in
@@ -157,13 +179,15 @@ private struct AuthenticationCode: ~Copyable {
     try block.withBytes { (bytes) throws(DataProtectionError) in try hash.update(bytes) }
   }
 
-  /// Writes the code of a message. The message may be in `target` itself.
+  /// Writes the code of a message, which may be in `target` itself.
+  ///
+  /// - Parameter addMessage: Adds the message to a hash.
   borrowing func write(
     into target: UnsafeMutableRawBufferPointer,
-    of body: (borrowing DigestContext) throws(DataProtectionError) -> Void
+    of addMessage: (borrowing DigestContext) throws(DataProtectionError) -> Void
   ) throws(DataProtectionError) {
     try message.copyState(of: inner)
-    try body(message)
+    try addMessage(message)
     try message.finish(into: target)
     try message.copyState(of: outer)
     try message.update(UnsafeRawBufferPointer(target))
@@ -175,48 +199,5 @@ extension DataProtectionError {
   /// The error of a derivation whose progress closure returned `false`.
   static var stopped: DataProtectionError {
     DataProtectionError(.cancelled, "it was stopped before its last iteration")
-  }
-}
-
-extension PasswordDerivation.Parameters {
-  /// The iterations of a sample, which takes a few milliseconds.
-  static let sampleRounds = 20_000
-  private static let sampleCount = 3
-
-  /// Returns the expected duration of the complete derivation on this machine, measured with short samples.
-  ///
-  /// - Parameter clock: The clock for the samples. The shortest sample counts, because
-  ///   other work can only slow a sample down.
-  /// - Throws: `.cryptoFailed` if the cryptographic library fails.
-  package func estimatedDuration(
-    by clock: some Clock<Duration> = ContinuousClock()
-  ) throws(DataProtectionError) -> Duration {
-    var total = Duration.zero
-    let password = Secret(utf8: "a sample")
-    if let sha256Step {
-      total += try Self.scaled(to: sha256Step.iterations, by: clock) { (rounds) throws(DataProtectionError) in
-        _ = try PBKDF2.sha256(
-          password: password, salt: sha256Step.salt, rounds: rounds, count: PasswordDerivation.keySize)
-      }
-    }
-    return try total
-      + Self.scaled(to: iterations, by: clock) { (rounds) throws(DataProtectionError) in
-        _ = try PBKDF2.sha1(password: password, salt: salt, rounds: rounds, count: PasswordDerivation.keySize)
-      }
-  }
-
-  private static func scaled(
-    to rounds: UInt32, by clock: some Clock<Duration>, _ run: (Int) throws(DataProtectionError) -> Void
-  ) throws(DataProtectionError) -> Duration {
-    guard rounds > 0 else { return .zero }
-    let sample = min(Int(rounds), sampleRounds)
-    var shortest: Duration?
-    for _ in 0..<sampleCount {
-      let start = clock.now
-      try run(sample)
-      let duration = start.duration(to: clock.now)
-      shortest = min(shortest ?? duration, duration)
-    }
-    return (shortest ?? .zero) * (Double(rounds) / Double(sample))
   }
 }

@@ -1,4 +1,5 @@
-/// The loop of the passcode derivation: it fills a buffer, encrypts it in place, and xors it into the result.
+/// The loop of the passcode derivation, which `HardwareUID.passcodeKey` describes. It fills a buffer with copies of a
+/// block, encrypts the buffer in place, and xors the result into a sum.
 ///
 /// Its loops are simple, so that unlocking takes only milliseconds even in unoptimized builds.
 enum PasscodeTangle {
@@ -6,14 +7,18 @@ enum PasscodeTangle {
   /// The bytes that are encrypted at once; the CBC chain continues from buffer to buffer.
   private static let bufferSize = 4096
   /// The size of two 32-bit words, which are processed together.
-  private static let wordSize = 8
-  /// The iterations between two calls of the progress closure. They take one or two milliseconds, and fill the buffer
-  /// a whole number of times.
-  static let portion: UInt32 = 12_800
+  private static let wordPairSize = 8
+  /// The number of iterations between two calls of the progress closure: a multiple of the number of blocks in the
+  /// buffer. They take one or two milliseconds.
+  static let progressInterval: UInt32 = 12_800
 
   /// Runs the loop.
   ///
-  /// - Parameter progress: Called with the number of iterations so far; returns whether to continue.
+  /// - Parameters:
+  ///   - start: The block that is copied, 32 bytes.
+  ///   - rounds: The number of iterations.
+  ///   - context: The cipher: AES-256-CBC with the UID.
+  ///   - progress: Called with the number of iterations so far; returns whether to continue.
   /// - Throws: `.cancelled` if `progress` returns `false`.
   static func run(
     _ start: borrowing Secret, rounds: UInt32, through context: borrowing CipherContext,
@@ -26,14 +31,14 @@ enum PasscodeTangle {
           var counter: UInt32 = 1
           var remaining = rounds
           while remaining > 0 {
-            let copies = min(remaining, UInt32(bufferSize / blockSize))
+            let copyCount = min(remaining, UInt32(bufferSize / blockSize))
             fill(buffer, with: block, from: counter)
             try context.update(UnsafeRawBufferPointer(buffer), into: buffer)
-            fold(buffer, Int(copies), into: sum)
-            counter &+= copies
-            remaining -= copies
+            fold(buffer, copyCount: Int(copyCount), into: sum)
+            counter &+= copyCount
+            remaining -= copyCount
             let done = rounds - remaining
-            if remaining == 0 || done.isMultiple(of: portion) {
+            if remaining == 0 || done.isMultiple(of: progressInterval) {
               guard progress(Int(done)) else { throw .stopped }
             }
           }
@@ -54,7 +59,7 @@ enum PasscodeTangle {
       while offset < blockSize {
         let word = block.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
         buffer.storeBytes(of: word ^ mask, toByteOffset: copyOffset + offset, as: UInt64.self)
-        offset += wordSize
+        offset += wordPairSize
       }
       copyOffset += blockSize
       counter &+= 1
@@ -63,18 +68,18 @@ enum PasscodeTangle {
 
   /// Xors the first copies in the buffer into the sum.
   private static func fold(
-    _ buffer: UnsafeMutableRawBufferPointer, _ copies: Int, into sum: UnsafeMutableRawBufferPointer
+    _ buffer: UnsafeMutableRawBufferPointer, copyCount: Int, into sum: UnsafeMutableRawBufferPointer
   ) {
     var target = 0
     while target < blockSize {
       var folded = sum.loadUnaligned(fromByteOffset: target, as: UInt64.self)
       var offset = target
-      while offset < copies * blockSize {
+      while offset < copyCount * blockSize {
         folded ^= buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
         offset += blockSize
       }
       sum.storeBytes(of: folded, toByteOffset: target, as: UInt64.self)
-      target += wordSize
+      target += wordPairSize
     }
   }
 }

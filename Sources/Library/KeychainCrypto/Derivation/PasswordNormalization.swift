@@ -48,8 +48,8 @@ private struct SecureScalars: ~Copyable {
 
   /// The maximum number of scalars in a full decomposition for each byte of a scalar.
   private static let maximumDecompositionLength = 4
-  /// The Hangul letter that utf8proc 2.8 drops after a syllable that ends in a vowel, because it treats the code point
-  /// before the first final consonant as a final consonant. The letter never composes.
+  /// The Hangul code point before the first final consonant, which never composes. utf8proc 2.8 treats it as a final
+  /// consonant, and drops it after a syllable that ends in a vowel.
   private static let beforeTrailingConsonants: Int32 = 0x11A7
 
   /// Creates the canonical decomposition of a text, with accents in canonical order.
@@ -73,18 +73,23 @@ private struct SecureScalars: ~Copyable {
     memory.deallocate()
   }
 
-  /// Composes letters and accents.
+  /// Composes letters and accents in place. Each part that starts with `beforeTrailingConsonants` is composed
+  /// separately, so that utf8proc cannot drop this letter.
   mutating func compose() {
-    var (start, end) = (0, 0)
-    while start < count {
-      let next = memory[start..<count].dropFirst().firstIndex(of: Self.beforeTrailingConsonants) ?? count
-      let composed = utf8proc_normalize_utf32(
-        memory.baseAddress.map { $0 + start }, next - start,
+    var partStart = 0
+    var writtenCount = 0
+    while partStart < count {
+      let partEnd = memory[partStart..<count].dropFirst().firstIndex(of: Self.beforeTrailingConsonants) ?? count
+      let result = utf8proc_normalize_utf32(
+        memory.baseAddress.map { $0 + partStart }, partEnd - partStart,
         utf8proc_option_t(UTF8PROC_STABLE.rawValue | UTF8PROC_COMPOSE.rawValue))
-      for offset in 0..<max(0, composed) { memory[end + offset] = memory[start + offset] }
-      (start, end) = (next, end + max(0, composed))
+      // A negative result is an error.
+      let composedCount = max(0, result)
+      for offset in 0..<composedCount { memory[writtenCount + offset] = memory[partStart + offset] }
+      partStart = partEnd
+      writtenCount += composedCount
     }
-    count = end
+    count = writtenCount
   }
 
   func utf8() -> Secret {

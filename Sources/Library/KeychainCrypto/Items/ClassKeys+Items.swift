@@ -18,8 +18,8 @@ extension ClassKeys {
 
   /// Decrypts an item's blob and reads the item.
   ///
-  /// - Throws: `.malformed` also for bytes after the dictionary, or if the item's own `pdmn` differs from the blob's
-  ///   class, as in Apple's importer; otherwise the errors of decryption.
+  /// - Throws: The errors of decryption. Also `.malformed` for bytes after the dictionary, or if the item's own `pdmn`
+  ///   differs from the blob's class, as in Apple's importer.
   package func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact
   ) throws(ItemCryptoError) -> KeychainItem {
@@ -195,17 +195,20 @@ extension ClassKeys {
   package func openSecret(of blob: LegacyItemBlob) throws(ItemCryptoError) -> SensitiveBytes {
     do throws(ItemFault) {
       let key = try unwrap(blob.wrappedKey, keyClass: blob.keyClass)
-      let plain = try decrypted(blob.ciphertext, key: key)
-      let padding = plain.withBytes { bytes -> Int? in
-        guard let last = bytes.last.map(Int.init), (1...FileCipher.blockSize).contains(last), bytes.count >= last,
-          bytes.suffix(last).allSatisfy({ Int($0) == last })
+      let plaintext = try decrypted(blob.ciphertext, key: key)
+      // Each byte of the padding is its length (PKCS#7).
+      let paddingCount = plaintext.withBytes { bytes -> Int? in
+        guard let count = bytes.last.map(Int.init), (1...FileCipher.blockSize).contains(count), bytes.count >= count,
+          bytes.suffix(count).allSatisfy({ Int($0) == count })
         else { return nil }
-        return last
+        return count
       }
-      guard let padding else {
+      guard let paddingCount else {
         throw .malformed(FormatError(.itemBlob, .malformed, "it does not end with valid padding"))
       }
-      return plain.withBytes { SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: $0.dropLast(padding))) }
+      return plaintext.withBytes {
+        SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: $0.dropLast(paddingCount)))
+      }
     } catch {
       throw ItemCryptoError(error, keyClass: blob.keyClass)
     }

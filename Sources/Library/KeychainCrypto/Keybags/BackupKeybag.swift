@@ -25,7 +25,7 @@ public enum BackupKeybag {
   /// Creates a keybag with new class keys.
   ///
   /// With a password, the file classes and the migratable keychain classes are wrapped only with it, and classes 5 and
-  /// 9-11 also with the device key. Without one, the empty password takes its place, and all keychain classes require
+  /// 9-11 also with the device key. Without one, the empty password is used instead, and all keychain classes require
   /// the device key.
   ///
   /// - Parameters:
@@ -56,8 +56,7 @@ public enum BackupKeybag {
       let key = try PasswordDerivation.passcodeKey(password: .empty, parameters: parameters)
       return try assemble(
         wrapPolicies(hasPassword: false), uuid: uuid, salt: salt, secondRound: nil, passcodeKey: key,
-        deviceKey: deviceKey,
-        random: random)
+        deviceKey: deviceKey, random: random)
     }
   }
 
@@ -73,8 +72,10 @@ public enum BackupKeybag {
   ///   - limit: The maximum number of iterations to accept.
   ///   - random: The source of salts.
   ///   - progress: Called during each of the two derivations, which end with `.cancelled` if it returns `false`.
-  /// - Throws: `.wrongPassword`; `.damagedKeybag` if a class key cannot be unwrapped, because it would be lost;
-  ///   `.unsupported` for an empty new password or a number of iterations that readers reject.
+  /// - Throws:
+  ///   - `.wrongPassword`.
+  ///   - `.damagedKeybag` if a class key cannot be unwrapped, because it would be lost.
+  ///   - `.unsupported` for an empty new password or a number of iterations that readers reject.
   package static func rewrap(
     _ keybag: Keybag, from old: borrowing Secret, to new: borrowing Secret, rounds: Int? = nil,
     acceptingAtMost limit: Int = IterationLimit.standard, random: some RandomSource = SystemRandomSource(),
@@ -177,167 +178,6 @@ public enum BackupKeybag {
   }
 }
 
-/// Finds class keys of a backup that require the source device, or lack the wrap that real devices add.
-extension BackupKeybag {
-  /// Returns the classes that every device also wraps with its device key. No backup of a device contains class 12; its
-  /// key never leaves the hardware.
-  ///
-  /// Source: real backup keybags of iOS 9 to 18, with a password (5, 9-11) and without one (5-11); Apple Platform
-  /// Security, "Keybags for Data Protection".
-  static func deviceWrappedClasses(hasPassword: Bool) -> Set<KeyClass> {
-    let thisDeviceOnly: Set<KeyClass> = [
-      .recovery, .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly, .alwaysThisDeviceOnly,
-      .whenPasscodeSetThisDeviceOnly,
-    ]
-    return hasPassword ? thisDeviceOnly : thisDeviceOnly.union(migratable)
-  }
-
-  /// Returns the classes that lack the device wrap although every device adds it, in ascending order without
-  /// duplicates.
-  ///
-  /// In a backup with a password, any device could decrypt the this-device-only items of such a class. In a backup
-  /// without one, anyone could decrypt its items, and anyone may have written them. A record without `WRAP` is damaged
-  /// and not included.
-  package static func classesWithoutDeviceWrap(in keybag: Keybag, hasPassword: Bool) -> [KeyClass] {
-    let deviceWrapped = deviceWrappedClasses(hasPassword: hasPassword)
-    let unboundClasses = keybag.classKeys.compactMap { record -> KeyClass? in
-      guard let keyClass = record.keyClass, deviceWrapped.contains(keyClass), let wrap = record.wrap,
-        !wrap.contains(.device)
-      else { return nil }
-      return keyClass
-    }
-    return Set(unboundClasses).sorted()
-  }
-
-  /// Returns the classes of an encrypted backup that have a device wrap although no device adds one. Their items would
-  /// seem to be bound to a device and to stay behind.
-  package static func classesWithUnexpectedDeviceWrap(in keybag: Keybag) -> [KeyClass] {
-    let deviceWrapped = deviceWrappedClasses(hasPassword: true)
-    return classes(in: keybag) { record, keyClass in
-      (1...11).contains(keyClass.rawValue) && !deviceWrapped.contains(keyClass) && record.wrap == [.device, .password]
-    }
-  }
-
-  /// Returns the classes of an encrypted backup whose keys are not wrapped with the password, so the device key is
-  /// enough.
-  package static func classesWithoutPasswordWrap(in keybag: Keybag) -> [KeyClass] {
-    classes(in: keybag) { record, _ in record.wrap == .device && record.wrappedKey?.count == 32 }
-  }
-
-  private static func classes(
-    in keybag: Keybag, where matches: (Keybag.ClassKey, KeyClass) -> Bool
-  ) -> [KeyClass] {
-    let keyClasses = keybag.classKeys.compactMap { record in
-      record.keyClass.flatMap { matches(record, $0) ? $0 : nil }
-    }
-    return Set(keyClasses).sorted()
-  }
-
-  /// Checks that no class lacks its device wrap.
-  ///
-  /// - Throws: `.hardwareLayerMissing` with the classes.
-  static func requireDeviceWraps(in keybag: Keybag, hasPassword: Bool) throws(DataProtectionError) {
-    let classes = classesWithoutDeviceWrap(in: keybag, hasPassword: hasPassword)
-    guard classes.isEmpty else { throw .hardwareLayerMissing(classes) }
-  }
-}
-
-extension DataProtectionError {
-  static func hardwareLayerMissing(_ classes: [KeyClass]) -> DataProtectionError {
-    let names = HumanReadable.list(classes.map { String($0.rawValue) })
-    return DataProtectionError(
-      .hardwareLayerMissing,
-      classes.count == 1
-        ? "the key of class \(names) is not wrapped with the hardware key of any device"
-        : "the keys of classes \(names) are not wrapped with the hardware key of any device")
-  }
-}
-
-/// Adds and removes a backup's password. Both require the device key, which protects the migratable classes of a backup
-/// without a password.
-extension BackupKeybag {
-  /// The migratable classes. A backup with a password wraps them only with the password, a backup without one also with
-  /// the device key.
-  static let migratable: Set<KeyClass> = [.whenUnlocked, .afterFirstUnlock, .always]
-
-  /// Returns the keybag of an unencrypted backup with a password. The class keys stay the same.
-  ///
-  /// Nothing in the keybag shows whether `deviceKey` is right, unless a class has a public key. The caller must have
-  /// decrypted an item with it before.
-  ///
-  /// - Parameters:
-  ///   - keybag: The current keybag of the backup.
-  ///   - oldKey: The key of the empty password, from `Keybag.passcodeKey`.
-  ///   - password: The new password, not empty.
-  ///   - deviceKey: The hardware key of the source device.
-  ///   - rounds: The iterations of the slow step; with `nil`, the keybag has only one step, as in iOS 10.1 and earlier.
-  ///   - random: The source of salts and of the keybag's identifier.
-  ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
-  /// - Throws: `.damagedKeybag` if a class key cannot be unwrapped with that key; `.keyUnavailable` if a public key
-  ///   shows that the device key is wrong; `.hardwareLayerMissing` for a keybag that no device wrote, which a password
-  ///   would hide; `.unsupported` for an empty password or a number of iterations that readers reject.
-  package static func addingPassword(
-    _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, with password: borrowing Secret,
-    deviceKey: DeviceKey, rounds: Int?,
-    random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
-  ) throws(DataProtectionError) -> Keybag {
-    try rejectEmptyPassword(password)
-    try requireDeviceWraps(in: keybag, hasPassword: false)
-    var result = keybag
-    result.salt = try random.bytes(saltSize)
-    result.iterations = lastRounds
-    result.secondRound = nil
-    if let rounds {
-      result.secondRound = Keybag.SecondRound(rounds: try validIterations(rounds), salt: try random.bytes(saltSize))
-    }
-    let newKey = try result.passcodeKey(password: password, progress: progress)
-    try result.replacePasswordWrap(oldKey, with: newKey, wrong: .damagedKeybag) {
-      (record, inner) throws(DataProtectionError) in
-      guard let keyClass = record.keyClass, migratable.contains(keyClass), record.wrap == [.device, .password] else {
-        return inner
-      }
-      let key = try inner.withBytes { (bytes) throws(DataProtectionError) in try deviceKey.unwrap(bytes) }
-      if let publicKey = record.publicKey, try X25519.publicKey(of: key) != publicKey {
-        throw DataProtectionError(.keyUnavailable, "the hardware key is not the source device's")
-      }
-      record.wrap = .password
-      return key
-    }
-    return result
-  }
-
-  /// Returns the keybag of an encrypted backup without a password, as a device would have written it: only its device
-  /// key can then unwrap the keychain's class keys. The class keys stay the same.
-  ///
-  /// - Parameters:
-  ///   - keybag: The current keybag of the backup.
-  ///   - oldKey: The key of the password, from `Keybag.matchedPasscodeKey`.
-  ///   - deviceKey: The hardware key of the source device.
-  ///   - random: The source of salts and of the keybag's identifier.
-  /// - Throws: `.wrongPassword`; `.damagedKeybag` if a class key cannot be unwrapped; `.hardwareLayerMissing` if a
-  ///   this-device-only class lacks its device wrap, so that anyone could decrypt its items without a password.
-  package static func removingPassword(
-    _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, deviceKey: DeviceKey,
-    random: some RandomSource = SystemRandomSource()
-  ) throws(DataProtectionError) -> Keybag {
-    try requireDeviceWraps(in: keybag, hasPassword: true)
-    var result = keybag
-    result.salt = try random.bytes(saltSize)
-    result.iterations = lastRounds
-    result.secondRound = nil
-    let newKey = try result.passcodeKey(password: .empty)
-    try result.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPassword) {
-      (record, inner) throws(DataProtectionError) in
-      guard let keyClass = record.keyClass, migratable.contains(keyClass), record.wrap == .password else {
-        return inner
-      }
-      record.wrap = [.device, .password]
-      return try deviceKey.wrap(inner)
-    }
-    return result
-  }
-}
-
 /// The wrap of one class in a new keybag.
 struct ClassKeyWrapPolicy: Sendable, Equatable {
   var keyClass: KeyClass
@@ -349,98 +189,10 @@ struct ClassKeyWrapPolicy: Sendable, Equatable {
   ) throws(DataProtectionError) -> Keybag.ClassKey {
     let uuid = try random.bytes(16)
     let key = try Secret(count: ClassKeys.keySize, from: random)
-    let inner = wrap.contains(.device) ? try deviceKey.wrap(key) : key.copy()
+    let deviceWrapped = wrap.contains(.device) ? try deviceKey.wrap(key) : key.copy()
     let wrapped =
-      wrap.contains(.password) ? try KeyWrap.wrap(inner, with: passcodeKey) : inner.withBytes { Array($0) }
+      wrap.contains(.password)
+      ? try KeyWrap.wrap(deviceWrapped, with: passcodeKey) : deviceWrapped.withBytes { Array($0) }
     return Keybag.ClassKey(uuid: uuid, keyClass: keyClass, wrap: wrap, wrappedKey: wrapped)
-  }
-}
-
-extension Keybag {
-  /// Wraps every class key that has a password wrap with the new key instead of the old one. Nothing else changes.
-  ///
-  /// - Parameters:
-  ///   - old: The key of the old password.
-  ///   - new: The key of the new password.
-  ///   - code: The error if no class key can be unwrapped.
-  ///   - changing: A closure that returns the bytes to wrap with the new key, given the unwrapped ones. It may also
-  ///     change the record.
-  /// - Throws: `code` if no class key can be unwrapped, `.damagedKeybag` if only some can, because the others would be
-  ///   lost.
-  mutating func replacePasswordWrap(
-    _ old: borrowing Secret, with new: borrowing Secret, wrong code: DataProtectionError.Code,
-    changing: (inout ClassKey, consuming Secret) throws(DataProtectionError) -> Secret = { _, inner in inner }
-  ) throws(DataProtectionError) {
-    let unwrapped = try unwrapClassKeys(passcodeKey: old.copy(), deviceKey: nil, wrong: code)
-    if let report = unwrapped.damageReport { throw DataProtectionError(.damagedKeybag, report) }
-    for index in classKeys.indices where classKeys[index].isPasswordWrapped {
-      guard let wrapped = classKeys[index].wrappedKey, let inner = try KeyWrap.unwrap(wrapped, with: old) else {
-        throw DataProtectionError(.damagedKeybag, "one of its class keys cannot be unwrapped")
-      }
-      let changed = try changing(&classKeys[index], inner)
-      classKeys[index].wrappedKey = try KeyWrap.wrap(changed, with: new)
-    }
-  }
-
-  /// Calls a closure that creates a keybag from new fields, and converts its format error.
-  static func building(_ body: () throws(FormatError) -> Keybag) throws(DataProtectionError) -> Keybag {
-    do throws(FormatError) { return try body() } catch { throw DataProtectionError(.damagedKeybag, error.reason) }
-  }
-}
-
-/// A number of iterations far above the number in real keybags, although it may be within the limit.
-package struct ExcessiveIterationCount: Sendable, Equatable {
-  /// The iterations that the keybag requires.
-  package let rounds: UInt32
-  /// The iterations of real keybags.
-  package let usual: UInt32
-
-  /// The factor by which the usual number is exceeded, rounded down.
-  package var multiple: UInt32 { rounds / max(1, usual) }
-
-  /// Creates a value for an excessive number.
-  ///
-  /// - Returns: `nil` if the number is at most `IterationLimit.usualMultiple` times the usual one.
-  init?(_ rounds: UInt32, usual: UInt32) {
-    guard UInt64(rounds) > UInt64(usual) * UInt64(IterationLimit.usualMultiple) else { return nil }
-    self.rounds = rounds
-    self.usual = usual
-  }
-}
-
-/// A number of iterations that differs from the number in real keybags. Either the keybag was changed, and no password
-/// can unlock it any more, or it was created to be unlocked quickly.
-package struct NonstandardIterationCount: Sendable, Equatable {
-  /// The iterations that the keybag requires; 0 if it lacks the slow step.
-  package let rounds: UInt32
-  /// The iterations of real keybags.
-  package let usual: UInt32
-}
-
-extension PasswordDerivation.Parameters {
-  /// Returns the first number of iterations that differs from real keybags, the slow step first, or `nil`.
-  ///
-  /// - Parameter hasTwoSteps: Whether the source device derives in two steps: since iOS 10.2, the first version with an
-  ///   encrypted manifest.
-  package func nonstandardIterations(hasTwoSteps: Bool) -> NonstandardIterationCount? {
-    let standard = UInt32(BackupKeybag.standardRounds)
-    if hasTwoSteps || sha256Step != nil, sha256Step?.iterations != standard {
-      return NonstandardIterationCount(rounds: sha256Step?.iterations ?? 0, usual: standard)
-    }
-    guard iterations != BackupKeybag.lastRounds else { return nil }
-    return NonstandardIterationCount(rounds: iterations, usual: BackupKeybag.lastRounds)
-  }
-
-  /// The number of iterations that exceeds real keybags by the largest factor, or `nil` if no step has more than five
-  /// times the usual number. Real keybags have 10,000 in the SHA-1 step and 10,000,000 in the SHA-256 step.
-  ///
-  /// Source: the sources of `BackupKeybag.standardRounds` and `BackupKeybag.lastRounds`.
-  package var excessiveIterations: ExcessiveIterationCount? {
-    let sha1 = ExcessiveIterationCount(iterations, usual: BackupKeybag.lastRounds)
-    let sha256 = sha256Step.flatMap {
-      ExcessiveIterationCount($0.iterations, usual: UInt32(BackupKeybag.standardRounds))
-    }
-    guard let sha1, let sha256 else { return sha1 ?? sha256 }
-    return sha256.multiple > sha1.multiple ? sha256 : sha1
   }
 }

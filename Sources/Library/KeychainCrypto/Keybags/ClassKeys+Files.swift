@@ -14,8 +14,8 @@ extension ClassKeys {
       throw DataProtectionError(
         .malformed, "a wrapped file key has \(sizes[0]) or \(sizes[1]) bytes, not \(field.count)")
     }
-    let number = field.prefix(prefixSize).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-    let keyClass = KeyClass(rawValue: number)
+    let classNumber = field.prefix(prefixSize).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    let keyClass = KeyClass(rawValue: classNumber)
     do throws(ItemFault) {
       return try unwrap(Array(field.dropFirst(prefixSize)), keyClass: keyClass)
     } catch {

@@ -17,7 +17,7 @@ extension Keybag.ClassKey {
     ///   - wrap: The wraps of the record.
     ///   - deviceKey: The device key, or `nil` if it is not available.
     fileprivate mutating func removeDeviceWrap(
-      _ inner: consuming Secret, _ wrap: Keybag.WrapFlags, _ deviceKey: DeviceKey?
+      from inner: consuming Secret, wrap: Keybag.WrapFlags, deviceKey: DeviceKey?
     ) throws(DataProtectionError) {
       guard wrap.contains(.device) else { return try entry.accept(inner, as: .available) }
       switch deviceKey {
@@ -42,7 +42,7 @@ extension Keybag.ClassKey {
     }
     var result = UnwrapResult(entry: ClassKeys.Entry(availability: .locked, publicKey: record.publicKey))
     guard record.wrap.contains(.password) else {
-      try result.removeDeviceWrap(Secret(copying: record.wrappedKey), record.wrap, deviceKey)
+      try result.removeDeviceWrap(from: Secret(copying: record.wrappedKey), wrap: record.wrap, deviceKey: deviceKey)
       return result
     }
     switch passcodeKey {
@@ -51,7 +51,7 @@ extension Keybag.ClassKey {
       result.hasTriedPassword = true
       if let inner = try KeyWrap.unwrap(record.wrappedKey, with: passcodeKey) {
         result.isPasswordUnwrapped = true
-        try result.removeDeviceWrap(inner, record.wrap, deviceKey)
+        try result.removeDeviceWrap(from: inner, wrap: record.wrap, deviceKey: deviceKey)
       } else {
         result.entry.availability = .damaged
       }

@@ -9,6 +9,7 @@ package import KeychainFormats
 package struct SystemKeybag: Sendable, Equatable {
   /// The iterations of a new keybag, instead of the 80 ms to which a chip is calibrated.
   package static let standardRounds: UInt32 = 50_000
+  private static let saltSize = 20
 
   let signed: SignedKeybag
 
@@ -48,7 +49,7 @@ package struct SystemKeybag: Sendable, Equatable {
     try rejectAllZeros(passcode)
     let deviceKey = try hardware.deviceKey()
     let uuid = try random.bytes(16)
-    let salt = try random.bytes(20)
+    let salt = try random.bytes(saltSize)
     let passcodeKey = try hardware.passcodeKey(passcode: passcode, salt: salt, rounds: rounds, progress: progress)
     let hmacKey = try KeybagSignature.makeWrappedKey(deviceKey: deviceKey, random: random)
     var records: [Keybag.ClassKey] = []
@@ -80,7 +81,7 @@ package struct SystemKeybag: Sendable, Equatable {
   ) throws(DataProtectionError) -> ClassKeys {
     let deviceKey = try hardware.deviceKey()
     let passcodeKey = try verifiedPasscodeKey(
-      passcode, hardware, deviceKey, acceptingAtMost: limit, progress: progress)
+      passcode, hardware: hardware, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
     return try keybag.unwrapClassKeys(
       passcodeKey: consume passcodeKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
   }
@@ -93,8 +94,10 @@ package struct SystemKeybag: Sendable, Equatable {
     return try keybag.unwrapClassKeys(passcodeKey: nil, deviceKey: consume deviceKey, wrong: .wrongPasscode)
   }
 
-  /// Returns the keybag with another passcode and a new salt. The class keys stay the same, with one exception: setting
-  /// the first passcode creates class 12; removing it (an empty `new`) destroys class 12 and everything it protects.
+  /// Returns the keybag with another passcode and a new salt. The class keys stay the same, except that of class 12.
+  ///
+  /// Setting the first passcode creates class 12. Removing the passcode (an empty `new`) destroys class 12 and everything
+  /// it protects.
   ///
   /// - Parameters:
   ///   - old: The current passcode, empty if none is set.
@@ -109,21 +112,21 @@ package struct SystemKeybag: Sendable, Equatable {
     try Self.rejectAllZeros(new)
     let deviceKey = try hardware.deviceKey()
     let oldKey = try verifiedPasscodeKey(
-      old, hardware, deviceKey, acceptingAtMost: IterationLimit.standard, progress: progress)
-    var changed = keybag
-    let salt = try random.bytes(20)
-    changed.salt = salt
-    let rounds = changed.iterations ?? Self.standardRounds
+      old, hardware: hardware, deviceKey: deviceKey, acceptingAtMost: IterationLimit.standard, progress: progress)
+    var newKeybag = keybag
+    let salt = try random.bytes(Self.saltSize)
+    newKeybag.salt = salt
+    let rounds = newKeybag.iterations ?? Self.standardRounds
     let newKey = try hardware.passcodeKey(passcode: new, salt: salt, rounds: rounds, progress: progress)
-    try changed.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPasscode)
+    try newKeybag.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPasscode)
     let passcodeClass = KeyClass.whenPasscodeSetThisDeviceOnly
     if new.isEmpty {
-      changed.classKeys.removeAll { $0.keyClass == passcodeClass }
-    } else if changed.classKey(passcodeClass) == nil {
+      newKeybag.classKeys.removeAll { $0.keyClass == passcodeClass }
+    } else if newKeybag.classKey(passcodeClass) == nil {
       let policy = ClassKeyWrapPolicy(keyClass: passcodeClass, wrap: [.device, .password])
-      changed.classKeys.append(try policy.makeRecord(passcodeKey: newKey, deviceKey: deviceKey, random: random))
+      newKeybag.classKeys.append(try policy.makeRecord(passcodeKey: newKey, deviceKey: deviceKey, random: random))
     }
-    let systemKeybag = try SystemKeybag(changed, deviceKey: deviceKey)
+    let systemKeybag = try SystemKeybag(newKeybag, deviceKey: deviceKey)
     let classKeys = try systemKeybag.keybag.unwrapClassKeys(
       passcodeKey: consume newKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
     return UnlockedSystemKeybag(keybag: systemKeybag, classKeys: classKeys)
@@ -137,8 +140,9 @@ package struct SystemKeybag: Sendable, Equatable {
     }
   }
 
+  /// Checks the keybag's signature, and derives the key of the passcode.
   private func verifiedPasscodeKey(
-    _ passcode: borrowing Secret, _ hardware: borrowing HardwareUID, _ deviceKey: DeviceKey,
+    _ passcode: borrowing Secret, hardware: borrowing HardwareUID, deviceKey: DeviceKey,
     acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Secret {
     try KeybagSignature.verify(signed, deviceKey: deviceKey)

@@ -31,8 +31,10 @@ public struct SystemRandomSource: RandomSource {
   }
 }
 
-/// A source that gives the same bytes for the same seed, for fixtures and tests: block n is the SHA-256 of the seed and
-/// n as 8 big-endian bytes. Anyone who knows the seed knows the keys.
+/// A source that gives the same bytes for the same seed, for fixtures and tests. Anyone who knows the seed knows the
+/// keys.
+///
+/// Block n is the SHA-256 of the seed and of n, written as 8 big-endian bytes.
 package final class SeededRandomSource: RandomSource {
   private struct State {
     var counter: UInt64 = 0

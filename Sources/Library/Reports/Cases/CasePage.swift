@@ -74,17 +74,7 @@ package struct CasePage: HTMLPage {
         page.text(" (exit code \(backup.result.code)): \(backup.headline).")
       }
       if let reason = backup.reason { Self.sentence("Reason: \(reason)", to: &page) }
-      page.element("h3", "What was examined")
-      Self.table(
-        [
-          ("Path", backup.path),
-          ("Size", "\(backup.files.entries), \(HumanReadable.bytes(backup.files.byteCount))"),
-          ("Digest", backup.digest ?? "not computed: it could not be opened"),
-          ("Seal", Self.sealText(backup)),
-          ("Files before and after", backup.files.sentence),
-        ], to: &page)
-      if backup.digest != nil { page.element("p", CaseReport.digestMethod) }
-      for path in backup.files.changed { Self.sentence("Changed: \(path)", to: &page) }
+      writeExaminedFiles(of: backup, to: &page)
       if !backup.claims.isEmpty {
         page.element("h3", "What the backup says about itself")
         Self.table(backup.claims.map { (Self.titles[$0.name] ?? $0.name, $0.value) }, to: &page)
@@ -94,6 +84,21 @@ package struct CasePage: HTMLPage {
     }
   }
 
+  private func writeExaminedFiles(of backup: CaseReport.ExaminedBackup, to page: inout HTMLWriter) {
+    page.element("h3", "What was examined")
+    Self.table(
+      [
+        ("Path", backup.path),
+        ("Size", "\(backup.files.countText), \(HumanReadable.bytes(backup.files.byteCount))"),
+        ("Digest", backup.digest ?? "not computed: it could not be opened"),
+        ("Seal", Self.sealText(backup)),
+        ("Files before and after", backup.files.sentence),
+      ], to: &page)
+    if backup.digest != nil { page.element("p", CaseReport.digestMethod) }
+    for path in backup.files.changedPaths { Self.sentence("Changed: \(path)", to: &page) }
+  }
+
+  /// The titles of a backup's claims, by their names in the JSON document.
   private static let titles = [
     "device_name": "Name of the device", "udid": "UDID", "made": "Made", "encrypted": "Has a password",
     "state": "State", "product_type": "Model", "ios": "iOS", "build": "Build", "serial_number": "Serial number",
@@ -139,13 +144,14 @@ package struct CasePage: HTMLPage {
   private func writeFindings(of backup: CaseReport.ExaminedBackup, to page: inout HTMLWriter) {
     let document = backup.document
     let faults = (document?["faults"]?.arrayValue ?? []) + (document?["findings"]?.arrayValue ?? [])
-    // A fault may also be a finding, with another id.
-    var sentences: Set<String> = []
-    let lines =
-      faults.compactMap { fault in
-        let sentence = VerificationDocument.sentence(of: fault)
-        return sentences.insert(sentence).inserted ? "\(Self.text(fault["id"])): \(sentence)" : nil
-      } + backup.warnings.filter { sentences.insert($0).inserted }
+    // The same sentence may be a fault, a finding with another id, and a warning.
+    var writtenSentences: Set<String> = []
+    var lines: [String] = []
+    for fault in faults {
+      let sentence = VerificationDocument.sentence(of: fault)
+      if writtenSentences.insert(sentence).inserted { lines.append("\(Self.text(fault["id"])): \(sentence)") }
+    }
+    for warning in backup.warnings where writtenSentences.insert(warning).inserted { lines.append(warning) }
     page.element("h3", "Findings")
     guard !lines.isEmpty else {
       page.element("p", document == nil ? "Not known: the backup could not be examined." : "None.")

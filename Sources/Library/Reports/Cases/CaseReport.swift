@@ -1,7 +1,9 @@
 package import KeyhaulKit
 
-/// A report for a case file (`case-report/1`): which backups were examined, by whom, how and when, what was found, and
-/// what shows that nothing was written to them.
+/// A report for a case file (`case-report/1`).
+///
+/// It states which backups were examined, by whom, how and when, and what was found. It also states what shows that
+/// nothing was written to the backups.
 ///
 /// Everything about a backup except its path, size and digests comes from the backup, so an attacker may have written it.
 package struct CaseReport: Sendable {
@@ -77,54 +79,6 @@ package struct CaseReport: Sendable {
   }
 }
 
-/// A comparison of the file-system metadata of a backup's files before and after the examination.
-package struct EvidenceComparison: Sendable, Equatable {
-  /// The number of files, folders and other entries before the examination.
-  package let count: Int
-  /// The total size of the files before the examination, in bytes.
-  package let byteCount: Int64
-  /// The paths of entries that changed, appeared or disappeared; at most `maximumNamedCount`.
-  package let changed: [String]
-  /// The number of entries that changed, appeared or disappeared.
-  package let changedCount: Int
-  /// The reason why the comparison is incomplete; `nil` if everything was compared.
-  package let gap: String?
-
-  /// The maximum number of paths in `changed`.
-  package static let maximumNamedCount = 100
-
-  package init(count: Int, byteCount: Int64, changed: [String], changedCount: Int, gap: String?) {
-    self.count = count
-    self.byteCount = byteCount
-    self.changed = changed
-    self.changedCount = changedCount
-    self.gap = gap
-  }
-
-  /// Whether everything was compared, and nothing differs.
-  package var isUnchanged: Bool { changedCount == 0 && gap == nil }
-
-  /// The result of the comparison, in one or two sentences.
-  package var sentence: String {
-    if changedCount > 0 {
-      // The two numbers need not match, because entries that appeared are not in the count before.
-      return
-        "\(Self.entries(changedCount)) changed, appeared or disappeared during the examination (\(entries) before). "
-        + "Another program may have changed \(changedCount == 1 ? "it" : "them")."
-    }
-    if let gap { return "Not everything was compared: \(gap)." }
-    return count == 1
-      ? "The only entry did not change during the examination." : "None of \(entries) changed during the examination."
-  }
-
-  /// The number of entries before: "1 entry" or "12 files and folders".
-  package var entries: String { Self.entries(count) }
-
-  private static func entries(_ count: Int) -> String {
-    HumanReadable.count(count, "entry", plural: "files and folders")
-  }
-}
-
 extension CaseReport {
   /// An explanation of how a backup's digest is computed.
   package static let digestMethod =
@@ -143,13 +97,13 @@ extension CaseReport {
   package var writingSentence: String {
     let changedCount = backups.count { $0.files.changedCount > 0 }
     let uncomparedCount = backups.count { $0.files.changedCount == 0 && $0.files.gap != nil }
-    let unchanged =
-      "\(backups.count - changedCount - uncomparedCount) of \(HumanReadable.count(backups.count, "backup"))"
     if changedCount == 0, uncomparedCount == 0 {
       return "No change was found in the files of any of the examined backups."
     }
+    let unchangedCount = backups.count - changedCount - uncomparedCount
     return
-      "No change was found in the files of \(unchanged). Files changed in \(changedCount); \(uncomparedCount) could not be compared "
+      "No change was found in the files of \(unchangedCount) of \(HumanReadable.count(backups.count, "backup")). "
+      + "Files changed in \(changedCount); \(uncomparedCount) could not be compared "
       + "completely."
   }
 
@@ -185,7 +139,8 @@ extension CaseReport {
       "warnings": .array(backup.warnings.map { .string($0) }),
       "seal": ["state": .text(backup.sealState), "code": .text(backup.sealCode)],
       "writing": [
-        "unchanged": .boolean(backup.files.isUnchanged), "changed": .array(backup.files.changed.map { .string($0) }),
+        "unchanged": .boolean(backup.files.isUnchanged),
+        "changed": .array(backup.files.changedPaths.map { .string($0) }),
         "changed_count": .count(backup.files.changedCount), "not_compared": .text(backup.files.gap),
       ],
       "document": backup.document ?? .null,

@@ -27,10 +27,10 @@ public struct ComparisonPage: HTMLPage {
     sourceDeviceItems: SourceDeviceItems? = nil,
     sourceArgument: String?, targetArgument: String?, program: String
   ) {
-    self.sourceDeviceItems = sourceDeviceItems
     self.comparison = comparison
     self.document = document
     self.apps = apps
+    self.sourceDeviceItems = sourceDeviceItems
     self.program = program
     condition = BackupCondition(damage: [], findings: document.findings)
     placeholders = CommandPlaceholders(document, source: sourceArgument, target: targetArgument)
@@ -109,22 +109,28 @@ public struct ComparisonPage: HTMLPage {
   /// It asks for a new backup if there is none yet, if this one cannot be restored, or if a password would move more
   /// items. Otherwise it asks the user to verify the existing backup.
   var checklist: Checklist {
-    let needsNew = !sourceIsBackup || (!current.hasPassword && comparison.advice.gainedByPassword > 0)
-    let newBackup =
-      !sourceIsBackup || sourceDeviceItems != nil
-      ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil
-    let backup: WipeChecklist.BackupState =
-      sourceIsBackup && !condition.isUsable
-      ? .unusable(condition, hasPassword: current.hasPassword, argument: placeholders.source, command: newBackup)
-      : needsNew ? .missing(command: newBackup) : .good(argument: placeholders.source)
+    let backupLosses = comparison.items.compactMap { item in
+      item[best].reason.map { WipeChecklist.Loss(index: item.index, identity: item.identity, reason: $0) }
+    }
+    let deviceLosses = WipeChecklist.losses(of: sourceDeviceItems, after: comparison.items.count)
     return WipeChecklist(
-      phone: phone, target: document.target.name, isSameDevice: current.onSameDevice,
-      backup: backup,
+      phone: phone, target: document.target.name, isSameDevice: current.onSameDevice, backup: backupState,
       gainedByPassword: sourceIsBackup ? comparison.advice.gainedByPassword : 0, sourceIsBackup: sourceIsBackup,
-      losses: comparison.items.compactMap { item in
-        item[best].reason.map { .init(index: item.index, identity: item.identity, reason: $0) }
-      } + WipeChecklist.losses(of: sourceDeviceItems, after: comparison.items.count), apps: apps
+      losses: backupLosses + deviceLosses, apps: apps
     ).checklist
+  }
+
+  private var backupState: WipeChecklist.BackupState {
+    let isDeviceAvailable = !sourceIsBackup || sourceDeviceItems != nil
+    let newBackup =
+      isDeviceAvailable ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil
+    if sourceIsBackup, !condition.isUsable {
+      return .unusable(
+        condition, hasPassword: current.hasPassword, argument: placeholders.source, command: newBackup)
+    }
+    let lacksUsefulPassword = !current.hasPassword && comparison.advice.gainedByPassword > 0
+    return !sourceIsBackup || lacksUsefulPassword
+      ? .missing(command: newBackup) : .good(argument: placeholders.source)
   }
 }
 
@@ -220,7 +226,7 @@ extension PageTable.Row {
       detail: details.joined(separator: "; "))
   }
 
-  /// Returns whether the methods without a backup move an item: "direct transfer: yes, iCloud Keychain: no".
+  /// Returns the verdicts of the methods without a backup: "direct transfer: yes, iCloud Keychain: no".
   private static func otherTransfers(_ item: MigrationComparison.Item) -> String {
     let transfers = item.transfers
     return "direct transfer: \(transfers.directTransfer.verdict.displayName), "

@@ -85,23 +85,29 @@ public struct DifferencePage: HTMLPage {
 
   private var tables: [PageTable] {
     [
-      table("New in \(HTMLWriter.shortened(second.name))", difference.added.map { row($0, .moves, "+", "new") }),
+      table(
+        "New in \(HTMLWriter.shortened(second.name))",
+        difference.added.map { row($0, style: .moves, symbol: "+", result: "new") }),
       table("Changed in \(HTMLWriter.shortened(second.name))", difference.changed.map(row)),
-      table("Only in \(HTMLWriter.shortened(first.name))", difference.removed.map { row($0, .gone, "-", "missing") }),
+      table(
+        "Only in \(HTMLWriter.shortened(first.name))",
+        difference.removed.map { row($0, style: .gone, symbol: "-", result: "missing") }),
       possibleMatchTable,
     ]
   }
 
   /// The table of the items that may match an encrypted item on the other side.
   private var possibleMatchTable: PageTable {
-    func encryptedRemark(in side: Side) -> String {
-      "encrypted in \(HTMLWriter.shortened(side.name, to: Self.maximumRemarkLength))"
+    func possibleMatch(
+      _ item: KeychainDifference.UnmatchedItem, _ state: String, orEncryptedIn side: Side
+    ) -> PageTable.Row {
+      let sideName = HTMLWriter.shortened(side.name, to: Self.maximumRemarkLength)
+      return row(item, style: .stays, symbol: "?", result: "\(state), or encrypted in \(sideName)")
     }
+    let removedState = "only in \(HTMLWriter.shortened(first.name))"
     let rows =
-      difference.possiblyInSecond.map {
-        row($0, .stays, "?", "only in \(HTMLWriter.shortened(first.name)), or \(encryptedRemark(in: second))")
-      }
-      + difference.possiblyInFirst.map { row($0, .stays, "?", "new, or \(encryptedRemark(in: first))") }
+      difference.possiblyInSecond.map { possibleMatch($0, removedState, orEncryptedIn: second) }
+      + difference.possiblyInFirst.map { possibleMatch($0, "new", orEncryptedIn: first) }
     var table = table("May be encrypted on the other side", rows)
     table.note =
       "Each of these items can be decrypted on only one side, but may match an encrypted item of its kind on the "
@@ -118,14 +124,14 @@ public struct DifferencePage: HTMLPage {
   /// Returns the row of an item. If another row would look the same, the result states how the items differ: "new: port
   /// 8443, not synced".
   private func row(
-    _ side: KeychainDifference.UnmatchedItem, _ style: PageTable.Style, _ symbol: String, _ text: String
+    _ item: KeychainDifference.UnmatchedItem, style: PageTable.Style, symbol: String, result: String
   ) -> PageTable.Row {
-    let disambiguators = side.disambiguators.map { HTMLWriter.shortened($0, to: Self.maximumRemarkLength) }
+    let disambiguators = item.disambiguators.map { HTMLWriter.shortened($0, to: Self.maximumRemarkLength) }
     return PageTable.Row(
-      style: style, symbol: symbol, item: ItemLabel(side.identity, index: side.index), kind: side.identity.kind,
-      app: Self.app(of: side.identity), protection: side.protection,
-      result: disambiguators.isEmpty ? text : "\(text): \(disambiguators.joined(separator: ", "))",
-      detail: side.modified.map(LongDateFormat.day))
+      style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
+      app: Self.app(of: item.identity), protection: item.protection,
+      result: disambiguators.isEmpty ? result : "\(result): \(disambiguators.joined(separator: ", "))",
+      detail: item.modified.map(LongDateFormat.day))
   }
 
   /// The maximum number of Unicode scalars of a name or a value in a row.
@@ -158,21 +164,7 @@ public struct DifferencePage: HTMLPage {
           page.element("b", HumanReadable.count(undecrypted.total, "item"))
         }
         page.element("h3", "They are encrypted on one side or on both")
-        let counts = [
-          (undecrypted.inBoth, "in both"),
-          (undecrypted.decryptedOnlyInFirst, Self.decryptedClause(first)),
-          (undecrypted.decryptedOnlyInSecond, Self.decryptedClause(second)),
-          (undecrypted.onlyInFirst, "only in \(HTMLWriter.shortened(first.name))"),
-          (undecrypted.onlyInSecond, "only in \(HTMLWriter.shortened(second.name))"),
-        ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
-        let damage =
-          (undecrypted.possiblePairs == 0 ? "" : " It is not known which of them match.")
-          + (undecrypted.damaged == 0
-            ? "" : " \(HumanReadable.grouped(undecrypted.damaged)) of them cannot be read because of damage.")
-        page.element(
-          "p",
-          "\(HumanReadable.list(counts)). It is not known whether their contents differ, so they count neither as equal nor "
-            + "as changed.\(damage)")
+        page.element("p", undecryptedText)
         guard undecrypted.occurrenceCount > undecrypted.damaged else { return }
         page.element("p", ["class": "do"]) { page in
           page.element("strong", "What to do. ")
@@ -182,6 +174,26 @@ public struct DifferencePage: HTMLPage {
         }
       }
     }
+  }
+
+  /// The sentences about the items that could not be compared.
+  private var undecryptedText: String {
+    let undecrypted = difference.undecrypted
+    let counts: [(count: Int, clause: String)] = [
+      (undecrypted.inBoth, "in both"),
+      (undecrypted.decryptedOnlyInFirst, Self.decryptedClause(first)),
+      (undecrypted.decryptedOnlyInSecond, Self.decryptedClause(second)),
+      (undecrypted.onlyInFirst, "only in \(HTMLWriter.shortened(first.name))"),
+      (undecrypted.onlyInSecond, "only in \(HTMLWriter.shortened(second.name))"),
+    ]
+    let clauses = counts.filter { $0.count > 0 }.map { "\(HumanReadable.grouped($0.count)) \($0.clause)" }
+    let matchSentence = undecrypted.possiblePairs == 0 ? "" : " It is not known which of them match."
+    let damageSentence =
+      undecrypted.damaged == 0
+      ? "" : " \(HumanReadable.grouped(undecrypted.damaged)) of them cannot be read because of damage."
+    return
+      "\(HumanReadable.list(clauses)). It is not known whether their contents differ, so they count neither as equal "
+      + "nor as changed.\(matchSentence)\(damageSentence)"
   }
 
   /// Returns the text after a count: "of them can be decrypted in family.backup".
@@ -271,35 +283,40 @@ extension DifferencePage {
 extension DifferencePage {
   /// The result in one sentence: "1 item is new, 2 changed, 1 is missing; 13 are the same."
   var verdict: String {
-    let parts = [
+    let counts: [(count: Int, singular: String, plural: String)] = [
       (difference.added.count, "is new", "are new"), (difference.changed.count, "changed", "changed"),
       (difference.removed.count, "is missing", "are missing"),
-    ].filter { $0.0 > 0 }
-    let same = difference.sameCount
-    guard let first = parts.first else { return verdictWithoutDifferences + doubtClause + "." }
-    let clauses = parts.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
-    // Only the first number has the noun "item".
-    let firstClause = "\(HumanReadable.count(first.0, "item")) \(first.0 == 1 ? first.1 : first.2)"
+    ]
+    let clauses = counts.filter { $0.count > 0 }.enumerated().map { index, part in
+      // Only the first number has the noun "item".
+      let number = index == 0 ? HumanReadable.count(part.count, "item") : HumanReadable.grouped(part.count)
+      return "\(number) \(part.count == 1 ? part.singular : part.plural)"
+    }
+    guard !clauses.isEmpty else { return verdictWithoutDifferences + doubtClause + "." }
     let sameClause =
-      same == 0 ? "nothing is the same" : same == 1 ? "1 is the same" : "\(HumanReadable.grouped(same)) are the same"
-    return ([firstClause] + clauses.dropFirst()).joined(separator: ", ") + "; " + sameClause + doubtClause + "."
+      switch difference.sameCount {
+      case 0: "nothing is the same"
+      case 1: "1 is the same"
+      case let sameCount: "\(HumanReadable.grouped(sameCount)) are the same"
+      }
+    return clauses.joined(separator: ", ") + "; " + sameClause + doubtClause + "."
   }
 
   /// The verdict if no item is known to be new, changed or missing.
   private var verdictWithoutDifferences: String {
-    let same = difference.sameCount
+    let sameCount = difference.sameCount
     if minimumUnnamedCount > 0 {
       return
         "At least \(HumanReadable.count(minimumUnnamedCount, "item")) \(minimumUnnamedCount == 1 ? "differs" : "differ"), "
         + "but it is not known which"
     }
     if difference.undecrypted.total > 0 {
-      return same == 0
+      return sameCount == 0
         ? "None of the items can be compared"
-        : "All comparable items are the same: \(HumanReadable.count(same, "item"))"
+        : "All comparable items are the same: \(HumanReadable.count(sameCount, "item"))"
     }
-    return same == 0
-      ? "There is nothing to compare" : "Nothing differs: \(HumanReadable.count(same, "item")) on both sides"
+    return sameCount == 0
+      ? "There is nothing to compare" : "Nothing differs: \(HumanReadable.count(sameCount, "item")) on both sides"
   }
 
   /// The last part of the verdict: "; 2 may be encrypted on the other side". Empty if there are no such items.
@@ -315,58 +332,6 @@ extension DifferencePage {
   private var minimumUnnamedCount: Int {
     max(0, difference.possiblyInSecond.count - difference.undecrypted.onlyInSecond)
       + max(0, difference.possiblyInFirst.count - difference.undecrypted.onlyInFirst)
-  }
-}
-
-extension StepList {
-  /// Creates the steps after a comparison. No step repeats what the page already says.
-  init(_ page: DifferencePage) {
-    let steps = DifferenceSteps(first: page.first, second: page.second, difference: page.difference)
-    let applicable: [Step?] = [
-      steps.newBackup, steps.decrypting(page.possiblyIncludedCount), steps.verifying, steps.planning,
-    ]
-    self.init(steps: applicable.compactMap(\.self))
-  }
-}
-
-private struct DifferenceSteps {
-  let first: DifferencePage.Side
-  let second: DifferencePage.Side
-  let difference: KeychainDifference
-
-  /// The step to make a new backup, if the device has changed since the backup and still has items.
-  var newBackup: StepList.Step? {
-    guard second.kind == .device, first.kind == .archive, !difference.isEmpty, second.itemCount > 0 else { return nil }
-    return .init(
-      text: "Make a new backup of \(HTMLWriter.shortened(second.name)) as it is now.",
-      commands: [SuggestedCommands.backup(of: second.commandArgument, to: "new.backup")])
-  }
-
-  func decrypting(_ possiblyIncludedCount: Int) -> StepList.Step? {
-    guard possiblyIncludedCount > 0, difference.undecrypted.occurrenceCount > difference.undecrypted.damaged else {
-      return nil
-    }
-    return .init(
-      text: "To see which encrypted items are the same, supply the key of their source device and compare again.",
-      commands: [SuggestedCommands.diff(first.commandArgument, second.commandArgument, deviceKey: "PATH")])
-  }
-
-  /// The step to verify the backups, if items are damaged. There is no such step for devices, which have no copies.
-  var verifying: StepList.Step? {
-    let archives = [first, second].filter { $0.kind == .archive }
-    guard difference.undecrypted.damaged > 0, !archives.isEmpty else { return nil }
-    return .init(
-      text: "Find out what is damaged, and look for another copy.",
-      commands: archives.map { SuggestedCommands.verify($0.commandArgument) })
-  }
-
-  var planning: StepList.Step? {
-    guard second.kind == .archive, second.hasKeychain, second.itemCount > 0, !difference.isEmpty else { return nil }
-    let device = first.kind == .device ? first : nil
-    return .init(
-      text: "See what restoring \(HTMLWriter.shortened(second.name)) to "
-        + "\(device.map { HTMLWriter.shortened($0.name) } ?? "a device") would do. Nothing is changed.",
-      commands: [SuggestedCommands.plan(second.commandArgument, onto: device?.commandArgument ?? "DEVICE")])
   }
 }
 

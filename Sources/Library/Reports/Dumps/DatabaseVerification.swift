@@ -3,10 +3,10 @@ package import KeyhaulKit
 /// The result of verifying a keychain database (`database-verification/1`): its pages and log, whether each row can be
 /// decrypted, and whether the columns match the encrypted items.
 package struct DatabaseVerification {
-  private let name: String
-  private let database: KeychainDatabase
-  private let rows: [KeychainDatabase.DecryptedRow]
-  private let checks: [Check]
+  let name: String
+  let database: KeychainDatabase
+  let rows: [KeychainDatabase.DecryptedRow]
+  let checks: [Check]
 
   /// The checks in their order. The raw value is the identifier in machine-readable output.
   package enum CheckID: String, CaseIterable, Sendable {
@@ -20,14 +20,14 @@ package struct DatabaseVerification {
   }
 
   /// The result of a check.
-  private enum Outcome {
+  enum Outcome {
     case passed
     case failed
     /// Something could not be checked.
     case unchecked
   }
 
-  private struct Check {
+  struct Check {
     let id: CheckID
     let outcome: Outcome
     let detail: String
@@ -106,53 +106,57 @@ package struct DatabaseVerification {
   }
 
   private static func items(_ rows: [KeychainDatabase.DecryptedRow], of database: KeychainDatabase) -> Check {
-    let damaged = rows.filter { row in
-      switch row.result.verdict {
-      // If the key for a class key does not match, it may be the wrong key. If the class key is missing, the item is
-      // lost.
-      case .tagMismatch: row.result.fault?.step != .metadataClassKey
-      case .noClassKey: database.lacksKey(of: row.result)
-      case .malformed, .tamper: true
-      case .open, .unsupportedVersion, .accessControl: false
-      }
+    let damagedRows = rows.filter { isDamaged($0, in: database) }
+    let rowsWithoutKey = rows.filter { row in
+      [.noClassKey, .unsupportedVersion, .tagMismatch].contains(row.result.verdict) && !isDamaged(row, in: database)
     }
-    let withoutKey = rows.filter { row in
-      [.noClassKey, .unsupportedVersion, .tagMismatch].contains(row.result.verdict)
-        && !damaged.contains { $0.row.kind == row.row.kind && $0.row.number == row.row.number }
-    }
+    let decryptedCount = rows.count { $0.result.verdict == .open }
     let deviceBoundCount = rows.count { $0.result.verdict == .accessControl }
     let parts = [
-      "\(HumanReadable.grouped(rows.count { $0.result.verdict == .open })) of \(HumanReadable.grouped(rows.count)) can be "
-        + "decrypted",
-      damaged.isEmpty ? nil : "\(HumanReadable.grouped(damaged.count)) \(damaged.count == 1 ? "is" : "are") damaged",
-      withoutKey.isEmpty
-        ? nil : "\(HumanReadable.grouped(withoutKey.count)) \(withoutKey.count == 1 ? "has" : "have") no key here",
+      "\(ratio(decryptedCount, of: rows.count)) can be decrypted",
+      damagedRows.isEmpty
+        ? nil : "\(HumanReadable.grouped(damagedRows.count)) \(damagedRows.count == 1 ? "is" : "are") damaged",
+      rowsWithoutKey.isEmpty
+        ? nil
+        : "\(HumanReadable.grouped(rowsWithoutKey.count)) \(rowsWithoutKey.count == 1 ? "has" : "have") no key here",
       deviceBoundCount == 0
         ? nil : "\(HumanReadable.grouped(deviceBoundCount)) can be decrypted only on their device",
     ].compactMap(\.self)
     return Check(
-      id: .items, outcome: damaged.isEmpty ? (withoutKey.isEmpty ? .passed : .unchecked) : .failed,
+      id: .items, outcome: damagedRows.isEmpty ? (rowsWithoutKey.isEmpty ? .passed : .unchecked) : .failed,
       detail: parts.joined(separator: ", "),
-      faults: (damaged + withoutKey).map { row in
+      faults: (damagedRows + rowsWithoutKey).map { row in
         (row.row, row.result.fault.map { "\($0.verdict.rawValue) (\($0.step.rawValue)): \($0.reason)" } ?? "")
       })
+  }
+
+  /// Returns whether the item of a row is damaged or lost. If only a key is not available here, it is neither.
+  private static func isDamaged(_ row: KeychainDatabase.DecryptedRow, in database: KeychainDatabase) -> Bool {
+    switch row.result.verdict {
+    // If the class's metadata key cannot be unwrapped, the given class key may be from another device.
+    case .tagMismatch: row.result.fault?.step != .metadataClassKey
+    case .noClassKey: database.lacksKey(of: row.result)
+    case .malformed, .tamper: true
+    case .open, .unsupportedVersion, .accessControl: false
+    }
   }
 
   private static func digests(_ rows: [KeychainDatabase.DecryptedRow]) -> Check {
     guard rows.isEmpty || rows.contains(where: \.row.hasDigestColumn) else {
       return Check(id: .digests, outcome: .passed, detail: "none: its schema has no sha1 column")
     }
-    let comparable = rows.filter { $0.hasMatchingDigest != nil }
-    guard !comparable.isEmpty || rows.isEmpty else {
+    let comparableRows = rows.filter { $0.hasMatchingDigest != nil }
+    guard !comparableRows.isEmpty || rows.isEmpty else {
       return Check(id: .digests, outcome: .unchecked, detail: "not checked: no secret can be decrypted")
     }
-    let mismatched = comparable.filter { row in
+    let mismatchedRows = comparableRows.filter { row in
       row.hasMatchingDigest == false || row.result.findings.contains(.digestDiffers)
     }
     return Check(
-      id: .digests, outcome: mismatched.isEmpty ? .passed : .failed,
-      detail: ratio(comparable.count - mismatched.count, of: comparable.count) + " match the contents of their items",
-      faults: mismatched.map { row in
+      id: .digests, outcome: mismatchedRows.isEmpty ? .passed : .failed,
+      detail: ratio(comparableRows.count - mismatchedRows.count, of: comparableRows.count)
+        + " match the contents of their items",
+      faults: mismatchedRows.map { row in
         (
           row.row,
           row.hasMatchingDigest == false
@@ -162,15 +166,15 @@ package struct DatabaseVerification {
   }
 
   private static func columns(_ rows: [KeychainDatabase.DecryptedRow]) -> Check {
-    let comparable = rows.filter { $0.result.item != nil }
-    guard !comparable.isEmpty || rows.isEmpty else {
+    let comparableRows = rows.filter { $0.result.item != nil }
+    guard !comparableRows.isEmpty || rows.isEmpty else {
       return Check(id: .columns, outcome: .unchecked, detail: "not checked: no row can be decrypted")
     }
-    let mismatched = comparable.filter { !$0.differingColumns.isEmpty }
+    let mismatchedRows = comparableRows.filter { !$0.differingColumns.isEmpty }
     return Check(
-      id: .columns, outcome: mismatched.isEmpty ? .passed : .failed,
-      detail: ratio(comparable.count - mismatched.count, of: comparable.count) + " rows match their items",
-      faults: mismatched.map { row in
+      id: .columns, outcome: mismatchedRows.isEmpty ? .passed : .failed,
+      detail: ratio(comparableRows.count - mismatchedRows.count, of: comparableRows.count) + " rows match their items",
+      faults: mismatchedRows.map { row in
         (row.row, "differ from the item: " + row.differingColumns.map(\.rawValue).joined(separator: ", "))
       })
   }
@@ -178,87 +182,5 @@ package struct DatabaseVerification {
   /// Returns a count and a total: "12 of 13".
   private static func ratio(_ count: Int, of total: Int) -> String {
     "\(HumanReadable.grouped(count)) of \(HumanReadable.grouped(total))"
-  }
-
-  // MARK: Text
-
-  package struct Line {
-    package let text: String
-    package var color: Color?
-  }
-
-  private static let indent = 20
-  /// The maximum number of faults that are listed for a check, unless all are requested.
-  private static let defaultFaultLimit = 10
-
-  package func lines(style: TextStyle, showsAll: Bool) -> [Line] {
-    let space = String(repeating: " ", count: Self.indent)
-    var lines: [Line] = []
-    for check in checks {
-      let (state, color): (String, Color?) =
-        switch check.outcome {
-        case .passed: ("ok", nil)
-        case .failed: ("FAIL", .red)
-        case .unchecked: ("-", .faint)
-        }
-      let label =
-        "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(check.id.rawValue, columns: Self.indent - 7)
-      lines += WordWrap.labeled(label, check.detail, columns: style.width).map { Line(text: $0, color: color) }
-      let shown = showsAll ? check.faults[...] : check.faults.prefix(Self.defaultFaultLimit)
-      for fault in shown {
-        let text =
-          "\(fault.row.kind.rawValue) row \(fault.row.number): "
-          + UntrustedText.escaped(fault.detail, keepingEscapes: true)
-        lines += WordWrap.labeled(space, style.adapted(text), columns: style.width).map { Line(text: $0) }
-      }
-      let hiddenCount = check.faults.count - shown.count
-      if hiddenCount > 0 {
-        lines.append(Line(text: "\(space)\(style.ellipsis) \(HumanReadable.grouped(hiddenCount)) more (-v lists all)"))
-      }
-    }
-    return lines
-      + WordWrap.lines(of: style.adapted(UntrustedText.escaped(conclusion)), columns: style.width).map {
-        Line(text: $0, color: isDamaged ? .red : nil)
-      }
-  }
-
-  /// The names of the failed checks, for error messages.
-  package var loss: String {
-    HumanReadable.list(checks.filter { $0.outcome == .failed }.map(\.id.rawValue))
-  }
-
-  private var conclusion: String {
-    if isDamaged { return "\(name) is damaged: \(loss)." }
-    let limits = "; nothing in a database shows who wrote it, or which rows were removed."
-    return isPartial
-      ? "No visible error in \(name)" + limits
-      : "No error in \(name): its contents are consistent" + limits
-  }
-
-  // MARK: JSON
-
-  package var json: JSONValue {
-    [
-      "format": "database-verification/1", "database": .string(name), "schema": .text(database.schema?.text),
-      "log": .string(database.journalStatus.rawValue),
-      "checks": .array(
-        checks.map { check in
-          [
-            "id": .string(check.id.rawValue), "ok": .boolean(check.outcome == .passed),
-            "checked": .boolean(check.outcome != .unchecked), "detail": .string(check.detail),
-          ]
-        }),
-      "faults": .array(
-        checks.flatMap { check in
-          check.faults.map { fault -> JSONValue in
-            [
-              "check": .string(check.id.rawValue), "table": .string(fault.row.kind.rawValue),
-              "row": .integer(fault.row.number), "detail": .string(fault.detail),
-            ]
-          }
-        }),
-      "rows": .count(rows.count), "open": .count(rows.count { $0.result.verdict == .open }),
-      "damaged": .boolean(isDamaged), "whole": .boolean(!isDamaged && !isPartial),
-    ]
   }
 }

@@ -37,21 +37,8 @@ package struct BackupDetails {
   ///
   /// - Parameter format: Formats a date, with its time zone.
   package func origin(formatting format: (KeychainDate) -> String) -> String {
-    let status = archive.status
-    let completeness =
-      switch status?.isFullBackup {
-      case true?: "full"
-      case false?: "incremental: the device sent only what had changed"
-      case nil: "full or incremental not recorded"
-      }
-    let passcode =
-      switch archive.wasPasscodeSet {
-      case true?: "passcode set"
-      case false?: "no passcode set"
-      case nil: "passcode not recorded"
-      }
     var parts = [completeness, passcode]
-    if let status {
+    if let status = archive.status {
       let date = status.date.map { " \(format($0))" } ?? ""
       let end =
         switch status.snapshotState {
@@ -61,10 +48,26 @@ package struct BackupDetails {
         }
       parts.append(end + date)
     }
-    if let last = archive.computerProperties?.lastBackup, differs(last) {
-      parts.append("last backup according to the computer: \(format(last))")
+    if let lastBackup = archive.computerProperties?.lastBackup, differs(lastBackup) {
+      parts.append("last backup according to the computer: \(format(lastBackup))")
     }
     return (parts + [program]).joined(separator: " · ")
+  }
+
+  private var completeness: String {
+    switch archive.status?.isFullBackup {
+    case true?: "full"
+    case false?: "incremental: the device sent only what had changed"
+    case nil: "full or incremental not recorded"
+    }
+  }
+
+  private var passcode: String {
+    switch archive.wasPasscodeSet {
+    case true?: "passcode set"
+    case false?: "no passcode set"
+    case nil: "passcode not recorded"
+    }
   }
 
   /// Whether the computer's date differs from the device's by more than a minute.
@@ -89,12 +92,7 @@ package struct BackupDetails {
   package var classes: String {
     let records = archive.keybag.classKeys
     let numbers = records.compactMap(\.keyClass).map(\.rawValue).sorted()
-    guard let first = numbers.first, let last = numbers.last else { return "no class keys" }
-    let isRange = zip(numbers, numbers.dropFirst()).allSatisfy { $1 > 0 && $0 == $1 - 1 }
-    let present =
-      numbers.count == 1
-      ? "class \(first)"
-      : isRange ? "classes \(first) to \(last)" : "classes \(HumanReadable.list(numbers.map { String($0) }))"
+    guard !numbers.isEmpty else { return "no class keys" }
     var wraps: [(text: String, count: Int)] = []
     for record in records {
       if let index = wraps.firstIndex(where: { $0.text == record.wrapping }) {
@@ -103,10 +101,21 @@ package struct BackupDetails {
         wraps.append((record.wrapping, 1))
       }
     }
-    let parts = wraps.enumerated().map { offset, wrap in
-      "\(HumanReadable.grouped(wrap.count)) \(offset == 0 ? "wrapped " : "")with "
-        + wrap.text.replacing("password", with: "the password").replacing("device", with: "the device")
+    let wrapClauses = wraps.enumerated().map { index, wrap in
+      let keys = wrap.text.replacing("password", with: "the password").replacing("device", with: "the device")
+      return "\(HumanReadable.grouped(wrap.count)) \(index == 0 ? "wrapped " : "")with \(keys)"
     }
-    return "\(present): \(parts.joined(separator: ", "))"
+    return "\(Self.text(ofClasses: numbers)): \(wrapClauses.joined(separator: ", "))"
+  }
+
+  /// Returns the numbers of classes: "class 7", "classes 1 to 11", or "classes 1, 2 and 7".
+  ///
+  /// - Parameter numbers: The numbers in ascending order.
+  private static func text(ofClasses numbers: [UInt32]) -> String {
+    guard let first = numbers.first, let last = numbers.last, numbers.count > 1 else {
+      return "class \(HumanReadable.list(numbers.map { String($0) }))"
+    }
+    let isRange = zip(numbers, numbers.dropFirst()).allSatisfy { $1 > 0 && $0 == $1 - 1 }
+    return isRange ? "classes \(first) to \(last)" : "classes \(HumanReadable.list(numbers.map { String($0) }))"
   }
 }

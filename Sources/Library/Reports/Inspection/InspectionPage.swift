@@ -255,6 +255,21 @@ extension InspectionPage {
   var isDecryptedCopy: Bool { backup.findings.contains(.decryptedCopy) }
 
   private var portabilityText: String {
+    if let obstacleText { return obstacleText }
+    guard backup.isEncrypted else {
+      return "This keychain can be restored only to \(sourceName), because the backup has no password"
+    }
+    guard backup.items != nil else {
+      return
+        "With the password, this keychain can move to any device; its this-device-only items can be restored only to "
+        + sourceName
+    }
+    return itemPortabilityText
+  }
+
+  /// The reason why the keychain can be restored to no device, or why no device writes such a keychain; `nil` if there is
+  /// none.
+  private var obstacleText: String? {
     if let unbound = backup.unbound {
       return unbound.blocksRestore
         ? "No device accepts this keychain: \(unbound.detailedSummary). As a result, \(unbound.consequence)"
@@ -267,14 +282,11 @@ extension InspectionPage {
     if counts.noDevice > 0, counts.noDevice + counts.damaged == counts.total {
       return "This keychain contains secrets without names, as iOS 4 stored them, and cannot be restored to any device"
     }
-    guard backup.isEncrypted else {
-      return "This keychain can be restored only to \(sourceName), because the backup has no password"
-    }
-    guard backup.items != nil else {
-      return
-        "With the password, this keychain can move to any device; its this-device-only items can be restored only to "
-        + sourceName
-    }
+    return nil
+  }
+
+  /// The devices that the items can be restored to with the password, according to their counts.
+  private var itemPortabilityText: String {
     let total = HumanReadable.grouped(counts.total)
     switch (counts.anyDevice, counts.sameDevice) {
     case (0, 0):
@@ -289,43 +301,5 @@ extension InspectionPage {
         "With the password, this keychain can move to any device; \(HumanReadable.grouped(sameDeviceCount)) of \(total) items "
         + "can be restored only to \(sourceName)"
     }
-  }
-}
-
-extension BackupLayout {
-  /// The name of the manifest, with the versions of iOS that write it.
-  package var displayName: String {
-    switch self {
-    case .manifestDB: "Manifest.db (the format since iOS 10)"
-    case .mbdb: "Manifest.mbdb (the format of iOS 4 to 9)"
-    }
-  }
-}
-
-extension Keybag.ClassKey {
-  /// The purpose of the key, such as "items: when unlocked" or "files".
-  package var purpose: String {
-    guard let keyClass else { return "?" }
-    if let protection = ProtectionClass(keyClass: keyClass) {
-      return "items: \(protection.phrase)\(keyClass.generationSuffix)"
-    }
-    return keyClass.protectsFiles ? "files\(keyClass.generationSuffix)" : "–"
-  }
-
-  /// The keys that the key is wrapped with, such as "password and device".
-  package var wrapping: String {
-    guard let wrap else { return "?" }
-    let keys = [wrap.contains(.password) ? "password" : nil, wrap.contains(.device) ? "device" : nil].compactMap(\.self)
-    return keys.isEmpty ? "nothing" : keys.joined(separator: " and ")
-  }
-
-  package var algorithm: String { keyType == .curve25519 ? "Curve25519" : "AES" }
-}
-
-extension Keybag {
-  /// The iterations of both derivations, the slow one first: "10,000,000 + 10,000 iterations".
-  package var iterationsText: String {
-    let rounds = [secondRound?.rounds, iterations].compactMap(\.self).map { HumanReadable.grouped($0) }
-    return rounds.isEmpty ? "no iterations" : "\(rounds.joined(separator: " + ")) iterations"
   }
 }

@@ -25,17 +25,21 @@ struct ItemSection {
       markup.element("p", kinds)
       if counts.total > 0 { classTable(&markup) }
     }
-    let damage = Reason.allCases.filter { counts.byDamage[$0] != nil }
-    if !damage.isEmpty {
-      markup.element("section") { markup in
-        markup.element("h2", "What this copy has lost")
-        for reason in damage {
-          let items = (backup.items ?? []).filter { $0.reason == reason }
-          ReasonCard(reason: reason, style: .lost, items: items.map { .init($0.index, $0.identity) }).write(to: &markup)
-        }
+    writeDamage(to: &markup)
+    table.write(to: &markup)
+  }
+
+  /// Writes a card for each kind of damage; nothing if no item is damaged.
+  private func writeDamage(to markup: inout HTMLWriter) {
+    let damageReasons = Reason.allCases.filter { counts.byDamage[$0] != nil }
+    guard !damageReasons.isEmpty else { return }
+    markup.element("section") { markup in
+      markup.element("h2", "What this copy has lost")
+      for reason in damageReasons {
+        let items = (backup.items ?? []).filter { $0.reason == reason }
+        ReasonCard(reason: reason, style: .lost, items: items.map { .init($0.index, $0.identity) }).write(to: &markup)
       }
     }
-    table.write(to: &markup)
   }
 
   /// The items by kind: "18 items: 10 generic passwords, 5 internet passwords, 2 certificates and 1 key."
@@ -99,39 +103,5 @@ struct ItemSection {
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
       app: app.kind == .unknown ? "" : app.displayName, protection: item.protection, result: result,
       detail: item.reason?.rawValue)
-  }
-}
-
-/// The section about items that cannot be decrypted, counted by reason, kind and class; nothing if there are none.
-struct EncryptedItemsSection {
-  private let groups: [UndecryptedItems.Group]
-
-  init(_ groups: [UndecryptedItems.Group]) { self.groups = groups }
-
-  func write(to page: inout HTMLWriter) {
-    guard !groups.isEmpty else { return }
-    page.newLine()
-    page.element("section") { page in
-      page.element("h2", "Encrypted items")
-      page.element("table", ["class": "plain"]) { page in
-        page.element("thead") { page in
-          page.element("tr") { page in
-            for title in ["Why", "Kind", "Protection", "Items"] { page.element("th", ["scope": "col"], title) }
-          }
-        }
-        page.element("tbody") { page in
-          for group in groups {
-            page.element("tr") { page in
-              page.element("th", ["scope": "row"], group.reason.rawValue)
-              for text in [
-                ItemText.kind(group.kind), ItemText.protection(group.protection), HumanReadable.grouped(group.count),
-              ] {
-                page.element("td", text)
-              }
-            }
-          }
-        }
-      }
-    }
   }
 }

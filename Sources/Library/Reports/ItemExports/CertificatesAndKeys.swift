@@ -33,17 +33,20 @@ extension ItemExportWriter {
   private mutating func appendTitle(of item: KeychainItem) {
     let title = [item.text(of: .label), item.text(of: .applicationTag)].first { !$0.isEmpty } ?? ""
     guard !title.isEmpty else { return }
-    let shown = title.unicodeScalars.prefix(200).filter { scalar in
+    let visibleScalars = title.unicodeScalars.prefix(Self.maximumTitleLength).filter { scalar in
       switch scalar.properties.generalCategory {
       case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: false
       default: true
       }
     }
     var line = "Title: "
-    line.unicodeScalars.append(contentsOf: shown)
+    line.unicodeScalars.append(contentsOf: visibleScalars)
     text.append(line.replacing("-----", with: "- "))
     text.append("\n")
   }
+
+  /// The maximum number of Unicode scalars in a title.
+  private static let maximumTitleLength = 200
 }
 
 extension KeychainItem {

@@ -30,12 +30,13 @@ extension ItemExportWriter {
   }
 
   mutating func appendCode(_ item: KeychainItem) {
-    guard let password = OneTimePassword(item), let names = parameters(of: password, item) else { return }
+    guard let password = OneTimePassword(item), let parameters = parameters(of: password, item) else { return }
     guard password.address.count <= QRCode.capacity else {
       return counts.skip(item, "its address is too long for a QR code")
     }
-    count(1)
-    appendCard(of: password.address, title: names.title, lines: names.title == names.account ? [] : [names.account])
+    recordPassword()
+    let accountLines = parameters.title == parameters.account ? [] : [parameters.account]
+    appendCard(of: password.address, title: parameters.title, lines: accountLines)
   }
 
   mutating func appendMigration(_ item: KeychainItem) {
@@ -46,7 +47,7 @@ extension ItemExportWriter {
     guard MigrationMessage.fitsInCode([message]) else {
       return counts.skip(item, "its names are too long for a QR code")
     }
-    count(1)
+    recordPassword()
     page?.pending.append(CodePage.PendingPassword(parameters: parameters, message: message))
   }
 
@@ -58,8 +59,9 @@ extension ItemExportWriter {
     let batches = page?.batches() ?? []
     for (index, batch) in batches.enumerated() {
       let lines = batch.map { pending in
-        let names = pending.parameters
-        return names.title == names.account ? names.title : "\(names.title), \(names.account)"
+        let parameters = pending.parameters
+        return parameters.title == parameters.account
+          ? parameters.title : "\(parameters.title), \(parameters.account)"
       }
       appendCard(
         of: MigrationMessage.address(of: batch.map(\.message), index: index, of: batches.count),
@@ -68,9 +70,9 @@ extension ItemExportWriter {
     endCodePage()
   }
 
-  private mutating func count(_ passwords: Int) {
-    counts.count += passwords
-    counts.secretCount += passwords
+  private mutating func recordPassword() {
+    counts.count += 1
+    counts.secretCount += 1
   }
 
   /// Returns the parameters of a one-time password. If its address has no names, they come from the item.
@@ -136,7 +138,7 @@ struct CodePage {
     return batches
   }
 
-  /// The text at the top of a page.
+  /// The texts at the top of a page.
   struct Heading: Sendable {
     let title: String
     let introduction: String
@@ -179,99 +181,5 @@ struct CodePage {
     }
     guard let start = page.firstRange(of: "<section class=\"codes\">") else { return (page, "") }
     return (String(page[..<start.upperBound]), String(page[start.upperBound...]))
-  }
-}
-
-/// A one-time password as Google Authenticator exports it.
-///
-/// The message is a Protocol Buffer. Its period is always 30 seconds. Source: google/google-authenticator-android; fields as
-/// described by dim13/otpauth (`migration.proto`).
-struct MigrationMessage: Sendable {
-  /// The maximum number of one-time passwords in a QR code.
-  static let maximumBatchSize = 10
-
-  private let bytes: SensitiveBytes
-
-  /// Creates the message of a one-time password.
-  ///
-  /// - Returns: `nil` if the format cannot represent the number of digits or the period.
-  init?(_ parameters: OneTimePassword.Parameters) {
-    guard let digits: UInt64 = [6: 1, 8: 2][parameters.digitCount] else { return nil }
-    var fields = SensitiveBuffer()
-    Self.append(field: 1, Base32.bytes(of: parameters.secret), to: &fields)
-    Self.append(field: 2, SensitiveBytes(copying: Array(parameters.account.utf8)), to: &fields)
-    Self.append(field: 3, SensitiveBytes(copying: Array(parameters.issuer.utf8)), to: &fields)
-    let algorithm: UInt64 =
-      switch parameters.algorithm {
-      case .sha1: 1
-      case .sha256: 2
-      case .sha512: 3
-      case .md5: 4
-      }
-    Self.append(field: 4, algorithm, to: &fields)
-    Self.append(field: 5, digits, to: &fields)
-    switch parameters.factor {
-    case .time(let period):
-      guard period == 30 else { return nil }
-      Self.append(field: 6, 2, to: &fields)
-    case .counter(let counter):
-      Self.append(field: 6, 1, to: &fields)
-      Self.append(field: 7, counter, to: &fields)
-    }
-    bytes = fields.bytes()
-  }
-
-  /// Returns whether the address of these one-time passwords fits in a QR code, at any position.
-  static func fitsInCode(_ passwords: [MigrationMessage]) -> Bool {
-    address(of: passwords, index: 1 << 20, of: 1 << 20).count <= QRCode.capacity
-  }
-
-  /// Returns the `otpauth-migration` address of one-time passwords.
-  ///
-  /// - Parameters:
-  ///   - passwords: Up to `maximumBatchSize` messages.
-  ///   - index: The position of this address, from 0.
-  ///   - count: The total number of addresses.
-  static func address(of passwords: [MigrationMessage], index: Int, of count: Int) -> SensitiveBytes {
-    var message = SensitiveBuffer()
-    for password in passwords { append(field: 1, password.bytes, to: &message) }
-    append(field: 2, 1, to: &message)
-    append(field: 3, UInt64(count), to: &message)
-    append(field: 4, UInt64(index), to: &message)
-    var address = SensitiveBuffer()
-    address.append("otpauth-migration://offline?data=")
-    var digits = SensitiveBuffer()
-    message.withBytes { Base64Digits.append($0, to: &digits) }
-    digits.withBytes { digits in
-      for digit in digits {
-        switch digit {
-        case UInt8(ascii: "+"): address.append("%2B")
-        case UInt8(ascii: "/"): address.append("%2F")
-        case UInt8(ascii: "="): address.append("%3D")
-        default: address.append(digit)
-        }
-      }
-    }
-    return address.bytes()
-  }
-
-  private static func append(field: UInt8, _ value: UInt64, to message: inout SensitiveBuffer) {
-    message.append(field << 3)
-    append(varint: value, to: &message)
-  }
-
-  private static func append(field: UInt8, _ bytes: SensitiveBytes, to message: inout SensitiveBuffer) {
-    message.append(field << 3 | 2)
-    append(varint: UInt64(bytes.count), to: &message)
-    bytes.withBytes { message.append($0) }
-  }
-
-  private static func append(varint value: UInt64, to message: inout SensitiveBuffer) {
-    var remaining = value
-    while remaining >= 0x80 {
-      message.append(UInt8(truncatingIfNeeded: remaining) | 0x80)
-      remaining >>= 7
-    }
-    message.append(UInt8(remaining))
   }
 }

@@ -143,6 +143,7 @@ struct CredentialExchange: ~Copyable {
     }
   }
 
+  /// Returns the entry of an item, and counts it.
   private mutating func entry(
     for item: KeychainItem, _ credential: JSONValue, _ counts: inout ItemExportCounts
   ) -> JSONValue {
@@ -150,14 +151,7 @@ struct CredentialExchange: ~Copyable {
     counts.secretCount += 1
     let title = PasswordEntry.title(of: item, OneTimePassword(item))
     if title.isEmpty { counts.namelessCount += 1 }
-    let uuid = item.text(of: .uuid)
-    // A UUID must not look like a position.
-    let isUsableIdentifier =
-      !uuid.isEmpty && uuid.utf8.count <= 36 && !uuid.hasPrefix("item ")
-      && uuidHashes.insert(Self.hash(of: uuid)).inserted
-    var members: [(String, JSONValue)] = [
-      ("id", .string(Self.base64URL(isUsableIdentifier ? uuid : "item \(position)"))), ("title", .string(title)),
-    ]
+    var members: [(String, JSONValue)] = [("id", .string(identifier(of: item))), ("title", .string(title))]
     for (name, code) in [("creationAt", AttributeCode.creationDate), ("modifiedAt", .modificationDate)] {
       guard case .date(let date)? = item[code], let seconds = Self.seconds(date) else { continue }
       members.append((name, .integer(seconds)))
@@ -168,5 +162,15 @@ struct CredentialExchange: ~Copyable {
     let note: [JSONValue] = comment.isEmpty ? [] : [.object([("type", "note")] + comment)]
     members.append(("credentials", .array([credential] + note)))
     return .object(members)
+  }
+
+  /// Returns the identifier of an entry: the item's UUID if it is unique, otherwise the item's position.
+  private mutating func identifier(of item: KeychainItem) -> String {
+    let uuid = item.text(of: .uuid)
+    // The text may be from another writer. It must not be longer than a UUID, or look like a position.
+    let isUsable =
+      !uuid.isEmpty && uuid.utf8.count <= 36 && !uuid.hasPrefix("item ")
+      && uuidHashes.insert(Self.hash(of: uuid)).inserted
+    return Self.base64URL(isUsable ? uuid : "item \(position)")
   }
 }

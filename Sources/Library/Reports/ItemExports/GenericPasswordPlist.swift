@@ -15,8 +15,8 @@ enum GenericPasswordPlist {
 }
 
 extension ExportFormat {
-  /// Generic passwords as a property list in XML: a dictionary with an array `genp`, each entry an item's attributes by
-  /// their codes and its secret as data (`v_Data`).
+  /// Generic passwords as a property list in XML: a dictionary with an array `genp`. Each entry has an item's attributes
+  /// by their codes, and its secret as data (`v_Data`).
   ///
   /// iLEAPP accepts it as `--keychain`, and reads `agrp`, `acct`, `svce` and `v_Data` of each entry in `genp`. Values keep
   /// their types; dates are truncated to whole seconds, and text that XML cannot represent is written as data. Source:

@@ -41,11 +41,13 @@ public struct ItemExportWriter: ~Copyable {
     _ item: KeychainItem, to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     guard format.kinds.contains(item.kind) else { return }
-    if format.containsOneTimePasswords, let password = OneTimePassword(item), !isNew(password),
-      format.containsOnlyOneTimePasswords
-    {
-      counts.repeatedCount += 1
-      return
+    if format.containsOneTimePasswords, let password = OneTimePassword(item) {
+      // The digest is recorded in every such format, because the accounts of authenticator apps are compared with it.
+      let isDuplicate = isDuplicate(recording: password)
+      if isDuplicate, format.containsOnlyOneTimePasswords {
+        counts.repeatedCount += 1
+        return
+      }
     }
     format.append(&self, item)
     try flush(to: output)
@@ -63,7 +65,7 @@ public struct ItemExportWriter: ~Copyable {
     guard format.containsOneTimePasswords else { return }
     let item = account.item
     guard let password = OneTimePassword(item) else { return counts.skip(item, "it is not an address") }
-    guard isNew(password) else {
+    guard !isDuplicate(recording: password) else {
       counts.repeatedCount += 1
       return
     }
@@ -71,10 +73,10 @@ public struct ItemExportWriter: ~Copyable {
     try flush(to: output)
   }
 
-  /// Records a one-time password, and returns whether it is not a duplicate of an earlier one.
-  private mutating func isNew(_ password: OneTimePassword) -> Bool {
-    guard let digest = password.digest else { return true }
-    return passwordDigests.insert(digest).inserted
+  /// Records a one-time password, and returns whether it is a duplicate of an earlier one.
+  private mutating func isDuplicate(recording password: OneTimePassword) -> Bool {
+    guard let digest = password.digest else { return false }
+    return !passwordDigests.insert(digest).inserted
   }
 
   private mutating func flush<Failure: Error>(

@@ -44,7 +44,8 @@ struct QRCode {
   ///
   /// - Parameter title: A description of the image, for people who cannot see it.
   func append(to text: inout SensitiveBuffer, title: String) {
-    let side = width + 8
+    let quietZone = 4
+    let side = width + 2 * quietZone
     text.append("<svg class=\"code\" role=\"img\" viewBox=\"0 0 \(side) \(side)\" shape-rendering=\"crispEdges\">")
     text.append("<title>\(HTMLWriter.escaped(title))</title><rect width=\"\(side)\" height=\"\(side)\" fill=\"#fff\"/>")
     text.append("<path fill=\"#000\" d=\"")
@@ -54,8 +55,11 @@ struct QRCode {
         while column < width {
           let start = column
           while column < width, modules[row * width + column] == 1 { column += 1 }
-          if column > start { text.append("M\(start + 4) \(row + 4)h\(column - start)v1h\(start - column)z") }
-          if column == start { column += 1 }
+          if column > start {
+            text.append("M\(start + quietZone) \(row + quietZone)h\(column - start)v1h\(start - column)z")
+          } else {
+            column += 1
+          }
         }
       }
     }

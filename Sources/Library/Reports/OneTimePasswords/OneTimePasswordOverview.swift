@@ -96,12 +96,13 @@ extension OneTimePasswordOverview {
   /// - Returns: `nil` if there are no one-time passwords.
   package func checklistEntry(isRedacted: Bool, isRestorable: Bool) -> String? {
     guard count > 0 else { return nil }
-    let shown = apps.prefix(apps.count > 3 ? 2 : 3).map { app in
+    let listedApps = apps.prefix(apps.count > 3 ? 2 : 3).map { app in
       let name = UntrustedText.shortened(app.name, columns: 40)
       return apps.count == 1 ? name : "\(name) (\(HumanReadable.grouped(app.count)))"
     }
-    let moreCount = apps.count - shown.count
-    let names = HumanReadable.list(moreCount > 0 ? shown + ["\(HumanReadable.grouped(moreCount)) more apps"] : shown)
+    let moreCount = apps.count - listedApps.count
+    let names = HumanReadable.list(
+      moreCount > 0 ? listedApps + ["\(HumanReadable.grouped(moreCount)) more apps"] : listedApps)
     let moving =
       switch movingCount {
       case count: count == 1 ? "it also moves" : "all also move"
@@ -116,11 +117,11 @@ extension OneTimePasswordOverview {
   ///
   /// - Parameter isRedacted: Whether to leave out the names of apps.
   package func json(isRedacted: Bool) -> JSONValue {
-    let listed = isRedacted ? [] : apps
+    let namedApps = isRedacted ? [] : apps
     return [
       "count": .count(count), "moving": .count(movingCount),
       "apps": .array(
-        listed.map { ["name": .string($0.name), "count": .count($0.count), "moving": .count($0.movingCount)] }),
+        namedApps.map { ["name": .string($0.name), "count": .count($0.count), "moving": .count($0.movingCount)] }),
       "missing": .array(
         (isRedacted ? [] : missing).map { missing in
           ["app": .string(missing.app.rawValue), "reason": .string(missing.obstacle.identifier)]

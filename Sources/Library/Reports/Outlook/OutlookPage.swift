@@ -1,7 +1,7 @@
 public import KeyhaulKit
 
-/// A page that shows which items are lost if a backup is restored to a new device, or to the same device after it was
-/// erased, with a printable checklist of the steps to take before.
+/// A page about the items that are lost if a backup is restored to a new device, or to the same device after an erase. A
+/// printable checklist lists the steps to take before.
 public struct OutlookPage: HTMLPage {
   let summary: OutlookSummary
   let program: String
@@ -32,19 +32,13 @@ public struct OutlookPage: HTMLPage {
         FindingSection(summary.findings).write(to: &page)
         summary.checklist(showsAll: true).write(to: &page)
         writeLosses(to: &page)
-        page.newLine()
-        page.element("section") { page in
-          page.element("h2", "A new device, or the same one")
-          if let hypothesis = summary.hypothesis { page.element("p", hypothesis) }
-          RestoreTable(summary).write(to: &page)
-          writeBasis(to: &page)
-        }
+        writeComparison(to: &page)
         PageTable(self).write(to: &page)
       },
       footer: { page in
         page.element("p") { page in
           page.text(
-            "As of \(LongDateFormat.dateAndTime(summary.made)). \(summary.sourceIsBackup ? "Backup" : "Device") ")
+            "As of \(LongDateFormat.dateAndTime(summary.reportTime)). \(summary.sourceIsBackup ? "Backup" : "Device") ")
           page.element("code", summary.source.digest)
           page.text(".")
         }
@@ -90,6 +84,17 @@ public struct OutlookPage: HTMLPage {
     let date = summary.source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = summary.source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
+  }
+
+  /// Writes the numbers of items that a new device gets and that the same device gets, and what they are based on.
+  private func writeComparison(to page: inout HTMLWriter) {
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2", "A new device, or the same one")
+      if let hypothesis = summary.hypothesis { page.element("p", hypothesis) }
+      RestoreTable(summary).write(to: &page)
+      writeBasis(to: &page)
+    }
   }
 
   private func writeBasis(to page: inout HTMLWriter) {

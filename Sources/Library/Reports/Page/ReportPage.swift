@@ -105,8 +105,8 @@ enum PageStyle {
 extension PageStyle {
   /// The rules for shared parts of pages: tiles, cards, tables, collapsed lists and steps.
   ///
-  /// Filters and the clipping of cells apply only to screens, and no rule uses `:has()`: they would make the time to print
-  /// a table grow with the square of its rows. In print, all rows are visible, and long words are broken.
+  /// In print, all rows are visible, and long words are broken. Filters and the clipping of cells apply only to screens,
+  /// and no rule uses `:has()`. With them, the time to print a table would grow with the square of its rows.
   static let parts = """
     .tiles{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fit,minmax(7.5rem,1fr));margin-top:1.6rem}
     .tiles li{background:var(--card);border:1px solid var(--line);border-radius:.7rem;line-height:1.3;\

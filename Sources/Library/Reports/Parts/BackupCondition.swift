@@ -10,7 +10,7 @@ package enum BackupCondition: Sendable, Hashable {
   case changed
   /// A part of the backup is lost or damaged.
   case damaged
-  /// The backup is a decrypted copy, which only serves for reading.
+  /// The backup is a decrypted copy, which can only be read.
   case decryptedCopy
 
   /// Creates the condition of a backup.
@@ -19,6 +19,7 @@ package enum BackupCondition: Sendable, Hashable {
   ///   - damage: The signs that items may be missing in the backup.
   ///   - findings: The anomalies of the backup.
   package init(damage: [BackupDamage], findings: [PlanDocument.Finding]) {
+    // Damage that is not a finding is `nil`.
     var signs: Set<BackupFinding.Kind?> = Set(
       findings.filter { !$0.isRestorable }.map { BackupFinding.Kind(rawValue: $0.id) })
     for damage in damage {
@@ -47,8 +48,8 @@ package enum BackupCondition: Sendable, Hashable {
   /// Whether the backup can be restored as it is.
   package var isUsable: Bool { self == .usable }
 
-  /// Returns the verdict of a plan for a backup that cannot be restored as it is, in at most 15 words. It is the first
-  /// line of the plan in place of `PlanVerdict`.
+  /// Returns the verdict of a plan for a backup that cannot be restored as it is, in at most 15 words. It is then the
+  /// first line of the plan, instead of `PlanVerdict`.
   ///
   /// - Parameter device: The name of the source device, or a substitute.
   /// - Returns: `nil` if the backup can be restored.
@@ -73,18 +74,18 @@ package enum BackupCondition: Sendable, Hashable {
   package func itemsSentence(count: Int, moving: Int, to target: String, needsPassword: Bool) -> String? {
     guard !isUsable else { return nil }
     guard count > 0 else { return "No keychain item could be read in it." }
-    let others = self == .decryptedCopy ? "" : "; others may be missing"
+    let missingClause = self == .decryptedCopy ? "" : "; others may be missing"
     let items = count == 1 ? "item" : "\(HumanReadable.grouped(count)) items"
     switch moving {
     case 0:
       let cause = needsPassword ? ", because it has no password" : ""
       return (count == 1 ? "The only item in it could not move" : "None of the \(items) in it could move")
-        + " to \(target)\(cause)\(others)."
+        + " to \(target)\(cause)\(missingClause)."
     case count:
       return (count == 1 ? "The only item in it could move" : "All \(items) in it could move")
-        + " to \(target)\(others)."
+        + " to \(target)\(missingClause)."
     default:
-      return "\(HumanReadable.grouped(moving)) of the \(items) in it could move to \(target)\(others)."
+      return "\(HumanReadable.grouped(moving)) of the \(items) in it could move to \(target)\(missingClause)."
     }
   }
 }

@@ -52,19 +52,23 @@ struct Checklist {
       if let note { page.element("p", ["class": "muted"], note) }
       var boxNumber = 0
       for group in groups {
-        page.element("h3", group.title)
-        if let note = group.note { page.element("p", ["class": "muted"], note) }
-        page.element("ul") { page in
-          for entry in group.entries.prefix(Self.maximumEntryCount) {
-            boxNumber += 1
-            write(entry, boxNumber: boxNumber, to: &page)
-          }
-        }
-        if group.entries.count > Self.maximumEntryCount {
-          let omittedCount = group.entries.count - Self.maximumEntryCount
-          page.element("p", ["class": "more"], "\(HumanReadable.grouped(omittedCount)) more are in the table below.")
-        }
+        write(group, firstBoxNumber: boxNumber + 1, to: &page)
+        boxNumber += min(group.entries.count, Self.maximumEntryCount)
       }
+    }
+  }
+
+  private func write(_ group: Group, firstBoxNumber: Int, to page: inout HTMLWriter) {
+    page.element("h3", group.title)
+    if let note = group.note { page.element("p", ["class": "muted"], note) }
+    page.element("ul") { page in
+      for (index, entry) in group.entries.prefix(Self.maximumEntryCount).enumerated() {
+        write(entry, boxNumber: firstBoxNumber + index, to: &page)
+      }
+    }
+    let omittedCount = group.entries.count - Self.maximumEntryCount
+    if omittedCount > 0 {
+      page.element("p", ["class": "more"], "\(HumanReadable.grouped(omittedCount)) more are in the table below.")
     }
   }
 
@@ -79,16 +83,7 @@ struct Checklist {
           page.text(": ")
         }
         page.text(entry.text)
-        if !entry.items.isEmpty {
-          let moreCount = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
-          page.element("small") { page in
-            for (index, item) in entry.items.prefix(Self.maximumNameCount).enumerated() {
-              if index > 0 { page.text(", ") }
-              item.write(to: &page)
-            }
-            if moreCount > 0 { page.text(" and \(HumanReadable.grouped(moreCount)) more") }
-          }
-        }
+        if !entry.items.isEmpty { writeItems(of: entry, to: &page) }
       }
       if !entry.details.isEmpty {
         page.element("div", ["class": "details"]) { page in
@@ -96,6 +91,17 @@ struct Checklist {
         }
       }
       if !entry.commands.isEmpty { StepList.write(entry.commands, to: &page) }
+    }
+  }
+
+  private func writeItems(of entry: Entry, to page: inout HTMLWriter) {
+    let moreCount = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
+    page.element("small") { page in
+      for (index, item) in entry.items.prefix(Self.maximumNameCount).enumerated() {
+        if index > 0 { page.text(", ") }
+        item.write(to: &page)
+      }
+      if moreCount > 0 { page.text(" and \(HumanReadable.grouped(moreCount)) more") }
     }
   }
 }

@@ -84,28 +84,41 @@ struct PageTable {
     let count: Int
   }
 
-  /// Writes the radio buttons before the table, as its siblings, so that the style rules for rows are fast.
-  private func writeFilters(_ page: inout HTMLWriter) {
+  /// Options of which one is always chosen. The first option shows all rows.
+  private struct FilterGroup {
+    let name: String
+    let legend: String
+    let options: [FilterOption]
+  }
+
+  /// The groups of filters that have a choice.
+  private var filterGroups: [FilterGroup] {
     var styles: [Style: Int] = [:]
     var kinds: [ItemKind: Int] = [:]
     for row in rows {
       styles[row.style, default: 0] += 1
       kinds[row.kind, default: 0] += 1
     }
-    let outcomes = filters.compactMap { style, name in
+    let outcomeOptions = filters.compactMap { style, name in
       styles[style].map { FilterOption(id: style.rawValue, name: name, count: $0) }
     }
-    let byKind = ItemKind.allCases.compactMap { kind in
+    let kindOptions = ItemKind.allCases.compactMap { kind in
       kinds[kind].map { FilterOption(id: kind.filterClass, name: kind.noun, count: $0) }
     }
-    let groups = [
-      (name: "outcome", legend: "Show by \(resultTitle.lowercased())", options: outcomes),
-      (name: "kind", legend: "Show by kind", options: byKind),
-    ].filter { $0.options.count > 1 }
-      .map { group in
-        let all = FilterOption(id: "all-" + group.name, name: "all", count: rows.count)
-        return (name: group.name, legend: group.legend, options: [all] + group.options)
-      }
+    func group(_ name: String, legend: String, _ options: [FilterOption]) -> FilterGroup? {
+      guard options.count > 1 else { return nil }
+      let all = FilterOption(id: "all-" + name, name: "all", count: rows.count)
+      return FilterGroup(name: name, legend: legend, options: [all] + options)
+    }
+    return [
+      group("outcome", legend: "Show by \(resultTitle.lowercased())", outcomeOptions),
+      group("kind", legend: "Show by kind", kindOptions),
+    ].compactMap(\.self)
+  }
+
+  private func writeFilters(_ page: inout HTMLWriter) {
+    let groups = filterGroups
+    // The radio buttons are siblings of the table, so that the style rules for rows are fast.
     for group in groups {
       for (index, option) in group.options.enumerated() {
         if index == 0 {

@@ -1,7 +1,8 @@
 import KeyhaulKit
 
-/// The checklist before a phone is wiped: the backup, the apps that require signing in again or a transfer while the
-/// phone still works, and the other ways to the new phone.
+/// The checklist before a phone is wiped. It covers the backup, the apps, and the other ways to the new phone.
+///
+/// The apps are those that require signing in again, or a transfer while the phone still works.
 struct WipeChecklist {
   /// An item that even the best possible backup does not move to the target.
   struct Loss {
@@ -43,11 +44,6 @@ struct WipeChecklist {
   /// The installed apps whose codes have an entry in `codes`.
   var appsWithCodeEntry: Set<InstalledApp> = []
 
-  /// The maximum number of listed apps, and of names in an entry, unless all are requested.
-  private static let defaultNameLimit = 3
-  /// The maximum width of an app's name in a list, in columns.
-  private static let nameWidth = 30
-
   var checklist: Checklist {
     let name = HTMLWriter.shortened(phone)
     return Checklist(
@@ -75,9 +71,8 @@ struct WipeChecklist {
   // MARK: The backup
 
   private var backupEntries: [Checklist.Entry] {
-    let damaged = losses.count(where: \.reason.isLostInThisCopy)
     let name = HTMLWriter.shortened(phone)
-    var entries: [Checklist.Entry] =
+    let entries: [Checklist.Entry] =
       switch backup {
       case .missing(let command?):
         [.init(text: "Make a backup with a password, and keep the password.\(gainSentence)", commands: [command])]
@@ -96,17 +91,23 @@ struct WipeChecklist {
       case .good(let argument):
         [.init(text: "Check that the backup is intact.", commands: [SuggestedCommands.verify(argument)])]
       }
-    if damaged > 0, sourceIsBackup, !isUnusable {
-      entries.append(
-        .init(
-          text:
-            "Find another copy of the backup, or make a new one: \(HumanReadable.count(damaged, "item")) cannot be "
-            + "read in this one."))
-    }
-    return entries
+    return entries + damageEntries
   }
 
-  private var isUnusable: Bool { if case .unusable = backup { true } else { false } }
+  /// The entry about items that cannot be read in a usable backup; empty if there are none.
+  private var damageEntries: [Checklist.Entry] {
+    let damagedCount = losses.count(where: \.reason.isLostInThisCopy)
+    guard damagedCount > 0, sourceIsBackup, !isUnusable else { return [] }
+    return [
+      .init(
+        text:
+          "Find another copy of the backup, or make a new one: \(HumanReadable.count(damagedCount, "item")) cannot be "
+          + "read in this one.")
+    ]
+  }
+
+  /// Whether the backup cannot be restored as it is.
+  var isUnusable: Bool { if case .unusable = backup { true } else { false } }
 
   /// The steps that set a backup password, by computer.
   private var passwordSteps: [String] {
@@ -124,199 +125,17 @@ struct WipeChecklist {
     }
   }
 
-  // MARK: Apps
-
-  /// The entries about apps: those that lose items, then kinds of apps that often store secrets on the phone, then the
-  /// number of the others.
-  private var appEntries: [Checklist.Entry] {
-    let appLosses = appLosses
-    let appsWithLosses = Set(appLosses.map(\.name).filter { !$0.isEmpty })
-    return codes + lossEntries(appLosses) + installedAppEntries(without: appsWithLosses)
-  }
-
-  private func lossEntries(_ appLosses: [AppLoss]) -> [Checklist.Entry] {
-    let lossesOfNamedApps = appLosses.filter { !$0.name.isEmpty }
-    // One more takes no more lines than the note that there is one more.
-    let showsEachApp = showsAll || lossesOfNamedApps.count == Self.defaultNameLimit + 1
-    let shown = showsEachApp ? lossesOfNamedApps[...] : lossesOfNamedApps.prefix(Self.defaultNameLimit)
-    let installed = Dictionary(apps.installed.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-    func entry(_ appLoss: AppLoss) -> Checklist.Entry { self.entry(for: appLoss, of: installed[appLoss.name]) }
-    var entries = shown.map(entry)
-    if shown.count < lossesOfNamedApps.count {
-      let moreCount = lossesOfNamedApps.count - shown.count
-      entries.append(.init(text: "\(HumanReadable.grouped(moreCount)) more apps lose items (-v lists all)."))
-    }
-    // If only the password is missing, the verdict already counts these items.
-    let isCounted = !showsAll && gainedByPassword > 0
-    return entries + appLosses.filter { $0.name.isEmpty && !(isCounted && $0.isEncrypted) }.map(entry)
-  }
-
-  /// Returns the entries about the installed apps that do not lose items.
-  private func installedAppEntries(without appsWithLosses: Set<String>) -> [Checklist.Entry] {
-    var entries: [Checklist.Entry] = []
-    let others = apps.installed.filter { !appsWithLosses.contains($0.name) && !appsWithCodeEntry.contains($0) }
-    for kind in AppKind.allCases {
-      let names = others.filter { $0.kind == kind }.map(\.name)
-      if let entry = self.entry(forApps: names, action: kind.action) { entries.append(entry) }
-    }
-    let unclassified = others.filter { $0.kind == nil }
-    // The plan of the new backup will list these apps.
-    let isShortened = isUnusable && !showsAll
-    if !unclassified.isEmpty, !isShortened {
-      let noun = apps.installed.count == unclassified.count && codes.isEmpty ? "app" : "other app"
-      let names = unclassified.map { Self.shortName($0.name) }.joined(separator: ", ")
-      entries.append(
-        .init(
-          text: "\(HumanReadable.count(unclassified.count, noun)): Check that you can sign in"
-            + (showsAll ? ": \(names)." : " (-v lists all).")))
-    }
-    if sourceIsBackup, apps.installed.isEmpty { entries.append(Self.unlistedApps) }
-    return entries
-  }
-
-  /// Returns an entry for apps of a kind; `nil` if there are none.
-  private func entry(forApps names: [String], action: String) -> Checklist.Entry? {
-    guard !names.isEmpty else { return nil }
-    let limit =
-      showsAll
-      ? Checklist.maximumEntryCount : Self.defaultNameLimit + (names.count == Self.defaultNameLimit + 1 ? 1 : 0)
-    let shown = names.prefix(limit).map(Self.shortName)
-    let moreCount = names.count - shown.count
-    return Checklist.Entry(
-      name: HumanReadable.list(moreCount > 0 ? shown + ["\(HumanReadable.grouped(moreCount)) more"] : shown),
-      text: action)
-  }
-
-  /// Returns the name of an app without the subtitle that many names in the App Store have, as in "Signal - Private
-  /// Messenger".
-  private static func shortName(_ name: String) -> String {
-    let start = String(name.unicodeScalars.prefix(200))
-    let end = [" - ", " – ", " — ", ": ", " | "].compactMap { start.firstRange(of: $0)?.lowerBound }.min()
-    let title = end.map { String(start[..<$0]) } ?? name
-    return UntrustedText.shortened(title.isEmpty ? name : title, columns: nameWidth)
-  }
-
-  /// The entry for a backup that lists no apps.
-  private static let unlistedApps = Checklist.Entry(
-    text:
-      "Open the apps that matter to you: banking, one-time passwords, chats. Can you move each of them to another "
-      + "phone?")
-
-  /// The lost items of an app.
-  private struct AppLoss {
-    /// The name of the app; empty for items that do not name one.
-    let name: String
-    let losses: [Loss]
-    var isEncrypted: Bool { losses.allSatisfy { $0.identity.isEncrypted && $0.reason == .deviceBound } }
-  }
-
-  /// The losses that require an action, by app. Apps with the most losses come first, items without an app last.
-  private var appLosses: [AppLoss] {
-    var appLosses: [String: [Loss]] = [:]
-    for loss in losses where Self.isNeverBackedUp(loss.reason) || loss.reason == .deviceBound {
-      let app = apps.app(of: loss.identity)
-      appLosses[!app.isKnown ? "" : app.isAppleGroup ? AppName.appleGroupDescription : app.displayName, default: []]
-        .append(loss)
-    }
-    return appLosses.map { (rank: ($0 == "" ? 1 : 0, -$1.count, $1[0].index), appLoss: AppLoss(name: $0, losses: $1)) }
-      .sorted { $0.rank < $1.rank }.map(\.appLoss)
-  }
-
-  /// Returns the entry of an app that loses items.
-  ///
-  /// - Parameters:
-  ///   - appLoss: The lost items.
-  ///   - app: The installed app; `nil` if the backup does not list it.
-  private func entry(for appLoss: AppLoss, of app: InstalledApp?) -> Checklist.Entry {
-    let reasons = Set(appLoss.losses.map(\.reason))
-    let named = appLoss.losses.map { ItemLabel($0.identity, index: $0.index) }.filter { !$0.isEncrypted }
-    // The app's codes have an entry of their own.
-    let kind = app.map(appsWithCodeEntry.contains) == true ? nil : app?.kind
-    var sentences: [String] = []
-    if appLoss.name.isEmpty {
-      sentences.append(unnamedItems(appLoss))
-    } else if !showsAll {
-      sentences.append(Self.stayingItems(appLoss))
-    }
-    sentences.append(Self.actions(for: reasons))
-    if reasons.contains(.deviceBound), isSameDevice != true {
-      if !appLoss.name.isEmpty {
-        sentences.append(kind?.action ?? Self.signIn)
-      } else if appLoss.isEncrypted, !showsAll {
-        // The sentence continues the one about the items, which ends in a colon.
-        sentences.append("sign in where an app asks.")
-      } else {
-        sentences.append("Sign in again where an app asks for it.")
-      }
-    }
-    return Checklist.Entry(
-      name: appLoss.name, text: sentences.filter { !$0.isEmpty }.joined(separator: " "), items: showsAll ? named : [],
-      unnamedCount: showsAll ? appLoss.losses.count - named.count : 0)
-  }
-
-  /// Returns the start of an entry for items whose app is unknown: "4 encrypted items stay (3 passwords, 1 key):"
-  private func unnamedItems(_ appLoss: AppLoss) -> String {
-    let count = appLoss.losses.count
-    guard appLoss.isEncrypted else {
-      return "\(HumanReadable.count(count, "item")) \(count == 1 ? "does" : "do") not name an app."
-    }
-    let kinds = Self.kinds(appLoss.losses)
-    guard showsAll else {
-      let stay = count == 1 ? "item stays" : "items stay"
-      return "\(HumanReadable.grouped(count)) encrypted \(stay) (\(kinds.joined(separator: ", "))):"
-    }
-    return "\(HumanReadable.list(kinds)) \(count == 1 ? "stays" : "stay"): "
-      + (count == 1 ? "its name and app are encrypted." : "their names and apps are encrypted.")
-  }
-
-  /// Returns the number of items of each kind: "2 passwords", "1 key".
-  private static func kinds(_ losses: [Loss]) -> [String] {
-    let counts: [(count: Int, noun: String)] = [
-      (losses.count { $0.identity.kind == .genericPassword || $0.identity.kind == .internetPassword }, "password"),
-      (losses.count { $0.identity.kind == .key }, "key"),
-      (losses.count { $0.identity.kind == .certificate }, "certificate"),
-    ]
-    return counts.filter { $0.count > 0 }.map { HumanReadable.count($0.count, $0.noun) }
-  }
-
-  /// Returns the number of an app's items that stay: "2 items stay."
-  private static func stayingItems(_ appLoss: AppLoss) -> String {
-    "\(HumanReadable.count(appLoss.losses.count, "item")) \(appLoss.losses.count == 1 ? "stays" : "stay")."
-  }
-
-  private static let signIn = "Sign in or set it up again."
-
-  /// The actions for items that are in no backup and can be used only on their own phone, by the reason for that.
-  private static let actionsForUnsavedItems: [(reasons: Set<Reason>, action: String)] = [
-    ([.passcodeOnly, .needsAuthentication], "Export or move the protected data in the app."),
-    (
-      [.hardwareKey],
-      "Make sure that you can register a new key; the old one works only on this device or its smart card."
-    ),
-    ([.appClip], "Install the full app, and check that it has the App Clip's data."),
-  ]
-
-  /// Returns whether items with this reason are in no backup and can be used only on their own phone.
-  private static func isNeverBackedUp(_ reason: Reason) -> Bool {
-    actionsForUnsavedItems.contains { $0.reasons.contains(reason) }
-  }
-
-  /// Returns the actions that items in no backup require; empty if there are none.
-  private static func actions(for reasons: Set<Reason>) -> String {
-    actionsForUnsavedItems.filter { !$0.reasons.isDisjoint(with: reasons) }.map(\.action).joined(separator: " ")
-  }
-
   // MARK: The new phone
 
   private var accountEntries: [Checklist.Entry] {
-    let shared = losses.count { $0.reason == .sharedGroup }
+    let sharedCount = losses.count { $0.reason == .sharedGroup }
     var entries: [Checklist.Entry] = []
     if isSameDevice == false {
       entries += otherTransferEntries
       if showsAll || !isUnusable { entries.append(.init(text: Self.addingCards + Self.cardsReason)) }
     }
-    if shared > 0 {
-      entries.append(.init(text: "Sign in with the account that shares \(HumanReadable.count(shared, "item"))."))
+    if sharedCount > 0 {
+      entries.append(.init(text: "Sign in with the account that shares \(HumanReadable.count(sharedCount, "item"))."))
     }
     return entries
   }
@@ -362,18 +181,6 @@ struct WipeChecklist {
     case true?: [.init(text: copy)]
     case false?: [.init(text: eraseSentence)]
     case nil: [.init(text: "\(eraseSentence) \(copy)")]
-    }
-  }
-}
-
-extension AppKind {
-  /// The recommended action for apps of this kind before their phone is erased.
-  var action: String {
-    switch self {
-    case .authenticator: "Export the codes."
-    case .messenger: "Transfer the chats."
-    case .wallet: "Have the recovery phrase ready."
-    case .finance: "Register the new device."
     }
   }
 }

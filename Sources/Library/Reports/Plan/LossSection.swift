@@ -8,10 +8,12 @@ struct LossSection {
   init(_ page: PlanPage) { self.page = page }
 
   func write(to markup: inout HTMLWriter) {
-    section("What stays behind, and what to do", reasons { !$0.isDamage }, style: .stays, to: &markup)
+    writeSection(
+      "What stays behind, and what to do", about: reasons { !$0.isDamage }, style: .stays, to: &markup)
     let lossTitle = page.source.kind == .archive ? "What this copy has lost" : "What cannot be read"
-    section(lossTitle, reasons(where: \.isLostInThisCopy), style: .lost, to: &markup)
-    section("Cannot be restored", reasons { $0.isDamage && !$0.isLostInThisCopy }, style: .lost, to: &markup)
+    writeSection(lossTitle, about: reasons(where: \.isLostInThisCopy), style: .lost, to: &markup)
+    writeSection(
+      "Cannot be restored", about: reasons { $0.isDamage && !$0.isLostInThisCopy }, style: .lost, to: &markup)
     writeWarnings(to: &markup)
     if !page.plan.removed.isEmpty { writeRemovals(to: &markup) }
   }
@@ -23,7 +25,9 @@ struct LossSection {
       .sorted { counts[$0, default: 0] > counts[$1, default: 0] }
   }
 
-  private func section(_ title: String, _ reasons: [Reason], style: Tiles.Style, to markup: inout HTMLWriter) {
+  private func writeSection(
+    _ title: String, about reasons: [Reason], style: Tiles.Style, to markup: inout HTMLWriter
+  ) {
     guard !reasons.isEmpty else { return }
     markup.newLine()
     markup.element("section") { markup in
@@ -73,19 +77,23 @@ struct LossSection {
               + "be restored."
             : "Like iOS, this restore first removes the items on the device. Items that sync are kept."
         )
-        markup.element("p", ["class": "do"]) { markup in
-          markup.element("strong", "What to do. ")
-          let pronoun = removed.count == 1 ? "it" : "them"
-          guard page.isRestoreUseful else {
-            return markup.text("Do not restore: nothing would replace \(pronoun).")
-          }
-          markup.text("To keep \(pronoun), plan with ")
-          markup.element("code", SuggestedCommands.keepingExisting)
-          markup.text(".")
-        }
+        writeRemovalAdvice(to: &markup)
         NameList(removed.map { ItemLabel($0, index: nil) }).write(
           collapsingAfter: ReasonCard.maximumListCount, to: &markup)
       }
+    }
+  }
+
+  private func writeRemovalAdvice(to markup: inout HTMLWriter) {
+    let pronoun = page.plan.removed.count == 1 ? "it" : "them"
+    markup.element("p", ["class": "do"]) { markup in
+      markup.element("strong", "What to do. ")
+      guard page.isRestoreUseful else {
+        return markup.text("Do not restore: nothing would replace \(pronoun).")
+      }
+      markup.text("To keep \(pronoun), plan with ")
+      markup.element("code", SuggestedCommands.keepingExisting)
+      markup.text(".")
     }
   }
 }

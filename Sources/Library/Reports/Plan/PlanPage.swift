@@ -32,10 +32,10 @@ public struct PlanPage: HTMLPage {
     _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, sourceDeviceItems: SourceDeviceItems? = nil,
     sourceArgument: String?, targetArgument: String?, program: String
   ) {
-    self.sourceDeviceItems = sourceDeviceItems
     self.plan = plan
     self.document = document
     self.apps = apps
+    self.sourceDeviceItems = sourceDeviceItems
     self.sourceArgument = sourceArgument
     self.targetArgument = targetArgument
     self.program = program
@@ -146,18 +146,17 @@ public struct PlanPage: HTMLPage {
     }
   }
 
-  private var returnLabel: String? {
+  private var arrivingLabel: String {
     guard condition.isUsable else { return isSameDevice ? "could be restored" : "could move" }
-    return isSameDevice ? (counts.migrates == 1 ? "is restored" : "are restored") : nil
+    guard isSameDevice else { return "will move" }
+    return counts.migrates == 1 ? "is restored" : "are restored"
   }
 
   private var tiles: Tiles {
     Tiles(
       tiles: [
-        .init(style: .moves, symbol: "+", count: counts.migrates, text: returnLabel ?? "will move"),
-        .init(
-          style: .stays, symbol: "<", count: counts.staysBehind,
-          text: stayingLabel),
+        .init(style: .moves, symbol: "+", count: counts.migrates, text: arrivingLabel),
+        .init(style: .stays, symbol: "<", count: counts.staysBehind, text: stayingLabel),
         .init(style: .lost, symbol: "!", count: counts.unreadable, text: "cannot be read"),
         .init(
           style: .gone, symbol: "-", count: counts.removed, text: "removed from " + HTMLWriter.shortened(target.name)),

@@ -35,7 +35,7 @@ private struct PlanSteps {
 
   private var counts: MigrationPlan.Summary { page.counts }
   private var isDevice: Bool { page.source.kind == .device }
-  private var policy: String { page.plan.policy == .replace ? "" : SuggestedCommands.keepingExisting }
+  private var policyOption: String { page.plan.policy == .replace ? "" : SuggestedCommands.keepingExisting }
 
   /// The number of items that move only if the backup has a password.
   private var gainedByPassword: Int { counts.byReason[.backupNotEncrypted, default: 0] }
@@ -109,7 +109,7 @@ private struct PlanSteps {
     return .init(
       text: isLocked ? "\(sentence) Unlock \(name) first." : sentence,
       commands: (isLocked ? [SuggestedCommands.unlock(placeholders.target)] : []) + [
-        SuggestedCommands.plan(backup, onto: placeholders.target, policy, savingTo: "move.plan"),
+        SuggestedCommands.plan(backup, onto: placeholders.target, policyOption, savingTo: "move.plan"),
         SuggestedCommands.restore(backup, onto: placeholders.target, plan: "move.plan"),
       ])
   }

@@ -46,19 +46,22 @@ struct PlanVerdict {
         : "Nothing can move to \(target) in a backup without a password"
     case (0, 1): return "The only item cannot move to \(target)"
     case (0, _): return "None of the \(total) items can move to \(target)"
-    case (1, 1): return "The only item\(inBackup) \(isSameDevice ? "is restored" : "moves") to \(target)"
-    case (counts.total, _):
-      return "All \(total) items\(inBackup) \(isSameDevice ? "are restored" : "move") to \(target)"
+    case (1, 1): return "The only item\(inBackup) \(movingVerb) to \(target)"
+    case (counts.total, _): return "All \(total) items\(inBackup) \(movingVerb) to \(target)"
     default:
-      let verb =
-        counts.migrates == 1 ? (isSameDevice ? "is restored" : "moves") : isSameDevice ? "are restored" : "move"
       let exceptions = [
         counts.staysBehind == 0
           ? nil : "\(HumanReadable.grouped(counts.staysBehind)) \(counts.staysBehind == 1 ? "stays" : "stay") behind",
         counts.unreadable == 0 ? nil : "\(HumanReadable.grouped(counts.unreadable)) cannot be read",
       ].compactMap(\.self)
-      return "\(HumanReadable.grouped(counts.migrates)) of \(total) items \(verb) to \(target); "
+      return "\(HumanReadable.grouped(counts.migrates)) of \(total) items \(movingVerb) to \(target); "
         + exceptions.joined(separator: ", ")
     }
+  }
+
+  /// The verb for the items that the target gets.
+  private var movingVerb: String {
+    if counts.migrates == 1 { return isSameDevice ? "is restored" : "moves" }
+    return isSameDevice ? "are restored" : "move"
   }
 }

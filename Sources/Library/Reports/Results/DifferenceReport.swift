@@ -22,13 +22,13 @@ package struct DifferenceReport: Report {
   // MARK: Text
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    var rows = difference.added.map { Self.row("+", $0, "new", .green) }
+    var rows = difference.added.map { Self.row(of: $0, symbol: "+", state: "new", color: .green) }
     rows += difference.changed.map {
       Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), color: .yellow)
     }
-    rows += difference.removed.map { Self.row("-", $0, "missing", .red) }
+    rows += difference.removed.map { Self.row(of: $0, symbol: "-", state: "missing", color: .red) }
     rows += (difference.possiblyInSecond + difference.possiblyInFirst).map {
-      Self.row("?", $0, "not comparable", .faint)
+      Self.row(of: $0, symbol: "?", state: "not comparable", color: .faint)
     }
     var lines = Self.lines(of: rows, style: style)
     let sentences =
@@ -59,10 +59,10 @@ package struct DifferenceReport: Report {
     let nameWidth = style.cutsText ? min(maximumNameWidth, max(availableWidth, reservedWidth)) : maximumNameWidth
     return rows.indices.flatMap { index in
       let (row, name, remark) = (rows[index], names[index], remarks[index])
-      let cut = style.cut(name, columns: nameWidth)
+      let shortName = style.cut(name, columns: nameWidth)
       let label =
         "\(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.identity.kind), columns: kindWidth) + "  "
-        + DisplayWidth.padded(cut, columns: nameWidth) + "  "
+        + DisplayWidth.padded(shortName, columns: nameWidth) + "  "
       let fits = DisplayWidth.columns(of: label) + DisplayWidth.columns(of: remark) <= style.width
       let text = fits ? [label + remark] : [label] + WordWrap.labeled("      ", remark, columns: style.width)
       return text.map { line in
@@ -74,11 +74,11 @@ package struct DifferenceReport: Report {
   /// Returns the row of an item. If another row would look the same, the remark states how the items differ: "new: port
   /// 8443, not synced".
   private static func row(
-    _ symbol: String, _ side: KeychainDifference.UnmatchedItem, _ state: String, _ color: Color
+    of item: KeychainDifference.UnmatchedItem, symbol: String, state: String, color: Color
   ) -> Row {
-    let disambiguators = side.disambiguators.map { UntrustedText.shortened($0, columns: maximumDistinctionLength) }
+    let disambiguators = item.disambiguators.map { UntrustedText.shortened($0, columns: maximumDistinctionLength) }
     let remark = disambiguators.isEmpty ? state : "\(state): \(disambiguators.joined(separator: ", "))"
-    return Row(symbol: symbol, identity: side.identity, remark: remark, color: color)
+    return Row(symbol: symbol, identity: item.identity, remark: remark, color: color)
   }
 
   private static let maximumDistinctionLength = 60
@@ -146,25 +146,41 @@ package struct DifferenceReport: Report {
     return "\(HumanReadable.count(count, "item")) of \(side.name) \(verb) never in a backup; -v lists \(pronoun)."
   }
 
+  /// The sentence about encrypted items: "4 encrypted items could not be compared (3 in both, 1 in new.backup): 4 can be
+  /// decrypted only on the source device."; `nil` if there are none.
   private var undecryptedSentence: String? {
     let undecrypted = difference.undecrypted
     guard undecrypted.total > 0 else { return nil }
-    var parts: [String] = []
+    let qualifier = undecrypted.possiblePairs > 0 ? "at least " : ""
+    let matchClause = undecrypted.possiblePairs > 0 ? "; it is not known which of them match" : ""
+    let subject = "\(qualifier)\(HumanReadable.count(undecrypted.total, "encrypted item")) could not be compared"
+    return "\(subject.prefix(1).uppercased())\(subject.dropFirst()) "
+      + "(\(undecryptedCounts.joined(separator: ", "))\(matchClause)): "
+      + "\(undecryptedReasons.joined(separator: ", "))."
+  }
+
+  /// The numbers of encrypted items in both sources, or in one of them.
+  private var undecryptedCounts: [String] {
+    let undecrypted = difference.undecrypted
+    var counts: [String] = []
     if undecrypted.inBoth > 0 {
-      parts.append("\(HumanReadable.grouped(undecrypted.inBoth)) in both")
+      counts.append("\(HumanReadable.grouped(undecrypted.inBoth)) in both")
       for (count, side) in [(undecrypted.decryptedOnlyInFirst, first), (undecrypted.decryptedOnlyInSecond, second)]
       where count > 0 {
-        parts.append("\(HumanReadable.grouped(count)) of them can be decrypted in \(side.name)")
+        counts.append("\(HumanReadable.grouped(count)) of them can be decrypted in \(side.name)")
       }
     }
-    if undecrypted.onlyInFirst > 0 {
-      parts.append("\(HumanReadable.grouped(undecrypted.onlyInFirst)) in \(first.name)")
+    for (count, side) in [(undecrypted.onlyInFirst, first), (undecrypted.onlyInSecond, second)] where count > 0 {
+      counts.append("\(HumanReadable.grouped(count)) in \(side.name)")
     }
-    if undecrypted.onlyInSecond > 0 {
-      parts.append("\(HumanReadable.grouped(undecrypted.onlyInSecond)) in \(second.name)")
-    }
-    let deviceBoundCount = undecrypted.occurrenceCount - undecrypted.damaged
+    return counts
+  }
+
+  /// The reasons why items cannot be decrypted.
+  private var undecryptedReasons: [String] {
+    let undecrypted = difference.undecrypted
     var reasons: [String] = []
+    let deviceBoundCount = undecrypted.occurrenceCount - undecrypted.damaged
     if deviceBoundCount > 0 {
       // If the items are encrypted on both sides, the side does not need to be named.
       let isOpenOnOneSide = undecrypted.decryptedOnlyInFirst + undecrypted.decryptedOnlyInSecond > 0
@@ -176,30 +192,28 @@ package struct DifferenceReport: Report {
     if undecrypted.damaged > 0 {
       reasons.append("\(HumanReadable.grouped(undecrypted.damaged)) cannot be read in this copy")
     }
-    let qualifier = undecrypted.possiblePairs > 0 ? "at least " : ""
-    let pairs = undecrypted.possiblePairs > 0 ? "; it is not known which of them match" : ""
-    let subject = "\(qualifier)\(HumanReadable.count(undecrypted.total, "encrypted item")) could not be compared"
-    return "\(subject.prefix(1).uppercased())\(subject.dropFirst()) (\(parts.joined(separator: ", "))\(pairs)): "
-      + "\(reasons.joined(separator: ", "))."
+    return reasons
   }
 
   /// The last line: "2 backups compared: 1 new, 1 changed, 1 missing, 13 the same." A pair of matching items counts once.
   package var summary: String {
     let subject =
       first.noun == second.noun ? "2 \(first.noun)s compared" : "\(first.name) and \(second.name) compared"
-    let counts = [
-      (difference.added.count, "new"), (difference.changed.count, "changed"), (difference.removed.count, "missing"),
-      (difference.sameCount, "the same"),
-    ]
-    let unknown = difference.unknownCount
-    let doubt = unknown == 0 ? "" : ", \(HumanReadable.grouped(unknown)) not comparable"
-    if difference.isEmpty, difference.isComplete, unknown == 0, difference.sameCount > 0, first.leftOut.isEmpty,
+    let sameCount = difference.sameCount
+    let unknownCount = difference.unknownCount
+    if difference.isEmpty, difference.isComplete, unknownCount == 0, sameCount > 0, first.leftOut.isEmpty,
       second.leftOut.isEmpty
     {
-      let same = difference.sameCount
-      return "\(subject): no item differs, \(HumanReadable.grouped(same)) \(same == 1 ? "is" : "are") the same."
+      let verb = sameCount == 1 ? "is" : "are"
+      return "\(subject): no item differs, \(HumanReadable.grouped(sameCount)) \(verb) the same."
     }
-    return "\(subject): \(counts.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }.joined(separator: ", "))\(doubt)."
+    var counts = [
+      "\(HumanReadable.grouped(difference.added.count)) new",
+      "\(HumanReadable.grouped(difference.changed.count)) changed",
+      "\(HumanReadable.grouped(difference.removed.count)) missing", "\(HumanReadable.grouped(sameCount)) the same",
+    ]
+    if unknownCount > 0 { counts.append("\(HumanReadable.grouped(unknownCount)) not comparable") }
+    return "\(subject): \(counts.joined(separator: ", "))."
   }
 
   package var json: JSONValue {

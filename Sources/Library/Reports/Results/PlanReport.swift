@@ -13,7 +13,7 @@ package struct PlanReport {
   package var codes: OneTimePasswordOverview?
   /// The source as a command-line argument; `nil` if it is a stream.
   package var sourceArgument: String?
-  private let made: String
+  private let reportTime: String
   /// The source and the target with their names, even if the report is redacted.
   private let unredacted: (source: ReportSource, target: PlanDocument.Target)
   private let isRedacted: Bool
@@ -65,7 +65,7 @@ package struct PlanReport {
   ) {
     self.plan = isRedacted ? plan.redacted : plan
     self.source = isRedacted ? source.redacted : source
-    self.made = Timestamp.text(of: made)
+    reportTime = Timestamp.text(of: made)
     self.isRedacted = isRedacted
     unredacted = (source, target)
     removedOnlyCopies = source.onlyCopies(removedBy: plan)
@@ -78,7 +78,7 @@ package struct PlanReport {
   /// The plan as a document. It is created in each call, because text output does not need it.
   package var document: PlanDocument {
     var document = PlanDocument(
-      made: made, source: unredacted.source.document, target: unredacted.target, plan: plan,
+      made: reportTime, source: unredacted.source.document, target: unredacted.target, plan: plan,
       limitation: unredacted.source.document.kind == .archive ? .unseenItems : nil,
       notInBackup: source.sourceDeviceItems.map(PlanDocument.NotInBackup.init), dump: source.disclaimer?.planDocument,
       findings: unredacted.source.findings)
@@ -152,45 +152,44 @@ package struct PlanReport {
 
   /// Returns the lines above the groups: the source, the target and the policy.
   package func heading(style: TextStyle) -> [String] {
-    let policy =
-      switch plan.policy {
-      case .replace: "replace, as iOS does (--existing replace)"
-      case .merge: "merge; the newer item is kept (--existing merge)"
-      }
+    let policyLine =
+      target.isHypothetical ? "no such device exists here; the plan assumes one" : "existing items: \(policyText)"
+    var details = [sourceLine, targetLine, policyLine]
+    if target.state != .unlocked { details.append("before a restore, unlock \(target.name): \(unlockCommand)") }
+    if let obstacle = source.obstacle { details.append(obstacle) }
+    if let device = source.nameDecryptingDevice {
+      details.append("this-device-only items: names decrypted with the hardware key of \(device)")
+    }
+    func labeled(_ label: String, _ text: String) -> [String] {
+      WordWrap.labeled(label, style.adapted(UntrustedText.escaped(text)), columns: style.width)
+    }
+    return labeled("", "Plan: \(source.name) → \(target.name)\(relation)") + details.flatMap { labeled("  ", $0) }
+  }
+
+  private var policyText: String {
+    switch plan.policy {
+    case .replace: "replace, as iOS does (--existing replace)"
+    case .merge: "merge; the newer item is kept (--existing merge)"
+    }
+  }
+
+  /// The target with its state: "new-phone: unlocked, passcode set, 12 items".
+  private var targetLine: String {
+    let itemCount = HumanReadable.count(target.itemCount, "item")
+    guard !target.isSimulator else { return "\(target.name): a Simulator's keychain, \(itemCount)" }
     let state =
       switch target.state {
       case .unlocked: "unlocked"
       case .locked: "locked"
       case .beforeFirstUnlock: "before first unlock"
       }
-    var parts = [
-      ("", "Plan: \(source.name) → \(target.name)\(relation)"), ("  ", sourceLine),
-      (
-        "  ",
-        "\(target.name): "
-          + (target.isSimulator
-            ? "a Simulator's keychain, " : "\(state), passcode \(target.isPasscodeSet ? "set" : "not set"), ")
-          + HumanReadable.count(target.itemCount, "item")
-      ),
-      ("  ", target.isHypothetical ? "no such device exists here; the plan assumes one" : "existing items: \(policy)"),
-    ]
-    if target.state != .unlocked {
-      parts.append(
-        ("  ", "before a restore, unlock \(target.name): \(unlockCommand)"))
-    }
-    if let obstacle = source.obstacle { parts.append(("  ", obstacle)) }
-    if let device = source.nameDecryptingDevice {
-      parts.append(("  ", "this-device-only items: names decrypted with the hardware key of \(device)"))
-    }
-    return parts.flatMap { indent, text in
-      WordWrap.labeled(indent, style.adapted(UntrustedText.escaped(text)), columns: style.width)
-    }
+    return "\(target.name): \(state), passcode \(target.isPasscodeSet ? "set" : "not set"), \(itemCount)"
   }
 
   private var sourceLine: String {
     let count = HumanReadable.count(plan.decisions.count, "item")
     guard source.isDevice || source.disclaimer != nil else {
-      let origin = source.made.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
+      let origin = source.backupDate.map { "made \(LocalTimeFormat.local($0)) by " } ?? "made by "
       return "\(origin)\(source.sourceDevice) · \(source.protection) · \(count)"
     }
     let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
@@ -244,147 +243,4 @@ extension PlanReport {
     page.codes = codesEntry.map { StepList.Step(text: $0.text, commands: $0.commands) }
     return page
   }
-}
-
-/// The report of `plan --expect` (format `plan-expectation-result/1`): a line for each unmet expectation, and the
-/// counts.
-package struct ExpectationReport: Report {
-  package let check: ExpectationCheck
-  private let report: PlanReport
-  private let messages: ExpectationMessages
-
-  package init(_ check: ExpectationCheck, _ report: PlanReport) {
-    self.check = check
-    self.report = report
-    messages = ExpectationMessages(check, source: report.document.source)
-  }
-
-  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    var lines = check.cases.flatMap { checkedCase in
-      checkedCase.unmet.map { messages.line(of: $0, in: checkedCase.scenario) }
-    }
-    if showsAll { lines += check.cases.filter(\.isMet).map(messages.line(ofMet:)) }
-    return lines.map { style.adapted(UntrustedText.escaped($0)) } + report.source.blindSpotLines(style: style)
-      + [messages.verdict]
-  }
-
-  private var move: MoveDocument { MoveDocument(report.document) }
-
-  package var json: JSONValue { ExpectationDocument(check, move: move).json }
-  /// The result as JUnit XML, in UTF-8.
-  package var junit: [UInt8] { Array(ExpectationTestReport(check, move: move).xml.utf8) }
-}
-
-/// The report of `plan --by-app` (format `migration-by-app/1`): the plan's items by app.
-package struct AppReport: Report {
-  package let report: PlanReport
-
-  package init(report: PlanReport) {
-    self.report = report
-  }
-
-  private var summaries: [AppSummary] { report.plan.byApp(report.source.apps) }
-
-  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    var lines = report.heading(style: style) + [""]
-    let text = report.text(showsAll: showsAll)
-    let summaries = summaries
-    lines += text.legend(style: style)
-    for summary in summaries {
-      let counts = [
-        (summary.migrates.count, "moves", "move"), (summary.staysBehind.count, "stays", "stay"),
-        (summary.unreadable.count, "cannot be read", "cannot be read"),
-      ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
-      let name = UntrustedText.escaped(summary.app.displayName, columns: max(20, style.width - 34))
-      let headings = WordWrap.labeled(
-        style.adapted(name) + "  ", counts.joined(separator: ", "), columns: style.width)
-      lines += headings.map { style.painted($0, .bold) }
-      // Losses come first, because they require an action.
-      let decisions = summary.unreadable + summary.staysBehind + summary.migrates
-      let items = ReportItemTable(decisions, showsAll: showsAll) { decision in
-        var row = text.row(decision)
-        if let reason = decision.outcome.reason { row.protection = reason.rawValue }
-        if decision.identity.isEncrypted { row.name = PlanText.encryptedItemName(decision) }
-        row.remark = ""
-        return row
-      }
-      lines += items.lines(style: style) + [""]
-    }
-    lines += SignInText(summaries: summaries, targetName: report.target.name, showsAll: showsAll).lines(style: style)
-    return lines + report.source.blindSpotLines(style: style)
-      + WordWrap.lines(of: text.summaryLine, columns: style.width)
-  }
-
-  package var json: JSONValue { AppSummaryDocument(summaries: summaries, move: MoveDocument(report.document)).json }
-}
-
-/// The report of `plan --compare` (format `migration-comparison/1`). It compares restores of a backup with and without
-/// a password, to the source device and to another device.
-package struct ComparisonReport: Report {
-  package let comparison: MigrationComparison
-  package let report: PlanReport
-
-  package init(comparison: MigrationComparison, report: PlanReport) {
-    self.comparison = comparison
-    self.report = report
-  }
-
-  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    ComparisonText(comparison, of: report.source, onto: report.target.name, showsAll: showsAll).lines(style: style)
-  }
-
-  package var json: JSONValue { ComparisonDocument(comparison: comparison, move: MoveDocument(report.document)).json }
-}
-
-extension ComparisonReport {
-  /// Returns the four restores and the checklist as one HTML file.
-  ///
-  /// - Parameters:
-  ///   - sourceArgument: The source as a command-line argument; `nil` if it came from a stream.
-  ///   - targetArgument: The target as a command-line argument; `nil` if there is no such argument.
-  ///   - program: The program's name and version, for the page.
-  package func page(from sourceArgument: String?, to targetArgument: String?, program: String) -> ComparisonPage {
-    var page = ComparisonPage(
-      comparison, of: report.document, apps: report.source.apps, sourceDeviceItems: report.source.sourceDeviceItems,
-      sourceArgument: sourceArgument,
-      targetArgument: targetArgument, program: program)
-    page.condition = report.source.condition
-    return page
-  }
-}
-
-/// The report of `plan --audit` (format `keychain-audit/1`): a developer's view of the items that apps store.
-package struct AuditReport: Report {
-  package let audit: KeychainAudit
-  package let report: PlanReport
-
-  package init(audit: KeychainAudit, report: PlanReport) {
-    self.audit = audit
-    self.report = report
-  }
-
-  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    AuditText(audit, of: report.source).lines(style: style, showsAll: showsAll)
-  }
-
-  package var json: JSONValue { AuditDocument(audit: audit, move: MoveDocument(report.document)).json }
-}
-
-/// The report of `plan` without `--to` (format `migration-futures/1`): the losses on a new device, and on the erased
-/// source device.
-package struct OutlookReport: Report {
-  package let summary: OutlookSummary
-
-  package init(summary: OutlookSummary) { self.summary = summary }
-
-  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    OutlookText(summary, showsAll: showsAll).lines(style: style)
-  }
-
-  package var json: JSONValue { OutlookDocument(summary).json }
-
-  /// Returns the outlook as one HTML file.
-  ///
-  /// - Parameter program: The name and version that the page states.
-  package func page(program: String) -> OutlookPage { OutlookPage(summary, program: program) }
 }

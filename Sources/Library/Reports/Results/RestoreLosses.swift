@@ -7,27 +7,22 @@ package struct RestoreLosses {
 
   package init(_ report: PlanReport) { self.report = report }
 
-  /// Returns the short form of a plan: the heading, the newer items that are overwritten, the removed items and the
-  /// other overwritten items by name, the unreadable items, and the counts.
+  /// Returns the short form of a plan: the heading, the names of the items that are lost, and the counts.
+  ///
+  /// Overwritten items that are newer come first. Removed, other overwritten and unreadable items follow.
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     let text = report.text(showsAll: showsAll)
-    func group(_ title: String, _ items: ReportItemTable, count: Int) -> [String] {
-      guard count > 0 else { return [] }
-      let heading = style.adapted(UntrustedText.escaped("\(title) (\(HumanReadable.grouped(count)))"))
-      return [heading] + items.lines(style: style) + [""]
+    func group<Item>(_ title: String, _ items: [Item], row: (Item) -> ReportItemTable.Row) -> [String] {
+      guard !items.isEmpty else { return [] }
+      let heading = style.adapted(UntrustedText.escaped("\(title) (\(HumanReadable.grouped(items.count)))"))
+      return [heading] + ReportItemTable(items, showsAll: showsAll, row: row).lines(style: style) + [""]
     }
-    func overwritten(_ title: String, _ decisions: [MigrationPlan.Decision]) -> [String] {
-      group(title, ReportItemTable(decisions, showsAll: showsAll, row: text.row), count: decisions.count)
-    }
+    let (source, target) = (report.source.name, report.target.name)
+    let otherOverwriting = lossText.overwriting.filter { $0.overwrites != .newer }
     let losses =
-      overwritten(
-        "Newer on \(report.target.name), but overwritten by \(report.source.name)",
-        lossText.newer)
-      + group(
-        "Removed from \(report.target.name)",
-        ReportItemTable(report.plan.removed, showsAll: showsAll, row: text.removedRow),
-        count: report.plan.removed.count)
-      + overwritten("Overwritten on \(report.target.name)", lossText.overwriting.filter { $0.overwrites != .newer })
+      group("Newer on \(target), but overwritten by \(source)", lossText.overwritingNewer, row: text.row)
+      + group("Removed from \(target)", report.plan.removed, row: text.removedRow)
+      + group("Overwritten on \(target)", otherOverwriting, row: text.row)
     return report.heading(style: style) + [""] + losses + text.damageLines(style: style)
       + WordWrap.lines(of: style.adapted(UntrustedText.escaped(text.summaryLine)), columns: style.width)
   }

@@ -41,14 +41,16 @@ package struct VerificationReport {
     var lines: [Line] = []
     for id in BackupVerification.CheckID.allCases {
       if let check = verification.checks.first(where: { $0.id == id }) {
-        lines += Self.row(check.isOK ? "ok" : "FAIL", id, check.detail, style, check.isOK ? nil : .red)
+        lines += Self.lines(
+          of: id, state: check.isOK ? "ok" : "FAIL", detail: check.detail, color: check.isOK ? nil : .red, style: style)
         if !check.isOK { lines += faultLines(of: check, style: style, showsAll: showsAll) }
       }
       if let skipped = verification.unchecked.first(where: { $0.id == id }) {
-        lines += Self.row("-", id, "not checked: \(skipped.reason)", style, .faint)
+        lines += Self.lines(
+          of: id, state: "-", detail: "not checked: \(skipped.reason)", color: .faint, style: style)
       }
     }
-    // The line is about the items that a backup leaves out. Without checked items, it would be out of place.
+    // These lines are about items that no backup contains, so they are shown only if items were checked.
     if verification.items != nil { lines += BackupBlindSpots.lines(style: style).map { Line(text: $0) } }
     let color: Color? = verification.isFaultless ? nil : .red
     let sentences = [conclusion, deviceKeySentence, sealSentence].compactMap(\.self).joined(separator: " ")
@@ -72,16 +74,22 @@ package struct VerificationReport {
     requiresSeal && verification.sealState == .missing ? "It has no seal, so a removed seal would go unnoticed." : nil
   }
 
-  private static let indent = 20
+  private static let margin = "  "
+  private static let stateColumns = 5
+  private static let nameColumns = 13
 
-  private static func row(
-    _ state: String, _ id: BackupVerification.CheckID, _ detail: String, _ style: TextStyle, _ color: Color?
+  /// Returns the lines of a check, such as "  ok   files        264 of 264 match their digests". Only the first has the
+  /// color.
+  private static func lines(
+    of id: BackupVerification.CheckID, state: String, detail: String, color: Color?, style: TextStyle
   ) -> [Line] {
-    let label = "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(id.rawValue, columns: 13)
+    let label =
+      margin + DisplayWidth.padded(state, columns: stateColumns)
+      + DisplayWidth.padded(id.rawValue, columns: nameColumns)
     // Names in errors are already escaped.
     let escaped = UntrustedText.escaped(detail, keepingEscapes: true)
-    return WordWrap.labeled(label, style.adapted(escaped), columns: style.width).enumerated().map {
-      Line(text: $1, color: $0 == 0 ? color : nil)
+    return WordWrap.labeled(label, style.adapted(escaped), columns: style.width).enumerated().map { index, line in
+      Line(text: line, color: index == 0 ? color : nil)
     }
   }
 
@@ -93,21 +101,21 @@ package struct VerificationReport {
     let faults = verification.faults.filter { fault in
       fault.check == check.id && !check.detail.contains(fault.check == .seal ? fault.reasonWithLocation : fault.reason)
     }
-    let shown = showsAll ? faults[...] : faults.prefix(Self.defaultFaultLimit)
-    let space = String(repeating: " ", count: Self.indent)
-    var lines = shown.flatMap { fault in
+    let listedFaults = showsAll ? faults[...] : faults.prefix(Self.defaultFaultLimit)
+    let indentation = String(repeating: " ", count: Self.margin.count + Self.stateColumns + Self.nameColumns)
+    var lines = listedFaults.flatMap { fault in
       var escaped = fault
       escaped.file = fault.file.map { UntrustedText.escaped($0) }
       return WordWrap.labeled(
-        space, style.adapted(UntrustedText.escaped(escaped.reasonWithLocation, keepingEscapes: true)),
+        indentation, style.adapted(UntrustedText.escaped(escaped.reasonWithLocation, keepingEscapes: true)),
         columns: style.width)
     }
-    let total = verification.faultCount[check.id, default: 0]
+    let totalCount = verification.faultCount[check.id, default: 0]
     let inDetailCount = verification.faults.count { $0.check == check.id } - faults.count
-    let hiddenCount = total - shown.count - inDetailCount
-    if hiddenCount > 0, !shown.isEmpty {
-      let hint = showsAll ? "" : " (-v names \(total > BackupVerification.maximumFaultCount ? "more" : "all"))"
-      lines.append("\(space)\(style.ellipsis) \(HumanReadable.grouped(hiddenCount)) more\(hint)")
+    let omittedCount = totalCount - listedFaults.count - inDetailCount
+    if omittedCount > 0, !listedFaults.isEmpty {
+      let hint = showsAll ? "" : " (-v names \(totalCount > BackupVerification.maximumFaultCount ? "more" : "all"))"
+      lines.append("\(indentation)\(style.ellipsis) \(HumanReadable.grouped(omittedCount)) more\(hint)")
     }
     return lines.map { Line(text: $0) }
   }
@@ -127,10 +135,10 @@ package struct VerificationReport {
       if verification.isHostile {
         return "\(name) contains something that no device writes: \(faultSummary). Don't trust it. Nothing was written."
       }
-      let others =
+      let otherClause =
         verification.verifiedAllFiles ? "the rest is intact" : "no other fault was found\(undetectableChanges)"
       return verification.isOnlyIncomplete
-        ? "\(name) is not complete: \(faultSummary); \(others)."
+        ? "\(name) is not complete: \(faultSummary); \(otherClause)."
         : "\(name) is damaged: \(faultSummary).\(intactPartsSentence)"
     case .unconfirmed:
       return "\(limitedNoFaultClause). It is not known whether the device finished the backup: "
@@ -179,11 +187,11 @@ package struct VerificationReport {
     let matching =
       files.withMatchingDigest == 1
       ? "1 file matches its digest" : "\(HumanReadable.count(files.withMatchingDigest, "file")) match their digests"
-    let others =
+    let unproven =
       files.unread > 0
       ? "\(HumanReadable.grouped(files.unproven)) could not be compared with a digest"
       : "\(HumanReadable.grouped(files.withoutDigest)) \(files.withoutDigest == 1 ? "has" : "have") no digest"
-    return " (\(matching); \(others), so a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
+    return " (\(matching); \(unproven), so a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
 
   /// The clause about items that could not be checked: "1 item could not be checked, because it needs a device's hardware
@@ -198,97 +206,5 @@ package struct VerificationReport {
       ? "\(pronoun) cannot be decrypted with the available hardware key"
       : "\(pronoun) \(count == 1 ? "needs" : "need") a device's hardware key (\(deviceClause))"
     return "\(HumanReadable.count(count, "item")) could not be checked, because \(reason)"
-  }
-
-  /// A clause that lists the faults: "1 item is lost in this copy and 2 files are missing".
-  package var faultSummary: String {
-    if verification.isUnopened { return "it cannot be opened" }
-    return HumanReadable.list(propertyListClauses + manifestClauses + keychainClauses + fileClauses)
-  }
-
-  /// The clauses about an unfinished backup, and about false statements in its property lists.
-  private var propertyListClauses: [String] {
-    var parts: [String] = []
-    if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("the device never finished it") }
-    let kinds = verification.faults.map(\.kind)
-    if kinds.contains(.falseClaim) { parts.append("it says that it is encrypted, but it is not") }
-    if kinds.contains(.passwordDenied) { parts.append("it says that it has no password, but it was made with one") }
-    return parts
-  }
-
-  /// The clauses about the property lists, the keybag and the manifest.
-  private var manifestClauses: [String] {
-    var parts: [String] = []
-    let count = verification.faultCount
-    let propertyLists = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
-    // A manifest without a version was read, but may also have another fault.
-    let lacksVersion =
-      verification.findings.contains { $0.kind == .versionMissing }
-      && !verification.findings.contains { $0.kind == .manifestUnreadable }
-    let lacksManifest = verification.findings.contains(.manifestMissing)
-    let unreadable = propertyLists.compactMap(\.file).filter {
-      !lacksVersion && !lacksManifest || $0 != "Manifest.plist"
-    }
-    if lacksManifest { parts.append("its Manifest.plist is missing") }
-    if lacksVersion { parts.append("its Manifest.plist does not state its version") }
-    if !unreadable.isEmpty { parts.append("its \(HumanReadable.list(unreadable)) cannot be read") }
-    let unboundCount = verification.faults.count { $0.kind == .hardwareLayerMissing }
-    if unboundCount > 0 { parts.append("its keybag contains keychain keys that are not bound to a device") }
-    if !lacksManifest, count[.keybag, default: 0] > unboundCount {
-      parts.append("its keybag differs from what was written")
-    }
-    if verification.findings.contains(where: { $0.kind == .listJournalUnread }) {
-      parts.append("a journal or log next to its manifest was not read, although it may change the manifest")
-    }
-    if count[.database] != nil { parts.append("its manifest differs from what was written") }
-    return parts
-  }
-
-  /// The clauses about the keychain and its items.
-  private var keychainClauses: [String] {
-    var parts: [String] = []
-    let count = verification.faultCount
-    if verification.hasFilesByDomain {
-      parts.append("its files are under their own names, in a layout that Keyhaul does not read")
-    } else if verification.isKeychainLost {
-      parts.append(
-        count[.database] == nil
-          ? "its keychain is lost in this copy"
-          : "its keychain cannot be found through its manifest")
-    } else if verification.isKeychainRefused {
-      parts.append("its keychain does not name the backup's keybag, so it cannot be restored")
-    } else if count[.keychain] != nil {
-      parts.append("its keychain file differs from what was written")
-    }
-    if let lost = verification.items?.damaged, lost > 0 {
-      parts.append("\(HumanReadable.count(lost, "item")) \(lost == 1 ? "is" : "are") lost in this copy")
-    }
-    return parts
-  }
-
-  /// The clauses about the files and the seal.
-  private var fileClauses: [String] {
-    var parts: [String] = []
-    let missing = verification.missingCount
-    let changed = verification.faultCount[.files, default: 0] - missing
-    if changed > 0 { parts.append("\(HumanReadable.count(changed, "file")) \(changed == 1 ? "is" : "are") damaged") }
-    if missing > 0, !verification.hasFilesByDomain {
-      parts.append("\(HumanReadable.count(missing, "file")) \(missing == 1 ? "is" : "are") missing")
-    }
-    if let clause = verification.sealClause { parts.append(clause) }
-    return parts
-  }
-
-  /// A sentence about the intact parts of a damaged keychain.
-  private var intactPartsSentence: String {
-    guard let items = verification.items, items.readable > 0, !verification.isKeychainLost,
-      !verification.isKeychainRefused,
-      items.damaged > 0 || verification.faultCount[.keychain] != nil
-    else { return "" }
-    let (subject, pronoun) =
-      items.readable == 1
-      ? ("The item that can be decrypted is", "it")
-      : ("The \(HumanReadable.grouped(items.readable)) items that can be decrypted are", "them")
-    return " \(subject) unchanged: export saves \(pronoun)."
   }
 }

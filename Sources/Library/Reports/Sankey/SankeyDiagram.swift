@@ -57,21 +57,17 @@ struct SankeyDiagram: Sendable {
   ///   - removedCount: The number of items that the restore removes from the target.
   init(_ decisions: [MigrationPlan.Decision], by axis: Axis, apps: AppDirectory, removedCount: Int) {
     self.axis = axis
-    var counts: [Origin: [Destination: Int]] = [:]
+    var counts: Counts
     var origins: [Origin]
     switch axis {
     case .app:
       (origins, counts) = Self.countsByApp(decisions, apps)
       origins = Self.ordered(origins, &counts)
     case .kind:
-      for decision in decisions {
-        counts[.kind(decision.identity.kind), default: [:]][Destination(decision), default: 0] += 1
-      }
+      counts = Self.counts(decisions) { .kind($0.identity.kind) }
       origins = ItemKind.allCases.map { .kind($0) }
     case .protection:
-      for decision in decisions {
-        counts[.protection(decision.protection), default: [:]][Destination(decision), default: 0] += 1
-      }
+      counts = Self.counts(decisions) { .protection($0.protection) }
       origins = ProtectionClass.allCases.map { .protection($0) } + [.protection(nil)]
     }
     if removedCount > 0 {
@@ -100,19 +96,30 @@ struct SankeyDiagram: Sendable {
 
   func count(of origin: Origin) -> Int { flows.reduce(0) { $0 + ($1.origin == origin ? $1.count : 0) } }
 
+  private typealias Counts = [Origin: [Destination: Int]]
+
+  private static func counts(
+    _ decisions: [MigrationPlan.Decision], by origin: (MigrationPlan.Decision) -> Origin
+  ) -> Counts {
+    var counts: Counts = [:]
+    for decision in decisions { counts[origin(decision), default: [:]][Destination(decision), default: 0] += 1 }
+    return counts
+  }
+
   // MARK: Apps
 
+  /// Returns the origins in the order in which they first occur, and their counts.
   private static func countsByApp(
     _ decisions: [MigrationPlan.Decision], _ apps: AppDirectory
-  ) -> (origins: [Origin], counts: [Origin: [Destination: Int]]) {
+  ) -> (origins: [Origin], counts: Counts) {
     // Many items have the same access group, so the lookup is cached.
     var originsByGroup: [String: Origin] = [:]
     var origins: [Origin] = []
-    var counts: [Origin: [Destination: Int]] = [:]
+    var counts: Counts = [:]
     for decision in decisions {
       let origin: Origin
-      if let group = decision.identity.accessGroup, let known = originsByGroup[group] {
-        origin = known
+      if let group = decision.identity.accessGroup, let cachedOrigin = originsByGroup[group] {
+        origin = cachedOrigin
       } else {
         origin = Origin(apps.app(of: decision.identity))
         if let group = decision.identity.accessGroup { originsByGroup[group] = origin }
@@ -125,21 +132,23 @@ struct SankeyDiagram: Sendable {
 
   /// Returns the origins in order: apps by number of items, then by name; the other apps together; then items without an
   /// app. The counts of the other apps are merged.
-  private static func ordered(_ origins: [Origin], _ counts: inout [Origin: [Destination: Int]]) -> [Origin] {
-    let apps: [(rank: (Int, String, Int), origin: Origin)] = origins.enumerated().compactMap { position, origin in
+  private static func ordered(_ origins: [Origin], _ counts: inout Counts) -> [Origin] {
+    let rankedApps: [(rank: (Int, String, Int), origin: Origin)] = origins.enumerated().compactMap { position, origin in
       let total = counts[origin, default: [:]].values.reduce(0, +)
       return origin.appName.map { (rank: (-total, $0, position), origin: origin) }
     }
-    let ranked = apps.sorted { $0.rank < $1.rank }.map(\.origin)
+    let apps = rankedApps.sorted { $0.rank < $1.rank }.map(\.origin)
     // A single other app takes as much space as "1 other app".
-    let shown = ranked.count <= maximumAppCount + 1 ? ranked[...] : ranked.prefix(maximumAppCount)
-    let others = ranked.dropFirst(shown.count)
+    let appsWithBar = apps.count <= maximumAppCount + 1 ? apps[...] : apps.prefix(maximumAppCount)
+    let otherApps = apps.dropFirst(appsWithBar.count)
+    let lastOrigins: [Origin] = [.system, .noApp, .encrypted]
+    guard !otherApps.isEmpty else { return appsWithBar + lastOrigins }
     var otherCounts: [Destination: Int] = [:]
-    for origin in others {
+    for origin in otherApps {
       otherCounts.merge(counts.removeValue(forKey: origin) ?? [:], uniquingKeysWith: +)
     }
-    if !others.isEmpty { counts[.otherApps(others.count)] = otherCounts }
-    return shown + (others.isEmpty ? [] : [.otherApps(others.count)]) + [.system, .noApp, .encrypted]
+    counts[.otherApps(otherApps.count)] = otherCounts
+    return appsWithBar + [.otherApps(otherApps.count)] + lastOrigins
   }
 }
 
@@ -188,29 +197,6 @@ extension SankeyDiagram.Origin {
     case .protection(let protection?):
       protection.phrase.split(separator: ",").map { $0.drop { $0 == " " } }.map(String.init)
     case .onTarget: ["there already"]
-    }
-  }
-}
-
-/// Two diagrams of a move, by app or kind and by protection class. Radio buttons and style rules show one of them, on the
-/// screen and in print.
-struct SankeyTabs {
-  let figures: [(axis: SankeyDiagram.Axis, figure: SankeyView)]
-
-  func write(to page: inout HTMLWriter) {
-    page.newLine()
-    page.element("fieldset", ["class": "views"]) { page in
-      page.element("legend", ["class": "unseen"], "Show where the items go")
-      for (index, view) in figures.enumerated() {
-        let id = "by-\(view.axis.rawValue)"
-        if index == 0 {
-          page.voidElement("input", ["type": "radio", "name": "view", "id": id, "checked": "checked"])
-        } else {
-          page.voidElement("input", ["type": "radio", "name": "view", "id": id])
-        }
-        page.element("label", ["for": id], "by \(view.axis.displayName)")
-      }
-      for view in figures { view.figure.write(to: &page) }
     }
   }
 }

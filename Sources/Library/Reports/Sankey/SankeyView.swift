@@ -32,14 +32,16 @@ struct SankeyView {
       page.element("div", ["class": "streams"]) { page in
         page.element("ol", ["aria-hidden": "true"]) { page in
           for (origin, bar) in layout.origins {
-            label(diagram.count(of: origin), origin.lines.map { ($0, origin.isName) }, bar, to: &page)
+            let lines = origin.lines.map { (text: $0, isName: origin.isName) }
+            writeLabel(of: bar, count: diagram.count(of: origin), lines: lines, to: &page)
           }
         }
         drawing(layout, to: &page)
         page.element("ol", ["aria-hidden": "true"]) { page in
           for (destination, bar) in layout.destinations {
             let count = diagram.count(of: destination)
-            label(count, labelLines(for: destination, isSingle: count == 1), bar, to: &page)
+            let lines = labelLines(for: destination, isSingle: count == 1)
+            writeLabel(of: bar, count: count, lines: lines, to: &page)
           }
         }
       }
@@ -83,7 +85,7 @@ struct SankeyView {
   // MARK: Labels
 
   /// Writes a count and lines of text, centered next to a bar.
-  private func label(_ count: Int, _ lines: [Line], _ bar: SankeyLayout.Bar, to page: inout HTMLWriter) {
+  private func writeLabel(of bar: SankeyLayout.Bar, count: Int, lines: [Line], to page: inout HTMLWriter) {
     page.element("li") { page in
       page.voidElement("svg", ["width": "0", "height": Self.number(bar.slotHeight)])
       page.element("div") { page in
@@ -115,11 +117,13 @@ struct SankeyView {
         pattern(.lost, size: 6, to: &page) { $0.voidElement("circle", ["cx": "3", "cy": "3", "r": "1.3"]) }
         pattern(.gone, size: 5, to: &page) { $0.voidElement("path", ["d": "M0 2.5H5"]) }
       }
-      for (index, band) in layout.bands.enumerated() { draw(band, index, of: layout.height, to: &page) }
-      for (_, bar) in layout.origins { rectangle(bar, "bar", at: "0", to: &page) }
+      for (index, band) in layout.bands.enumerated() {
+        draw(band, index: index, drawingHeight: layout.height, to: &page)
+      }
+      for (_, bar) in layout.origins { draw(bar, style: "bar", x: "0", to: &page) }
       page.element("g", ["transform": "translate(-\(Self.number(Self.barWidth)) 0)"]) { page in
         for (destination, bar) in layout.destinations {
-          rectangle(bar, "bar \(destination.rawValue)", at: "100%", to: &page)
+          draw(bar, style: "bar \(destination.rawValue)", x: "100%", to: &page)
         }
       }
     }
@@ -141,12 +145,15 @@ struct SankeyView {
 
   /// Draws a band: an area of the size of the drawing, clipped with fractions of its width and height. As a result,
   /// the band grows with the column, but the pattern does not.
-  private func draw(_ band: SankeyLayout.Band, _ index: Int, of height: Double, to page: inout HTMLWriter) {
-    func part(_ y: Double) -> String { Self.part(y / height) }
-    let (start, end) = (part(band.start), part(band.end))
-    let (lowerStart, lowerEnd) = (part(band.start + band.thickness), part(band.end + band.thickness))
-    let window = "\(diagram.axis.rawValue)-band-\(index)"
-    page.element("clipPath", ["id": window, "clipPathUnits": "objectBoundingBox"]) { page in
+  private func draw(
+    _ band: SankeyLayout.Band, index: Int, drawingHeight: Double, to page: inout HTMLWriter
+  ) {
+    func fraction(_ y: Double) -> String { Self.fraction(y / drawingHeight) }
+    let (start, end) = (fraction(band.start), fraction(band.end))
+    let (lowerStart, lowerEnd) = (fraction(band.start + band.thickness), fraction(band.end + band.thickness))
+    let clipPath = "\(diagram.axis.rawValue)-band-\(index)"
+    page.element("clipPath", ["id": clipPath, "clipPathUnits": "objectBoundingBox"]) { page in
+      // The upper edge from left to right, then the lower edge back. Both are curves that start and end horizontally.
       page.voidElement(
         "path",
         ["d": "M0 \(start)C.5 \(start) .5 \(end) 1 \(end)V\(lowerEnd)C.5 \(lowerEnd) .5 \(lowerStart) 0 \(lowerStart)Z"]
@@ -155,18 +162,18 @@ struct SankeyView {
     let name = band.flow.destination.rawValue
     if band.flow.destination == .moves {
       page.voidElement(
-        "rect", ["class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))"])
+        "rect", ["class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(clipPath))"])
     } else {
       page.voidElement(
         "rect",
         [
-          "class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))",
+          "class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(clipPath))",
           "fill": "url(#\(diagram.axis.rawValue)-\(name))",
         ])
     }
   }
 
-  private func rectangle(_ bar: SankeyLayout.Bar, _ style: String, at x: String, to page: inout HTMLWriter) {
+  private func draw(_ bar: SankeyLayout.Bar, style: String, x: String, to page: inout HTMLWriter) {
     page.voidElement(
       "rect",
       [
@@ -179,7 +186,7 @@ struct SankeyView {
   private static func number(_ value: Double) -> String { decimal(value, digits: 1) }
 
   /// Returns a fraction of 1 with four decimal places, which is precise enough for a pixel of a tall drawing.
-  private static func part(_ value: Double) -> String { decimal(value, digits: 4) }
+  private static func fraction(_ value: Double) -> String { decimal(value, digits: 4) }
 
   private static func decimal(_ value: Double, digits: Int) -> String {
     let scale = (0..<digits).reduce(1.0) { scale, _ in scale * 10 }
@@ -195,101 +202,6 @@ extension SankeyDiagram.Axis {
     case .app: "app"
     case .kind: "kind"
     case .protection: "protection"
-    }
-  }
-}
-
-/// The vertical positions of the diagram's parts, in CSS pixels from the top.
-///
-/// Only heights are calculated. They do not depend on a font, because labels have lines of a fixed height. The browser
-/// determines the widths of the columns.
-struct SankeyLayout: Sendable {
-  /// The height of all flows together.
-  static let totalHeight = 200.0
-  /// The minimum thickness of a flow.
-  static let minimumThickness = 3.0
-  /// The height of a label's line.
-  static let lineHeight = 16.0
-  /// The gap between two bars.
-  static let gap = 10.0
-
-  /// The vertical position of a bar.
-  struct Bar: Sendable {
-    let top: Double
-    let height: Double
-    /// The height of the bar or of its label, whichever is larger.
-    let slotHeight: Double
-    var middle: Double { top + height / 2 }
-  }
-
-  /// The shape of a flow: its upper edge at both bars, and its thickness.
-  struct Band: Sendable {
-    let flow: SankeyDiagram.Flow
-    let start: Double
-    let end: Double
-    let thickness: Double
-  }
-
-  let height: Double
-  let origins: [(origin: SankeyDiagram.Origin, bar: Bar)]
-  let destinations: [(destination: SankeyDiagram.Destination, bar: Bar)]
-  let bands: [Band]
-
-  init(_ diagram: SankeyDiagram) {
-    let total = max(1, diagram.flows.reduce(0) { $0 + $1.count })
-    func thickness(_ flow: SankeyDiagram.Flow) -> Double {
-      max(Self.minimumThickness, Self.totalHeight * Double(flow.count) / Double(total))
-    }
-    let originSizes = diagram.origins.map { origin in
-      (
-        height: diagram.flows.reduce(0) { $0 + ($1.origin == origin ? thickness($1) : 0) },
-        label: Self.labelHeight(of: origin.lines.count)
-      )
-    }
-    let destinationSizes = diagram.destinations.map { destination in
-      (
-        height: diagram.flows.reduce(0) { $0 + ($1.destination == destination ? thickness($1) : 0) },
-        label: Self.labelHeight(of: SankeyLayout.destinationLineCount)
-      )
-    }
-    let (leftHeight, rightHeight) = (Self.height(of: originSizes), Self.height(of: destinationSizes))
-    let height = max(leftHeight, rightHeight)
-    let originBars = Self.bars(originSizes, from: (height - leftHeight) / 2)
-    let destinationBars = Self.bars(destinationSizes, from: (height - rightHeight) / 2)
-
-    var startOf = Dictionary(uniqueKeysWithValues: zip(diagram.origins, originBars.map(\.top)))
-    var endOf = Dictionary(uniqueKeysWithValues: zip(diagram.destinations, destinationBars.map(\.top)))
-    bands = diagram.flows.map { flow in
-      let start = startOf[flow.origin, default: 0]
-      let end = endOf[flow.destination, default: 0]
-      startOf[flow.origin] = start + thickness(flow)
-      endOf[flow.destination] = end + thickness(flow)
-      return Band(flow: flow, start: start, end: end, thickness: thickness(flow))
-    }
-    self.height = height
-    origins = zip(diagram.origins, originBars).map { (origin: $0, bar: $1) }
-    destinations = zip(diagram.destinations, destinationBars).map { (destination: $0, bar: $1) }
-  }
-
-  /// The number of lines in the label of an outcome: a verb and a name.
-  static let destinationLineCount = 2
-
-  /// Returns the height of a label: its lines, and one more line for the count on a narrow screen.
-  static func labelHeight(of lines: Int) -> Double { lineHeight * Double(lines + 1) }
-
-  private typealias Size = (height: Double, label: Double)
-
-  private static func height(of bars: [Size]) -> Double {
-    bars.reduce(0) { $0 + max($1.height, $1.label) } + gap * Double(max(0, bars.count - 1))
-  }
-
-  /// Returns bars below each other. Each is centered in the height that it or its label needs.
-  private static func bars(_ sizes: [Size], from top: Double) -> [Bar] {
-    var top = top
-    return sizes.map { size in
-      let slotHeight = max(size.height, size.label)
-      defer { top += slotHeight + gap }
-      return Bar(top: top + (slotHeight - size.height) / 2, height: size.height, slotHeight: slotHeight)
     }
   }
 }

@@ -51,14 +51,19 @@ package struct AuditText {
       of: style.adapted(UntrustedText.escaped("Audit of \(source.name)")), columns: style.width)
     lines += [""]
     for group in groups { lines += self.lines(of: group, style, showsAll) }
-    let unreadable = audit.unreadable.count
-    let summary =
-      "\(HumanReadable.count(audit.items.count, "item")): \(HumanReadable.grouped(audit.leaving.count)) leave the device, "
-      + (countsStaying ? "\(HumanReadable.grouped(audit.staying.count)) never do, " : "")
-      + (unreadable > 0 ? "\(HumanReadable.grouped(unreadable)) cannot be read here, " : "")
-      + "\(HumanReadable.grouped(audit.deprecated.count)) have a deprecated class."
     return lines + source.blindSpotLines(style: style, showsAll: showsAll)
       + WordWrap.lines(of: summary, columns: style.width)
+  }
+
+  /// The last line: "18 items: 14 leave the device, 4 never do, 1 have a deprecated class."
+  private var summary: String {
+    var counts = ["\(HumanReadable.grouped(audit.leaving.count)) leave the device"]
+    if countsStaying { counts.append("\(HumanReadable.grouped(audit.staying.count)) never do") }
+    if !audit.unreadable.isEmpty {
+      counts.append("\(HumanReadable.grouped(audit.unreadable.count)) cannot be read here")
+    }
+    counts.append("\(HumanReadable.grouped(audit.deprecated.count)) have a deprecated class")
+    return "\(HumanReadable.count(audit.items.count, "item")): \(counts.joined(separator: ", "))."
   }
 
   /// Returns the lines of a group. Protection classes are subheadings, because a column would leave less room for names.
@@ -66,22 +71,24 @@ package struct AuditText {
     let heading = "\(group.title) (\(HumanReadable.grouped(group.items.count)))"
     guard !group.items.isEmpty else { return [heading, ""] }
     let classes = ProtectionClass.allCases.map(Optional.some) + [nil]
-    let ordered = classes.flatMap { protection in group.items.filter { $0.protection == protection } }
-    let shown = showsAll ? ordered[...] : ordered.prefix(ReportItemTable.defaultItemLimit)
-    let rows = table(of: shown).lines(style: style.narrowed(by: 4)).map { "    " + $0 }
+    let itemsByClass = classes.flatMap { protection in group.items.filter { $0.protection == protection } }
+    let listedItems = showsAll ? itemsByClass[...] : itemsByClass.prefix(ReportItemTable.defaultItemLimit)
+    let indentation = "    "
+    let rows = table(of: listedItems).lines(style: style.narrowed(by: indentation.count)).map { indentation + $0 }
+    // The first row has the titles of the columns.
     var lines = [style.painted(heading, .bold)] + rows.prefix(1)
-    var lastClass: ProtectionClass??
-    for (item, row) in zip(shown, rows.dropFirst()) {
-      if lastClass != .some(item.protection) {
-        lines.append("  " + (item.protection?.phrase ?? "of no known class"))
-        lastClass = .some(item.protection)
-      }
+    var lastSubheading: String?
+    for (item, row) in zip(listedItems, rows.dropFirst()) {
+      let subheading = "  " + (item.protection?.phrase ?? "of no known class")
+      if subheading != lastSubheading { lines.append(subheading) }
+      lastSubheading = subheading
       lines.append(row)
     }
-    if shown.count < ordered.count {
-      lines.append("  \(style.ellipsis) \(HumanReadable.grouped(ordered.count - shown.count)) more (-v shows all)")
+    let omittedCount = itemsByClass.count - listedItems.count
+    if omittedCount > 0 {
+      lines.append("  \(style.ellipsis) \(HumanReadable.grouped(omittedCount)) more (-v shows all)")
     }
-    return lines + WordWrap.labeled("    ", group.advice, columns: style.width) + [""]
+    return lines + WordWrap.labeled(indentation, group.advice, columns: style.width) + [""]
   }
 
   private func table(of items: ArraySlice<MigrationComparison.Item>) -> Table {

@@ -19,19 +19,27 @@ extension Checklist {
   }
 
   private func lines(of entry: Entry, _ style: TextStyle, isShort: Bool) -> [String] {
-    let indent = isShort ? "  " : "    "
-    let text = entry.name.isEmpty ? entry.text : "\(HTMLWriter.shortened(entry.name)): \(entry.text)"
-    let named = entry.items.prefix(Self.maximumNameCount).map { [$0.name, $0.account].compactMap(\.self) }
-    let moreCount = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
-    let names =
-      named.map { HTMLWriter.shortened($0.joined(separator: " · ")) }
-      + (moreCount > 0 ? ["\(HumanReadable.grouped(moreCount)) more"] : [])
-    let texts =
-      [("\(indent)[ ] ", text)] + (entry.items.isEmpty ? [] : [("\(indent)    ", names.joined(separator: ", "))])
-      + entry.details.map { ("\(indent)    ", $0) }
-    return texts.flatMap { label, text in
+    let margin = isShort ? "  " : "    "
+    let box = "[ ] "
+    let indentation = margin + String(repeating: " ", count: box.count)
+    func labeled(_ label: String, _ text: String) -> [String] {
       WordWrap.labeled(label, style.adapted(UntrustedText.escaped(text)), columns: style.width)
-    } + entry.commands.map { "\(indent)    " + style.adapted(UntrustedText.escaped($0)) }
+    }
+    let text = entry.name.isEmpty ? entry.text : "\(HTMLWriter.shortened(entry.name)): \(entry.text)"
+    var lines = labeled(margin + box, text)
+    if !entry.items.isEmpty { lines += labeled(indentation, Self.itemNames(of: entry)) }
+    lines += entry.details.flatMap { labeled(indentation, $0) }
+    return lines + entry.commands.map { indentation + style.adapted(UntrustedText.escaped($0)) }
+  }
+
+  /// Returns the first items of an entry, and the number of the others: "chat.example · anna, 3 more".
+  private static func itemNames(of entry: Entry) -> String {
+    var names = entry.items.prefix(maximumNameCount).map { item in
+      HTMLWriter.shortened([item.name, item.account].compactMap(\.self).joined(separator: " · "))
+    }
+    let moreCount = entry.unnamedCount + max(0, entry.items.count - maximumNameCount)
+    if moreCount > 0 { names.append("\(HumanReadable.grouped(moreCount)) more") }
+    return names.joined(separator: ", ")
   }
 
   private func more(_ count: Int, _ style: TextStyle) -> [String] {

@@ -33,18 +33,20 @@ package struct ComparisonText {
     lines += TransferMethodText(comparison: comparison).lines(style: style, showsAll: showsAll) + [""]
     if showsAll { lines += itemLines(style) + [""] }
     let sentence = advice.prefix(1).uppercased() + advice.dropFirst() + "."
-    lines += WordWrap.lines(of: sentence, columns: style.width)
-    let permanentLosses = comparison.items.filter { item in
-      RestoreScenario.allCases.allSatisfy { $0.onSameDevice != comparison.current.onSameDevice || item[$0] != .arrives }
-    }
-    if !permanentLosses.isEmpty {
-      let kinds = Reason.allCases.compactMap { reason -> String? in
-        let count = permanentLosses.count { $0[comparison.current].reason == reason }
-        return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(reason.rawValue)"
-      }
-      lines += WordWrap.labeled("  why: ", kinds.joined(separator: ", "), columns: style.width)
-    }
+    lines += WordWrap.lines(of: sentence, columns: style.width) + reasonLines(style)
     return lines + source.blindSpotLines(style: style, showsAll: showsAll)
+  }
+
+  /// Returns the reasons for the items that no backup moves to the planned device; none if there are no such items.
+  private func reasonLines(_ style: TextStyle) -> [String] {
+    let restoresToDevice = RestoreScenario.allCases.filter { $0.onSameDevice == comparison.current.onSameDevice }
+    let lostItems = comparison.items.filter { item in restoresToDevice.allSatisfy { item[$0] != .arrives } }
+    guard !lostItems.isEmpty else { return [] }
+    let reasons = Reason.allCases.compactMap { reason -> String? in
+      let count = lostItems.count { $0[comparison.current].reason == reason }
+      return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(reason.rawValue)"
+    }
+    return WordWrap.labeled("  why: ", reasons.joined(separator: ", "), columns: style.width)
   }
 
   /// Returns the lines about items that arrive in one of the restores but may be unusable there.
@@ -68,25 +70,24 @@ package struct ComparisonText {
   /// Returns the counts of the four restores as a table. If it is too wide, the devices are below each other.
   private func countLines(_ style: TextStyle) -> [String] {
     let rows = Self.passwords.map { hasPassword in
-      [hasPassword ? "  backup with a password" : "  backup without a password"]
-        + Self.devices.map { onSameDevice in
-          let scenario = RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)
-          return (comparison.current == scenario ? "* " : "  ") + text(comparison[scenario])
-        }
+      let label = hasPassword ? "  backup with a password" : "  backup without a password"
+      let cells = Self.devices.map { onSameDevice in
+        let scenario = RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)
+        return (comparison.current == scenario ? "* " : "  ") + text(comparison[scenario])
+      }
+      return (label: DisplayWidth.padded(label, columns: Self.labelWidth), cells: cells)
     }
     let titles = Self.devices.map { $0 ? "to the same device" : "to another device" }
-    let cellWidth = max(Self.minimumCellWidth, (rows.map { DisplayWidth.columns(of: $0[1]) }.max() ?? 0) + 2)
-    func line(_ cells: [String]) -> String {
-      DisplayWidth.padded(cells[0], columns: Self.labelWidth) + DisplayWidth.padded(cells[1], columns: cellWidth)
-        + cells[2]
+    let widestCell = rows.map { DisplayWidth.columns(of: $0.cells[0]) }.max() ?? 0
+    let cellWidth = max(Self.minimumCellWidth, widestCell + 2)
+    func joined(_ cells: [String]) -> String { DisplayWidth.padded(cells[0], columns: cellWidth) + cells[1] }
+    let wideLines = rows.map { $0.label + joined($0.cells) }
+    if wideLines.allSatisfy({ DisplayWidth.columns(of: $0) <= style.width }) {
+      let heading = String(repeating: " ", count: Self.labelWidth) + joined(titles.map { "  \($0)" })
+      return [style.painted(heading, .bold)] + wideLines
     }
-    let table = rows.map(line)
-    if table.allSatisfy({ DisplayWidth.columns(of: $0) <= style.width }) {
-      return [style.painted(line([""] + titles.map { "  \($0)" }), .bold)] + table
-    }
-    return titles.enumerated().flatMap { device, title in
-      [style.painted("  \(title)", .bold)]
-        + rows.map { "  " + DisplayWidth.padded($0[0], columns: Self.labelWidth) + $0[device + 1] }
+    return titles.enumerated().flatMap { column, title in
+      [style.painted("  \(title)", .bold)] + rows.map { "  " + $0.label + $0.cells[column] }
     }
   }
 

@@ -1,7 +1,8 @@
 package import KeyhaulKit
 
-/// The outlook of a keychain as text: the verdict, its meaning, the state of the backup and what to do; with `-v` also the
-/// counts for a new device and for the same one, and every item.
+/// The outlook of a keychain as text: the verdict, its meaning, the state of the backup and what to do.
+///
+/// With `-v`, the text also has the counts for a new device and for the same one, and every item.
 package struct OutlookText {
   private let summary: OutlookSummary
   /// Whether to list every item.

@@ -1,7 +1,9 @@
 package import KeyhaulKit
 
-/// The text of a plan below its heading: groups of items that are removed, move, stay behind or are lost; then the apps
-/// to sign in to again, the limits of a backup, and the counts as the last line.
+/// The text of a plan below its heading.
+///
+/// It starts with groups of items: those that are removed, move, stay behind or are lost. The apps to sign in to again
+/// and the limits of a backup follow. The counts are the last line.
 ///
 /// `PlanReport` writes the lines above. The first one is from `PlanVerdict`, or from `BackupCondition` if the backup
 /// cannot be restored as it is.
@@ -12,31 +14,25 @@ package struct PlanText {
   /// Whether the target is locked, so that the names of some of its items cannot be read.
   let isTargetLocked: Bool
   let showsAll: Bool
-  /// The lines about one-time passwords; empty if there are none.
+  /// The step that saves the one-time passwords; `nil` if there are none.
   var codes: Checklist.Entry?
 
   package init(
     plan: MigrationPlan, source: ReportSource, targetName: String, isTargetLocked: Bool, showsAll: Bool
   ) {
-    (self.plan, self.source, self.targetName) = (plan, source, targetName)
-    (self.isTargetLocked, self.showsAll) = (isTargetLocked, showsAll)
+    self.plan = plan
+    self.source = source
+    self.targetName = targetName
+    self.isTargetLocked = isTargetLocked
+    self.showsAll = showsAll
   }
 
   package func lines(style: TextStyle) -> [String] {
     var lines = removedLines(style)
-    lines += migratingLines(decisions(with: nil), style)
+    lines += migratingLines(style)
     for warning in ArrivalWarning.allCases { lines += warnedLines(warning, style) }
-    lines += Reason.allCases.filter { !$0.isDamage }.flatMap { stayingLines(decisions(with: $0), $0, style) }
-    let encrypted = plan.decisions.filter(Self.isEncrypted)
-    if !encrypted.isEmpty {
-      let kinds = Set(
-        encrypted.map { ReportItemTable.EncryptedGroup(kind: $0.identity.kind, protection: $0.protection) })
-      let hint = showsAll || kinds.count == encrypted.count ? "" : " -v shows each in its own row."
-      lines += WordWrap.lines(
-        of: "An encrypted item's name is encrypted too; its number is its position in the backup.\(hint)",
-        columns: style.width)
-      lines.append("")
-    }
+    lines += Reason.allCases.filter { !$0.isDamage }.flatMap { stayingLines(for: $0, style) }
+    lines += encryptedNameLines(style)
     lines += damageLines(style: style)
     lines += SignInText(summaries: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
       .lines(style: style)
@@ -51,9 +47,20 @@ package struct PlanText {
     return lines + WordWrap.lines(of: summaryLine, columns: style.width)
   }
 
+  /// Returns the lines about the numbers of encrypted items; none if there are no such items.
+  private func encryptedNameLines(_ style: TextStyle) -> [String] {
+    let encryptedItems = plan.decisions.filter(Self.isEncrypted)
+    guard !encryptedItems.isEmpty else { return [] }
+    let groups = Set(encryptedItems.map(Self.encryptedGroup))
+    let hint = showsAll || groups.count == encryptedItems.count ? "" : " -v shows each in its own row."
+    return WordWrap.lines(
+      of: "An encrypted item's name is encrypted too; its number is its position in the backup.\(hint)",
+      columns: style.width) + [""]
+  }
+
   /// Returns the lines about unreadable items, by reason.
   package func damageLines(style: TextStyle) -> [String] {
-    Reason.allCases.filter(\.isDamage).flatMap { unreadableLines(decisions(with: $0), $0, style) }
+    Reason.allCases.filter(\.isDamage).flatMap { unreadableLines(for: $0, style) }
   }
 
   /// Returns the decisions with a reason, or without one. Only one group is in memory at a time.
@@ -64,19 +71,20 @@ package struct PlanText {
   /// Returns the meanings of the symbols that occur; none if there are no items.
   package func legend(style: TextStyle) -> [String] {
     let summary = plan.summary
-    let meanings = [
+    let meanings: [(text: String, count: Int)] = [
       ("- removed", summary.removed), ("+ new", summary.byChange[.new, default: 0]),
       ("~ replaces", summary.byChange[.replaces, default: 0]),
       ("= already there", summary.byChange[.identical, default: 0]),
       ("^ the existing item is kept", summary.byChange[.keepsExisting, default: 0]),
       ("< stays behind", summary.staysBehind), ("! cannot be read", summary.unreadable),
-    ].filter { $0.1 > 0 }.map(\.0)
+    ]
+    let gap = "    "
     var lines: [String] = []
-    for meaning in meanings {
-      if let last = lines.last, last.count + 4 + meaning.count <= style.width {
-        lines[lines.count - 1] = last + "    " + meaning
+    for meaning in meanings where meaning.count > 0 {
+      if let lastLine = lines.last, lastLine.count + gap.count + meaning.text.count <= style.width {
+        lines[lines.count - 1] = lastLine + gap + meaning.text
       } else {
-        lines.append("  " + meaning)
+        lines.append("  " + meaning.text)
       }
     }
     return lines.isEmpty ? [] : lines + [""]
@@ -98,38 +106,39 @@ package struct PlanText {
   package var summaryLine: String {
     let summary = plan.summary
     let keptCount = summary.byChange[.keepsExisting, default: 0]
-    let changes = [
+    let changes: [(count: Int, text: String)] = [
       (summary.byChange[.new, default: 0], "new"), (summary.byChange[.replaces, default: 0], "replaced"),
       (summary.byChange[.identical, default: 0], "already there"),
       (keptCount, keptCount == 1 ? "existing item kept" : "existing items kept"),
-    ].filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
-    let detail = changes.isEmpty ? "" : " (\(changes.joined(separator: ", ")))"
-    let removed =
+    ]
+    let changeTexts = changes.filter { $0.count > 0 }.map { "\(HumanReadable.grouped($0.count)) \($0.text)" }
+    let detail = changeTexts.isEmpty ? "" : " (\(changeTexts.joined(separator: ", ")))"
+    let removal =
       summary.removed == 0 ? "0 removed" : "\(HumanReadable.grouped(summary.removed)) removed from \(targetName)"
     let stays =
       summary.staysBehind == 0 && !source.isDevice
       ? "" : "\(HumanReadable.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
     let warned = Explanation.warningClause(for: summary.byWarning)
     return "\(HumanReadable.grouped(summary.migrates)) \(will) \(movement)\(detail)\(warned), \(stays)"
-      + "\(HumanReadable.grouped(summary.unreadable)) cannot be read, \(removed)."
+      + "\(HumanReadable.grouped(summary.unreadable)) cannot be read, \(removal)."
   }
 
   private func removedLines(_ style: TextStyle) -> [String] {
     guard !plan.removed.isEmpty else { return [] }
     let items = ReportItemTable(plan.removed, showsAll: showsAll, row: removedRow)
-    let encrypted = plan.removed.count(where: \.isEncrypted)
+    let encryptedCount = plan.removed.count(where: \.isEncrypted)
     var advice =
       plan.onlyRemoves
       ? "No item replaces them, so restore refuses to remove them."
       : "iOS removes the items on the device before it restores. To keep them, add \(SuggestedCommands.keepingExisting)."
     let onlyCopyCount = source.onlyCopies(removedBy: plan)
     if onlyCopyCount > 0 {
-      advice +=
-        " \(onlyCopyCount == 1 ? "1 of them" : "Up to \(HumanReadable.grouped(onlyCopyCount)) of them") may be the only intact copy of an item "
-        + "that is lost in \(source.name)."
+      let subject = onlyCopyCount == 1 ? "1 of them" : "Up to \(HumanReadable.grouped(onlyCopyCount)) of them"
+      advice += " \(subject) may be the only intact copy of an item that is lost in \(source.name)."
     }
-    if encrypted > 0, isTargetLocked {
-      advice += " The names of \(HumanReadable.count(encrypted, "item")) cannot be read while \(targetName) is locked."
+    if encryptedCount > 0, isTargetLocked {
+      advice +=
+        " The names of \(HumanReadable.count(encryptedCount, "item")) cannot be read while \(targetName) is locked."
     }
     return group(
       "Will be removed from \(targetName) (\(HumanReadable.grouped(plan.removed.count)))", items, style, color: .red,
@@ -157,12 +166,12 @@ package struct PlanText {
   /// The verb for the items that the target gets: "move", or "be restored" to the source device.
   private var movement: String { plan.isSameDevice == true ? "be restored" : "move" }
 
-  private func migratingLines(_ decisions: [MigrationPlan.Decision], _ style: TextStyle) -> [String] {
+  private func migratingLines(_ style: TextStyle) -> [String] {
+    let decisions = decisions(with: nil)
     guard !decisions.isEmpty else { return ["\(capitalizedWill) \(movement) (0)", ""] }
     return group(
-      "\(capitalizedWill) \(movement) (\(HumanReadable.grouped(decisions.count)))", items(decisions), style,
-      color: .green,
-      advice: nil)
+      "\(capitalizedWill) \(movement) (\(HumanReadable.grouped(decisions.count)))", table(of: decisions), style,
+      color: .green, advice: nil)
   }
 
   /// Returns the items that arrive but may be unusable, with the recommended action.
@@ -177,34 +186,35 @@ package struct PlanText {
     return group(
       "\(title) (\(HumanReadable.grouped(decisions.count)))",
       because: "\(warning.rawValue): \(warning.explanation.headline)",
-      items(decisions), style, color: .yellow, advice: warning.explanation.action)
+      table(of: decisions), style, color: .yellow, advice: warning.explanation.action)
   }
 
-  private func stayingLines(
-    _ decisions: [MigrationPlan.Decision], _ reason: Reason, _ style: TextStyle
-  ) -> [String] {
+  private func stayingLines(for reason: Reason, _ style: TextStyle) -> [String] {
+    let decisions = decisions(with: reason)
     guard !decisions.isEmpty else { return [] }
     let (fact, advice) = sentences(for: reason)
     return group(
       "\(decisions.count == 1 ? "Stays" : "Stay") behind "
         + "(\(HumanReadable.grouped(decisions.count)))", because: "\(reason.rawValue): \(fact)",
-      items(decisions), style, color: .yellow, advice: advice)
+      table(of: decisions), style, color: .yellow, advice: advice)
   }
 
-  private func unreadableLines(
-    _ decisions: [MigrationPlan.Decision], _ reason: Reason, _ style: TextStyle
-  ) -> [String] {
+  private func unreadableLines(for reason: Reason, _ style: TextStyle) -> [String] {
+    let decisions = decisions(with: reason)
     guard !decisions.isEmpty else { return [] }
     return group(
       "Cannot be read (\(HumanReadable.grouped(decisions.count)))",
-      because: "\(reason.rawValue): \(reason.explanation.headline)", items(decisions), style, color: .red,
+      because: "\(reason.rawValue): \(reason.explanation.headline)", table(of: decisions), style, color: .red,
       advice: reason.explanation.action)
   }
 
-  private func items(_ decisions: [MigrationPlan.Decision]) -> ReportItemTable {
+  private func table(of decisions: [MigrationPlan.Decision]) -> ReportItemTable {
     ReportItemTable(
-      decisions, showsAll: showsAll,
-      group: { Self.isEncrypted($0) ? .init(kind: $0.identity.kind, protection: $0.protection) : nil }, row: row)
+      decisions, showsAll: showsAll, group: { Self.isEncrypted($0) ? Self.encryptedGroup($0) : nil }, row: row)
+  }
+
+  private static func encryptedGroup(_ decision: MigrationPlan.Decision) -> ReportItemTable.EncryptedGroup {
+    ReportItemTable.EncryptedGroup(kind: decision.identity.kind, protection: decision.protection)
   }
 
   /// Returns the fact behind a group, and the recommended action, with the names of the devices.

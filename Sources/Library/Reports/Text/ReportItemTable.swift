@@ -27,9 +27,9 @@ package struct ReportItemTable {
     }
   }
 
-  private let shown: [Row]
-  /// The number of items that are not shown.
-  private let hiddenCount: Int
+  private let rows: [Row]
+  /// The number of items without a row.
+  private let omittedCount: Int
 
   /// The maximum number of items in a group, unless all are requested.
   package static let defaultItemLimit = 10
@@ -57,8 +57,8 @@ package struct ReportItemTable {
     _ items: [Item], showsAll: Bool, group: (Item) -> EncryptedGroup? = { _ in nil }, row: (Item) -> Row
   ) {
     guard !showsAll else {
-      shown = Self.disambiguated(items.map(row))
-      hiddenCount = 0
+      rows = Self.disambiguated(items.map(row))
+      omittedCount = 0
       return
     }
     var counts: [EncryptedGroup: Int] = [:]
@@ -69,16 +69,16 @@ package struct ReportItemTable {
       if let group = group(item), !listedGroups.insert(group).inserted { continue }
       listedItems.append(item)
     }
-    var shownCount = 0
-    let rows = listedItems.map { item in
+    var listedCount = 0
+    let listedRows = listedItems.map { item in
       var row = row(item)
       let count = group(item).flatMap { counts[$0] } ?? 1
       if count > 1 { (row.name, row.remark) = ("(\(HumanReadable.grouped(count)) encrypted)", "") }
-      shownCount += count
+      listedCount += count
       return row
     }
-    shown = Self.disambiguated(rows)
-    hiddenCount = items.count - shownCount
+    rows = Self.disambiguated(listedRows)
+    omittedCount = items.count - listedCount
   }
 
   /// Returns the rows, with remarks that distinguish equal ones: their access groups, or their positions.
@@ -107,17 +107,19 @@ package struct ReportItemTable {
   private static let kindWidth = 11
 
   package func lines(style: TextStyle) -> [String] {
-    let names = shown.map { style.escapedName($0.name) }
-    let protectionWidth = shown.map { DisplayWidth.columns(of: $0.protection) }.max() ?? 0
-    let widest = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0
+    let names = rows.map { style.escapedName($0.name) }
+    let protectionWidth = rows.map { DisplayWidth.columns(of: $0.protection) }.max() ?? 0
+    let maximumNameWidth = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0
+    // The margin and the symbol with a space, the kind, and gaps of two columns around the name.
     let otherColumnsWidth = 4 + Self.kindWidth + 2 + 2 + protectionWidth
     let nameWidth =
-      style.cutsText ? max(Table.minimumColumnWidth, min(widest, style.width - otherColumnsWidth)) : widest
+      style.cutsText
+      ? max(Table.minimumColumnWidth, min(maximumNameWidth, style.width - otherColumnsWidth)) : maximumNameWidth
     var lines: [String] = []
-    for (row, name) in zip(shown, names) {
-      let cut = style.cut(name, columns: nameWidth)
+    for (row, name) in zip(rows, names) {
+      let shortName = style.cut(name, columns: nameWidth)
       var line = "  \(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.kind), columns: Self.kindWidth) + "  "
-      line += DisplayWidth.padded(cut, columns: nameWidth) + "  "
+      line += DisplayWidth.padded(shortName, columns: nameWidth) + "  "
       line += DisplayWidth.padded(style.adapted(row.protection), columns: protectionWidth)
       let remark = style.adapted(UntrustedText.escaped(row.remark))
       let fits = DisplayWidth.columns(of: line) + 2 + DisplayWidth.columns(of: remark) <= style.width
@@ -125,8 +127,8 @@ package struct ReportItemTable {
       lines.append(Self.withoutTrailingSpace(line))
       if !remark.isEmpty, !fits { lines += WordWrap.labeled("      ", remark, columns: style.width) }
     }
-    if hiddenCount > 0 {
-      lines.append("    \(style.ellipsis) \(HumanReadable.grouped(hiddenCount)) more (-v shows all)")
+    if omittedCount > 0 {
+      lines.append("    \(style.ellipsis) \(HumanReadable.grouped(omittedCount)) more (-v shows all)")
     }
     return lines
   }

@@ -8,7 +8,8 @@ package struct ReportSource {
   package let document: PlanDocument.Source
   /// The name of the source device according to the backup, or of the device itself; `nil` if it is unknown.
   let deviceName: String?
-  package let made: KeychainDate?
+  /// The date of the backup; `nil` if it has none, or if the source is not a backup.
+  package let backupDate: KeychainDate?
   package let apps: AppDirectory
   /// The available device whose key decrypted the names of items that the target cannot decrypt.
   package var nameDecryptingDevice: String?
@@ -69,7 +70,7 @@ package struct ReportSource {
     self.name = name
     self.apps = apps
     deviceName = archive.device.name
-    made = archive.date
+    backupDate = archive.date
     findings = archive.findings
     document = PlanDocument.Source(
       kind: .archive, name: name, device: archive.device.identifier, made: archive.date.map(Timestamp.text),
@@ -82,7 +83,7 @@ package struct ReportSource {
   package init(of session: DeviceSession, hasPassword: Bool) throws(DataProtectionError) {
     name = session.name
     deviceName = session.name
-    made = nil
+    backupDate = nil
     apps = AppDirectory(session.record.apps)
     let digest = try Digest.sha256(Array("\(session.record.udid)\0\(session.record.revision)".utf8))
     document = PlanDocument.Source(
@@ -98,7 +99,7 @@ package struct ReportSource {
   package init(of dump: KeychainDump, name: String, digest: [UInt8], hasPassword: Bool) {
     self.name = name
     deviceName = nil
-    made = nil
+    backupDate = nil
     apps = AppDirectory([])
     document = PlanDocument.Source(
       kind: .dump, name: name, device: nil, made: nil, deviceName: nil, encrypted: hasPassword,
@@ -113,7 +114,7 @@ package struct ReportSource {
     name = source.document.kind.rawValue
     document = source.document
     deviceName = source.disclaimer == nil ? "the source device" : nil
-    made = source.made
+    backupDate = source.backupDate
     apps = AppDirectory([])
     sourceDeviceItems = source.sourceDeviceItems?.redacted
     findings = source.findings

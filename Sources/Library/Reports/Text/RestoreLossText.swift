@@ -15,7 +15,7 @@ package struct RestoreLossText {
   }
 
   /// The decisions that replace a newer item.
-  package var newer: [MigrationPlan.Decision] { overwriting.filter { $0.overwrites == .newer } }
+  package var overwritingNewer: [MigrationPlan.Decision] { overwriting.filter { $0.overwrites == .newer } }
   private var removedCount: Int { plan.removed.count }
   private var newCount: Int { plan.summary.byChange[.new, default: 0] }
 
@@ -28,36 +28,44 @@ package struct RestoreLossText {
   /// The question before a restore: "Remove 2 items from new-phone, overwrite 3 there (1 is newer than the backup's) and add
   /// 12, skipping 1 that cannot be read?"
   package var question: String {
-    let addition = newCount == 0 ? "add none" : "add \(HumanReadable.grouped(newCount))"
-    var steps: [String] = []
-    if removedCount > 0 { steps.append("remove \(HumanReadable.count(removedCount, "item")) from \(device)") }
+    let changes = isEmpty ? "add \(HumanReadable.count(newCount, "item")) to \(device)" : changePhrase
+    let unreadableCount = plan.summary.unreadable
+    let remark =
+      unreadableCount == 0 ? "" : ", skipping \(HumanReadable.grouped(unreadableCount)) that cannot be read"
+    return changes.prefix(1).uppercased() + changes.dropFirst() + remark + "?"
+  }
+
+  /// The changes of a restore that removes or overwrites items: "remove 2 items from new-phone, overwrite 3 there and add
+  /// 12".
+  private var changePhrase: String {
+    var losses: [String] = []
+    if removedCount > 0 { losses.append("remove \(HumanReadable.count(removedCount, "item")) from \(device)") }
     if !overwriting.isEmpty {
-      let remark = newer.isEmpty ? "" : " (\(newerText))"
-      steps.append("overwrite \(overwrittenText)\(remark)")
+      let remark = overwritingNewer.isEmpty ? "" : " (\(newerClause))"
+      losses.append("overwrite \(overwrittenItems)\(remark)")
     }
-    let lost = plan.summary.unreadable
-    let change =
-      isEmpty
-      ? "add \(HumanReadable.count(newCount, "item")) to \(device)" : steps.joined(separator: ", ") + " and \(addition)"
-    let text =
-      change + (lost == 0 ? "?" : ", skipping \(HumanReadable.grouped(lost)) that cannot be read?")
-    return text.prefix(1).uppercased() + text.dropFirst()
+    let addition = newCount == 0 ? "add none" : "add \(HumanReadable.grouped(newCount))"
+    return losses.joined(separator: ", ") + " and " + addition
   }
 
   /// The warning if the user was not asked: the overwritten items that are newer on the target; `nil` if there are none.
   package var newerWarning: (message: String, why: String, advice: String)? {
-    guard !newer.isEmpty else { return nil }
-    let maximumCount = 3
-    let items = newer.prefix(maximumCount).map { decision in
+    let decisions = overwritingNewer
+    guard !decisions.isEmpty else { return nil }
+    var items = decisions.prefix(Self.maximumNameCount).map { decision in
       let detail = decision.detail.map { ": \($0)" } ?? ""
       return "\(decision.identity.kind.noun) \(UntrustedText.quoted(Self.name(decision)))\(detail)"
     }
-    let more = newer.count > maximumCount ? "; \(HumanReadable.grouped(newer.count - maximumCount)) more" : ""
+    let omittedCount = decisions.count - items.count
+    if omittedCount > 0 { items.append("\(HumanReadable.grouped(omittedCount)) more") }
     return (
-      "overwriting \(HumanReadable.count(newer.count, "item")) on \(device), although \(newerText)",
-      items.joined(separator: "; ") + more, "\(SuggestedCommands.keepingExisting) to keep the newer ones"
+      "overwriting \(HumanReadable.count(decisions.count, "item")) on \(device), although \(newerClause)",
+      items.joined(separator: "; "), "\(SuggestedCommands.keepingExisting) to keep the newer ones"
     )
   }
+
+  /// The maximum number of items that the warning names.
+  private static let maximumNameCount = 3
 
   /// A phrase about the refused changes, such as "adding 12 items, removing 2 items from new-phone and overwriting 3 there".
   package var refusal: String {
@@ -65,95 +73,27 @@ package struct RestoreLossText {
     if newCount > 0 { steps.append("adding \(HumanReadable.count(newCount, "item"))") }
     if removedCount > 0 { steps.append("removing \(HumanReadable.count(removedCount, "item")) from \(device)") }
     if !overwriting.isEmpty {
-      let remark = newer.isEmpty ? "" : ", of which \(newerText),"
-      steps.append("overwriting \(overwrittenText)\(remark)")
+      let remark = overwritingNewer.isEmpty ? "" : ", of which \(newerClause),"
+      steps.append("overwriting \(overwrittenItems)\(remark)")
     }
     return HumanReadable.list(steps)
   }
 
-  private var overwrittenText: String {
+  /// The overwritten items: "3 items on new-phone", or "3 there" after a phrase that names the target.
+  private var overwrittenItems: String {
     removedCount > 0
       ? "\(HumanReadable.grouped(overwriting.count)) there"
       : "\(HumanReadable.count(overwriting.count, "item")) on \(device)"
   }
 
-  private var newerText: String {
-    "\(HumanReadable.grouped(newer.count)) \(newer.count == 1 ? "is" : "are") newer than the backup's"
+  /// A clause such as "1 is newer than the backup's".
+  private var newerClause: String {
+    let count = overwritingNewer.count
+    return "\(HumanReadable.grouped(count)) \(count == 1 ? "is" : "are") newer than the backup's"
   }
 
   private static func name(_ decision: MigrationPlan.Decision) -> String {
     let names = decision.identity.names
     return names.isEmpty ? "item \(decision.index)" : names.joined(separator: " · ")
-  }
-}
-
-/// The result of a restore in one sentence.
-package struct RestoreSummaryText {
-  private let summary: MigrationPlan.Summary
-  private let changesNothing: Bool
-  private let device: String
-  /// The number of items that the target already had unchanged.
-  private let identicalCount: Int
-  /// The number of items for which the target's own item was kept.
-  private let keptCount: Int
-  /// The number of items that replaced a different item of the target.
-  package let overwritten: Int
-  /// The number of items that replaced a newer item of the target.
-  package let overwrittenNewer: Int
-
-  package init(_ plan: MigrationPlan, device: String) {
-    summary = plan.summary
-    changesNothing = plan.changesNothing
-    self.device = device
-    // A replacing restore removes these items and adds them again.
-    identicalCount = summary.byChange[.identical, default: 0]
-    keptCount = summary.byChange[.keepsExisting, default: 0]
-    overwritten = plan.overwriting.count
-    overwrittenNewer = plan.overwriting.count { $0.overwrites == .newer }
-  }
-
-  /// The number of the backup's items that were added to the target.
-  package var restored: Int { summary.migrates - identicalCount - keptCount }
-
-  /// A clause for errors after the restore: "14 items were restored to new-phone".
-  package var clause: String {
-    let removed = summary.removed == 0 ? "" : " and \(HumanReadable.grouped(summary.removed)) were removed from it"
-    return "\(HumanReadable.count(restored, "item")) \(restored == 1 ? "was" : "were") restored to \(device)\(removed)"
-  }
-
-  /// The last line of a restore: "Restored 12 items to new-phone in one step; 3 stayed behind, 1 could not be read."
-  package var sentence: String {
-    let result = "Restored \(HumanReadable.count(restored, "item")) to \(device) in one step"
-    var mainClause = changesNothing ? "Nothing was restored to \(device)" : result
-    var otherClauses: [String] = []
-    if changesNothing, summary.migrates > 0 {
-      let subject =
-        identicalCount == 1 && summary.migrates == 1
-        ? "the item is"
-        : keptCount == 0 ? "all \(HumanReadable.grouped(identicalCount)) items are" : plural(identicalCount, "item")
-      mainClause = identicalCount == 0 ? "Nothing to do" : "Nothing to do: \(subject) already on \(device)"
-    } else if identicalCount > 0, identicalCount == summary.migrates, summary.removed == 0 {
-      let subject = identicalCount == 1 ? "the item was" : "all \(HumanReadable.grouped(identicalCount)) items were"
-      mainClause = "Nothing to restore: \(subject) already on \(device)"
-    } else if identicalCount > 0 {
-      otherClauses.append(
-        "\(HumanReadable.grouped(identicalCount)) \(identicalCount == 1 ? "was" : "were") already there")
-    }
-    if keptCount > 0 {
-      otherClauses.append("\(HumanReadable.count(keptCount, "existing item")) kept")
-    }
-    if summary.staysBehind > 0 { otherClauses.append("\(HumanReadable.grouped(summary.staysBehind)) stayed behind") }
-    if summary.unreadable > 0 { otherClauses.append("\(HumanReadable.grouped(summary.unreadable)) could not be read") }
-    if overwrittenNewer > 0 {
-      let verb = overwrittenNewer == 1 ? "was" : "were"
-      otherClauses.append(
-        "\(HumanReadable.grouped(overwrittenNewer)) that \(verb) newer on \(device) \(verb) overwritten")
-    }
-    if summary.removed > 0 { otherClauses.append("\(HumanReadable.grouped(summary.removed)) removed") }
-    return otherClauses.isEmpty ? mainClause + "." : "\(mainClause); \(otherClauses.joined(separator: ", "))."
-  }
-
-  private func plural(_ count: Int, _ noun: String) -> String {
-    "\(HumanReadable.count(count, noun)) \(count == 1 ? "is" : "are")"
   }
 }

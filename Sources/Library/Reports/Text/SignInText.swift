@@ -18,31 +18,14 @@ package struct SignInText {
   package func lines(style: TextStyle) -> [String] {
     let apps = losses.apps
     guard !apps.isEmpty else { return [] }
-    // One more app takes no more lines than the note that there is one more.
-    let isOneMore = apps.count == ReportItemTable.defaultItemLimit + 1
-    let shown = showsAll || isOneMore ? apps[...] : apps.prefix(ReportItemTable.defaultItemLimit)
-    let names = shown.map {
-      UntrustedText.escaped($0.app.displayName, columns: max(Table.minimumColumnWidth, style.width / 2 - 8))
-    }
-    let nameWidth = names.map { DisplayWidth.columns(of: style.adapted($0)) }.max() ?? 0
-    let countWidth = shown.map { HumanReadable.grouped($0.losses.count).count }.max() ?? 0
-    let nounWidth = shown.contains { $0.losses.count > 1 } ? "items".count : "item".count
+    // A single app above the limit is listed too, because the note about it would be as long.
+    let isAboveLimit = apps.count > ReportItemTable.defaultItemLimit + 1
+    let listedApps = !showsAll && isAboveLimit ? apps.prefix(ReportItemTable.defaultItemLimit) : apps[...]
     let title = "Sign in again on \(targetName), or move by hand (\(HumanReadable.grouped(apps.count)))"
-    var lines = WordWrap.lines(of: style.adapted(UntrustedText.escaped(title)), columns: style.width)
-    for index in lines.indices { lines[index] = style.painted(lines[index], .yellow) }
-    for (summary, name) in zip(shown, names) {
-      let count = summary.losses.count
-      let label =
-        "  " + DisplayWidth.padded(style.adapted(name), columns: nameWidth) + "  "
-        + DisplayWidth.padded(HumanReadable.grouped(count), columns: countWidth, rightAligned: true) + " "
-        + DisplayWidth.padded(count == 1 ? "item" : "items", columns: nounWidth) + "  "
-      let itemNames = summary.losses.prefix(Self.maximumItemNameCount).map { Self.shortName($0.identity) }
-      let more = count > itemNames.count ? ", \(style.ellipsis)" : ""
-      let text = style.adapted(UntrustedText.escaped(itemNames.joined(separator: ", "))) + more
-      lines += WordWrap.labeled(label, text, columns: style.width)
-    }
-    if shown.count < apps.count {
-      lines.append("  \(style.ellipsis) \(HumanReadable.grouped(apps.count - shown.count)) more (-v shows all)")
+    let heading = WordWrap.lines(of: style.adapted(UntrustedText.escaped(title)), columns: style.width)
+    var lines = heading.map { style.painted($0, .yellow) } + Self.lines(of: listedApps, style: style)
+    if listedApps.count < apps.count {
+      lines.append("  \(style.ellipsis) \(HumanReadable.grouped(apps.count - listedApps.count)) more (-v shows all)")
     }
     if losses.encryptedCount > 0 {
       let text = "\(HumanReadable.count(losses.encryptedCount, "more encrypted item")): app names are encrypted too"
@@ -54,6 +37,26 @@ package struct SignInText {
         "  ", "\(HumanReadable.count(losses.unnamedCount, "more item")) \(verb) no app", columns: style.width)
     }
     return lines + [""]
+  }
+
+  /// Returns a row for each app: its name, the number of lost items, and the first of them.
+  private static func lines(of apps: ArraySlice<AppSummary>, style: TextStyle) -> [String] {
+    let maximumNameWidth = max(Table.minimumColumnWidth, style.width / 2 - 8)
+    let names = apps.map { style.adapted(UntrustedText.escaped($0.app.displayName, columns: maximumNameWidth)) }
+    let nameWidth = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0
+    let countWidth = apps.map { HumanReadable.grouped($0.losses.count).count }.max() ?? 0
+    let nounWidth = apps.contains { $0.losses.count > 1 } ? "items".count : "item".count
+    return zip(apps, names).flatMap { summary, name in
+      let count = summary.losses.count
+      let label =
+        "  " + DisplayWidth.padded(name, columns: nameWidth) + "  "
+        + DisplayWidth.padded(HumanReadable.grouped(count), columns: countWidth, rightAligned: true) + " "
+        + DisplayWidth.padded(count == 1 ? "item" : "items", columns: nounWidth) + "  "
+      let itemNames = summary.losses.prefix(maximumItemNameCount).map { shortName($0.identity) }
+      let more = count > itemNames.count ? ", \(style.ellipsis)" : ""
+      let text = style.adapted(UntrustedText.escaped(itemNames.joined(separator: ", "))) + more
+      return WordWrap.labeled(label, text, columns: style.width)
+    }
   }
 
   /// Returns the name of an item in the list of its app: its account, or its other names.

@@ -31,15 +31,17 @@ extension SourceDeviceItems {
   /// The counts of items that are only on the device, such as "4 items on old-phone are never in a backup"; `nil` if there
   /// are none.
   package var absence: String? {
-    let parts = [
+    let counts: [(count: Int, predicate: String)] = [
       (neverIncluded.count, "never in a backup"), (unreadable.count, "damaged there and never in a backup"),
       (addedSince.count, "not in this backup"),
-    ].filter { $0.0 > 0 }
-    guard !parts.isEmpty else { return nil }
-    return parts.enumerated().map { position, part in
-      let items = position == 0 ? "\(HumanReadable.count(part.0, "item")) on \(device)" : HumanReadable.grouped(part.0)
-      return "\(items) \(part.0 == 1 ? "is" : "are") \(part.1)"
-    }.joined(separator: ", ")
+    ]
+    let clauses = counts.filter { $0.count > 0 }.enumerated().map { index, part in
+      // Only the first number has a noun.
+      let subject =
+        index == 0 ? "\(HumanReadable.count(part.count, "item")) on \(device)" : HumanReadable.grouped(part.count)
+      return "\(subject) \(part.count == 1 ? "is" : "are") \(part.predicate)"
+    }
+    return clauses.isEmpty ? nil : clauses.joined(separator: ", ")
   }
 }
 
@@ -49,10 +51,11 @@ extension SourceDeviceItems {
     func wrapped(_ text: String, _ label: String = "") -> [String] {
       WordWrap.labeled(label, style.adapted(UntrustedText.escaped(text)), columns: style.width)
     }
-    let groups = [
+    let allGroups: [(title: String, items: [Item])] = [
       ("Never in a backup", neverIncluded), ("Cannot be read on \(device), and not in the backup", unreadable),
       ("Not in this backup", addedSince),
-    ].filter { !$0.1.isEmpty }
+    ]
+    let groups = allGroups.filter { !$0.items.isEmpty }
     return groups.flatMap { title, items in
       let heading = wrapped("\(title) (\(HumanReadable.grouped(items.count)))").map { style.painted($0, .yellow) }
       return heading + ReportItemTable(items, showsAll: showsAll, row: Self.row).lines(style: style)

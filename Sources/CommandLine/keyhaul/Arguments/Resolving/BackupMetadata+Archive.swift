@@ -11,7 +11,7 @@ extension BackupMetadata {
     digest = archive.digest
     hasSeal = archive.seal != nil
     isSealBroken = archive.seal?.violations.isEmpty == false
-    sealCode = archive.seal?.list.map { String(hexadecimal: $0.code) }
+    sealCode = archive.seal?.contents.map { String(hexadecimal: $0.code) }
     state = Self.state(of: archive)?.rawValue
   }
 

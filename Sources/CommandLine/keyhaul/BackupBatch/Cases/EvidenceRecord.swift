@@ -76,7 +76,7 @@ struct EvidenceRecord {
     changed += later.entries.keys.filter { entries[$0] == nil }
     let namedPaths = changed.sorted().prefix(EvidenceComparison.maximumNamedCount).map { $0.isEmpty ? "." : $0 }
     return EvidenceComparison(
-      count: entries.count, byteCount: byteCount, changed: namedPaths, changedCount: changed.count,
+      count: entries.count, byteCount: byteCount, changedPaths: namedPaths, changedCount: changed.count,
       gap: gap ?? later.gap)
   }
 }

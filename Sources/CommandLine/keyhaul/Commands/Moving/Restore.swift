@@ -190,7 +190,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
     try Interruption.check()
     let summary = RestoreSummaryText(report.plan, device: lockedTarget.name)
     try session.progress(
-      "Restoring \(HumanReadable.count(summary.restored, "item"))", phase: "restore"
+      "Restoring \(HumanReadable.count(summary.restoredCount, "item"))", phase: "restore"
     ) { (progress) throws(CommandError) in
       try target.restore(report.plan, onto: lockedTarget, summary, in: session) { progress.update(done: $0, total: $1) }
     }
@@ -212,8 +212,8 @@ struct Restore: RunnableCommand, DecryptingCommand {
     case .simulator(let simulator): try session.writeDocument(document(of: report, onto: simulator))
     case .device:
       let document = RestoreDocument(
-        plan: report.document, restored: summary.restored, overwritten: summary.overwritten,
-        newer: summary.overwrittenNewer, revision: lockedTarget.revision)
+        plan: report.document, restoredCount: summary.restoredCount, overwrittenCount: summary.overwrittenCount,
+        overwrittenNewerCount: summary.overwrittenNewerCount, revision: lockedTarget.revision)
       try session.writeDocument(document.json)
     }
   }

@@ -32,11 +32,6 @@ package enum X963KeyDerivation {
   /// The maximum number of bytes to derive, one mebibyte.
   package static let maximumByteCount = 1 << 20
 
-  /// Returns a parameter name in static memory, because OpenSSL keeps the pointer.
-  private static func parameterName(_ text: StaticString) -> UnsafePointer<CChar> {
-    UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
-  }
-
   /// Derives `count` bytes.
   ///
   /// - Throws: `.overLimit` if `count` is less than 1 or greater than `maximumByteCount`.
@@ -50,31 +45,43 @@ package enum X963KeyDerivation {
     defer { EVP_KDF_free(function) }
     guard let context = EVP_KDF_CTX_new(function) else { throw .openSSL("EVP_KDF_CTX_new") }
     defer { EVP_KDF_CTX_free(context) }
-    var digestName = Array(digest.rawValue.utf8CString)
-    var information = sharedInfo
     var status: Int32 = 0
     let key = SensitiveBytes(count: count) { (target: UnsafeMutableRawBufferPointer) in
-      secret.withBytes { secret in
-        digestName.withUnsafeMutableBufferPointer { digestName in
-          information.withUnsafeMutableBufferPointer { information in
-            // OpenSSL only reads the secret, although the parameter's type is mutable.
-            let bytes = UnsafeMutableRawPointer(mutating: secret.baseAddress)
-            var parameters = [
-              OSSL_PARAM_construct_utf8_string(Self.parameterName("digest"), digestName.baseAddress, 0),
-              OSSL_PARAM_construct_octet_string(Self.parameterName("key"), bytes, secret.count),
-            ]
-            if !information.isEmpty {
-              parameters.append(
-                OSSL_PARAM_construct_octet_string(
-                  Self.parameterName("info"), information.baseAddress, information.count))
-            }
-            parameters.append(OSSL_PARAM_construct_end())
-            status = EVP_KDF_derive(context, target.baseAddress, target.count, parameters)
-          }
-        }
+      withParameters(secret: secret, digest: digest, sharedInfo: sharedInfo) { parameters in
+        status = EVP_KDF_derive(context, target.baseAddress, target.count, parameters)
       }
     }
     guard status == 1 else { throw .openSSL("EVP_KDF_derive") }
     return key
+  }
+
+  /// Calls a closure with the parameters of a derivation, which are valid only during the call.
+  private static func withParameters(
+    secret: SensitiveBytes, digest: KeyDigest, sharedInfo: [UInt8], _ body: ([OSSL_PARAM]) -> Void
+  ) {
+    var digestName = Array(digest.rawValue.utf8CString)
+    var information = sharedInfo
+    secret.withBytes { secret in
+      digestName.withUnsafeMutableBufferPointer { digestName in
+        information.withUnsafeMutableBufferPointer { information in
+          // OpenSSL only reads the secret, although the parameter's type is mutable.
+          let secretStart = UnsafeMutableRawPointer(mutating: secret.baseAddress)
+          var parameters = [
+            OSSL_PARAM_construct_utf8_string(parameterName("digest"), digestName.baseAddress, 0),
+            OSSL_PARAM_construct_octet_string(parameterName("key"), secretStart, secret.count),
+          ]
+          if !information.isEmpty {
+            parameters.append(
+              OSSL_PARAM_construct_octet_string(parameterName("info"), information.baseAddress, information.count))
+          }
+          body(parameters + [OSSL_PARAM_construct_end()])
+        }
+      }
+    }
+  }
+
+  /// Returns a parameter name in static memory, because OpenSSL keeps the pointer.
+  private static func parameterName(_ text: StaticString) -> UnsafePointer<CChar> {
+    UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
   }
 }

@@ -37,20 +37,16 @@ extension KeyMaterial {
     try check(.publicKey, scheme.keyType)
     switch scheme {
     case .rsaRaw, .rsaPKCS1, .rsaOAEP:
-      guard let ciphertext = try rsa(plaintext, scheme, EVP_PKEY_encrypt_init, EVP_PKEY_encrypt) else {
+      let ciphertext = try rsaResult(
+        of: EVP_PKEY_encrypt, initializedBy: EVP_PKEY_encrypt_init, input: plaintext, scheme: scheme)
+      guard let ciphertext else {
         throw CertificateError(.overLimit, "\(plaintext.count) bytes are more than the key allows with this padding")
       }
       return ciphertext.withBytes { Array($0) }
     case .rsaOAEPWithSessionKey(let digest):
-      let random = SystemRandomSource()
-      let key: SensitiveBytes
-      do throws(DataProtectionError) {
-        key = try SensitiveBytes(count: sessionKeySize) { (buffer) throws(DataProtectionError) in
-          try random.fill(buffer)
-        }
-      } catch { throw CertificateError(error) }
-      let wrapped = try encrypt(key, .rsaOAEP(digest))
-      return wrapped + (try SessionCipher(key, authenticating: publicKey).seal(plaintext))
+      let sessionKey = try randomSessionKey()
+      let wrappedKey = try encrypt(sessionKey, .rsaOAEP(digest))
+      return wrappedKey + (try SessionCipher(sessionKey, authenticating: publicKey).seal(plaintext))
     case .ecies(let digest, let derivesVector):
       guard case .ellipticCurve(let curve) = algorithm else { throw .openSSL("a curve") }
       let ephemeral = try KeyMaterial.generate(on: curve)
@@ -63,9 +59,10 @@ extension KeyMaterial {
 
   /// Decrypts bytes with a private key.
   ///
-  /// - Throws: `.unexpectedKind` if this is not a private key of the scheme's type; `.mismatch` if the bytes were not
-  ///   encrypted for this key and scheme or are damaged. RSA without padding and PKCS#1 cannot detect that and return
-  ///   other bytes.
+  /// - Throws:
+  ///   - `.unexpectedKind` if this is not a private key of the scheme's type.
+  ///   - `.mismatch` if the bytes are damaged, or were encrypted for another key or scheme. RSA without padding and
+  ///     PKCS#1 cannot detect this, and return other bytes.
   package func decrypt(_ ciphertext: [UInt8], _ scheme: KeyEncryption) throws(CertificateError) -> SensitiveBytes {
     try check(.privateKey, scheme.keyType)
     switch scheme {
@@ -73,15 +70,16 @@ extension KeyMaterial {
       let block = try decrypt(ciphertext, .rsaRaw)
       return try PKCS1Padding.removed(from: block, key: externalRepresentation, ciphertext: ciphertext)
     case .rsaRaw, .rsaOAEP:
-      guard
-        let plaintext = try rsa(SensitiveBytes(copying: ciphertext), scheme, EVP_PKEY_decrypt_init, EVP_PKEY_decrypt)
-      else { throw Self.notForThisKey }
+      let plaintext = try rsaResult(
+        of: EVP_PKEY_decrypt, initializedBy: EVP_PKEY_decrypt_init, input: SensitiveBytes(copying: ciphertext),
+        scheme: scheme)
+      guard let plaintext else { throw Self.notForThisKey }
       return plaintext
     case .rsaOAEPWithSessionKey(let digest):
       guard ciphertext.count >= blockSize else { throw Self.notForThisKey }
-      let key = try decrypt(Array(ciphertext.prefix(blockSize)), .rsaOAEP(digest))
-      guard key.count == sessionKeySize else { throw Self.notForThisKey }
-      return try SessionCipher(key, authenticating: publicKey).open(ciphertext.dropFirst(blockSize))
+      let sessionKey = try decrypt(Array(ciphertext.prefix(blockSize)), .rsaOAEP(digest))
+      guard sessionKey.count == sessionKeySize else { throw Self.notForThisKey }
+      return try SessionCipher(sessionKey, authenticating: publicKey).open(ciphertext.dropFirst(blockSize))
     case .ecies(let digest, let derivesVector):
       guard case .ellipticCurve(let curve) = algorithm, ciphertext.count >= curve.pointSize else {
         throw Self.notForThisKey
@@ -117,9 +115,28 @@ extension KeyMaterial {
     }
   }
 
-  private func rsa(
-    _ input: SensitiveBytes, _ scheme: KeyEncryption, _ initialize: (OpaquePointer?) -> Int32,
-    _ call: KeyOperation.Call
+  private func randomSessionKey() throws(CertificateError) -> SensitiveBytes {
+    let random = SystemRandomSource()
+    do throws(DataProtectionError) {
+      return try SensitiveBytes(count: sessionKeySize) { (buffer) throws(DataProtectionError) in
+        try random.fill(buffer)
+      }
+    } catch {
+      throw CertificateError(error)
+    }
+  }
+
+  /// Encrypts or decrypts one block with RSA.
+  ///
+  /// - Parameters:
+  ///   - call: OpenSSL's function for the operation.
+  ///   - initialize: OpenSSL's function that starts the operation.
+  ///   - input: The plaintext or ciphertext.
+  ///   - scheme: A scheme without a session key.
+  /// - Returns: `nil` if the input does not fit, or OpenSSL rejects it.
+  private func rsaResult(
+    of call: KeyOperation.Call, initializedBy initialize: (OpaquePointer?) -> Int32, input: SensitiveBytes,
+    scheme: KeyEncryption
   ) throws(CertificateError) -> SensitiveBytes? {
     let operation = try KeyOperation(self)
     var block = input

@@ -21,16 +21,16 @@ enum PKCS1Padding {
     from block: SensitiveBytes, key: SensitiveBytes, ciphertext: [UInt8]
   ) throws(CertificateError) -> SensitiveBytes {
     guard block.count >= minimumByteCount else { throw KeyMaterial.notForThisKey }
-    let limit = block.count - minimumByteCount
-    // Derived even if the padding is valid, so that the time reveals nothing.
-    let substitute = try X963KeyDerivation.derive(8 + limit, of: key, .sha256, sharedInfo: ciphertext)
+    let maximumMessageCount = block.count - minimumByteCount
+    // 8 bytes for the length of the substitute, then its bytes. They are derived even if the padding is valid, so that
+    // the time reveals nothing.
+    let derived = try X963KeyDerivation.derive(8 + maximumMessageCount, of: key, .sha256, sharedInfo: ciphertext)
     return block.withBytes { block in
-      substitute.withBytes { substitute in
+      derived.withBytes { derived in
         let message = messageStart(in: block)
-        let length = substitute.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % UInt64(limit + 1)
-        let chosen =
-          message.isValid ? block[message.start...] : substitute[(substitute.count - Int(length))...]
-        return SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: chosen))
+        let substituteCount = Int(bigEndianInteger(derived.prefix(8)) % UInt64(maximumMessageCount + 1))
+        let result = message.isValid ? block[message.start...] : derived[(derived.count - substituteCount)...]
+        return SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: result))
       }
     }
   }

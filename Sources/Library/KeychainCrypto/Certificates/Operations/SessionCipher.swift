@@ -10,13 +10,13 @@ struct SessionCipher {
 
   private let key: SensitiveBytes
   private let vector: [UInt8]
-  private let authenticated: [UInt8]
+  private let authenticatedData: [UInt8]
 
   /// Creates a cipher for a random key that is used only once, with a zero vector.
   init(_ key: SensitiveBytes, authenticating publicKey: [UInt8]) {
     self.key = key
     vector = [UInt8](repeating: 0, count: Self.vectorSize)
-    authenticated = publicKey
+    authenticatedData = publicKey
   }
 
   /// Creates a cipher for a shared secret.
@@ -38,7 +38,7 @@ struct SessionCipher {
         derivesVector ? Array(bytes.dropFirst(keySize)) : [UInt8](repeating: 0, count: Self.vectorSize)
       )
     }
-    authenticated = []
+    authenticatedData = []
   }
 
   /// Returns the ciphertext followed by the tag.
@@ -72,7 +72,7 @@ struct SessionCipher {
   private func begin(_ direction: CipherContext.Direction) throws(DataProtectionError) -> CipherContext {
     let context = try CipherContext(key.count == 16 ? .aes128GCM : .aes256GCM, direction)
     try key.withBytes { (bytes) throws(DataProtectionError) in try context.begin(key: bytes, longNonce: vector) }
-    try authenticated.withRawBytes { (bytes) throws(DataProtectionError) in try context.authenticate(bytes) }
+    try authenticatedData.withRawBytes { (bytes) throws(DataProtectionError) in try context.authenticate(bytes) }
     return context
   }
 

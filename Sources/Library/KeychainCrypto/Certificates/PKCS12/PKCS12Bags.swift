@@ -30,8 +30,8 @@ struct PKCS12Bags {
       case NID_pkcs8ShroudedKeyBag: try add(shrouded: bag, &budget)
       case NID_certBag: try add(certificate: bag)
       case NID_safeContentsBag:
-        guard let inner = PKCS12_SAFEBAG_get0_safes(bag) else { throw Self.unreadable }
-        try add(inner, &budget, depth: depth + 1)
+        guard let innerBags = PKCS12_SAFEBAG_get0_safes(bag) else { throw Self.unreadable }
+        try add(innerBags, &budget, depth: depth + 1)
       // Keychains do not store revocation lists and other programs' secrets.
       default: continue
       }
@@ -82,23 +82,4 @@ struct PKCS12Bags {
   }
 
   private static let unreadable = CertificateError(.malformed, "a bag of the file cannot be read")
-}
-
-extension IterationBudget {
-  /// Deducts the iterations of an encryption or of an authentication code (MAC).
-  mutating func deduct(_ algorithm: UnsafePointer<X509_ALGOR>) throws(CertificateError) {
-    guard let text = Self.parameters(of: algorithm) else {
-      throw CertificateError(.unsupported, "an encryption has unsupported parameters")
-    }
-    try deduct(
-      parameters: UnsafeRawBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))
-  }
-
-  /// Returns the parameters of an algorithm, or `nil` if they are not a SEQUENCE, like the parameters of a plain
-  /// digest.
-  static func parameters(of algorithm: UnsafePointer<X509_ALGOR>) -> UnsafePointer<ASN1_STRING>? {
-    var (type, value) = (V_ASN1_UNDEF, UnsafeRawPointer?.none)
-    X509_ALGOR_get0(nil, &type, &value, algorithm)
-    return type == V_ASN1_SEQUENCE ? value?.assumingMemoryBound(to: ASN1_STRING.self) : nil
-  }
 }

@@ -31,8 +31,10 @@ package struct PKCS12File: Sendable {
   /// - Parameters:
   ///   - der: The contents of the file.
   ///   - password: The password as the user typed it. An empty password also decrypts a file without a password.
-  /// - Throws: `.wrongPassword` if the password is wrong or the file was changed, which cannot be distinguished;
-  ///   `.malformed`; `.overLimit`; `.unsupported` for a key derivation or key that is not supported.
+  /// - Throws:
+  ///   - `.wrongPassword` if the password is wrong or the file was changed. These causes cannot be distinguished.
+  ///   - `.unsupported` for a key derivation or key that is not supported.
+  ///   - `.malformed` or `.overLimit`.
   package init(der: [UInt8], password: borrowing Secret) throws(CertificateError) {
     guard der.count <= Self.maximumByteCount else {
       throw CertificateError(
@@ -52,41 +54,4 @@ package struct PKCS12File: Sendable {
   package func certificate(of key: Key) -> CertificateAttributes? {
     certificates.first { $0.publicKeyHash == key.material.applicationLabel }
   }
-}
-
-/// The number of iterations that a file may still require.
-struct IterationBudget {
-  var remaining: Int
-
-  mutating func deduct(_ count: Int) throws(CertificateError) {
-    guard (0...remaining).contains(count) else {
-      throw CertificateError(
-        .overLimit,
-        "its key derivation takes more than \(HumanReadable.grouped(PKCS12File.maximumRoundCount)) iterations in total")
-    }
-    remaining -= count
-  }
-
-  /// Deducts the iterations of a PKCS#12 or PKCS#5 algorithm.
-  ///
-  /// - Parameter parameters: The DER of salt and iterations, or of PBES2's or PBMAC1's derivation (RFC 8018, A.4, A.5).
-  mutating func deduct(parameters: UnsafeRawBufferPointer) throws(CertificateError) {
-    var outer = ASN1Cursor(parameters)
-    var fields = try outer.next(.sequence, "the parameters of an encryption").cursor
-    if fields.nextTag == .sequence {
-      var derivation = try fields.next(.sequence, "a key derivation").cursor
-      let name = try derivation.next(.objectIdentifier, "the name of a key derivation").contents
-      guard name.elementsEqual(Self.pbkdf2) else {
-        throw CertificateError(.unsupported, "its key derivation is not supported")
-      }
-      fields = try derivation.next(.sequence, "the parameters of a key derivation").cursor
-    }
-    _ = try fields.next(.octetString, "a salt")
-    let digits = try fields.nextUnsigned("a number of iterations")
-    guard digits.count <= 4 else { return try deduct(.max) }
-    try deduct(digits.reduce(0) { $0 << 8 | Int($1) })
-  }
-
-  /// The object identifier 1.2.840.113549.1.5.12.
-  private static let pbkdf2: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x05, 0x0C]
 }

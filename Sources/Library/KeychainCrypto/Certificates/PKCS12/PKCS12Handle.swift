@@ -4,7 +4,7 @@ internal import KeychainFormats
 
 /// OpenSSL's object for a parsed PKCS#12 file.
 struct PKCS12Handle: ~Copyable {
-  fileprivate let handle: OpaquePointer
+  private let handle: OpaquePointer
 
   /// Parses a file.
   ///
@@ -18,8 +18,8 @@ struct PKCS12Handle: ~Copyable {
       let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
       var (position, target) = (start, Optional(handle))
       // If parsing fails, OpenSSL frees the object.
-      guard let read = d2i_PKCS12(&target, &position, bytes.count), let start, let position else { return nil }
-      handle = read
+      guard let parsed = d2i_PKCS12(&target, &position, bytes.count), let start, let position else { return nil }
+      handle = parsed
       return position - start
     }
     guard let end else {
@@ -38,8 +38,10 @@ struct PKCS12Handle: ~Copyable {
     ERR_clear_error()
   }
 
-  /// Deducts the iterations of the file's authentication code (MAC), if it has one: the number that is stored with it
-  /// (1 if absent), and those of its algorithm if that is PBMAC1 (RFC 9579), which newer releases of OpenSSL support.
+  /// Deducts the iterations of the file's authentication code (MAC), if it has one.
+  ///
+  /// They are the number that is stored with the code, or 1 if there is none. PBMAC1 (RFC 9579), which newer releases of
+  /// OpenSSL support, has another number in the parameters of its algorithm.
   func deductMACIterations(from budget: inout IterationBudget) throws(CertificateError) {
     guard hasMAC else { return }
     var (count, algorithm) = (UnsafePointer<ASN1_INTEGER>?.none, UnsafePointer<X509_ALGOR>?.none)
@@ -96,62 +98,4 @@ struct PKCS12Handle: ~Copyable {
     default: throw CertificateError(.unsupported, "a part of the file is encrypted for a certificate")
     }
   }
-}
-
-/// A password in its owner's memory, for OpenSSL's calls.
-struct PKCS12Password {
-  /// The bytes, or `nil` if there is no password, which differs from an empty one.
-  let text: UnsafePointer<CChar>?
-  let count: Int32
-  /// The error for a part that cannot be decrypted. If the authentication code matched, the password is not the cause.
-  let failure: CertificateError
-
-  private init(_ text: UnsafePointer<CChar>?, _ count: Int32, _ failure: CertificateError = .undecryptable) {
-    (self.text, self.count, self.failure) = (text, count, failure)
-  }
-
-  /// Creates the password for decrypting a file.
-  ///
-  /// - Parameters:
-  ///   - bytes: The password as it was typed. If it is empty and does not match, the file is also tried without a
-  ///     password.
-  ///   - file: The file.
-  init(_ bytes: UnsafeRawBufferPointer, matching file: borrowing PKCS12Handle) throws(CertificateError) {
-    guard let count = Int32(exactly: bytes.count) else { throw .wrongPassword }
-    let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self) ?? Self.empty
-    guard file.hasMAC else {
-      self.init(text, count, .wrongPassword)
-      return
-    }
-    let typed = PKCS12Password(text, count)
-    if file.macMatches(typed) {
-      self = typed
-    } else if count == 0, file.macMatches(PKCS12Password(nil, 0)) {
-      self = PKCS12Password(nil, 0)
-    } else {
-      throw .wrongPassword
-    }
-  }
-
-  private static let emptyText: StaticString = ""
-  private static var empty: UnsafePointer<CChar> {
-    UnsafeRawPointer(emptyText.utf8Start).assumingMemoryBound(to: CChar.self)
-  }
-}
-
-/// OpenSSL with its legacy ciphers, if they are installed, because other systems encrypt PKCS#12 files with them.
-enum OpenSSLContext {
-  // Created once, and only passed to calls that lock it.
-  nonisolated(unsafe) static let context: OpaquePointer? = {
-    let context = OSSL_LIB_CTX_new()
-    for provider in ["default", "legacy"] { _ = OSSL_PROVIDER_load(context, provider) }
-    ERR_clear_error()
-    return context
-  }()
-}
-
-extension CertificateError {
-  static let wrongPassword = CertificateError(.wrongPassword, "its authentication code does not match this password")
-  static let undecryptable = CertificateError(
-    .unsupported, "the password is right, but OpenSSL cannot decrypt a part of the file")
 }

@@ -19,8 +19,12 @@ package struct DifferenceDocument {
     self.listsBlindSpots = listsBlindSpots
   }
 
-  /// The document. Its members are named "sealed" for encrypted items, "open" for decrypted ones, "alike" for identical
-  /// ones, and "doubtful" for decrypted items of one keychain that may be among the encrypted items of the other.
+  /// The document. These words in the names of its members have a special meaning:
+  ///
+  /// - `sealed`: encrypted items.
+  /// - `open`: decrypted items.
+  /// - `alike`: identical items.
+  /// - `doubtful`: decrypted items of one keychain that may be among the encrypted items of the other.
   package var json: JSONValue {
     let undecrypted = difference.undecrypted
     let document: JSONValue = [

@@ -35,7 +35,7 @@ package struct DumpInspection {
   }
 
   /// Whether parts of items cannot be decrypted or read.
-  package var isPartlyUnreadable: Bool { disclaimer.counts.undecryptable > 0 }
+  package var isPartlyUnreadable: Bool { disclaimer.secretCounts.undecryptable > 0 }
 
   // MARK: Text
 
@@ -44,38 +44,56 @@ package struct DumpInspection {
   }
 
   private func overview(_ style: TextStyle) -> [String] {
-    let kinds = ItemKind.allCases.compactMap { kind -> String? in
-      let count = dump.items.count { $0.kind == kind }
-      return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(ItemText.kind(kind))"
-    }
-    let classes = ProtectionClass.allCases.compactMap { protection -> String? in
-      let count = dump.items.count { $0.protection == protection }
-      return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(protection.phrase)"
-    }
-    let counts = disclaimer.counts
-    let absent = "not in the \(dump.format.noun)"
-    let secrets = [(counts.readable, "not encrypted"), (counts.absent, absent), (counts.undecryptable, "not readable")]
-      .filter { $0.0 > 0 }.map { "\(HumanReadable.grouped($0.0)) \($0.1)" }
-    let rows = [
-      (dump.format.noun, dump.format.phrase),
-      (
-        "items",
-        ([HumanReadable.count(dump.items.count, "item")] + [kinds.joined(separator: ", ")]).filter { !$0.isEmpty }
-          .joined(separator: ": ")
-      ),
-      ("classes", classes.isEmpty ? "none named" : classes.joined(separator: " · ")),
-      ("secrets", secrets.isEmpty ? "none" : secrets.joined(separator: ", ")),
-      ("sha256", String(hexadecimal: digest)),
+    let rows: [(label: String, text: String)] = [
+      (dump.format.noun, dump.format.phrase), ("items", itemsText), ("classes", classesText),
+      ("secrets", secretsText), ("sha256", String(hexadecimal: digest)),
     ]
     return [UntrustedText.escaped(name)]
       + rows.flatMap { row in
         WordWrap.labeled(
-          DisplayWidth.padded(row.0, columns: Self.labelColumns), style.adapted(UntrustedText.escaped(row.1)),
-          columns: max(style.width, Self.labelColumns + 40))
+          DisplayWidth.padded(row.label, columns: Self.labelColumns), style.adapted(UntrustedText.escaped(row.text)),
+          columns: max(style.width, Self.labelColumns + Self.minimumTextColumns))
       }
   }
 
   private static let labelColumns = 10
+  private static let minimumTextColumns = 40
+
+  /// The number of items, and the numbers by kind.
+  private var itemsText: String {
+    let total = HumanReadable.count(dump.items.count, "item")
+    let kinds = countsByKind.map { "\(HumanReadable.grouped($0.count)) \(ItemText.kind($0.kind))" }
+    return kinds.isEmpty ? total : "\(total): \(kinds.joined(separator: ", "))"
+  }
+
+  /// The numbers of items by protection class.
+  private var classesText: String {
+    let classes = countsByProtection.map { "\(HumanReadable.grouped($0.count)) \($0.protection.phrase)" }
+    return classes.isEmpty ? "none named" : classes.joined(separator: " · ")
+  }
+
+  private var secretsText: String {
+    let counts = disclaimer.secretCounts
+    let states: [(count: Int, text: String)] = [
+      (counts.readable, "not encrypted"), (counts.absent, "not in the \(dump.format.noun)"),
+      (counts.undecryptable, "not readable"),
+    ]
+    let secrets = states.filter { $0.count > 0 }.map { "\(HumanReadable.grouped($0.count)) \($0.text)" }
+    return secrets.isEmpty ? "none" : secrets.joined(separator: ", ")
+  }
+
+  /// The kinds that occur, with their numbers of items.
+  private var countsByKind: [(kind: ItemKind, count: Int)] {
+    ItemKind.allCases.map { kind in (kind: kind, count: dump.items.count { $0.kind == kind }) }
+      .filter { $0.count > 0 }
+  }
+
+  /// The protection classes that occur, with their numbers of items.
+  private var countsByProtection: [(protection: ProtectionClass, count: Int)] {
+    ProtectionClass.allCases.map { protection in
+      (protection: protection, count: dump.items.count { $0.protection == protection })
+    }.filter { $0.count > 0 }
+  }
 
   private func listLines(_ style: TextStyle) -> [String] {
     guard !dump.items.isEmpty else { return ["The \(dump.format.noun) contains no items."] }
@@ -115,17 +133,10 @@ package struct DumpInspection {
   // MARK: JSON
 
   package var json: JSONValue {
-    let byKind = ItemKind.allCases.compactMap { kind -> (String, JSONValue)? in
-      let count = dump.items.count { $0.kind == kind }
-      return count == 0 ? nil : (kind.rawValue, .count(count))
-    }
-    let byProtection = ProtectionClass.allCases.compactMap { protection -> (String, JSONValue)? in
-      let count = dump.items.count { $0.protection == protection }
-      return count == 0 ? nil : (protection.rawValue, .count(count))
-    }
     let document: JSONValue = [
       "format": "dump-inspection/1", "name": .string(name), "sha256": .string(String(hexadecimal: digest)),
-      "by_table": .object(byKind), "by_protection": .object(byProtection),
+      "by_table": .object(countsByKind.map { ($0.kind.rawValue, .count($0.count)) }),
+      "by_protection": .object(countsByProtection.map { ($0.protection.rawValue, .count($0.count)) }),
     ]
     return document.adding([disclaimer.field] + (listsItems ? [("items", .each(dump.items) { Self.json($0) })] : []))
   }

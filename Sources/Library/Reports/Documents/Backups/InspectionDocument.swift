@@ -39,32 +39,23 @@ package struct InspectionDocument {
     domains: [FilesByDomain.Domain]?, tree: DomainTree?, unlockTime: (estimated: Duration?, measured: Duration?),
     listsItems: Bool, showsTree: Bool, sourceDeviceItems: SourceDeviceItems?, findings: [BackupFinding]
   ) {
-    self.findings = findings
-    self.domains = domains
-    self.sourceDeviceItems = sourceDeviceItems
     self.archive = archive
     self.unlocked = unlocked
     self.files = files
     self.listing = listing
+    self.domains = domains
     self.tree = tree
     self.unlockTime = unlockTime
     self.listsItems = listsItems
     self.showsTree = showsTree
+    self.sourceDeviceItems = sourceDeviceItems
+    self.findings = findings
   }
 
   /// The document. Without the password, members that require it are `null`.
   package var json: JSONValue {
     var fields: [(String, JSONValue)] = [
-      ("format", "backup-inspection/1"),
-      (
-        "device",
-        [
-          "udid": .text(archive.device.identifier), "name": .text(archive.device.name),
-          "product_type": .text(archive.device.productType), "product_version": .text(archive.device.productVersion),
-          "model_name": .text(BackupDetails(archive).modelName), "build_version": .text(archive.device.buildVersion),
-          "serial_number": .text(archive.device.serialNumber),
-        ]
-      ),
+      ("format", "backup-inspection/1"), ("device", deviceJSON),
       ("passcode_set", archive.wasPasscodeSet.map { .boolean($0) } ?? .null), ("status", statusJSON),
       ("computer", computerJSON),
       ("encrypted", archive.isManifestUnreadable ? .null : .boolean(archive.areFilesEncrypted)),
@@ -83,6 +74,15 @@ package struct InspectionDocument {
     if listsItems { fields.append(("items", unlocked.map(Self.items) ?? .null)) }
     if showsTree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }
     return .object(fields)
+  }
+
+  private var deviceJSON: JSONValue {
+    let device = archive.device
+    return [
+      "udid": .text(device.identifier), "name": .text(device.name), "product_type": .text(device.productType),
+      "product_version": .text(device.productVersion), "model_name": .text(BackupDetails(archive).modelName),
+      "build_version": .text(device.buildVersion), "serial_number": .text(device.serialNumber),
+    ]
   }
 
   /// The anomalies, including class keys that are not bound to the device.

@@ -101,7 +101,7 @@ package enum DeviceKeyVerdict: String, Sendable {
   }
 
   /// Whether the key decrypts all items that need a device key; `nil` if no item needs one.
-  package var fits: Bool? {
+  package var decryptsAllBoundItems: Bool? {
     switch self {
     case .proven: true
     case .mixed, .foreign: false

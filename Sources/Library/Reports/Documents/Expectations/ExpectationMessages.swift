@@ -40,11 +40,11 @@ package struct ExpectationMessages: Sendable {
       "\(HumanReadable.grouped(check.metCount)) of \(HumanReadable.count(check.checkedCount, "expectation")) met"
     let unchecked = check.unchecked.count
     guard unchecked > 0 else { return met + "." }
-    let others =
+    let uncheckedClause =
       unchecked == 1
       ? "1 more is for another restore and was"
       : "\(HumanReadable.grouped(unchecked)) more are for other restores and were"
-    return "\(met); \(others) not checked (\(SuggestedCommands.comparing) checks all four restores)."
+    return "\(met); \(uncheckedClause) not checked (\(SuggestedCommands.comparing) checks all four restores)."
   }
 
   /// Returns the text of `line(of:in:)` without the word "missed" and without the restore.

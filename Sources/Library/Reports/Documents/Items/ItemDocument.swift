@@ -12,9 +12,9 @@ package struct ItemDocument {
   package init(
     source: (kind: String, name: String), revealsSecrets: Bool, omitsProtectedSecrets: Bool = true
   ) {
-    self.omitsProtectedSecrets = omitsProtectedSecrets
     self.source = source
     self.revealsSecrets = revealsSecrets
+    self.omitsProtectedSecrets = omitsProtectedSecrets
   }
 
   /// Returns the start of the document. The caller adds the object of each item, then the members of the command.

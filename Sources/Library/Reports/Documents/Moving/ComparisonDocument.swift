@@ -11,45 +11,55 @@ package struct ComparisonDocument {
   }
 
   package var json: JSONValue {
-    let advice = comparison.advice
     let document: JSONValue = [
       "format": "migration-comparison/1", "source": move.source.json,
       "target": move.target.json, "current": Self.json(comparison.current),
-      "settings": .array(
-        RestoreScenario.allCases.map { scenario in
-          let counts = comparison[scenario]
-          let reasons = counts.byReason.sorted { $0.key.rawValue < $1.key.rawValue }
-          return .object(
-            Self.fields(scenario) + [
-              ("arrives", .count(counts.arrives)), ("stays_behind", .count(counts.staysBehind)),
-              ("unreadable", .count(counts.unreadable)),
-              ("by_reason", .object(reasons.map { ($0.key.rawValue, .count($0.value)) })),
-            ] + Self.warningFields(counts.byWarning))
-        }),
-      "ways": .array(
-        TransferMethod.allCases.map { method in
-          let counts = comparison[method]
-          return [
-            "way": .string(method.rawValue), "yes": .count(counts[.yes, default: 0]),
-            "no": .count(counts[.no, default: 0]), "not_known": .count(counts[.notKnown, default: 0]),
-          ]
-        }),
-      "items": .each(comparison.items) { item in
-        .object(
-          [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
-            ("protection", .text(item.protection?.rawValue)),
-            ("outcomes", .array(RestoreScenario.allCases.map { Self.outcome(of: item, in: $0) })),
-            ("ways", item.transfers.json),
-          ])
-      },
-      "advice": [
-        "sentence": .string(advice.sentence(for: comparison.current)),
-        "gained_by_password": .count(advice.gainedByPassword),
-        "brought_by_password": .count(advice.broughtByPassword), "never_here": .count(advice.neverToTarget),
-        "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
-      ],
+      "settings": .array(RestoreScenario.allCases.map { outcomeCounts(in: $0) }),
+      "ways": .array(TransferMethod.allCases.map { transferCounts(of: $0) }),
+      "items": .each(comparison.items) { Self.json($0) },
+      "advice": adviceJSON,
     ]
     return document.adding(move.findingFields + move.blindSpotFields)
+  }
+
+  /// Returns the numbers of items with each outcome in one of the four restores.
+  private func outcomeCounts(in scenario: RestoreScenario) -> JSONValue {
+    let counts = comparison[scenario]
+    let reasons = counts.byReason.sorted { $0.key.rawValue < $1.key.rawValue }
+    return .object(
+      Self.fields(scenario) + [
+        ("arrives", .count(counts.arrives)), ("stays_behind", .count(counts.staysBehind)),
+        ("unreadable", .count(counts.unreadable)),
+        ("by_reason", .object(reasons.map { ($0.key.rawValue, .count($0.value)) })),
+      ] + Self.warningFields(counts.byWarning))
+  }
+
+  /// Returns the numbers of items that a transfer method moves, does not move, or may move.
+  private func transferCounts(of method: TransferMethod) -> JSONValue {
+    let counts = comparison[method]
+    return [
+      "way": .string(method.rawValue), "yes": .count(counts[.yes, default: 0]),
+      "no": .count(counts[.no, default: 0]), "not_known": .count(counts[.notKnown, default: 0]),
+    ]
+  }
+
+  private var adviceJSON: JSONValue {
+    let advice = comparison.advice
+    return [
+      "sentence": .string(advice.sentence(for: comparison.current)),
+      "gained_by_password": .count(advice.gainedByPassword),
+      "brought_by_password": .count(advice.broughtByPassword), "never_here": .count(advice.neverToTarget),
+      "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
+    ]
+  }
+
+  private static func json(_ item: MigrationComparison.Item) -> JSONValue {
+    .object(
+      [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
+        ("protection", .text(item.protection?.rawValue)),
+        ("outcomes", .array(RestoreScenario.allCases.map { outcome(of: item, in: $0) })),
+        ("ways", item.transfers.json),
+      ])
   }
 
   private static func json(_ scenario: RestoreScenario) -> JSONValue { .object(fields(scenario)) }

@@ -33,27 +33,11 @@ package struct ItemExplanationDocument {
 
   private static func json(_ explanation: ItemExplanation) -> JSONValue {
     var fields: [(String, JSONValue)] = [("index", explanation.index.map { .count($0) } ?? .null)]
-    fields += JSONValue.identity(explanation.identity) + [("protection", .text(explanation.protection?.rawValue))]
-    fields.append(
-      (
-        "readable",
-        explanation.protection.map { protection in
-          .object(
-            [DeviceState.beforeFirstUnlock, .locked, .unlocked].map { state in
-              (state.rawValue, .boolean(protection.isReadable(in: state)))
-            })
-        } ?? .null
-      ))
-    fields.append(
-      (
-        "restores",
-        .array(
-          RestoreScenario.allCases.compactMap { scenario in
-            explanation.restoreOutcomes[scenario].map {
-              .object(ComparisonDocument.fields(scenario) + ComparisonDocument.fields($0))
-            }
-          })
-      ))
+    fields += JSONValue.identity(explanation.identity)
+    fields += [
+      ("protection", .text(explanation.protection?.rawValue)),
+      ("readable", explanation.protection.map(readability) ?? .null), ("restores", restores(explanation)),
+    ]
     if let transfers = explanation.transfers { fields.append(("ways", transfers.json)) }
     if let containsSecureEnclaveKey = explanation.containsSecureEnclaveKey {
       fields.append(("holds_enclave_key", .boolean(containsSecureEnclaveKey)))
@@ -62,6 +46,24 @@ package struct ItemExplanationDocument {
     fields.append(("on_target", explanation.onTarget.map { PlanDocument.Item($0).json } ?? .null))
     fields.append(("do", .text(explanation.action)))
     return .object(fields)
+  }
+
+  /// Returns whether an app can read items of a class, for each state of the device.
+  private static func readability(of protection: ProtectionClass) -> JSONValue {
+    .object(
+      [DeviceState.beforeFirstUnlock, .locked, .unlocked].map { state in
+        (state.rawValue, .boolean(protection.isReadable(in: state)))
+      })
+  }
+
+  /// Returns the outcome of each of the four restores, if it is known.
+  private static func restores(_ explanation: ItemExplanation) -> JSONValue {
+    .array(
+      RestoreScenario.allCases.compactMap { scenario in
+        explanation.restoreOutcomes[scenario].map { outcome in
+          .object(ComparisonDocument.fields(scenario) + ComparisonDocument.fields(outcome))
+        }
+      })
   }
 
   /// Returns the outcome for an item in this backup or on this device.

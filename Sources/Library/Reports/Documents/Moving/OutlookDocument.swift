@@ -11,7 +11,7 @@ package struct OutlookDocument {
   package var json: JSONValue {
     let restoreOutlook = summary.restoreOutlook
     var fields: [(String, JSONValue)] = [
-      ("format", "migration-futures/1"), ("made", .string(summary.made)), ("source", summary.source.json),
+      ("format", "migration-futures/1"), ("made", .string(summary.reportTime)), ("source", summary.source.json),
       ("verdict", .string(summary.verdict)), ("details", .string(summary.details)), ("basis", .string(summary.basis)),
       ("tried_hardware", .boolean(restoreOutlook.triedDeviceKey)), ("futures", .array(scenarios.map(json))),
       ("items", .each(restoreOutlook.comparison.items, json)),

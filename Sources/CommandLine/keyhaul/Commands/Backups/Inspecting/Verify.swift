@@ -91,7 +91,8 @@ struct Verify: CaseReportCommand {
   /// Returns the exit status. It is partial if the only problem is a missing seal or a device key that does not match.
   private func status(of report: VerificationReport) -> CommandExitStatus {
     let status = report.verification.status
-    let isPartial = report.deviceKey?.fits == false || sealed && report.verification.sealState == .missing
+    let isPartial =
+      report.deviceKey?.decryptsAllBoundItems == false || sealed && report.verification.sealState == .missing
     return status == .ok && isPartial ? .partial : status
   }
 
@@ -113,7 +114,8 @@ struct Verify: CaseReportCommand {
       VerifyResult(json: verification.json) { verification.lines(style: $0, showsAll: $1).map { ($0.text, $0.color) } },
       to: report.output)
     if session.isJSON, verification.isDamaged {
-      throw CommandError(.damaged, "\(dump.name) is damaged", why: verification.loss, try: "use another copy")
+      throw CommandError(
+        .damaged, "\(dump.name) is damaged", why: verification.failedCheckNames, try: "use another copy")
     }
     return verification.isDamaged ? .damaged : verification.isPartial ? .partial : .ok
   }

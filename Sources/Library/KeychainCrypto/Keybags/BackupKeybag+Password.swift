@@ -1,0 +1,93 @@
+package import KeychainFormats
+
+/// Adds and removes a backup's password. Both require the device key, which protects the migratable classes of a backup
+/// without a password.
+extension BackupKeybag {
+  /// The migratable classes. A backup with a password wraps them only with the password, a backup without one also with
+  /// the device key.
+  static let migratable: Set<KeyClass> = [.whenUnlocked, .afterFirstUnlock, .always]
+
+  /// Returns the keybag of an unencrypted backup with a password. The class keys stay the same.
+  ///
+  /// Nothing in the keybag shows whether `deviceKey` is right, unless a class has a public key. The caller must have
+  /// decrypted an item with it before.
+  ///
+  /// - Parameters:
+  ///   - keybag: The current keybag of the backup.
+  ///   - oldKey: The key of the empty password, from `Keybag.passcodeKey`.
+  ///   - password: The new password, not empty.
+  ///   - deviceKey: The hardware key of the source device.
+  ///   - rounds: The iterations of the slow step; with `nil`, the keybag has only one step, as in iOS 10.1 and earlier.
+  ///   - random: The source of salts and of the keybag's identifier.
+  ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
+  /// - Throws:
+  ///   - `.damagedKeybag` if a class key cannot be unwrapped with that key.
+  ///   - `.keyUnavailable` if a public key shows that the device key is wrong.
+  ///   - `.hardwareLayerMissing` for a keybag that no device wrote. With a password, this could not be seen any more.
+  ///   - `.unsupported` for an empty password or a number of iterations that readers reject.
+  package static func addingPassword(
+    _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, with password: borrowing Secret,
+    deviceKey: DeviceKey, rounds: Int?,
+    random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(DataProtectionError) -> Keybag {
+    try rejectEmptyPassword(password)
+    try requireDeviceWraps(in: keybag, hasPassword: false)
+    var result = keybag
+    result.salt = try random.bytes(saltSize)
+    result.iterations = lastRounds
+    result.secondRound = nil
+    if let rounds {
+      result.secondRound = Keybag.SecondRound(rounds: try validIterations(rounds), salt: try random.bytes(saltSize))
+    }
+    let newKey = try result.passcodeKey(password: password, progress: progress)
+    // The migratable classes lose the device wrap.
+    try result.replacePasswordWrap(oldKey, with: newKey, wrong: .damagedKeybag) {
+      (record, inner) throws(DataProtectionError) in
+      guard let keyClass = record.keyClass, migratable.contains(keyClass), record.wrap == [.device, .password] else {
+        return inner
+      }
+      let key = try inner.withBytes { (bytes) throws(DataProtectionError) in try deviceKey.unwrap(bytes) }
+      if let publicKey = record.publicKey, try X25519.publicKey(of: key) != publicKey {
+        throw DataProtectionError(.keyUnavailable, "the hardware key is not the source device's")
+      }
+      record.wrap = .password
+      return key
+    }
+    return result
+  }
+
+  /// Returns the keybag of an encrypted backup without a password, as a device would have written it. Only the device
+  /// key can then unwrap the keychain's class keys. The class keys stay the same.
+  ///
+  /// - Parameters:
+  ///   - keybag: The current keybag of the backup.
+  ///   - oldKey: The key of the password, from `Keybag.matchedPasscodeKey`.
+  ///   - deviceKey: The hardware key of the source device.
+  ///   - random: The source of salts and of the keybag's identifier.
+  /// - Throws:
+  ///   - `.wrongPassword`.
+  ///   - `.damagedKeybag` if a class key cannot be unwrapped.
+  ///   - `.hardwareLayerMissing` if a this-device-only class lacks its device wrap. Without a password, anyone could
+  ///     decrypt its items.
+  package static func removingPassword(
+    _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, deviceKey: DeviceKey,
+    random: some RandomSource = SystemRandomSource()
+  ) throws(DataProtectionError) -> Keybag {
+    try requireDeviceWraps(in: keybag, hasPassword: true)
+    var result = keybag
+    result.salt = try random.bytes(saltSize)
+    result.iterations = lastRounds
+    result.secondRound = nil
+    let newKey = try result.passcodeKey(password: .empty)
+    // The migratable classes get the device wrap, as on a device.
+    try result.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPassword) {
+      (record, inner) throws(DataProtectionError) in
+      guard let keyClass = record.keyClass, migratable.contains(keyClass), record.wrap == .password else {
+        return inner
+      }
+      record.wrap = [.device, .password]
+      return try deviceKey.wrap(inner)
+    }
+    return result
+  }
+}

@@ -1,0 +1,49 @@
+import KeyhaulKit
+
+/// A comparison of the file-system metadata of a backup's files before and after the examination.
+package struct EvidenceComparison: Sendable, Equatable {
+  /// The number of files, folders and other entries before the examination.
+  package let count: Int
+  /// The total size of the files before the examination, in bytes.
+  package let byteCount: Int64
+  /// The paths of entries that changed, appeared or disappeared; at most `maximumNamedCount`.
+  package let changedPaths: [String]
+  /// The number of entries that changed, appeared or disappeared.
+  package let changedCount: Int
+  /// The reason why the comparison is incomplete; `nil` if everything was compared.
+  package let gap: String?
+
+  /// The maximum number of paths in `changedPaths`.
+  package static let maximumNamedCount = 100
+
+  package init(count: Int, byteCount: Int64, changedPaths: [String], changedCount: Int, gap: String?) {
+    self.count = count
+    self.byteCount = byteCount
+    self.changedPaths = changedPaths
+    self.changedCount = changedCount
+    self.gap = gap
+  }
+
+  /// Whether everything was compared, and nothing differs.
+  package var isUnchanged: Bool { changedCount == 0 && gap == nil }
+
+  /// The result of the comparison, in one or two sentences.
+  package var sentence: String {
+    if changedCount > 0 {
+      // The two numbers need not match, because entries that appeared are not in the count before.
+      return
+        "\(Self.countText(changedCount)) changed, appeared or disappeared during the examination (\(countText) before). "
+        + "Another program may have changed \(changedCount == 1 ? "it" : "them")."
+    }
+    if let gap { return "Not everything was compared: \(gap)." }
+    return count == 1
+      ? "The only entry did not change during the examination." : "None of \(countText) changed during the examination."
+  }
+
+  /// The number of entries before: "1 entry" or "12 files and folders".
+  package var countText: String { Self.countText(count) }
+
+  private static func countText(_ count: Int) -> String {
+    HumanReadable.count(count, "entry", plural: "files and folders")
+  }
+}

@@ -1,0 +1,81 @@
+import KeyhaulKit
+
+extension Inspection {
+  // MARK: The keybag
+
+  func keybagLines(_ style: TextStyle) -> [String] {
+    let keybag = archive.keybag
+    let fields = [
+      "uuid        \(keybag.uuidText ?? "none")", "version     \(keybag.version.map(String.init) ?? "none")",
+      "type        \(keybag.type.map { String($0.rawValue) } ?? "none")", "iterations  \(iterationsText)", "",
+    ]
+    var table = Table([
+      .init("CLASS", rightAligned: true), .init("PROTECTS"), .init("WRAPPED WITH"), .init("KEY"),
+    ])
+    for record in keybag.classKeys {
+      table.add([
+        record.keyClass.map { String($0.rawValue) } ?? "?", record.purpose, record.wrapping, record.algorithm,
+      ])
+    }
+    return fields + table.lines(style: style)
+  }
+
+  // MARK: The items
+
+  func itemLines(_ style: TextStyle) -> [String] {
+    if let hidden = unlocked?.hiddenKeychain {
+      return WordWrap.lines(
+        of: style.adapted(
+          UntrustedText.escaped("Its keychain cannot be read: \(hidden.fact). Its contents are not known.")),
+        columns: style.width)
+    }
+    guard let unlocked, archive.hasKeychain else { return ["The backup contains no keychain."] }
+    // If names would be shortened, the table has the codes of protection classes instead.
+    return itemTable(unlocked, isShort: false).lines(style: style) { itemTable(unlocked, isShort: true) }
+  }
+
+  // MARK: The files
+
+  /// The maximum number of children of a domain or directory, unless all are requested.
+  package static let defaultChildLimit = 10
+
+  func treeLines(_ style: TextStyle, showsAll: Bool) -> [String] {
+    guard let tree else { return [] }
+    let hasMissing = tree.root.missingCount > 0
+    var table = Table(
+      [.init("DOMAIN", flexible: true), .init("FILES", rightAligned: true), .init("BYTES", rightAligned: true)]
+        + (hasMissing ? [.init("MISSING", rightAligned: true)] : []))
+    func addRow(_ name: String, _ node: DomainTree.Node) {
+      table.add([
+        name, HumanReadable.grouped(node.fileCount), HumanReadable.grouped(node.storedByteCount),
+        HumanReadable.grouped(node.missingCount),
+      ])
+    }
+    func addRows(_ nodes: [DomainTree.Node], indent: Int) {
+      let indentation = String(repeating: " ", count: indent)
+      let listedNodes = showsAll ? nodes[...] : nodes.prefix(Self.defaultChildLimit)
+      for node in listedNodes {
+        addRow(indentation + Self.unindented(node.name), node)
+        addRows(node.children, indent: indent + 2)
+      }
+      let omittedNodes = nodes.dropFirst(listedNodes.count)
+      if !omittedNodes.isEmpty {
+        addRow(
+          "\(indentation)\(style.ellipsis) \(HumanReadable.grouped(omittedNodes.count)) more (-v shows all)",
+          DomainTree.Node(sumOf: omittedNodes))
+      }
+    }
+    addRows(tree.root.children, indent: 0)
+    addRow("all", tree.root)
+    let hint =
+      showsAll || tree.root.fileCount == 0 ? [] : ["-v lists every file; export --domain D --path P exports one."]
+    return table.lines(style: style) + hint
+  }
+
+  /// Returns a name in quotation marks if it is empty or begins with spaces, which look like indentation.
+  private static func unindented(_ name: String) -> String {
+    let spaces = name.prefix { $0 == " " }.count
+    guard spaces > 0 || name.isEmpty else { return name }
+    return "\"" + name + "\""
+  }
+}

@@ -1,0 +1,114 @@
+import KeyhaulKit
+
+extension VerificationReport {
+  /// A clause that lists the faults: "1 item is lost in this copy and 2 files are missing".
+  package var faultSummary: String {
+    if verification.isUnopened { return "it cannot be opened" }
+    let manifestClauses = propertyListClauses + structureClauses + keybagClauses + fileListClauses
+    return HumanReadable.list(manifestClauses + keychainClauses + fileClauses)
+  }
+
+  /// The clauses about an unfinished backup, and about false statements in its property lists.
+  private var propertyListClauses: [String] {
+    var parts: [String] = []
+    if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("the device never finished it") }
+    let kinds = verification.faults.map(\.kind)
+    if kinds.contains(.falseClaim) { parts.append("it says that it is encrypted, but it is not") }
+    if kinds.contains(.passwordDenied) { parts.append("it says that it has no password, but it was made with one") }
+    return parts
+  }
+
+  /// The clauses about the property lists that are missing, incomplete or unreadable.
+  private var structureClauses: [String] {
+    var parts: [String] = []
+    let damagedPropertyLists = verification.faults.filter {
+      $0.check == .structure && $0.kind == .structureDamaged
+    }.compactMap(\.file)
+    // A manifest without a version was read, but may also have another fault.
+    let lacksVersion =
+      verification.findings.contains { $0.kind == .versionMissing }
+      && !verification.findings.contains { $0.kind == .manifestUnreadable }
+    // The clauses about a missing manifest and a missing version replace the one about an unreadable manifest.
+    let unreadablePropertyLists = damagedPropertyLists.filter {
+      !lacksVersion && !lacksManifest || $0 != "Manifest.plist"
+    }
+    if lacksManifest { parts.append("its Manifest.plist is missing") }
+    if lacksVersion { parts.append("its Manifest.plist does not state its version") }
+    if !unreadablePropertyLists.isEmpty {
+      parts.append("its \(HumanReadable.list(unreadablePropertyLists)) cannot be read")
+    }
+    return parts
+  }
+
+  private var lacksManifest: Bool { verification.findings.contains(.manifestMissing) }
+
+  private var keybagClauses: [String] {
+    var parts: [String] = []
+    let unboundCount = verification.faults.count { $0.kind == .hardwareLayerMissing }
+    if unboundCount > 0 { parts.append("its keybag contains keychain keys that are not bound to a device") }
+    if !lacksManifest, verification.faultCount[.keybag, default: 0] > unboundCount {
+      parts.append("its keybag differs from what was written")
+    }
+    return parts
+  }
+
+  /// The clauses about the list of the backup's files, which the text calls the manifest.
+  private var fileListClauses: [String] {
+    var parts: [String] = []
+    if verification.findings.contains(where: { $0.kind == .listJournalUnread }) {
+      parts.append("a journal or log next to its manifest was not read, although it may change the manifest")
+    }
+    if verification.faultCount[.database] != nil { parts.append("its manifest differs from what was written") }
+    return parts
+  }
+
+  /// The clauses about the keychain and its items.
+  private var keychainClauses: [String] {
+    var parts: [String] = []
+    let faultCounts = verification.faultCount
+    if verification.hasFilesByDomain {
+      parts.append("its files are under their own names, in a layout that Keyhaul does not read")
+    } else if verification.isKeychainLost {
+      parts.append(
+        faultCounts[.database] == nil
+          ? "its keychain is lost in this copy"
+          : "its keychain cannot be found through its manifest")
+    } else if verification.isKeychainRefused {
+      parts.append("its keychain does not name the backup's keybag, so it cannot be restored")
+    } else if faultCounts[.keychain] != nil {
+      parts.append("its keychain file differs from what was written")
+    }
+    if let lostCount = verification.items?.damaged, lostCount > 0 {
+      parts.append("\(HumanReadable.count(lostCount, "item")) \(lostCount == 1 ? "is" : "are") lost in this copy")
+    }
+    return parts
+  }
+
+  /// The clauses about the files and the seal.
+  private var fileClauses: [String] {
+    var parts: [String] = []
+    let missingCount = verification.missingCount
+    let damagedCount = verification.faultCount[.files, default: 0] - missingCount
+    if damagedCount > 0 {
+      parts.append("\(HumanReadable.count(damagedCount, "file")) \(damagedCount == 1 ? "is" : "are") damaged")
+    }
+    if missingCount > 0, !verification.hasFilesByDomain {
+      parts.append("\(HumanReadable.count(missingCount, "file")) \(missingCount == 1 ? "is" : "are") missing")
+    }
+    if let clause = verification.sealClause { parts.append(clause) }
+    return parts
+  }
+
+  /// A sentence about the intact parts of a damaged keychain.
+  var intactPartsSentence: String {
+    guard let items = verification.items, items.readable > 0, !verification.isKeychainLost,
+      !verification.isKeychainRefused,
+      items.damaged > 0 || verification.faultCount[.keychain] != nil
+    else { return "" }
+    let (subject, pronoun) =
+      items.readable == 1
+      ? ("The item that can be decrypted is", "it")
+      : ("The \(HumanReadable.grouped(items.readable)) items that can be decrypted are", "them")
+    return " \(subject) unchanged: export saves \(pronoun)."
+  }
+}
