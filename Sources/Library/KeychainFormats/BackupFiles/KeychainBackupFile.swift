@@ -4,15 +4,13 @@ import Basics
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `SecServerImportKeychainInPlist`).
 public struct KeychainBackupFile: Sendable, Hashable {
-  /// The maximum number of items in a file; a full device has some thousands. `sharedByteAllowance` limits the work on
-  /// them.
+  /// The maximum number of items in a file; a full device has some thousands.
   package static let maximumEntryCount = 2_000_000
-  /// The bytes that are counted for each entry in addition to its blob and its reference. Every entry takes more in a
-  /// file.
+  /// The number of bytes that are counted for each entry in addition to its blob and its reference. In a file, every
+  /// entry takes more.
   private static let entryByteCount = 16
-  /// The number of bytes by which all entries together may exceed the size of the file, each counted separately with
-  /// `entryByteCount`. A device never stores two items in the same bytes, but a crafted file could make a reader
-  /// decrypt the same bytes over and over.
+  /// The number of bytes by which the entries together may exceed the size of the file. A device never stores two items
+  /// in the same bytes, but a crafted file could make a reader decrypt the same bytes over and over.
   package static let sharedByteAllowance = 1 << 20
 
   /// The lower-case UUID of the keybag whose keys encrypt the items, or `nil` in old backups.
@@ -60,9 +58,10 @@ public struct KeychainBackupFile: Sendable, Hashable {
       return
     }
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainBackupFile in
+      let document = try BinaryPlistReader(buffer, limits: limits)
       var reader = KeychainFileReader(
-        of: bytes, builder: BinaryPlistDecoder(try BinaryPlistReader(buffer, limits: limits), limits: limits))
-      return try reader.file(acceptingAtMost: limit)
+        bytes, decoder: BinaryPlistDecoder(document, limits: limits), maximumEntryCount: limit)
+      return try reader.file()
     }
   }
 
@@ -71,8 +70,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// - Throws: The errors of reading a file in memory. `PagedBytes` reports read errors.
   package init(indexing pages: PagedBytes, limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
     let document = try BinaryPlistReader(PropertyListBytes(pages), limits: limits)
-    var reader = KeychainFileReader(of: [], builder: BinaryPlistDecoder(document, limits: limits))
-    self = try reader.file(acceptingAtMost: Self.maximumEntryCount)
+    var reader = KeychainFileReader(
+      [], decoder: BinaryPlistDecoder(document, limits: limits), maximumEntryCount: Self.maximumEntryCount)
+    self = try reader.file()
   }
 
   /// Reads an XML file, as people and their tools write it, by converting it to binary first.
@@ -99,90 +99,103 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
   /// Reads the file object by object, so that the offset of each blob is known.
   private struct KeychainFileReader {
-    /// The document's bytes.
+    /// The document's bytes, or none if the entries need only their offsets.
     private let bytes: [UInt8]
-    private var builder: BinaryPlistDecoder
+    private var decoder: BinaryPlistDecoder
+    private let maximumEntryCount: Int
     /// The number of bytes that further entries may have, each counted separately.
     private var remainingBytes: Int
+    private var file = KeychainBackupFile(keybagUUID: nil, entries: [])
 
-    private var document: BinaryPlistReader { builder.document }
+    private var document: BinaryPlistReader { decoder.document }
 
-    init(of bytes: [UInt8], builder: BinaryPlistDecoder) {
+    init(_ bytes: [UInt8], decoder: BinaryPlistDecoder, maximumEntryCount: Int) {
       self.bytes = bytes
-      self.builder = builder
-      remainingBytes = builder.document.bytes.count + sharedByteAllowance
+      self.decoder = decoder
+      self.maximumEntryCount = maximumEntryCount
+      remainingBytes = decoder.document.bytes.count + sharedByteAllowance
     }
 
-    mutating func file(acceptingAtMost limit: Int) throws(FormatError) -> KeychainBackupFile {
+    mutating func file() throws(FormatError) -> KeychainBackupFile {
+      let valueIndexes = try readKeys()
+      if let index = valueIndexes[Key.keybagUUID] { file.keybagUUID = try document.text(document.object(at: index)) }
+      try reserveEntries(valueIndexes)
+      for kind in ItemKind.allCases {
+        guard let index = valueIndexes[kind.rawValue] else { continue }
+        if try !readEntries(of: kind, at: index) { file.ignoredKeys.append(kind.rawValue) }
+      }
+      return file
+    }
+
+    /// Reads the keys of the root dictionary, and records those that are ignored.
+    ///
+    /// - Returns: The index of each key's value. If a key occurs twice, the first value counts.
+    private mutating func readKeys() throws(FormatError) -> [String: Int] {
       guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
         throw try malformed("it is not a dictionary", at: document.rootIndex)
       }
-      var file = KeychainBackupFile(keybagUUID: nil, entries: [])
-      var indices: [String: Int] = [:]
+      var valueIndexes: [String: Int] = [:]
       for position in 0..<keys.count {
         let keyIndex = try document.index(position, of: keys)
-        guard let key = try builder.value(at: keyIndex).stringValue else {
+        guard let key = try decoder.value(at: keyIndex).stringValue else {
           throw try malformed("a key is not a string", at: keyIndex)
         }
         guard key != Key.identities else { throw try malformed("a key is idnt, which no backup has", at: keyIndex) }
-        let index = try document.index(position, of: values)
-        guard indices.updateValue(indices[key] ?? index, forKey: key) == nil else { continue }
+        let valueIndex = try document.index(position, of: values)
+        guard valueIndexes[key] == nil else { continue }
+        valueIndexes[key] = valueIndex
         if ItemKind(rawValue: key) == nil, key != Key.keybagUUID { file.ignoredKeys.append(key) }
       }
-      if let index = indices[Key.keybagUUID] { file.keybagUUID = try document.text(document.object(at: index)) }
-      // Reserved once for all kinds, because a growing array is in memory twice.
+      return valueIndexes
+    }
+
+    /// Reserves memory once for the entries of all kinds, because a growing array is in memory twice.
+    private mutating func reserveEntries(_ valueIndexes: [String: Int]) throws(FormatError) {
+      // A kind may have a single entry without an array.
       var count = ItemKind.allCases.count
       for kind in ItemKind.allCases {
-        guard let index = indices[kind.rawValue] else { continue }
+        guard let index = valueIndexes[kind.rawValue] else { continue }
         if case .array(let references) = try document.object(at: index) { count += references.count }
       }
-      file.entries.reserveCapacity(min(limit, count, remainingBytes / entryByteCount))
-      for kind in ItemKind.allCases {
-        guard let index = indices[kind.rawValue] else { continue }
-        if try !readEntries(of: kind, at: index, into: &file, acceptingAtMost: limit) {
-          file.ignoredKeys.append(kind.rawValue)
-        }
-      }
-      return file
+      file.entries.reserveCapacity(min(maximumEntryCount, count, remainingBytes / entryByteCount))
     }
 
     /// Reads the items of one kind.
     ///
     /// - Returns: Whether the value is an array or a dictionary.
-    private mutating func readEntries(
-      of kind: ItemKind, at index: Int, into file: inout KeychainBackupFile, acceptingAtMost limit: Int
-    ) throws(FormatError) -> Bool {
+    private mutating func readEntries(of kind: ItemKind, at index: Int) throws(FormatError) -> Bool {
       switch try document.object(at: index) {
       case .dictionary:
-        try requireRoom(for: 1, in: file, acceptingAtMost: limit, at: index)
-        file.entries.append(try entry(of: kind, at: index))
+        try requireRoom(for: 1, at: index)
+        let entry = try readEntry(of: kind, at: index)
+        file.entries.append(entry)
       case .array(let references):
-        try requireRoom(for: references.count, in: file, acceptingAtMost: limit, at: index)
+        try requireRoom(for: references.count, at: index)
         for position in 0..<references.count {
-          file.entries.append(try entry(of: kind, at: document.index(position, of: references)))
+          let entry = try readEntry(of: kind, at: document.index(position, of: references))
+          file.entries.append(entry)
         }
       default: return false
       }
       return true
     }
 
-    private func requireRoom(
-      for count: Int, in file: KeychainBackupFile, acceptingAtMost limit: Int, at index: Int
-    ) throws(FormatError) {
-      guard count <= limit - file.entries.count else {
+    private func requireRoom(for count: Int, at index: Int) throws(FormatError) {
+      guard count <= maximumEntryCount - file.entries.count else {
         throw FormatError(
-          .keychainFile, .overLimit, "more than \(limit) items", offset: try document.offset(ofObject: index))
+          .keychainFile, .overLimit, "more than \(maximumEntryCount) items",
+          offset: try document.offset(ofObject: index))
       }
     }
 
-    private mutating func entry(of kind: ItemKind, at index: Int) throws(FormatError) -> Entry {
+    private mutating func readEntry(of kind: ItemKind, at index: Int) throws(FormatError) -> Entry {
       guard case .dictionary(let keys, let values) = try document.object(at: index) else {
         throw try malformed("an item is not a dictionary", at: index)
       }
       var (blob, reference): (Range<Int>?, Range<Int>?)
       try charge(entryByteCount, at: index)
       for position in 0..<keys.count {
-        let key = try builder.value(at: document.index(position, of: keys)).stringValue
+        let key = try decoder.value(at: document.index(position, of: keys)).stringValue
         guard key == Key.blob || key == Key.persistentReference else { continue }
         let valueIndex = try document.index(position, of: values)
         guard case .data(let range) = try document.object(at: valueIndex) else { continue }
@@ -218,7 +231,7 @@ extension KeychainBackupFile {
     /// The bytes of the complete file, so that they are in memory only once. For a new entry, only its own bytes.
     private let source: [UInt8]
     private let blobPart: Part
-    private let reference: Part
+    private let referencePart: Part
     /// The offset of the blob in the file; `max` if there is none.
     private var blobStart = UInt32.max
     /// The kind whose array contains the item.
@@ -257,7 +270,7 @@ extension KeychainBackupFile {
       for part in [blob, persistentReference] { bytes += part ?? [] }
       source = bytes
       blobPart = Part(blob.map { _ in 0..<count })
-      reference = Part(persistentReference.map { count..<(count + $0.count) })
+      referencePart = Part(persistentReference.map { count..<(count + $0.count) })
     }
 
     /// Creates an entry of a file.
@@ -270,7 +283,7 @@ extension KeychainBackupFile {
       self.kind = kind
       self.source = source
       blobPart = Part(blob)
-      reference = Part(persistentReference)
+      referencePart = Part(persistentReference)
       blobStart = blob.map { UInt32(clamping: $0.lowerBound) } ?? .max
     }
 
@@ -280,7 +293,7 @@ extension KeychainBackupFile {
       set { self = Entry(kind: kind, blob: newValue, persistentReference: persistentReference) }
     }
     /// The value of `v_PersistentRef`: 12 or 20 bytes, unchanged, which `PersistentReference` parses.
-    package var persistentReference: [UInt8]? { reference.bytes(of: source) }
+    package var persistentReference: [UInt8]? { referencePart.bytes(of: source) }
     /// The offset of the blob in the file, in bytes from its start, or `nil` if the entry is not from a file.
     package var blobOffset: Int? { blobStart == .max ? nil : Int(blobStart) }
 
@@ -294,12 +307,12 @@ extension KeychainBackupFile.Entry {
   package static let maximumSourceByteCount = Int(UInt32.max) - 1
 
   var hasBlob: Bool { blobPart.range != nil }
-  var hasPersistentReference: Bool { reference.range != nil }
+  var hasPersistentReference: Bool { referencePart.range != nil }
   /// The number of bytes of the blob and the reference together.
   package var byteCount: Int { ranges.reduce(0) { $0 + $1.count } }
 
   /// The ranges of the blob and the reference in the bytes from which the entry was read.
-  package var ranges: [Range<Int>] { [blobPart.range, reference.range].compactMap(\.self) }
+  package var ranges: [Range<Int>] { [blobPart.range, referencePart.range].compactMap(\.self) }
 
   /// Creates the same entry for other bytes. Without bytes, only its offsets remain.
   ///
@@ -310,14 +323,14 @@ extension KeychainBackupFile.Entry {
     kind = entry.kind
     source = bytes
     blobPart = Part(entry.blobPart.range.map { $0.lowerBound - start..<$0.upperBound - start })
-    reference = Part(entry.reference.range.map { $0.lowerBound - start..<$0.upperBound - start })
+    referencePart = Part(entry.referencePart.range.map { $0.lowerBound - start..<$0.upperBound - start })
     blobStart = entry.blobStart
   }
 
   /// Creates the same entry from the separate bytes of each of its ranges, in their order.
   package init(_ entry: Self, of parts: [[UInt8]]) {
     let blob = entry.blobPart.range == nil ? nil : parts.first
-    self.init(kind: entry.kind, blob: blob, persistentReference: entry.reference.range == nil ? nil : parts.last)
+    self.init(kind: entry.kind, blob: blob, persistentReference: entry.referencePart.range == nil ? nil : parts.last)
     blobStart = entry.blobStart
   }
 }
