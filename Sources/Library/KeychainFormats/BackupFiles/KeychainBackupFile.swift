@@ -61,7 +61,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
       let document = try BinaryPlistReader(buffer, limits: limits)
       var reader = KeychainFileReader(
         bytes, decoder: BinaryPlistDecoder(document, limits: limits), maximumEntryCount: limit)
-      return try reader.file()
+      return try reader.readFile()
     }
   }
 
@@ -72,7 +72,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
     let document = try BinaryPlistReader(PropertyListBytes(pages), limits: limits)
     var reader = KeychainFileReader(
       [], decoder: BinaryPlistDecoder(document, limits: limits), maximumEntryCount: Self.maximumEntryCount)
-    self = try reader.file()
+    self = try reader.readFile()
   }
 
   /// Reads an XML file, as people and their tools write it, by converting it to binary first.
@@ -116,7 +116,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
       remainingBytes = decoder.document.bytes.count + sharedByteAllowance
     }
 
-    mutating func file() throws(FormatError) -> KeychainBackupFile {
+    mutating func readFile() throws(FormatError) -> KeychainBackupFile {
       let valueIndexes = try readKeys()
       if let index = valueIndexes[Key.keybagUUID] { file.keybagUUID = try document.text(document.object(at: index)) }
       try reserveEntries(valueIndexes)
