@@ -16,12 +16,14 @@ package final class SimulatorKeychain {
   /// The path of the file, or `nil` if the database is in memory.
   private let path: String?
   private let schema: KeychainDatabase.SchemaVersion
+  /// The names of the columns of each item table.
   private let columns: [ItemKind: Set<String>]
+  /// Whether the table of keys has a column `actualKeyclass`.
   let namesActualClasses: Bool
   let random: any RandomSource
   var wrappedMetadataKeys: [KeyClass: SensitiveBytes]
   var keys: DatabaseKeys
-  let store: SimulatorKeyStore
+  let keyStore: SimulatorKeyStore
 
   /// The result of inserting an item.
   package enum InsertResult: Sendable, Hashable {
@@ -71,7 +73,26 @@ package final class SimulatorKeychain {
     self.path = path
     self.random = random
     try Self.rejectUnexpectedDefinitions(in: database)
-    // An item whose row is missing from an index would not be found, and would be added a second time.
+    try Self.requireSoundIndexes(in: database)
+    schema = try Self.changeableSchema(of: database)
+    columns = try Self.itemColumns(of: database)
+    guard let keyColumns = try database.columns(of: "metadatakeys"), keyColumns.isSuperset(of: ["keyclass", "data"])
+    else {
+      throw KeyhaulError(.unknownDatabase, "it has no metadatakeys table")
+    }
+    namesActualClasses = keyColumns.contains("actualKeyclass")
+    wrappedMetadataKeys = try KeychainDatabase.metadataKeys(of: database)
+    keyStore = try Self.keyStore(of: wrappedMetadataKeys)
+    keys = try Self.translatingErrors { [wrappedMetadataKeys] () throws(DataProtectionError) in
+      try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys)
+    }
+  }
+
+  // MARK: Checks before a change
+
+  /// Rejects a damaged index. An item whose row is missing from an index would not be found, and would be added a second
+  /// time.
+  private static func requireSoundIndexes(in database: KeychainConnection) throws(KeyhaulError) {
     switch try database.indexState() {
     case .sound: break
     case .damaged:
@@ -81,15 +102,25 @@ package final class SimulatorKeychain {
       throw KeyhaulError(
         .unchangeable, "one of its indexes has an expression, which no Simulator's database has")
     }
+  }
+
+  private static func changeableSchema(
+    of database: KeychainConnection
+  ) throws(KeyhaulError) -> KeychainDatabase.SchemaVersion {
     guard let schema = try KeychainDatabase.schema(of: database) else {
       throw KeyhaulError(.unchangeable, "it does not state its schema version")
     }
-    let newest = Self.newestSchema
+    let newest = newestSchema
     guard schema.major == 11 || schema.major == newest.major && schema.minor <= newest.minor else {
       throw KeyhaulError(
         .unchangeable, "its schema is \(schema.text); Keyhaul can change schemas 11.0 to \(newest.text)")
     }
-    self.schema = schema
+    return schema
+  }
+
+  private static func itemColumns(
+    of database: KeychainConnection
+  ) throws(KeyhaulError) -> [ItemKind: Set<String>] {
     var columns: [ItemKind: Set<String>] = [:]
     for kind in ItemKind.allCases {
       guard let names = try database.columns(of: kind.rawValue), names.isSuperset(of: ["data", "sha1", "agrp"]) else {
@@ -97,21 +128,21 @@ package final class SimulatorKeychain {
       }
       columns[kind] = names
     }
-    self.columns = columns
-    guard let keyColumns = try database.columns(of: "metadatakeys"), keyColumns.isSuperset(of: ["keyclass", "data"])
-    else {
-      throw KeyhaulError(.unknownDatabase, "it has no metadatakeys table")
+    return columns
+  }
+
+  /// Returns the key store that wrapped the keys, or the current one if there are no keys.
+  private static func keyStore(
+    of wrappedKeys: [KeyClass: SensitiveBytes]
+  ) throws(KeyhaulError) -> SimulatorKeyStore {
+    var keyStore: SimulatorKeyStore?
+    for key in wrappedKeys.values where !key.isEmpty {
+      guard let detected = SimulatorKeyStore(detectedIn: key) else {
+        throw KeyhaulError(.unchangeable, "its keys are not a Simulator's keys")
+      }
+      keyStore = keyStore ?? detected
     }
-    namesActualClasses = keyColumns.contains("actualKeyclass")
-    wrappedMetadataKeys = try KeychainDatabase.metadataKeys(of: database)
-    let stores = wrappedMetadataKeys.values.filter { !$0.isEmpty }.map(SimulatorKeyStore.init(detectedIn:))
-    guard stores.allSatisfy({ $0 != nil }) else {
-      throw KeyhaulError(.unchangeable, "its keys are not a Simulator's keys")
-    }
-    store = stores.compactMap(\.self).first ?? .sinceIOS13
-    keys = try Self.translatingErrors { [wrappedMetadataKeys] () throws(DataProtectionError) in
-      try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys)
-    }
+    return keyStore ?? .sinceIOS13
   }
 
   /// Rejects triggers and views, which SQL could run when a row changes. A Simulator's database has neither.
@@ -292,7 +323,7 @@ package final class SimulatorKeychain {
       var itemToEncrypt = item
       let control = try Self.removeAccessControl(from: &itemToEncrypt, protection)
       let blob = try keys.seal(
-        itemToEncrypt, accessControl: control, version: version, wrapping: .simulator(store), random: random)
+        itemToEncrypt, accessControl: control, version: version, wrapping: .simulator(keyStore), random: random)
       values += [("data", .blob(try Self.bytes(of: blob))), ("sha1", .blob(try item.digest()))]
     } catch {
       throw .unstorableItem("an item cannot be encrypted: \(error.reason)")
@@ -365,7 +396,7 @@ extension SimulatorKeychain {
   ) throws(KeyhaulError) -> SensitiveBytes {
     let secret = key.withBytes { Secret(copying: $0) }
     do throws(ItemCryptoError) {
-      return try keys.wrap(secret, for: protection, .simulator(store))
+      return try keys.wrap(secret, for: protection, .simulator(keyStore))
     } catch {
       throw KeyhaulError(.databaseFailed, error.reason)
     }
