@@ -118,6 +118,7 @@ extension ParsedQuery {
     throw SecItemError(.parameter, "m_Limit is neither a number nor one of its two constants")
   }
 
+  /// Adds a use key, such as `u_AuthUI`.
   mutating func parseUse(_ key: String, _ value: SecItemValue, for call: SecItemCall) throws(SecItemError) {
     switch key {
     case "u_AuthUI":
@@ -196,6 +197,7 @@ extension ParsedQuery {
     return queryClass
   }
 
+  /// Parses a key of the query: an attribute has four letters, and any other key begins with a letter for its group.
   private mutating func parse(
     _ key: String, _ value: SecItemValue, for call: SecItemCall, now: KeychainDate
   ) throws(SecItemError) {
@@ -233,9 +235,7 @@ extension ParsedQuery {
     }
     if definition.kind == .accessControl {
       guard let control = value.accessControlValue else {
-        throw SecItemError(
-          .parameter,
-          "accc is not an access control")
+        throw SecItemError(.parameter, "accc is not an access control")
       }
       accessControl = control
       return

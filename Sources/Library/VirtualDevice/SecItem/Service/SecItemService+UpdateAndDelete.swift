@@ -14,8 +14,8 @@ extension SecItemService {
     _ query: SecItemQuery, changes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys,
     environment: SecItemEnvironment
   ) throws(SecItemError) {
-    if let parts = query.identityParts {
-      for part in parts {
+    if let identity = query.identityQueries {
+      for part in [identity.certificate, identity.key] {
         try update(part, changes: changes, caller: caller, keys: keys, environment: environment)
       }
       return
@@ -53,16 +53,17 @@ extension SecItemService {
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) {
     if query.isPersistentIdentityReference {
-      let search = query.replacing("class", with: .string(QueryClass.identityName)).replacing("r_Ref", with: true)
-      let identity = try self.search(search, caller: caller, keys: keys, environment: environment).outcome.get()
+      let identityQuery = query.replacing("class", with: .string(QueryClass.identityName)).replacing(
+        "r_Ref", with: true)
+      let identity = try search(identityQuery, caller: caller, keys: keys, environment: environment).outcome.get()
       let deletion = query.replacing("class", with: nil).replacing("v_PersistentRef", with: nil)
       return try delete(
         deletion.replacing("v_Ref", with: identity), caller: caller, keys: keys, environment: environment)
     }
-    if let parts = query.identityParts {
-      try delete(parts[0], caller: caller, keys: keys, environment: environment)
+    if let identity = query.identityQueries {
+      try delete(identity.certificate, caller: caller, keys: keys, environment: environment)
       if try !isKeyInUse(query, caller: caller, keys: keys, environment: environment) {
-        try delete(parts[1], caller: caller, keys: keys, environment: environment)
+        try delete(identity.key, caller: caller, keys: keys, environment: environment)
       }
       return
     }
@@ -138,12 +139,15 @@ extension SecItemQuery {
   /// The queries for the certificate and the key of an identity; `nil` if it is another query.
   ///
   /// Source: Apple `SecItem.m` (`explode_identity`, `handleUpdateIdentity`).
-  fileprivate var identityParts: [SecItemQuery]? {
-    if let parts = identityReference {
-      return [referencing(parts.certificate), referencing(parts.key)]
+  fileprivate var identityQueries: (certificate: SecItemQuery, key: SecItemQuery)? {
+    if let reference = identityReference {
+      return (referencing(reference.certificate), referencing(reference.key))
     }
     guard self["v_Ref"] == nil, self["class"] == .string(QueryClass.identityName) else { return nil }
-    return [ItemKind.certificate, .key].map { replacing("class", with: .string($0.rawValue)) }
+    return (
+      replacing("class", with: .string(ItemKind.certificate.rawValue)),
+      replacing("class", with: .string(ItemKind.key.rawValue))
+    )
   }
 }
 
