@@ -198,6 +198,7 @@ package struct BackupConversation {
     }
   }
 
+  /// Returns whether both passwords are equal, or neither exists.
   private static func areEqual(_ left: borrowing Secret?, _ right: borrowing Secret?) -> Bool {
     switch left {
     case .none:

@@ -88,11 +88,12 @@ struct ClientBackup {
   // MARK: Contents
 
   private func information(about backup: DeviceContent.UnlockedArchive) throws(BackupServiceError) -> String {
-    var rows: [String: (count: Int, byteCount: Int64)] = [:]
+    var totals: [String: (fileCount: Int, byteCount: Int64)] = [:]
     try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
+      let domain = file.domain ?? ""
       let size = (try? file.record())?.size ?? 0
-      let row = rows[file.domain ?? ""] ?? (0, 0)
-      rows[file.domain ?? ""] = (row.count + 1, row.byteCount &+ size)
+      let total = totals[domain] ?? (0, 0)
+      totals[domain] = (total.fileCount + 1, total.byteCount &+ size)
     }
     let archive = backup.archive
     var text = "Manifest:\n"
@@ -103,18 +104,21 @@ struct ClientBackup {
     text += "  SnapshotState = \(archive.status?.snapshotState ?? "unknown")\n"
     text += "  IsFullBackup = \(archive.status?.isFullBackup ?? false)\n"
     text += " Count   Size (B) Domain name\n"
-    for (domain, row) in rows.sorted(by: { $0.key < $1.key }) { text += Self.row(row.count, row.byteCount, domain) }
-    text += Self.row(
-      rows.values.reduce(0) { $0 + $1.count }, rows.values.reduce(0) { $0 &+ $1.byteCount }, "Total")
-    return text
+    for (domain, total) in totals.sorted(by: { $0.key < $1.key }) {
+      text += Self.row(total.fileCount, total.byteCount, domain)
+    }
+    let fileCount = totals.values.reduce(0) { $0 + $1.fileCount }
+    let byteCount = totals.values.reduce(0) { $0 &+ $1.byteCount }
+    return text + Self.row(fileCount, byteCount, "Total")
   }
 
-  private static func row(_ count: Int, _ byteCount: Int64, _ name: String) -> String {
+  /// Returns a line of the table, with the numbers aligned to the right.
+  private static func row(_ fileCount: Int, _ byteCount: Int64, _ name: String) -> String {
     func padded(_ number: some BinaryInteger, _ width: Int) -> String {
       let digits = String(number)
       return String(repeating: " ", count: max(0, width - digits.count)) + digits
     }
-    return "\(padded(count, 6)) \(padded(byteCount, 10)) \(name)\n"
+    return "\(padded(fileCount, 6)) \(padded(byteCount, 10)) \(name)\n"
   }
 
   private static let columns = [
@@ -122,6 +126,7 @@ struct ClientBackup {
     "Domain", "Relative path", "Target", "Extended attributes",
   ]
 
+  /// Returns a comma-separated table of the files. The last two columns are always empty.
   private func list(of backup: DeviceContent.UnlockedArchive) throws(BackupServiceError) -> String {
     var text = Self.columns.joined(separator: ", ") + "\n"
     try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in

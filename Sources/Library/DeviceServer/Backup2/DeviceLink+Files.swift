@@ -1,12 +1,15 @@
 import Basics
 import KeychainFormats
 
-/// Transfers files between messages.
+/// Transfers files between messages. All lengths have 32 bits in network byte order.
 ///
-/// All lengths have 32 bits in network byte order. A block consists of a length, a code of one byte, and data. The
-/// length counts the code and the data.
+/// ```
+/// files     file, …, 0 (an empty name)
+/// file      length and bytes of the name, blocks; a device sends two names
+/// block     length of the code and the data, code (1 byte), data
+/// ```
 extension DeviceLink {
-  /// The first byte of a block.
+  /// The kind of a block: the byte after its length.
   package enum BlockCode: UInt8, Sendable {
     case success = 0x00
     case localError = 0x06
@@ -122,33 +125,49 @@ extension DeviceLink {
       throw Self.protocolError("a file name of \(nameByteCount) bytes")
     }
     guard try read(nameByteCount) == Array(path.utf8) else { throw Self.protocolError("the client sent another file") }
+    let isFound = try receiveBlocks(atMost: limit, portion)
+    guard try readLength() == 0 else { throw Self.protocolError("the client sent a file that was not asked for") }
+    return isFound
+  }
+
+  /// Reads the blocks of a file.
+  ///
+  /// - Returns: `false` if the client reports an error.
+  private func receiveBlocks(
+    atMost limit: Int, _ portion: ([UInt8]) throws(BackupServiceError) -> Void
+  ) throws(BackupServiceError) -> Bool {
     var byteCount = 0
-    var isFound: Bool?
-    while isFound == nil {
-      let length = try readLength()
-      guard length >= 1, length <= Self.maximumBlockByteCount else {
-        throw Self.protocolError("a block of \(length) bytes")
-      }
-      guard let code = try read(1).first.flatMap(BlockCode.init(rawValue:)) else {
-        throw Self.protocolError("a block of an unknown kind")
-      }
+    while true {
+      let (code, dataByteCount) = try readBlockHeader()
       switch code {
       case .data:
-        byteCount += length - 1
+        byteCount += dataByteCount
         guard byteCount <= limit else { throw Self.protocolError("a file of more than \(limit) bytes") }
-        if length > 1 { try portion(try read(length - 1)) }
+        if dataByteCount > 0 { try portion(try read(dataByteCount)) }
       case .success:
-        guard length == 1 else { throw Self.protocolError("bytes behind the end of a file") }
-        isFound = true
+        guard dataByteCount == 0 else { throw Self.protocolError("bytes behind the end of a file") }
+        return true
       case .localError:
-        guard length <= Self.maximumNameByteCount else { throw Self.protocolError("an error text of \(length) bytes") }
-        if length > 1 { _ = try read(length - 1) }
-        isFound = false
+        // The data is the text of the error.
+        guard dataByteCount < Self.maximumNameByteCount else {
+          throw Self.protocolError("an error text of \(dataByteCount + 1) bytes")
+        }
+        if dataByteCount > 0 { _ = try read(dataByteCount) }
+        return false
       case .remoteError: throw Self.protocolError("a block that only a device sends")
       }
     }
-    guard try readLength() == 0 else { throw Self.protocolError("the client sent a file that was not asked for") }
-    return isFound == true
+  }
+
+  private func readBlockHeader() throws(BackupServiceError) -> (code: BlockCode, dataByteCount: Int) {
+    let length = try readLength()
+    guard length >= 1, length <= Self.maximumBlockByteCount else {
+      throw Self.protocolError("a block of \(length) bytes")
+    }
+    guard let code = try read(1).first.flatMap(BlockCode.init(rawValue:)) else {
+      throw Self.protocolError("a block of an unknown kind")
+    }
+    return (code, length - 1)
   }
 
   private func readLength() throws(BackupServiceError) -> Int { Int(bigEndianInteger(try read(4))) }
