@@ -138,17 +138,7 @@ struct RowCondition {
   /// - Returns: `nil` if a query for all kinds has an attribute that this kind does not have.
   /// - Throws: `.noSuchAttribute` if the query names this kind, `.parameter` for a value that cannot be compared.
   init?(_ query: ItemQuery, kind: ItemKind, limit: Int? = nil) throws(KeyhaulError) {
-    for (code, value) in query.attributes.sorted(by: { $0.key < $1.key }) {
-      guard let definition = AttributeTable.definition(of: code, in: kind), definition.flags.contains(.column),
-        definition.kind != .encryptedData
-      else {
-        guard query.kind == nil else {
-          throw KeyhaulError(.noSuchAttribute, "a \(kind.reportName) cannot be found by \(code.rawValue)")
-        }
-        return nil
-      }
-      require(definition, equal: try translatingRuleErrors(try ItemColumns.value(value, for: definition)))
-    }
+    guard try requireAttributes(of: query, kind: kind) else { return nil }
     if let row = query.row {
       guard row.kind == kind else { return nil }
       require("rowid=?", .integer(row.rowID))
@@ -172,6 +162,24 @@ struct RowCondition {
     case .only: terms.append("tomb=1")
     }
     self.limit = limit
+  }
+
+  /// Requires that the columns equal the query's attributes.
+  ///
+  /// - Returns: `false` if a query for all kinds has an attribute that this kind does not have.
+  private mutating func requireAttributes(of query: ItemQuery, kind: ItemKind) throws(KeyhaulError) -> Bool {
+    for (code, value) in query.attributes.sorted(by: { $0.key < $1.key }) {
+      guard let definition = AttributeTable.definition(of: code, in: kind), definition.flags.contains(.column),
+        definition.kind != .encryptedData
+      else {
+        guard query.kind == nil else {
+          throw KeyhaulError(.noSuchAttribute, "a \(kind.reportName) cannot be found by \(code.rawValue)")
+        }
+        return false
+      }
+      require(definition, equal: try translatingRuleErrors(try ItemColumns.value(value, for: definition)))
+    }
+    return true
   }
 
   /// Returns a condition for the rows of the single user.

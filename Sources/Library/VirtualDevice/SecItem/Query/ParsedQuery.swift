@@ -224,11 +224,8 @@ extension ParsedQuery {
       tokenObjectID = objectID
       return
     }
-    let code = AttributeCode(rawValue: key)
-    guard code != .appClip else { throw SecItemError(.parameter, "only the keychain sets the App Clip flag") }
-    guard let definition = queryClass.definition(of: code) else {
-      throw SecItemError(.noSuchAttribute, "the class \(queryClass.name) has no such attribute")
-    }
+    let definition = try attributeDefinition(forKey: key)
+    let code = definition.code
     if code == .synchronizable {
       mentionsSynchronizable = true
       if value.stringValue == "syna" { return }
@@ -249,6 +246,15 @@ extension ParsedQuery {
     } else {
       attributes[code] = converted
     }
+  }
+
+  private func attributeDefinition(forKey key: String) throws(SecItemError) -> AttributeDefinition {
+    let code = AttributeCode(rawValue: key)
+    guard code != .appClip else { throw SecItemError(.parameter, "only the keychain sets the App Clip flag") }
+    guard let definition = queryClass.definition(of: code) else {
+      throw SecItemError(.noSuchAttribute, "the class \(queryClass.name) has no such attribute")
+    }
+    return definition
   }
 
   private mutating func parseReturn(_ key: String, _ value: SecItemValue) throws(SecItemError) {

@@ -45,6 +45,7 @@ struct SecItemResult {
     attributes: (KeychainItem) -> AttributeMap<PropertyValue>
   ) -> SecItemValue? {
     let data = secretData(of: item)
+    // A single return key results in the value itself.
     switch returns {
     case []: return nil
     case .data: return data ?? .data([])
@@ -53,7 +54,8 @@ struct SecItemResult {
     default: break
     }
     var result: SecItemQuery = [:]
-    if !returns.isDisjoint(with: [.attributes, .reference]) {
+    let includesAttributes = !returns.isDisjoint(with: [.attributes, .reference])
+    if includesAttributes {
       addAttributes(to: &result, from: item, attributes)
       if let certificate {
         addAttributes(to: &result, from: certificate, attributes)
@@ -61,7 +63,7 @@ struct SecItemResult {
       }
     }
     if returns.contains(.data) {
-      if !returns.isDisjoint(with: [.attributes, .reference]) {
+      if includesAttributes {
         for (code, secret) in item.secrets { result[code.rawValue] = .secret(secret) }
       }
       result["v_Data"] = data

@@ -53,12 +53,7 @@ extension SecItemService {
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) {
     if query.isPersistentIdentityReference {
-      let identityQuery = query.replacing("class", with: .string(QueryClass.identityName)).replacing(
-        "r_Ref", with: true)
-      let identity = try search(identityQuery, caller: caller, keys: keys, environment: environment).outcome.get()
-      let deletion = query.replacing("class", with: nil).replacing("v_PersistentRef", with: nil)
-      return try delete(
-        deletion.replacing("v_Ref", with: identity), caller: caller, keys: keys, environment: environment)
+      return try deleteIdentity(query, caller: caller, keys: keys, environment: environment)
     }
     if let identity = query.identityQueries {
       try delete(identity.certificate, caller: caller, keys: keys, environment: environment)
@@ -82,6 +77,17 @@ extension SecItemService {
         try store.delete(row, keys: keys, now: environment.now, tombstones: policy, random: environment.random)
       }
     }
+  }
+
+  /// Deletes the identity with a persistent reference.
+  private func deleteIdentity(
+    _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
+  ) throws(SecItemError) {
+    let identityQuery = query.replacing("class", with: .string(QueryClass.identityName)).replacing("r_Ref", with: true)
+    let identity = try search(identityQuery, caller: caller, keys: keys, environment: environment).outcome.get()
+    let deletion = query.replacing("class", with: nil).replacing("v_PersistentRef", with: nil)
+      .replacing("v_Ref", with: identity)
+    try delete(deletion, caller: caller, keys: keys, environment: environment)
   }
 
   /// Returns queries for the rows to change, after the required authentication. Locked rows do not require any: an
