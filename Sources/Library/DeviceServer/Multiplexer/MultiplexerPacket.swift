@@ -9,13 +9,15 @@ package import KeychainFormats
 ///
 /// Source: libusbmuxd, `usbmuxd-proto.h`.
 package struct MultiplexerPacket: Sendable {
-  /// 1 for a property list, 0 for the protocol's old binary form.
+  /// `propertyListVersion`, or 0 for the protocol's old binary form.
   package let version: UInt32
-  /// An identifier that the answer repeats; 0 for an event.
+  /// An identifier that the answer repeats; `eventTag` for an event.
   package let tag: UInt32
   /// The bytes after the header.
   package let body: [UInt8]
 
+  static let propertyListVersion: UInt32 = 1
+  static let eventTag: UInt32 = 0
   private static let headerByteCount = 16
   private static let maximumByteCount = 1 << 20
   private static let propertyListMessage: UInt32 = 8
@@ -44,7 +46,8 @@ package struct MultiplexerPacket: Sendable {
   /// Returns an answer or event as a packet. Clients accept only XML here.
   package static func bytes(of value: PropertyDictionary, tag: UInt32) throws(WireError) -> [UInt8] {
     do throws(FormatError) {
-      return packet(version: 1, message: propertyListMessage, tag: tag, try XMLPlist.encode(.dictionary(value)))
+      return packet(
+        version: propertyListVersion, message: propertyListMessage, tag: tag, try XMLPlist.encode(.dictionary(value)))
     } catch {
       throw WireError(.malformed, "an answer cannot be encoded: \(error.reason)")
     }

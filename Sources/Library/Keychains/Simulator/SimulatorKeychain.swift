@@ -421,8 +421,8 @@ extension SimulatorKeychain {
   package static func replace(
     at path: String, with snapshot: KeychainDatabase, changing image: [UInt8], system: FileSystem = .real
   ) throws(KeyhaulError) {
-    let keys = snapshot.wrappedMetadataKeys.values.filter { !$0.isEmpty }
-    guard keys.allSatisfy({ SimulatorKeyStore(detectedIn: $0) != nil }) else {
+    let snapshotKeys = snapshot.wrappedMetadataKeys.values.filter { !$0.isEmpty }
+    guard snapshotKeys.allSatisfy({ SimulatorKeyStore(detectedIn: $0) != nil }) else {
       throw KeyhaulError(.unchangeable, "the snapshot's keys are not a Simulator's keys")
     }
     guard let destination = DestinationPath(path) else {
