@@ -34,7 +34,8 @@ struct TrustOutcome: Sendable {
   let reason: String
 }
 
-/// Evaluates whether the certificate is trusted: its chain ends in a set anchor and meets each policy.
+/// Evaluates whether the certificate is trusted: its chain must end in an anchor of the trust object and satisfy each
+/// policy.
 ///
 /// - Parameters:
 ///   - trust: The trust object, which stores the result.

@@ -8,9 +8,9 @@ import VirtualDevice
 
 /// A planned move of a phone's keychain, with the outcome for each item.
 ///
-/// It predicts the restore of a backup that would be made now. The prediction uses real keys: for each protection class,
-/// one item is encrypted for a backup keybag in memory and decrypted with the keys of the target. `restore()` performs
-/// the move.
+/// It predicts the restore of a backup of the phone's current keychain. The prediction uses real keys: for each
+/// protection class, one item is encrypted for a backup keybag in memory and decrypted with the keys of the target.
+/// `restore()` performs the move.
 public struct Move: Sendable {
   /// The target of a move.
   public enum Target: String, Sendable, Hashable, CaseIterable {

@@ -82,7 +82,7 @@ public final class Phone: Sendable {
 
 /// The actions of the phone's user.
 extension Phone {
-  /// Locks the phone and lets ten seconds pass, after which items of the class "when unlocked" are not accessible.
+  /// Locks the phone and waits ten seconds by its clock. Items of the class "when unlocked" are then not accessible.
   ///
   /// - Throws: `.noPasscode` if the phone has no passcode.
   public func lock() throws(PhoneError) {

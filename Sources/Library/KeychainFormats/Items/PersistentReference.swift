@@ -12,6 +12,8 @@ package enum PersistentReference: Sendable, Hashable {
   case token(ItemKind, tokenID: String, objectID: [UInt8])
 
   private static let tokenPrefix = Array("tkpr".utf8)
+  /// The length of a class, such as `genp`, and of the prefix for tokens.
+  private static let classByteCount = 4
 
   /// The kind in the reference.
   package var kind: ItemKind {
@@ -25,17 +27,17 @@ package enum PersistentReference: Sendable, Hashable {
   /// - Throws: `.truncated` for fewer than four bytes; `.malformed` for another length or class. Identities (`idnt`)
   ///   have references only in calls.
   package init(parsing bytes: [UInt8]) throws(FormatError) {
-    guard bytes.count >= 4 else {
+    guard bytes.count >= Self.classByteCount else {
       throw FormatError(.persistentReference, .truncated, "\(bytes.count) bytes are too few for a class", offset: 0)
     }
     if bytes.starts(with: Self.tokenPrefix) {
-      self = try Self.token(Array(bytes[4...]))
+      self = try Self.token(Array(bytes[Self.classByteCount...]))
       return
     }
     guard let kind = ItemKind.allCases.first(where: { bytes.starts(with: $0.rawValue.utf8) }) else {
       throw FormatError(.persistentReference, .malformed, "its class is not genp, inet, cert or keys", offset: 0)
     }
-    let identifier = Array(bytes[4...])
+    let identifier = Array(bytes[Self.classByteCount...])
     switch identifier.count {
     case 8: self = .rowID(kind, Int64(bitPattern: identifier.reduce(0) { $0 << 8 | UInt64($1) }))
     case 16: self = .uuid(kind, identifier)

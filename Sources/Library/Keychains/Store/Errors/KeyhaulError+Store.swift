@@ -128,7 +128,7 @@ extension KeyhaulError {
     }
   }
 
-  /// Creates the error for a search or a change that meets a row which cannot be decrypted.
+  /// Creates the error for a search or a change with a row that cannot be decrypted.
   package init(_ fault: RowFault) {
     switch fault {
     case .undecodable(let reason): self.init(.decode, reason)

@@ -130,7 +130,7 @@ struct RowCondition {
   private(set) var arguments: [ColumnValue] = []
   private var limit: Int?
 
-  /// Creates a condition that every row meets.
+  /// Creates a condition that every row matches.
   init() {}
 
   /// Creates the condition of a query.
