@@ -214,7 +214,7 @@ add(
 )
 add(
     VARIANT,
-    "Library/Keychains/Simulator/SimulatorKeychain.swift",
+    "Library/Keychains/Simulator/SimulatorKeychain+Items.swift",
     "«columns[item.kind]?.contains(\"clip\") == true»",
     "false",
     "Simulators: the App Clip flag is lost",
