@@ -232,7 +232,7 @@ add(
 )
 add(
     VARIANT,
-    "Library/VirtualDevice/SecItem/Service/SecItemMatcher.swift",
+    "Library/VirtualDevice/SecItem/Service/MatchFilter.swift",
     "«$0.lowercased() == address.lowercased()»",
     "$0 == address",
     "queries: email addresses are compared with their case",
