@@ -219,33 +219,35 @@ extension ParsedQuery {
   ) throws(SecItemError) {
     // `kSecUseDataProtectionKeychain` looks like an attribute, but chooses between the keychains of a Mac.
     if key == "nleg" { return }
-    if key == "toid", call == .add {
-      guard let objectID = value.dataValue else { throw SecItemError(.parameter, "toid is not data") }
-      tokenObjectID = objectID
-      return
-    }
+    if key == "toid", call == .add { return try parseTokenObjectID(value) }
     let definition = try attributeDefinition(forKey: key)
     let code = definition.code
     if code == .synchronizable {
       mentionsSynchronizable = true
       if value.stringValue == "syna" { return }
     }
-    if definition.kind == .accessControl {
-      guard let control = value.accessControlValue else {
-        throw SecItemError(.parameter, "accc is not an access control")
-      }
-      accessControl = control
+    if definition.kind == .accessControl { return try parseAccessControl(value) }
+    let converted = try AttributeConversion.converted(value, for: definition)
+    guard definition.flags.contains(.returnedAsData) else {
+      attributes[code] = converted
       return
     }
-    let converted = try AttributeConversion.converted(value, for: definition)
-    if definition.flags.contains(.returnedAsData) {
-      guard call == .add, let bytes = converted.dataValue else {
-        throw SecItemError(.parameter, "\(key) is a secret, and secrets cannot be searched for")
-      }
-      secrets[code] = SensitiveBytes(copying: bytes)
-    } else {
-      attributes[code] = converted
+    guard call == .add, let bytes = converted.dataValue else {
+      throw SecItemError(.parameter, "\(key) is a secret, and secrets cannot be searched for")
     }
+    secrets[code] = SensitiveBytes(copying: bytes)
+  }
+
+  private mutating func parseTokenObjectID(_ value: SecItemValue) throws(SecItemError) {
+    guard let objectID = value.dataValue else { throw SecItemError(.parameter, "toid is not data") }
+    tokenObjectID = objectID
+  }
+
+  private mutating func parseAccessControl(_ value: SecItemValue) throws(SecItemError) {
+    guard let control = value.accessControlValue else {
+      throw SecItemError(.parameter, "accc is not an access control")
+    }
+    accessControl = control
   }
 
   private func attributeDefinition(forKey key: String) throws(SecItemError) -> AttributeDefinition {
@@ -384,7 +386,7 @@ enum QueryClass: Equatable {
 enum QueryReference: Equatable {
   case row(Int64)
   case uuid([UInt8])
-  case token(id: String, object: [UInt8])
+  case token(id: String, objectID: [UInt8])
 
   /// Parses the bytes of a `v_PersistentRef`. An identity has the reference of its certificate, but with another class.
   static func parse(_ bytes: [UInt8]) -> (className: String, reference: QueryReference)? {
@@ -395,7 +397,7 @@ enum QueryReference: Equatable {
     switch reference {
     case .rowID(_, let rowID): return (name, .row(rowID))
     case .uuid(_, let uuid): return (name, .uuid(uuid))
-    case .token(_, let id, let object): return (name, .token(id: id, object: object))
+    case .token(_, let id, let objectID): return (name, .token(id: id, objectID: objectID))
     }
   }
 }
