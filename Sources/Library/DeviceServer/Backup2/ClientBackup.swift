@@ -30,30 +30,38 @@ struct ClientBackup {
     _ source: String, into folder: StagingFolder, hasPassword: Bool, withKeychain: Bool
   ) throws(BackupServiceError) -> String {
     try folder.makeDirectory(source)
+    try fetchPropertyLists(of: source, into: folder, hasPassword: hasPassword)
+    guard try fetch("Manifest.db", of: source, into: folder, atMost: Self.maximumDatabaseByteCount) else {
+      throw .failed(.noBackup, "Error reading the list of files")
+    }
+    if withKeychain { try fetchKeychain(of: source, into: folder) }
+    return "\(folder.path)/\(source)"
+  }
+
+  private func fetchPropertyLists(
+    of source: String, into folder: StagingFolder, hasPassword: Bool
+  ) throws(BackupServiceError) {
     let limit = Self.maximumPropertyListByteCount
     guard let status = try link.downloadBytes("\(source)/Status.plist", atMost: limit),
       (try? BackupStatus(parsing: status))?.isFinished == true
     else { throw .failed(.noBackup, "Error reading status") }
     guard let manifest = try link.downloadBytes("\(source)/Manifest.plist", atMost: limit),
-      let parsed = try? BackupManifest(parsing: manifest)
+      let parsedManifest = try? BackupManifest(parsing: manifest)
     else { throw .failed(.noBackup, "Error reading backup properties") }
-    if parsed.isEncrypted == true, !hasPassword { throw .failed(.wrongPassword, BackupFailure.wrongPassword) }
+    if parsedManifest.isEncrypted == true, !hasPassword { throw .failed(.wrongPassword, BackupFailure.wrongPassword) }
     for (name, bytes) in [("Status.plist", status), ("Manifest.plist", manifest)] {
       _ = try folder.makeFile("\(source)/\(name)") { (write) throws(BackupServiceError) in
         try write(bytes)
         return true
       }
     }
-    guard try fetch("Manifest.db", of: source, into: folder, atMost: Self.maximumDatabaseByteCount) else {
-      throw .failed(.noBackup, "Error reading the list of files")
-    }
-    if withKeychain {
-      _ = try fetch("Info.plist", of: source, into: folder, atMost: limit)
-      let payload = MetadataFile.keychain.path
-      try folder.makeDirectory("\(source)/\(payload.prefix(2))")
-      _ = try fetch(payload, of: source, into: folder, atMost: Self.maximumPayloadByteCount)
-    }
-    return "\(folder.path)/\(source)"
+  }
+
+  private func fetchKeychain(of source: String, into folder: StagingFolder) throws(BackupServiceError) {
+    _ = try fetch("Info.plist", of: source, into: folder, atMost: Self.maximumPropertyListByteCount)
+    let keychainPath = MetadataFile.keychain.path
+    try folder.makeDirectory("\(source)/\(keychainPath.prefix(2))")
+    _ = try fetch(keychainPath, of: source, into: folder, atMost: Self.maximumPayloadByteCount)
   }
 
   private func fetch(
@@ -130,18 +138,21 @@ struct ClientBackup {
   private func list(of backup: DeviceContent.UnlockedArchive) throws(BackupServiceError) -> String {
     var text = Self.columns.joined(separator: ", ") + "\n"
     try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
-      let record = try? file.record()
-      func field(_ number: (some BinaryInteger)?) -> String { number.map { String($0) } ?? "" }
-      let fields: [String] = [
-        file.fileIdentifier, record?.digest.map { String(hexadecimal: $0) } ?? "",
-        record.map { String($0.mode, radix: 8) } ?? "", field(record?.inode), field(record?.userID),
-        field(record?.groupID), field(record?.lastModified), field(record?.lastStatusChange), field(record?.birth),
-        field(record?.size), field(record?.protectionClass.rawValue), CSV.fields([file.domain ?? ""]),
-        CSV.fields([file.relativePath ?? ""]), "", "",
-      ]
-      text += fields.joined(separator: ", ") + "\n"
+      text += Self.fields(of: file).joined(separator: ", ") + "\n"
     }
     return text
+  }
+
+  private static func fields(of file: ListedFile) -> [String] {
+    let record = try? file.record()
+    func field(_ number: (some BinaryInteger)?) -> String { number.map { String($0) } ?? "" }
+    return [
+      file.fileIdentifier, record?.digest.map { String(hexadecimal: $0) } ?? "",
+      record.map { String($0.mode, radix: 8) } ?? "", field(record?.inode), field(record?.userID),
+      field(record?.groupID), field(record?.lastModified), field(record?.lastStatusChange), field(record?.birth),
+      field(record?.size), field(record?.protectionClass.rawValue), CSV.fields([file.domain ?? ""]),
+      CSV.fields([file.relativePath ?? ""]), "", "",
+    ]
   }
 
   // MARK: Extracting files
