@@ -7,8 +7,6 @@ struct StagedFile {
   let path: String
   let byteCount: Int64
 
-  private static let chunkByteCount = 1 << 20
-
   /// Reads the file in chunks.
   ///
   /// - Throws: `.failed` if the file cannot be read, and the errors of `body`.
@@ -55,7 +53,8 @@ struct StagedFile {
   /// Returns the bytes of a small file.
   func bytes() throws(BackupServiceError) -> [UInt8] {
     var bytes: [UInt8] = []
-    try forEachChunk(ofAtMost: Self.chunkByteCount) { bytes += $0 }
+    let mebibyte = 1 << 20
+    try forEachChunk(ofAtMost: mebibyte) { bytes += $0 }
     return bytes
   }
 }
