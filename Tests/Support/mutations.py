@@ -224,7 +224,7 @@ add(
 # VirtualDevice
 add(
     EDGE,
-    "Library/VirtualDevice/SecItem/Query/ParsedQuery.swift",
+    "Library/VirtualDevice/SecItem/Query/ParsedQuery+MatchKeys.swift",
     "guard let count = Int(exactly: count), «count >= 0» else",
     "count > 0",
     "queries: a limit of 0 is refused",
@@ -240,7 +240,7 @@ add(
 )
 add(
     INVERTED,
-    "Library/VirtualDevice/SecItem/Query/ParsedQuery.swift",
+    "Library/VirtualDevice/SecItem/Query/ParsedQuery+UseKeys.swift",
     "guard «call == .copyMatching» else",
     "true",
     "queries: a deletion may skip items that require authentication",
