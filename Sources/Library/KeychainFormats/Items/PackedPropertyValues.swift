@@ -2,8 +2,13 @@ import Basics
 
 /// The values of an item's attributes in one array, which takes less than a third of the memory of separate values.
 ///
-/// The array consists of the offset of each value, the offset of the end, and the values. A value consists of a tag (one
-/// byte) and its contents. Equal bytes represent equal values, including the texts of dates.
+/// ```
+/// array     offset of value 0, …, offset of value n-1, offset of the end, values
+/// offset    1 byte; 2 bytes in an array of more than 255 bytes
+/// value     tag (1 byte), contents
+/// ```
+///
+/// Equal bytes represent equal values, including the texts of dates.
 package struct PackedPropertyValues: PackedAttributeValues {
   private let bytes: [UInt8]
 
@@ -53,35 +58,39 @@ package struct PackedPropertyValues: PackedAttributeValues {
     count valueCount: Int, layout: (Int) -> Layout?,
     write: (Int, Tag, UnsafeMutableRawBufferPointer) -> Void
   ) {
-    let packed = withUnsafeTemporaryAllocation(of: Layout.self, capacity: valueCount) {
-      layouts -> [UInt8]? in
-      var valuesByteCount = 0
+    let packed = withUnsafeTemporaryAllocation(of: Layout.self, capacity: valueCount) { layouts -> [UInt8]? in
       for index in 0..<valueCount {
         guard let layout = layout(index) else { return nil }
         layouts.initializeElement(at: index, to: layout)
-        valuesByteCount += 1 + layout.byteCount
       }
-      let offsetCount = valueCount + 1
-      let offsetWidth = offsetCount + valuesByteCount <= Self.maximumShortByteCount ? 1 : 2
-      let byteCount = offsetCount * offsetWidth + valuesByteCount
-      guard byteCount <= Self.maximumByteCount else { return nil }
-      return Array(unsafeUninitializedCapacity: byteCount) { buffer, initializedCount in
-        let target = UnsafeMutableRawBufferPointer(buffer)
-        var offset = offsetCount * offsetWidth
-        Self.writeOffset(offset, at: 0, width: offsetWidth, to: target)
-        for index in 0..<valueCount {
-          let (tag, contentCount) = layouts[index]
-          let contentStart = offset + 1
-          target[offset] = tag.rawValue
-          offset = contentStart + contentCount
-          write(index, tag, UnsafeMutableRawBufferPointer(rebasing: target[contentStart..<offset]))
-          Self.writeOffset(offset, at: index + 1, width: offsetWidth, to: target)
-        }
-        initializedCount = offset
-      }
+      return Self.pack(UnsafeBufferPointer(layouts), write: write)
     }
     guard let packed else { return nil }
     bytes = packed
+  }
+
+  /// Returns the offsets and the values, or `nil` if they are too large.
+  private static func pack(
+    _ layouts: UnsafeBufferPointer<Layout>, write: (Int, Tag, UnsafeMutableRawBufferPointer) -> Void
+  ) -> [UInt8]? {
+    let valuesByteCount = layouts.reduce(0) { $0 + 1 + $1.byteCount }
+    let offsetCount = layouts.count + 1
+    let offsetWidth = offsetCount + valuesByteCount <= maximumShortByteCount ? 1 : 2
+    let byteCount = offsetCount * offsetWidth + valuesByteCount
+    guard byteCount <= maximumByteCount else { return nil }
+    return Array(unsafeUninitializedCapacity: byteCount) { buffer, initializedCount in
+      let target = UnsafeMutableRawBufferPointer(buffer)
+      var offset = offsetCount * offsetWidth
+      writeOffset(offset, at: 0, width: offsetWidth, to: target)
+      for (index, layout) in layouts.enumerated() {
+        let contentStart = offset + 1
+        target[offset] = layout.tag.rawValue
+        offset = contentStart + layout.byteCount
+        write(index, layout.tag, UnsafeMutableRawBufferPointer(rebasing: target[contentStart..<offset]))
+        writeOffset(offset, at: index + 1, width: offsetWidth, to: target)
+      }
+      initializedCount = offset
+    }
   }
 
   private static func writeOffset(
@@ -103,7 +112,8 @@ package struct PackedPropertyValues: PackedAttributeValues {
     withBytes(at: index) { bytes in
       switch bytes.first.flatMap(Tag.init(rawValue:)) {
       case .date, .dateWithText, nil: nil
-      // The first two digits of the year. With a time zone, dates of these years may be outside the years 0 to 9999.
+      // The byte after the tag has the first two digits of the year. With a time zone, a date of the years 0 to 99 or
+      // 9900 to 9999 may be outside the years 0 to 9999.
       case .dateText: [0x00, 0x99].contains(bytes.dropFirst().first) ? nil : DERDate.maximumTextByteCount
       // The text of a UUID has little more than twice its packed bytes.
       case .no, .yes, .integer, .data, .string, .identifier: 3 * bytes.count
