@@ -198,7 +198,7 @@ add(
 )
 add(
     FIELD,
-    "Library/Keychains/Databases/KeychainDatabase.swift",
+    "Library/Keychains/Databases/KeychainDatabase+Opening.swift",
     "as: «log.hasUncommittedFrames» ?",
     "false",
     "databases: a log that is cut short counts as applied",
