@@ -53,16 +53,7 @@ struct BinaryPlistReader {
       throw FormatError(
         .binaryPlist, .overLimit, "\(bytes.count) bytes; at most \(limits.maximumByteCount) are accepted")
     }
-    guard bytes.begins(with: BinaryPlist.magic) else {
-      throw FormatError(.binaryPlist, .malformed, "it does not begin with bplist", offset: 0)
-    }
-    guard bytes.count >= Self.headerByteCount + BinaryPlist.trailerByteCount else {
-      throw FormatError(.binaryPlist, .truncated, "\(bytes.count) bytes have no trailer", offset: bytes.count)
-    }
-    guard bytes.begins(with: BinaryPlist.version, at: BinaryPlist.magic.count) else {
-      throw FormatError(
-        .binaryPlist, .unsupportedVersion, "its version is not 00", offset: BinaryPlist.magic.count)
-    }
+    try Self.checkHeader(of: bytes)
     let trailer = try Trailer(bytes)
     guard trailer.objectCount <= limits.maximumValueCount else {
       throw FormatError(
@@ -80,6 +71,19 @@ struct BinaryPlistReader {
     offsetWidth = trailer.offsetWidth
     referenceWidth = trailer.referenceWidth
     tableOffset = trailer.tableOffset
+  }
+
+  private static func checkHeader(of bytes: PropertyListBytes) throws(FormatError) {
+    guard bytes.begins(with: BinaryPlist.magic) else {
+      throw FormatError(.binaryPlist, .malformed, "it does not begin with bplist", offset: 0)
+    }
+    guard bytes.count >= headerByteCount + BinaryPlist.trailerByteCount else {
+      throw FormatError(.binaryPlist, .truncated, "\(bytes.count) bytes have no trailer", offset: bytes.count)
+    }
+    guard bytes.begins(with: BinaryPlist.version, at: BinaryPlist.magic.count) else {
+      throw FormatError(
+        .binaryPlist, .unsupportedVersion, "its version is not 00", offset: BinaryPlist.magic.count)
+    }
   }
 
   /// The end of the file, whose fields have fixed positions.
