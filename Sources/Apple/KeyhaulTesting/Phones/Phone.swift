@@ -1,7 +1,5 @@
 import Basics
 import Foundation
-import KeychainCrypto
-import KeychainFormats
 public import KeychainServices
 package import VirtualDevice
 
