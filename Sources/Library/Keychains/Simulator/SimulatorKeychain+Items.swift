@@ -118,14 +118,11 @@ extension SimulatorKeychain {
 
   /// Returns the persistent reference, or a new one if it has another length than Apple's.
   private func validReference(_ reference: [UInt8]?) throws(KeyhaulError) -> [UInt8] {
-    if let reference, reference.count == Self.referenceByteCount { return reference }
+    if let reference, reference.count == PersistentReference.uuidByteCount { return reference }
     return try Self.translatingErrors { [random] () throws(DataProtectionError) in
-      try random.bytes(Self.referenceByteCount)
+      try random.bytes(PersistentReference.uuidByteCount)
     }
   }
-
-  /// The length of a persistent reference, which is a UUID.
-  private static let referenceByteCount = 16
 
   // MARK: Column values
 
