@@ -40,11 +40,12 @@ extension KeychainStore {
       try transaction.addingInBulk(items.lazy.map(\.kind)) { () throws(KeyhaulError) in
         for item in items {
           try transaction.checkCancellation()
-          let modified = item.modificationDate ?? .reference
-          var prepared = try translatingRuleErrors(try NewItemDefaults.prepared(item, now: modified, random: random))
-          prepared[.creationDate] = .date(item.creationDate ?? modified)
-          if keepsIdentifiers { prepared.copyIdentifiers(from: item) }
-          let row = try WritableRow(encrypting: prepared, keys: keys, random: random)
+          let modificationDate = item.modificationDate ?? .reference
+          var newItem = try translatingRuleErrors(
+            try NewItemDefaults.prepared(item, now: modificationDate, random: random))
+          newItem[.creationDate] = .date(item.creationDate ?? modificationDate)
+          if keepsIdentifiers { newItem.copyIdentifiers(from: item) }
+          let row = try WritableRow(encrypting: newItem, keys: keys, random: random)
           guard try transaction.insert(row) != nil else {
             throw KeyhaulError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
           }
