@@ -41,7 +41,7 @@ C_LIBRARY_FILES = r"^Sources/(?:" + "|".join([
     r"Library/Basics/Files/(?:SystemCalls|FileStatus|DirectoryEntry)",
     r"Library/Basics/Sockets/StreamSocket",
     r"Library/Basics/Secrets/(?:SecureMemory|SecretPages)",
-    r"Library/VirtualDevice/Values/DeviceClock", r"Library/VirtualDevice/Files/(?:DeviceFileLock|DeviceLocks)",
+    r"Library/VirtualDevice/Values/DeviceClock", r"Library/VirtualDevice/Files/DeviceFileLock",
     r"Library/Backups/Container/(?:LibArchiveReader|GzipChecksumVerifier)",
     r"CommandLine/keyhaul/Session/Streams/(?:BufferedOutput|SecureInputBuffer)",
     r"CommandLine/keyhaul/Session/Process/Interruption", r"CommandLine/keyhaul/Session/Secrets/SecretCommand",

@@ -198,7 +198,7 @@ add(
 )
 add(
     FIELD,
-    "Library/Keychains/Databases/KeychainDatabase.swift",
+    "Library/Keychains/Databases/KeychainDatabase+Opening.swift",
     "as: «log.hasUncommittedFrames» ?",
     "false",
     "databases: a log that is cut short counts as applied",
@@ -214,7 +214,7 @@ add(
 )
 add(
     VARIANT,
-    "Library/Keychains/Simulator/SimulatorKeychain.swift",
+    "Library/Keychains/Simulator/SimulatorKeychain+Items.swift",
     "«columns[item.kind]?.contains(\"clip\") == true»",
     "false",
     "Simulators: the App Clip flag is lost",
@@ -224,7 +224,7 @@ add(
 # VirtualDevice
 add(
     EDGE,
-    "Library/VirtualDevice/SecItem/Query/ParsedQuery.swift",
+    "Library/VirtualDevice/SecItem/Query/ParsedQuery+MatchKeys.swift",
     "guard let count = Int(exactly: count), «count >= 0» else",
     "count > 0",
     "queries: a limit of 0 is refused",
@@ -232,7 +232,7 @@ add(
 )
 add(
     VARIANT,
-    "Library/VirtualDevice/SecItem/Service/SecItemMatcher.swift",
+    "Library/VirtualDevice/SecItem/Service/MatchFilter.swift",
     "«$0.lowercased() == address.lowercased()»",
     "$0 == address",
     "queries: email addresses are compared with their case",
@@ -240,7 +240,7 @@ add(
 )
 add(
     INVERTED,
-    "Library/VirtualDevice/SecItem/Query/ParsedQuery.swift",
+    "Library/VirtualDevice/SecItem/Query/ParsedQuery+UseKeys.swift",
     "guard «call == .copyMatching» else",
     "true",
     "queries: a deletion may skip items that require authentication",

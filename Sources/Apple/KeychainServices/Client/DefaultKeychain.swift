@@ -11,7 +11,7 @@ public import VirtualDevice
 public enum DefaultKeychain {
   @TaskLocal private static var taskClient: KeychainClient?
   private static let processClient = Locked<KeychainClient?>(nil)
-  /// The client of a `Phone.run` in the whole process. It takes precedence over the process's own client.
+  /// The client of `Phone.run(inWholeProcess: true)`. It takes precedence over the process's own client.
   private static let processOverride = Locked<KeychainClient?>(nil)
 
   /// Returns the client that keychain calls in this task use.

@@ -30,7 +30,7 @@ final class DeviceAccessLock: Sendable {
   }
 
   /// The session of a device that was locked but still has its keys. Requires the lock.
-  private nonisolated(unsafe) var locking: DeviceSession?
+  private nonisolated(unsafe) var sessionBeingLocked: DeviceSession?
 
   func lock() { mutex.lock() }
   func unlock() { mutex.unlock() }
@@ -38,7 +38,7 @@ final class DeviceAccessLock: Sendable {
   /// Whether a locked device still has its keys. Requires the lock.
   ///
   /// This does not close the session. The next use of the device closes it, and reports errors.
-  var isLocking: Bool { locking?.isLocking == true }
+  var isLocking: Bool { sessionBeingLocked?.isLocking == true }
 
   /// The session of a device that is being locked, or `nil` if there is none. Requires the lock.
   ///
@@ -46,14 +46,14 @@ final class DeviceAccessLock: Sendable {
   var lockingSession: DeviceSession? {
     get throws(KeyhaulError) {
       try closeIfLocked()
-      return locking
+      return sessionBeingLocked
     }
   }
 
   /// Locks the device through a session that stays open until its keys are removed. Requires the lock.
   func lockDevice(through session: DeviceSession) throws(KeyhaulError) {
     // Observers of the lock may still read items, through this session.
-    locking = session
+    sessionBeingLocked = session
     do throws(KeyhaulError) {
       try session.requestLock()
     } catch {
@@ -65,14 +65,14 @@ final class DeviceAccessLock: Sendable {
 
   /// Closes the session if its keys were removed or the lock failed.
   private func closeIfLocked() throws(KeyhaulError) {
-    guard let session = locking, !session.isLocking else { return }
-    locking = nil
+    guard let session = sessionBeingLocked, !session.isLocking else { return }
+    sessionBeingLocked = nil
     try session.close()
   }
 
   /// Waits until the keys are removed. Requires the lock.
   func waitForLock() throws(KeyhaulError) {
-    locking?.waitForLock()
+    sessionBeingLocked?.waitForLock()
     try closeIfLocked()
   }
 }

@@ -2,6 +2,13 @@ import Basics
 import KeychainCrypto
 
 /// The parsed name of an algorithm.
+///
+/// ```
+/// algid:sign:RSA:raw                                algid:encrypt:RSA:raw, algid:encrypt:RSA:PKCS1
+/// algid:sign:RSA:digest-PKCS1v15[:SHA256]           algid:encrypt:RSA:OAEP:SHA256[:AESGCM]
+/// algid:sign:RSA:message-PSS:SHA256:SHA256:32       algid:encrypt:ECIES:ECDH:KDFX963:SHA256:AESGCM
+/// algid:sign:ECDSA:message-X962:SHA256              algid:keyexchange:ECDH[:KDFX963:SHA256]
+/// ```
 enum ResolvedKeyAlgorithm: Hashable {
   /// The input of a signature: a message, which is hashed first, or a digest.
   enum Input: Hashable {
@@ -19,29 +26,31 @@ enum ResolvedKeyAlgorithm: Hashable {
   init?(_ algorithm: SecKeyAlgorithm) {
     let parts = algorithm.name.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
     guard parts.count >= 3, parts[0] == "algid" else { return nil }
+    let scheme = Array(parts.dropFirst(2))
     let resolved: Self? =
       switch parts[1] {
-      case "sign": Self.signature(parts.dropFirst(2))
-      case "encrypt": Self.encryption(Array(parts.dropFirst(2)))
-      case "keyexchange": Self.exchange(Array(parts.dropFirst(2)))
+      case "sign": Self.signature(scheme)
+      case "encrypt": Self.encryption(scheme)
+      case "keyexchange": Self.exchange(scheme)
       default: nil
       }
     guard let resolved else { return nil }
     self = resolved
   }
 
-  private static func signature(_ parts: ArraySlice<String>) -> Self? {
-    let parameters = parts.dropFirst(2)
+  private static func signature(_ parts: [String]) -> Self? {
+    let parameters = Array(parts.dropFirst(2))
     let digest = parameters.first.flatMap(KeyDigest.init(rawValue:))
     guard parameters.isEmpty || digest != nil else { return nil }
     switch (parts.first, parts.dropFirst().first, parameters.count) {
     case ("RSA", "raw", 0): return .signature(.rsaRaw, .digest(nil))
     case ("RSA", "digest-PKCS1v15", 0...1): return .signature(.rsaPKCS1v15(digest), .digest(digest))
     case ("RSA", "message-PKCS1v15", 1): return digest.map { .signature(.rsaPKCS1v15($0), .message($0)) }
-    case ("RSA", let form, 3):
-      guard let digest, Array(parameters) == [digest.rawValue, digest.rawValue, "\(digest.size)"] else { return nil }
-      if form == "digest-PSS" { return .signature(.rsaPSS(digest), .digest(digest)) }
-      return form == "message-PSS" ? .signature(.rsaPSS(digest), .message(digest)) : nil
+    case ("RSA", let padding, 3):
+      // The parameters are the digest, the digest of the mask, and the length of the salt.
+      guard let digest, parameters == [digest.rawValue, digest.rawValue, "\(digest.size)"] else { return nil }
+      if padding == "digest-PSS" { return .signature(.rsaPSS(digest), .digest(digest)) }
+      return padding == "message-PSS" ? .signature(.rsaPSS(digest), .message(digest)) : nil
     case ("ECDSA", "RFC4754", 0): return .signature(.ecdsaRFC4754, .digest(nil))
     case ("ECDSA", "digest-X962", 0...1): return .signature(.ecdsaX962, .digest(digest))
     case ("ECDSA", "digest-RFC4754", 0...1): return .signature(.ecdsaRFC4754, .digest(digest))
@@ -73,6 +82,9 @@ enum ResolvedKeyAlgorithm: Hashable {
     return KeyDigest(rawValue: parts[2]).map { .exchange($0) }
   }
 
+  /// The size of the largest session key, for AES-256.
+  private static let maximumSessionKeyByteCount = 32
+
   /// Returns whether a key supports the operation. An RSA key must also be large enough for the padding.
   ///
   /// - Parameters:
@@ -94,7 +106,7 @@ enum ResolvedKeyAlgorithm: Hashable {
     case (.encryption(let scheme), .encrypt), (.encryption(let scheme), .decrypt):
       guard scheme.keyType == key.algorithm.keyType else { return false }
       if case .rsaOAEPWithSessionKey(let digest) = scheme {
-        return (key.maximumPlaintextByteCount(.rsaOAEP(digest)) ?? 0) >= 32
+        return (key.maximumPlaintextByteCount(.rsaOAEP(digest)) ?? 0) >= Self.maximumSessionKeyByteCount
       }
       return (key.maximumPlaintextByteCount(scheme) ?? 1) > 0
     case (.exchange, .keyExchange): return key.algorithm.keyType == .ellipticCurve

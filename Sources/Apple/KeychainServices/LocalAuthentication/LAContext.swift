@@ -147,6 +147,7 @@ open class LAContext: @unchecked Sendable {
     }
   }
 
+  /// The reason why the user cannot be asked, or `nil` if there is none.
   private var obstacle: LAError.Code? {
     if state.withLock(\.isInvalid) { return .invalidContext }
     guard let client, (try? client.withSession(.reading) { $0.isPasscodeSet }) == true else { return .passcodeNotSet }

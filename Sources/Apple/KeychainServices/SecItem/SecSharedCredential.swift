@@ -29,15 +29,22 @@ private let noAssociatedDomain = SecItemError(
 ///
 /// - Returns: `nil` if there are no random bytes.
 public func SecCreateSharedWebCredentialPassword() -> CFString? {
+  let (characterCount, groupSize) = (12, 3)
+  // Without letters and digits that are easily confused.
   let alphabets = ["abcdefghkmnopqrstuvwxy", "ABCDEFGHJKLMNPQRSTUVWXYZ", "3456789"].map { Array($0.utf8) }
-  let characters = alphabets.joined().map { $0 }
-  let limit = 256 - 256 % characters.count
+  let allCharacters = Array(alphabets.joined())
+  // Larger bytes would make some characters more frequent.
+  let byteLimit = 256 - 256 % allCharacters.count
   while true {
+    // Most bytes are below the limit, so this many are usually sufficient.
     guard let bytes = try? SystemRandomSource().bytes(64) else { return nil }
-    // Larger values would make some characters more frequent.
-    let chosen = bytes.filter { $0 < limit }.prefix(12).map { characters[Int($0) % characters.count] }
-    guard chosen.count == 12, alphabets.allSatisfy({ !Set($0).isDisjoint(with: chosen) }) else { continue }
-    let groups = stride(from: 0, to: 12, by: 3).map { String(decoding: chosen[$0..<$0 + 3], as: UTF8.self) }
+    let characters = bytes.filter { $0 < byteLimit }.prefix(characterCount)
+      .map { allCharacters[Int($0) % allCharacters.count] }
+    let hasEveryAlphabet = alphabets.allSatisfy { !Set($0).isDisjoint(with: characters) }
+    guard characters.count == characterCount, hasEveryAlphabet else { continue }
+    let groups = stride(from: 0, to: characterCount, by: groupSize).map { start in
+      String(decoding: characters[start..<start + groupSize], as: UTF8.self)
+    }
     return groups.joined(separator: "-") as NSString
   }
 }

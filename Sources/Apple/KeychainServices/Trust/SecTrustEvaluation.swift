@@ -34,7 +34,8 @@ struct TrustOutcome: Sendable {
   let reason: String
 }
 
-/// Evaluates whether the certificate is trusted: its chain ends in a set anchor and meets each policy.
+/// Evaluates whether the certificate is trusted: its chain must end in an anchor of the trust object and satisfy each
+/// policy.
 ///
 /// - Parameters:
 ///   - trust: The trust object, which stores the result.
@@ -45,7 +46,7 @@ struct TrustOutcome: Sendable {
 ///     than 825 days.
 /// - Returns: Whether the certificate is trusted.
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool {
-  let outcome = trust.evaluated()
+  let outcome = trust.evaluate()
   error?.pointee = outcome.error
   return outcome.error == nil
 }
@@ -55,7 +56,7 @@ public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutableP
 /// - Returns: `errSecSuccess`, even if the certificate is not trusted.
 @discardableResult
 public func SecTrustEvaluate(_ trust: SecTrust, _ result: UnsafeMutablePointer<SecTrustResultType>) -> OSStatus {
-  result.pointee = trust.evaluated().result
+  result.pointee = trust.evaluate().result
   return errSecSuccess
 }
 
@@ -67,7 +68,7 @@ public func SecTrustEvaluateAsyncWithError(
   _ trust: SecTrust, _ queue: DispatchQueue, _ result: @escaping @Sendable (SecTrust, Bool, CFError?) -> Void
 ) -> OSStatus {
   queue.async {
-    let outcome = trust.evaluated()
+    let outcome = trust.evaluate()
     result(trust, outcome.error == nil, outcome.error)
   }
   return errSecSuccess
@@ -89,16 +90,16 @@ public func SecTrustGetTrustResult(_ trust: SecTrust, _ result: UnsafeMutablePoi
 ///
 /// - Returns: An array of `SecCertificate` objects, the evaluated one first; `nil` if the chain is empty.
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? {
-  let chain = trust.latest().chain
+  let chain = trust.currentOutcome().chain
   return chain.isEmpty ? nil : NSArray(array: chain)
 }
 
 /// Returns the length of the chain. Evaluates the certificate if necessary.
-public func SecTrustGetCertificateCount(_ trust: SecTrust) -> CFIndex { trust.latest().chain.count }
+public func SecTrustGetCertificateCount(_ trust: SecTrust) -> CFIndex { trust.currentOutcome().chain.count }
 
 /// Returns a certificate of the chain, the evaluated one first; `nil` beyond its end. Deprecated by Apple since iOS 15.
 public func SecTrustGetCertificateAtIndex(_ trust: SecTrust, _ index: CFIndex) -> SecCertificate? {
-  let chain = trust.latest().chain
+  let chain = trust.currentOutcome().chain
   return chain.indices.contains(index) ? chain[index] : nil
 }
 
@@ -113,11 +114,11 @@ extension TrustOutcome {
 }
 
 extension SecTrust {
-  /// Returns the last outcome, or evaluates the certificate.
-  fileprivate func latest() -> TrustOutcome { state.withLock { $0.outcome } ?? evaluated() }
+  /// Returns the last outcome, or evaluates the certificate if there is none.
+  fileprivate func currentOutcome() -> TrustOutcome { state.withLock { $0.outcome } ?? evaluate() }
 
-  /// Evaluates each policy until one is not met.
-  fileprivate func evaluated() -> TrustOutcome {
+  /// Evaluates each policy until one is not met, and stores the outcome.
+  fileprivate func evaluate() -> TrustOutcome {
     state.withLock { state in
       let date = KeychainDate(
         secondsSinceReferenceDate: state.verifyTime ?? Date().timeIntervalSinceReferenceDate)

@@ -8,9 +8,9 @@ import VirtualDevice
 
 /// A planned move of a phone's keychain, with the outcome for each item.
 ///
-/// It predicts the restore of a backup that would be made now. The prediction uses real keys: for each protection class,
-/// one item is encrypted for a backup keybag in memory and decrypted with the keys of the target. `restore()` performs
-/// the move.
+/// It predicts the restore of a backup of the phone's current keychain. The prediction uses real keys: for each
+/// protection class, one item is encrypted for a backup keybag in memory and decrypted with the keys of the target.
+/// `restore()` performs the move.
 public struct Move: Sendable {
   /// The target of a move.
   public enum Target: String, Sendable, Hashable, CaseIterable {
@@ -82,11 +82,12 @@ extension Move: CustomStringConvertible {
     ]
     let countText = counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
     let total = "\(items.count) item\(items.count == 1 ? "" : "s")"
+    let heading = "\(total) in a move \(Self.description(of: destination, backup)): \(countText)"
     let lines = items.map { item in
-      "  \(item.title) \(item.fate.verb)\(item.fate.reason.map { " (\($0.rawValue))" } ?? "")"
+      let reason = item.fate.reason.map { " (\($0.rawValue))" } ?? ""
+      return "  \(item.title) \(item.fate.verb)\(reason)"
     }
-    return (["\(total) in a move \(Self.description(of: destination, backup)): \(countText)"] + lines).joined(
-      separator: "\n")
+    return ([heading] + lines).joined(separator: "\n")
   }
 }
 
@@ -133,23 +134,28 @@ extension Move {
     guard !items.isEmpty else { return Fate(.nothingStored, details: Self.nothingStored) }
     guard let first = matching.first else {
       let hint = itemsInOtherGroups.isEmpty ? similarNames(to: name) : Self.groups(of: itemsInOtherGroups)
-      let namelessCount = items.count { $0.allNames.isEmpty && $0.fate.isDamage }
-      let remark = namelessCount == 0 ? "" : "\n  items whose names cannot be read: \(namelessCount)"
-      return Fate(
-        namelessCount == 0 ? .absent : .unclear,
-        details: "no item on the phone is called \(request)\(hint)\(remark)")
+      return fateOfMissingItem(request: request, hint: hint)
     }
-    guard matching.count > 1 else { return first.fate }
-    let isShared = matching.allSatisfy { $0.fate.kind == first.fate.kind }
-    let remark = isShared ? "" : " and have different outcomes; use \"service/account\" or inGroup: to name one of them"
-    let lines = matching.map { item in
-      item.fate.description
-        + (item.accessGroup.map { "\n  in the access group \"\(UntrustedText.escaped($0))\"" } ?? "")
-    }
+    return matching.count == 1 ? first.fate : Self.commonFate(of: matching, first.fate.kind, request: request)
+  }
+
+  private func fateOfMissingItem(request: String, hint: String) -> Fate {
+    let namelessCount = items.count { $0.allNames.isEmpty && $0.fate.isDamage }
+    let remark = namelessCount == 0 ? "" : "\n  items whose names cannot be read: \(namelessCount)"
     return Fate(
-      isShared ? first.fate.kind : .unclear,
-      details: (["\(matching.count) items are called \(request)\(remark)"] + Self.shortened(lines)).joined(
-        separator: "\n"))
+      namelessCount == 0 ? .absent : .unclear, details: "no item on the phone is called \(request)\(hint)\(remark)")
+  }
+
+  /// Returns the outcome that several items share, or `.unclear` if one of them differs from the first.
+  private static func commonFate(of items: [MovedItem], _ firstKind: Fate.Kind, request: String) -> Fate {
+    let isShared = items.allSatisfy { $0.fate.kind == firstKind }
+    let remark = isShared ? "" : " and have different outcomes; use \"service/account\" or inGroup: to name one of them"
+    let lines = items.map { item in
+      let group = item.accessGroup.map { "\n  in the access group \"\(UntrustedText.escaped($0))\"" } ?? ""
+      return item.fate.description + group
+    }
+    let heading = "\(items.count) items are called \(request)\(remark)"
+    return Fate(isShared ? firstKind : .unclear, details: ([heading] + shortened(lines)).joined(separator: "\n"))
   }
 
   /// Returns a hint with a similar name and the existing names.
@@ -191,6 +197,13 @@ extension Move {
   public func restore() throws(PhoneError) -> Phone {
     let path = "\(source.deviceSet.devices.path)/\(UUID().uuidString).tar"
     defer { try? FileManager.default.removeItem(atPath: path) }
+    try writeBackup(to: path)
+    let target = try targetPhone()
+    try check(restoreBackup(at: path, to: target))
+    return target
+  }
+
+  private func writeBackup(to path: String) throws(PhoneError) {
     try source.withSession { (session) throws(PhoneError) in
       guard session.record.revision == revision else {
         throw PhoneError(
@@ -202,21 +215,22 @@ extension Move {
         _ = try prepared.write(to: .file(path, .tar))
       }
     }
-    let target = try targetPhone()
-    let plan = try target.withSession(.writing) { (session) throws(PhoneError) in
-      let deviceKey = try translatingErrors { () throws(KeyhaulError) in try session.deviceKey() }
-      let archive = try translatingErrors { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
-      let unlocked = try translatingErrors { () throws(KeyhaulError) in
-        try archive.open(with: try archive.unlock(password: secret), deviceKey: deviceKey)
-      }
-      return try translatingErrors { () throws(KeyhaulError) in
-        let plan = try Restorer.plan(unlocked, onto: session, policy: .replace)
+  }
+
+  /// Restores a backup.
+  ///
+  /// - Returns: The plan of the restore.
+  private func restoreBackup(at path: String, to target: Phone) throws(PhoneError) -> MigrationPlan {
+    try target.withSession(.writing) { (session) throws(PhoneError) in
+      try translatingErrors { () throws(KeyhaulError) in
+        let deviceKey = try session.deviceKey()
+        let archive = try BackupArchive.open(.path(path))
+        let unlockedBackup = try archive.open(with: try archive.unlock(password: secret), deviceKey: deviceKey)
+        let plan = try Restorer.plan(unlockedBackup, onto: session, policy: .replace)
         try Restorer.restore(plan, onto: session)
         return plan
       }
     }
-    try check(plan)
-    return target
   }
 
   private var secret: Secret? { backup == .encrypted ? Secret(utf8: Self.password) : nil }

@@ -49,10 +49,11 @@ public struct Fates: Sendable, Equatable {
 extension Fates: CustomStringConvertible {
   /// The four outcomes with their descriptions, in the order of the initializer's parameters.
   public var description: String {
-    let named = [
-      ("newPhone", newPhone), ("newPhoneUnencrypted", newPhoneUnencrypted), ("samePhone", samePhone),
-      ("samePhoneUnencrypted", samePhoneUnencrypted),
-    ]
-    return named.map { "\($0.0): \($0.1)" }.joined(separator: "\n")
+    """
+    newPhone: \(newPhone)
+    newPhoneUnencrypted: \(newPhoneUnencrypted)
+    samePhone: \(samePhone)
+    samePhoneUnencrypted: \(samePhoneUnencrypted)
+    """
   }
 }

@@ -36,34 +36,15 @@ extension Phone {
     to destination: Move.Destination, _ backup: Move.Backup
   ) throws(PhoneError) -> Move {
     let context = try withSession { (session) throws(PhoneError) in try MoveContext(session, backup) }
-    let plan: MigrationPlan
-    switch destination {
-    case .emptyPhone(.samePhone):
-      plan = try translatingErrors { () throws(KeyhaulError) in
-        try Restorer.plan(context.simulatedBackup, ontoEmpty: context.deviceKey)
-      }
-    case .emptyPhone(.newPhone):
-      let key = try translatingErrors { () throws(DataProtectionError) in
-        try HardwareUID(from: SystemRandomSource()).deviceKey()
-      }
-      plan = try translatingErrors { () throws(KeyhaulError) in
-        try Restorer.plan(context.simulatedBackup, ontoEmpty: key)
-      }
-    case .phone(let other):
-      plan = try other.withSession { (target) throws(PhoneError) in
-        try translatingErrors { () throws(KeyhaulError) in
-          try Restorer.plan(context.simulatedBackup, onto: target, policy: .replace)
-        }
-      }
-    }
+    let plan = try context.plan(to: destination)
     let backedUpCount = context.simulatedBackup.exported.count
     let moveDescription = Move.description(of: destination, backup)
+    let items = plan.decisions.map { decision in
+      MovedItem(decision, isInBackup: decision.index < backedUpCount, moveDescription: moveDescription)
+    }
     return Move(
-      backup: backup,
-      items: plan.decisions.map {
-        MovedItem($0, isInBackup: $0.index < backedUpCount, moveDescription: moveDescription)
-      },
-      destination: destination, source: self, revision: context.revision, backedUpCount: backedUpCount)
+      backup: backup, items: items, destination: destination, source: self, revision: context.revision,
+      backedUpCount: backedUpCount)
   }
 }
 
@@ -79,5 +60,28 @@ private final class MoveContext {
     }
     deviceKey = try translatingErrors { () throws(KeyhaulError) in try session.deviceKey() }
     revision = session.record.revision
+  }
+
+  /// Plans the restore of the backup.
+  func plan(to destination: Move.Destination) throws(PhoneError) -> MigrationPlan {
+    switch destination {
+    case .emptyPhone(.samePhone):
+      return try translatingErrors { () throws(KeyhaulError) in
+        try Restorer.plan(simulatedBackup, ontoEmpty: deviceKey)
+      }
+    case .emptyPhone(.newPhone):
+      let newDeviceKey = try translatingErrors { () throws(DataProtectionError) in
+        try HardwareUID(from: SystemRandomSource()).deviceKey()
+      }
+      return try translatingErrors { () throws(KeyhaulError) in
+        try Restorer.plan(simulatedBackup, ontoEmpty: newDeviceKey)
+      }
+    case .phone(let other):
+      return try other.withSession { (target) throws(PhoneError) in
+        try translatingErrors { () throws(KeyhaulError) in
+          try Restorer.plan(simulatedBackup, onto: target, policy: .replace)
+        }
+      }
+    }
   }
 }

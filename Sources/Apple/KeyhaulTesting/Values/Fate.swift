@@ -1,5 +1,5 @@
-// Exported for tests, which write `.staysBehind(.deviceBound)`. No other file may import this name alone, because the
-// compiler keeps only the first of two such imports, exported or not.
+// Exported for tests, which write `.staysBehind(.deviceBound)`. No other file may import only this name: if two files
+// do, the compiler uses only one of the imports, which may be the one that is not exported.
 import Basics
 
 @_exported public import enum KeychainRules.Reason
@@ -60,8 +60,11 @@ public struct Fate: Sendable, Equatable {
 
   /// Returns whether both are the same outcome for the same reason.
   ///
-  /// Three outcomes are equal to nothing, not even to themselves: that of a name whose items have different outcomes,
-  /// that of a name without an item if the names of a damaged item cannot be read, and that for a phone without items.
+  /// Three outcomes are equal to nothing, not even to themselves:
+  ///
+  /// - a name whose items have different outcomes
+  /// - a name without an item, if the names of a damaged item cannot be read
+  /// - any name on a phone without items
   public static func == (left: Fate, right: Fate) -> Bool { left.isComparable && left.kind == right.kind }
 
   /// Returns whether both are different outcomes of existing items. A name without an item is neither equal nor unequal
@@ -80,8 +83,8 @@ public struct Fate: Sendable, Equatable {
 }
 
 extension Fate: CustomStringConvertible {
-  /// The description with the item and the reason, if there is one; otherwise the outcome with its reason, such as `stays behind
-  /// (device-bound)`.
+  /// The description with the item and the reason. An outcome that a test expects has only its reason, such as
+  /// `stays behind (device-bound)`.
   public var description: String { details ?? reason.map { "\(verb) (\($0.rawValue))" } ?? verb }
 
   /// The outcome without its reason, such as `stays behind`.

@@ -180,7 +180,7 @@ package struct BackupConversation {
 
   /// Changes the password of a manifest in the client's folder, if there is one.
   ///
-  /// If this fails, the existing backup keeps its password, and the request goes on.
+  /// If this fails, the existing backup keeps its password, but the device's password for backups is changed anyway.
   private func changePassword(
     ofManifest path: String, _ request: BackupRequest, _ content: DeviceContent
   ) throws(BackupServiceError) {
@@ -198,6 +198,7 @@ package struct BackupConversation {
     }
   }
 
+  /// Returns whether both passwords are equal, or neither exists.
   private static func areEqual(_ left: borrowing Secret?, _ right: borrowing Secret?) -> Bool {
     switch left {
     case .none:

@@ -4,7 +4,7 @@ import KeyhaulKit
 /// Sends a backup to the client's computer in the same steps as a real device.
 ///
 /// Until the files are moved from the snapshot's folder, the previous backup stays unchanged, and Status.plist contains
-/// the progress of the new one.
+/// the state of the new one. The progress of each message is a percentage of the complete backup.
 struct BackupUpload {
   private static let snapshot = "Snapshot"
   private static let batchCount = 128
@@ -108,11 +108,12 @@ struct BackupUpload {
 
   /// Sends the payloads and then the manifests to the snapshot's folder.
   private func upload(_ backup: OutgoingBackup) throws(BackupServiceError) {
-    let total = Double(max(1, backup.byteCount))
-    var sent: Int64 = 0
+    let (startProgress, endProgress) = (2.0, 88.0)
+    var sentByteCount: Int64 = 0
     for batch in backup.payloads.batches(of: Self.batchCount) {
-      sent += batch.reduce(0) { $0 + $1.file.byteCount }
-      try upload(batch, progress: 2 + 86 * Double(sent) / total)
+      sentByteCount += batch.reduce(0) { $0 + $1.file.byteCount }
+      let sentPart = Double(sentByteCount) / Double(max(1, backup.byteCount))
+      try upload(batch, progress: startProgress + (endProgress - startProgress) * sentPart)
     }
     try upload(backup.manifests, progress: 90)
   }

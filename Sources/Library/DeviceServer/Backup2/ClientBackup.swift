@@ -30,30 +30,38 @@ struct ClientBackup {
     _ source: String, into folder: StagingFolder, hasPassword: Bool, withKeychain: Bool
   ) throws(BackupServiceError) -> String {
     try folder.makeDirectory(source)
+    try fetchPropertyLists(of: source, into: folder, hasPassword: hasPassword)
+    guard try fetch("Manifest.db", of: source, into: folder, atMost: Self.maximumDatabaseByteCount) else {
+      throw .failed(.noBackup, "Error reading the list of files")
+    }
+    if withKeychain { try fetchKeychain(of: source, into: folder) }
+    return "\(folder.path)/\(source)"
+  }
+
+  private func fetchPropertyLists(
+    of source: String, into folder: StagingFolder, hasPassword: Bool
+  ) throws(BackupServiceError) {
     let limit = Self.maximumPropertyListByteCount
     guard let status = try link.downloadBytes("\(source)/Status.plist", atMost: limit),
       (try? BackupStatus(parsing: status))?.isFinished == true
     else { throw .failed(.noBackup, "Error reading status") }
     guard let manifest = try link.downloadBytes("\(source)/Manifest.plist", atMost: limit),
-      let parsed = try? BackupManifest(parsing: manifest)
+      let parsedManifest = try? BackupManifest(parsing: manifest)
     else { throw .failed(.noBackup, "Error reading backup properties") }
-    if parsed.isEncrypted == true, !hasPassword { throw .failed(.wrongPassword, BackupFailure.wrongPassword) }
+    if parsedManifest.isEncrypted == true, !hasPassword { throw .failed(.wrongPassword, BackupFailure.wrongPassword) }
     for (name, bytes) in [("Status.plist", status), ("Manifest.plist", manifest)] {
       _ = try folder.makeFile("\(source)/\(name)") { (write) throws(BackupServiceError) in
         try write(bytes)
         return true
       }
     }
-    guard try fetch("Manifest.db", of: source, into: folder, atMost: Self.maximumDatabaseByteCount) else {
-      throw .failed(.noBackup, "Error reading the list of files")
-    }
-    if withKeychain {
-      _ = try fetch("Info.plist", of: source, into: folder, atMost: limit)
-      let payload = MetadataFile.keychain.path
-      try folder.makeDirectory("\(source)/\(payload.prefix(2))")
-      _ = try fetch(payload, of: source, into: folder, atMost: Self.maximumPayloadByteCount)
-    }
-    return "\(folder.path)/\(source)"
+  }
+
+  private func fetchKeychain(of source: String, into folder: StagingFolder) throws(BackupServiceError) {
+    _ = try fetch("Info.plist", of: source, into: folder, atMost: Self.maximumPropertyListByteCount)
+    let keychainPath = MetadataFile.keychain.path
+    try folder.makeDirectory("\(source)/\(keychainPath.prefix(2))")
+    _ = try fetch(keychainPath, of: source, into: folder, atMost: Self.maximumPayloadByteCount)
   }
 
   private func fetch(
@@ -88,11 +96,12 @@ struct ClientBackup {
   // MARK: Contents
 
   private func information(about backup: DeviceContent.UnlockedArchive) throws(BackupServiceError) -> String {
-    var rows: [String: (count: Int, byteCount: Int64)] = [:]
+    var totals: [String: (fileCount: Int, byteCount: Int64)] = [:]
     try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
+      let domain = file.domain ?? ""
       let size = (try? file.record())?.size ?? 0
-      let row = rows[file.domain ?? ""] ?? (0, 0)
-      rows[file.domain ?? ""] = (row.count + 1, row.byteCount &+ size)
+      let total = totals[domain] ?? (0, 0)
+      totals[domain] = (total.fileCount + 1, total.byteCount &+ size)
     }
     let archive = backup.archive
     var text = "Manifest:\n"
@@ -103,18 +112,21 @@ struct ClientBackup {
     text += "  SnapshotState = \(archive.status?.snapshotState ?? "unknown")\n"
     text += "  IsFullBackup = \(archive.status?.isFullBackup ?? false)\n"
     text += " Count   Size (B) Domain name\n"
-    for (domain, row) in rows.sorted(by: { $0.key < $1.key }) { text += Self.row(row.count, row.byteCount, domain) }
-    text += Self.row(
-      rows.values.reduce(0) { $0 + $1.count }, rows.values.reduce(0) { $0 &+ $1.byteCount }, "Total")
-    return text
+    for (domain, total) in totals.sorted(by: { $0.key < $1.key }) {
+      text += Self.row(total.fileCount, total.byteCount, domain)
+    }
+    let fileCount = totals.values.reduce(0) { $0 + $1.fileCount }
+    let byteCount = totals.values.reduce(0) { $0 &+ $1.byteCount }
+    return text + Self.row(fileCount, byteCount, "Total")
   }
 
-  private static func row(_ count: Int, _ byteCount: Int64, _ name: String) -> String {
+  /// Returns a line of the table, with the numbers aligned to the right.
+  private static func row(_ fileCount: Int, _ byteCount: Int64, _ name: String) -> String {
     func padded(_ number: some BinaryInteger, _ width: Int) -> String {
       let digits = String(number)
       return String(repeating: " ", count: max(0, width - digits.count)) + digits
     }
-    return "\(padded(count, 6)) \(padded(byteCount, 10)) \(name)\n"
+    return "\(padded(fileCount, 6)) \(padded(byteCount, 10)) \(name)\n"
   }
 
   private static let columns = [
@@ -122,21 +134,25 @@ struct ClientBackup {
     "Domain", "Relative path", "Target", "Extended attributes",
   ]
 
+  /// Returns a comma-separated table of the files. The last two columns are always empty.
   private func list(of backup: DeviceContent.UnlockedArchive) throws(BackupServiceError) -> String {
     var text = Self.columns.joined(separator: ", ") + "\n"
     try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
-      let record = try? file.record()
-      func field(_ number: (some BinaryInteger)?) -> String { number.map { String($0) } ?? "" }
-      let fields: [String] = [
-        file.fileIdentifier, record?.digest.map { String(hexadecimal: $0) } ?? "",
-        record.map { String($0.mode, radix: 8) } ?? "", field(record?.inode), field(record?.userID),
-        field(record?.groupID), field(record?.lastModified), field(record?.lastStatusChange), field(record?.birth),
-        field(record?.size), field(record?.protectionClass.rawValue), CSV.fields([file.domain ?? ""]),
-        CSV.fields([file.relativePath ?? ""]), "", "",
-      ]
-      text += fields.joined(separator: ", ") + "\n"
+      text += Self.fields(of: file).joined(separator: ", ") + "\n"
     }
     return text
+  }
+
+  private static func fields(of file: ListedFile) -> [String] {
+    let record = try? file.record()
+    func field(_ number: (some BinaryInteger)?) -> String { number.map { String($0) } ?? "" }
+    return [
+      file.fileIdentifier, record?.digest.map { String(hexadecimal: $0) } ?? "",
+      record.map { String($0.mode, radix: 8) } ?? "", field(record?.inode), field(record?.userID),
+      field(record?.groupID), field(record?.lastModified), field(record?.lastStatusChange), field(record?.birth),
+      field(record?.size), field(record?.protectionClass.rawValue), CSV.fields([file.domain ?? ""]),
+      CSV.fields([file.relativePath ?? ""]), "", "",
+    ]
   }
 
   // MARK: Extracting files

@@ -79,9 +79,9 @@ struct DeviceContent {
   func open(_ path: String, password: borrowing Secret?) throws(BackupServiceError) -> UnlockedArchive {
     let archive = try translatingErrors { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
     // Clients may send a password for a backup without one. It is ignored.
-    let isNeeded = archive.isEncrypted
+    let needsPassword = archive.isEncrypted
     do throws(KeyhaulError) {
-      if isNeeded { return UnlockedArchive(archive: archive, key: try archive.unlock(password: password)) }
+      if needsPassword { return UnlockedArchive(archive: archive, key: try archive.unlock(password: password)) }
       return UnlockedArchive(archive: archive, key: try archive.unlock(password: nil))
     } catch {
       throw .failed(BackupFailure(error))
@@ -96,13 +96,13 @@ struct DeviceContent {
       try device.device.openSession(.writing, verb: "device serve", wait: ServedDevice.wait)
     }
     defer { session.invalidate() }
-    let hardware = try translatingErrors { () throws(KeyhaulError) in try session.deviceKey() }
-    let opened = try translatingErrors { () throws(KeyhaulError) in
-      try backup.archive.open(with: backup.key, deviceKey: hardware, for: .restoring)
+    let deviceKey = try translatingErrors { () throws(KeyhaulError) in try session.deviceKey() }
+    let contents = try translatingErrors { () throws(KeyhaulError) in
+      try backup.archive.open(with: backup.key, deviceKey: deviceKey, for: .restoring)
     }
-    if let damage = opened.damage.first { throw .failed(.noBackup, "The backup is damaged: \(damage)") }
+    if let damage = contents.damage.first { throw .failed(.noBackup, "The backup is damaged: \(damage)") }
     do throws(KeyhaulError) {
-      let plan = try Restorer.plan(opened, onto: session, policy: .replace)
+      let plan = try Restorer.plan(contents, onto: session, policy: .replace)
       try Restorer.restore(plan, onto: session)
       log(plan)
     } catch {
@@ -136,8 +136,8 @@ struct DeviceContent {
     let keys = try translatingErrors { () throws(KeyhaulError) in try backup.key.classKeys(deviceKey: nil) }
     var failure: BackupServiceError?
     try translatingErrors { () throws(KeyhaulError) in
-      let list = try backup.archive.fileList(with: keys)
-      try list.forEachFile { file in
+      let fileList = try backup.archive.fileList(with: keys)
+      try fileList.forEachFile { file in
         guard failure == nil else { return }
         do throws(BackupServiceError) { try body(file) } catch { failure = error }
       }
@@ -153,9 +153,9 @@ struct DeviceContent {
     _ = try folder.makeFile(name) { (write) throws(BackupServiceError) in
       var failure: BackupServiceError?
       _ = try translatingErrors { () throws(KeyhaulError) in
-        try backup.archive.readPayload(of: file, with: keys) { (portion) throws(KeyhaulError) in
+        try backup.archive.readPayload(of: file, with: keys) { (chunk) throws(KeyhaulError) in
           guard failure == nil else { return }
-          do throws(BackupServiceError) { try write(Array(portion)) } catch { failure = error }
+          do throws(BackupServiceError) { try write(Array(chunk)) } catch { failure = error }
         }
       }
       if let failure { throw failure }

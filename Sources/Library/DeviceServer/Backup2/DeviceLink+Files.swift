@@ -1,12 +1,15 @@
 import Basics
 import KeychainFormats
 
-/// Transfers files between messages.
+/// Transfers files between messages. All lengths have 32 bits in network byte order.
 ///
-/// All lengths have 32 bits in network byte order. A block consists of a length, a code of one byte, and data. The
-/// length counts the code and the data.
+/// ```
+/// files     file, …, 0 (an empty name)
+/// file      length and bytes of the name, blocks; a device sends two names
+/// block     length of the code and the data, code (1 byte), data
+/// ```
 extension DeviceLink {
-  /// The first byte of a block.
+  /// The kind of a block: the byte after its length.
   package enum BlockCode: UInt8, Sendable {
     case success = 0x00
     case localError = 0x06
@@ -27,15 +30,15 @@ extension DeviceLink {
     /// The path in the client's folder.
     let path: String
     let byteCount: Int64
-    /// Passes the bytes in portions to a closure.
-    let forEachPortion: (([UInt8]) throws(BackupServiceError) -> Void) throws(BackupServiceError) -> Void
+    /// Passes the bytes in chunks to a closure.
+    let forEachChunk: (([UInt8]) throws(BackupServiceError) -> Void) throws(BackupServiceError) -> Void
 
     /// Creates a file from bytes in memory.
     package init(_ bytes: [UInt8], displayName: String, to path: String) {
       self.displayName = displayName
       self.path = path
       byteCount = Int64(bytes.count)
-      forEachPortion = { (body) throws(BackupServiceError) in
+      forEachChunk = { (body) throws(BackupServiceError) in
         var remaining = bytes[...]
         while !remaining.isEmpty {
           try body(Array(remaining.prefix(chunkByteCount)))
@@ -49,7 +52,7 @@ extension DeviceLink {
       self.displayName = displayName
       self.path = path
       byteCount = file.byteCount
-      forEachPortion = { (body) throws(BackupServiceError) in try file.forEachPortion(chunkByteCount, body) }
+      forEachChunk = { (body) throws(BackupServiceError) in try file.forEachChunk(ofAtMost: chunkByteCount, body) }
     }
   }
 
@@ -60,8 +63,8 @@ extension DeviceLink {
     for file in files {
       // A file's first bytes are sent together with its names, because small packets would wait for each other.
       var pending = Self.lengthAndBytes(Array(file.displayName.utf8)) + Self.lengthAndBytes(Array(file.path.utf8))
-      try file.forEachPortion { (portion) throws(BackupServiceError) in
-        pending += Self.block(.data, portion)
+      try file.forEachChunk { (chunk) throws(BackupServiceError) in
+        pending += Self.block(.data, chunk)
         if pending.count >= Self.chunkByteCount {
           try write(pending)
           pending = []
@@ -94,14 +97,14 @@ extension DeviceLink {
   ///   - path: The path in the client's folder.
   ///   - limit: The maximum number of bytes that are accepted.
   ///   - progress: The progress of the backup or restore after this file, 0 to 100.
-  ///   - portion: Receives the bytes in order.
+  ///   - receiveChunk: Called with each chunk of the file, in order.
   /// - Returns: Whether the client has the file.
   package func download(
     _ path: String, atMost limit: Int, progress: Double = 0,
-    _ portion: ([UInt8]) throws(BackupServiceError) -> Void
+    _ receiveChunk: ([UInt8]) throws(BackupServiceError) -> Void
   ) throws(BackupServiceError) -> Bool {
     try send("DLMessageDownloadFiles", [.array([.string(path)]), .dictionary([:]), .real(progress)])
-    let isFound = try receiveFile(named: path, atMost: limit, portion)
+    let isFound = try receiveFile(named: path, atMost: limit, receiveChunk)
     let status = try status()
     guard status.code == 0 || status.code == HostStatus.several || status.code == HostStatus.notFound else {
       throw .failed(.cannotRead, "the computer could not read its files (\(status.code))")
@@ -113,7 +116,7 @@ extension DeviceLink {
   ///
   /// - Returns: `false` if the client reports an error in place of the file.
   package func receiveFile(
-    named path: String, atMost limit: Int, _ portion: ([UInt8]) throws(BackupServiceError) -> Void
+    named path: String, atMost limit: Int, _ receiveChunk: ([UInt8]) throws(BackupServiceError) -> Void
   ) throws(BackupServiceError) -> Bool {
     let nameByteCount = try readLength()
     // A client may end the list without the file.
@@ -122,33 +125,49 @@ extension DeviceLink {
       throw Self.protocolError("a file name of \(nameByteCount) bytes")
     }
     guard try read(nameByteCount) == Array(path.utf8) else { throw Self.protocolError("the client sent another file") }
+    let isFound = try receiveBlocks(atMost: limit, receiveChunk)
+    guard try readLength() == 0 else { throw Self.protocolError("the client sent a file that was not asked for") }
+    return isFound
+  }
+
+  /// Reads the blocks of a file.
+  ///
+  /// - Returns: `false` if the client reports an error.
+  private func receiveBlocks(
+    atMost limit: Int, _ receiveChunk: ([UInt8]) throws(BackupServiceError) -> Void
+  ) throws(BackupServiceError) -> Bool {
     var byteCount = 0
-    var isFound: Bool?
-    while isFound == nil {
-      let length = try readLength()
-      guard length >= 1, length <= Self.maximumBlockByteCount else {
-        throw Self.protocolError("a block of \(length) bytes")
-      }
-      guard let code = try read(1).first.flatMap(BlockCode.init(rawValue:)) else {
-        throw Self.protocolError("a block of an unknown kind")
-      }
+    while true {
+      let (code, dataByteCount) = try readBlockHeader()
       switch code {
       case .data:
-        byteCount += length - 1
+        byteCount += dataByteCount
         guard byteCount <= limit else { throw Self.protocolError("a file of more than \(limit) bytes") }
-        if length > 1 { try portion(try read(length - 1)) }
+        if dataByteCount > 0 { try receiveChunk(try read(dataByteCount)) }
       case .success:
-        guard length == 1 else { throw Self.protocolError("bytes behind the end of a file") }
-        isFound = true
+        guard dataByteCount == 0 else { throw Self.protocolError("bytes behind the end of a file") }
+        return true
       case .localError:
-        guard length <= Self.maximumNameByteCount else { throw Self.protocolError("an error text of \(length) bytes") }
-        if length > 1 { _ = try read(length - 1) }
-        isFound = false
+        // The data is the text of the error.
+        guard dataByteCount < Self.maximumNameByteCount else {
+          throw Self.protocolError("an error text of \(dataByteCount + 1) bytes")
+        }
+        if dataByteCount > 0 { _ = try read(dataByteCount) }
+        return false
       case .remoteError: throw Self.protocolError("a block that only a device sends")
       }
     }
-    guard try readLength() == 0 else { throw Self.protocolError("the client sent a file that was not asked for") }
-    return isFound == true
+  }
+
+  private func readBlockHeader() throws(BackupServiceError) -> (code: BlockCode, dataByteCount: Int) {
+    let length = try readLength()
+    guard length >= 1, length <= Self.maximumBlockByteCount else {
+      throw Self.protocolError("a block of \(length) bytes")
+    }
+    guard let code = try read(1).first.flatMap(BlockCode.init(rawValue:)) else {
+      throw Self.protocolError("a block of an unknown kind")
+    }
+    return (code, length - 1)
   }
 
   private func readLength() throws(BackupServiceError) -> Int { Int(bigEndianInteger(try read(4))) }
@@ -158,7 +177,7 @@ extension DeviceLink {
   /// - Returns: Its bytes; `nil` if the client has none.
   package func downloadBytes(_ path: String, atMost limit: Int) throws(BackupServiceError) -> [UInt8]? {
     var bytes: [UInt8] = []
-    let isFound = try download(path, atMost: limit) { (portion) throws(BackupServiceError) in bytes += portion }
+    let isFound = try download(path, atMost: limit) { (chunk) throws(BackupServiceError) in bytes += chunk }
     return isFound ? bytes : nil
   }
 }

@@ -43,24 +43,28 @@ package final class PairingAuthorizer: Sendable {
         state = .refused
         return .granted
       }
-    case .ask(let ask):
-      let (decision, isNew) = state.withLock { state -> (Decision, Bool) in
-        switch state {
-        case .waitingForUser: return (.pending, false)
-        case .granted(let end) where ContinuousClock.now < end:
-          state = .idle
-          return (.granted, false)
-        case .refused:
-          state = .idle
-          return (.refused, false)
-        case .idle, .granted:
-          state = .waitingForUser
-          return (.pending, true)
-        }
-      }
-      if isNew { ask(self) }
-      return decision
+    case .ask(let ask): return decide(asking: ask)
     }
+  }
+
+  /// Uses the user's answer to an earlier request, or asks the user. The client has to repeat its request meanwhile.
+  private func decide(asking ask: (PairingAuthorizer) -> Void) -> Decision {
+    let (decision, isNewQuestion) = state.withLock { state -> (Decision, Bool) in
+      switch state {
+      case .waitingForUser: return (.pending, false)
+      case .granted(let end) where ContinuousClock.now < end:
+        state = .idle
+        return (.granted, false)
+      case .refused:
+        state = .idle
+        return (.refused, false)
+      case .idle, .granted:
+        state = .waitingForUser
+        return (.pending, true)
+      }
+    }
+    if isNewQuestion { ask(self) }
+    return decision
   }
 
   /// Stores the user's answer for the next request.

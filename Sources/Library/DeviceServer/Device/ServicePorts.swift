@@ -1,6 +1,6 @@
 import Basics
 
-/// The services that a client may start, by the names that lockdown knows.
+/// The services that a client may start, with their names in lockdown's requests.
 package enum ServiceName: String, Sendable, CaseIterable {
   case backup = "com.apple.mobilebackup2"
   case diagnostics = "com.apple.mobile.diagnostics_relay"

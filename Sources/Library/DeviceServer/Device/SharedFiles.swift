@@ -40,14 +40,19 @@ package final class SharedFiles: Sendable {
     return String(path[..<slash])
   }
 
+  private static func name(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return path }
+    return String(path[path.index(after: slash)...])
+  }
+
   package func node(at path: String) -> Node? { state.withLock { $0.nodes[path] } }
 
   /// Returns the names in a directory; `nil` if there is no such directory.
   package func names(in path: String) -> [String]? {
     state.withLock { state in
       guard state.nodes[path]?.isDirectory == true else { return nil }
-      return state.nodes.keys.filter { $0 != "/" && Self.parent(of: $0) == path }.sorted()
-        .map { String($0[$0.index(after: $0.lastIndex(of: "/") ?? $0.startIndex)...]) }
+      let children = state.nodes.keys.filter { $0 != "/" && Self.parent(of: $0) == path }
+      return children.sorted().map { Self.name(of: $0) }
     }
   }
 

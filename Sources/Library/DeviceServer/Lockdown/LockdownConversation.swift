@@ -4,7 +4,8 @@ package import KeychainFormats
 
 /// A conversation with lockdown, which identifies the device, pairs with computers and starts services.
 ///
-/// `step(for:)` decides about a request without reading or writing bytes; `run(on:)` carries out the steps.
+/// A client sends one dictionary for each request, and receives one for each answer. `step(for:)` decides about a request
+/// without reading or writing bytes; `run(on:)` carries out the steps.
 package struct LockdownConversation {
   /// The next step after a request.
   package enum Step: Sendable {
@@ -65,64 +66,78 @@ package struct LockdownConversation {
   package mutating func step(for request: PropertyDictionary) throws(WireError) -> Step {
     let name = request["Request"]?.stringValue ?? ""
     device.log("lockdown: \(Self.summary(of: request))")
-    var answer: PropertyDictionary = ["Request": .string(name)]
-    func failed(_ error: String) -> Step {
-      var answer = answer
-      answer["Error"] = .string(error)
-      return .answer(answer)
-    }
+    let answer: PropertyDictionary = ["Request": .string(name)]
     switch name {
-    case "QueryType":
-      answer["Type"] = .string(Self.type)
-      return .answer(answer)
-    case "GetValue":
-      let (domain, key) = (request["Domain"]?.stringValue, request["Key"]?.stringValue)
-      answer["Domain"] = domain.map { .string($0) }
-      answer["Key"] = key.map { .string($0) }
-      let values = LockdownValues(
-        device.record, publicKey: try device.pairingFile().publicKey, isBackupEncrypted: device.isBackupEncrypted)
-      guard let value = values.value(domain: domain, key: key, isInSession: isInSession) else {
-        return failed("MissingValue")
-      }
-      answer["Value"] = value
-      return .answer(answer)
-    case "SetValue", "RemoveValue": return failed("SetProhibited")
+    case "QueryType": return .answer(answer.adding("Type", .string(Self.type)))
+    case "GetValue": return try readValue(request, answer)
+    case "SetValue", "RemoveValue": return .answer(answer.withError("SetProhibited"))
     case "Pair":
       switch try pair(request["PairRecord"]?.dictionaryValue ?? [:]) {
-      case .success(let pairing):
-        answer["EscrowBag"] = .data(pairing.escrowBag)
-        return .answer(answer)
-      case .failure(let refusal): return failed(refusal.error)
+      case .success(let pairing): return .answer(answer.adding("EscrowBag", .data(pairing.escrowBag)))
+      case .failure(let refusal): return .answer(answer.withError(refusal.error))
       }
     case "ValidatePair":
-      let hostID = request["PairRecord"]?.dictionaryValue?["HostID"]?.stringValue ?? ""
-      return try device.pairing(hostID: hostID) == nil ? failed("InvalidHostID") : .answer(answer)
+      let isPaired = try device.pairing(hostID: Self.pairRecordHostID(request) ?? "") != nil
+      return .answer(isPaired ? answer : answer.withError("InvalidHostID"))
     case "Unpair":
-      if let hostID = request["PairRecord"]?.dictionaryValue?["HostID"]?.stringValue {
+      if let hostID = Self.pairRecordHostID(request) {
         try device.forget(hostID: hostID)
         device.log("a computer unpaired")
       }
       return .answer(answer)
-    case "StartSession":
-      guard session == nil else { return failed("SessionActive") }
-      guard let hostID = request["HostID"]?.stringValue, let pairing = try device.pairing(hostID: hostID) else {
-        return failed("InvalidHostID")
-      }
-      let identifier = try randomUUID()
-      session = (identifier, pairing)
-      answer["SessionID"] = .string(identifier)
-      answer["EnableSessionSSL"] = .boolean(true)
-      return .secure(answer, pairing)
+    case "StartSession": return try startSession(request, answer)
     case "StopSession":
-      guard let session, request["SessionID"]?.stringValue == session.identifier else {
-        return failed("SessionInactive")
-      }
-      return .end(answer)
-    case "StartService":
-      return try startService(request, answer, failed)
+      let isActive = session != nil && request["SessionID"]?.stringValue == session?.identifier
+      return isActive ? .end(answer) : .answer(answer.withError("SessionInactive"))
+    case "StartService": return .answer(startService(request, answer))
     case "Goodbye": return .end(answer)
-    default: return failed("UnknownRequest")
+    default: return .answer(answer.withError("UnknownRequest"))
     }
+  }
+
+  private static func pairRecordHostID(_ request: PropertyDictionary) -> String? {
+    request["PairRecord"]?.dictionaryValue?["HostID"]?.stringValue
+  }
+
+  private func readValue(_ request: PropertyDictionary, _ answer: PropertyDictionary) throws(WireError) -> Step {
+    var answer = answer
+    let (domain, key) = (request["Domain"]?.stringValue, request["Key"]?.stringValue)
+    answer["Domain"] = domain.map { .string($0) }
+    answer["Key"] = key.map { .string($0) }
+    let values = LockdownValues(
+      device.record, publicKey: try device.pairingFile().publicKey, isBackupEncrypted: device.isBackupEncrypted)
+    guard let value = values.value(domain: domain, key: key, isInSession: isInSession) else {
+      return .answer(answer.withError("MissingValue"))
+    }
+    return .answer(answer.adding("Value", value))
+  }
+
+  private mutating func startSession(
+    _ request: PropertyDictionary, _ answer: PropertyDictionary
+  ) throws(WireError) -> Step {
+    guard session == nil else { return .answer(answer.withError("SessionActive")) }
+    guard let hostID = request["HostID"]?.stringValue, let pairing = try device.pairing(hostID: hostID) else {
+      return .answer(answer.withError("InvalidHostID"))
+    }
+    let identifier = try randomUUID()
+    session = (identifier, pairing)
+    return .secure(
+      answer.adding("SessionID", .string(identifier)).adding("EnableSessionSSL", .boolean(true)), pairing)
+  }
+
+  /// Returns the answer to a request to start a service.
+  private func startService(_ request: PropertyDictionary, _ answer: PropertyDictionary) -> PropertyDictionary {
+    guard let service = request["Service"]?.stringValue else { return answer.withError("MissingService") }
+    guard let session else { return answer.withError("SessionInactive") }
+    let serviceAnswer = answer.adding("Service", .string(service))
+    guard let serviceName = ServiceName(rawValue: service) else { return serviceAnswer.withError("InvalidService") }
+    if let bag = request["EscrowBag"]?.dataValue, bag != session.pairing.escrowBag {
+      return answer.withError("EscrowLocked")
+    }
+    guard let port = device.ports.issue(serviceName, for: session.pairing) else {
+      return answer.withError("ServiceLimit")
+    }
+    return serviceAnswer.adding("Port", .integer(Int64(port))).adding("EnableServiceSSL", .boolean(true))
   }
 
   private static let maximumLoggedCount = 64
@@ -131,24 +146,6 @@ package struct LockdownConversation {
   static func summary(of request: PropertyDictionary) -> String {
     ["Request", "Domain", "Key", "Service"].compactMap { request[$0]?.stringValue?.prefix(maximumLoggedCount) }
       .joined(separator: " ")
-  }
-
-  private func startService(
-    _ request: PropertyDictionary, _ answer: PropertyDictionary, _ failed: (String) -> Step
-  ) throws(WireError) -> Step {
-    var answer = answer
-    guard let service = request["Service"]?.stringValue else { return failed("MissingService") }
-    answer["Service"] = .string(service)
-    guard let session else { return failed("SessionInactive") }
-    guard let serviceName = ServiceName(rawValue: service) else {
-      answer["Error"] = .string("InvalidService")
-      return .answer(answer)
-    }
-    if let bag = request["EscrowBag"]?.dataValue, bag != session.pairing.escrowBag { return failed("EscrowLocked") }
-    guard let port = device.ports.issue(serviceName, for: session.pairing) else { return failed("ServiceLimit") }
-    answer["Port"] = .integer(Int64(port))
-    answer["EnableServiceSSL"] = .boolean(true)
-    return .answer(answer)
   }
 
   private struct Refusal: Error { let error: String }
@@ -179,4 +176,15 @@ package struct LockdownConversation {
     }
     return text
   }
+}
+
+extension PropertyDictionary {
+  fileprivate func adding(_ key: String, _ value: PropertyValue) -> PropertyDictionary {
+    var changed = self
+    changed[key] = value
+    return changed
+  }
+
+  /// Returns the answer with an error.
+  fileprivate func withError(_ error: String) -> PropertyDictionary { adding("Error", .string(error)) }
 }

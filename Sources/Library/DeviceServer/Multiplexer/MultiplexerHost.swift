@@ -90,77 +90,7 @@ package final class MultiplexerHost: Sendable {
 
   /// Sends an event to every listener. The thread that reads from a listener notices if it has disconnected.
   package func notify(_ event: PropertyDictionary) {
-    guard let bytes = try? MultiplexerPacket.bytes(of: event, tag: 0) else { return }
+    guard let bytes = try? MultiplexerPacket.bytes(of: event, tag: MultiplexerPacket.eventTag) else { return }
     for listener in listeners.withLock({ Array($0.values) }) { try? listener.write(bytes) }
-  }
-}
-
-/// The conversation of one connection with usbmuxd, until it ends or becomes a connection to a device.
-package struct MultiplexerConversation: Sendable {
-  /// The destination of a connection.
-  package struct Destination: Sendable {
-    package let device: ServedDevice
-    package let port: Int
-    /// The service behind a port that lockdown issued; `nil` if it is lockdown itself.
-    package let reservation: ServicePorts.Reservation?
-  }
-
-  /// The port of lockdown.
-  package static let lockdownPort = 62078
-  private static let idleLimit = Duration.seconds(60)
-  private let host: MultiplexerHost
-
-  package init(_ host: MultiplexerHost) { self.host = host }
-
-  /// Answers requests until the client connects to a device.
-  ///
-  /// - Parameters:
-  ///   - channel: The connection.
-  ///   - log: Receives the name of each request.
-  /// - Returns: The destination of the connection; `nil` if the client closed it.
-  /// - Throws: The errors of the channel; `.malformed` for bytes that are not usbmuxd's protocol.
-  package func run(
-    on channel: any ByteChannel, logging log: (String) -> Void = { _ in }
-  ) throws(WireError) -> Destination? {
-    var isListening = false
-    defer { if isListening { host.removeListener(channel) } }
-    while let packet = try MultiplexerPacket.read(from: channel, within: isListening ? nil : Self.idleLimit) {
-      guard packet.version == 1 else {
-        try channel.write(MultiplexerPacket.binaryResult(.unsupportedVersion, tag: packet.tag))
-        continue
-      }
-      func send(_ value: PropertyDictionary, tag: UInt32? = nil) throws(WireError) {
-        try channel.write(try MultiplexerPacket.bytes(of: value, tag: tag ?? packet.tag))
-      }
-      guard let value = try PropertyListFrame.value(of: packet.body).dictionaryValue else {
-        throw WireError(.malformed, "a usbmuxd request is not a dictionary")
-      }
-      let request = MultiplexerRequest(value)
-      log("usbmuxd: \(request.name)")
-      switch request {
-      case .connect(let deviceID, let port):
-        let (destination, result) = destination(deviceID: deviceID, port: port)
-        try send(result.answer)
-        if let destination { return destination }
-      case .listen:
-        isListening = isListening || host.addListener(channel)
-        guard isListening else {
-          try send(MultiplexerResult.refused.answer)
-          continue
-        }
-        try send(MultiplexerResult.done.answer)
-        for device in host.devices { try send(MultiplexerHost.attached(device), tag: 0) }
-      case .listDevices, .listListeners, .readBUID, .readPairRecord, .savePairRecord, .deletePairRecord, .other:
-        try send(try host.response(to: request))
-      }
-    }
-    return nil
-  }
-
-  private func destination(deviceID: Int, port: Int) -> (Destination?, MultiplexerResult) {
-    guard let device = host.device(id: deviceID) else { return (nil, .noDevice) }
-    if port == Self.lockdownPort { return (Destination(device: device, port: port, reservation: nil), .done) }
-    guard let reservation = device.ports.claim(port: port) else { return (nil, .refused) }
-    return (Destination(device: device, port: port, reservation: reservation), .done)
   }
 }

@@ -1,17 +1,23 @@
 import Basics
 package import KeychainFormats
 
-/// A packet of usbmuxd's protocol: a header of four numbers, then a property list.
+/// A packet of usbmuxd's protocol. The numbers are little-endian and have four bytes.
+///
+/// ```
+/// packet  length of the packet, version, kind of message, tag, body (a property list)
+/// ```
 ///
 /// Source: libusbmuxd, `usbmuxd-proto.h`.
 package struct MultiplexerPacket: Sendable {
-  /// 1 for a property list, 0 for the protocol's old binary form.
+  /// `propertyListVersion`, or 0 for the protocol's old binary form.
   package let version: UInt32
-  /// An identifier that the answer repeats; 0 for an event.
+  /// An identifier that the answer repeats; `eventTag` for an event.
   package let tag: UInt32
   /// The bytes after the header.
   package let body: [UInt8]
 
+  static let propertyListVersion: UInt32 = 1
+  static let eventTag: UInt32 = 0
   private static let headerByteCount = 16
   private static let maximumByteCount = 1 << 20
   private static let propertyListMessage: UInt32 = 8
@@ -25,22 +31,23 @@ package struct MultiplexerPacket: Sendable {
     from channel: any ByteChannel, within limit: Duration?
   ) throws(WireError) -> MultiplexerPacket? {
     guard let header = try channel.readIfOpen(headerByteCount, within: limit) else { return nil }
-    func number(_ index: Int) -> UInt32 {
-      UInt32(truncatingIfNeeded: bigEndianInteger(header[(index * 4)..<(index * 4 + 4)].reversed()))
+    func number(at offset: Int) -> UInt32 {
+      UInt32(truncatingIfNeeded: bigEndianInteger(header[offset..<(offset + 4)].reversed()))
     }
-    let count = Int(number(0))
-    guard count >= headerByteCount else { throw WireError(.malformed, "a usbmuxd packet of \(count) bytes") }
-    guard count <= maximumByteCount else {
-      throw WireError(.overLimit, "a usbmuxd packet of \(count) bytes; at most \(maximumByteCount) are accepted")
+    let byteCount = Int(number(at: 0))
+    guard byteCount >= headerByteCount else { throw WireError(.malformed, "a usbmuxd packet of \(byteCount) bytes") }
+    guard byteCount <= maximumByteCount else {
+      throw WireError(.overLimit, "a usbmuxd packet of \(byteCount) bytes; at most \(maximumByteCount) are accepted")
     }
-    let body = try channel.read(exactly: count - headerByteCount, within: .seconds(60))
-    return MultiplexerPacket(version: number(1), tag: number(3), body: body)
+    let body = try channel.read(exactly: byteCount - headerByteCount, within: .seconds(60))
+    return MultiplexerPacket(version: number(at: 4), tag: number(at: 12), body: body)
   }
 
   /// Returns an answer or event as a packet. Clients accept only XML here.
   package static func bytes(of value: PropertyDictionary, tag: UInt32) throws(WireError) -> [UInt8] {
     do throws(FormatError) {
-      return packet(version: 1, message: propertyListMessage, tag: tag, try XMLPlist.encode(.dictionary(value)))
+      return packet(
+        version: propertyListVersion, message: propertyListMessage, tag: tag, try XMLPlist.encode(.dictionary(value)))
     } catch {
       throw WireError(.malformed, "an answer cannot be encoded: \(error.reason)")
     }
@@ -120,6 +127,7 @@ package enum MultiplexerRequest: Sendable, Hashable {
         if let device = value["DeviceID"]?.integerValue.flatMap({ Int(exactly: $0) }),
           let port = value["PortNumber"]?.integerValue.flatMap({ UInt16(exactly: $0) })
         {
+          // Clients write the port in network byte order.
           .connect(device: device, port: Int(port.byteSwapped))
         } else {
           .other

@@ -141,10 +141,10 @@ package final class DeviceServer: Sendable {
   }
 
   private func serve(
-    _ reservation: ServicePorts.Reservation, of device: ServedDevice, on base: any ByteChannel
+    _ reservation: ServicePorts.Reservation, of device: ServedDevice, on connection: any ByteChannel
   ) throws(WireError) {
     let channel = try TLSChannel(
-      over: base, presenting: try device.identity(for: reservation.pairing),
+      over: connection, presenting: try device.identity(for: reservation.pairing),
       requiringOneOf: reservation.pairing.clientCertificates, within: Self.handshakeTimeout)
     defer { channel.close() }
     let log = { (text: String) in device.log("\(reservation.service.rawValue): \(text)") }

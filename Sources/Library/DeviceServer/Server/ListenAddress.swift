@@ -82,22 +82,30 @@ final class Listener: Sendable {
 
   private static func listen(at path: String) throws(ListenError) -> ListeningSocket {
     guard !ListenAddress.isSystemSocket(path) else { throw .systemSocket(path) }
+    try removeLeftover(at: path)
+    do throws(Errno) { return try ListeningSocket(path: path) } catch { throw .system(path, error) }
+  }
+
+  /// Removes a socket that a killed server has left, at which no server answers.
+  ///
+  /// - Throws: `.answered` or `.occupied` if anything else is at the path.
+  private static func removeLeftover(at path: String) throws(ListenError) {
     let status: FileStatus?
     do throws(Errno) { status = try FileSystem.real.status(of: path) } catch { throw .system(path, error) }
-    if let status {
-      // A socket at which no server answers was left by a killed server.
-      guard status.kind == .other, status.belongsToCurrentUser else { throw .occupied(path) }
-      let isAnswered: Bool
-      do throws(Errno) {
-        _ = try StreamSocket(path: path)
-        isAnswered = true
-      } catch {
-        guard error == .connectionRefused else { throw .occupied(path) }
-        isAnswered = false
-      }
-      guard !isAnswered else { throw .answered(path) }
-      do throws(Errno) { try FileSystem.real.remove(path) } catch { throw .system(path, error) }
+    guard let status else { return }
+    guard status.kind == .other, status.belongsToCurrentUser else { throw .occupied(path) }
+    guard try !isAnswered(path) else { throw .answered(path) }
+    do throws(Errno) { try FileSystem.real.remove(path) } catch { throw .system(path, error) }
+  }
+
+  /// Returns whether a server answers at the socket.
+  private static func isAnswered(_ path: String) throws(ListenError) -> Bool {
+    do throws(Errno) {
+      _ = try StreamSocket(path: path)
+      return true
+    } catch {
+      guard error == .connectionRefused else { throw .occupied(path) }
+      return false
     }
-    do throws(Errno) { return try ListeningSocket(path: path) } catch { throw .system(path, error) }
   }
 }

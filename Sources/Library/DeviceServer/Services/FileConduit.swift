@@ -1,65 +1,5 @@
 import Basics
 
-/// A packet of AFC, Apple's file conduit: a header of five numbers, then data.
-///
-/// Source: libimobiledevice, `afc.h`.
-package struct FileConduitPacket: Sendable, Hashable {
-  /// An identifier that the answer repeats.
-  package var number: UInt64
-  package var operation: UInt64
-  /// The fixed part after the header: paths, handles and numbers.
-  package var head: [UInt8]
-  /// The bytes to write, or none.
-  package var payload: [UInt8] = []
-
-  private static let magic = Array("CFA6LPAA".utf8)
-  private static let headerByteCount = 40
-  private static let maximumByteCount = 17 << 20
-
-  package init(number: UInt64, operation: UInt64, head: [UInt8], payload: [UInt8] = []) {
-    (self.number, self.operation, self.head, self.payload) = (number, operation, head, payload)
-  }
-
-  /// Reads one packet.
-  ///
-  /// - Returns: `nil` if the stream ends before the packet.
-  /// - Throws: `.malformed` for another magic or lengths that contradict each other, `.overLimit`.
-  package static func read(from channel: any ByteChannel) throws(WireError) -> FileConduitPacket? {
-    guard let header = try channel.readIfOpen(headerByteCount, within: nil) else { return nil }
-    guard header.starts(with: magic) else { throw WireError(.malformed, "an AFC packet without its magic") }
-    func number(_ index: Int) -> UInt64 { littleEndianNumber(header, at: index * 8) ?? 0 }
-    guard let packetByteCount = Int(exactly: number(1)), let fixedByteCount = Int(exactly: number(2)),
-      packetByteCount <= maximumByteCount
-    else {
-      throw WireError(.overLimit, "an AFC packet is longer than \(maximumByteCount) bytes")
-    }
-    guard fixedByteCount >= headerByteCount, fixedByteCount <= packetByteCount else {
-      throw WireError(.malformed, "the lengths of an AFC packet contradict each other")
-    }
-    let body = try channel.read(exactly: packetByteCount - headerByteCount, within: .seconds(60))
-    let headByteCount = fixedByteCount - headerByteCount
-    return FileConduitPacket(
-      number: number(3), operation: number(4), head: Array(body[..<headByteCount]),
-      payload: Array(body[headByteCount...]))
-  }
-
-  /// The packet's bytes.
-  package var bytes: [UInt8] {
-    let fixedByteCount = UInt64(Self.headerByteCount + head.count)
-    return Self.magic
-      + [fixedByteCount + UInt64(payload.count), fixedByteCount, number, operation].flatMap(littleEndianBytes) + head
-      + payload
-  }
-}
-
-func littleEndianBytes(_ number: UInt64) -> [UInt8] { bigEndianBytes(number).reversed() }
-
-/// Returns the number of 64 bits at an offset; `nil` if the bytes end before.
-func littleEndianNumber(_ bytes: [UInt8], at offset: Int) -> UInt64? {
-  guard offset >= 0, offset <= bytes.count - 8 else { return nil }
-  return bigEndianInteger(bytes[offset..<(offset + 8)].reversed())
-}
-
 /// AFC on the shared files of a device, with the operations that backup clients use.
 package final class FileConduit {
   private enum Operation: UInt64 {
@@ -90,6 +30,21 @@ package final class FileConduit {
     case wouldBlock = 19
   }
 
+  /// An operation of the device and its data.
+  private struct Answer {
+    let operation: Operation
+    let bytes: [UInt8]
+
+    static func status(_ status: Status) -> Answer {
+      Answer(operation: .status, bytes: littleEndianBytes(status.rawValue))
+    }
+
+    /// Creates an answer with texts, each of which ends with a NUL.
+    static func list(_ texts: [String]) -> Answer {
+      Answer(operation: .data, bytes: texts.flatMap { Array($0.utf8) + [0] })
+    }
+  }
+
   private struct OpenFile {
     let path: String
     var offset = 0
@@ -99,6 +54,13 @@ package final class FileConduit {
   }
 
   private static let maximumOpenCount = 16
+  private static let maximumOffset = 1 << 30
+  /// `SEEK_SET` of lseek(2).
+  private static let seekFromStart: UInt64 = 0
+  /// The unit of `st_blocks`.
+  private static let blockByteCount = 512
+  /// The time of every file, in nanoseconds since 1970.
+  private static let time = "1000000000000000000"
   private static let maximumReadByteCount: UInt64 = 4 << 20
   private let files: SharedFiles
   private var handles: [UInt64: OpenFile] = [:]
@@ -124,85 +86,69 @@ package final class FileConduit {
 
   /// Carries out a request.
   package func answer(to packet: FileConduitPacket) -> FileConduitPacket {
-    let (operation, bytes) = result(of: packet)
+    let answer = answer(to: Operation(rawValue: packet.operation), packet)
     // Data follows the fixed part of an answer.
-    guard operation == .data else {
-      return FileConduitPacket(number: packet.number, operation: operation.rawValue, head: bytes)
-    }
-    return FileConduitPacket(number: packet.number, operation: operation.rawValue, head: [], payload: bytes)
+    let isPayload = answer.operation == .data
+    return FileConduitPacket(
+      number: packet.number, operation: answer.operation.rawValue, head: isPayload ? [] : answer.bytes,
+      payload: isPayload ? answer.bytes : [])
   }
 
-  private func status(_ status: Status) -> (Operation, [UInt8]) { (.status, littleEndianBytes(status.rawValue)) }
-
-  private func result(of packet: FileConduitPacket) -> (Operation, [UInt8]) {
-    let head = packet.head
-    func path(at offset: Int = 0) -> String? {
-      guard offset < head.count else { return nil }
-      return SharedFiles.normalized(head[offset...].prefix { $0 != 0 })
-    }
-    switch Operation(rawValue: packet.operation) {
-    case .fileInfo:
-      guard let path = path() else { return status(.invalidArgument) }
-      guard let node = files.node(at: path) else { return status(.notFound) }
-      let time = "1000000000000000000"
-      return (
-        .data,
-        Self.list([
-          "st_size", String(node.bytes.count), "st_blocks", String((node.bytes.count + 511) / 512), "st_nlink", "1",
-          "st_ifmt", node.isDirectory ? "S_IFDIR" : "S_IFREG", "st_mtime", time, "st_birthtime", time,
-        ])
-      )
+  private func answer(to operation: Operation?, _ request: FileConduitPacket) -> Answer {
+    switch operation {
+    case .fileInfo: return fileInfo(request)
     case .deviceInfo:
-      return (
-        .data,
-        Self.list([
-          "Model", "iPhone", "FSTotalBytes", "64000000000", "FSFreeBytes", "32000000000", "FSBlockSize", "4096",
-        ])
-      )
-    case .list:
-      guard let path = path() else { return status(.invalidArgument) }
-      guard let names = files.names(in: path) else { return status(.notFound) }
-      return (.data, Self.list([".", ".."] + names))
+      return .list([
+        "Model", "iPhone", "FSTotalBytes", "64000000000", "FSFreeBytes", "32000000000", "FSBlockSize", "4096",
+      ])
+    case .list: return list(request)
     case .makeDirectory:
-      guard let path = path() else { return status(.invalidArgument) }
-      return status(files.makeDirectory(path) ? .ok : .denied)
-    case .remove:
-      guard let path = path() else { return status(.invalidArgument) }
-      guard files.node(at: path) != nil else { return status(.notFound) }
-      return status(files.remove(path) ? .ok : .denied)
-    case .open: return open(mode: littleEndianNumber(head, at: 0), path: path(at: 8))
+      guard let path = request.path() else { return .status(.invalidArgument) }
+      return .status(files.makeDirectory(path) ? .ok : .denied)
+    case .remove: return remove(request)
+    case .open: return open(mode: request.integer(at: 0), path: request.path(at: 8))
     case .close:
-      guard let handle = littleEndianNumber(head, at: 0), handles.removeValue(forKey: handle) != nil else {
-        return status(.invalidArgument)
+      guard let handle = request.integer(at: 0), handles.removeValue(forKey: handle) != nil else {
+        return .status(.invalidArgument)
       }
-      return status(.ok)
-    case .read: return read(head)
-    case .write:
-      guard let handle = littleEndianNumber(head, at: 0), var file = handles[handle], file.canWrite else {
-        return status(.invalidArgument)
-      }
-      if file.appends { file.offset = files.node(at: file.path)?.bytes.count ?? 0 }
-      guard files.write(packet.payload, to: file.path, at: file.offset) else { return status(.denied) }
-      file.offset += packet.payload.count
-      handles[handle] = file
-      return status(.ok)
-    case .seek:
-      guard let handle = littleEndianNumber(head, at: 0), var file = handles[handle],
-        littleEndianNumber(head, at: 8) == 0,
-        let offset = littleEndianNumber(head, at: 16).flatMap({ Int(exactly: $0) }), offset <= 1 << 30
-      else { return status(.invalidArgument) }
-      file.offset = offset
-      handles[handle] = file
-      return status(.ok)
+      return .status(.ok)
+    case .read: return read(request)
+    case .write: return write(request)
+    case .seek: return seek(request)
     case .tell:
-      guard let handle = littleEndianNumber(head, at: 0), let file = handles[handle] else {
-        return status(.invalidArgument)
-      }
-      return (.position, littleEndianBytes(UInt64(file.offset)))
-    case .lock: return lock(head)
-    case .status, .data, .opened, .position, nil: return status(.unsupported)
+      guard let handle = request.integer(at: 0), let file = handles[handle] else { return .status(.invalidArgument) }
+      return Answer(operation: .position, bytes: littleEndianBytes(UInt64(file.offset)))
+    case .lock: return lock(request)
+    case .status, .data, .opened, .position, nil: return .status(.unsupported)
     }
   }
+
+  // MARK: Paths
+
+  private func fileInfo(_ request: FileConduitPacket) -> Answer {
+    guard let path = request.path() else { return .status(.invalidArgument) }
+    guard let node = files.node(at: path) else { return .status(.notFound) }
+    let byteCount = node.bytes.count
+    let blockCount = (byteCount + Self.blockByteCount - 1) / Self.blockByteCount
+    return .list([
+      "st_size", String(byteCount), "st_blocks", String(blockCount), "st_nlink", "1",
+      "st_ifmt", node.isDirectory ? "S_IFDIR" : "S_IFREG", "st_mtime", Self.time, "st_birthtime", Self.time,
+    ])
+  }
+
+  private func list(_ request: FileConduitPacket) -> Answer {
+    guard let path = request.path() else { return .status(.invalidArgument) }
+    guard let names = files.names(in: path) else { return .status(.notFound) }
+    return .list([".", ".."] + names)
+  }
+
+  private func remove(_ request: FileConduitPacket) -> Answer {
+    guard let path = request.path() else { return .status(.invalidArgument) }
+    guard files.node(at: path) != nil else { return .status(.notFound) }
+    return .status(files.remove(path) ? .ok : .denied)
+  }
+
+  // MARK: Open files
 
   /// The modes in which a client opens a file. Those of `fopen` are r, r+, w, w+, a and a+.
   private enum OpenMode: UInt64 {
@@ -214,45 +160,75 @@ package final class FileConduit {
     case appendAndRead = 6
   }
 
-  private func open(mode: UInt64?, path: String?) -> (Operation, [UInt8]) {
-    guard let mode = mode.flatMap(OpenMode.init(rawValue:)), let path else { return status(.invalidArgument) }
-    guard handles.count < Self.maximumOpenCount else { return status(.denied) }
+  private func open(mode: UInt64?, path: String?) -> Answer {
+    guard let mode = mode.flatMap(OpenMode.init(rawValue:)), let path else { return .status(.invalidArgument) }
+    guard handles.count < Self.maximumOpenCount else { return .status(.denied) }
     if mode == .read {
-      guard let node = files.node(at: path), !node.isDirectory else { return status(.notFound) }
+      guard let node = files.node(at: path), !node.isDirectory else { return .status(.notFound) }
     } else {
       let truncates = mode == .truncate || mode == .truncateAndRead
-      guard files.makeFile(path, truncates: truncates) else { return status(.denied) }
+      guard files.makeFile(path, truncates: truncates) else { return .status(.denied) }
     }
     lastHandle += 1
     handles[lastHandle] = OpenFile(
       path: path, canRead: mode != .truncate && mode != .append, canWrite: mode != .read,
       appends: mode == .append || mode == .appendAndRead)
-    return (.opened, littleEndianBytes(lastHandle))
+    return Answer(operation: .opened, bytes: littleEndianBytes(lastHandle))
   }
 
-  private func read(_ head: [UInt8]) -> (Operation, [UInt8]) {
-    guard let handle = littleEndianNumber(head, at: 0), let count = littleEndianNumber(head, at: 8),
+  private func read(_ request: FileConduitPacket) -> Answer {
+    guard let handle = request.integer(at: 0), let count = request.integer(at: 8),
       var file = handles[handle], file.canRead, let node = files.node(at: file.path)
-    else { return status(.invalidArgument) }
+    else { return .status(.invalidArgument) }
     let bytes = node.bytes.dropFirst(file.offset).prefix(Int(min(count, Self.maximumReadByteCount)))
     file.offset += bytes.count
     handles[handle] = file
-    return (.data, Array(bytes))
+    return Answer(operation: .data, bytes: Array(bytes))
   }
 
-  private func lock(_ head: [UInt8]) -> (Operation, [UInt8]) {
-    guard let handle = littleEndianNumber(head, at: 0), handles[handle] != nil,
-      let operation = littleEndianNumber(head, at: 8)
-    else { return status(.invalidArgument) }
+  private func write(_ request: FileConduitPacket) -> Answer {
+    guard let handle = request.integer(at: 0), var file = handles[handle], file.canWrite else {
+      return .status(.invalidArgument)
+    }
+    if file.appends { file.offset = files.node(at: file.path)?.bytes.count ?? 0 }
+    guard files.write(request.payload, to: file.path, at: file.offset) else { return .status(.denied) }
+    file.offset += request.payload.count
+    handles[handle] = file
+    return .status(.ok)
+  }
+
+  /// Sets the position of a file. Only positions from the start of the file are supported.
+  private func seek(_ request: FileConduitPacket) -> Answer {
+    guard let handle = request.integer(at: 0), var file = handles[handle], request.integer(at: 8) == Self.seekFromStart,
+      let offset = request.integer(at: 16).flatMap({ Int(exactly: $0) }), offset <= Self.maximumOffset
+    else { return .status(.invalidArgument) }
+    file.offset = offset
+    handles[handle] = file
+    return .status(.ok)
+  }
+
+  private func lock(_ request: FileConduitPacket) -> Answer {
+    guard let handle = request.integer(at: 0), handles[handle] != nil, let operation = request.integer(at: 8) else {
+      return .status(.invalidArgument)
+    }
     // The operations of flock(2) with the flag for not waiting: 5 and 6 lock (shared, exclusive), 12 unlocks.
     switch operation {
-    case 5, 6: return status(files.lock(for: self) ? .ok : .wouldBlock)
+    case 5, 6: return .status(files.lock(for: self) ? .ok : .wouldBlock)
     case 12:
       files.unlock(for: self)
-      return status(.ok)
-    default: return status(.invalidArgument)
+      return .status(.ok)
+    default: return .status(.invalidArgument)
     }
   }
+}
 
-  private static func list(_ texts: [String]) -> [UInt8] { texts.flatMap { Array($0.utf8) + [0] } }
+extension FileConduitPacket {
+  /// Returns the integer at an offset of the fixed part, or `nil` if the part ends before.
+  fileprivate func integer(at offset: Int) -> UInt64? { littleEndianNumber(head, at: offset) }
+
+  /// Returns the path at an offset of the fixed part, or `nil` if there is none or it is not valid.
+  fileprivate func path(at offset: Int = 0) -> String? {
+    guard offset < head.count else { return nil }
+    return SharedFiles.normalized(head[offset...].prefix { $0 != 0 })
+  }
 }

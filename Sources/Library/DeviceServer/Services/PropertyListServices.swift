@@ -10,17 +10,14 @@ package enum PropertyListServices {
     _ request: PropertyDictionary, applications: [String]
   ) -> [PropertyDictionary] {
     guard request["Command"]?.stringValue == "Browse" else { return [["Error": .string("UnknownCommand")]] }
-    let list = applications.map { PropertyValue.dictionary(["CFBundleIdentifier": .string($0)]) }
-    let pages: [PropertyDictionary] =
-      list.isEmpty
-      ? []
-      : [
-        [
-          "Status": .string("BrowsingApplications"), "CurrentIndex": .integer(0),
-          "CurrentAmount": .integer(Int64(list.count)), "CurrentList": .array(list),
-        ]
-      ]
-    return pages + [["Status": .string("Complete")]]
+    let completion: PropertyDictionary = ["Status": .string("Complete")]
+    guard !applications.isEmpty else { return [completion] }
+    let entries = applications.map { PropertyValue.dictionary(["CFBundleIdentifier": .string($0)]) }
+    let page: PropertyDictionary = [
+      "Status": .string("BrowsingApplications"), "CurrentIndex": .integer(0),
+      "CurrentAmount": .integer(Int64(entries.count)), "CurrentList": .array(entries),
+    ]
+    return [page, completion]
   }
 
   /// Returns the answer of the diagnostics relay, and whether the client is done.

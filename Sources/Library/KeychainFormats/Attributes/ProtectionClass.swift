@@ -38,7 +38,7 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
   }
 
   /// Creates the protection class for a keybag class of any key generation, or `nil` if no keychain item can have that
-  /// class (1-5, 13 to 15). The keybag class number itself determines the key that decrypts the item.
+  /// class (1 to 5, 13 to 15). The keybag class number itself determines the key that decrypts the item.
   package init?(keyClass: KeyClass) {
     guard let match = Self.allCases.first(where: { $0.keyClass == keyClass.withoutGeneration }) else { return nil }
     self = match

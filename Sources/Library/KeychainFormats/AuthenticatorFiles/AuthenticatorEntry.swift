@@ -2,6 +2,12 @@ package import Basics
 
 /// The decrypted entry of an account in Proton Authenticator, a protocol buffer message.
 ///
+/// ```
+/// entry    2: content
+/// content  1: time-based account, or 2: Steam account
+/// account  1: address (time-based), or secret (Steam)
+/// ```
+///
 /// Source: protonpass/proton-pass-common, `proton-authenticator/proto/authenticator_entry.proto`.
 package enum AuthenticatorEntry {
   /// Returns the `otpauth` address of an entry, copied only into memory that is wiped.
@@ -11,24 +17,29 @@ package enum AuthenticatorEntry {
   /// - Returns: `nil` if the bytes are not an entry.
   package static func address(of message: UnsafeRawBufferPointer) -> SensitiveBytes? {
     do throws(FormatError) {
-      let fields = try fields(of: ByteCursor(message, format: .itemBlob))
-      guard let content = try fields[2]?.contents("the content") else { return nil }
-      let contents = try Self.fields(of: content)
-      if let timed = try contents[1]?.contents("the account") {
-        return try Self.fields(of: timed)[1].map { (uri) throws(FormatError) in
-          SensitiveBytes(copying: try uri.contents("the address").remainingBytes)
+      guard let content = try fields(of: ByteCursor(message, format: .itemBlob))[2]?.contents("the content") else {
+        return nil
+      }
+      let accounts = try fields(of: content)
+      if let account = try accounts[1]?.contents("the account") {
+        return try fields(of: account)[1].map { (address) throws(FormatError) in
+          SensitiveBytes(copying: try address.contents("the address").remainingBytes)
         }
       }
-      guard let steam = try contents[2]?.contents("the account"),
-        let secret = try Self.fields(of: steam)[1]?.contents("the secret")
+      guard let account = try accounts[2]?.contents("the account"),
+        let secret = try fields(of: account)[1]?.contents("the secret")
       else { return nil }
-      var address = SensitiveBuffer()
-      address.append("otpauth://steam/Steam?issuer=Steam&secret=")
-      address.append(secret.remainingBytes)
-      return address.bytes()
+      return steamAddress(secret: secret.remainingBytes)
     } catch {
       return nil
     }
+  }
+
+  private static func steamAddress(secret: UnsafeRawBufferPointer) -> SensitiveBytes {
+    var address = SensitiveBuffer()
+    address.append("otpauth://steam/Steam?issuer=Steam&secret=")
+    address.append(secret)
+    return address.bytes()
   }
 
   /// Returns the fields by their numbers. If a field occurs twice, the last one counts.

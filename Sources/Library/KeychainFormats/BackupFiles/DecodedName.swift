@@ -9,9 +9,11 @@ package struct DecodedName: Sendable, Hashable {
 
   /// Decodes each part of a path separately, so that a path and the names of its parts are escaped in the same way.
   package init(_ bytes: some Collection<UInt8>) {
-    let whole = bytes.withContiguousStorageIfAvailable { String(utf8: UnsafeRawBufferPointer($0)) }
-    if let text = whole ?? String(validating: bytes, as: UTF8.self) {
-      (self.text, undecoded) = (text, nil)
+    // `String(utf8:)` is faster, but requires contiguous bytes.
+    let contiguousText = bytes.withContiguousStorageIfAvailable { String(utf8: UnsafeRawBufferPointer($0)) }
+    if let text = contiguousText ?? String(validating: bytes, as: UTF8.self) {
+      self.text = text
+      undecoded = nil
       return
     }
     let parts = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -30,9 +32,7 @@ package struct DecodedName: Sendable, Hashable {
         bytes += String(Unicode.UTF16.decode(scalar)).utf8
         offset += scalar.count
       case .error(let count):
-        for unit in units[offset..<(offset + count)] {
-          bytes += [0xE0 | UInt8(unit >> 12), 0x80 | UInt8(unit >> 6 & 0x3F), 0x80 | UInt8(unit & 0x3F)]
-        }
+        for surrogate in units[offset..<(offset + count)] { bytes += Self.utf8Bytes(of: surrogate) }
         offset += count
       case .emptyInput: break loop
       }
@@ -45,6 +45,12 @@ package struct DecodedName: Sendable, Hashable {
     bytes.allSatisfy { $0 < 0x80 } || String(validating: bytes, as: UTF8.self) != nil
   }
 
+  /// Returns the three bytes that UTF-8 would have for a surrogate.
+  private static func utf8Bytes(of surrogate: UInt16) -> [UInt8] {
+    [0xE0 | UInt8(surrogate >> 12), 0x80 | UInt8(surrogate >> 6 & 0x3F), 0x80 | UInt8(surrogate & 0x3F)]
+  }
+
+  /// Returns the text of bytes, with escapes for invalid bytes and `%`.
   private static func escaped(_ bytes: [UInt8]) -> String {
     var result = ""
     var parser = Unicode.UTF8.ForwardParser()

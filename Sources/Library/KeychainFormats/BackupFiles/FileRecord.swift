@@ -138,44 +138,82 @@ extension FileRecord {
   /// - Throws: `.unencodable` if the path or the target is not UTF-8; the errors of writing a property list.
   package func archived() throws(FormatError) -> [UInt8] {
     guard !hasUndecodedNames else { throw FormatError(.fileRecord, .unencodable, "a name in it is not UTF-8") }
-    var objects: [PropertyValue] = [.string("$null"), .null]
-    func reference(_ object: PropertyValue) -> PropertyValue {
-      objects.append(object)
-      return .uid(UInt64(objects.count - 1))
-    }
-    var record = PropertyDictionary()
-    record["$class"] = .null
-    record["RelativePath"] = reference(.string(relativePath))
-    if let target { record["Target"] = reference(.string(target)) }
-    if let digest { record["Digest"] = reference(.data(digest)) }
-    if let encryptionKey {
-      let key = reference(.null)
-      let dataClass = reference(Self.classDescription(["NSMutableData", "NSData", "NSObject"]))
-      objects[objects.count - 2] = .dictionary(["$class": dataClass, "NS.data": .data(encryptionKey.serialized())])
-      record["EncryptionKey"] = key
-    }
-    record["Mode"] = .integer(Int64(mode))
-    record["InodeNumber"] = .integer(Int64(bitPattern: inode))
-    record["UserID"] = .integer(userID)
-    record["GroupID"] = .integer(groupID)
-    record["LastModified"] = .integer(lastModified)
-    record["LastStatusChange"] = .integer(lastStatusChange)
-    record["Birth"] = .integer(birth)
-    record["Size"] = .integer(size)
-    record["ProtectionClass"] = .integer(Int64(protectionClass.rawValue))
-    if let extendedAttributes { record["ExtendedAttributes"] = reference(.data(extendedAttributes)) }
-    record["Flags"] = .integer(flags)
-    record["$class"] = reference(Self.classDescription(["MBFile", "NSObject"]))
-    objects[1] = .dictionary(record)
+    var objects = ArchivedObjects([.string("$null")])
+    let root = objects.reserve()
+    let members = members(addingTo: &objects)
+    objects[root] = .dictionary(members)
     return try BinaryPlist.encode(
       .dictionary([
         "$version": .integer(100_000), "$archiver": .string("NSKeyedArchiver"),
-        "$top": .dictionary(["root": .uid(1)]), "$objects": .array(objects),
+        "$top": .dictionary(["root": .uid(UInt64(root))]), "$objects": .array(objects.values),
       ]))
   }
 
-  static func classDescription(_ names: [String]) -> PropertyValue {
+  /// Returns the members of the archived record, in a device's order. Texts and data are separate objects.
+  private func members(addingTo objects: inout ArchivedObjects) -> PropertyDictionary {
+    // The class is the last object, but the first member.
+    var members: PropertyDictionary = ["$class": .null]
+    members["RelativePath"] = objects.append(.string(relativePath))
+    if let target { members["Target"] = objects.append(.string(target)) }
+    if let digest { members["Digest"] = objects.append(.data(digest)) }
+    if let encryptionKey {
+      // The key comes before its class.
+      let key = objects.reserve()
+      let dataClass = objects.append(Self.mutableDataClass)
+      objects[key] = Self.archived(encryptionKey, class: dataClass)
+      members["EncryptionKey"] = .uid(UInt64(key))
+    }
+    members["Mode"] = .integer(Int64(mode))
+    members["InodeNumber"] = .integer(Int64(bitPattern: inode))
+    members["UserID"] = .integer(userID)
+    members["GroupID"] = .integer(groupID)
+    members["LastModified"] = .integer(lastModified)
+    members["LastStatusChange"] = .integer(lastStatusChange)
+    members["Birth"] = .integer(birth)
+    members["Size"] = .integer(size)
+    members["ProtectionClass"] = .integer(Int64(protectionClass.rawValue))
+    if let extendedAttributes { members["ExtendedAttributes"] = objects.append(.data(extendedAttributes)) }
+    members["Flags"] = .integer(flags)
+    members["$class"] = objects.append(Self.classDescription(["MBFile", "NSObject"]))
+    return members
+  }
+
+  private static let mutableDataClass = classDescription(["NSMutableData", "NSData", "NSObject"])
+
+  private static func archived(_ key: ClassWrappedKey, class dataClass: PropertyValue) -> PropertyValue {
+    .dictionary(["$class": dataClass, "NS.data": .data(key.serialized())])
+  }
+
+  private static func classDescription(_ names: [String]) -> PropertyValue {
     .dictionary(["$classname": .string(names[0]), "$classes": .array(names.map(PropertyValue.string))])
+  }
+}
+
+/// The objects of a keyed archive. They refer to each other by their indices, and the first one is the archive's null.
+private struct ArchivedObjects {
+  private(set) var values: [PropertyValue]
+
+  init(_ values: [PropertyValue]) { self.values = values }
+
+  subscript(index: Int) -> PropertyValue {
+    get { values[index] }
+    set { values[index] = newValue }
+  }
+
+  /// Adds an object.
+  ///
+  /// - Returns: A reference to the object.
+  mutating func append(_ object: PropertyValue) -> PropertyValue {
+    values.append(object)
+    return .uid(UInt64(values.count - 1))
+  }
+
+  /// Adds an object that is set later.
+  ///
+  /// - Returns: The object's index.
+  mutating func reserve() -> Int {
+    values.append(.null)
+    return values.count - 1
   }
 }
 
@@ -193,37 +231,41 @@ extension FileRecord {
     encryptionKey: ClassWrappedKey?, digest: [UInt8]?, size: Int64? = nil, in archive: [UInt8]
   ) throws(FormatError) -> [UInt8] {
     try BinaryPlist.editing(archive, limits: .small) { (list) throws(FormatError) in
-      try replace(encryptionKey, digest, size, in: &list)
+      try replace(encryptionKey: encryptionKey, digest: digest, size: size, in: &list)
     }
   }
 
   private static func replace(
-    _ encryptionKey: ClassWrappedKey?, _ digest: [UInt8]?, _ size: Int64?, in list: inout PropertyValue
+    encryptionKey: ClassWrappedKey?, digest: [UInt8]?, size: Int64?, in list: inout PropertyValue
   ) throws(FormatError) {
-    guard var root = list.dictionaryValue, var objects = root["$objects"]?.arrayValue,
-      case .uid(let reference)? = root["$top"]?.dictionaryValue?["root"],
-      let index = Int(exactly: reference), objects.indices.contains(index), var record = objects[index].dictionaryValue
+    guard var root = list.dictionaryValue, let values = root["$objects"]?.arrayValue,
+      let recordIndex = index(referredToBy: root["$top"]?.dictionaryValue?["root"], in: values),
+      var record = values[recordIndex].dictionaryValue
     else { throw FormatError(.fileRecord, .malformed, "it has no root") }
-    func refer(to object: PropertyValue) -> PropertyValue {
-      objects.append(object)
-      return .uid(UInt64(objects.count - 1))
-    }
-    // The object of the old key is no longer referenced.
-    if case .uid(let old)? = record["EncryptionKey"], let oldIndex = Int(exactly: old),
-      objects.indices.contains(oldIndex), oldIndex != 0, oldIndex != index
+    var objects = ArchivedObjects(values)
+    // Nothing refers to the old key's object any more.
+    if let oldKeyIndex = index(referredToBy: record["EncryptionKey"], in: values), oldKeyIndex != 0,
+      oldKeyIndex != recordIndex
     {
-      objects[oldIndex] = .string("$null")
+      objects[oldKeyIndex] = .string("$null")
     }
     record["EncryptionKey"] = nil
     if let size { record["Size"] = .integer(size) }
-    if let digest { record["Digest"] = refer(to: .data(digest)) }
+    if let digest { record["Digest"] = objects.append(.data(digest)) }
     if let encryptionKey {
-      let dataClass = refer(to: classDescription(["NSMutableData", "NSData", "NSObject"]))
-      record["EncryptionKey"] = refer(
-        to: .dictionary(["$class": dataClass, "NS.data": .data(encryptionKey.serialized())]))
+      let dataClass = objects.append(mutableDataClass)
+      record["EncryptionKey"] = objects.append(archived(encryptionKey, class: dataClass))
     }
-    objects[index] = .dictionary(record)
-    root["$objects"] = .array(objects)
+    objects[recordIndex] = .dictionary(record)
+    root["$objects"] = .array(objects.values)
     list = .dictionary(root)
+  }
+
+  /// Returns the index in a reference, or `nil` if the value is not a reference to one of the objects.
+  private static func index(referredToBy value: PropertyValue?, in objects: [PropertyValue]) -> Int? {
+    guard case .uid(let reference)? = value, let index = Int(exactly: reference), objects.indices.contains(index) else {
+      return nil
+    }
+    return index
   }
 }

@@ -4,15 +4,13 @@ import Basics
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `SecServerImportKeychainInPlist`).
 public struct KeychainBackupFile: Sendable, Hashable {
-  /// The maximum number of items in a file; a full device has some thousands. `sharedByteAllowance` limits the work on
-  /// them.
+  /// The maximum number of items in a file; a full device has some thousands.
   package static let maximumEntryCount = 2_000_000
-  /// The bytes that are counted for each entry in addition to its blob and its reference. Every entry takes more in a
-  /// file.
-  private static let entryByteCount = 16
-  /// The number of bytes by which all entries together may exceed the size of the file, each counted separately with
-  /// `entryByteCount`. A device never stores two items in the same bytes, but a crafted file could make a reader
-  /// decrypt the same bytes over and over.
+  /// The number of bytes that are counted for each entry in addition to its blob and its reference. In a file, every
+  /// entry takes more.
+  static let entryByteCount = 16
+  /// The number of bytes by which the entries together may exceed the size of the file. A device never stores two items
+  /// in the same bytes, but a crafted file could make a reader decrypt the same bytes over and over.
   package static let sharedByteAllowance = 1 << 20
 
   /// The lower-case UUID of the keybag whose keys encrypt the items, or `nil` in old backups.
@@ -20,7 +18,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// The entries in the order genp, inet, cert, keys, and within each kind in the order of the file.
   package var entries: [Entry]
   /// The file's keys that are not a kind of item, or whose value is neither an array nor a dictionary.
-  package private(set) var ignoredKeys: [String] = []
+  package internal(set) var ignoredKeys: [String] = []
   /// Whether the file is an XML property list, in which blobs have no offsets.
   package private(set) var isXML = false
 
@@ -60,9 +58,10 @@ public struct KeychainBackupFile: Sendable, Hashable {
       return
     }
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainBackupFile in
-      var reader = KeychainFileReader(
-        of: bytes, builder: BinaryPlistDecoder(try BinaryPlistReader(buffer, limits: limits), limits: limits))
-      return try reader.file(acceptingAtMost: limit)
+      let document = try BinaryPlistReader(buffer, limits: limits)
+      var reader = FileReader(
+        bytes, decoder: BinaryPlistDecoder(document, limits: limits), maximumEntryCount: limit)
+      return try reader.readFile()
     }
   }
 
@@ -71,8 +70,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// - Throws: The errors of reading a file in memory. `PagedBytes` reports read errors.
   package init(indexing pages: PagedBytes, limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
     let document = try BinaryPlistReader(PropertyListBytes(pages), limits: limits)
-    var reader = KeychainFileReader(of: [], builder: BinaryPlistDecoder(document, limits: limits))
-    self = try reader.file(acceptingAtMost: Self.maximumEntryCount)
+    var reader = FileReader(
+      [], decoder: BinaryPlistDecoder(document, limits: limits), maximumEntryCount: Self.maximumEntryCount)
+    self = try reader.readFile()
   }
 
   /// Reads an XML file, as people and their tools write it, by converting it to binary first.
@@ -91,247 +91,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
     bytes.reserveCapacity(entries.reduce(1 << 12) { $0 + $1.byteCount + 3 * (8 + 4 + 4) })
     try KeychainFileWriter(self).write { (entry) throws(FormatError) in
       entry
-    } to: { (portion) throws(FormatError) in
-      bytes.append(contentsOf: portion)
+    } to: { (chunk) throws(FormatError) in
+      bytes.append(contentsOf: chunk)
     }
     return bytes
-  }
-
-  /// Reads the file object by object, so that the offset of each blob is known.
-  private struct KeychainFileReader {
-    /// The document's bytes.
-    private let bytes: [UInt8]
-    private var builder: BinaryPlistDecoder
-    /// The number of bytes that further entries may have, each counted separately.
-    private var remainingBytes: Int
-
-    private var document: BinaryPlistReader { builder.document }
-
-    init(of bytes: [UInt8], builder: BinaryPlistDecoder) {
-      self.bytes = bytes
-      self.builder = builder
-      remainingBytes = builder.document.bytes.count + sharedByteAllowance
-    }
-
-    mutating func file(acceptingAtMost limit: Int) throws(FormatError) -> KeychainBackupFile {
-      guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
-        throw try malformed("it is not a dictionary", at: document.rootIndex)
-      }
-      var file = KeychainBackupFile(keybagUUID: nil, entries: [])
-      var indices: [String: Int] = [:]
-      for position in 0..<keys.count {
-        let keyIndex = try document.index(position, of: keys)
-        guard let key = try builder.value(at: keyIndex).stringValue else {
-          throw try malformed("a key is not a string", at: keyIndex)
-        }
-        guard key != Key.identities else { throw try malformed("a key is idnt, which no backup has", at: keyIndex) }
-        let index = try document.index(position, of: values)
-        guard indices.updateValue(indices[key] ?? index, forKey: key) == nil else { continue }
-        if ItemKind(rawValue: key) == nil, key != Key.keybagUUID { file.ignoredKeys.append(key) }
-      }
-      if let index = indices[Key.keybagUUID] { file.keybagUUID = try document.text(document.object(at: index)) }
-      // Reserved once for all kinds, because a growing array is in memory twice.
-      var count = ItemKind.allCases.count
-      for kind in ItemKind.allCases {
-        guard let index = indices[kind.rawValue] else { continue }
-        if case .array(let references) = try document.object(at: index) { count += references.count }
-      }
-      file.entries.reserveCapacity(min(limit, count, remainingBytes / entryByteCount))
-      for kind in ItemKind.allCases {
-        guard let index = indices[kind.rawValue] else { continue }
-        if try !readEntries(of: kind, at: index, into: &file, acceptingAtMost: limit) {
-          file.ignoredKeys.append(kind.rawValue)
-        }
-      }
-      return file
-    }
-
-    /// Reads the items of one kind.
-    ///
-    /// - Returns: Whether the value is an array or a dictionary.
-    private mutating func readEntries(
-      of kind: ItemKind, at index: Int, into file: inout KeychainBackupFile, acceptingAtMost limit: Int
-    ) throws(FormatError) -> Bool {
-      switch try document.object(at: index) {
-      case .dictionary:
-        try requireRoom(for: 1, in: file, acceptingAtMost: limit, at: index)
-        file.entries.append(try entry(of: kind, at: index))
-      case .array(let references):
-        try requireRoom(for: references.count, in: file, acceptingAtMost: limit, at: index)
-        for position in 0..<references.count {
-          file.entries.append(try entry(of: kind, at: document.index(position, of: references)))
-        }
-      default: return false
-      }
-      return true
-    }
-
-    private func requireRoom(
-      for count: Int, in file: KeychainBackupFile, acceptingAtMost limit: Int, at index: Int
-    ) throws(FormatError) {
-      guard count <= limit - file.entries.count else {
-        throw FormatError(
-          .keychainFile, .overLimit, "more than \(limit) items", offset: try document.offset(ofObject: index))
-      }
-    }
-
-    private mutating func entry(of kind: ItemKind, at index: Int) throws(FormatError) -> Entry {
-      guard case .dictionary(let keys, let values) = try document.object(at: index) else {
-        throw try malformed("an item is not a dictionary", at: index)
-      }
-      var (blob, reference): (Range<Int>?, Range<Int>?)
-      try charge(entryByteCount, at: index)
-      for position in 0..<keys.count {
-        let key = try builder.value(at: document.index(position, of: keys)).stringValue
-        guard key == Key.blob || key == Key.persistentReference else { continue }
-        let valueIndex = try document.index(position, of: values)
-        guard case .data(let range) = try document.object(at: valueIndex) else { continue }
-        if key == Key.blob, blob == nil {
-          try charge(range.count, at: valueIndex)
-          blob = range
-        } else if key == Key.persistentReference, reference == nil {
-          try charge(range.count, at: valueIndex)
-          reference = range
-        }
-      }
-      return Entry(kind: kind, in: bytes, blob: blob, persistentReference: reference)
-    }
-
-    private mutating func charge(_ byteCount: Int, at index: Int) throws(FormatError) {
-      guard byteCount <= remainingBytes else {
-        throw FormatError(
-          .keychainFile, .overLimit, "its items share bytes, and together have more bytes than are accepted",
-          offset: try document.offset(ofObject: index))
-      }
-      remainingBytes -= byteCount
-    }
-
-    private func malformed(_ reason: String, at index: Int) throws(FormatError) -> FormatError {
-      FormatError(.keychainFile, .malformed, reason, offset: try document.offset(ofObject: index))
-    }
-  }
-}
-
-extension KeychainBackupFile {
-  /// An item as the file stores it.
-  package struct Entry: Sendable {
-    /// The bytes of the complete file, so that they are in memory only once. For a new entry, only its own bytes.
-    private let source: [UInt8]
-    private let blobPart: Part
-    private let reference: Part
-    /// The offset of the blob in the file; `max` if there is none.
-    private var blobStart = UInt32.max
-    /// The kind whose array contains the item.
-    package var kind: ItemKind
-
-    /// A range of an entry's bytes, in 8 bytes because every item has two. Files of 4 GB or more are not read.
-    private struct Part {
-      private var start: UInt32 = .max
-      private var count: UInt32 = 0
-
-      init(_ range: Range<Int>?) {
-        guard let range, let start = UInt32(exactly: range.lowerBound), let count = UInt32(exactly: range.count) else {
-          return
-        }
-        (self.start, self.count) = (start, count)
-      }
-
-      var range: Range<Int>? { start == .max ? nil : Int(start)..<Int(start) + Int(count) }
-
-      func bytes(of source: [UInt8]) -> [UInt8]? {
-        range.flatMap { $0.upperBound <= source.count ? Array(source[$0]) : nil }
-      }
-    }
-
-    /// Creates an entry for an encrypted item.
-    ///
-    /// - Parameters:
-    ///   - kind: The kind of item.
-    ///   - blob: The encrypted item, or `nil` if there is none.
-    ///   - persistentReference: The value of `v_PersistentRef`, or `nil` if there is none.
-    package init(kind: ItemKind, blob: [UInt8]?, persistentReference: [UInt8]? = nil) {
-      self.kind = kind
-      let count = blob?.count ?? 0
-      var bytes: [UInt8] = []
-      bytes.reserveCapacity(count + (persistentReference?.count ?? 0))
-      for part in [blob, persistentReference] { bytes += part ?? [] }
-      source = bytes
-      blobPart = Part(blob.map { _ in 0..<count })
-      reference = Part(persistentReference.map { count..<(count + $0.count) })
-    }
-
-    /// Creates an entry of a file.
-    ///
-    /// - Parameters:
-    ///   - source: The file's bytes, or none if only the offsets are wanted.
-    ///   - blob: The range of the value of `v_Data`, or `nil` if there is none.
-    ///   - persistentReference: The range of the value of `v_PersistentRef`, or `nil` if there is none.
-    package init(kind: ItemKind, in source: [UInt8], blob: Range<Int>?, persistentReference: Range<Int>?) {
-      self.kind = kind
-      self.source = source
-      blobPart = Part(blob)
-      reference = Part(persistentReference)
-      blobStart = blob.map { UInt32(clamping: $0.lowerBound) } ?? .max
-    }
-
-    /// A copy of the encrypted item, or `nil` if the file has none, in which case only this item is unreadable.
-    package var blob: [UInt8]? {
-      get { blobPart.bytes(of: source) }
-      set { self = Entry(kind: kind, blob: newValue, persistentReference: persistentReference) }
-    }
-    /// The value of `v_PersistentRef`: 12 or 20 bytes, unchanged, which `PersistentReference` parses.
-    package var persistentReference: [UInt8]? { reference.bytes(of: source) }
-    /// The offset of the blob in the file, in bytes from its start, or `nil` if the entry is not from a file.
-    package var blobOffset: Int? { blobStart == .max ? nil : Int(blobStart) }
-
-    /// Removes the offset, which refers to the converted file instead of the original one.
-    mutating func clearOffset() { blobStart = .max }
-  }
-}
-
-extension KeychainBackupFile.Entry {
-  /// The maximum number of bytes in which the ranges of an entry can lie.
-  package static let maximumSourceByteCount = Int(UInt32.max) - 1
-
-  var hasBlob: Bool { blobPart.range != nil }
-  var hasPersistentReference: Bool { reference.range != nil }
-  /// The number of bytes of the blob and the reference together.
-  package var byteCount: Int { ranges.reduce(0) { $0 + $1.count } }
-
-  /// The ranges of the blob and the reference in the bytes from which the entry was read.
-  package var ranges: [Range<Int>] { [blobPart.range, reference.range].compactMap(\.self) }
-
-  /// Creates the same entry for other bytes. Without bytes, only its offsets remain.
-  ///
-  /// - Parameters:
-  ///   - bytes: A part of the file that contains both ranges of the entry.
-  ///   - start: The offset of that part.
-  package init(_ entry: Self, in bytes: [UInt8], beginningAt start: Int = 0) {
-    kind = entry.kind
-    source = bytes
-    blobPart = Part(entry.blobPart.range.map { $0.lowerBound - start..<$0.upperBound - start })
-    reference = Part(entry.reference.range.map { $0.lowerBound - start..<$0.upperBound - start })
-    blobStart = entry.blobStart
-  }
-
-  /// Creates the same entry from the separate bytes of each of its ranges, in their order.
-  package init(_ entry: Self, of parts: [[UInt8]]) {
-    let blob = entry.blobPart.range == nil ? nil : parts.first
-    self.init(kind: entry.kind, blob: blob, persistentReference: entry.reference.range == nil ? nil : parts.last)
-    blobStart = entry.blobStart
-  }
-}
-
-extension KeychainBackupFile.Entry: Hashable {
-  /// Returns whether both have the same kind, bytes and offset.
-  package static func == (left: Self, right: Self) -> Bool {
-    left.kind == right.kind && left.blob == right.blob && left.persistentReference == right.persistentReference
-      && left.blobOffset == right.blobOffset
-  }
-
-  /// Hashes the kind and the blob.
-  package func hash(into hasher: inout Hasher) {
-    hasher.combine(kind)
-    hasher.combine(blob)
   }
 }

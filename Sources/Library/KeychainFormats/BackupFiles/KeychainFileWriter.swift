@@ -23,11 +23,11 @@ package struct KeychainFileWriter {
   /// Writes the complete file.
   ///
   /// - Parameters:
-  ///   - bytes: Returns an entry with its bytes. Called once for each entry, kind by kind, in the order of the file.
+  ///   - load: Returns an entry with its bytes. Called once for each entry, kind by kind, in the order of the file.
   ///   - sink: Receives the file's bytes in order. They are valid only during the call.
-  /// - Throws: The error of `bytes` or `sink`.
+  /// - Throws: The error of `load` or `sink`.
   package func write<Failure: Error>(
-    reading bytes: (KeychainBackupFile.Entry) throws(Failure) -> KeychainBackupFile.Entry,
+    reading load: (KeychainBackupFile.Entry) throws(Failure) -> KeychainBackupFile.Entry,
     to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     var writer = BinaryPlistWriter()
@@ -41,7 +41,7 @@ package struct KeychainFileWriter {
       var items: [Int] = []
       for entry in file.entries where entry.kind == kind {
         if items.isEmpty { keys.append(writer.write(kind.rawValue)) }
-        items.append(Self.write(try bytes(entry), with: &writer))
+        items.append(Self.write(try load(entry), with: &writer))
         try writer.flush(atLeast: Self.chunkByteCount, to: sink)
       }
       if !items.isEmpty { values.append(writer.writeArray(of: items)) }

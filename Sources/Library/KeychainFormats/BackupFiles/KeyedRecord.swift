@@ -1,9 +1,14 @@
 import Basics
 
-/// The record in an `NSKeyedArchiver` archive, read in place. Only objects that its fields refer to are read, so that a
-/// manifest of a million records costs no more than their fields.
+/// The record in an `NSKeyedArchiver` archive, read in place. The bytes must outlive the record.
 ///
-/// The bytes must outlive the record. References are followed at any level.
+/// References are followed at any level. Only objects that a field refers to are read, because a manifest may have a
+/// million records.
+///
+/// ```
+/// archive  dictionary: $objects (an array), $top (a dictionary: root, a reference to the record), …
+/// record   dictionary: the name of each field, its value or a reference to it
+/// ```
 struct KeyedRecord {
   /// The fields of an `MBFile` object.
   ///
@@ -43,16 +48,18 @@ struct KeyedRecord {
 
   init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
     document = try BinaryPlistReader(bytes, limits: .small)
-    guard let root = try Self.dictionary(at: document.rootIndex, of: document),
-      let list = try root.value(of: "$objects"), case .array(let objects) = try document.object(at: list)
+    guard let archive = try Self.dictionary(at: document.rootIndex, of: document),
+      let objectsIndex = try archive.valueIndex(forKey: "$objects"),
+      case .array(let objects) = try document.object(at: objectsIndex)
     else { throw FormatError(.fileRecord, .malformed, "it has no $objects") }
     self.objects = objects
-    guard let top = try root.value(of: "$top"),
-      let start = try Self.dictionary(at: top, of: document)?.value(of: "root"),
-      let index = try resolve(start, "root"), let record = try Self.dictionary(at: index, of: document)
+    guard let topIndex = try archive.valueIndex(forKey: "$top"),
+      let rootIndex = try Self.dictionary(at: topIndex, of: document)?.valueIndex(forKey: "root"),
+      let recordIndex = try resolve(rootIndex, "root"),
+      let record = try Self.dictionary(at: recordIndex, of: document)
     else { throw FormatError(.fileRecord, .malformed, "its root is not a dictionary") }
     for position in 0..<record.keys.count {
-      guard let field = try Self.field(document.index(position, of: record.keys), in: document) else { continue }
+      guard let field = try Self.field(named: document.index(position, of: record.keys), in: document) else { continue }
       if valueIndexes[field.rawValue] < 0 {
         valueIndexes[field.rawValue] = try document.index(position, of: record.values)
       }
@@ -61,13 +68,13 @@ struct KeyedRecord {
 
   // MARK: Dictionaries
 
-  private struct Pairs {
+  private struct DictionaryReader {
     let document: BinaryPlistReader
     let keys: BinaryPlistReader.References
     let values: BinaryPlistReader.References
 
     /// Returns the index of the value of the first key with this name, or `nil` if there is none.
-    func value(of name: StaticString) throws(FormatError) -> Int? {
+    func valueIndex(forKey name: StaticString) throws(FormatError) -> Int? {
       for position in 0..<keys.count {
         let key = try document.object(at: document.index(position, of: keys))
         if document.isText(name, key) { return try document.index(position, of: values) }
@@ -76,18 +83,19 @@ struct KeyedRecord {
     }
   }
 
-  private static func dictionary(at index: Int, of document: BinaryPlistReader) throws(FormatError) -> Pairs? {
+  private static func dictionary(at index: Int, of document: BinaryPlistReader) throws(FormatError) -> DictionaryReader?
+  {
     guard case .dictionary(let keys, let values) = try document.object(at: index) else { return nil }
     guard keys.count <= FileRecord.maximumKeyCount else {
       throw FormatError(
         .fileRecord, .overLimit, "it has \(keys.count) keys; at most \(FileRecord.maximumKeyCount) are accepted",
         offset: try document.offset(ofObject: index))
     }
-    return Pairs(document: document, keys: keys, values: values)
+    return DictionaryReader(document: document, keys: keys, values: values)
   }
 
-  /// Returns the field with the name of a key, or `nil` if it is unknown.
-  private static func field(_ index: Int, in document: BinaryPlistReader) throws(FormatError) -> Field? {
+  /// Returns the field with the name in a text object, or `nil` if it is unknown.
+  private static func field(named index: Int, in document: BinaryPlistReader) throws(FormatError) -> Field? {
     let key = try document.object(at: index)
     return Field.allCases.first { document.isText($0.name, key) }
   }
@@ -123,11 +131,11 @@ struct KeyedRecord {
     _ field: Field, wrappedAs wrapper: StaticString
   ) throws(FormatError) -> BinaryPlistReader.Object? {
     guard let index = try resolve(field) else { return nil }
-    guard let inner = try Self.dictionary(at: index, of: document)?.value(of: wrapper) else {
+    guard let wrappedIndex = try Self.dictionary(at: index, of: document)?.valueIndex(forKey: wrapper) else {
       return try document.object(at: index)
     }
-    guard let index = try resolve(inner, field.name) else { return .null }
-    return try document.object(at: index)
+    guard let contentIndex = try resolve(wrappedIndex, field.name) else { return .null }
+    return try document.object(at: contentIndex)
   }
 
   /// Returns the text of a bare string or an `NS.string` object.

@@ -2,9 +2,14 @@ import Basics
 
 /// The manifest of a backup of iOS 4 to 9 (`Manifest.mbdb`).
 ///
-/// Six bytes `mbdb 05 00`, then records to the end. Integers are big-endian. Texts and data have a length of 16 bits
-/// before them; 0xFFFF means that there is none. A record consists of domain, path, link target, digest, encryption
-/// key, 40 bytes of numbers, and pairs of a name and data.
+/// The file consists of the six bytes `mbdb 05 00` and records. All numbers are big-endian. A length of 16 bits precedes
+/// each text and each data; 0xFFFF means that there is none.
+///
+/// ```
+/// record     domain, path, link target, digest, encryption key, mode (2 bytes), inode (8), user (4), group (4),
+///            three times (4 each), size (8), protection class (1), number of attributes (1), attributes
+/// attribute  name, value
+/// ```
 ///
 /// Source: iphone-dataprotection, `backups/backup4.py`; backups of iOS 9, whose manifests it describes completely.
 package struct MBDBManifest: Sendable {
@@ -98,53 +103,48 @@ package struct MBDBManifest: Sendable {
   }
 }
 
+/// Reads a record.
 private struct EntryReader {
   var cursor: ByteCursor
 
+  private static let digestByteCount = 20
+  /// The length of a text or data that does not exist.
+  private static let absentLength = 0xFFFF
+
   mutating func entry(at start: Int) throws(FormatError) -> (MBDBManifest.Entry, end: Int) {
-    _ = try cursor.take(start, "what comes before")
+    _ = try cursor.take(start, "the records before it")
     let domain = try name("the domain")
     let pathOffset = cursor.offset
     guard let path = try name("the path") else { throw malformed("a record has no path", at: pathOffset) }
     let target = try name("the link's target")
-    let digestOffset = cursor.offset
-    let digest = try data("the digest")
-    // Some tools write an empty digest or key instead of none.
-    if let digest, !digest.isEmpty, digest.count != 20 {
-      throw malformed("a digest has \(digest.count) bytes", at: digestOffset)
-    }
-    let keyOffset = cursor.offset
-    let key = try wrappedKey(at: keyOffset)
-    let mode = UInt32(try number("the mode", 2))
-    let inode = try number("the inode", 8)
-    let (userID, groupID) = (try number("the user", 4), try number("the group", 4))
-    let times = [try signedWord("the time"), try signedWord("the time"), try signedWord("the time")]
-    let sizeOffset = cursor.offset
-    guard let size = Int64(exactly: try number("the size", 8)) else {
-      throw malformed("a size is negative", at: sizeOffset)
-    }
-    let protectionClass = try cursor.takeByte("the protection class")
-    let attributeCount = try cursor.takeByte("the number of attributes")
-    var attributes: [MBDBManifest.Entry.ExtendedAttribute] = []
-    for _ in 0..<attributeCount {
-      let name = try name("an attribute's name")
-      var attribute = MBDBManifest.Entry.ExtendedAttribute(
-        name: name?.text ?? "", value: try data("an attribute's value") ?? [])
-      attribute.undecodedName = name?.undecoded
-      attributes.append(attribute)
-    }
+    // The arguments are in the order in which the file contains the fields.
     var record = FileRecord(
-      relativePath: path.text, target: target?.text, digest: digest?.isEmpty == true ? nil : digest, encryptionKey: key,
-      mode: mode, inode: inode, userID: Int64(userID), groupID: Int64(groupID), lastModified: times[0],
-      lastStatusChange: times[1], birth: times[2], size: size,
-      protectionClass: KeyClass(rawValue: UInt32(protectionClass)))
+      relativePath: path.text, target: target?.text, digest: try digest(), encryptionKey: try encryptionKey(),
+      mode: UInt32(try number("the mode", byteCount: 2)), inode: try number("the inode", byteCount: 8),
+      userID: Int64(try number("the user", byteCount: 4)), groupID: Int64(try number("the group", byteCount: 4)),
+      lastModified: try time(), lastStatusChange: try time(), birth: try time(), size: try size(),
+      protectionClass: KeyClass(rawValue: UInt32(try cursor.takeByte("the protection class"))))
     (record.undecodedPath, record.undecodedTarget) = (path.undecoded, target?.undecoded)
-    var entry = MBDBManifest.Entry(domain: domain?.text, record: record, extendedAttributes: attributes)
+    var entry = MBDBManifest.Entry(domain: domain?.text, record: record, extendedAttributes: try attributes())
     entry.undecodedDomain = domain?.undecoded
     return (entry, cursor.offset)
   }
 
-  private mutating func wrappedKey(at offset: Int) throws(FormatError) -> ClassWrappedKey? {
+  // MARK: Fields
+
+  /// Reads the digest. Some tools write an empty one instead of none.
+  private mutating func digest() throws(FormatError) -> [UInt8]? {
+    let offset = cursor.offset
+    guard let digest = try data("the digest"), !digest.isEmpty else { return nil }
+    guard digest.count == Self.digestByteCount else {
+      throw malformed("a digest has \(digest.count) bytes", at: offset)
+    }
+    return digest
+  }
+
+  /// Reads the wrapped key. Some tools write an empty one instead of none.
+  private mutating func encryptionKey() throws(FormatError) -> ClassWrappedKey? {
+    let offset = cursor.offset
     guard let bytes = try data("the encryption key"), !bytes.isEmpty else { return nil }
     do throws(FormatError) {
       return try ClassWrappedKey(parsing: bytes)
@@ -153,9 +153,37 @@ private struct EntryReader {
     }
   }
 
+  /// Reads a time in seconds since 1970, which is signed.
+  private mutating func time() throws(FormatError) -> Int64 {
+    Int64(Int32(truncatingIfNeeded: try number("the time", byteCount: 4)))
+  }
+
+  private mutating func size() throws(FormatError) -> Int64 {
+    let offset = cursor.offset
+    guard let size = Int64(exactly: try number("the size", byteCount: 8)) else {
+      throw malformed("a size is negative", at: offset)
+    }
+    return size
+  }
+
+  private mutating func attributes() throws(FormatError) -> [MBDBManifest.Entry.ExtendedAttribute] {
+    let count = try cursor.takeByte("the number of attributes")
+    var attributes: [MBDBManifest.Entry.ExtendedAttribute] = []
+    for _ in 0..<count {
+      let name = try name("an attribute's name")
+      let value = try data("an attribute's value") ?? []
+      var attribute = MBDBManifest.Entry.ExtendedAttribute(name: name?.text ?? "", value: value)
+      attribute.undecodedName = name?.undecoded
+      attributes.append(attribute)
+    }
+    return attributes
+  }
+
+  // MARK: Types of fields
+
   private mutating func data(_ what: String) throws(FormatError) -> [UInt8]? {
-    let count = Int(try number(what, 2))
-    return count == 0xFFFF ? nil : try cursor.takeBytes(count, what)
+    let count = Int(try number(what, byteCount: 2))
+    return count == Self.absentLength ? nil : try cursor.takeBytes(count, what)
   }
 
   /// Reads a name. Its length precedes it, so a name that is not UTF-8 does not affect the fields after it.
@@ -163,12 +191,8 @@ private struct EntryReader {
     try data(what).map { DecodedName($0) }
   }
 
-  private mutating func number(_ what: String, _ count: Int) throws(FormatError) -> UInt64 {
-    cursor.bytes(in: try cursor.take(count, what)).reduce(0) { $0 << 8 | UInt64($1) }
-  }
-
-  private mutating func signedWord(_ what: String) throws(FormatError) -> Int64 {
-    Int64(Int32(truncatingIfNeeded: try number(what, 4)))
+  private mutating func number(_ what: String, byteCount: Int) throws(FormatError) -> UInt64 {
+    cursor.bytes(in: try cursor.take(byteCount, what)).reduce(0) { $0 << 8 | UInt64($1) }
   }
 
   private func malformed(_ reason: String, at offset: Int) -> FormatError {

@@ -1,6 +1,13 @@
 /// The original pages that an unfinished transaction has overwritten in a database: the file `-journal` that SQLite
 /// writes without a write-ahead log. The next program that opens the database restores them.
 ///
+/// A journal consists of sections, each at the start of a sector. All numbers are big-endian and have four bytes:
+///
+/// ```
+/// section  magic (8 bytes), record count, nonce, page count, sector size, page size; from the next sector on: records
+/// record   page number, original content of the page, checksum of the content
+/// ```
+///
 /// The journal of a transaction over several databases names another file at its end, which may show that the
 /// transaction was finished. That file is ignored, because keychains are not changed in this way.
 ///
@@ -23,33 +30,11 @@ package struct RollbackJournal {
     guard let firstHeader = Header(bytes, at: 0), DatabasePage.isByteCount(firstHeader.pageByteCount) else {
       return nil
     }
+    var reader = SectionReader(bytes, firstHeader)
+    reader.readSections()
     pageByteCount = firstHeader.pageByteCount
     pageCount = firstHeader.pageCount
-    var starts: [Int: Int] = [:]
-    var offset = 0
-    // Like SQLite, stops at the first invalid record: later ones were not synced, so their pages were not overwritten
-    // yet.
-    sections: while let header = Header(bytes, at: offset) {
-      offset += firstHeader.sectorByteCount
-      var recordCount = header.recordCount
-      while recordCount > 0, offset + 8 + pageByteCount <= bytes.count {
-        let page = Int(bytes.bigEndian(at: offset))
-        guard page > 0, page != Self.lockedPage(pageByteCount) else { break sections }
-        let content = offset + 4..<offset + 4 + pageByteCount
-        if page <= pageCount, starts[page] == nil {
-          guard Self.checksum(bytes[content], header.nonce) == bytes.bigEndian(at: content.upperBound) else {
-            break sections
-          }
-          starts[page] = content.lowerBound
-        }
-        offset = content.upperBound + 4
-        recordCount -= 1
-      }
-      // The next header is at the start of a sector.
-      let sectorByteCount = firstHeader.sectorByteCount
-      offset = (offset + sectorByteCount - 1) / sectorByteCount * sectorByteCount
-    }
-    pageStarts = starts
+    pageStarts = reader.pageStarts
   }
 
   /// Returns whether a journal belongs to a finished transaction: it is empty, or its header was zeroed.
@@ -68,6 +53,7 @@ package struct RollbackJournal {
     init?(_ bytes: [UInt8], at offset: Int) {
       guard bytes.count - offset >= headerByteCount, bytes[offset...].starts(with: magic) else { return nil }
       let count = bytes.bigEndian(at: offset + 8)
+      // The largest number means that records fill the rest of the file.
       recordCount = count == UInt32.max ? Int.max : Int(count)
       nonce = bytes.bigEndian(at: offset + 12)
       pageCount = Int(bytes.bigEndian(at: offset + 16))
@@ -77,8 +63,63 @@ package struct RollbackJournal {
     }
   }
 
-  /// Returns the number of the page with SQLite's locks, which contains nothing else.
-  private static func lockedPage(_ pageByteCount: Int) -> Int { 0x4000_0000 / pageByteCount + 1 }
+  /// Reads the records of all sections. The first header states the sizes of pages and sectors for the complete journal.
+  private struct SectionReader {
+    private(set) var pageStarts: [Int: Int] = [:]
+    private let bytes: [UInt8]
+    private let firstHeader: Header
+
+    private static let numberByteCount = 4
+
+    init(_ bytes: [UInt8], _ firstHeader: Header) {
+      self.bytes = bytes
+      self.firstHeader = firstHeader
+    }
+
+    private var recordByteCount: Int { Self.numberByteCount + firstHeader.pageByteCount + Self.numberByteCount }
+
+    /// Reads the sections up to the first invalid record, like SQLite. Later records were not synced, so their pages
+    /// were not overwritten yet.
+    mutating func readSections() {
+      let sectorByteCount = firstHeader.sectorByteCount
+      var offset = 0
+      while let header = Header(bytes, at: offset) {
+        guard let end = readRecords(of: header, from: offset + sectorByteCount) else { return }
+        offset = (end + sectorByteCount - 1) / sectorByteCount * sectorByteCount
+      }
+    }
+
+    /// Reads the records of a section.
+    ///
+    /// - Returns: The offset of the end of the records, or `nil` if one is invalid.
+    private mutating func readRecords(of header: Header, from start: Int) -> Int? {
+      var offset = start
+      var remainingCount = header.recordCount
+      while remainingCount > 0, offset + recordByteCount <= bytes.count {
+        guard readRecord(at: offset, nonce: header.nonce) else { return nil }
+        offset += recordByteCount
+        remainingCount -= 1
+      }
+      return offset
+    }
+
+    /// Reads a record. A page that was added by the transaction, or that an earlier record contains, is skipped.
+    ///
+    /// - Returns: Whether the record is valid.
+    private mutating func readRecord(at offset: Int, nonce: UInt32) -> Bool {
+      let page = Int(bytes.bigEndian(at: offset))
+      guard page > 0, page != RollbackJournal.lockPage(firstHeader.pageByteCount) else { return false }
+      guard page <= firstHeader.pageCount, pageStarts[page] == nil else { return true }
+      let start = offset + Self.numberByteCount
+      let end = start + firstHeader.pageByteCount
+      guard RollbackJournal.checksum(bytes[start..<end], nonce) == bytes.bigEndian(at: end) else { return false }
+      pageStarts[page] = start
+      return true
+    }
+  }
+
+  /// Returns the number of the page with SQLite's locks, which contains nothing else. It begins at 1 GiB.
+  private static func lockPage(_ pageByteCount: Int) -> Int { 0x4000_0000 / pageByteCount + 1 }
 
   /// Returns the checksum of a page: the sum of every 200th byte, from the end.
   private static func checksum(_ page: ArraySlice<UInt8>, _ nonce: UInt32) -> UInt32 {

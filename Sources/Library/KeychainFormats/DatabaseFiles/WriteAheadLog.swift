@@ -1,6 +1,14 @@
 /// The committed pages in a database's write-ahead log, the file `-wal`.
 ///
-/// Source: SQLite, "Database File Format", section 4 (the write-ahead log).
+/// A log consists of a header and frames. All numbers are big-endian and have four bytes:
+///
+/// ```
+/// header  magic, version, page size, checkpoint, two salts, two sums of the checksum
+/// frame   page number, page count of the database or 0, two salts, two sums of the checksum, content of the page
+/// ```
+///
+/// A frame with a page count commits its transaction. Source: SQLite, "Database File Format", section 4 (the
+/// write-ahead log).
 package struct WriteAheadLog {
   package let pageByteCount: Int
   /// The offset in the log at which each page's last committed content begins, by page number. The first page is 1.
@@ -21,62 +29,102 @@ package struct WriteAheadLog {
   ///
   /// - Returns: `nil` if the header is not that of a log, or its checksum is wrong.
   package init?(_ bytes: [UInt8]) {
-    guard bytes.count >= Self.headerByteCount else { return nil }
-    // The lowest bit of the first number is the byte order of the checksums. The second number is the format's version.
-    let magic = bytes.bigEndian(at: 0)
-    guard magic & ~1 == 0x377f_0682, bytes.bigEndian(at: 4) == 3_007_000,
-      let size = Int(exactly: bytes.bigEndian(at: 8)), DatabasePage.isByteCount(size)
-    else { return nil }
-    var checksum = WALChecksum(isBigEndian: magic & 1 == 1)
-    checksum.add(bytes, 0..<24)
-    guard checksum.s0 == bytes.bigEndian(at: 24), checksum.s1 == bytes.bigEndian(at: 28) else { return nil }
-    pageByteCount = size
-    var committed: [Int: Int] = [:]
-    var pending: [Int: Int] = [:]
-    var lastPageCount = 0
-    var committedFrameCount = 0
-    var hasInvalidFrame = false
-    var frame = 0
-    let frameByteCount = Self.frameHeaderByteCount + size
+    guard let header = Header(bytes) else { return nil }
+    let frameByteCount = Self.frameHeaderByteCount + header.pageByteCount
     let frameCount = (bytes.count - Self.headerByteCount) / frameByteCount
-    while frame < frameCount {
-      let start = Self.headerByteCount + frame * frameByteCount
-      let page = Int(bytes.bigEndian(at: start))
-      let count = Int(bytes.bigEndian(at: start + 4))
-      // If the salts differ, the frame is of an earlier generation.
-      guard bytes[start + 8..<start + 16].elementsEqual(bytes[16..<24]) else { break }
-      checksum.add(bytes, start..<start + 8)
-      checksum.add(bytes, start + Self.frameHeaderByteCount..<start + frameByteCount)
-      guard page > 0, checksum.s0 == bytes.bigEndian(at: start + 16), checksum.s1 == bytes.bigEndian(at: start + 20)
-      else {
-        hasInvalidFrame = true
-        break
-      }
-      pending[page] = start + Self.frameHeaderByteCount
-      frame += 1
-      if count > 0 {
-        committed.merge(pending) { _, later in later }
-        pending = [:]
-        lastPageCount = count
-        committedFrameCount = frame
-      }
+    var reader = FrameReader(bytes, header)
+    while reader.frameCount < frameCount {
+      guard reader.readFrame(at: Self.headerByteCount + reader.frameCount * frameByteCount) else { break }
     }
-    pageStarts = committed
-    pageCount = lastPageCount
-    committedByteCount = Self.headerByteCount + committedFrameCount * frameByteCount
+    pageByteCount = header.pageByteCount
+    pageStarts = reader.committedPageStarts
+    pageCount = reader.pageCount
+    committedByteCount = Self.headerByteCount + reader.committedFrameCount * frameByteCount
     hasFrames = frameCount > 0
     // An incomplete frame at the end matters only if all frames before it are valid.
     let end = Self.headerByteCount + frameCount * frameByteCount
-    let hasIncompleteFrame = frame == frameCount && bytes.count > end
-    hasUncommittedFrames = hasInvalidFrame || hasIncompleteFrame || frame > committedFrameCount
+    let hasIncompleteFrame = reader.frameCount == frameCount && bytes.count > end
+    hasUncommittedFrames =
+      reader.hasInvalidFrame || hasIncompleteFrame || reader.frameCount > reader.committedFrameCount
+  }
+
+  private struct Header {
+    let pageByteCount: Int
+    /// The checksum of the header. The checksums of the frames continue it.
+    let checksum: WALChecksum
+
+    /// The magic number without its lowest bit, which is the byte order of the checksums.
+    private static let magic: UInt32 = 0x377f_0682
+    private static let version: UInt32 = 3_007_000
+
+    init?(_ bytes: [UInt8]) {
+      guard bytes.count >= headerByteCount else { return nil }
+      let magic = bytes.bigEndian(at: 0)
+      guard magic & ~1 == Self.magic, bytes.bigEndian(at: 4) == Self.version,
+        let pageByteCount = Int(exactly: bytes.bigEndian(at: 8)), DatabasePage.isByteCount(pageByteCount)
+      else { return nil }
+      var checksum = WALChecksum(isBigEndian: magic & 1 == 1)
+      checksum.add(bytes, 0..<24)
+      guard checksum.isStored(in: bytes, at: 24) else { return nil }
+      self.pageByteCount = pageByteCount
+      self.checksum = checksum
+    }
+  }
+
+  /// Reads the valid frames of the current generation in order.
+  private struct FrameReader {
+    /// The number of valid frames.
+    private(set) var frameCount = 0
+    private(set) var committedFrameCount = 0
+    private(set) var committedPageStarts: [Int: Int] = [:]
+    private(set) var pageCount = 0
+    private(set) var hasInvalidFrame = false
+    private var uncommittedPageStarts: [Int: Int] = [:]
+    private var checksum: WALChecksum
+    private let bytes: [UInt8]
+    private let pageByteCount: Int
+
+    init(_ bytes: [UInt8], _ header: Header) {
+      self.bytes = bytes
+      pageByteCount = header.pageByteCount
+      checksum = header.checksum
+    }
+
+    /// Reads the frame at an offset.
+    ///
+    /// - Returns: Whether the frame is valid and of the current generation.
+    mutating func readFrame(at start: Int) -> Bool {
+      let content = start + frameHeaderByteCount..<start + frameHeaderByteCount + pageByteCount
+      // If the salts differ from those in the header, the frame is of an earlier generation.
+      guard bytes[start + 8..<start + 16].elementsEqual(bytes[16..<24]) else { return false }
+      let page = Int(bytes.bigEndian(at: start))
+      checksum.add(bytes, start..<start + 8)
+      checksum.add(bytes, content)
+      guard page > 0, checksum.isStored(in: bytes, at: start + 16) else {
+        hasInvalidFrame = true
+        return false
+      }
+      uncommittedPageStarts[page] = content.lowerBound
+      frameCount += 1
+      let pageCountAfterCommit = Int(bytes.bigEndian(at: start + 4))
+      if pageCountAfterCommit > 0 { commit(pageCount: pageCountAfterCommit) }
+      return true
+    }
+
+    private mutating func commit(pageCount: Int) {
+      committedPageStarts.merge(uncommittedPageStarts) { _, later in later }
+      uncommittedPageStarts = [:]
+      committedFrameCount = frameCount
+      self.pageCount = pageCount
+    }
   }
 }
 
 /// The running checksum of a log: two sums, `s0` and `s1` in SQLite's documentation.
 private struct WALChecksum {
-  let isBigEndian: Bool
-  private(set) var s0: UInt32 = 0
-  private(set) var s1: UInt32 = 0
+  private let isBigEndian: Bool
+  private var s0: UInt32 = 0
+  private var s1: UInt32 = 0
 
   init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
 
@@ -87,6 +135,11 @@ private struct WALChecksum {
       s0 = s0 &+ (isBigEndian ? left : left.byteSwapped) &+ s1
       s1 = s1 &+ (isBigEndian ? right : right.byteSwapped) &+ s0
     }
+  }
+
+  /// Returns whether both sums are stored at an offset.
+  func isStored(in bytes: [UInt8], at offset: Int) -> Bool {
+    s0 == bytes.bigEndian(at: offset) && s1 == bytes.bigEndian(at: offset + 4)
   }
 }
 

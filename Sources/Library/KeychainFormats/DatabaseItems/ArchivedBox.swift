@@ -78,6 +78,7 @@ package struct ArchivedBox: Sendable, Hashable {
   ///
   /// - Throws: `.unencodable` if the writer cannot encode a value, which never happens for a box.
   package func archive() throws(FormatError) -> [UInt8] {
+    // The members refer to the objects below by their indices.
     let box: PropertyDictionary = [
       "$class": .uid(5), Self.nonceKey: .uid(4), Self.ciphertextKey: .uid(2), Self.tagKey: .uid(3),
     ]

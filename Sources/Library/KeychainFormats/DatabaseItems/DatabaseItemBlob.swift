@@ -2,10 +2,17 @@ import Basics
 
 /// An encrypted item in the databases of iOS 11 and later (versions 7 and 8), with attributes and secret in two boxes.
 ///
-/// It consists of a version word and a protocol buffer message. A key that all items of a class share decrypts the
-/// attributes; the item's own key decrypts the secret. Each box, and each part next to its box, contains the same text,
-/// which shows that the boxes belong together.
-/// Both versions have the same layout; version 8 indicates only that the secret's key may belong to a persona.
+/// ```
+/// blob            version word (4 bytes, little-endian), message
+/// message         1: secret part, 2: attribute part, 3: class
+/// secret part     1: box, 2: wrap of the box's key, 3: tamper check
+/// attribute part  1: box, 2: wrapped key of the box, 3: tamper check
+/// ```
+///
+/// The messages are protocol buffers, with the numbers of their fields. A key that all items of a class share decrypts
+/// the attributes; the item's own key decrypts the secret. The tamper checks are equal to each other and to a text in
+/// each box, which shows that the boxes belong together. Both versions have the same layout; version 8 indicates only
+/// that the secret's key may belong to a persona.
 ///
 /// Source: Apple `SecDbKeychainSerializedItemV7.proto` and its parts, `SecDbKeychainItemV7.m`.
 package struct DatabaseItemBlob: Sendable {
@@ -93,7 +100,9 @@ package struct DatabaseItemBlob: Sendable {
     let word = try BlobVersionWord(&cursor)
     guard let version = Version(rawValue: word.number) else { throw word.unsupported }
     var reader = ProtobufReader(try cursor.takeCursor(cursor.remaining, "the message"))
-    var (secret, attributes, classNumber) = (SecretPart?.none, AttributesPart?.none, Self.defaultClass)
+    var secret: SecretPart?
+    var attributes: AttributesPart?
+    var classNumber = Self.defaultClass
     while let field = try reader.next() {
       switch field.number {
       case 1: secret = try SecretPart(field.contents("the secret part"))
@@ -138,7 +147,9 @@ package struct DatabaseItemBlob: Sendable {
 extension DatabaseItemBlob.SecretPart {
   fileprivate init(_ message: ByteCursor) throws(FormatError) {
     var reader = ProtobufReader(message)
-    var (box, keyWrap, tamperCheck) = ([UInt8]?.none, ItemKeyWrap?.none, String?.none)
+    var box: [UInt8]?
+    var keyWrap: ItemKeyWrap?
+    var tamperCheck: String?
     while let field = try reader.next() {
       switch field.number {
       case 1: box = try field.bytes("the box of the secret")
@@ -157,7 +168,9 @@ extension DatabaseItemBlob.SecretPart {
 extension DatabaseItemBlob.AttributesPart {
   fileprivate init(_ message: ByteCursor) throws(FormatError) {
     var reader = ProtobufReader(message)
-    var (box, wrappedKey, tamperCheck) = ([UInt8]?.none, [UInt8]?.none, String?.none)
+    var box: [UInt8]?
+    var wrappedKey: [UInt8]?
+    var tamperCheck: String?
     while let field = try reader.next() {
       switch field.number {
       case 1: box = try field.bytes("the box of the attributes")

@@ -3,7 +3,7 @@ import Basics
 /// The access control of a database item (`SecAccessControl`): its protection class, and its constraints if it has any.
 ///
 /// It is a DER dictionary. No public header names the constraints (`AccessOperation`, `AccessConstraintCode`), so all
-/// members are kept unchanged.
+/// members are preserved unchanged.
 ///
 /// Source: Apple `SecAccessControl.m`.
 package struct ItemAccessControl: Sendable, Hashable {

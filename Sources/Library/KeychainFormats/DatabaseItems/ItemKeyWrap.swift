@@ -2,6 +2,10 @@ package import Basics
 
 /// The key of a database item's secret, wrapped with its class key or stored as a reference for a key store.
 ///
+/// ```
+/// message   1: wrapped key, 2: reference key, 3: type
+/// ```
+///
 /// Source: Apple `SecDbKeychainAKSWrappedKey.proto`.
 package struct ItemKeyWrap: Sendable {
   /// The type of a key that is wrapped with the key of the item's class.
@@ -26,7 +30,9 @@ package struct ItemKeyWrap: Sendable {
 
   init(_ message: ByteCursor) throws(FormatError) {
     var reader = ProtobufReader(message)
-    var (wrappedKey, referenceKey, type) = (SensitiveBytes?.none, [UInt8]?.none, Self.classWrap)
+    var wrappedKey: SensitiveBytes?
+    var referenceKey: [UInt8]?
+    var type = Self.classWrap
     while let field = try reader.next() {
       switch field.number {
       case 1: wrappedKey = SensitiveBytes(copying: try field.contents("the wrapped key").remainingBytes)

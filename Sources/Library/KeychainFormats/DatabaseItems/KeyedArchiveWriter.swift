@@ -3,7 +3,7 @@ import Basics
 /// Writes a small binary property list with the layout of `NSKeyedArchiver`: containers before their contents, all keys
 /// of a dictionary before its values, and repeated texts stored repeatedly.
 struct KeyedArchiveWriter {
-  /// The maximum number of objects, more than an archived box has. It lets a reference fit into one byte.
+  /// The maximum number of objects, so that a reference has one byte. An archived box has fewer.
   static let maximumObjectCount = 256
 
   private var objects: [[UInt8]] = []

@@ -2,6 +2,9 @@ import Basics
 
 /// Reads the fields of a protocol buffer message, one at a time and never past its end.
 ///
+/// A field consists of a key and a value. The key is a number with variable length (varint): the field number, and the
+/// wire type in the lowest three bits.
+///
 /// Numbers that are not in their shortest form and groups are rejected, because no known writer produces them. Source:
 /// Protocol Buffers, "Encoding".
 struct ProtobufReader {
@@ -38,23 +41,23 @@ struct ProtobufReader {
         cursor.format, .overLimit, "a message has more than \(Self.maximumFieldCount) fields", offset: offset)
     }
     let key = try takeVarint()
-    let number = key >> 3
+    let (number, wireType) = (key >> 3, key & 7)
     guard (1...Self.maximumFieldNumber).contains(number) else { throw malformed("a field has no valid number", offset) }
-    switch key & 7 {
-    case 0: return Field(number: number, offset: offset, value: .varint(try takeVarint()))
-    case 1:
+    switch wireType {
+    case WireType.varint: return Field(number: number, offset: offset, value: .varint(try takeVarint()))
+    case WireType.fixed64:
       _ = try cursor.take(8, "a field")
       return Field(number: number, offset: offset, value: .fixed)
-    case 2:
+    case WireType.bytes:
       let length = try takeVarint()
       guard let count = Int(exactly: length), count <= cursor.remaining else {
         throw FormatError(cursor.format, .truncated, "a field of \(length) bytes does not fit", offset: offset)
       }
       return Field(number: number, offset: offset, value: .bytes(try cursor.takeCursor(count, "a field")))
-    case 5:
+    case WireType.fixed32:
       _ = try cursor.take(4, "a field")
       return Field(number: number, offset: offset, value: .fixed)
-    default: throw malformed("a field has wire type \(key & 7)", offset)
+    default: throw malformed("a field has wire type \(wireType)", offset)
     }
   }
 
@@ -108,17 +111,24 @@ extension ProtobufReader.Field {
   func bytes(_ what: String) throws(FormatError) -> [UInt8] { Array(try contents(what).remainingBytes) }
 }
 
+private enum WireType {
+  static let varint: UInt64 = 0
+  static let fixed64: UInt64 = 1
+  static let bytes: UInt64 = 2
+  static let fixed32: UInt64 = 5
+}
+
 /// Writes the fields of a protocol buffer message.
 struct ProtobufWriter {
   private(set) var bytes: [UInt8] = []
 
   mutating func append(_ number: UInt64, varint value: UInt64) {
-    appendVarint(number << 3)
+    appendVarint(number << 3 | WireType.varint)
     appendVarint(value)
   }
 
   mutating func append(_ number: UInt64, _ contents: [UInt8]) {
-    appendVarint(number << 3 | 2)
+    appendVarint(number << 3 | WireType.bytes)
     appendVarint(UInt64(contents.count))
     bytes += contents
   }

@@ -17,20 +17,25 @@ struct CanonicalDERReader {
   /// Reads the next element, or returns `nil` if there is none or its length takes more than two bytes or is not in its
   /// shortest form.
   mutating func next() -> Element? {
-    guard remainingBytes.count >= 2 else { return nil }
-    var (start, count) = (2, Int(remainingBytes[1]))
-    if count >= 0x80 {
-      let digits = count - 0x80
-      guard (1...2).contains(digits), remainingBytes.count >= 2 + digits else { return nil }
-      count = digits == 1 ? Int(remainingBytes[2]) : Int(remainingBytes[2]) << 8 | Int(remainingBytes[3])
-      guard count >= (digits == 1 ? 0x80 : 0x100) else { return nil }
-      start += digits
-    }
-    guard count <= remainingBytes.count - start else { return nil }
+    guard let (start, count) = nextContents(), count <= remainingBytes.count - start else { return nil }
+    let end = start + count
     let element = Element(
-      tag: remainingBytes[0], contents: UnsafeRawBufferPointer(rebasing: remainingBytes[start..<(start + count)]))
-    remainingBytes = UnsafeRawBufferPointer(rebasing: remainingBytes[(start + count)...])
+      tag: remainingBytes[0], contents: UnsafeRawBufferPointer(rebasing: remainingBytes[start..<end]))
+    remainingBytes = UnsafeRawBufferPointer(rebasing: remainingBytes[end...])
     return element
+  }
+
+  /// Returns the offset and the length of the next element's contents, or `nil` if the length is not supported.
+  private func nextContents() -> (start: Int, count: Int)? {
+    guard remainingBytes.count >= 2 else { return nil }
+    let firstByte = Int(remainingBytes[1])
+    guard firstByte >= 0x80 else { return (2, firstByte) }
+    let digitCount = firstByte - 0x80
+    guard (1...2).contains(digitCount), remainingBytes.count >= 2 + digitCount else { return nil }
+    let count = digitCount == 1 ? Int(remainingBytes[2]) : Int(remainingBytes[2]) << 8 | Int(remainingBytes[3])
+    // A smaller length has a shorter form.
+    guard count >= (digitCount == 1 ? 0x80 : 0x100) else { return nil }
+    return (2 + digitCount, count)
   }
 
   /// Reads a SEQUENCE of a string and another element, or returns `nil` if the next element is not one.

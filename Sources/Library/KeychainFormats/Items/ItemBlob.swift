@@ -2,8 +2,12 @@ import Basics
 
 /// An encrypted keychain item: its class, its own key wrapped with the class key, and the result of AES-256-GCM.
 ///
-/// Versions 2 and 3, as in backups and in the databases of iOS 5 to 10. All integers are little-endian: version, class,
-/// length of the wrapped key, wrapped key, ciphertext, tag of 16 bytes.
+/// Versions 2 and 3, as in backups and in the databases of iOS 5 to 10. All integers are little-endian.
+///
+/// ```
+/// blob      version (4 bytes), class (4), length of the wrapped key (4), wrapped key (40 or 72),
+///           ciphertext, tag (16)
+/// ```
 ///
 /// Source: Apple `SecItemDb.c` and `SecDbKeychainItem.m` (`ks_encrypt_data`, `ks_decrypt_data`).
 package struct ItemBlob: Sendable, Hashable {
@@ -167,50 +171,5 @@ extension ByteCursor {
     }
     let ciphertext = try takeBytes(remaining - ItemBlob.tagByteCount, "the ciphertext")
     return (ciphertext, try takeBytes(ItemBlob.tagByteCount, "the tag"))
-  }
-}
-
-/// An encrypted keychain item of iOS 4 (version 0): only its secret, without attributes and without a tag.
-///
-/// Little-endian: version, class, the item's wrapped key of 40 bytes, then AES-256-CBC with a zero vector and PKCS#7
-/// padding. Source: iphone-dataprotection, `keychain/keychain4.py`.
-package struct LegacyItemBlob: Sendable, Hashable {
-  /// The class whose key decrypts the item's key.
-  package let keyClass: KeyClass
-  /// The wrapped key, 40 bytes.
-  package let wrappedKey: [UInt8]
-  /// The ciphertext: whole blocks of 16 bytes, at least one.
-  package let ciphertext: [UInt8]
-
-  private static let wrappedKeyByteCount = 40
-  private static let blockByteCount = 16
-
-  /// Reads an encrypted secret of a backup of iOS 4.
-  ///
-  /// - Throws: `.unsupportedVersion` for versions other than 0, `.malformed` if the ciphertext does not consist of
-  ///   whole blocks, `.truncated` and `.overLimit`.
-  package init(parsing bytes: [UInt8]) throws(FormatError) {
-    self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> LegacyItemBlob in
-      var cursor = ByteCursor(buffer, format: .itemBlob)
-      let word = try BlobVersionWord(&cursor)
-      guard word.number == 0, !word.hasStaticIV else { throw word.unsupported }
-      let keyClass = KeyClass(rawValue: try cursor.takeLittleEndianWord("the class"))
-      let key = try cursor.takeBytes(Self.wrappedKeyByteCount, "the wrapped key")
-      let offset = cursor.offset
-      guard cursor.remaining > 0 else {
-        throw FormatError(.itemBlob, .truncated, "the ciphertext is missing", offset: offset)
-      }
-      guard cursor.remaining.isMultiple(of: Self.blockByteCount) else {
-        throw FormatError(.itemBlob, .malformed, "a ciphertext that is not whole blocks", offset: offset)
-      }
-      return LegacyItemBlob(
-        keyClass: keyClass, wrappedKey: key, ciphertext: try cursor.takeBytes(cursor.remaining, "the ciphertext"))
-    }
-  }
-
-  private init(keyClass: KeyClass, wrappedKey: [UInt8], ciphertext: [UInt8]) {
-    self.keyClass = keyClass
-    self.wrappedKey = wrappedKey
-    self.ciphertext = ciphertext
   }
 }

@@ -1,9 +1,14 @@
 import Basics
 
-/// The values of an item's attributes in one array: the offset of each value, and its type and bytes.
+/// The values of an item's attributes in one array, which takes less than a third of the memory of separate values.
 ///
-/// They take less than a third of the memory of separate values. Equal bytes represent equal values, including the
-/// texts of dates.
+/// ```
+/// array     offset of value 0, …, offset of value n-1, offset of the end, values
+/// offset    1 byte; 2 bytes in an array of more than 255 bytes
+/// value     tag (1 byte), contents
+/// ```
+///
+/// Equal bytes represent equal values, including the texts of dates.
 package struct PackedPropertyValues: PackedAttributeValues {
   private let bytes: [UInt8]
 
@@ -23,8 +28,7 @@ package struct PackedPropertyValues: PackedAttributeValues {
   /// The packed type of a value and its number of bytes.
   private typealias Layout = (tag: Tag, byteCount: Int)
 
-  /// The maximum number of bytes for which offsets take one byte; otherwise they take two. There is one more offset
-  /// than values, for the end of the last value.
+  /// The maximum size of an array whose offsets take one byte. In a larger array they take two.
   private static let maximumShortByteCount = 255
 
   /// The maximum number of bytes to pack. Each access copies a value, which would be slow for megabytes.
@@ -44,57 +48,74 @@ package struct PackedPropertyValues: PackedAttributeValues {
       write: { Self.write(elements[$0], as: $1, to: $2) })
   }
 
+  /// Packs values.
+  ///
+  /// - Parameters:
+  ///   - valueCount: The number of values.
+  ///   - layout: Returns the layout of a value, or `nil` if it cannot be packed.
+  ///   - write: Writes the contents of a value with its tag.
   private init?(
     count valueCount: Int, layout: (Int) -> Layout?,
     write: (Int, Tag, UnsafeMutableRawBufferPointer) -> Void
   ) {
-    let packed = withUnsafeTemporaryAllocation(of: Layout.self, capacity: valueCount) {
-      layouts -> [UInt8]? in
-      var byteCount = 0
+    let packed = withUnsafeTemporaryAllocation(of: Layout.self, capacity: valueCount) { layouts -> [UInt8]? in
       for index in 0..<valueCount {
         guard let layout = layout(index) else { return nil }
         layouts.initializeElement(at: index, to: layout)
-        byteCount += 1 + layout.byteCount
       }
-      let width = byteCount + valueCount + 1 <= Self.maximumShortByteCount ? 1 : 2
-      let start = (valueCount + 1) * width
-      byteCount += start
-      guard byteCount <= Self.maximumByteCount else { return nil }
-      return Array(unsafeUninitializedCapacity: byteCount) { buffer, count in
-        let target = UnsafeMutableRawBufferPointer(buffer)
-        func writeOffset(_ start: Int, ofValue index: Int) {
-          if width == 1 {
-            target[index] = UInt8(truncatingIfNeeded: start)
-          } else {
-            target.storeBytes(of: UInt16(truncatingIfNeeded: start), toByteOffset: 2 * index, as: UInt16.self)
-          }
-        }
-        var end = start
-        writeOffset(end, ofValue: 0)
-        for index in 0..<valueCount {
-          let (tag, count) = layouts[index]
-          target[end] = tag.rawValue
-          write(index, tag, UnsafeMutableRawBufferPointer(rebasing: target[(end + 1)..<(end + 1 + count)]))
-          end += 1 + count
-          writeOffset(end, ofValue: index + 1)
-        }
-        count = end
-      }
+      return Self.pack(UnsafeBufferPointer(layouts), write: write)
     }
     guard let packed else { return nil }
     bytes = packed
   }
 
+  /// Returns the offsets and the values, or `nil` if they are too large.
+  private static func pack(
+    _ layouts: UnsafeBufferPointer<Layout>, write: (Int, Tag, UnsafeMutableRawBufferPointer) -> Void
+  ) -> [UInt8]? {
+    let valuesByteCount = layouts.reduce(0) { $0 + 1 + $1.byteCount }
+    let offsetCount = layouts.count + 1
+    let offsetWidth = offsetCount + valuesByteCount <= maximumShortByteCount ? 1 : 2
+    let byteCount = offsetCount * offsetWidth + valuesByteCount
+    guard byteCount <= maximumByteCount else { return nil }
+    return Array(unsafeUninitializedCapacity: byteCount) { buffer, initializedCount in
+      let target = UnsafeMutableRawBufferPointer(buffer)
+      var offset = offsetCount * offsetWidth
+      writeOffset(offset, at: 0, width: offsetWidth, to: target)
+      for (index, layout) in layouts.enumerated() {
+        let contentStart = offset + 1
+        target[offset] = layout.tag.rawValue
+        offset = contentStart + layout.byteCount
+        write(index, layout.tag, UnsafeMutableRawBufferPointer(rebasing: target[contentStart..<offset]))
+        writeOffset(offset, at: index + 1, width: offsetWidth, to: target)
+      }
+      initializedCount = offset
+    }
+  }
+
+  private static func writeOffset(
+    _ offset: Int, at index: Int, width: Int, to target: UnsafeMutableRawBufferPointer
+  ) {
+    if width == 1 {
+      target[index] = UInt8(truncatingIfNeeded: offset)
+    } else {
+      target.storeBytes(of: UInt16(truncatingIfNeeded: offset), toByteOffset: 2 * index, as: UInt16.self)
+    }
+  }
+
   package subscript(index: Int) -> PropertyValue { withBytes(at: index, Self.value) }
 
-  /// Returns an upper bound for a value's DER contents in bytes, or `nil` if it is a date that is not stored as its
-  /// text. A UUID has little more than twice its packed bytes. A value with a bound decodes to itself.
+  /// Returns an upper bound for a value's DER contents in bytes. A value with a bound decodes to itself.
+  ///
+  /// - Returns: The bound, or `nil` if the value is a date that is not stored as its text.
   func maximumDERByteCount(at index: Int) -> Int? {
     withBytes(at: index) { bytes in
       switch bytes.first.flatMap(Tag.init(rawValue:)) {
       case .date, .dateWithText, nil: nil
-      // The first two digits of the year. With a time zone, dates of these years may be outside the years 0 to 9999.
+      // The byte after the tag has the first two digits of the year. With a time zone, a date of the years 0 to 99 or
+      // 9900 to 9999 may be outside the years 0 to 9999.
       case .dateText: [0x00, 0x99].contains(bytes.dropFirst().first) ? nil : DERDate.maximumTextByteCount
+      // The text of a UUID has little more than twice its packed bytes.
       case .no, .yes, .integer, .data, .string, .identifier: 3 * bytes.count
       }
     }
@@ -102,11 +123,11 @@ package struct PackedPropertyValues: PackedAttributeValues {
 
   private func withBytes<Result>(at index: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     bytes.withUnsafeBytes { bytes in
-      func start(of index: Int) -> Int {
+      func offset(at index: Int) -> Int {
         bytes.count <= Self.maximumShortByteCount
           ? Int(bytes[index]) : Int(bytes.loadUnaligned(fromByteOffset: 2 * index, as: UInt16.self))
       }
-      return body(UnsafeRawBufferPointer(rebasing: bytes[start(of: index)..<start(of: index + 1)]))
+      return body(UnsafeRawBufferPointer(rebasing: bytes[offset(at: index)..<offset(at: index + 1)]))
     }
   }
 

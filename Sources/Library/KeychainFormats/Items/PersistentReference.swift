@@ -12,6 +12,10 @@ package enum PersistentReference: Sendable, Hashable {
   case token(ItemKind, tokenID: String, objectID: [UInt8])
 
   private static let tokenPrefix = Array("tkpr".utf8)
+  /// The length of a class, such as `genp`, and of the prefix for tokens.
+  private static let classByteCount = 4
+  /// The length of the identifier in a row's `persistref`.
+  package static let uuidByteCount = 16
 
   /// The kind in the reference.
   package var kind: ItemKind {
@@ -25,20 +29,20 @@ package enum PersistentReference: Sendable, Hashable {
   /// - Throws: `.truncated` for fewer than four bytes; `.malformed` for another length or class. Identities (`idnt`)
   ///   have references only in calls.
   package init(parsing bytes: [UInt8]) throws(FormatError) {
-    guard bytes.count >= 4 else {
+    guard bytes.count >= Self.classByteCount else {
       throw FormatError(.persistentReference, .truncated, "\(bytes.count) bytes are too few for a class", offset: 0)
     }
     if bytes.starts(with: Self.tokenPrefix) {
-      self = try Self.token(Array(bytes[4...]))
+      self = try Self.token(Array(bytes[Self.classByteCount...]))
       return
     }
     guard let kind = ItemKind.allCases.first(where: { bytes.starts(with: $0.rawValue.utf8) }) else {
       throw FormatError(.persistentReference, .malformed, "its class is not genp, inet, cert or keys", offset: 0)
     }
-    let identifier = Array(bytes[4...])
+    let identifier = Array(bytes[Self.classByteCount...])
     switch identifier.count {
     case 8: self = .rowID(kind, Int64(bitPattern: identifier.reduce(0) { $0 << 8 | UInt64($1) }))
-    case 16: self = .uuid(kind, identifier)
+    case Self.uuidByteCount: self = .uuid(kind, identifier)
     default:
       throw FormatError(.persistentReference, .malformed, "it has \(bytes.count) bytes, not 12 or 20", offset: 4)
     }
@@ -65,7 +69,7 @@ package enum PersistentReference: Sendable, Hashable {
       let pattern = UInt64(bitPattern: rowID)
       return Array(kind.rawValue.utf8) + (0..<8).reversed().map { UInt8(truncatingIfNeeded: pattern >> (8 * $0)) }
     case .uuid(let kind, let bytes):
-      guard bytes.count == 16 else {
+      guard bytes.count == Self.uuidByteCount else {
         throw FormatError(.persistentReference, .unencodable, "an identifier of \(bytes.count) bytes, not 16")
       }
       return Array(kind.rawValue.utf8) + bytes

@@ -3,13 +3,16 @@ import Basics
 /// CryptoKit's representation of a private key in the Secure Enclave (`dataRepresentation`), which apps often store as
 /// a generic password. The key in it is wrapped so that only the same chip can use it.
 ///
-/// It is an OCTET STRING with a dictionary in Apple's DER. The member `ed` contains the access control `acl` of the
-/// key. The member `rk` is the key itself, with its identifiers `bid` and `kid`, the public key `pub` as 04‖X‖Y, and
-/// the wrapped key material `rkm`. Apple does not document the format, so other values may also contain such a key;
-/// further members are accepted.
+/// It is an OCTET STRING with a dictionary in Apple's DER:
 ///
-/// Source: Apple Developer Forums, threads 119315 (an example of such a value) and 786223 (its
-/// meaning).
+/// ```
+/// ed        dictionary: acl (access control)
+/// rk        dictionary: bid and kid (identifiers), pub (public key, 04‖X‖Y), rkm (wrapped key material)
+/// ```
+///
+/// Apple does not document the format, so other values may also contain such a key; further members are accepted.
+///
+/// Source: Apple Developer Forums, threads 119315 (an example of such a value) and 786223 (its meaning).
 enum SecureEnclaveKeyBlob {
   /// The maximum number of bytes, more than a key with the longest access control has.
   static let maximumByteCount = 16 << 10

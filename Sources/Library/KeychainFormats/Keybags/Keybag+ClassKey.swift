@@ -116,7 +116,11 @@ extension Keybag {
 
 /// A key that a class key wraps, with the class before it: `ManifestKey` and a file's `EncryptionKey`.
 ///
-/// The class is little-endian. Source: iphone_backup_decrypt, `google_iphone_dataprotection.py`.
+/// ```
+/// field     class (4 bytes, little-endian), wrapped key (40 or 72 bytes)
+/// ```
+///
+/// Source: iphone_backup_decrypt, `google_iphone_dataprotection.py`.
 package struct ClassWrappedKey: Sendable, Hashable {
   /// The class whose key wraps this one.
   package var keyClass: KeyClass
@@ -133,12 +137,13 @@ package struct ClassWrappedKey: Sendable, Hashable {
   ///
   /// - Throws: `.malformed` unless there are 44 or 76 bytes.
   package init(parsing bytes: [UInt8]) throws(FormatError) {
-    guard bytes.count == 44 || bytes.count == 76 else {
+    let classByteCount = 4
+    guard ItemBlob.wrappedKeyByteCounts.contains(bytes.count - classByteCount) else {
       throw FormatError(.wrappedKey, .malformed, "it has \(bytes.count) bytes, not 44 or 76")
     }
     self.init(
-      keyClass: KeyClass(rawValue: bytes[..<4].reversed().reduce(0) { $0 << 8 | UInt32($1) }),
-      wrappedKey: Array(bytes[4...]))
+      keyClass: KeyClass(rawValue: bytes[..<classByteCount].reversed().reduce(0) { $0 << 8 | UInt32($1) }),
+      wrappedKey: Array(bytes[classByteCount...]))
   }
 
   /// The field's bytes: 44 for a symmetric class key, 76 for a Curve25519 one.

@@ -70,7 +70,8 @@ extension Keybag {
 
     init(_ tag: Tag, _ word: UInt32) { self.init(tag, [UInt8](bigEndian: word)) }
 
-    var byteCount: Int { 8 + value.count }
+    /// The number of bytes of the tag, the length and the value.
+    var byteCount: Int { 4 + 4 + value.count }
     package var description: String { "\(tag) of \(value.count) bytes" }
     package var customMirror: Mirror { Mirror(self, children: ["tag": tag, "count": value.count]) }
   }

@@ -2,9 +2,13 @@ import Basics
 
 /// The wrapped class keys of a backup or a device, and the parameters for deriving the key that unwraps them.
 ///
-/// A keybag is a sequence of records: header fields, then a group for each class key. The first `UUID` belongs to the
-/// header; every later one starts a group. Unknown records are preserved, so writing gives the original bytes. Reading
-/// checks only the structure of records, not their contents.
+/// ```
+/// keybag    header records, then the records of each class key
+/// record    tag (4 letters), length (4 bytes, big-endian), value
+/// ```
+///
+/// The first record `UUID` belongs to the header; every later one starts a class key. Unknown records are preserved, so
+/// writing gives the original bytes. Reading checks only the structure of records, not their contents.
 ///
 /// Source: the keybags of Apple Security's `secd-34-backup-der-parse` test; iphone-dataprotection,
 /// `keystore/keybag.py`.
@@ -183,13 +187,13 @@ extension Keybag {
     if (dpic == nil) != (dpsl == nil) {
       throw FormatError(.keybag, .malformed, "the header has only one of DPIC and DPSL", offset: offset)
     }
-    var seen: Set<KeyClass> = []
+    var keyClasses: Set<KeyClass> = []
     for classKey in classKeys {
       try Self.check(
         classKey.records, of: "a class key", from: offset, required: Self.groupLengths, optional: Self.groupExtraLengths
       )
       try Self.checkKey(of: classKey, from: offset)
-      if let keyClass = classKey.keyClass, !seen.insert(keyClass).inserted {
+      if let keyClass = classKey.keyClass, !keyClasses.insert(keyClass).inserted {
         throw FormatError(.keybag, .malformed, "class \(keyClass.rawValue) occurs twice", offset: offset)
       }
       offset += classKey.records.reduce(0) { $0 + $1.byteCount }
@@ -208,21 +212,21 @@ extension Keybag {
   private static func check(
     _ records: [Record], of section: String, from start: Int, required: Lengths, optional: Lengths
   ) throws(FormatError) {
-    var seen: Set<Tag> = []
+    var foundTags: Set<Tag> = []
     var offset = start
     for record in records {
-      if let rule = (required + optional).first(where: { $0.tag == record.tag }) {
-        guard record.value.count == rule.count else {
+      if let expected = (required + optional).first(where: { $0.tag == record.tag }) {
+        guard record.value.count == expected.count else {
           throw FormatError(
-            .keybag, .malformed, "\(record) in \(section); it should have \(rule.count)", offset: offset)
+            .keybag, .malformed, "\(record) in \(section); it should have \(expected.count)", offset: offset)
         }
-        guard seen.insert(record.tag).inserted else {
+        guard foundTags.insert(record.tag).inserted else {
           throw FormatError(.keybag, .malformed, "\(record.tag) occurs twice in \(section)", offset: offset)
         }
       }
       offset += record.byteCount
     }
-    for (tag, _) in required where !seen.contains(tag) {
+    for (tag, _) in required where !foundTags.contains(tag) {
       throw FormatError(.keybag, .malformed, "\(section) has no \(tag)", offset: offset)
     }
   }
@@ -236,10 +240,11 @@ extension Keybag {
         guard keyCount == 1 else {
           throw FormatError(.keybag, .malformed, "WPKY occurs twice in a class key", offset: offset)
         }
-        let expected = classKey.wrap?.contains(.password) == true ? 40 : 32
-        guard record.value.count == expected else {
+        // RFC 3394 adds 8 bytes to the key's 32.
+        let requiredCount = classKey.wrap?.contains(.password) == true ? 40 : 32
+        guard record.value.count == requiredCount else {
           throw FormatError(
-            .keybag, .malformed, "\(record) in a class key; its WRAP requires \(expected)", offset: offset)
+            .keybag, .malformed, "\(record) in a class key; its WRAP requires \(requiredCount)", offset: offset)
         }
       }
       offset += record.byteCount

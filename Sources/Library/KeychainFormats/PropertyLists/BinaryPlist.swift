@@ -10,9 +10,8 @@ package enum BinaryPlist {
     package var maximumByteCount: Int
     /// The maximum number of levels of containers, including the root value.
     package var maximumDepth: Int
-    /// The maximum number of values for each byte of the file. Every reference takes at least one byte, so without
-    /// shared containers there is less than one value a byte. A few shared containers could otherwise represent any
-    /// number of values.
+    /// The maximum number of values for each byte of the file. Without shared containers there is less than one, because
+    /// every reference takes at least one byte. A few shared containers could represent any number of values.
     package var valuesPerByte: Int
     /// The maximum number of objects in the file, and of values that are created from them. A value takes 16 bytes of
     /// memory and a container about 80, but each takes only a single byte of the file.
@@ -46,8 +45,9 @@ package enum BinaryPlist {
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion`, or `.overLimit` for one of `limits`.
   package static func decode(_ bytes: [UInt8], limits: Limits = .standard) throws(FormatError) -> PropertyValue {
     try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in
-      var builder = BinaryPlistDecoder(try BinaryPlistReader(buffer, limits: limits), limits: limits)
-      return try builder.value(at: builder.document.rootIndex)
+      let document = try BinaryPlistReader(buffer, limits: limits)
+      var decoder = BinaryPlistDecoder(document, limits: limits)
+      return try decoder.value(at: document.rootIndex)
     }
   }
 
@@ -72,8 +72,8 @@ package enum BinaryPlist {
     let (value, malformedTexts) = try bytes.withRawBytes {
       (buffer: UnsafeRawBufferPointer) throws(FormatError) -> (PropertyValue, MalformedTexts?) in
       let document = try BinaryPlistReader(buffer, limits: limits)
-      var builder = BinaryPlistDecoder(document, limits: limits, keeping: MalformedTexts())
-      return (try builder.value(at: document.rootIndex), builder.malformedTexts)
+      var decoder = BinaryPlistDecoder(document, limits: limits, keeping: MalformedTexts())
+      return (try decoder.value(at: document.rootIndex), decoder.malformedTexts)
     }
     var changed = value
     try change(&changed)

@@ -8,9 +8,11 @@ private struct BytewiseString: Hashable {
   func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
 }
 
-/// Writes a binary property list in two passes. The first counts objects, which determines the size of references, and
-/// the bytes of data, which dominate a large list. The second writes each container after its contents. Written bytes
-/// never change, so they can be output before the list is complete.
+/// Writes a binary property list (see `BinaryPlistReader` for the format) in two passes.
+///
+/// The first pass counts objects, which determines the size of references, and the bytes of data, which are most of a
+/// large list. The second pass writes each container after its contents. Written bytes never change, so they can be
+/// output before the list is complete.
 struct BinaryPlistWriter {
   /// The bytes that were written but not output yet.
   private var bytes: [UInt8] = BinaryPlist.magic + BinaryPlist.version
@@ -104,29 +106,29 @@ struct BinaryPlistWriter {
     case .null:
       throw FormatError(.binaryPlist, .unencodable, "a null")
     case .boolean(let value):
-      return begin(value ? 0x09 : 0x08)
+      return appendObject(marker: value ? 0x09 : 0x08)
     case .integer(let value):
-      return begin { $0.appendInteger(value) }
+      return appendObject { $0.appendInteger(value) }
     case .unsignedInteger(let value):
       guard let small = Int64(exactly: value) else {
-        return begin { writer in
+        return appendObject { writer in
           writer.bytes.append(0x14)
           writer.append(0, width: 8)
           writer.append(value, width: 8)
         }
       }
-      return begin { $0.appendInteger(small) }
+      return appendObject { $0.appendInteger(small) }
     case .real(let value):
-      return begin(0x23, value.bitPattern)
+      return appendObject(marker: 0x23, bitPattern: value.bitPattern)
     case .date(let date):
-      return begin(0x33, date.secondsSinceReferenceDate.bitPattern)
+      return appendObject(marker: 0x33, bitPattern: date.secondsSinceReferenceDate.bitPattern)
     case .data(let data):
       return write(data)
     case .string(let text):
       return write(text)
     case .uid(let value):
       let width = Self.width(of: value)
-      return begin { writer in
+      return appendObject { writer in
         writer.bytes.append(0x80 | UInt8(width - 1))
         writer.append(value, width: width)
       }
@@ -140,7 +142,7 @@ struct BinaryPlistWriter {
   }
 
   mutating func write(_ data: [UInt8]) -> Int {
-    begin { writer in
+    appendObject { writer in
       writer.appendMarker(0x40, count: data.count)
       writer.bytes.append(contentsOf: data)
     }
@@ -149,7 +151,7 @@ struct BinaryPlistWriter {
   mutating func write(_ text: String) -> Int {
     if let index = texts[BytewiseString(text: text)], index >= 0 { return index }
     let stored = malformedTexts.isEmpty ? nil : malformedTexts[text]
-    let index = begin { writer in
+    let index = appendObject { writer in
       if let stored {
         writer.appendMarker(stored.isUTF16 ? 0x60 : 0x50, count: stored.bytes.count / (stored.isUTF16 ? 2 : 1))
         writer.bytes.append(contentsOf: stored.bytes)
@@ -174,7 +176,7 @@ struct BinaryPlistWriter {
 
   /// Writes an array of objects that were written already.
   mutating func writeArray(of indices: [Int], marker: UInt8 = 0xA0) -> Int {
-    begin { writer in
+    appendObject { writer in
       writer.appendMarker(marker, count: indices.count)
       writer.appendReferences(indices)
     }
@@ -191,21 +193,27 @@ struct BinaryPlistWriter {
   }
 
   mutating func writeDictionary(of keys: [Int], _ values: [Int]) -> Int {
-    begin { writer in
+    appendObject { writer in
       writer.appendMarker(0xD0, count: keys.count)
       writer.appendReferences(keys)
       writer.appendReferences(values)
     }
   }
 
-  private mutating func begin(_ body: (inout BinaryPlistWriter) -> Void) -> Int {
+  /// Records the offset of a new object, and writes the object.
+  ///
+  /// - Returns: The object's index.
+  private mutating func appendObject(_ body: (inout BinaryPlistWriter) -> Void) -> Int {
     offsets.append(flushedByteCount + bytes.count)
     body(&self)
     return offsets.count - 1
   }
 
-  private mutating func begin(_ marker: UInt8, _ bitPattern: UInt64? = nil) -> Int {
-    begin { writer in
+  /// Writes a new object that consists of a marker and optionally 8 bytes.
+  ///
+  /// - Returns: The object's index.
+  private mutating func appendObject(marker: UInt8, bitPattern: UInt64? = nil) -> Int {
+    appendObject { writer in
       writer.bytes.append(marker)
       if let bitPattern { writer.append(bitPattern, width: 8) }
     }

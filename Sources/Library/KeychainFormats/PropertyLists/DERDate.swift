@@ -86,15 +86,20 @@ package enum DERDate {
     Double(CivilDate(year: year, month: 1, day: 1).daysSinceReference * 86_400)
   }
 
+  /// The number of bytes of a text without the digits of a fraction: `YYYYMMDDhhmmss.Z`.
   private static let fieldsByteCount = 16
   /// The maximum number of bytes of a text, with the digits of the smallest double, 5e-324.
   static let maximumTextByteCount = fieldsByteCount + 324
+
+  /// A limit of about 12,700 years in seconds, below which the calculation of a date cannot overflow. Dates beyond it
+  /// have no text.
+  private static let maximumSecondCount: Int64 = 400_000_000_000
 
   /// Returns the text of a number of seconds, with the fewest decimal places that represent the number exactly, or
   /// `nil` outside the years 0 to 9999.
   static func encode(_ seconds: Double) -> [UInt8]? {
     let wholeSeconds = seconds.rounded(.down)
-    guard let whole = Int64(exactly: wholeSeconds), abs(whole) < 400_000_000_000 else { return nil }
+    guard let whole = Int64(exactly: wholeSeconds), abs(whole) < maximumSecondCount else { return nil }
     let (days, secondOfDay) = whole.quotientAndRemainder(flooredBy: 86_400)
     let date = CivilDate(daysSinceReference: days)
     guard (0...9999).contains(date.year) else { return nil }
@@ -160,9 +165,10 @@ package enum DERDate {
       let digits = remaining.prefix(while: Self.isDigit)
       guard let last = digits.last, last != UInt8(ascii: "0") else { throw .malformed }
       position += digits.count
-      let counted = digits.prefix(maximumFractionDigits)
-      let numerator = counted.reduce(UInt64(0)) { $0 * 10 + UInt64($1 - UInt8(ascii: "0")) }
-      return Double(numerator) / counted.reduce(1.0) { denominator, _ in denominator * 10 }
+      let significantDigits = digits.prefix(maximumFractionDigits)
+      let numerator = significantDigits.reduce(UInt64(0)) { $0 * 10 + UInt64($1 - UInt8(ascii: "0")) }
+      let denominator = significantDigits.reduce(1.0) { denominator, _ in denominator * 10 }
+      return Double(numerator) / denominator
     }
 
     private mutating func zoneSeconds() throws(Fault) -> Int64 {

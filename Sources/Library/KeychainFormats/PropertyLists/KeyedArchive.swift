@@ -7,7 +7,7 @@ package struct KeyedArchive {
   private let document: BinaryPlistReader
   private let objects: BinaryPlistReader.References
   /// The indexes of the fields' values, by name.
-  private let values: [String: Int]
+  private let valueIndexes: [String: Int]
 
   private static let maximumFieldCount = 256
 
@@ -17,15 +17,15 @@ package struct KeyedArchive {
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
     document = try BinaryPlistReader(bytes, limits: .small)
     let archive = try Self.fields(at: document.rootIndex, in: document)
-    guard archive["$archiver"] != nil, let list = archive["$objects"], let top = archive["$top"],
-      case .array(let objects) = try document.object(at: list)
+    guard archive["$archiver"] != nil, let objectsIndex = archive["$objects"], let topIndex = archive["$top"],
+      case .array(let objects) = try document.object(at: objectsIndex)
     else { throw document.malformed("not a keyed archive", 0) }
     self.objects = objects
-    let topFields = try Self.fields(at: top, in: document)
-    if let root = topFields["root"] {
-      values = try Self.fields(at: Self.resolved(root, objects, document), in: document)
+    let topFields = try Self.fields(at: topIndex, in: document)
+    if let rootIndex = topFields["root"] {
+      valueIndexes = try Self.fields(at: Self.resolved(rootIndex, objects, document), in: document)
     } else {
-      values = topFields
+      valueIndexes = topFields
     }
   }
 
@@ -52,10 +52,10 @@ package struct KeyedArchive {
     case .data(let range)?:
       return document.bytes.withBytes(range) { SensitiveBytes(copying: $0) }
     case .dictionary?:
-      // Mutable data is an object with the bytes in a field of its own.
-      guard let index = values[name],
-        let inner = try Self.fields(at: Self.resolved(index, objects, document), in: document)["NS.data"],
-        case .data(let range) = try document.object(at: Self.resolved(inner, objects, document))
+      // Mutable data is an object with the bytes in the field `NS.data`.
+      guard let index = valueIndexes[name],
+        let bytesIndex = try Self.fields(at: Self.resolved(index, objects, document), in: document)["NS.data"],
+        case .data(let range) = try document.object(at: Self.resolved(bytesIndex, objects, document))
       else { return nil }
       return document.bytes.withBytes(range) { SensitiveBytes(copying: $0) }
     default: return nil
@@ -63,7 +63,7 @@ package struct KeyedArchive {
   }
 
   private func object(_ name: String) throws(FormatError) -> BinaryPlistReader.Object? {
-    guard let index = values[name] else { return nil }
+    guard let index = valueIndexes[name] else { return nil }
     return try document.object(at: Self.resolved(index, objects, document))
   }
 

@@ -115,7 +115,8 @@ private struct KeyScanner {
   }
 
   private mutating func skipSpace() {
-    while offset < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[offset]) { offset += 1 }
+    let whitespace = Array(" \t\n\r".utf8)
+    while offset < bytes.count, whitespace.contains(bytes[offset]) { offset += 1 }
   }
 
   private func fault(_ reason: String, at offset: Int) -> KeyhaulError {

@@ -16,14 +16,14 @@ extension KeychainDump {
         entry: index, kind: row.row.kind, content: row.content,
         hasMismatchedDigest: row.hasMatchingDigest == false || row.result.findings.contains(.digestDiffers))
     }
-    let isSelfContained = database.containsOwnKeys || !hasGivenKeys && items.contains { $0.item != nil }
+    let usesOwnKeys = database.containsOwnKeys || !hasGivenKeys && items.contains { $0.item != nil }
+    let keySource: DatabaseDetails.KeySource = usesOwnKeys ? .inDatabase : hasGivenKeys ? .given : .absent
+    let versionCounts = Dictionary(database.rows.compactMap(\.version).map { ($0, 1) }, uniquingKeysWith: +)
     self.init(
       format: .database, items: items,
       database: DatabaseDetails(
-        schema: database.schema?.text,
-        versionCounts: Dictionary(database.rows.compactMap(\.version).map { ($0, 1) }, uniquingKeysWith: +),
-        journalStatus: database.journalStatus, keys: isSelfContained ? .inDatabase : hasGivenKeys ? .given : .absent,
-        missingTables: database.missingTables))
+        schema: database.schema?.text, versionCounts: versionCounts, journalStatus: database.journalStatus,
+        keys: keySource, missingTables: database.missingTables))
   }
 }
 

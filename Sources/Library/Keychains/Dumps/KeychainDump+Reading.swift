@@ -59,8 +59,9 @@ extension KeychainDump {
   }
 
   private static func isJSON(_ bytes: [UInt8]) -> Bool {
+    let whitespace = Array(" \t\n\r".utf8)
     let start = bytes.prefix(signatureByteCount).dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes))
-      .drop { [9, 10, 13, 32].contains($0) }
+      .drop { whitespace.contains($0) }
     return start.first == UInt8(ascii: "[") || start.first == UInt8(ascii: "{")
   }
 

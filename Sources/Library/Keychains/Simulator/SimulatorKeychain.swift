@@ -1,8 +1,6 @@
 package import Basics
 package import KeychainCrypto
-package import KeychainFormats
-import KeychainRules
-import SystemPackage
+import KeychainFormats
 
 /// A Simulator's keychain database, opened for changes.
 ///
@@ -15,23 +13,15 @@ package final class SimulatorKeychain {
   let database: KeychainConnection
   /// The path of the file, or `nil` if the database is in memory.
   private let path: String?
-  private let schema: KeychainDatabase.SchemaVersion
-  private let columns: [ItemKind: Set<String>]
+  let schema: KeychainDatabase.SchemaVersion
+  /// The names of the columns of each item table.
+  let columns: [ItemKind: Set<String>]
+  /// Whether the table of keys has a column `actualKeyclass`.
   let namesActualClasses: Bool
   let random: any RandomSource
   var wrappedMetadataKeys: [KeyClass: SensitiveBytes]
   var keys: DatabaseKeys
-  let store: SimulatorKeyStore
-
-  /// The result of inserting an item.
-  package enum InsertResult: Sendable, Hashable {
-    /// There was no item with the same primary key.
-    case added
-    /// The item replaced the one with the same primary key. The row number and the persistent reference stay.
-    case replaced
-    /// There was an item with the same primary key, which was kept.
-    case kept
-  }
+  let keyStore: SimulatorKeyStore
 
   /// The newest schema that can be changed. Newer ones can only be read.
   package static let newestSchema = KeychainDatabase.SchemaVersion(major: 12, minor: 11)
@@ -71,7 +61,24 @@ package final class SimulatorKeychain {
     self.path = path
     self.random = random
     try Self.rejectUnexpectedDefinitions(in: database)
-    // An item whose row is missing from an index would not be found, and would be added a second time.
+    try Self.requireSoundIndexes(in: database)
+    schema = try Self.changeableSchema(of: database)
+    columns = try Self.itemColumns(of: database)
+    guard let keyColumns = try database.columns(of: "metadatakeys"), keyColumns.isSuperset(of: ["keyclass", "data"])
+    else {
+      throw KeyhaulError(.unknownDatabase, "it has no metadatakeys table")
+    }
+    namesActualClasses = keyColumns.contains("actualKeyclass")
+    wrappedMetadataKeys = try KeychainDatabase.metadataKeys(of: database)
+    keyStore = try Self.keyStore(of: wrappedMetadataKeys)
+    keys = try Self.translatingErrors { [wrappedMetadataKeys] () throws(DataProtectionError) in
+      try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys)
+    }
+  }
+
+  /// Rejects a damaged index. An item whose row is missing from an index would not be found, and would be added a second
+  /// time.
+  private static func requireSoundIndexes(in database: KeychainConnection) throws(KeyhaulError) {
     switch try database.indexState() {
     case .sound: break
     case .damaged:
@@ -81,15 +88,25 @@ package final class SimulatorKeychain {
       throw KeyhaulError(
         .unchangeable, "one of its indexes has an expression, which no Simulator's database has")
     }
+  }
+
+  private static func changeableSchema(
+    of database: KeychainConnection
+  ) throws(KeyhaulError) -> KeychainDatabase.SchemaVersion {
     guard let schema = try KeychainDatabase.schema(of: database) else {
       throw KeyhaulError(.unchangeable, "it does not state its schema version")
     }
-    let newest = Self.newestSchema
+    let newest = newestSchema
     guard schema.major == 11 || schema.major == newest.major && schema.minor <= newest.minor else {
       throw KeyhaulError(
         .unchangeable, "its schema is \(schema.text); Keyhaul can change schemas 11.0 to \(newest.text)")
     }
-    self.schema = schema
+    return schema
+  }
+
+  private static func itemColumns(
+    of database: KeychainConnection
+  ) throws(KeyhaulError) -> [ItemKind: Set<String>] {
     var columns: [ItemKind: Set<String>] = [:]
     for kind in ItemKind.allCases {
       guard let names = try database.columns(of: kind.rawValue), names.isSuperset(of: ["data", "sha1", "agrp"]) else {
@@ -97,21 +114,21 @@ package final class SimulatorKeychain {
       }
       columns[kind] = names
     }
-    self.columns = columns
-    guard let keyColumns = try database.columns(of: "metadatakeys"), keyColumns.isSuperset(of: ["keyclass", "data"])
-    else {
-      throw KeyhaulError(.unknownDatabase, "it has no metadatakeys table")
+    return columns
+  }
+
+  /// Returns the key store that wrapped the keys, or the current one if there are no keys.
+  private static func keyStore(
+    of wrappedKeys: [KeyClass: SensitiveBytes]
+  ) throws(KeyhaulError) -> SimulatorKeyStore {
+    var keyStore: SimulatorKeyStore?
+    for key in wrappedKeys.values where !key.isEmpty {
+      guard let detected = SimulatorKeyStore(detectedIn: key) else {
+        throw KeyhaulError(.unchangeable, "its keys are not a Simulator's keys")
+      }
+      keyStore = keyStore ?? detected
     }
-    namesActualClasses = keyColumns.contains("actualKeyclass")
-    wrappedMetadataKeys = try KeychainDatabase.metadataKeys(of: database)
-    let stores = wrappedMetadataKeys.values.filter { !$0.isEmpty }.map(SimulatorKeyStore.init(detectedIn:))
-    guard stores.allSatisfy({ $0 != nil }) else {
-      throw KeyhaulError(.unchangeable, "its keys are not a Simulator's keys")
-    }
-    store = stores.compactMap(\.self).first ?? .sinceIOS13
-    keys = try Self.translatingErrors { [wrappedMetadataKeys] () throws(DataProtectionError) in
-      try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys)
-    }
+    return keyStore ?? .sinceIOS13
   }
 
   /// Rejects triggers and views, which SQL could run when a row changes. A Simulator's database has neither.
@@ -129,80 +146,6 @@ package final class SimulatorKeychain {
     _ work: () throws(DataProtectionError) -> Result
   ) throws(KeyhaulError) -> Result {
     try converting({ KeyhaulError(.databaseFailed, $0.reason) }, work)
-  }
-
-  /// Deletes every row, including tombstones, whose column names one of these access groups.
-  ///
-  /// - Returns: The number of deleted rows.
-  package func removeItems(ofGroups groups: [String]) throws(KeyhaulError) -> Int {
-    var count = 0
-    for kind in ItemKind.allCases {
-      for group in Set(groups) {
-        count += try database.run("DELETE FROM main.\(kind.rawValue) WHERE agrp = ?", [.text(group)])
-      }
-    }
-    return count
-  }
-
-  /// Inserts an item, encrypted with a new item key.
-  ///
-  /// - Parameters:
-  ///   - item: The decrypted item. An item without a persistent reference gets one.
-  ///   - replacingExisting: Whether the item replaces one with the same primary key.
-  /// - Throws: `.malformed`, with the reason, if the item cannot be encrypted.
-  package func insert(_ item: KeychainItem, replacingExisting: Bool) throws(KeyhaulError) -> InsertResult {
-    var item = item
-    let existing = try existingRow(like: item)
-    guard existing == nil || replacingExisting else { return .kept }
-    let appClipFlag = item[.appClip]
-    item[.appClip] = nil
-    let reference = existing?.reference ?? item[.persistentReference]?.dataValue ?? []
-    item[.persistentReference] = .data(
-      reference.count == 16
-        ? reference : try Self.translatingErrors { [random] () throws(DataProtectionError) in try random.bytes(16) })
-    var values = try values(of: item)
-    if let appClipFlag = appClipFlag?.integerValue, columns[item.kind]?.contains("clip") == true {
-      values.append((.appClip, .integer(appClipFlag)))
-    }
-    if let existing {
-      try overwrite(existing.number, of: item.kind, with: values)
-      return .replaced
-    }
-    let names = values.map { "\"\($0.code.rawValue)\"" }.joined(separator: ", ")
-    let placeholders = values.map { _ in "?" }.joined(separator: ", ")
-    try database.run("INSERT INTO main.\(item.kind.rawValue)(\(names)) VALUES (\(placeholders))", values.map(\.value))
-    return .added
-  }
-
-  /// Replaces the item of a row, encrypted with a new item key. The persistent reference is kept if the item has it.
-  ///
-  /// - Throws: `.databaseDuplicate` if another row has the item's primary key; `.malformed` if the item cannot be
-  ///   encrypted or the row does not exist.
-  package func replace(row: Int64, with item: KeychainItem) throws(KeyhaulError) {
-    if let existing = try existingRow(like: item), existing.number != row {
-      throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
-    }
-    var item = item
-    item[.appClip] = nil
-    try overwrite(row, of: item.kind, with: try values(of: item))
-  }
-
-  /// Deletes a row.
-  ///
-  /// - Throws: `.malformed` if the row does not exist.
-  package func remove(row: Int64, of kind: ItemKind) throws(KeyhaulError) {
-    guard try database.run("DELETE FROM main.\(kind.rawValue) WHERE rowid = ?", [.integer(row)]) == 1 else {
-      throw .missingRow
-    }
-  }
-
-  private func overwrite(
-    _ row: Int64, of kind: ItemKind, with values: [(code: AttributeCode, value: ColumnValue)]
-  ) throws(KeyhaulError) {
-    let assignments = values.map { "\"\($0.code.rawValue)\" = ?" }.joined(separator: ", ")
-    let count = try database.run(
-      "UPDATE main.\(kind.rawValue) SET \(assignments) WHERE rowid = ?", values.map(\.value) + [.integer(row)])
-    guard count == 1 else { throw .missingRow }
   }
 
   /// Returns whether the database is unchanged since it was read. Call it before any change.
@@ -250,178 +193,5 @@ package final class SimulatorKeychain {
   ) throws(Failure) -> Result? {
     guard (try? database.commit()) != nil else { return nil }
     return try database.withImage(body)
-  }
-
-  // MARK: Rows
-
-  private func existingRow(
-    like item: KeychainItem
-  ) throws(KeyhaulError) -> (number: Int64, reference: [UInt8]?)? {
-    let columnNames = columns[item.kind] ?? []
-    var conditions: [String] = []
-    var values: [ColumnValue] = []
-    for definition in ColumnDefinitions.primaryKey(of: item.kind) where columnNames.contains(definition.code.rawValue) {
-      let value = try column(item[definition.code], definition)
-      // Empty data may be stored as text or as a blob.
-      let name = "\"\(definition.code.rawValue)\""
-      conditions.append(value.isEmptyTextOrBlob ? "(\(name) = ? OR \(name) = x'')" : "\(name) = ?")
-      values.append(value)
-    }
-    let reference = columnNames.contains("persistref") ? "persistref" : "NULL"
-    var existing: (number: Int64, reference: [UInt8]?)?
-    try database.forEachRow(
-      "SELECT rowid, \(reference) FROM main.\(item.kind.rawValue) WHERE \(conditions.joined(separator: " AND "))",
-      values
-    ) { row in existing = row.integer(0).map { ($0, row.data(1)) } }
-    return existing
-  }
-
-  private func values(of item: KeychainItem) throws(KeyhaulError) -> [(code: AttributeCode, value: ColumnValue)] {
-    guard let protection = item.protection else {
-      throw .unstorableItem("an item has no protection class")
-    }
-    try createKeyIfNeeded(of: protection)
-    var values: [(code: AttributeCode, value: ColumnValue)] = []
-    let columnNames = columns[item.kind] ?? []
-    for definition in ColumnDefinitions.all(of: item.kind)
-    where columnNames.contains(definition.code.rawValue) && !Self.speciallyWrittenColumns.contains(definition.code) {
-      values.append((definition.code, try column(item[definition.code], definition)))
-    }
-    let version: DatabaseItemBlob.Version = schema.major >= 12 ? .v8 : .v7
-    do throws(ItemCryptoError) {
-      var itemToEncrypt = item
-      let control = try Self.removeAccessControl(from: &itemToEncrypt, protection)
-      let blob = try keys.seal(
-        itemToEncrypt, accessControl: control, version: version, wrapping: .simulator(store), random: random)
-      values += [("data", .blob(try Self.bytes(of: blob))), ("sha1", .blob(try item.digest()))]
-    } catch {
-      throw .unstorableItem("an item cannot be encrypted: \(error.reason)")
-    }
-    return values
-  }
-
-  /// Columns whose values are not computed from the attribute of the same name.
-  private static let speciallyWrittenColumns: Set<AttributeCode> = ["rowid", "data", "sha1", .appClip]
-
-  private static func bytes(of blob: DatabaseItemBlob) throws(ItemCryptoError) -> [UInt8] {
-    do throws(FormatError) { return try blob.serialized() } catch { throw ItemCryptoError(.malformed(error)) }
-  }
-
-  /// Removes the constraints from the item, because a database item stores them separately.
-  ///
-  /// - Returns: The access control with these constraints, or `nil` if the item has none.
-  private static func removeAccessControl(
-    from item: inout KeychainItem, _ protection: ProtectionClass
-  ) throws(ItemCryptoError) -> ItemAccessControl? {
-    guard let constraints = item[.accessControl]?.dictionaryValue else { return nil }
-    item[.accessControl] = nil
-    do throws(FormatError) {
-      return try ItemAccessControl(members: [
-        ItemAccessControl.protectionKey: .string(protection.rawValue),
-        ItemAccessControl.constraintsKey: .dictionary(constraints),
-      ])
-    } catch {
-      throw ItemCryptoError(.malformed(error))
-    }
-  }
-
-  private func column(
-    _ value: PropertyValue?, _ definition: AttributeDefinition
-  ) throws(KeyhaulError) -> ColumnValue {
-    do throws(KeychainRuleError) {
-      return try ItemColumns.value(value, for: definition)
-    } catch {
-      throw .unstorableItem("an item cannot be stored: \(error.reason)")
-    }
-  }
-}
-
-extension SimulatorKeychain {
-  /// Creates the key of a class if the database has none. An existing key is never replaced, because other rows need
-  /// it.
-  func createKeyIfNeeded(of protection: ProtectionClass) throws(KeyhaulError) {
-    let keyClass = protection.keyClass
-    guard wrappedMetadataKeys[keyClass]?.isEmpty ?? true else { return }
-    let key = try Self.translatingErrors { [random] () throws(DataProtectionError) in
-      SensitiveBytes(copying: try random.bytes(32))
-    }
-    let wrapped = try wrapped(key, for: protection)
-    let name = ColumnValue.text(String(keyClass.rawValue))
-    let data = wrapped.withBytes { ColumnValue.blob(Array($0)) }
-    if namesActualClasses {
-      try database.run(
-        "INSERT OR REPLACE INTO main.metadatakeys(keyclass, actualKeyclass, data) VALUES (?, ?, ?)", [name, name, data])
-    } else {
-      try database.run("INSERT OR REPLACE INTO main.metadatakeys(keyclass, data) VALUES (?, ?)", [name, data])
-    }
-    wrappedMetadataKeys[keyClass] = wrapped
-    keys = try Self.translatingErrors { [wrappedMetadataKeys] () throws(DataProtectionError) in
-      try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys)
-    }
-  }
-
-  private func wrapped(
-    _ key: SensitiveBytes, for protection: ProtectionClass
-  ) throws(KeyhaulError) -> SensitiveBytes {
-    let secret = key.withBytes { Secret(copying: $0) }
-    do throws(ItemCryptoError) {
-      return try keys.wrap(secret, for: protection, .simulator(store))
-    } catch {
-      throw KeyhaulError(.databaseFailed, error.reason)
-    }
-  }
-}
-
-extension SimulatorKeychain {
-  /// Replaces a database file with a snapshot, byte for byte.
-  ///
-  /// The snapshot is written and synced beside the file. The file's log is then merged and removed, because SQLite
-  /// would apply it to the new file, and the new file takes the name. If the process is killed at any moment, the file
-  /// either has its previous items or is the snapshot.
-  ///
-  /// - Parameters:
-  ///   - path: The path of the database to replace.
-  ///   - snapshot: The database to write (`KeychainDatabase.image`).
-  ///   - image: The database to replace, as it was read.
-  ///   - system: The file system.
-  /// - Throws: `.databaseBusy` if another process has the file open or has changed it, `.unchangeable` if the
-  ///   snapshot's keys are not a Simulator's, and errors of writing. An error of stage `afterCommit` if the file was
-  ///   replaced but may not be on the disk yet.
-  package static func replace(
-    at path: String, with snapshot: KeychainDatabase, changing image: [UInt8], system: FileSystem = .real
-  ) throws(KeyhaulError) {
-    let keys = snapshot.wrappedMetadataKeys.values.filter { !$0.isEmpty }
-    guard keys.allSatisfy({ SimulatorKeyStore(detectedIn: $0) != nil }) else {
-      throw KeyhaulError(.unchangeable, "the snapshot's keys are not a Simulator's keys")
-    }
-    guard let destination = DestinationPath(path) else {
-      throw KeyhaulError(.databaseNotWritable, "it has no file name")
-    }
-    let database = try KeychainConnection(path: path)
-    guard try database.hasContent(of: image) else {
-      throw KeyhaulError(.databaseBusy, "another process has changed it since Keyhaul read it")
-    }
-    var replacement = FileReplacement(destination, system)
-    replacement.preservedAccess = .all
-    let result = try replacement.write(
-      explaining: { refusal in
-        switch refusal {
-        case .system(let errno): KeyhaulError(.databaseDisk, errno.reason, errno: errno)
-        case .occupied: KeyhaulError(.databaseNotWritable, "it is not a regular file")
-        }
-      },
-      check: { (_) throws(KeyhaulError) in try database.removeLog() },
-      fill: { (file) throws(KeyhaulError) in
-        do throws(Errno) {
-          try system.writeAll(snapshot.image, to: file)
-        } catch {
-          throw KeyhaulError(.databaseDisk, error.reason, errno: error)
-        }
-        return Int64(snapshot.image.count)
-      })
-    database.close()
-    if let errno = result.nameFailure {
-      throw KeyhaulError(.databaseDisk, errno.reason, errno: errno).with(stage: .afterCommit)
-    }
   }
 }

@@ -110,21 +110,12 @@ extension KeychainRow {
     if columns[.sharingGroup] == nil { columns[.sharingGroup] = .text([]) }
     var item = row.result.isOpen ? row.result.item : nil
     if let constraints = row.result.accessControl?.constraints { item?[.accessControl] = .dictionary(constraints) }
-    let sharingGroup = columns[.sharingGroup]?.textValue ?? ""
+    let primaryKeyColumns = ColumnDefinitions.primaryKey(of: kind).map { columns[$0.code] ?? .null }
     let summary = RowSummary(
       reference: RowReference(kind: kind, rowID: row.row.number),
-      primaryKey: item.flatMap { try? PrimaryKey(of: $0) }
-        ?? PrimaryKey(kind: kind, columns: ColumnDefinitions.primaryKey(of: kind).map { columns[$0.code] ?? .null }),
-      accessGroup: columns[.accessGroup]?.textValue ?? "", protectionCode: columns[.protection]?.textValue,
-      isSynchronizable: columns[.synchronizable]?.integerValue == 1,
-      isTombstone: (columns[.tombstone]?.integerValue ?? 0) != 0,
-      isAppClip: (columns[.appClip]?.integerValue ?? 0) != 0,
-      hasTokenID: !(columns[.tokenID]?.textValue ?? "").isEmpty,
-      sharingGroup: sharingGroup.isEmpty ? nil : sharingGroup, multiUser: columns[.multiUser]?.blobValue ?? [],
-      modificationDate: columns[.modificationDate]?.realValue.map { KeychainDate(secondsSinceReferenceDate: $0) },
-      digest: row.row.digest, uuid: columns[.uuid]?.textValue,
-      persistentReference: columns[.persistentReference]?.blobValue ?? [],
-      isRemovedByRestore: RestoreRemoval.removes(columns))
+      primaryKey: item.flatMap { try? PrimaryKey(of: $0) } ?? PrimaryKey(kind: kind, columns: primaryKeyColumns),
+      digest: row.row.digest,
+      columns: columns)
     let fault = RowFault.undecodable(reason: "the row cannot be decrypted")
     self.init(summary: summary, content: item.map { .item($0) } ?? .fault(fault))
   }

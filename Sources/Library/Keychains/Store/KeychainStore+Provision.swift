@@ -19,13 +19,9 @@ extension KeychainStore {
   ///   `isUnfinished` is set and another process has the file open.
   package func provision(
     _ items: some Collection<KeychainItem>, keepsIdentifiers: Bool = false, isUnfinished: Bool = false,
-    keys: ClassKeys,
-    random: any RandomSource
+    keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) {
-    guard isUnfinished else {
-      try provision(items, keepsIdentifiers, keys, random)
-      return
-    }
+    guard isUnfinished else { return try provision(items, keepsIdentifiers, keys, random) }
     try use(.memory)
     do throws(KeyhaulError) {
       try provision(items, keepsIdentifiers, keys, random)
@@ -44,11 +40,12 @@ extension KeychainStore {
       try transaction.addingInBulk(items.lazy.map(\.kind)) { () throws(KeyhaulError) in
         for item in items {
           try transaction.checkCancellation()
-          let modified = item.modificationDate ?? .reference
-          var prepared = try translatingRuleErrors(try NewItemDefaults.prepared(item, now: modified, random: random))
-          prepared[.creationDate] = .date(item.creationDate ?? modified)
-          if keepsIdentifiers { prepared.copyIdentifiers(from: item) }
-          let row = try WritableRow(encrypting: prepared, keys: keys, random: random)
+          let modificationDate = item.modificationDate ?? .reference
+          var newItem = try translatingRuleErrors(
+            try NewItemDefaults.prepared(item, now: modificationDate, random: random))
+          newItem[.creationDate] = .date(item.creationDate ?? modificationDate)
+          if keepsIdentifiers { newItem.copyIdentifiers(from: item) }
+          let row = try WritableRow(encrypting: newItem, keys: keys, random: random)
           guard try transaction.insert(row) != nil else {
             throw KeyhaulError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
           }
@@ -62,7 +59,7 @@ extension KeychainItem {
   /// Copies the UUID, persistent reference and user of another item, if they are valid in a row.
   fileprivate mutating func copyIdentifiers(from other: KeychainItem) {
     if let uuid = other[.uuid]?.stringValue { self[.uuid] = .string(uuid) }
-    if let reference = other[.persistentReference]?.dataValue, reference.count == 16 {
+    if let reference = other[.persistentReference]?.dataValue, reference.count == PersistentReference.uuidByteCount {
       self[.persistentReference] = .data(reference)
     }
     if let user = other[.multiUser]?.dataValue { self[.multiUser] = .data(user) }

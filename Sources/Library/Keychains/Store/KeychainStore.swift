@@ -1,9 +1,7 @@
 package import Basics
 import CSQLite
 import GRDB
-package import KeychainCrypto
 package import KeychainFormats
-package import KeychainRules
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -190,11 +188,8 @@ package final class KeychainStore: Sendable {
     do {
       try queue.writeWithoutTransaction { database in
         try checkOpen()
-        // Sorting for an index must not leave plaintext columns in a temporary file.
-        let bulk = "PRAGMA cache_size = -\(KeychainTransaction.bulkCacheKilobytes); PRAGMA temp_store = MEMORY"
-        if isBulk { try database.execute(sql: bulk) }
-        // These are the defaults that SQLite sets for a new connection.
-        defer { if isBulk { try? database.execute(sql: "PRAGMA cache_size = -2000; PRAGMA temp_store = DEFAULT") } }
+        if isBulk { try database.execute(sql: Self.bulkSettings) }
+        defer { if isBulk { try? database.execute(sql: Self.defaultSettings) } }
         try database.translatingErrors {
           try database.inTransaction(.immediate) {
             do throws(Failure) {
@@ -217,14 +212,20 @@ package final class KeychainStore: Sendable {
     return try outcome.get()
   }
 
+  /// The settings for very many changes. Sorting for an index must not leave plaintext columns in a temporary file.
+  private static let bulkSettings =
+    "PRAGMA cache_size = -\(KeychainTransaction.bulkCacheKilobytes); PRAGMA temp_store = MEMORY"
+  /// SQLite's settings for a new connection.
+  private static let defaultSettings = "PRAGMA cache_size = -2000; PRAGMA temp_store = DEFAULT"
+
   // MARK: Opening
 
   private static func configuration(
     _ durability: Durability, _ shouldContinue: @escaping @Sendable () -> Bool
   ) -> Configuration {
     var configuration = Configuration()
-    configuration.busyMode = .callback { tries in
-      guard tries < busySeconds * 1000 / busyPauseMilliseconds, shouldContinue() else { return false }
+    configuration.busyMode = .callback { pauseCount in
+      guard pauseCount < busySeconds * 1000 / busyPauseMilliseconds, shouldContinue() else { return false }
       sqlite3_sleep(Int32(busyPauseMilliseconds))
       return true
     }
@@ -269,361 +270,6 @@ package final class KeychainStore: Sendable {
       try queue.writeWithoutTransaction { database in
         try checkOpen()
         try database.translatingErrors { try database.execute(sql: "PRAGMA journal_mode = \(journal.rawValue)") }
-      }
-    }
-  }
-}
-
-extension KeychainStore {
-  /// Adds an item as `SecItemAdd` does: both dates become `now`, missing attributes get their defaults, and the UUID
-  /// and persistent reference are random. A tombstone or corrupt row with the same primary key is replaced.
-  ///
-  /// - Throws: `.duplicateItem`; `.interactionNotAllowed` if the class is locked; `.authFailed` for the class that
-  ///   requires a passcode, if the device has none; `.parameter`.
-  @discardableResult
-  package func add(
-    _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
-  ) throws(KeyhaulError) -> StoredItem {
-    try write { (transaction) throws(KeyhaulError) in
-      try transaction.add(item, keys: keys, now: now, random: random)
-    }
-  }
-
-  /// Adds either all items or, if one cannot be added, none.
-  package func add(
-    contentsOf items: [KeychainItem], keys: ClassKeys, now: KeychainDate, random: any RandomSource
-  ) throws(KeyhaulError) {
-    try write(isBulk: true) { (transaction) throws(KeyhaulError) in
-      for item in items { _ = try transaction.addRow(item, keys: keys, now: now, random: random) }
-    }
-  }
-}
-
-extension KeychainTransaction {
-  func add(
-    _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
-  ) throws(KeyhaulError) -> StoredItem {
-    let row = try addRow(item, keys: keys, now: now, random: random)
-    guard let raw = try self.row(row.kind, primaryKey: row.primaryKey) else {
-      throw KeyhaulError(.storeDamaged, "a row that was just written is missing")
-    }
-    return StoredItem(summary: raw.summary, item: row.item)
-  }
-
-  fileprivate func addRow(
-    _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
-  ) throws(KeyhaulError) -> WritableRow {
-    let prepared = try translatingRuleErrors(try NewItemDefaults.prepared(item, now: now, random: random))
-    let row = try WritableRow(encrypting: prepared, keys: keys, random: random)
-    if try insert(row) != nil { return row }
-    return try replaceDeadRow(with: row, keys: keys, random: random)
-  }
-
-  /// Replaces the tombstone or corrupt row with the same primary key.
-  ///
-  /// - Throws: `.duplicateItem` if the row is an item.
-  private func replaceDeadRow(
-    with row: WritableRow, keys: ClassKeys, random: any RandomSource
-  ) throws(KeyhaulError) -> WritableRow {
-    guard let existing = try self.row(row.kind, primaryKey: row.primaryKey) else {
-      throw KeyhaulError(.storeDamaged, "the item conflicts with a row that cannot be found")
-    }
-    switch try ExistingRow(try RowEncryption.decrypt(existing, keys: keys)).state {
-    case .item, .unreadable:
-      throw KeyhaulError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
-    case .corrupt:
-      try overwrite(existing.summary.reference.rowID, with: row)
-      return row
-    case .tombstone(let uuid, let reference):
-      var item = row.item
-      if let uuid { item[.uuid] = .string(uuid) }
-      if let reference { item[.persistentReference] = .data(reference) }
-      let revived = try WritableRow(encrypting: item, keys: keys, random: random)
-      try overwrite(existing.summary.reference.rowID, with: revived)
-      return revived
-    }
-  }
-}
-
-extension KeychainStore {
-  /// Returns the matching items, decrypted.
-  ///
-  /// Rows that cannot be decoded are skipped and reported. A row whose key is locked ends the search, as on a device.
-  /// The access group inside the encrypted item decides whether it matches, not the column.
-  ///
-  /// - Throws: `.interactionNotAllowed`, `.noSuchAttribute`, `.parameter`. An empty result is not an error.
-  package func find(_ query: ItemQuery, keys: ClassKeys) throws(KeyhaulError) -> QueryResult {
-    try read { (transaction) throws(KeyhaulError) in
-      var items: [StoredItem] = []
-      var undecodable: [KeychainRow] = []
-      try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
-        switch row.content {
-        case .fault(let fault):
-          guard fault.isPermanent else { throw KeyhaulError(fault) }
-          undecodable.append(row)
-        case .item(var item):
-          guard query.matches(item) else { return }
-          if !query.wantsSecret { item.secrets = [:] }
-          items.append(StoredItem(summary: row.summary, item: item))
-        }
-      }
-      return QueryResult(items: items, undecodable: undecodable)
-    }
-  }
-
-  /// Returns the rows that `delete` would delete, including those that cannot be decrypted. The query's limit is
-  /// ignored.
-  ///
-  /// - Throws: `.interactionNotAllowed` if the query has a condition and the key of a row is locked.
-  package func rows(
-    matching query: ItemQuery, keys: ClassKeys
-  ) throws(KeyhaulError) -> [KeychainRow] {
-    try read { (transaction) throws(KeyhaulError) in
-      try transaction.rowsToDelete(query, keys: keys).map { row in
-        guard !query.wantsSecret, var item = row.item else { return row }
-        item.secrets = [:]
-        return KeychainRow(summary: row.summary, content: .item(item))
-      }
-    }
-  }
-}
-
-extension KeychainStore {
-  /// Updates every matching item, or none. The query's limit is ignored. Rows that cannot be decoded are deleted, as on
-  /// a device.
-  ///
-  /// - Returns: The number of updated items.
-  /// - Throws: `.itemNotFound` if no item was updated (undecodable rows are deleted nevertheless); `.duplicateItem` if
-  ///   an updated item conflicts with another one; `.interactionNotAllowed`, `.authFailed`, `.noSuchAttribute`,
-  ///   `.parameter`, `.cancelled`.
-  @discardableResult
-  package func update(
-    _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
-    tombstones: TombstonePolicy = .forbid, random: any RandomSource
-  ) throws(KeyhaulError) -> Int {
-    let count = try write { (transaction) throws(KeyhaulError) in
-      try transaction.update(query, with: changes, keys: keys, now: now, tombstones: tombstones, random: random)
-    }
-    guard count > 0 else { throw .nothingMatches }
-    return count
-  }
-}
-
-extension KeyhaulError {
-  static var nothingMatches: KeyhaulError { KeyhaulError(.itemNotFound, "nothing matches the search") }
-}
-
-/// An item before and after an update.
-private struct UpdateStep {
-  let old: KeychainItem
-  let new: KeychainItem
-  let rowID: Int64
-}
-
-extension KeychainTransaction {
-  /// Updates every matching item.
-  ///
-  /// - Returns: The number of updated items.
-  func update(
-    _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
-    tombstones: TombstonePolicy, random: any RandomSource
-  ) throws(KeyhaulError) -> Int {
-    var query = query
-    query.limit = nil
-    var rows: [KeychainRow] = []
-    try forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
-      try checkCancellation()
-      if let item = row.item, !query.matches(item) { return }
-      rows.append(row)
-    }
-    var count = 0
-    for row in rows {
-      try checkCancellation()
-      switch row.content {
-      case .fault(let fault):
-        guard fault.isPermanent else { throw KeyhaulError(fault) }
-        if query.condition == nil { try delete(row.summary.reference) }
-      case .item(let item):
-        let changed = try translatingRuleErrors(try changes.applied(to: item, now: now))
-        let step = UpdateStep(old: item, new: changed, rowID: row.summary.reference.rowID)
-        try apply(step, keys: keys, now: now, tombstones: tombstones, random: random)
-        count += 1
-      }
-    }
-    return count
-  }
-
-  /// Writes an updated item. If its primary key changes, the item becomes a new record, and a tombstone may be added
-  /// with the old key.
-  fileprivate func apply(
-    _ step: UpdateStep, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
-    random: any RandomSource
-  ) throws(KeyhaulError) {
-    var new = step.new
-    let changesPrimaryKey = try translatingRuleErrors(try PrimaryKey(of: step.old) != PrimaryKey(of: step.new))
-    let leavesTombstone = changesPrimaryKey && tombstones.leavesTombstone(of: step.old)
-    if leavesTombstone { new[.uuid] = .string(try translatingRuleErrors(try NewItemDefaults.randomUUIDText(random))) }
-    let row = try WritableRow(encrypting: new, keys: keys, random: random)
-    if changesPrimaryKey { try removeConflictingRow(for: row, except: step.rowID, keys: keys) }
-    try overwrite(step.rowID, with: row)
-    guard leavesTombstone else { return }
-    var tombstone = Tombstone.make(for: step.old, at: now)
-    tombstone[.persistentReference] = .data(
-      try translatingRuleErrors(try NewItemDefaults.randomBytes(random, count: 16)))
-    guard try insert(WritableRow(encrypting: tombstone, keys: keys, random: random)) != nil else {
-      throw KeyhaulError(.storeDamaged, "cannot change the item: another item already has these attributes")
-    }
-  }
-
-  /// Deletes a tombstone or corrupt row that has the new primary key of an updated item.
-  ///
-  /// - Throws: `.duplicateItem` if the row is an item.
-  private func removeConflictingRow(
-    for row: WritableRow, except rowID: Int64, keys: ClassKeys
-  ) throws(KeyhaulError) {
-    guard let existing = try self.row(row.kind, primaryKey: row.primaryKey),
-      existing.summary.reference.rowID != rowID
-    else { return }
-    switch try ExistingRow(try RowEncryption.decrypt(existing, keys: keys)).state {
-    case .item, .unreadable:
-      throw KeyhaulError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
-    case .corrupt, .tombstone: try delete(existing.summary.reference)
-    }
-  }
-}
-
-extension KeychainStore {
-  /// Deletes every matching item. The query's limit is ignored. Keys are needed only for tombstones: an item that
-  /// cannot be decrypted is deleted without one.
-  ///
-  /// - Returns: The number of deleted items.
-  /// - Throws: `.itemNotFound` if nothing matches; `.cancelled`.
-  @discardableResult
-  package func delete(
-    _ query: ItemQuery, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy = .forbid,
-    random: any RandomSource
-  ) throws(KeyhaulError) -> Int {
-    try write { (transaction) throws(KeyhaulError) in
-      let deletedRows = try transaction.rowsToDelete(query, keys: keys)
-      guard !deletedRows.isEmpty else { throw .nothingMatches }
-      for row in deletedRows {
-        try transaction.checkCancellation()
-        try transaction.delete(row, keys: keys, now: now, tombstones: tombstones, random: random)
-      }
-      return deletedRows.count
-    }
-  }
-
-  /// Deletes rows by number, without keys or tombstones: rows that a search reported as undecodable, or rows of a class
-  /// whose key no longer exists.
-  package func remove(_ rows: [RowReference]) throws(KeyhaulError) {
-    try write { (transaction) throws(KeyhaulError) in
-      for row in rows { try transaction.delete(row) }
-    }
-  }
-
-  /// Deletes every row of a protection class, including tombstones, as destroying the class key does.
-  ///
-  /// - Returns: The number of deleted rows.
-  @discardableResult
-  package func removeAll(protectedBy protection: ProtectionClass) throws(KeyhaulError) -> Int {
-    try write { (transaction) throws(KeyhaulError) in
-      var count = 0
-      for kind in ItemKind.allCases {
-        try transaction.database.run("DELETE FROM \(kind.rawValue) WHERE pdmn=?", [.text(protection.rawValue)])
-        count += transaction.database.changesCount
-      }
-      return count
-    }
-  }
-}
-
-extension KeychainTransaction {
-  fileprivate func delete(
-    _ row: KeychainRow, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
-    random: any RandomSource
-  ) throws(KeyhaulError) {
-    let reference = row.summary.reference
-    guard let item = row.item, tombstones.leavesTombstone(of: item) else {
-      return try delete(reference)
-    }
-    let tombstone = try WritableRow(encrypting: Tombstone.make(for: item, at: now), keys: keys, random: random)
-    try overwrite(reference.rowID, with: tombstone)
-  }
-}
-
-extension KeychainStore {
-  /// Calls the closure with every row of the single user, decrypted: generic passwords, internet passwords,
-  /// certificates and keys, each by row number. A row that cannot be decrypted is passed with its fault.
-  package func forEachRow(
-    includingTombstones: Bool, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
-  ) throws(KeyhaulError) {
-    try read { (transaction) throws(KeyhaulError) in
-      try transaction.forEachDecryptedRow(.singleUser(includingTombstones: includingTombstones), keys: keys, body)
-    }
-  }
-
-  /// Calls the closure with every row of every user, including tombstones: all rows that a restore may remove or
-  /// replace.
-  package func forEachRowOfEveryUser(
-    keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
-  ) throws(KeyhaulError) {
-    try read { (transaction) throws(KeyhaulError) in
-      try transaction.forEachDecryptedRow(RowCondition(), keys: keys, body)
-    }
-  }
-
-  /// Returns every row of the single user. Their secrets stay in memory as long as the array does.
-  package func rows(includingTombstones: Bool, keys: ClassKeys) throws(KeyhaulError) -> [KeychainRow] {
-    var rows: [KeychainRow] = []
-    try forEachRow(includingTombstones: includingTombstones, keys: keys) { rows.append($0) }
-    return rows
-  }
-
-  /// Returns the column values of every row of the single user, without any key.
-  package func rowSummaries(includingTombstones: Bool) throws(KeyhaulError) -> [RowSummary] {
-    try read { (transaction) throws(KeyhaulError) in
-      var summaries: [RowSummary] = []
-      for kind in ItemKind.allCases {
-        try transaction.forEachRow(kind, .singleUser(includingTombstones: includingTombstones)) {
-          summaries.append($0.summary)
-        }
-      }
-      return summaries
-    }
-  }
-}
-
-extension KeychainStore {
-  /// Returns the positions of rows among all items without tombstones, in the order in which a backup numbers them.
-  /// Rows that do not exist are omitted. Memory use depends only on the number of requested rows.
-  package func positions(of rows: Set<RowReference>) throws(KeyhaulError) -> [RowReference: Int] {
-    guard !rows.isEmpty else { return [:] }
-    return try read { (transaction) throws(KeyhaulError) in
-      var positions: [RowReference: Int] = [:]
-      var position = 0
-      for kind in ItemKind.allCases {
-        let condition = RowCondition.singleUser(includingTombstones: false)
-        try transaction.database.forEachRow(
-          "SELECT rowid FROM \(kind.rawValue)" + condition.clause, condition.arguments
-        ) { row in
-          let reference = RowReference(kind: kind, rowID: row.columnValue(0).integerValue ?? 0)
-          if rows.contains(reference) { positions[reference] = position }
-          position += 1
-        }
-      }
-      return positions
-    }
-  }
-}
-
-extension KeychainTransaction {
-  func forEachDecryptedRow(
-    _ condition: RowCondition, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
-  ) throws(KeyhaulError) {
-    for kind in ItemKind.allCases {
-      try forEachRow(kind, condition) { (raw) throws(KeyhaulError) in
-        try body(try RowEncryption.decrypt(raw, keys: keys))
       }
     }
   }

@@ -112,25 +112,19 @@ extension DeviceRecord {
   ///
   /// - Throws: `.deviceDamaged` with the invalid member; `.unsupportedVersion`.
   init(decoding bytes: [UInt8], of device: String) throws(KeyhaulError) {
-    let root: JSONCursor
-    do throws(JSONParseError) {
-      root = JSONCursor(try JSONValue(parsing: bytes), path: DeviceFile.record.rawValue)
-    } catch {
-      let reason = "device.json: \(error.reason)"
-      throw KeyhaulError(.deviceDamaged, device, reason)
+    let json = try converting({ KeyhaulError(.deviceDamaged, device, "device.json: \($0.reason)") }) {
+      () throws(JSONParseError) in try JSONValue(parsing: bytes)
     }
-    let format: String
-    do throws(JSONCursor.Fault) {
-      format = try root.member("format").string()
-      if format == Self.format {
-        self = try Self(root)
-        return
-      }
-    } catch {
-      throw KeyhaulError(.deviceDamaged, device, "\(error.path) \(error.reason)")
+    let root = JSONCursor(json, path: DeviceFile.record.rawValue)
+    let damaged = { (fault: JSONCursor.Fault) in
+      KeyhaulError(.deviceDamaged, device, "\(fault.path) \(fault.reason)")
     }
-    let reason = "device.json has the format \"\(format)\"; Keyhaul reads \"\(Self.format)\""
-    throw KeyhaulError(.unsupportedVersion, device, reason)
+    let format = try converting(damaged) { () throws(JSONCursor.Fault) in try root.member("format").string() }
+    guard format == Self.format else {
+      throw KeyhaulError(
+        .unsupportedVersion, device, "device.json has the format \"\(format)\"; Keyhaul reads \"\(Self.format)\"")
+    }
+    self = try converting(damaged) { () throws(JSONCursor.Fault) in try Self(root) }
   }
 
   private init(_ root: JSONCursor) throws(JSONCursor.Fault) {

@@ -28,9 +28,9 @@ public struct DeviceSet: Sendable {
   ) throws(KeyhaulError) -> (home: DeviceSet, name: DeviceName) {
     guard argument.utf8.contains(UInt8(ascii: "/")) else { return (home, try DeviceName(argument)) }
     let path = trimmed(argument)
-    let end = path.lastIndex(of: "/")
-    let name = end.map { String(path[path.index(after: $0)...]) } ?? path
-    let directory = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let slash = path.lastIndex(of: "/")
+    let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+    let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     return (DeviceSet(path: directory, environment: home.environment), try DeviceName(name))
   }
 
@@ -42,9 +42,11 @@ public struct DeviceSet: Sendable {
 
   private var files: DeviceFiles { environment.files }
 
-  func directory(of name: DeviceName) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
+  private func childPath(_ name: String) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
+
+  func directory(of name: DeviceName) -> String { childPath(name.text) }
   /// Returns the temporary path of a device that is being created or deleted. No device can have this name.
-  func temporaryDirectory(of name: DeviceName) -> String { path == "/" ? "/.\(name).tmp" : "\(path)/.\(name).tmp" }
+  func temporaryDirectory(of name: DeviceName) -> String { childPath(".\(name.text).tmp") }
 
   /// Returns the devices in the folder by name, or an empty array if the folder does not exist.
   ///
@@ -162,7 +164,7 @@ public struct DeviceSet: Sendable {
     }
     defer { _ = lock }
     for name in names {
-      let directory = path == "/" ? "/\(name)" : "\(path)/\(name)"
+      let directory = childPath(name)
       guard (try? files.kind(of: directory)) == .directory, (try? unrecognizedFiles(in: directory)) == [] else {
         continue
       }
@@ -190,13 +192,7 @@ public struct DeviceSet: Sendable {
     defer { _ = lock }
     let setLock = try DeviceSetLock(path, clock: environment.clock, files)
     defer { _ = setLock }
-    let unrelatedFiles = try unrecognizedFiles(of: name)
-    guard unrelatedFiles.isEmpty else {
-      throw KeyhaulError(
-        .deviceOccupied, name.text,
-        "\(HumanReadable.list(unrelatedFiles)) in \(device.directory) \(unrelatedFiles.count == 1 ? "is" : "are") not part of the device"
-      )
-    }
+    try requireOnlyDeviceFiles(of: device)
     let temporary = temporaryDirectory(of: name)
     if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }
     try files.rename(device.directory, to: temporary)
@@ -205,6 +201,15 @@ public struct DeviceSet: Sendable {
       try files.removeTree(temporary)
     }
     try files.afterCommit { () throws(KeyhaulError) in try files.syncDirectory(path) }
+  }
+
+  private func requireOnlyDeviceFiles(of device: VirtualDevice) throws(KeyhaulError) {
+    let unrelatedFiles = try unrecognizedFiles(in: device.directory)
+    guard !unrelatedFiles.isEmpty else { return }
+    let verb = unrelatedFiles.count == 1 ? "is" : "are"
+    throw KeyhaulError(
+      .deviceOccupied, device.name.text,
+      "\(HumanReadable.list(unrelatedFiles)) in \(device.directory) \(verb) not part of the device")
   }
 
   /// Creates the folder and its missing parents.

@@ -49,7 +49,7 @@ public final class TemporaryDeviceSet: Sendable {
   /// - Throws: The reason why it cannot be locked, such as a file system without locks.
   private static func lock(_ path: String) throws(Errno) -> LockHolder? {
     let system = FileSystem.real
-    // Locks a file in the directory. The directory itself is locked while a device is created in it.
+    // The lock is on a file in the folder, because `DeviceSetLock` locks the folder itself.
     guard let lock = try system.lock(try system.openLockFile("\(path)/\(lockName)"), .exclusive) else { return nil }
     return system.isDirectory(path) ? LockHolder(lock) : nil
   }
@@ -67,15 +67,19 @@ public final class TemporaryDeviceSet: Sendable {
       let names = try? system.names(in: directory)
     else { return }
     for name in names {
+      // A name from the system ends with a NUL.
       let text = String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-      guard text.hasPrefix(prefix), UUID(uuidString: String(text.dropFirst(prefix.count))) != nil,
-        let status = try? system.status(of: name, in: directory), status.kind == .directory,
-        status.belongsToCurrentUser,
+      guard isFolderName(text), let status = try? system.status(of: name, in: directory),
+        status.kind == .directory, status.belongsToCurrentUser,
         let leftover = try? system.openDirectory(name, in: directory),
-        let file = try? system.openForReading(lockName, in: leftover), system.claim(file)
+        let lockFile = try? system.openForReading(lockName, in: leftover), system.claim(lockFile)
       else { continue }
       try? system.removeTree(name, in: directory)
     }
+  }
+
+  private static func isFolderName(_ name: String) -> Bool {
+    name.hasPrefix(prefix) && UUID(uuidString: String(name.dropFirst(prefix.count))) != nil
   }
 
   deinit {

@@ -31,16 +31,19 @@ enum DeviceFile: String, CaseIterable {
   func path(in directory: String) -> String { directory + "/" + rawValue }
   func stagedPath(in directory: String) -> String { path(in: directory) + Self.stagedSuffix }
 
+  /// The suffixes of the files that SQLite has beside the keychain database.
+  private static let keychainSidecarSuffixes = ["-wal", "-shm", "-journal"]
+
   /// Returns the paths of the keychain database and of SQLite's files beside it.
   static func keychainPaths(in directory: String) -> [String] {
     let path = keychain.path(in: directory)
-    return ["-wal", "-shm", "-journal", ""].map { path + $0 }
+    return (keychainSidecarSuffixes + [""]).map { path + $0 }
   }
 
   /// Returns whether a file name belongs to a device, including temporary names.
   static func isDeviceFile(named name: String) -> Bool {
     name == stagingName || allCases.contains { name == $0.rawValue || name == $0.rawValue + stagedSuffix }
-      || ["-wal", "-shm", "-journal"].contains { name == keychain.rawValue + $0 }
+      || keychainSidecarSuffixes.contains { name == keychain.rawValue + $0 }
   }
 
   /// The largest accepted size in bytes. Real files are much smaller.

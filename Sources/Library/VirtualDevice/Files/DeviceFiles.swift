@@ -82,21 +82,22 @@ package struct DeviceFiles: Sendable {
   }
 
   private func bytes(
-    of file: borrowing OwnedFileDescriptor, count size: Int, _ path: String
+    of file: borrowing OwnedFileDescriptor, count byteCount: Int, _ path: String
   ) throws(KeyhaulError) -> [UInt8] {
     let raw = file.raw
-    var bytes = [UInt8](repeating: 0, count: size)
-    var count = 0
-    while count < size {
-      let readCount = try bytes.withUnsafeMutableBytes { buffer in
+    var bytes = [UInt8](repeating: 0, count: byteCount)
+    var offset = 0
+    while offset < byteCount {
+      let result = bytes.withUnsafeMutableBytes { buffer in
         Result { () throws(Errno) in
-          try system.read(raw, at: Int64(count), into: .init(rebasing: buffer[count...]))
+          try system.read(raw, at: Int64(offset), into: .init(rebasing: buffer[offset...]))
         }
-      }.mapError { Self.failure("read", path, $0) }.get()
-      guard readCount > 0 else {
+      }
+      let count = try result.mapError { Self.failure("read", path, $0) }.get()
+      guard count > 0 else {
         throw KeyhaulError(.deviceDamaged, path, "\(path) became shorter while it was being read")
       }
-      count += readCount
+      offset += count
     }
     return bytes
   }

@@ -1,5 +1,4 @@
 public import Basics
-import CKeyhaul
 public import KeychainCrypto
 package import KeychainFormats
 import Keychains
@@ -29,27 +28,37 @@ extension DeviceSet {
     eraseAfterFailures: Int? = nil, keys: DeviceFixture.Keys = .random
   ) throws(KeyhaulError) -> VirtualDevice {
     let name = name ?? fixture.name
-    var fixtureEnvironment = environment
-    fixtureEnvironment.clock = DeviceClock(
-      now: { fixture.created }, sleep: environment.clock.sleep, shouldContinue: environment.clock.shouldContinue)
     var options = DeviceOptions(
       identity: fixture.identity, apps: fixture.apps, eraseAfterFailures: eraseAfterFailures)
-    switch keys {
-    case .random: break
-    case .published:
-      fixtureEnvironment.random = DeviceFixture.publishedRandomness(seed: fixture.seed, name: name.text)
-      options.hasPublishedHardwareKey = true
-    }
-    let home = DeviceSet(path: path, environment: fixtureEnvironment)
-    let secret: Secret
-    switch passcode {
-    case .some(let passcode): secret = passcode.copy()
-    case .none: secret = Secret(copying: fixture.passcode?.withBytes { Array($0) } ?? [])
-    }
-    try home.create(name, options, passcode: secret) { (session) throws(KeyhaulError) in
+    options.hasPublishedHardwareKey = keys == .published
+    let devicePasscode = Self.passcode(passcode, orOf: fixture)
+    let fixtureSet = DeviceSet(path: path, environment: creationEnvironment(of: fixture, named: name, keys))
+    try fixtureSet.create(name, options, passcode: devicePasscode) { (session) throws(KeyhaulError) in
       try session.provision(fixture.items)
     }
     return try device(name)
+  }
+
+  /// Returns the environment in which a device is created: with the date of the fixture, and its randomness if the keys
+  /// are published.
+  private func creationEnvironment(
+    of fixture: DeviceFixture, named name: DeviceName, _ keys: DeviceFixture.Keys
+  ) -> DeviceEnvironment {
+    var fixtureEnvironment = environment
+    fixtureEnvironment.clock = DeviceClock(
+      now: { fixture.created }, sleep: environment.clock.sleep, shouldContinue: environment.clock.shouldContinue)
+    if keys == .published {
+      fixtureEnvironment.random = DeviceFixture.publishedRandomness(seed: fixture.seed, name: name.text)
+    }
+    return fixtureEnvironment
+  }
+
+  /// Returns a copy of a passcode, or the passcode of a fixture if it is `nil`.
+  private static func passcode(_ passcode: borrowing Secret?, orOf fixture: DeviceFixture) -> Secret {
+    switch passcode {
+    case .some(let passcode): return passcode.copy()
+    case .none: return Secret(copying: fixture.passcode?.withBytes { Array($0) } ?? [])
+    }
   }
 }
 
@@ -83,6 +92,7 @@ extension DeviceSession {
         items.lazy.map(\.itemToStore), keepsIdentifiers: keepsIdentifiers, isUnfinished: true, keys: classKeys,
         random: random)
     } catch {
+      // These errors are faults of an item in the fixture.
       guard [.duplicateItem, .authFailed, .parameter].contains(error.code) else {
         throw KeyhaulError(error).with(subject: name)
       }
@@ -94,62 +104,11 @@ extension DeviceSession {
 extension DeviceFixture.Item {
   /// The item with an access group and its access control, which the keychain encrypts separately.
   var itemToStore: KeychainItem {
-    var itemToStore = item
-    if itemToStore[.accessGroup] == nil { itemToStore[.accessGroup] = .string(DeviceSession.standardAccessGroup) }
+    var completeItem = item
+    if completeItem[.accessGroup] == nil { completeItem[.accessGroup] = .string(DeviceSession.standardAccessGroup) }
     if !accessConstraints.isEmpty {
-      itemToStore[.accessControl] = .dictionary(AccessConstraint.operations(accessConstraints))
+      completeItem[.accessControl] = .dictionary(AccessConstraint.operations(accessConstraints))
     }
-    return itemToStore
+    return completeItem
   }
-}
-
-extension AccessConstraint {
-  private typealias Code = AccessConstraintCode
-
-  /// Returns the constraints of each operation, in the short names of Apple's key store.
-  ///
-  /// Encrypting and deleting are always allowed. Decrypting, or using a private key, requires all constraints. Source:
-  /// Apple `SecAccessControl.c`.
-  package static func operations(_ constraints: [AccessConstraint]) -> PropertyDictionary {
-    var requirements = PropertyDictionary()
-    for constraint in constraints {
-      switch constraint {
-      case .userPresence: requirements[Code.policy] = .string(Code.deviceOwner)
-      case .biometryAny: requirements[Code.biometry] = .boolean(true)
-      case .biometryCurrentSet: requirements[Code.biometry] = .string(Code.currentSet)
-      case .devicePasscode: requirements[Code.passcode] = .boolean(true)
-      case .privateKeyUsage: break
-      }
-    }
-    let value = requirements.entries.isEmpty ? PropertyValue.boolean(true) : .dictionary(requirements)
-    var operations = PropertyDictionary()
-    for operation in [AccessOperation.encrypt, .delete] { operations[operation.rawValue] = .boolean(true) }
-    let protectedOperations: [AccessOperation] =
-      constraints.contains(.privateKeyUsage) ? [.sign, .computeKey, .decapsulate] : [.decrypt]
-    for operation in protectedOperations { operations[operation.rawValue] = value }
-    return operations
-  }
-}
-
-/// The device descriptions in the program itself (format `device-fixture/1`), so that creating a device from one and
-/// the demo need no file.
-package enum BundledFixtures {
-  /// The sorted names of all bundled descriptions.
-  package static let names: [String] = fixtures.keys.sorted()
-
-  /// The seed of all bundled descriptions. Together with a device's name, it determines the published keys.
-  package static let seed: Int64 = 20_261_120
-
-  /// Returns the JSON document of a description, or `nil` if there is none with this name.
-  package static func bytes(named name: String) -> [UInt8]? { fixtures[name] }
-
-  private static let fixtures: [String: [UInt8]] = {
-    var count = 0
-    guard let first = keyhaul_fixtures(&count) else { return [:] }
-    return Dictionary(
-      UnsafeBufferPointer(start: first, count: count).map { fixture in
-        (String(cString: fixture.name), Array(UnsafeBufferPointer(start: fixture.bytes, count: fixture.size)))
-      },
-      uniquingKeysWith: { first, _ in first })
-  }()
 }

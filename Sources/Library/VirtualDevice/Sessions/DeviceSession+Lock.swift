@@ -6,7 +6,7 @@ extension DeviceSession {
   /// The classes whose keys a lock removes: "when unlocked", "when passcode set", and class A of files.
   ///
   /// Source: Apple Platform Security, "Data Protection classes".
-  static let droppedByLock: [KeyClass] = [
+  static let classesDroppedByLock: [KeyClass] = [
     .fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly,
   ]
 
@@ -23,7 +23,7 @@ extension DeviceSession {
     guard state == .unlocked else { return }
     if lockDeadline == nil { device.protectedData.notify(.willBecomeUnavailable(at: environment.clock.now())) }
     lockDeadline = nil
-    classKeys = classKeys.dropping(Self.droppedByLock)
+    classKeys = classKeys.dropping(Self.classesDroppedByLock)
     try storeMemory()
     device.protectedData.notify(.didBecomeUnavailable)
   }
@@ -42,17 +42,17 @@ extension DeviceSession {
       if passcode.isEmpty { return }
       throw KeyhaulError(.noPasscode, name, "a passcode was given, but none is set")
     }
-    let keys = try attempt(passcode) { (keybag, hardware) throws(DataProtectionError) in
+    let keys = try makePasscodeAttempt { (keybag, hardware) throws(DataProtectionError) in
       try keybag.unlock(passcode: passcode, hardware: hardware, progress: environment.derivation)
     }
     var change = DeviceChange()
     change.replace(.memory, with: try memory(of: keys))
-    var resetRecord = record
-    resetRecord.failedAttempts = 0
-    change.replace(.record, with: resetRecord.encoded())
+    var newRecord = record
+    newRecord.failedAttempts = 0
+    change.replace(.record, with: newRecord.encoded())
     try apply(change)
     let wasUnlocked = state == .unlocked
-    record = resetRecord
+    record = newRecord
     classKeys = keys
     lockDeadline = nil
     if !wasUnlocked { device.protectedData.notify(.didBecomeAvailable) }
@@ -85,19 +85,18 @@ extension DeviceSession {
   ///
   /// If the last allowed attempt was started but never finished, it counts as failed. An attempt that was stopped
   /// during the key derivation reveals nothing about the passcode and does not count.
-  func attempt<Value: ~Copyable>(
-    _ passcode: borrowing Secret,
+  func makePasscodeAttempt<Value: ~Copyable>(
     _ body: (SystemKeybag, borrowing HardwareUID) throws(DataProtectionError) -> Value
   ) throws(KeyhaulError) -> Value {
     try eraseIfExhausted()
-    let recordBefore = record
+    let uncountedRecord = record
     var countedRecord = record
     countedRecord.failedAttempts = min(record.failedAttempts, Int(Int32.max)) + 1
     try files.beforeCommit { () throws(KeyhaulError) in try store(countedRecord) }
     do throws(DataProtectionError) {
       return try body(keybag, hardware)
     } catch {
-      if error.code == .cancelled { try store(recordBefore) }
+      if error.code == .cancelled { try store(uncountedRecord) }
       guard error.code == .wrongPasscode else { throw KeyhaulError(error).with(subject: name) }
       try eraseIfExhausted()
       throw KeyhaulError(.wrongPasscode, name, wrongPasscodeReason)
@@ -190,11 +189,11 @@ extension DeviceSession {
 
   func dropLockedKeys() {
     lockDeadline = nil
-    classKeys = classKeys.dropping(Self.droppedByLock)
+    classKeys = classKeys.dropping(Self.classesDroppedByLock)
     device.protectedData.notify(.didBecomeUnavailable)
   }
 
   private func memoryAfterLock() throws(KeyhaulError) -> [UInt8] {
-    try memory(of: classKeys.dropping(Self.droppedByLock))
+    try memory(of: classKeys.dropping(Self.classesDroppedByLock))
   }
 }

@@ -27,7 +27,7 @@ extension DeviceSession {
   ) throws(KeyhaulError) {
     try requireUnlockedWithPasscode()
     try requireNonEmpty(new)
-    let changed = try attempt(old) { (keybag, hardware) throws(DataProtectionError) in
+    let changed = try makePasscodeAttempt { (keybag, hardware) throws(DataProtectionError) in
       try keybag.changingPasscode(
         from: old, to: new, hardware: hardware, random: environment.random,
         progress: environment.derivation)
@@ -42,7 +42,7 @@ extension DeviceSession {
   @discardableResult
   public func removePasscode(_ passcode: borrowing Secret) throws(KeyhaulError) -> Int {
     try requireUnlockedWithPasscode()
-    let changed = try attempt(passcode) { (keybag, hardware) throws(DataProtectionError) in
+    let changed = try makePasscodeAttempt { (keybag, hardware) throws(DataProtectionError) in
       try keybag.changingPasscode(
         from: passcode, to: Secret(utf8: ""), hardware: hardware, random: environment.random,
         progress: environment.derivation)

@@ -133,14 +133,14 @@ extension DeviceSession {
   package func enclavePrivateKey(
     of key: KeychainItem, for operation: AccessOperation
   ) throws(SecItemError) -> SensitiveBytes {
-    guard let object = TokenValue(of: key)?.objectID, let end = object.firstIndex(of: 0),
-      let protection = ProtectionClass(rawValue: String(decoding: object[..<end], as: UTF8.self))
+    guard let objectID = TokenValue(of: key)?.objectID, let separator = objectID.firstIndex(of: 0),
+      let protection = ProtectionClass(rawValue: String(decoding: objectID[..<separator], as: UTF8.self))
     else { throw SecItemError(.parameter, "the key is not a Secure Enclave key") }
     try requireKey(of: protection)
     try SecItemService.authorize(operation, with: key, environment: secItemEnvironment)
     let privateKey: Secret?
     do throws(DataProtectionError) {
-      privateKey = try hardware.unwrapEnclaveKey(Array(object[(end + 1)...]), for: protection)
+      privateKey = try hardware.unwrapEnclaveKey(Array(objectID[(separator + 1)...]), for: protection)
     } catch {
       throw SecItemError(.internalError, error.reason)
     }

@@ -50,24 +50,10 @@ public final class DeviceSession {
   ) throws(KeyhaulError) {
     if !isCached { SessionCache.shared.close(of: device.directory) }
     let fileLock = try Self.acquireLock(of: device, access, verb: verb, wait: wait)
-    let files = device.environment.files
-    let name = device.name.text
-    guard let recordBytes = try files.read(DeviceFile.record.path(in: device.directory), .record) else {
-      throw KeyhaulError(.deviceDamaged, name, "device.json is missing")
-    }
-    let record = try DeviceRecord(decoding: recordBytes, of: name)
-    let hardware = try files.readHardware(in: device.directory, device: name)
-    guard let keybagBytes = try files.read(DeviceFile.keybag.path(in: device.directory), .keybag) else {
-      throw KeyhaulError(.deviceDamaged, name, "its keybag is missing")
-    }
-    let memory = try files.read(DeviceFile.memory.path(in: device.directory), .memory)
-    let keybag: SystemKeybag
-    do throws(FormatError) {
-      keybag = try SystemKeybag(parsing: keybagBytes)
-    } catch {
-      throw KeyhaulError(.deviceDamaged, name, "its keybag: \(error.reason)")
-    }
-    let keys = try Self.keys(memory: memory, keybag, hardware, device: name, device.environment)
+    let record = try Self.record(of: device)
+    let hardware = try device.environment.files.readHardware(in: device.directory, device: device.name.text)
+    let keybag = try Self.keybag(of: device)
+    let keys = try Self.keys(of: device, keybag, hardware)
     self.device = device
     self.access = access
     self.record = record
@@ -194,15 +180,15 @@ public final class DeviceSession {
   ///
   /// - Throws: `.deviceNotWritable`, `.deviceIO`.
   package func prepareItemChanges() throws(KeyhaulError) -> KeychainStore {
-    var updated = record
-    updated.incrementRevision()
+    var newRecord = record
+    newRecord.incrementRevision()
     if hasIncrementedRevision {
       try requireWriting()
-      record = updated
+      record = newRecord
       hasUnsavedRevision = true
     } else {
       // If this fails, no item was changed, even if the new revision was stored.
-      try files.beforeCommit { () throws(KeyhaulError) in try store(updated) }
+      try files.beforeCommit { () throws(KeyhaulError) in try store(newRecord) }
       hasIncrementedRevision = true
     }
     let keychain = try keychain
@@ -245,10 +231,10 @@ public final class DeviceSession {
   }
 
   /// Stores a changed record.
-  func store(_ changed: DeviceRecord) throws(KeyhaulError) {
+  func store(_ newRecord: DeviceRecord) throws(KeyhaulError) {
     try requireWriting()
-    try files.replace(DeviceFile.record.path(in: directory), changed.encoded())
-    record = changed
+    try files.replace(DeviceFile.record.path(in: directory), newRecord.encoded())
+    record = newRecord
     hasUnsavedRevision = false
   }
 
@@ -273,117 +259,5 @@ public final class DeviceSession {
       invalidate()
       throw error
     }
-  }
-}
-
-extension DeviceSession {
-  /// Acquires the device's lock and completes an interrupted change.
-  static func acquireLock(
-    of device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
-  ) throws(KeyhaulError) -> DeviceFileLock {
-    let files = device.environment.files
-    let name = device.name.text
-    func acquire(_ access: DeviceAccess) throws(KeyhaulError) -> DeviceFileLock {
-      try DeviceFileLock.acquire(
-        device.directory, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock, files)
-    }
-    func completeChange() throws(KeyhaulError) {
-      try DeviceChange.finish(in: device.directory, device: name, files)
-      try DeviceChange.discardStaged(in: device.directory, files)
-    }
-    switch access {
-    case .writing:
-      let lock = try acquire(.writing)
-      try completeChange()
-      return lock
-    case .reading:
-      while true {
-        let lock = try acquire(.reading)
-        guard try DeviceChange.isPending(in: device.directory, files) else { return lock }
-        _ = consume lock
-        let exclusiveLock = try acquire(.writing)
-        try completeChange()
-        _ = consume exclusiveLock
-      }
-    }
-  }
-
-  /// Returns the class keys in memory. After a restart, these are the keys that require only the hardware key, or all
-  /// keys if no passcode is set.
-  static func keys(
-    memory: [UInt8]?, _ keybag: SystemKeybag, _ hardware: borrowing HardwareUID, device: String,
-    _ environment: DeviceEnvironment
-  ) throws(KeyhaulError) -> ClassKeys {
-    do throws(DataProtectionError) {
-      // This needs no passcode, and fails if the keybag does not belong to the hardware key.
-      let keysBeforeUnlock = try keybag.unlockBeforeFirstUnlock(hardware: hardware)
-      if let memory, let keys = DeviceMemory.unwrapped(memory, with: hardware, keybagUUID: keysBeforeUnlock.keybagUUID)
-      {
-        return keys
-      }
-      guard !keybag.isPasscodeSet else { return keysBeforeUnlock }
-      return try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware, progress: environment.derivation)
-    } catch {
-      switch error.code {
-      case .damagedKeybag, .missingField, .wrongPasscode, .malformed:
-        throw KeyhaulError(.deviceDamaged, device, "its keybag does not match its hardware key: \(error.reason)")
-      default: throw KeyhaulError(error).with(subject: device)
-      }
-    }
-  }
-}
-
-extension DeviceSession {
-  /// Replaces the keybag and its keys, and resets the count of failed attempts.
-  ///
-  /// - Parameters:
-  ///   - unlocked: The new keybag and its keys.
-  ///   - keychain: The effect on the keychain database.
-  ///   - edit: Further changes of the record.
-  /// - Returns: The number of items that were deleted individually.
-  @discardableResult
-  func install(
-    _ unlocked: UnlockedSystemKeybag, keychain: DeviceChange.KeychainAction,
-    edit: (inout DeviceRecord) -> Void = { _ in }
-  ) throws(KeyhaulError) -> Int {
-    var changed = record
-    changed.failedAttempts = 0
-    changed.incrementRevision()
-    edit(&changed)
-    let keybag = unlocked.keybag
-    var change = DeviceChange()
-    change.keychain = keychain
-    change.replace(.keybag, with: keybag.serialized())
-    change.replace(.memory, with: try memory(of: unlocked.classKeys))
-    change.replace(.record, with: changed.encoded())
-    let count = try apply(change)
-    record = changed
-    self.keybag = keybag
-    classKeys = unlocked.classKeys
-    lockDeadline = nil
-    return count
-  }
-}
-
-extension DeviceSession {
-  /// Erases all content and settings: the device gets a new keybag, so that nothing encrypted before can be read, an
-  /// empty keychain, and no passcode. The hardware key, the name and the identifier stay, so a backup of this device
-  /// can be restored to it as to the same device.
-  ///
-  /// Apps stay installed without their items. The date of the last backup is removed.
-  ///
-  /// - Throws: `.deviceNotWritable` if the session was opened for reading or has ended; `.deviceIO` if a file operation
-  ///   fails. The device was erased nevertheless if the error's `stage` is `.afterCommit`.
-  public func erase() throws(KeyhaulError) {
-    try requireWriting()
-    let rounds = keybag.keybag.iterations ?? environment.passcodeRounds
-    let newKeybag = try translatingErrors(about: name) { () throws(DataProtectionError) in
-      try SystemKeybag.make(
-        passcode: Secret(utf8: ""), hardware: hardware, rounds: rounds, random: environment.random,
-        progress: environment.derivation)
-    }
-    // Pairings are removed first, so that a crash never leaves an erased device with an old pairing.
-    try device.forgetPairings()
-    try install(newKeybag, keychain: .empty) { record in record.lastBackup = nil }
   }
 }

@@ -98,14 +98,14 @@ final class SessionCache: Sendable {
     SecureThread.start { [self] in
       while true {
         Thread.sleep(forTimeInterval: Self.idleTimeout / .seconds(1))
-        let (isOpen, idle) = lock.withLock {
+        let (isOpen, idleSession) = lock.withLock {
           guard let entry = entries[directory] else { return (false, DeviceSession?.none) }
           let isIdle = entry.lastUse.duration(to: .now) >= Self.idleTimeout
           guard isIdle, let session = entry.session else { return (true, nil) }
           entries[directory] = nil
           return (false, session)
         }
-        idle?.invalidate()
+        idleSession?.invalidate()
         if !isOpen { return }
       }
     } ended: {
@@ -125,7 +125,7 @@ extension VirtualDevice {
     let cache = SessionCache.shared
     let session: DeviceSession
     switch cache.checkOut(directory) {
-    case .session(let idle): session = idle
+    case .session(let cachedSession): session = cachedSession
     case .inUse: return try withSession(.writing, verb: verb, wait: wait, body)
     case .none:
       do throws(KeyhaulError) {

@@ -37,11 +37,11 @@ public struct DeviceIdentity: Sendable, Equatable {
   /// Returns whether a text has the format of a device identifier: 8 upper-case hexadecimal digits, a hyphen and 16
   /// more digits.
   static func isUDID(_ text: String) -> Bool {
-    let bytes = Array(text.utf8)
-    guard bytes.count == 25, bytes[8] == 0x2D else { return false }
-    return bytes.enumerated().allSatisfy { index, byte in
-      index == 8 || (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte)
-    }
+    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    return parts.map(\.count) == [8, 16]
+      && parts.joined().allSatisfy { byte in
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(byte)
+      }
   }
 
   static func randomUDID(_ random: any RandomSource) throws(DataProtectionError) -> String {
@@ -55,7 +55,8 @@ public struct DeviceIdentity: Sendable, Equatable {
     _ random: any RandomSource
   ) throws(DataProtectionError) -> String {
     let alphabet = Array("0123456789ABCDEFGHJKLMNPQRTVWXYZ")
-    return String(try random.bytes(10).map { alphabet[Int($0 & 31)] })
+    // The lowest five bits of a byte select one of the 32 characters.
+    return String(try random.bytes(10).map { alphabet[Int($0 & 0x1F)] })
   }
 }
 
@@ -83,12 +84,14 @@ public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertibl
   package static func isValid(_ text: String) -> Bool {
     let bytes = text.utf8
     guard let first = bytes.first, bytes.count <= maximumByteCount, isAlphanumeric(first) else { return false }
-    return bytes.allSatisfy { byte in isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F }
+    return bytes.allSatisfy { byte in isAlphanumeric(byte) || "-._".utf8.contains(byte) }
   }
 
   private static func isAlphanumeric(_ byte: UInt8) -> Bool {
     switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "a")...UInt8(ascii: "z"):
+      true
     default: false
     }
   }

@@ -19,7 +19,7 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
     let pieces = text.split(separator: ".", omittingEmptySubsequences: false)
     var parts: [Int] = []
     for piece in pieces {
-      let isNumber = !piece.isEmpty && piece.utf8.allSatisfy { (0x30...0x39).contains($0) }
+      let isNumber = !piece.isEmpty && piece.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
       guard isNumber, piece.utf8.count <= Self.maximumDigitCount, let number = Int(piece) else {
         throw KeyhaulError(
           .badVersion, text, "its parts are not numbers of at most \(Self.maximumDigitCount) digits")

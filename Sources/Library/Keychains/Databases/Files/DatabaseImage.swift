@@ -7,6 +7,10 @@ struct DatabaseImage {
 
   private static let signature = Array("SQLite format 3\0".utf8)
   private static let headerByteCount = 100
+  // The offsets of fields in the header. Source: SQLite, "Database File Format", section 1.3.
+  private static let pageSizeOffset = 16
+  private static let writeVersionOffset = 18
+  private static let readVersionOffset = 19
   /// The largest accepted size of a database with its log applied, in bytes. A full device's database has some tens of
   /// MiB.
   static let maximumByteCount = 256 << 20
@@ -54,8 +58,8 @@ struct DatabaseImage {
   ) throws(KeyhaulError) -> [UInt8] {
     let (size, overflow) = pageCount.multipliedReportingOverflow(by: pageByteCount)
     guard !overflow, size <= Self.maximumByteCount else { throw Self.overLimit(size) }
-    // Only pages in the other file extend the database. Otherwise a few bytes that name a distant page would request
-    // memory for all pages before it.
+    // The database grows by at most the pages in the other file. Otherwise a few bytes with the number of a distant page
+    // would request memory for all pages before it.
     let resultByteCount = min(size, (bytes.count / pageByteCount + pageStarts.count) * pageByteCount)
     var pages = bytes
     if pages.count < resultByteCount { pages += [UInt8](repeating: 0, count: resultByteCount - pages.count) }
@@ -71,15 +75,17 @@ struct DatabaseImage {
   }
 
   private static func pageByteCount(of file: [UInt8]) -> Int {
-    let stored = Int(file[16]) << 8 | Int(file[17])
-    return stored == 1 ? 65536 : stored
+    // The number has two bytes, and 1 means 65,536.
+    let number = Int(file[pageSizeOffset]) << 8 | Int(file[pageSizeOffset + 1])
+    return number == 1 ? 65536 : number
   }
 
   /// Returns the file with WAL mode turned off in its header. SQLite cannot open a WAL database from memory.
   private static func withoutWALMode(_ file: [UInt8]) -> [UInt8] {
+    let rollbackJournal: UInt8 = 1
     var bytes = file
-    bytes[18] = 1
-    bytes[19] = 1
+    bytes[writeVersionOffset] = rollbackJournal
+    bytes[readVersionOffset] = rollbackJournal
     return bytes
   }
 

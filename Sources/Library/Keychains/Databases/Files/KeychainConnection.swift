@@ -112,7 +112,7 @@ extension UntrustedDatabase<KeyhaulError> {
   func hasContent(of image: [UInt8]) throws(KeyhaulError) -> Bool {
     let isEqual = withImage { bytes in
       image.withUnsafeBytes { image in
-        // A file may be longer than its header states. Bytes 18 and 19 state whether it has a log.
+        // A file may be longer than its header states. Bytes 18 and 19 of the header state whether it has a log.
         bytes.count <= image.count && bytes.prefix(18).elementsEqual(image.prefix(18))
           && bytes.dropFirst(20).elementsEqual(image.prefix(bytes.count).dropFirst(20))
       }

@@ -1,4 +1,3 @@
-public import Basics
 package import KeychainFormats
 package import KeychainRules
 
@@ -92,20 +91,25 @@ package struct KeychainDump: Sendable {
   /// The numbers of items that could not be read completely, by class, reason and readable part; the largest numbers
   /// first.
   package var undecryptedCounts: [UndecryptedCount] {
-    var counts: [UndecryptedCount: Int] = [:]
+    struct Group: Hashable {
+      let protection: ProtectionClass?
+      let reason: Reason
+      let hasAttributes: Bool
+    }
+    var itemCounts: [Group: Int] = [:]
     for item in items {
       guard let fault = item.fault else { continue }
-      let key = UndecryptedCount(
-        protection: item.protection, reason: fault.reason, hasAttributes: item.item != nil, itemCount: 0)
-      counts[key, default: 0] += 1
+      let group = Group(protection: item.protection, reason: fault.reason, hasAttributes: item.item != nil)
+      itemCounts[group, default: 0] += 1
     }
-    let order = { (count: UndecryptedCount) in
+    let counts = itemCounts.map { group, itemCount in
+      UndecryptedCount(
+        protection: group.protection, reason: group.reason, hasAttributes: group.hasAttributes, itemCount: itemCount)
+    }
+    let sortKey = { (count: UndecryptedCount) in
       (-count.itemCount, count.protection?.rawValue ?? "", count.reason.rawValue, count.hasAttributes ? 1 : 0)
     }
-    return counts.map { key, count in
-      UndecryptedCount(
-        protection: key.protection, reason: key.reason, hasAttributes: key.hasAttributes, itemCount: count)
-    }.sorted { order($0) < order($1) }
+    return counts.sorted { sortKey($0) < sortKey($1) }
   }
 
   /// The number of items of one class that could not be read completely for one reason.
@@ -149,105 +153,4 @@ package struct KeychainDump: Sendable {
       }
     }
   }
-}
-
-extension KeyhaulError.Domain {
-  /// Errors of a keychain dump. The `KeychainDump` itself describes faults of single entries.
-  public static let keychainDump = Self("keychain-dump")
-}
-
-extension KeyhaulError.Code {
-  private static func dump(_ rawValue: String, _ category: ErrorCategory, _ summary: String, advice: Remedy) -> Self {
-    Self(rawValue, of: .keychainDump, category, summary, advice: advice)
-  }
-
-  /// The bytes are not a property list or JSON that can be read.
-  public static let unreadableDump = dump(
-    "unreadable", .refused, "it is not a readable keychain dump", advice: "another copy of it, or a backup")
-  /// The bytes are a property list or JSON, but not in a known dump format.
-  public static let unknownDump = dump(
-    "unknownForm", .refused, "it is not a backup or a known keychain dump", advice: "check the path")
-  /// The keychain file of a backup. Its items are encrypted with the backup's keys.
-  public static let backupKeychain = dump(
-    "backupKeychain", .refused, "it is the encrypted keychain of a backup",
-    advice: "the backup that contains it, with its password")
-  /// The dump exceeds a limit on sizes, depths or counts.
-  public static let dumpOverLimit = dump(
-    "overLimit", .refused, "the dump is over a limit", advice: "don't trust this file")
-  /// The ciphers that decrypt entries do not work on this computer.
-  public static let dumpFailed = dump(
-    "failed", .failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")
-}
-
-/// The format of a keychain dump. It is recognized by the content, never by the file's name.
-///
-/// The raw value is the identifier in machine-readable output. Source: public readers of such files; no vendor
-/// documents its format.
-package enum DumpFormat: String, Sendable, CaseIterable, Hashable {
-  /// A property list whose arrays `genp`, `inet`, `keys` and `cert` contain typed attributes and secrets: newer GrayKey
-  /// exports. iLEAPP's `--keychain` accepts such a file with `genp`.
-  case tables = "keychain-tables"
-  /// Keychain tables in which every value is data, with numbers and dates as text: older GrayKey exports.
-  case untypedTables = "keychain-tables-untyped"
-  /// A property list with an array of dictionaries, one for each item of any table: `decrypted_keychain.plist`.
-  case items = "keychain-items"
-  /// An array of generic passwords with bytes as Base64 text: `keychain_decrypted.plist` of an on-device decrypter.
-  case genericPasswords = "generic-passwords"
-  /// A JSON array of objects with an `item_class`, which objection prints for one app.
-  case objection
-  /// A JSON object with an array of items for each kind: `irestore dumpkeys`.
-  case irestore
-  /// A JSON array of objects with a `clazz`, which grapefruit shows for one app.
-  case grapefruit
-  /// Text with a line for each attribute, which keychain_dumper prints.
-  case keychainDumper = "keychain-dumper"
-  /// A property list with encrypted `keychainEntries` and their keys: UFED's `backup_keychain_v2.plist`.
-  case encryptedEntries = "sealed-entries"
-  /// A keychain database: `keychain-2-debug.db` of a Simulator, or `keychain-2.db` of a device or a Mac.
-  case database = "keychain-database"
-
-  /// A phrase for reports, such as "decrypted keychain tables (as GrayKey writes them)".
-  package var phrase: String {
-    switch self {
-    case .tables: "decrypted keychain tables (as GrayKey writes them)"
-    case .untypedTables: "decrypted keychain tables without types (as older versions of GrayKey write them)"
-    case .items: "an array of decrypted keychain items (decrypted_keychain.plist)"
-    case .genericPasswords: "an array of decrypted generic passwords (keychain_decrypted.plist)"
-    case .objection: "keychain items as JSON (as objection writes them)"
-    case .irestore: "keychain items of a backup as JSON (as irestore writes them)"
-    case .grapefruit: "keychain items as JSON (as grapefruit writes them)"
-    case .keychainDumper: "keychain items as text (as keychain_dumper prints them)"
-    case .encryptedEntries: "encrypted keychain entries with their keys (as UFED writes them)"
-    case .database: "a keychain's own database (keychain-2.db)"
-    }
-  }
-}
-
-extension DumpFormat {
-  /// The word for a file of this format in reports: "dump" or "database".
-  package var noun: String { self == .database ? "database" : "dump" }
-  /// Whether Keyhaul decrypts the items. In the other formats they are unencrypted.
-  package var hasEncryptedItems: Bool { self == .database || self == .encryptedEntries }
-}
-
-/// The names of item attributes in objection's output.
-enum ObjectionAttributes {
-  static let codes: [String: AttributeCode] = [
-    "account": .account, "service": .service, "server": .server, "label": .label, "entitlement_group": .accessGroup,
-    "description": .itemDescription, "comment": .comment, "generic": .generic, "creator": .creator, "type": .type,
-    "script_code": .scriptCode, "alias": .alias, "invisible": .isInvisible, "negative": .isNegative,
-    "custom_icon": .hasCustomIcon, "protected": .legacyProtected, "create_date": .creationDate,
-    "modification_date": .modificationDate, "security_domain": .securityDomain, "protocol": .protocolType,
-    "authentication_type": .authenticationType, "port": .port, "path": .path,
-  ]
-}
-
-/// The names of item attributes in grapefruit's output.
-enum GrapefruitAttributes {
-  static let codes: [String: AttributeCode] = [
-    "creation": .creationDate, "modification": .modificationDate, "description": .itemDescription, "comment": .comment,
-    "creator": .creator, "type": .type, "scriptCode": .scriptCode, "alias": .alias, "invisible": .isInvisible,
-    "negative": .isNegative, "customIcon": .hasCustomIcon, "entitlementGroup": .accessGroup, "generic": .generic,
-    "service": .service, "account": .account, "label": .label,
-  ]
 }

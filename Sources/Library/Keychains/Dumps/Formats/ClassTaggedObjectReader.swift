@@ -7,9 +7,9 @@ struct ClassTaggedObjectReader {
   let format: DumpFormat
   /// The member that names the class.
   let classMember: String
-  /// The kind of item that each class name stands for.
+  /// The kind of item for each class name.
   let kinds: [String: ItemKind]
-  /// The class names that stand for identities, which are skipped.
+  /// The class names of identities, which are skipped.
   let identityClassNames: Set<String>
 
   /// Returns whether a value is an array that contains an object with a class name.

@@ -42,6 +42,13 @@ struct DumpCollector {
     unknownTables.append(table)
   }
 
+  /// Counts an entry of a table that contains none of the four kinds of items.
+  ///
+  /// - Parameter name: The name of the table, or `nil` if it is not text.
+  mutating func skipEntry(ofTable name: String?) {
+    if name == TableName.identities { skip(.identity) } else { skip(.unknownTable, table: name) }
+  }
+
   /// Adds an entry with unencrypted attributes and secrets.
   ///
   /// - Parameters:
@@ -57,15 +64,13 @@ struct DumpCollector {
   ) {
     let reading = DumpValues.read(entry, as: kind, style)
     repeatedKeyCount += reading.repeatedKeyCount
-    let content: DumpedItem.Content =
-      if reading.isSecretUnusable {
-        .attributesOnly(
-          reading.item,
-          DumpFault(
-            .malformed, style == .base64Text ? "the secret is not Base64 text" : "the secret is not stored as data"))
-      } else {
-        reading.item.secret == nil ? .attributesOnly(reading.item, nil) : .open(reading.item)
-      }
+    let content: DumpedItem.Content
+    if reading.isSecretUnusable {
+      let detail = style == .base64Text ? "the secret is not Base64 text" : "the secret is not stored as data"
+      content = .attributesOnly(reading.item, DumpFault(.malformed, detail))
+    } else {
+      content = reading.item.secret == nil ? .attributesOnly(reading.item, nil) : .open(reading.item)
+    }
     append(
       DumpedItem(
         entry: position, kind: kind, tableSource: source, content: content,

@@ -5,6 +5,14 @@ import KeychainRules
 
 /// A reader for entries encrypted as in a device's database, with their keys stored beside them (`.encryptedEntries`).
 ///
+/// ```
+/// classKeyIdxToUnwrappedMetadataClassKey  the unwrapped key for the attributes of each class, by its number
+/// keychainEntries                         an array of entries:
+///   table, version, classKeyIdx           the table (absent in older files), the version of the blob, the class
+///   metadata                              the encrypted attributes: ciphertext, wrappedKey, tamperCheck
+///   data                                  the encrypted secret: ciphertext, unwrappedKey, tamperCheck
+/// ```
+///
 /// Source: public readers of such files; Apple `SecDbKeychainItemV7.m` for the encrypted parts.
 struct EncryptedEntryReader {
   private static let entriesKey = "keychainEntries"
@@ -39,23 +47,24 @@ struct EncryptedEntryReader {
     return reader.collector.dump()
   }
 
-  private init(keys stored: PropertyDictionary, _ limit: Int) throws(KeyhaulError) {
-    var (usable, unusable) = ([KeyClass: SensitiveBytes](), [KeyClass: DumpFault]())
+  private init(keys storedKeys: PropertyDictionary, _ limit: Int) throws(KeyhaulError) {
+    var usableKeys: [KeyClass: SensitiveBytes] = [:]
+    var unusableKeys: [KeyClass: DumpFault] = [:]
     collector = DumpCollector(.encryptedEntries, acceptingAtMost: limit)
-    collector.repeatedKeyCount += Self.repeatedKeyCount(in: stored)
-    for pair in stored.entries {
+    collector.repeatedKeyCount += Self.repeatedKeyCount(in: storedKeys)
+    for pair in storedKeys.entries {
       guard let name = pair.key.stringValue, let number = UInt32(name), String(number) == name else { continue }
       let keyClass = KeyClass(rawValue: number)
-      guard usable[keyClass] == nil, unusable[keyClass] == nil else { continue }
+      guard usableKeys[keyClass] == nil, unusableKeys[keyClass] == nil else { continue }
       if let bytes = Self.bytes(pair.value), bytes.count >= Self.keyByteCount {
-        usable[keyClass] = Self.key(bytes)
+        usableKeys[keyClass] = Self.key(bytes)
       } else {
-        unusable[keyClass] = DumpFault(
+        unusableKeys[keyClass] = DumpFault(
           .malformed, "the key for attributes of class \(number) is not data of \(Self.keyByteCount) bytes or more")
       }
     }
-    keys = try Self.translatingErrors { () throws(DataProtectionError) in try DatabaseKeys(metadataKeys: usable) }
-    unusableKeys = unusable
+    keys = try Self.translatingErrors { () throws(DataProtectionError) in try DatabaseKeys(metadataKeys: usableKeys) }
+    self.unusableKeys = unusableKeys
   }
 
   // MARK: Single entries
@@ -66,9 +75,8 @@ struct EncryptedEntryReader {
     // The layout of such an entry is not publicly described.
     guard entry[Self.rawKey] == nil else { return collector.skip(.unknownLayout) }
     guard let table = entry["table"] else { return try appendWithoutTable(entry, at: position) }
-    guard let name = table.stringValue, let kind = ItemKind(rawValue: name) else {
-      let isIdentity = table.stringValue == TableName.identities
-      return collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : table.stringValue)
+    guard let kind = table.stringValue.flatMap(ItemKind.init(rawValue:)) else {
+      return collector.skipEntry(ofTable: table.stringValue)
     }
     let (content, hasMismatchedDigest) = try content(of: entry, as: kind)
     collector.append(
@@ -79,12 +87,12 @@ struct EncryptedEntryReader {
   /// Adds an entry of an older file, which names no table. The decrypted attributes determine the table.
   private mutating func appendWithoutTable(_ entry: PropertyDictionary, at position: Int) throws(KeyhaulError) {
     let (contentAsPassword, _) = try content(of: entry, as: .genericPassword)
-    let attributes: KeychainItem
+    let password: KeychainItem
     switch contentAsPassword {
-    case .open(let item), .attributesOnly(let item, _): attributes = item
+    case .open(let item), .attributesOnly(let item, _): password = item
     case .undecryptable: return collector.skip(.noTable)
     }
-    guard let kind = ItemArrayReader.kind(naming: { attributes[AttributeCode(rawValue: $0)] != nil }) else {
+    guard let kind = ItemArrayReader.kind(naming: { password[AttributeCode(rawValue: $0)] != nil }) else {
       return collector.append(
         DumpedItem(entry: position, kind: .genericPassword, tableSource: .inferred, content: contentAsPassword))
     }

@@ -38,11 +38,28 @@ enum GrapefruitReader {
   private static func item(
     of members: [(String, JSONValue)], at position: Int, as kind: ItemKind
   ) -> DumpedItem {
-    var entry = PropertyDictionary()
+    var (attributes, unusable) = attributes(in: members, of: kind)
+    let values = Dictionary(members, uniquingKeysWith: { _, last in last })
+    if let name = protectionMembers.compactMap({ values[$0]?.stringValue }).first(where: { !$0.isEmpty }) {
+      attributes[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: name)?.rawValue ?? name)
+    }
+    var reading = DumpValues.read(attributes, as: kind, .typed)
+    unusable += reading.unusable
+    // The agent describes the constraints only as text.
+    let control = values[accessControlMember]?.stringValue ?? ""
+    if !control.isEmpty, control != "default" { reading.item[.accessControl] = .string(control) }
+    return DumpedItem(
+      entry: position, kind: kind, content: content(reading.item, values),
+      unusableAttributes: unusable.sorted())
+  }
+
+  /// Returns the attributes of an item, and the codes of those whose values cannot be used.
+  private static func attributes(
+    in members: [(String, JSONValue)], of kind: ItemKind
+  ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {
+    var attributes = PropertyDictionary()
     var unusable: [AttributeCode] = []
-    var values: [String: JSONValue] = [:]
     for (name, value) in members {
-      values[name] = value
       guard let code = GrapefruitAttributes.codes[name], AttributeTable.definition(of: code, in: kind) != nil else {
         continue
       }
@@ -51,26 +68,17 @@ enum GrapefruitReader {
       case .string("null") where code == .account, .string("undefined") where code == .account: unusable.append(code)
       case .string(let text):
         switch DataDescription.read(text) {
-        case .bytes(let bytes): entry[code.rawValue] = .data(bytes)
+        case .bytes(let bytes): attributes[code.rawValue] = .data(bytes)
         case .incomplete: unusable.append(code)
-        case .other: if !text.isEmpty { entry[code.rawValue] = .string(text) }
+        case .other: if !text.isEmpty { attributes[code.rawValue] = .string(text) }
         }
-      case .integer(let number): entry[code.rawValue] = .integer(number)
-      case .boolean(let flag): entry[code.rawValue] = .boolean(flag)
+      case .integer(let number): attributes[code.rawValue] = .integer(number)
+      case .boolean(let flag): attributes[code.rawValue] = .boolean(flag)
       case .null: continue
       case .number, .sensitive, .array, .elements, .object: unusable.append(code)
       }
     }
-    if let name = protectionMembers.lazy.compactMap({ values[$0]?.stringValue }).first(where: { !$0.isEmpty }) {
-      entry[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: name)?.rawValue ?? name)
-    }
-    var reading = DumpValues.read(entry, as: kind, .typed)
-    // The agent describes the constraints only as text.
-    let control = values[accessControlMember]?.stringValue ?? ""
-    if !control.isEmpty, control != "default" { reading.item[.accessControl] = .string(control) }
-    return DumpedItem(
-      entry: position, kind: kind, content: content(reading.item, values),
-      unusableAttributes: (unusable + reading.unusable).sorted())
+    return (attributes, unusable)
   }
 
   private static func content(_ item: KeychainItem, _ values: [String: JSONValue]) -> DumpedItem.Content {

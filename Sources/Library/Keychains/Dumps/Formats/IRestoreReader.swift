@@ -4,9 +4,18 @@ import KeychainRules
 
 /// A reader for the JSON object that `irestore dumpkeys` writes: an array of items for each kind (`.irestore`).
 ///
+/// ```
+/// Selected …
+/// No key for class 11 genp [0 0 0 0 0 0 144 75]
+/// {
+///   "General": [{"acct": "anna", "v_Data": "c2VjcmV0", "_class": 6, "_fieldOrder": "acct,v_Data", …}],
+///   "Internet": [], "Certs": null, "Keys": null
+/// }
+/// ```
+///
 /// Values keep their types, except that data is Base64 text. Newer versions list the types beside the attributes, under
 /// names that begin with "_". The program writes null for a date that it cannot read. It omits items whose class
-/// key it does not have, and names them in lines before the JSON if both go to the terminal.
+/// key it does not have. If the lines about them go to the same file, they come before the JSON.
 ///
 /// Source: dunhamsteve/ios, `cmd/irestore/irestore.go` (`dumpkeys`, `parseRecord`, `unparseRecord`); Go,
 /// `encoding/json` (byte slices).
@@ -28,8 +37,10 @@ enum IRestoreReader {
   // MARK: Lines before the JSON
 
   private static let firstLine = "Selected "
-  /// Lines about an item that the program omits. They continue with the number of its class.
-  private static let omissions = ["No key for class ", "unwrap failed for class "]
+  /// The starts of lines about an item that the program omits. The number of its class follows.
+  private static let omissionPrefixes = ["No key for class ", "unwrap failed for class "]
+
+  private static let maximumOmissionByteCount = 200
 
   /// An item that the program omitted.
   struct OmittedItem {
@@ -61,8 +72,9 @@ enum IRestoreReader {
 
   /// Reads "No key for class 11 genp [0 0 0 0 0 0 144 75]". Older versions end the line after the number.
   private static func omittedItem(_ line: ArraySlice<UInt8>) -> OmittedItem? {
-    guard line.count <= 200, let start = omissions.first(where: { line.starts(with: $0.utf8) }),
-      let words = String(validating: line.dropFirst(start.utf8.count), as: UTF8.self)?.split(separator: " "),
+    guard line.count <= maximumOmissionByteCount,
+      let prefix = omissionPrefixes.first(where: { line.starts(with: $0.utf8) }),
+      let words = String(validating: line.dropFirst(prefix.utf8.count), as: UTF8.self)?.split(separator: " "),
       let keyClass = words.first.flatMap({ UInt32($0) }).map(KeyClass.init(rawValue:))
     else { return nil }
     return OmittedItem(
@@ -83,40 +95,43 @@ enum IRestoreReader {
     _ root: JSONValue, _ limit: Int, omitted: [OmittedItem] = []
   ) throws(KeyhaulError) -> KeychainDump {
     var collector = DumpCollector(.irestore, acceptingAtMost: limit)
-    for item in omitted {
-      let position = try collector.nextEntry()
-      if let kind = item.kind {
-        let fault = DumpFault(.noClassKey, "irestore had no key of its class")
-        collector.append(
-          DumpedItem(entry: position, kind: kind, content: .undecryptable(fault, protection: item.protection)))
-      } else {
-        collector.skip(.noTable)
-      }
-    }
+    for item in omitted { try append(item, to: &collector) }
     for (name, value) in root.fields ?? [] {
       for entry in value.arrayValue ?? [] {
         let position = try collector.nextEntry()
-        guard let kind = kinds[name] else {
+        if let kind = kinds[name] {
+          append(entry, at: position, as: kind, to: &collector)
+        } else {
           collector.skip(.unknownTable, table: name)
-          continue
         }
-        guard let members = entry.fields, !members.isEmpty else {
-          collector.skip(.notAnItem)
-          continue
-        }
-        var unusable: [AttributeCode] = []
-        let attributes = attributes(members, of: kind, &unusable)
-        collector.append(attributes, at: position, as: kind, .stated, .base64Text, unusable: unusable)
       }
     }
     return collector.dump()
   }
 
-  /// Converts the members of an item. Secrets stay Base64 text.
+  private static func append(_ item: OmittedItem, to collector: inout DumpCollector) throws(KeyhaulError) {
+    let position = try collector.nextEntry()
+    guard let kind = item.kind else { return collector.skip(.noTable) }
+    let fault = DumpFault(.noClassKey, "irestore had no key of its class")
+    collector.append(
+      DumpedItem(entry: position, kind: kind, content: .undecryptable(fault, protection: item.protection)))
+  }
+
+  private static func append(
+    _ entry: JSONValue, at position: Int, as kind: ItemKind, to collector: inout DumpCollector
+  ) {
+    guard let members = entry.fields, !members.isEmpty else { return collector.skip(.notAnItem) }
+    let (attributes, unusable) = attributes(in: members, of: kind)
+    collector.append(attributes, at: position, as: kind, .stated, .base64Text, unusable: unusable)
+  }
+
+  /// Returns the attributes of an item with their secrets as Base64 text, and the codes of those whose values cannot be
+  /// used.
   private static func attributes(
-    _ members: [(String, JSONValue)], of kind: ItemKind, _ unusable: inout [AttributeCode]
-  ) -> PropertyDictionary {
+    in members: [(String, JSONValue)], of kind: ItemKind
+  ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {
     var entries: [PropertyDictionary.Entry] = []
+    var unusable: [AttributeCode] = []
     let dataNames = dataNames(members)
     for (name, value) in members where !name.hasPrefix("_") {
       let code = AttributeCode(rawValue: name)
@@ -129,14 +144,19 @@ enum IRestoreReader {
         unusable.append(code)
       }
     }
-    if members.firstValue(named: AttributeCode.protection.rawValue) == nil,
-      case .integer(let rawClass)? = members.firstValue(named: "_class"),
-      let protection = UInt32(exactly: rawClass).map(KeyClass.init(rawValue:)).flatMap(
-        ProtectionClass.init(keyClass:))
-    {
+    if members.firstValue(named: AttributeCode.protection.rawValue) == nil, let protection = protection(in: members) {
       entries.append(.init(key: .string(AttributeCode.protection.rawValue), value: .string(protection.rawValue)))
     }
-    return PropertyDictionary(entries)
+    return (PropertyDictionary(entries), unusable)
+  }
+
+  /// Returns the protection class with the number in `_class`, or `nil` if there is none.
+  private static func protection(in members: [(String, JSONValue)]) -> ProtectionClass? {
+    guard case .integer(let number)? = members.firstValue(named: "_class"), let rawClass = UInt32(exactly: number)
+    else {
+      return nil
+    }
+    return ProtectionClass(keyClass: KeyClass(rawValue: rawClass))
   }
 
   /// Returns the names of the attributes that newer versions list as data, in `_fieldOrder` and `_fieldTypes`.

@@ -5,7 +5,7 @@ import KeychainFormats
 enum ItemArrayReader {
   /// Keys that identify the dictionary of an item. At least one entry of an array has one of them.
   private static let signatureKeys = ["v_Data", "agrp", "pdmn", "TamperCheck"]
-  private static let table = "table"
+  private static let tableKey = "table"
   /// Attributes that only items of one table have, in the order in which they are checked.
   private static let kindMarkers: [(codes: [String], kind: ItemKind)] = [
     (["srvr", "ptcl"], .internetPassword), (["kcls", "klbl"], .key), (["issr", "slnr"], .certificate),
@@ -27,35 +27,40 @@ enum ItemArrayReader {
     var collector = DumpCollector(hasOnlyPasswords ? .genericPasswords : .items, acceptingAtMost: limit)
     for entry in root {
       let position = try collector.nextEntry()
-      guard case .dictionary(let attributes) = entry else {
-        collector.skip(.notAnItem)
-        continue
-      }
-      guard let tableValue = attributes[table] else {
-        guard let kind = kind(of: attributes) else {
-          collector.skip(.noTable)
-          continue
-        }
-        collector.append(
-          attributes, at: position, as: kind, hasOnlyPasswords ? .stated : .inferred,
-          hasOnlyPasswords ? .base64Text : .typed)
-        continue
-      }
-      guard let name = tableValue.stringValue, let kind = ItemKind(rawValue: name) else {
-        let isIdentity = tableValue.stringValue == TableName.identities
-        collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : tableValue.stringValue)
-        continue
-      }
-      collector.append(attributes, at: position, as: kind, .stated, .typed)
+      append(entry, at: position, isPassword: hasOnlyPasswords, to: &collector)
     }
     return collector.dump()
+  }
+
+  /// Adds an entry.
+  ///
+  /// - Parameters:
+  ///   - entry: The entry.
+  ///   - position: The position of the entry.
+  ///   - isPassword: Whether the array is one of `.genericPasswords`.
+  ///   - collector: The entries of the dump.
+  private static func append(
+    _ entry: PropertyValue, at position: Int, isPassword: Bool, to collector: inout DumpCollector
+  ) {
+    guard case .dictionary(let attributes) = entry else { return collector.skip(.notAnItem) }
+    if let table = attributes[tableKey] {
+      guard let kind = table.stringValue.flatMap(ItemKind.init(rawValue:)) else {
+        return collector.skipEntry(ofTable: table.stringValue)
+      }
+      collector.append(attributes, at: position, as: kind, .stated, .typed)
+    } else if let kind = kind(of: attributes) {
+      collector.append(
+        attributes, at: position, as: kind, isPassword ? .stated : .inferred, isPassword ? .base64Text : .typed)
+    } else {
+      collector.skip(.noTable)
+    }
   }
 
   /// Returns whether an entry can be one of `.genericPasswords`: it names no table, has no attribute of another table,
   /// and its secret is text.
   private static func isEncodedPassword(_ entry: PropertyValue) -> Bool {
     guard let attributes = entry.dictionaryValue else { return false }
-    let isGeneric = attributes[table] == nil && kind(of: attributes) == .genericPassword
+    let isGeneric = attributes[tableKey] == nil && kind(of: attributes) == .genericPassword
     guard isGeneric, let secret = attributes["v_Data"] else { return isGeneric }
     return secret.stringValue != nil
   }
@@ -69,8 +74,8 @@ enum ItemArrayReader {
   private static func kind(of attributes: PropertyDictionary) -> ItemKind? {
     if let kind = kind(naming: { attributes[$0] != nil }) { return kind }
     let isItem = attributes.entries.contains { pair in
-      pair.key.stringValue.map { AttributeTable.definition(of: .init(rawValue: $0), in: .genericPassword) != nil }
-        ?? false
+      guard let code = pair.key.stringValue.map(AttributeCode.init(rawValue:)) else { return false }
+      return AttributeTable.definition(of: code, in: .genericPassword) != nil
     }
     return isItem ? .genericPassword : nil
   }

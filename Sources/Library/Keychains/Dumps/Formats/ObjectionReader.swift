@@ -3,6 +3,8 @@ import KeychainFormats
 import KeychainRules
 
 /// A reader for a JSON array of objects with an `item_class` (`.objection`).
+///
+/// `dataHex` is the secret in hexadecimal digits, and `data` is its rendering as text.
 enum ObjectionReader {
   private static let protectionMember = "accessible_attribute"
   private static let accessControlMember = "access_control"
@@ -43,49 +45,55 @@ enum ObjectionReader {
   }
 
   private static func item(of members: [(String, JSONValue)], at position: Int, as kind: ItemKind) -> DumpedItem {
-    var entry = PropertyDictionary()
-    var unusable: [AttributeCode] = []
-    var (secret, rendered): (JSONValue?, JSONValue?) = (nil, nil)
-    for (name, value) in members {
-      switch name {
-      case secretMember: secret = value
-      case renderingMember: rendered = value
-      case protectionMember:
-        guard let text = value.stringValue, !text.isEmpty else { continue }
-        guard !isPlaceholder(text) else {
-          unusable.append(.protection)
-          continue
-        }
-        entry[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: text)?.rawValue ?? text)
-      default:
-        guard let code = ObjectionAttributes.codes[name], AttributeTable.definition(of: code, in: kind) != nil else {
-          continue
-        }
-        switch value {
-        case .string(let text) where isPlaceholder(text): unusable.append(code)
-        case .string(let text): if !text.isEmpty { entry[code.rawValue] = .string(text) }
-        case .integer(let number): entry[code.rawValue] = .integer(number)
-        case .boolean(let flag): entry[code.rawValue] = .boolean(flag)
-        case .null: continue
-        case .number, .sensitive, .array, .elements, .object: unusable.append(code)
-        }
-      }
-    }
-    var reading = DumpValues.read(entry, as: kind, .typed)
+    let (attributes, unusable) = attributes(in: members, of: kind)
+    var reading = DumpValues.read(attributes, as: kind, .typed)
     // objection describes the constraints only as text.
     let control = members.firstValue(named: accessControlMember)?.stringValue ?? ""
     if !control.isEmpty, control != "None", !isPlaceholder(control) {
       reading.item[.accessControl] = .string(control)
     }
-    let (content, isRendered) = content(reading.item, secret: secret, rendered: rendered)
+    let (content, isRendered) = content(
+      reading.item, secret: members.last { $0.0 == secretMember }?.1,
+      rendering: members.last { $0.0 == renderingMember }?.1)
     return DumpedItem(
       entry: position, kind: kind, content: content, unusableAttributes: (unusable + reading.unusable).sorted(),
       isSecretRendered: isRendered)
   }
 
+  /// Returns the attributes of an item, and the codes of those whose values cannot be used.
+  private static func attributes(
+    in members: [(String, JSONValue)], of kind: ItemKind
+  ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {
+    var attributes = PropertyDictionary()
+    var unusable: [AttributeCode] = []
+    for (name, value) in members {
+      if name == protectionMember {
+        guard let text = value.stringValue, !text.isEmpty else { continue }
+        if isPlaceholder(text) {
+          unusable.append(.protection)
+        } else {
+          attributes[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: text)?.rawValue ?? text)
+        }
+        continue
+      }
+      guard let code = ObjectionAttributes.codes[name], AttributeTable.definition(of: code, in: kind) != nil else {
+        continue
+      }
+      switch value {
+      case .string(let text) where isPlaceholder(text): unusable.append(code)
+      case .string(let text): if !text.isEmpty { attributes[code.rawValue] = .string(text) }
+      case .integer(let number): attributes[code.rawValue] = .integer(number)
+      case .boolean(let flag): attributes[code.rawValue] = .boolean(flag)
+      case .null: continue
+      case .number, .sensitive, .array, .elements, .object: unusable.append(code)
+      }
+    }
+    return (attributes, unusable)
+  }
+
   /// Returns the item with its exact secret if the dump has it, otherwise with the secret's rendering as text.
   private static func content(
-    _ item: KeychainItem, secret: JSONValue?, rendered: JSONValue?
+    _ item: KeychainItem, secret: JSONValue?, rendering: JSONValue?
   ) -> (DumpedItem.Content, isRendered: Bool) {
     var item = item
     if let text = secret?.stringValue, !text.isEmpty, !isPlaceholder(text) {
@@ -95,7 +103,7 @@ enum ObjectionReader {
       item.secret = SensitiveBytes(copying: bytes)
       return (.open(item), false)
     }
-    guard let text = rendered?.stringValue, !text.isEmpty, !isPlaceholder(text) else {
+    guard let text = rendering?.stringValue, !text.isEmpty, !isPlaceholder(text) else {
       return (.attributesOnly(item, nil), false)
     }
     item.secret = SensitiveBytes(copying: Array(text.utf8))

@@ -18,42 +18,43 @@ enum TablesReader {
   ///   entries than a dump may have.
   static func read(_ root: PropertyDictionary, _ limit: Int) throws(KeyhaulError) -> KeychainDump {
     try rejectBackup(root)
-    let isUntyped = isUntyped(root)
-    var collector = DumpCollector(isUntyped ? .untypedTables : .tables, acceptingAtMost: limit)
-    var seen: Set<String> = []
+    var collector = DumpCollector(isUntyped(root) ? .untypedTables : .tables, acceptingAtMost: limit)
+    var tableNames: Set<String> = []
     for pair in root.entries {
       guard let name = pair.key.stringValue else { continue }
-      guard seen.insert(name).inserted else {
+      if tableNames.insert(name).inserted {
+        try readTable(pair.value, named: name, into: &collector)
+      } else {
         collector.repeatedKeyCount += 1
-        continue
-      }
-      let kind = ItemKind(rawValue: name)
-      guard case .array(let entries) = pair.value else {
-        // The dictionary may contain other values than tables.
-        if kind != nil {
-          _ = try collector.nextEntry()
-          collector.skip(.notAnItem)
-        }
-        continue
-      }
-      for entry in entries {
-        let position = try collector.nextEntry()
-        guard let kind else {
-          collector.skip(
-            name == TableName.identities ? .identity : .unknownTable, table: name == TableName.identities ? nil : name)
-          continue
-        }
-        guard case .dictionary(let attributes) = entry, !attributes.entries.isEmpty else {
-          collector.skip(.notAnItem)
-          continue
-        }
-        collector.append(attributes, at: position, as: kind, .stated, isUntyped ? .untyped : .typed)
       }
     }
     return collector.dump()
   }
 
-  /// Returns the items' dictionaries of all tables.
+  /// Reads the entries of a table. A value of another type counts as an entry only if it has the name of a table.
+  private static func readTable(
+    _ table: PropertyValue, named name: String, into collector: inout DumpCollector
+  ) throws(KeyhaulError) {
+    let kind = ItemKind(rawValue: name)
+    guard case .array(let entries) = table else {
+      guard kind != nil else { return }
+      _ = try collector.nextEntry()
+      return collector.skip(.notAnItem)
+    }
+    let style: DumpValues.Style = collector.format == .untypedTables ? .untyped : .typed
+    for entry in entries {
+      let position = try collector.nextEntry()
+      if let kind, case .dictionary(let attributes) = entry, !attributes.entries.isEmpty {
+        collector.append(attributes, at: position, as: kind, .stated, style)
+      } else if kind == nil {
+        collector.skipEntry(ofTable: name)
+      } else {
+        collector.skip(.notAnItem)
+      }
+    }
+  }
+
+  /// Returns the entries of all tables that are dictionaries.
   private static func entries(of root: PropertyDictionary) -> some Sequence<PropertyDictionary> {
     root.entries.lazy.filter { $0.key.stringValue.flatMap(ItemKind.init(rawValue:)) != nil }
       .flatMap { $0.value.arrayValue ?? [] }.compactMap(\.dictionaryValue)

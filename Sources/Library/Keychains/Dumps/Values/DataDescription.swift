@@ -36,8 +36,9 @@ enum DataDescription {
 
   /// Reads groups of eight digits with a space between them. The last group may be shorter.
   private static func readGroups(_ groups: [UInt8]) -> Reading {
+    let digitCount = 8
     guard let last = groups.last, last != space,
-      groups.indices.allSatisfy({ (groups[$0] == space) == ($0 % 9 == 8) })
+      groups.indices.allSatisfy({ (groups[$0] == space) == ($0 % (digitCount + 1) == digitCount) })
     else { return .other }
     return HexadecimalDigits.bytes(of: groups.lazy.filter { $0 != space }).map(Reading.bytes) ?? .other
   }

@@ -9,7 +9,7 @@ import KeychainRules
 enum DumpValues {
   /// The representation of values in a dump.
   enum Style {
-    /// Values have their original types. A text in place of data stands for its UTF-8 bytes.
+    /// Values have their original types. A text instead of data is converted to its UTF-8 bytes.
     case typed
     /// Every value is data. Text may end with a NUL.
     case untyped

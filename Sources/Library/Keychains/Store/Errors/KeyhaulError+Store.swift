@@ -1,11 +1,7 @@
 public import Basics
-import CSQLite
-import GRDB
-import GRDBSQLite
 import KeychainCrypto
 import KeychainFormats
 package import KeychainRules
-import SystemPackage
 
 extension KeyhaulError.Domain {
   /// Errors of a device's keychain database. The codes have the names that Apple's `SecBase.h` gives its result codes.
@@ -72,48 +68,6 @@ extension KeyhaulError.Code {
 extension KeyhaulError {
   init(keys error: DataProtectionError) { self.init(.notAvailable, error.description) }
 
-  /// Creates the error for an SQLite error. SQLite's message names tables and columns but no values. A result code
-  /// without a code of its own becomes `.notAvailable`, as in Apple's daemon.
-  ///
-  /// - Parameters:
-  ///   - error: The error of SQLite.
-  ///   - cause: The system error of the file operation that caused it.
-  init(sqlite error: DatabaseError, cause: Errno? = nil) {
-    // SQLite reports a full disk only if a write was cut short. Reading also needs space, for the index of the log.
-    let isFileError =
-      [.SQLITE_IOERR, .SQLITE_CANTOPEN].contains(error.resultCode)
-      || error.resultCode == .SQLITE_CORRUPT && cause.map(Database.readFailures.contains) == true
-    let code: Code =
-      switch error.resultCode {
-      case _ where isFileError && cause?.isDiskFull == true: .diskFull
-      case _ where isFileError && cause?.isResourceShortage == true: .storeIO
-      case .SQLITE_FULL: .diskFull
-      case .SQLITE_BUSY, .SQLITE_LOCKED: .storeBusy
-      case .SQLITE_CORRUPT where isFileError: .storeIO
-      case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT, .SQLITE_SCHEMA, .SQLITE_MISMATCH: .storeDamaged
-      case .SQLITE_CONSTRAINT:
-        error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE ? .duplicateItem : .storeDamaged
-      case .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_NOMEM: .storeIO
-      case .SQLITE_TOOBIG: .parameter
-      default: .notAvailable
-      }
-    let system = isFileError ? cause.map { ", \($0.reason)" } ?? "" : ""
-    self.init(
-      code, "SQLite returned \(error.resultCode.rawValue): \(error.message ?? "no message")\(system)",
-      errno: error.resultCode == .SQLITE_NOMEM ? .noMemory : isFileError ? cause : nil)
-  }
-
-  /// Converts any error of GRDB.
-  init(fromDatabase error: any Error) {
-    switch error {
-    case let error as KeyhaulError: self = error
-    case let error as DatabaseError: self.init(sqlite: error)
-    default: self.init(.storeIO, "the database layer failed")
-    }
-  }
-}
-
-extension KeyhaulError {
   /// Creates the error for an item that cannot be encrypted or decrypted.
   ///
   /// Source: Apple `SecItemServer.c`, `SecKeybagSupport.c` (key store results to `OSStatus`).
@@ -128,7 +82,7 @@ extension KeyhaulError {
     }
   }
 
-  /// Creates the error for a search or a change that meets a row which cannot be decrypted.
+  /// Creates the error for a search or a change with a row that cannot be decrypted.
   package init(_ fault: RowFault) {
     switch fault {
     case .undecodable(let reason): self.init(.decode, reason)
@@ -158,51 +112,4 @@ func translatingRuleErrors<Value>(_ body: @autoclosure () throws(KeychainRuleErr
   -> Value
 {
   try converting(KeyhaulError.init(rule:), body)
-}
-
-extension Database {
-  /// Runs the closure and converts its errors, including the system error of a failed file operation.
-  @discardableResult
-  func translatingErrors<Value>(_ body: () throws -> Value) throws(KeyhaulError) -> Value {
-    do {
-      return try body()
-    } catch let error as DatabaseError {
-      throw KeyhaulError(sqlite: error, cause: systemError(causing: error))
-    } catch {
-      throw KeyhaulError(fromDatabase: error)
-    }
-  }
-
-  /// Returns the system error of the file operation that caused an SQLite error; `nil` if there is none.
-  private func systemError(causing error: DatabaseError) -> Errno? {
-    guard let sqliteConnection else { return nil }
-    switch error.resultCode {
-    case .SQLITE_CORRUPT: return Self.readFailure(of: sqliteConnection)
-    default:
-      let number = sqlite3_system_errno(sqliteConnection)
-      return number == 0 ? nil : Errno(rawValue: number)
-    }
-  }
-
-  /// Returns the system error of a failed read from the database or its log. SQLite reports a failing disk as a damaged
-  /// database.
-  ///
-  /// Source: SQLite, `unixRead` in `os_unix.c` (`SQLITE_IOERR_CORRUPTFS`) and the end of `sqlite3VdbeExec`.
-  private static func readFailure(of connection: OpaquePointer) -> Errno? {
-    var number: Int32 = 0
-    var log: UnsafeMutablePointer<sqlite3_file>?
-    sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &number)
-    if readFailures.contains(Errno(rawValue: number)) { return Errno(rawValue: number) }
-    sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log)
-    _ = log?.pointee.pMethods?.pointee.xFileControl?(log, SQLITE_FCNTL_LAST_ERRNO, &number)
-    return readFailures.contains(Errno(rawValue: number)) ? Errno(rawValue: number) : nil
-  }
-
-  /// The system errors of a failing disk.
-  fileprivate static let readFailures: [Errno] = [.ioError, .noSuchAddressOrDevice, .outOfRange]
-}
-
-/// Runs the closure and converts its errors.
-func translatingErrors<Value>(_ body: () throws -> Value) throws(KeyhaulError) -> Value {
-  do { return try body() } catch { throw KeyhaulError(fromDatabase: error) }
 }

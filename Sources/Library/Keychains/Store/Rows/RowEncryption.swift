@@ -17,14 +17,14 @@ enum RowEncryption {
     _ item: KeychainItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) -> [UInt8] {
     let accessControl = item[.accessControl]
-    var plain = item
-    if accessControl != nil { plain[.accessControl] = nil }
+    var plaintextItem = item
+    if accessControl != nil { plaintextItem[.accessControl] = nil }
     let encrypted: [UInt8]
     do {
       switch accessControl {
-      case nil: encrypted = try keys.seal(plain, as: .device, random: random).serialized()
+      case nil: encrypted = try keys.seal(plaintextItem, as: .device, random: random).serialized()
       case .dictionary(let constraints):
-        encrypted = try keys.sealAccessControlled(plain, constraints: constraints, random: random).serialized()
+        encrypted = try keys.sealAccessControlled(plaintextItem, constraints: constraints, random: random).serialized()
       default: throw KeyhaulError(.parameter, "the access control is not a dictionary of constraints")
       }
     } catch let error as ItemCryptoError {

@@ -51,6 +51,28 @@ public struct RowSummary: Sendable {
   /// Whether `RestoreTransaction.deleteNonSynced` removes the row.
   package let isRemovedByRestore: Bool
 
+  /// Creates the summary of a row. A column with a value of the wrong type counts as empty.
+  init(
+    reference: RowReference, primaryKey: PrimaryKey, digest: [UInt8]?, columns: [AttributeCode: ColumnValue]
+  ) {
+    self.reference = reference
+    self.primaryKey = primaryKey
+    self.digest = digest
+    accessGroup = columns[.accessGroup]?.textValue ?? ""
+    protectionCode = columns[.protection]?.textValue
+    isSynchronizable = columns[.synchronizable]?.integerValue == 1
+    isTombstone = (columns[.tombstone]?.integerValue ?? 0) != 0
+    isAppClip = (columns[.appClip]?.integerValue ?? 0) != 0
+    hasTokenID = !(columns[.tokenID]?.textValue ?? "").isEmpty
+    let sharingGroup = columns[.sharingGroup]?.textValue ?? ""
+    self.sharingGroup = sharingGroup.isEmpty ? nil : sharingGroup
+    multiUser = columns[.multiUser]?.blobValue ?? []
+    modificationDate = columns[.modificationDate]?.realValue.map { KeychainDate(secondsSinceReferenceDate: $0) }
+    uuid = columns[.uuid]?.textValue
+    persistentReference = columns[.persistentReference]?.blobValue ?? []
+    isRemovedByRestore = RestoreRemoval.removes(columns)
+  }
+
   /// The kind of items in the table.
   package var kind: ItemKind { reference.kind }
   /// The protection class in the column; `nil` if the code is unknown.

@@ -59,21 +59,25 @@ enum EmptyData {
     }
   }
 
-  /// Returns a statement that deletes duplicates. Rows with a NULL in the primary key are never duplicates, because
-  /// NULL differs from every value.
+  /// Returns a statement that deletes duplicates: it sorts the rows of each normalized primary key by preference, and
+  /// deletes all but the first. Rows with a NULL in the primary key are never duplicates, because NULL differs from every
+  /// value.
   private static func duplicateRemovalSQL(for kind: ItemKind) -> String {
-    let key = ColumnDefinitions.primaryKey(of: kind)
-    let normalized = key.map { definition in
+    let table = kind.rawValue
+    let keyColumns = ColumnDefinitions.primaryKey(of: kind)
+    let normalizedKey = keyColumns.map { definition in
       let column = definition.code.rawValue
       return definition.storesDataInColumn ? "iif(\(column)=x'','',\(column))" : column
-    }
-    let emptyBlobCount = key.filter(\.storesDataInColumn).map { "(\($0.code.rawValue)=x'')" }.joined(separator: "+")
-    let hasNoNull = key.map { "\($0.code.rawValue) NOT NULL" }.joined(separator: " AND ")
-    let table = kind.rawValue
+    }.joined(separator: ",")
+    let keyHasNoNull = keyColumns.map { "\($0.code.rawValue) NOT NULL" }.joined(separator: " AND ")
+    let modificationDate = "iif(typeof(mdat) IN ('real','integer'),mdat,NULL)"
+    let emptyBlobCount =
+      keyColumns.filter(\.storesDataInColumn).map { "(\($0.code.rawValue)=x'')" }.joined(separator: "+")
+    let preference = "\(modificationDate) DESC,\(emptyBlobCount),rowid DESC"
     return """
       DELETE FROM \(table) WHERE rowid IN (SELECT number FROM (SELECT rowid AS number, row_number() OVER \
-      (PARTITION BY \(normalized.joined(separator: ",")) ORDER BY iif(typeof(mdat) IN ('real','integer'),mdat,NULL) DESC,\
-      \(emptyBlobCount),rowid DESC) AS position FROM \(table) WHERE \(hasNoNull)) WHERE position>1)
+      (PARTITION BY \(normalizedKey) ORDER BY \(preference)) AS position FROM \(table) WHERE \(keyHasNoNull)) \
+      WHERE position>1)
       """
   }
 }

@@ -1,6 +1,5 @@
 import Basics
 import GRDB
-import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
@@ -21,6 +20,7 @@ struct KeychainTable {
   private let primaryKeyRange: Range<Int>
   private let primaryKeyCodes: [AttributeCode]
 
+  /// The columns that a row's summary needs, besides those of the primary key.
   private static let summaryCodes: [AttributeCode] = [
     .rowID, .encryptedData, .protection, .tombstone, .appClip, .modificationDate, .digest, .uuid, .persistentReference,
   ]
@@ -46,14 +46,14 @@ struct KeychainTable {
     let definitions = ColumnDefinitions.primaryKey(of: kind)
     let primaryKey = definitions.map(\.code)
     let selected = (Self.summaryCodes + primaryKey).map(\.rawValue).joined(separator: ",")
-    let match = zip(1..., definitions).map(Self.equality).joined(separator: " AND ")
+    let condition = zip(1..., definitions).map(Self.equality).joined(separator: " AND ")
     self.kind = kind
     encryptedColumnIndexes = columns.indices.filter { columns[$0] == .encryptedData }
     primaryKeyColumnIndexes = primaryKey.compactMap { columns.firstIndex(of: $0) }
     primaryKeyCodes = primaryKey
     primaryKeyRange = Self.summaryCodes.count..<(Self.summaryCodes.count + primaryKey.count)
     selectSQL = "SELECT \(selected) FROM \(table)"
-    selectByPrimaryKeySQL = "SELECT \(selected) FROM \(table) WHERE \(match)"
+    selectByPrimaryKeySQL = "SELECT \(selected) FROM \(table) WHERE \(condition)"
     let placeholders = names.map { _ in "?" }.joined(separator: ",")
     insertSQL = "INSERT INTO \(table)(\(names.joined(separator: ","))) VALUES (\(placeholders))"
     overwriteSQL = "UPDATE \(table) SET \(names.map { "\($0)=?" }.joined(separator: ",")) WHERE rowid=?"
@@ -67,137 +67,16 @@ struct KeychainTable {
     return "\(column) IN (?\(parameter),iif(?\(parameter)='',x'',?\(parameter)))"
   }
 
-  /// Converts a row of one of the SELECT statements. A column with a value of the wrong type counts as empty.
+  /// Converts a row of one of the SELECT statements.
   func read(_ row: Row) -> RawRow {
-    let values = Dictionary(
-      uniqueKeysWithValues: Self.summaryCodes.enumerated().map { ($1, row.columnValue($0)) })
-    let keyValues = primaryKeyRange.map { row.columnValue($0) }
-    let keys = Dictionary(uniqueKeysWithValues: zip(primaryKeyCodes, keyValues))
-    let sharingGroup = keys[.sharingGroup]?.textValue ?? ""
+    let primaryKeyValues = primaryKeyRange.map { row.columnValue($0) }
+    var columns = Dictionary(uniqueKeysWithValues: zip(primaryKeyCodes, primaryKeyValues))
+    for (index, code) in Self.summaryCodes.enumerated() { columns[code] = row.columnValue(index) }
     let summary = RowSummary(
-      reference: RowReference(kind: kind, rowID: values[.rowID]?.integerValue ?? 0),
-      primaryKey: PrimaryKey(kind: kind, columns: keyValues),
-      accessGroup: keys[.accessGroup]?.textValue ?? "",
-      protectionCode: values[.protection]?.textValue,
-      isSynchronizable: keys[.synchronizable]?.integerValue == 1,
-      isTombstone: (values[.tombstone]?.integerValue ?? 0) != 0,
-      isAppClip: (values[.appClip]?.integerValue ?? 0) != 0,
-      hasTokenID: !(keys[.tokenID]?.textValue ?? "").isEmpty,
-      sharingGroup: sharingGroup.isEmpty ? nil : sharingGroup,
-      multiUser: keys[.multiUser]?.blobValue ?? [],
-      modificationDate: values[.modificationDate]?.realValue.map { KeychainDate(secondsSinceReferenceDate: $0) },
-      digest: values[.digest]?.blobValue,
-      uuid: values[.uuid]?.textValue,
-      persistentReference: values[.persistentReference]?.blobValue ?? [],
-      isRemovedByRestore: RestoreRemoval.removes(keys))
-    return RawRow(summary: summary, encryptedItem: values[.encryptedData]?.blobValue)
-  }
-}
-
-/// The column values of a row to write: the encrypted item and its searchable attributes.
-struct WritableRow {
-  let kind: ItemKind
-  /// The values in the order of `ItemColumns.values`, as in the table's statements.
-  let columns: [ColumnValue]
-  let primaryKey: [ColumnValue]
-  /// The item with its digest, before encryption.
-  let item: KeychainItem
-
-  /// Computes the item's digest, encrypts it and arranges the columns.
-  ///
-  /// - Throws: `.interactionNotAllowed`, `.authFailed` or `.notAvailable` if the class key is missing, `.parameter` for
-  ///   a value that its attribute cannot have.
-  init(
-    encrypting item: KeychainItem, keys: ClassKeys, random: any RandomSource
-  ) throws(KeyhaulError) {
-    var item = item
-    item.unpack()
-    item[.digest] = .data(try translatingRuleErrors(try item.storedDigest()))
-    var columns = try translatingRuleErrors(try ItemColumns.values(of: item))
-    let table = KeychainTable.table(of: item.kind)
-    let encrypted = try RowEncryption.encrypt(item, keys: keys, random: random)
-    for index in table.encryptedColumnIndexes { columns[index] = .blob(encrypted) }
-    kind = item.kind
-    primaryKey = table.primaryKeyColumnIndexes.map { columns[$0] }
-    self.columns = columns
-    self.item = item
-  }
-}
-
-/// A WHERE clause with its arguments, the order and the limit. Column names come only from the attribute table.
-struct RowCondition {
-  private var terms: [String] = []
-  private(set) var arguments: [ColumnValue] = []
-  private var limit: Int?
-
-  /// Creates a condition that every row meets.
-  init() {}
-
-  /// Creates the condition of a query.
-  ///
-  /// - Returns: `nil` if a query for all kinds has an attribute that this kind does not have.
-  /// - Throws: `.noSuchAttribute` if the query names this kind, `.parameter` for a value that cannot be compared.
-  init?(_ query: ItemQuery, kind: ItemKind, limit: Int? = nil) throws(KeyhaulError) {
-    for (code, value) in query.attributes.sorted(by: { $0.key < $1.key }) {
-      guard let definition = AttributeTable.definition(of: code, in: kind), definition.flags.contains(.column),
-        definition.kind != .encryptedData
-      else {
-        guard query.kind == nil else {
-          throw KeyhaulError(.noSuchAttribute, "a \(kind.reportName) cannot be found by \(code.rawValue)")
-        }
-        return nil
-      }
-      require(definition, equal: try translatingRuleErrors(try ItemColumns.value(value, for: definition)))
-    }
-    if let row = query.row {
-      guard row.kind == kind else { return nil }
-      require("rowid=?", .integer(row.rowID))
-    }
-    if let reference = query.persistentReference { require("persistref=?", .blob(reference)) }
-    terms.append(EmptyData.condition("musr"))
-    switch query.accessGroups {
-    case .all: break
-    case .only(let groups):
-      terms.append("agrp IN (\(groups.map { _ in "?" }.joined(separator: ",")))")
-      arguments += groups.map { .text($0) }
-    }
-    switch query.synchronization {
-    case .any: break
-    case .localOnly: terms.append("sync=0")
-    case .synchronizedOnly: terms.append("sync=1")
-    }
-    switch query.tombstones {
-    case .included: break
-    case .excluded: terms.append("tomb=0")
-    case .only: terms.append("tomb=1")
-    }
-    self.limit = limit
-  }
-
-  /// Returns a condition for the rows of the single user.
-  static func singleUser(includingTombstones: Bool) -> RowCondition {
-    var condition = RowCondition()
-    condition.terms.append(EmptyData.condition("musr"))
-    if !includingTombstones { condition.terms.append("tomb=0") }
-    return condition
-  }
-
-  private mutating func require(_ definition: AttributeDefinition, equal value: ColumnValue) {
-    if definition.storesDataInColumn, value.isEmptyTextOrBlob {
-      terms.append(EmptyData.condition(definition.code.rawValue))
-    } else {
-      require("\(definition.code.rawValue)=?", value)
-    }
-  }
-
-  private mutating func require(_ term: String, _ argument: ColumnValue) {
-    terms.append(term)
-    arguments.append(argument)
-  }
-
-  /// The clause with a leading space. Rows are sorted by number.
-  var clause: String {
-    let condition = terms.isEmpty ? "" : " WHERE " + terms.joined(separator: " AND ")
-    return condition + " ORDER BY rowid" + (limit.map { " LIMIT \(max(0, $0))" } ?? "")
+      reference: RowReference(kind: kind, rowID: columns[.rowID]?.integerValue ?? 0),
+      primaryKey: PrimaryKey(kind: kind, columns: primaryKeyValues),
+      digest: columns[.digest]?.blobValue,
+      columns: columns)
+    return RawRow(summary: summary, encryptedItem: columns[.encryptedData]?.blobValue)
   }
 }

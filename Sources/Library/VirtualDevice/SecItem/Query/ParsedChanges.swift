@@ -52,9 +52,7 @@ struct ParsedChanges {
     if code == .synchronizable, value.stringValue == "syna" { return }
     if definition.kind == .accessControl {
       guard let control = value.accessControlValue else {
-        throw SecItemError(
-          .parameter,
-          "accc is not an access control")
+        throw SecItemError(.parameter, "accc is not an access control")
       }
       parsed.accessControl = control
       return

@@ -1,5 +1,4 @@
 import Basics
-import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
@@ -55,122 +54,6 @@ struct ParsedQuery {
   var kind: ItemKind? { if case .items(let kind) = queryClass { kind } else { nil } }
 }
 
-/// The match keys of a query.
-struct MatchConditions {
-  /// The number of keys with `m_`, including `m_Limit`.
-  var count = 0
-  /// `m_HostOrSubdomainOfHost`.
-  var host: String?
-  /// `m_EmailAddressIfPresent`.
-  var emailAddress: String?
-  /// `m_Issuers`: DER names.
-  var issuers: [[UInt8]]?
-  var hasPolicy = false
-  /// `m_ValidOnDate`.
-  var validDate: KeychainDate?
-  var isTrustedOnly = false
-
-  /// Whether rows have to be checked individually, so that the database cannot apply the limit.
-  var requiresRowChecks: Bool {
-    host != nil || emailAddress != nil || issuers != nil || validDate != nil || isTrustedOnly
-  }
-}
-
-extension ParsedQuery {
-  /// Adds a match key. Keys that the daemon of an iPhone ignores are counted but have no effect.
-  mutating func parseMatch(_ key: String, _ value: SecItemValue, now: KeychainDate) throws(SecItemError) {
-    matches.count += 1
-    switch key {
-    case "m_Limit": limit = try Self.limit(value)
-    case "m_HostOrSubdomainOfHost":
-      guard let host = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
-      matches.host = host
-    case "m_EmailAddressIfPresent":
-      guard let address = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
-      matches.emailAddress = address
-    case "m_Issuers":
-      guard let names = value.arrayValue else { return }
-      let issuers = names.compactMap(\.dataValue)
-      if !issuers.isEmpty { matches.issuers = issuers }
-    case "m_Policy": matches.hasPolicy = true
-    case "m_ValidOnDate":
-      switch value {
-      case .null: matches.validDate = now
-      case .date(let date): matches.validDate = date
-      default: throw SecItemError(.parameter, "\(key) is not a date or null")
-      }
-    case "m_TrustedOnly":
-      guard let isTrustedOnly = value.booleanValue else { throw SecItemError(.parameter, "\(key) is not a boolean") }
-      matches.isTrustedOnly = isTrustedOnly
-    default: break
-    }
-  }
-
-  private static func limit(_ value: SecItemValue) throws(SecItemError) -> Limit {
-    switch value {
-    case .string("m_LimitOne"), .number(1): return .one
-    case .string("m_LimitAll"): return .all
-    case .number(let count):
-      guard let count = Int(exactly: count), count >= 0 else { break }
-      return .atMost(count)
-    default: break
-    }
-    throw SecItemError(.parameter, "m_Limit is neither a number nor one of its two constants")
-  }
-
-  mutating func parseUse(_ key: String, _ value: SecItemValue, for call: SecItemCall) throws(SecItemError) {
-    switch key {
-    case "u_AuthUI":
-      guard let choice = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
-      try parseInteraction(choice, for: call)
-    case "u_NoAuthUI":
-      guard let isForbidden = value.booleanValue else { throw SecItemError(.parameter, "\(key) is not a boolean") }
-      if isForbidden { interaction = .forbidden }
-    case "u_AuthCtx":
-      guard case .context(let newContext) = value else {
-        throw SecItemError(.parameter, "\(key) is not an authentication context")
-      }
-      guard context == nil else { throw SecItemError(.parameter, "a context and a credential cannot be combined") }
-      context = newContext
-    case "u_CredRef":
-      guard value.dataValue != nil else { throw SecItemError(.parameter, "\(key) is not data") }
-      // The keys are parsed in the order of their names, so the context was parsed before.
-      guard context == nil else { throw SecItemError(.parameter, "a context and a credential cannot be combined") }
-    case "u_OpPrompt":
-      guard let text = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
-      prompt = text
-    case "u_CallerName", "u_CertWithIssuers": break
-    case "u_TokenRawItems": wantsRawTokenItems = value.booleanValue ?? false
-    case "u_Tomb": usesTombstone = try Self.tombstoneUse(value)
-    case "u_SystemKeychain", "u_SyncBubbleKeychain":
-      throw SecItemError(.missingEntitlement, "an app has no entitlement for the system's keychains")
-    case "u_ItemList": throw SecItemError(.parameter, "lists of items are not supported")
-    default: throw SecItemError(.parameter, "there is no such use key")
-    }
-  }
-
-  private mutating func parseInteraction(_ choice: String, for call: SecItemCall) throws(SecItemError) {
-    switch choice {
-    case "u_AuthUIF": interaction = .forbidden
-    case "u_AuthUIS":
-      guard call == .copyMatching else {
-        throw SecItemError(.parameter, "only searches can skip items")
-      }
-      interaction = .skipped
-    default: break
-    }
-  }
-
-  private static func tombstoneUse(_ value: SecItemValue) throws(SecItemError) -> Bool {
-    switch value {
-    case .boolean(let flag): return flag
-    case .number(let number): return number != 0
-    case .string(let text): return Int(text).map { $0 != 0 } ?? false
-    default: throw SecItemError(.parameter, "u_Tomb is neither a boolean nor a number")
-    }
-  }
-}
-
 extension ParsedQuery {
   /// Parses a query. The keys are parsed in the order of their names, so that a query with several mistakes always
   /// gives the same error.
@@ -196,6 +79,7 @@ extension ParsedQuery {
     return queryClass
   }
 
+  /// Parses a key of the query: an attribute has four letters, and any other key begins with a letter for its group.
   private mutating func parse(
     _ key: String, _ value: SecItemValue, for call: SecItemCall, now: KeychainDate
   ) throws(SecItemError) {
@@ -217,38 +101,44 @@ extension ParsedQuery {
   ) throws(SecItemError) {
     // `kSecUseDataProtectionKeychain` looks like an attribute, but chooses between the keychains of a Mac.
     if key == "nleg" { return }
-    if key == "toid", call == .add {
-      guard let objectID = value.dataValue else { throw SecItemError(.parameter, "toid is not data") }
-      tokenObjectID = objectID
+    if key == "toid", call == .add { return try parseTokenObjectID(value) }
+    let definition = try attributeDefinition(forKey: key)
+    let code = definition.code
+    if code == .synchronizable {
+      mentionsSynchronizable = true
+      if value.stringValue == "syna" { return }
+    }
+    if definition.kind == .accessControl { return try parseAccessControl(value) }
+    let converted = try AttributeConversion.converted(value, for: definition)
+    guard definition.flags.contains(.returnedAsData) else {
+      attributes[code] = converted
       return
     }
+    guard call == .add, let bytes = converted.dataValue else {
+      throw SecItemError(.parameter, "\(key) is a secret, and secrets cannot be searched for")
+    }
+    secrets[code] = SensitiveBytes(copying: bytes)
+  }
+
+  private mutating func parseTokenObjectID(_ value: SecItemValue) throws(SecItemError) {
+    guard let objectID = value.dataValue else { throw SecItemError(.parameter, "toid is not data") }
+    tokenObjectID = objectID
+  }
+
+  private mutating func parseAccessControl(_ value: SecItemValue) throws(SecItemError) {
+    guard let control = value.accessControlValue else {
+      throw SecItemError(.parameter, "accc is not an access control")
+    }
+    accessControl = control
+  }
+
+  private func attributeDefinition(forKey key: String) throws(SecItemError) -> AttributeDefinition {
     let code = AttributeCode(rawValue: key)
     guard code != .appClip else { throw SecItemError(.parameter, "only the keychain sets the App Clip flag") }
     guard let definition = queryClass.definition(of: code) else {
       throw SecItemError(.noSuchAttribute, "the class \(queryClass.name) has no such attribute")
     }
-    if code == .synchronizable {
-      mentionsSynchronizable = true
-      if value.stringValue == "syna" { return }
-    }
-    if definition.kind == .accessControl {
-      guard let control = value.accessControlValue else {
-        throw SecItemError(
-          .parameter,
-          "accc is not an access control")
-      }
-      accessControl = control
-      return
-    }
-    let converted = try AttributeConversion.converted(value, for: definition)
-    if definition.flags.contains(.returnedAsData) {
-      guard call == .add, let bytes = converted.dataValue else {
-        throw SecItemError(.parameter, "\(key) is a secret, and secrets cannot be searched for")
-      }
-      secrets[code] = SensitiveBytes(copying: bytes)
-    } else {
-      attributes[code] = converted
-    }
+    return definition
   }
 
   private mutating func parseReturn(_ key: String, _ value: SecItemValue) throws(SecItemError) {
@@ -286,110 +176,6 @@ extension ParsedQuery {
     guard let accessControl, let protection else { return }
     guard !accessControl.isConstrained, accessControl.protection == protection else {
       throw SecItemError(.parameter, "the query names a protection class and an access control that differs from it")
-    }
-  }
-}
-
-extension AttributeConversion {
-  /// Converts a value of a call to the type of an attribute.
-  ///
-  /// - Throws: `.parameter`. The reason states types but not the value.
-  static func converted(
-    _ value: SecItemValue, for definition: AttributeDefinition
-  ) throws(SecItemError) -> PropertyValue {
-    let code = definition.code.rawValue
-    switch definition.kind {
-    case .encryptedData, .primaryKey, .rowID, .useTombstone:
-      throw SecItemError(.parameter, "\(code) cannot be specified in a call")
-    case .sha1:
-      guard let digest = value.dataValue, digest.count == 20 else {
-        throw SecItemError(.parameter, "\(code) accepts only data of 20 bytes")
-      }
-      return .data(digest)
-    case .string:
-      if case .uuid(let bytes) = value, let text = UUIDText.uppercase(bytes) { return .string(text) }
-    case .creationDate, .modificationDate, .date, .blob, .data, .number, .access, .accessControl, .sync, .tomb, .uuid:
-      break
-    }
-    guard let propertyValue = value.attributeValue else {
-      throw SecItemError(.parameter, "\(code) does not accept a value of this type")
-    }
-    do throws(FormatError) {
-      return normalizingName(try convert(propertyValue, for: definition), definition.code)
-    } catch {
-      throw SecItemError(.parameter, error.reason)
-    }
-  }
-
-  /// Returns an issuer in the normalized form of keychains. Source: Apple `SecItem.m`.
-  private static func normalizingName(_ value: PropertyValue, _ code: AttributeCode) -> PropertyValue {
-    guard code == .issuer, let name = value.dataValue.flatMap(CertificateAttributes.normalizedName) else {
-      return value
-    }
-    return .data(name)
-  }
-}
-
-/// The class of a query: one of the four kinds of items, or an identity, which joins a certificate and a key.
-///
-/// Source: Apple `SecItemConstants.c` (`kSecClass…`), `SecDbQuery.c` (`kc_class_with_name`).
-enum QueryClass: Equatable {
-  case items(ItemKind)
-  case identity
-
-  static let identityName = "idnt"
-
-  init?(name: String) {
-    if name == Self.identityName {
-      self = .identity
-    } else if let kind = ItemKind(rawValue: name) {
-      self = .items(kind)
-    } else {
-      return nil
-    }
-  }
-
-  var name: String {
-    switch self {
-    case .items(let kind): kind.rawValue
-    case .identity: Self.identityName
-    }
-  }
-
-  /// Whether items of the class are or contain certificates. Match keys for certificates require this.
-  var hasCertificate: Bool { self == .identity || self == .items(.certificate) }
-
-  /// The attributes of an identity that belong to its certificate. All others belong to its key.
-  static let certificateAttributes: Set<AttributeCode> = [
-    .label, .issuer, .serialNumber, .subjectKeyID, .tokenID, .subject, .publicKeyHash, .certificateType,
-    .certificateEncoding,
-  ]
-
-  func definition(of code: AttributeCode) -> AttributeDefinition? {
-    switch self {
-    case .items(let kind): AttributeTable.definition(of: code, in: kind)
-    case .identity:
-      AttributeTable.definition(of: code, in: Self.certificateAttributes.contains(code) ? .certificate : .key)
-    }
-  }
-}
-
-/// The target of a persistent reference in a query.
-enum QueryReference: Equatable {
-  case row(Int64)
-  case uuid([UInt8])
-  case token(id: String, object: [UInt8])
-
-  /// Parses the bytes of a `v_PersistentRef`. An identity has the reference of its certificate, but with another class.
-  static func parse(_ bytes: [UInt8]) -> (className: String, reference: QueryReference)? {
-    let isIdentity = bytes.starts(with: QueryClass.identityName.utf8)
-    let bytes = isIdentity ? Array(ItemKind.certificate.rawValue.utf8) + bytes.dropFirst(4) : bytes
-    guard let reference = try? PersistentReference(parsing: bytes) else { return nil }
-    let name = isIdentity ? QueryClass.identityName : reference.kind.rawValue
-    switch reference {
-    case .rowID(_, let rowID): return (name, .row(rowID))
-    case .uuid(_, let uuid): return (name, .uuid(uuid))
-    case .token(_, let id, let object): return (name, .token(id: id, object: object))
     }
   }
 }

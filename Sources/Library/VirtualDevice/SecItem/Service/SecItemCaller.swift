@@ -1,6 +1,6 @@
 /// The caller of a keychain call, defined by the access groups of an app's entitlements.
 package struct SecItemCaller: Sendable, Hashable {
-  /// The group that stands for all groups.
+  /// The name for all groups.
   package static let wildcard = "*"
   /// The group of items on a token. Every app may search it by name, and none may write to it.
   package static let tokenGroup = "com.apple.token"

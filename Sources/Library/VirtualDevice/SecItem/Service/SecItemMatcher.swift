@@ -39,36 +39,42 @@ struct SecItemMatcher {
   mutating func matches(
     in transaction: KeychainTransaction, keys: ClassKeys
   ) throws(KeyhaulError) -> Matches {
-    guard rowLimit != 0 else { return Matches(matches: [], undecodable: []) }
+    guard limit != 0 else { return Matches(matches: [], undecodable: []) }
     let filter = MatchFilter(query, groups: groups)
     let issuers = try filter.acceptedIssuers(in: transaction, keys: keys)
-    var matches: [SecItemMatch] = []
-    /// Adds a match, and returns whether more may follow.
-    func append(_ match: SecItemMatch) -> Bool {
-      if filter.matches(match, issuers: issuers) { matches.append(match) }
-      return rowLimit.map { matches.count < $0 } ?? true
-    }
-    let sqlLimit = filter.isEmpty ? rowLimit : nil
+    var collector = MatchCollector(filter: filter, issuers: issuers, limit: limit)
     switch query.queryClass {
-    case .items(let kind):
-      var itemQuery = Self.itemQuery(query, kind: kind, groups: groups) { _ in true }
-      itemQuery.limit = sqlLimit
-      try transaction.scanRows(matching: itemQuery, keys: keys) { (row) throws(KeyhaulError) in
-        guard let item = try matchingItem(row, itemQuery) else { return true }
-        return append(SecItemMatch(item: item, reference: row.summary.reference, certificate: nil))
-      }
-    case .identity:
-      for pair in try identityPairs(in: transaction, limit: sqlLimit) {
-        guard let certificate = try item(pair.certificate, in: transaction, keys: keys),
-          let key = try item(pair.key, in: transaction, keys: keys)
-        else { continue }
-        guard append(SecItemMatch(item: key, reference: pair.key, certificate: certificate)) else { break }
-      }
+    case .items(let kind): try addItems(of: kind, to: &collector, in: transaction, keys: keys)
+    case .identity: try addIdentities(to: &collector, in: transaction, keys: keys)
     }
-    return Matches(matches: matches, undecodable: undecodable)
+    return Matches(matches: collector.matches, undecodable: undecodable)
   }
 
-  private var rowLimit: Int? {
+  private mutating func addItems(
+    of kind: ItemKind, to collector: inout MatchCollector, in transaction: KeychainTransaction, keys: ClassKeys
+  ) throws(KeyhaulError) {
+    var itemQuery = Self.itemQuery(query, kind: kind, groups: groups) { _ in true }
+    itemQuery.limit = collector.rowLimit
+    try transaction.scanRows(matching: itemQuery, keys: keys) { (row) throws(KeyhaulError) in
+      guard let item = try matchingItem(row, itemQuery) else { return true }
+      return collector.add(SecItemMatch(item: item, reference: row.summary.reference, certificate: nil))
+    }
+  }
+
+  private mutating func addIdentities(
+    to collector: inout MatchCollector, in transaction: KeychainTransaction, keys: ClassKeys
+  ) throws(KeyhaulError) {
+    for pair in try identityPairs(in: transaction, limit: collector.rowLimit) {
+      guard let certificate = try item(pair.certificate, in: transaction, keys: keys),
+        let key = try item(pair.key, in: transaction, keys: keys)
+      else { continue }
+      let canAddMore = collector.add(SecItemMatch(item: key, reference: pair.key, certificate: certificate))
+      guard canAddMore else { break }
+    }
+  }
+
+  /// The largest number of matches, or `nil` if all are requested.
+  private var limit: Int? {
     switch query.limit {
     case .one: 1
     case .all: nil
@@ -139,77 +145,19 @@ struct SecItemMatcher {
   }
 }
 
-/// The conditions of a query that apply to decrypted items.
-///
-/// Source: Apple `SecItemServer.c` (`match_item`, `items_matching_issuer_parent`).
-struct MatchFilter {
-  /// The largest number of certificates between an item and a requested issuer.
-  private static let maximumChainDepth = 10
+/// Collects the matches that pass a filter, up to a limit.
+private struct MatchCollector {
+  let filter: MatchFilter
+  let issuers: Set<[UInt8]>
+  let limit: Int?
+  var matches: [SecItemMatch] = []
 
-  private let conditions: MatchConditions
-  private let token: [UInt8]?
-  private let groups: ItemQuery.AccessGroups
+  /// The number of rows that the database has to return, or `nil` if the filter may reject some of them.
+  var rowLimit: Int? { filter.isEmpty ? limit : nil }
 
-  init(_ query: ParsedQuery, groups: ItemQuery.AccessGroups) {
-    conditions = query.matches
-    self.groups = groups
-    if case .token(_, let object) = query.reference { token = object } else { token = nil }
-  }
-
-  var isEmpty: Bool { !conditions.requiresRowChecks && token == nil }
-
-  /// Returns the accepted issuers of a certificate: the names in the query, and the subjects of all certificates that
-  /// these issued, directly or indirectly. Certificates outside the caller's groups are ignored.
-  func acceptedIssuers(
-    in transaction: KeychainTransaction, keys: ClassKeys
-  ) throws(KeyhaulError) -> Set<[UInt8]> {
-    var accepted = Set((conditions.issuers ?? []).compactMap(CertificateAttributes.normalizedName))
-    var newIssuers = accepted
-    for _ in 0..<Self.maximumChainDepth where !newIssuers.isEmpty {
-      var subjects: Set<[UInt8]> = []
-      for issuer in newIssuers {
-        let issuedCertificates = ItemQuery(
-          kind: .certificate, attributes: [.issuer: .data(issuer)], accessGroups: groups)
-        try transaction.forEachRow(matching: issuedCertificates, keys: keys) { (row) throws(KeyhaulError) in
-          guard let item = row.item, issuedCertificates.matches(item), let subject = item[.subject]?.dataValue else {
-            return
-          }
-          subjects.insert(subject)
-        }
-      }
-      newIssuers = subjects.subtracting(accepted)
-      accepted.formUnion(newIssuers)
-    }
-    return accepted
-  }
-
-  func matches(_ match: SecItemMatch, issuers: Set<[UInt8]>) -> Bool {
-    if let token, TokenValue(of: match.item)?.objectID != token { return false }
-    if let host = conditions.host, !Self.isHostOrSubdomain(match.item[.server], host) { return false }
-    let certificate = match.certificate ?? match.item
-    guard certificate.kind == .certificate else { return true }
-    if conditions.issuers != nil {
-      guard let issuer = certificate[.issuer]?.dataValue, issuers.contains(issuer) else { return false }
-    }
-    if let address = conditions.emailAddress {
-      let addresses = Self.attributes(of: certificate)?.emailAddresses ?? []
-      guard addresses.contains(where: { $0.lowercased() == address.lowercased() }) else { return false }
-    }
-    if let date = conditions.validDate {
-      guard let attributes = Self.attributes(of: certificate), attributes.isValid(at: date) else { return false }
-    }
-    // A virtual device trusts no certificate authority.
-    return !conditions.isTrustedOnly
-  }
-
-  private static func attributes(of certificate: KeychainItem) -> CertificateAttributes? {
-    certificate.secret.flatMap { try? CertificateAttributes(der: $0.withBytes { Array($0) }) }
-  }
-
-  /// Returns whether a server is the host or one of its subdomains.
-  private static func isHostOrSubdomain(_ server: PropertyValue?, _ host: String) -> Bool {
-    guard let name = server?.stringValue?.lowercased() else { return false }
-    let host = host.lowercased()
-    return !host.isEmpty && (name == host || name.hasSuffix("." + host))
+  /// Adds a match that passes the filter. Returns whether the limit allows another one.
+  mutating func add(_ match: SecItemMatch) -> Bool {
+    if filter.matches(match, issuers: issuers) { matches.append(match) }
+    return limit.map { matches.count < $0 } ?? true
   }
 }

@@ -1,5 +1,5 @@
-package import Basics
-package import KeychainFormats
+import Basics
+import KeychainFormats
 import Keychains
 
 /// The result of a call, as the return keys request it.
@@ -44,16 +44,25 @@ struct SecItemResult {
     _ item: KeychainItem, certificate: KeychainItem?, persistentReference: SecItemValue?,
     attributes: (KeychainItem) -> AttributeMap<PropertyValue>
   ) -> SecItemValue? {
-    let data = secretData(of: item)
+    // A single return key results in the value itself.
     switch returns {
-    case []: return nil
-    case .data: return data ?? .data([])
-    case .persistentReference: return persistentReference
-    case .reference: return reference(item, certificate).map { .reference($0) }
-    default: break
+    case []: nil
+    case .data: secretData(of: item) ?? .data([])
+    case .persistentReference: persistentReference
+    case .reference: reference(item, certificate).map { .reference($0) }
+    default:
+      .dictionary(
+        dictionary(item, certificate: certificate, persistentReference: persistentReference, attributes: attributes))
     }
+  }
+
+  private func dictionary(
+    _ item: KeychainItem, certificate: KeychainItem?, persistentReference: SecItemValue?,
+    attributes: (KeychainItem) -> AttributeMap<PropertyValue>
+  ) -> SecItemQuery {
     var result: SecItemQuery = [:]
-    if !returns.isDisjoint(with: [.attributes, .reference]) {
+    let includesAttributes = !returns.isDisjoint(with: [.attributes, .reference])
+    if includesAttributes {
       addAttributes(to: &result, from: item, attributes)
       if let certificate {
         addAttributes(to: &result, from: certificate, attributes)
@@ -61,17 +70,17 @@ struct SecItemResult {
       }
     }
     if returns.contains(.data) {
-      if !returns.isDisjoint(with: [.attributes, .reference]) {
+      if includesAttributes {
         for (code, secret) in item.secrets { result[code.rawValue] = .secret(secret) }
       }
-      result["v_Data"] = data
+      result["v_Data"] = secretData(of: item)
     }
     if returns.contains(.persistentReference) { result["v_PersistentRef"] = persistentReference }
     if returns.contains(.reference) {
       result["class"] = .string(queryClass.name)
       result["v_Ref"] = reference(item, certificate).map { .reference($0) }
     }
-    return .dictionary(result)
+    return result
   }
 
   private func addAttributes(
@@ -129,58 +138,6 @@ extension SecItemValue {
   /// value.
   var asIdentityReference: SecItemValue? {
     guard case .data(let bytes) = self, bytes.starts(with: ItemKind.certificate.rawValue.utf8) else { return nil }
-    return .data(Array(QueryClass.identityName.utf8) + bytes.dropFirst(4))
-  }
-}
-
-/// The `v_Data` of an item on a token: the token's identifier for the object, its access control, and its value if the
-/// token reveals one.
-///
-/// Source: Apple `SecItem.m` (`SecTokenItemValueCreate`, `SecTokenItemValueCopy`).
-package struct TokenValue: Sendable {
-  private enum Key {
-    static let object = "oid"
-    static let accessControl = "ac"
-    static let value = "data"
-  }
-
-  /// The token's identifier for the object. For a key of the Secure Enclave, it contains the wrapped private key.
-  package let objectID: [UInt8]
-  /// The constraints by operation; `nil` if there are none.
-  package let accessControl: PropertyDictionary?
-  /// The value that the token reveals, such as the public key of a private key.
-  package let value: [UInt8]?
-
-  /// Creates the value of an item on a token.
-  package init(objectID: [UInt8], accessControl: PropertyDictionary?, value: [UInt8]?) {
-    self.objectID = objectID
-    self.accessControl = accessControl
-    self.value = value
-  }
-
-  /// Decodes the value of an item.
-  ///
-  /// - Returns: `nil` if the item is not on a token or its bytes are not such a dictionary.
-  package init?(of item: KeychainItem) {
-    guard !(item[.tokenID]?.stringValue ?? "").isEmpty, let secret = item.secret,
-      let decoded = try? secret.withBytes({ (bytes) throws(FormatError) in try DERPropertyList.decode(bytes) }),
-      let fields = decoded.dictionaryValue, let object = fields[Key.object]?.dataValue
-    else { return nil }
-    self.init(
-      objectID: object, accessControl: fields[Key.accessControl]?.dictionaryValue, value: fields[Key.value]?.dataValue)
-  }
-
-  /// Returns the DER encoding.
-  ///
-  /// - Throws: `.parameter` if it is too large for an item.
-  package func encoded() throws(SecItemError) -> SensitiveBytes {
-    var fields: PropertyDictionary = [Key.object: .data(objectID)]
-    if let accessControl { fields[Key.accessControl] = .dictionary(accessControl) }
-    if let value { fields[Key.value] = .data(value) }
-    do throws(FormatError) {
-      return SensitiveBytes(copying: try DERPropertyList.encode(.dictionary(fields)))
-    } catch {
-      throw SecItemError(.parameter, error.reason)
-    }
+    return .data(Array(QueryClass.identityName.utf8) + bytes.dropFirst(QueryClass.nameByteCount))
   }
 }

@@ -56,34 +56,14 @@ extension SecItemService {
   private func newItem(
     _ query: ParsedQuery, caller: SecItemCaller, environment: SecItemEnvironment
   ) throws(SecItemError) -> KeychainItem {
-    guard let kind = query.kind else {
-      throw SecItemError(.parameter, "an identity can be added only by reference")
-    }
-    guard query.matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
-    switch query.reference {
-    case .row, .token: throw SecItemError(.parameter, "an item cannot be added under a row's persistent reference")
-    case .uuid, nil: break
-    }
-    guard !(query.isSynchronizable && caller.isAppClip) else {
-      throw SecItemError(.restrictedAPI, "an App Clip may not add synchronized items")
-    }
-
+    let kind = try query.kindToAdd(by: caller)
     var item = KeychainItem(kind: kind, attributes: query.attributes, secrets: query.secrets)
     let group = query.accessGroup ?? caller.accessGroups.first ?? ""
     try caller.requireWritable(group)
     item[.accessGroup] = .string(group)
     item[.appClip] = caller.isAppClip ? .integer(1) : nil
     if let control = query.accessControl {
-      item.protection = control.protection
-      item[.accessControl] = control.operations.map { .dictionary($0) }
-      if control.isConstrained, query.isSynchronizable {
-        throw SecItemError(.parameter, "a synchronized item cannot have an access control")
-      }
-      if control.requirement(for: .decrypt).needsApplicationPassword, let password = query.context?.applicationPassword
-      {
-        item[SecItemAuthenticator.passwordCheck] = .data(
-          try SecItemAuthenticator.saltedHash(of: password, random: environment.random))
-      }
+      try addAccessControl(control, of: query, to: &item, random: environment.random)
     } else if item[.protection] == nil,
       NewItemDefaults.defaultProtection(kind: kind, accessGroup: group) == .whenUnlocked
     {
@@ -95,6 +75,22 @@ extension SecItemService {
       item.fillDerivedAttributes()
     }
     return item
+  }
+
+  /// Adds an access control to an item, and the hash of the application password if it requires one.
+  private func addAccessControl(
+    _ control: AccessControl, of query: ParsedQuery, to item: inout KeychainItem, random: any RandomSource
+  ) throws(SecItemError) {
+    item.protection = control.protection
+    item[.accessControl] = control.operations.map { .dictionary($0) }
+    if control.isConstrained, query.isSynchronizable {
+      throw SecItemError(.parameter, "a synchronized item cannot have an access control")
+    }
+    guard control.requirement(for: .decrypt).needsApplicationPassword,
+      let password = query.context?.applicationPassword
+    else { return }
+    item[SecItemAuthenticator.passwordCheck] = .data(
+      try SecItemAuthenticator.saltedHash(of: password, random: random))
   }
 
   /// Converts an item to one on a token. It is always accessible, because the token protects the object with the item's
@@ -109,6 +105,24 @@ extension SecItemService {
     item.secret = try value.encoded()
     item[.accessControl] = nil
     item.protection = .always
+  }
+}
+
+extension ParsedQuery {
+  /// Returns the kind of a new item, after checking that the query describes one.
+  ///
+  /// - Throws: `.parameter` for an identity or keys of a search, `.restrictedAPI` for a synchronized item of an App Clip.
+  fileprivate func kindToAdd(by caller: SecItemCaller) throws(SecItemError) -> ItemKind {
+    guard let kind else { throw SecItemError(.parameter, "an identity can be added only by reference") }
+    guard matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
+    switch reference {
+    case .row, .token: throw SecItemError(.parameter, "an item cannot be added under a row's persistent reference")
+    case .uuid, nil: break
+    }
+    guard !(isSynchronizable && caller.isAppClip) else {
+      throw SecItemError(.restrictedAPI, "an App Clip may not add synchronized items")
+    }
+    return kind
   }
 }
 

@@ -14,8 +14,8 @@ extension SecItemService {
     _ query: SecItemQuery, changes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys,
     environment: SecItemEnvironment
   ) throws(SecItemError) {
-    if let parts = query.identityParts {
-      for part in parts {
+    if let identity = query.identityQueries {
+      for part in [identity.certificate, identity.key] {
         try update(part, changes: changes, caller: caller, keys: keys, environment: environment)
       }
       return
@@ -23,14 +23,10 @@ extension SecItemService {
     try caller.requireWritableGroup()
     let parsed = try ParsedQuery(query, for: .update, now: environment.now)
     guard parsed.returns.isEmpty else { throw SecItemError(.parameter, "an update returns nothing") }
-    guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
-    try parsed.requireNoAttributesBesideReference()
+    try parsed.checkChange()
     let groups = try caller.writableGroups(for: parsed)
-    let change = try ParsedChanges(changes, for: parsed.queryClass)
-    if let group = change.accessGroup { try caller.requireWritable(group) }
-    guard !(change.makesSynchronizable && caller.isAppClip) else {
-      throw SecItemError(.restrictedAPI, "an App Clip may not synchronize items")
-    }
+    let parsedChanges = try ParsedChanges(changes, for: parsed.queryClass)
+    try caller.requirePermission(for: parsedChanges)
     let rows = try rows(of: parsed, groups: groups, keys: keys) { (items) throws(SecItemError) in
       try SecItemAuthenticator(parsed, environment).satisfy(
         items, .decrypt, by: SecItemAuthenticator.requirement(toDecrypt:))
@@ -39,7 +35,8 @@ extension SecItemService {
     try translatingKeyhaulErrors { () throws(KeyhaulError) in
       for row in rows {
         try store.update(
-          row, with: change.changes, keys: keys, now: environment.now, tombstones: policy, random: environment.random)
+          row, with: parsedChanges.changes, keys: keys, now: environment.now, tombstones: policy,
+          random: environment.random)
       }
     }
   }
@@ -53,23 +50,18 @@ extension SecItemService {
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) {
     if query.isPersistentIdentityReference {
-      let search = query.replacing("class", with: .string(QueryClass.identityName)).replacing("r_Ref", with: true)
-      let identity = try self.search(search, caller: caller, keys: keys, environment: environment).outcome.get()
-      let deletion = query.replacing("class", with: nil).replacing("v_PersistentRef", with: nil)
-      return try delete(
-        deletion.replacing("v_Ref", with: identity), caller: caller, keys: keys, environment: environment)
+      return try deleteIdentity(query, caller: caller, keys: keys, environment: environment)
     }
-    if let parts = query.identityParts {
-      try delete(parts[0], caller: caller, keys: keys, environment: environment)
+    if let identity = query.identityQueries {
+      try delete(identity.certificate, caller: caller, keys: keys, environment: environment)
       if try !isKeyInUse(query, caller: caller, keys: keys, environment: environment) {
-        try delete(parts[1], caller: caller, keys: keys, environment: environment)
+        try delete(identity.key, caller: caller, keys: keys, environment: environment)
       }
       return
     }
     try caller.requireWritableGroup()
     let parsed = try ParsedQuery(query, for: .delete, now: environment.now)
-    guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
-    try parsed.requireNoAttributesBesideReference()
+    try parsed.checkChange()
     let groups = try caller.writableGroups(for: parsed)
     let rows = try rows(of: parsed, groups: groups, keys: keys) { (items) throws(SecItemError) in
       try SecItemAuthenticator(parsed, environment).satisfy(
@@ -83,13 +75,24 @@ extension SecItemService {
     }
   }
 
+  /// Deletes the identity with a persistent reference.
+  private func deleteIdentity(
+    _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
+  ) throws(SecItemError) {
+    let identityQuery = query.replacing("class", with: .string(QueryClass.identityName)).replacing("r_Ref", with: true)
+    let identity = try search(identityQuery, caller: caller, keys: keys, environment: environment).outcome.get()
+    let deletion = query.replacing("class", with: nil).replacing("v_PersistentRef", with: nil)
+      .replacing("v_Ref", with: identity)
+    try delete(deletion, caller: caller, keys: keys, environment: environment)
+  }
+
   /// Returns queries for the rows to change, after the required authentication. Locked rows do not require any: an
   /// update fails on them, and a deletion does not decrypt them.
   ///
   /// - Returns: The query itself, or queries for the individual rows of a token's object, which no column identifies.
   private func rows(
     of query: ParsedQuery, groups: ItemQuery.AccessGroups, keys: ClassKeys,
-    asking ask: ([KeychainItem]) throws(SecItemError) -> Void
+    authenticating authenticate: ([KeychainItem]) throws(SecItemError) -> Void
   ) throws(SecItemError) -> [ItemQuery] {
     guard let kind = query.kind else { throw SecItemError(.parameter, "only an identity's halves can be changed") }
     let itemQuery = SecItemMatcher.itemQuery(query, kind: kind, groups: groups) { _ in true }
@@ -99,15 +102,15 @@ extension SecItemService {
       try store.read { (transaction) throws(KeyhaulError) in
         try transaction.forEachRow(matching: itemQuery, keys: keys) { (row) throws(KeyhaulError) in
           guard let item = row.item, itemQuery.matches(item) else { return }
-          if case .token(_, let object) = query.reference {
-            guard TokenValue(of: item)?.objectID == object else { return }
+          if case .token(_, let objectID) = query.reference {
+            guard TokenValue(of: item)?.objectID == objectID else { return }
             tokenRows.append(ItemQuery(kind: kind, accessGroups: groups, row: row.summary.reference))
           }
           if item[.accessControl] != nil { protectedItems.append(item) }
         }
       }
     }
-    try ask(protectedItems)
+    try authenticate(protectedItems)
     guard case .token = query.reference else { return [itemQuery] }
     guard !tokenRows.isEmpty else { throw SecItemError(.itemNotFound, "nothing matches the search") }
     return tokenRows
@@ -138,22 +141,45 @@ extension SecItemQuery {
   /// The queries for the certificate and the key of an identity; `nil` if it is another query.
   ///
   /// Source: Apple `SecItem.m` (`explode_identity`, `handleUpdateIdentity`).
-  fileprivate var identityParts: [SecItemQuery]? {
-    if let parts = identityReference {
-      return [referencing(parts.certificate), referencing(parts.key)]
+  fileprivate var identityQueries: (certificate: SecItemQuery, key: SecItemQuery)? {
+    if let reference = identityReference {
+      return (referencing(reference.certificate), referencing(reference.key))
     }
     guard self["v_Ref"] == nil, self["class"] == .string(QueryClass.identityName) else { return nil }
-    return [ItemKind.certificate, .key].map { replacing("class", with: .string($0.rawValue)) }
+    return (
+      replacing("class", with: .string(ItemKind.certificate.rawValue)),
+      replacing("class", with: .string(ItemKind.key.rawValue))
+    )
   }
 }
 
 extension ParsedQuery {
+  /// Checks the keys of an update's or a deletion's query.
+  ///
+  /// - Throws: `.parameter` for a match key, or for an attribute beside a reference.
+  fileprivate func checkChange() throws(SecItemError) {
+    guard matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
+    try requireNoAttributesBesideReference()
+  }
+
   /// Returns the query's choice, or by default tombstones for synchronized items if iCloud Keychain is on.
   fileprivate func tombstonePolicy(_ environment: SecItemEnvironment) -> TombstonePolicy {
     switch usesTombstone {
     case true?: .always
     case false?: .forbid
     case nil: environment.isSyncing ? .leave : .forbid
+    }
+  }
+}
+
+extension SecItemCaller {
+  /// Checks that the app may change the access group and the synchronization of items as requested.
+  ///
+  /// - Throws: `.missingEntitlement` or `.restrictedAPI` if it may not.
+  fileprivate func requirePermission(for changes: ParsedChanges) throws(SecItemError) {
+    if let group = changes.accessGroup { try requireWritable(group) }
+    guard !(changes.makesSynchronizable && isAppClip) else {
+      throw SecItemError(.restrictedAPI, "an App Clip may not synchronize items")
     }
   }
 }

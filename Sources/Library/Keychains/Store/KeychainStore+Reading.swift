@@ -1,0 +1,125 @@
+package import Basics
+import GRDB
+package import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+
+extension KeychainStore {
+  /// Returns the matching items, decrypted.
+  ///
+  /// Rows that cannot be decoded are skipped and reported. A row whose key is locked ends the search, as on a device.
+  /// The access group inside the encrypted item decides whether it matches, not the column.
+  ///
+  /// - Throws: `.interactionNotAllowed`, `.noSuchAttribute`, `.parameter`. An empty result is not an error.
+  package func find(_ query: ItemQuery, keys: ClassKeys) throws(KeyhaulError) -> QueryResult {
+    try read { (transaction) throws(KeyhaulError) in
+      var items: [StoredItem] = []
+      var undecodable: [KeychainRow] = []
+      try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
+        switch row.content {
+        case .fault(let fault):
+          guard fault.isPermanent else { throw KeyhaulError(fault) }
+          undecodable.append(row)
+        case .item(var item):
+          guard query.matches(item) else { return }
+          if !query.wantsSecret { item.secrets = [:] }
+          items.append(StoredItem(summary: row.summary, item: item))
+        }
+      }
+      return QueryResult(items: items, undecodable: undecodable)
+    }
+  }
+
+  /// Returns the rows that `delete` would delete, including those that cannot be decrypted. The query's limit is
+  /// ignored.
+  ///
+  /// - Throws: `.interactionNotAllowed` if the query has a condition and the key of a row is locked.
+  package func rows(
+    matching query: ItemQuery, keys: ClassKeys
+  ) throws(KeyhaulError) -> [KeychainRow] {
+    try read { (transaction) throws(KeyhaulError) in
+      try transaction.rowsToDelete(query, keys: keys).map { row in
+        guard !query.wantsSecret, var item = row.item else { return row }
+        item.secrets = [:]
+        return KeychainRow(summary: row.summary, content: .item(item))
+      }
+    }
+  }
+}
+
+extension KeychainStore {
+  /// Calls the closure with every row of the single user, decrypted: generic passwords, internet passwords,
+  /// certificates and keys, each by row number. A row that cannot be decrypted is passed with its fault.
+  package func forEachRow(
+    includingTombstones: Bool, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    try read { (transaction) throws(KeyhaulError) in
+      try transaction.forEachDecryptedRow(.singleUser(includingTombstones: includingTombstones), keys: keys, body)
+    }
+  }
+
+  /// Calls the closure with every row of every user, including tombstones: all rows that a restore may remove or
+  /// replace.
+  package func forEachRowOfEveryUser(
+    keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    try read { (transaction) throws(KeyhaulError) in
+      try transaction.forEachDecryptedRow(RowCondition(), keys: keys, body)
+    }
+  }
+
+  /// Returns every row of the single user. Their secrets stay in memory as long as the array does.
+  package func rows(includingTombstones: Bool, keys: ClassKeys) throws(KeyhaulError) -> [KeychainRow] {
+    var rows: [KeychainRow] = []
+    try forEachRow(includingTombstones: includingTombstones, keys: keys) { rows.append($0) }
+    return rows
+  }
+
+  /// Returns the column values of every row of the single user, without any key.
+  package func rowSummaries(includingTombstones: Bool) throws(KeyhaulError) -> [RowSummary] {
+    try read { (transaction) throws(KeyhaulError) in
+      var summaries: [RowSummary] = []
+      for kind in ItemKind.allCases {
+        try transaction.forEachRow(kind, .singleUser(includingTombstones: includingTombstones)) {
+          summaries.append($0.summary)
+        }
+      }
+      return summaries
+    }
+  }
+}
+
+extension KeychainStore {
+  /// Returns the positions of rows among all items without tombstones, in the order in which a backup numbers them.
+  /// Rows that do not exist are omitted. Memory use depends only on the number of requested rows.
+  package func positions(of rows: Set<RowReference>) throws(KeyhaulError) -> [RowReference: Int] {
+    guard !rows.isEmpty else { return [:] }
+    return try read { (transaction) throws(KeyhaulError) in
+      var positions: [RowReference: Int] = [:]
+      var position = 0
+      for kind in ItemKind.allCases {
+        let condition = RowCondition.singleUser(includingTombstones: false)
+        try transaction.database.forEachRow(
+          "SELECT rowid FROM \(kind.rawValue)" + condition.clause, condition.arguments
+        ) { row in
+          let reference = RowReference(kind: kind, rowID: row.columnValue(0).integerValue ?? 0)
+          if rows.contains(reference) { positions[reference] = position }
+          position += 1
+        }
+      }
+      return positions
+    }
+  }
+}
+
+extension KeychainTransaction {
+  func forEachDecryptedRow(
+    _ condition: RowCondition, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
+    for kind in ItemKind.allCases {
+      try forEachRow(kind, condition) { (raw) throws(KeyhaulError) in
+        try body(try RowEncryption.decrypt(raw, keys: keys))
+      }
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import Basics
+import SystemPackage
+
+/// The first place in the queue for a device: `flock` on the device's folder, which creates no file.
+///
+/// The process with this ticket checks frequently whether the device is free, and later processes do not check at all.
+/// Without the queue, a process that releases a device and immediately wants it again would always get it before the
+/// processes that sleep.
+struct LockQueueTicket: ~Copyable {
+  /// The time after which waiting processes ignore the first one. A stopped process must not block a free device.
+  static let maximumPrecedence = Duration.seconds(1)
+  /// The interval at which the other processes check for the first place.
+  static let pause = Duration.milliseconds(5)
+
+  private enum Hold: ~Copyable {
+    case locked(FileLock)
+    /// The file system does not support the lock.
+    case nothing
+  }
+
+  private let hold: Hold
+
+  private init(_ hold: consuming Hold) { self.hold = hold }
+
+  /// Takes the first place in the queue. If the file system cannot lock folders (such as NFS), every process is first:
+  /// only fairness depends on the queue.
+  ///
+  /// - Returns: The ticket, or `nil` if another process has it.
+  /// - Throws: `.deviceNotFound` if the folder is missing; `.deviceIO` if it cannot be opened.
+  static func acquire(
+    _ directory: String, device: String, _ files: DeviceFiles
+  ) throws(KeyhaulError) -> LockQueueTicket? {
+    let file: OwnedFileDescriptor
+    do throws(Errno) {
+      file = try files.system.openDirectory(directory)
+    } catch {
+      throw DeviceFileLock.openingFailure(error, directory, device: device)
+    }
+    do throws(Errno) {
+      guard let lock = try files.system.lock(file, .exclusive) else { return nil }
+      return LockQueueTicket(.locked(lock))
+    } catch {
+      return LockQueueTicket(.nothing)
+    }
+  }
+
+  /// Returns the pause between two checks of the first process: short at first, and longer after a long wait.
+  static func pauseWithTicket(after waited: Duration) -> Duration {
+    min(max(waited / 16, .milliseconds(1)), .milliseconds(50))
+  }
+}
