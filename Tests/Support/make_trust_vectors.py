@@ -43,9 +43,9 @@ HOST = "mail.example.org"
 PASSWORD = "Größe 12 €"
 WRONG_PASSWORD = "12"
 SERVER_USAGE, CLIENT_USAGE = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
-# The end of the object identifier of an RSA signature over a digest (RFC 8017, appendix C), and what precedes it in DER.
-RSA_SIGNATURE_SUFFIXES = {"md5": "04", "sha1": "05", "sha256": "0b"}
+# The object identifier of an RSA signature over a digest in DER (RFC 8017, appendix C): its start, and its last byte.
 RSA_SIGNATURE_PREFIX = "06092a864886f70d0101"
+RSA_SIGNATURE_SUFFIXES = {"md5": "04", "sha1": "05", "sha256": "0b"}
 UNKNOWN_EXTENSION = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.32473.1"), b"\x05\x00")
 
 
