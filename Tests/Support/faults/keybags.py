@@ -7,7 +7,7 @@ are the header. Each UUID after the first one begins the records of a class key.
 import struct
 
 from backup_cases import MODERN
-from keychain_backup.builder import encoded_number
+from keychain_backup.keybag import encoded_number
 
 from . import DAMAGED, PARTIAL, REFUSED, SUCCESS, WRONG_PASSWORD, Fault, flip_bit, partial_loss, verify_and_plan
 
