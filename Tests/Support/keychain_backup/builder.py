@@ -210,9 +210,9 @@ class BackupBuilder:
         return self.stage("keychain-bytes", content)
 
     def _plaintext(self, row, description):
-        """Return [plaintext, class, version, uses static IV, table, reference] of an item. The first four make its blob.
+        """Return [plaintext, class, version, uses static IV, table, reference] of an item.
 
-        The items take turns with the versions and IVs of the options.
+        The first four are the arguments of `encrypted_blob`. The options' versions and IVs are used in turn.
         """
         options = self.options
         version = options.blob_versions[(row - 1) % len(options.blob_versions)]
