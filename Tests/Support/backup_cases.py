@@ -30,6 +30,9 @@ MBDB_UDID = "0f1e2d3c4b5a69788796a5b4c3d2e1f000112233"
 COMMANDS = ("inspect", "inspect-password", "verify", "verify-quick")
 THIS_DEVICE_ONLY = {"aku", "cku", "dku"}
 PARTIAL = 3
+# Bits of the column `flags` in Manifest.db, which a device sets while it uploads a file.
+CHANGED_WHILE_UPLOADING = 16
+UPLOAD_FLAGS = 8 | 32
 
 
 def described_items():
@@ -61,12 +64,13 @@ class Case:
         """The password as the user types it, which may be normalized differently."""
         return self.options.password if self.password is None else self.password
 
-    def built(self):
+    def build(self):
+        """Build the backup. Return its builder, which has the files and the written items."""
         return BackupBuilder(self.options, described_items(), self.edits, seed=self.name).build()
 
     def write(self, folder):
         """Write the backup below `folder`. Return its path and its expectations."""
-        builder = self.built()
+        builder = self.build()
         folder = pathlib.Path(folder)
         if self.suffix is None:
             path = folder / self.folder
@@ -80,7 +84,14 @@ class Case:
     def expectations(self, builder):
         """Return the expected results (format backup-case/1)."""
         options = self.options
-        files = [file for file in options.files if file.is_regular and file.listed_flags != 16]
+        files = [
+            file for file in options.files if file.is_regular and file.listed_flags != CHANGED_WHILE_UPLOADING
+        ]
+        # An unencrypted empty file has no bytes that a digest could protect.
+        files_without_digest = [
+            file for file in files
+            if not file.has_digest and file.is_stored and (options.is_encrypted or file.content)
+        ]
         expected_items = [self._expected_item(index, *item) for index, item in enumerate(builder.written)]
         return {
             "format": "backup-case/1",
@@ -98,9 +109,7 @@ class Case:
             },
             "keychain": options.has_keychain,
             "missing": self.missing_file_count,
-            "without_digest": sum(
-                not file.has_digest and file.is_stored and bool(file.content or options.is_encrypted) for file in files
-            ),
+            "without_digest": len(files_without_digest),
             "files": [
                 {
                     "domain": file.domain,
@@ -125,57 +134,62 @@ class Case:
         reason = None
         if KEYCHAIN_CLASSES[protection] in self.options.device_classes:
             reason = "device-bound" if protection in THIS_DEVICE_ONLY else "backup-not-encrypted"
-        expectation = {"index": index, "table": table, "kind": items.KIND_OF_TABLE[table], "protection": protection,
-                  "with_password": reason, "with_device_key": None}
-        expectation["attributes"] = {
-            code: typed_json.to_plain_json(value)
-            for code, value in sorted(dictionary.items())
-            if code != "v_Data"
+        expectation = {
+            "index": index,
+            "table": table,
+            "kind": items.KIND_OF_TABLE[table],
+            "protection": protection,
+            "with_password": reason,
+            "with_device_key": None,
+            "attributes": {
+                code: typed_json.to_plain_json(value)
+                for code, value in sorted(dictionary.items())
+                if code != "v_Data"
+            },
         }
         if "v_Data" in dictionary:
             expectation["secret"] = typed_json.encode_bytes(dictionary["v_Data"])
         return expectation
 
 
-def _shuffled(options):
+def _with_shuffled_classes(options):
     return replace(options, class_order=(7, 1, 11, 4, 9, 2, 6, 10, 3, 5, 8))
 
 
-def _files_with(*extra):
-    return ordinary_files() + list(extra)
+def _add_row_without_domain(rows):
+    rows.append(["ab" * 20, None, None, CHANGED_WHILE_UPLOADING, None])
 
 
-def _rows_without_domain(rows):
-    rows.append(["ab" * 20, None, None, 16, None])
-
-
-def _single_dictionary(root):
+def _replace_array_with_dictionary(root):
     root["keys"] = root["keys"][0]
 
 
-def _unknown_tables(root):
+def _add_unknown_tables(root):
     root.update(xtra=[{"v_Data": b"?", "v_PersistentRef": b"?"}], note="a value that is not an array")
 
 
 SALT = bytes(range(8))
+RECORD_IV = bytes(range(16))
+RECORD_COLUMN = 4
 
 
 def ios_10_0_rows(encode, password=None):
-    """Return an edit that encrypts each record: AES-128-CBC, a key from password and salt, and the IV 00 01 … 0F.
+    """Return an edit that encrypts each record with AES-128-CBC. The key is derived from the password and the salt.
 
-    `encode` makes the stored value.
+    `encode` converts an encrypted record to the stored value.
     """
     def encrypt(rows):
         key = hashlib.sha1((password or BackupOptions().password) + SALT).digest()[:16]
         for row in rows:
-            if row[4] is not None:
-                row[4] = encode(crypto.cbc_encrypt(key, crypto.pad(row[4]), iv=bytes(range(16))))
+            record = row[RECORD_COLUMN]
+            if record is not None:
+                row[RECORD_COLUMN] = encode(crypto.cbc_encrypt(key, crypto.pad(record), iv=RECORD_IV))
     return encrypt
 
 
-def in_base64(sealed):
-    """Return data as base64 text."""
-    return base64.b64encode(sealed).decode("ascii")
+def in_base64(encrypted_record):
+    """Return an encrypted record as base64 text, which is how iOS 10.0 stores it."""
+    return base64.b64encode(encrypted_record).decode("ascii")
 
 
 def ios_10_0_properties(password=None, salt=SALT):
@@ -187,8 +201,8 @@ def ios_10_0_properties(password=None, salt=SALT):
     return insert
 
 
-def _files_with_size(size):
-    """Return files whose recorded size differs from the size of their contents."""
+def _files_with_recorded_size(size):
+    """Return the ordinary files with this size in the manifest, whatever the size of their contents is."""
     return [replace(file, size=size) if file.is_regular and file.content else file for file in ordinary_files()]
 
 
@@ -199,6 +213,7 @@ MBDB = replace(
     has_row_references=True, has_bookkeeping=False, keychain_class=1)
 MBDB_PLAIN = replace(MBDB, password=None)
 IOS_10_0 = replace(MODERN, product_version="10.0.2", encrypts_database=False, sha256_iterations=0)
+IOS_10_1 = replace(IOS_10_0, product_version="10.1.1")
 NEWEST = replace(MODERN, keybag_version=5, class_order=tuple(range(1, 12)))
 ACCENTED = "pässwörd"
 COMPOSED, DECOMPOSED = "p\u00e4ssw\u00f6rd".encode(), "pa\u0308sswo\u0308rd".encode()
@@ -217,54 +232,52 @@ def _layouts():
                 blob_versions=(0,)),
             "iOS 4: keybag 2, no key types, no keybag named in the keychain, items of version 0",
         ),
+        *_ios_10_0(),
         Case(
-            "ios-10.0", IOS_10_0,
-            "iOS 10.0 with a password: Manifest.db unencrypted, its rows encrypted, no ManifestKey",
-            edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
-        Case(
-            "ios-10.0-data", IOS_10_0, "iOS 10.0, the base64 of its rows stored as data",
-            edits={"rows": ios_10_0_rows(base64.b64encode), "sql": ios_10_0_properties()}),
-        Case(
-            "ios-10.0-raw", IOS_10_0, "iOS 10.0, its rows not in base64",
-            edits={"rows": ios_10_0_rows(bytes), "sql": ios_10_0_properties()}),
-        Case(
-            "ios-10.0-zip", IOS_10_0, "iOS 10.0 in a zip file", suffix="zip",
-            edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
-        Case(
-            "ios-10.0-accents", replace(IOS_10_0, password=COMPOSED), "iOS 10.0, its password typed decomposed",
-            password=DECOMPOSED,
-            edits={"rows": ios_10_0_rows(in_base64, COMPOSED), "sql": ios_10_0_properties(COMPOSED)}),
-        Case(
-            "ios-10.0-named-18.1", replace(IOS_10_0, product_version="18.1"),
-            "iOS 10.0 that records its version as iOS 18.1",
-            edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
-        Case(
-            "ios-10.1", replace(MODERN, product_version="10.1.1", encrypts_database=False, sha256_iterations=0),
+            "ios-10.1", IOS_10_1,
             "iOS 10.1 with a password: Manifest.db and its rows unencrypted, no ManifestKey, no SHA-256 derivation"),
-        Case(
-            "ios-10.1-zip", replace(MODERN, product_version="10.1.1", encrypts_database=False, sha256_iterations=0),
-            "iOS 10.1 in a zip file", suffix="zip"),
+        Case("ios-10.1-zip", IOS_10_1, "iOS 10.1 in a zip file", suffix="zip"),
         Case("db-plain-without-is-encrypted", replace(PLAIN, has_is_encrypted=False), "IsEncrypted is absent"),
         Case("mbdb-plain-without-is-encrypted", replace(MBDB_PLAIN, has_is_encrypted=False), "IsEncrypted is absent"),
         Case("no-keychain", replace(MODERN, has_keychain=False), "no keychain file"),
     ]
 
 
+def _ios_10_0():
+    def case(name, summary, options=IOS_10_0, encode=in_base64, **fields):
+        edits = {"rows": ios_10_0_rows(encode, options.password), "sql": ios_10_0_properties(options.password)}
+        return Case(name, options, summary, edits=edits, **fields)
+
+    return [
+        case("ios-10.0", "iOS 10.0 with a password: Manifest.db unencrypted, its rows encrypted, no ManifestKey"),
+        case("ios-10.0-data", "iOS 10.0, the base64 of its rows stored as data", encode=base64.b64encode),
+        case("ios-10.0-raw", "iOS 10.0, its rows not in base64", encode=bytes),
+        case("ios-10.0-zip", "iOS 10.0 in a zip file", suffix="zip"),
+        case(
+            "ios-10.0-accents", "iOS 10.0, its password typed decomposed", replace(IOS_10_0, password=COMPOSED),
+            password=DECOMPOSED),
+        case(
+            "ios-10.0-named-18.1", "iOS 10.0 that records its version as iOS 18.1",
+            replace(IOS_10_0, product_version="18.1")),
+    ]
+
+
 def _keybags():
-    order = tuple(range(1, 12)) + (16,)
-    unknown = replace(
+    known_classes = tuple(range(1, 12))
+    unknown_tags = replace(
         MODERN, header_extra=[(b"GRCE", bytes(4)), (b"XYZW", b"seven b")], class_extra=[(b"ABCD", b"kept as it is")])
     return [
         Case(f"keybag-{version}", replace(MODERN, keybag_version=version), f"a keybag of version {version}")
         for version in (2, 3, 5, 6)
     ] + [
         Case("keybag-ascending", NEWEST, "class keys in ascending order, as in version 5"),
-        Case("keybag-shuffled", _shuffled(MODERN), "class keys in random order"),
-        Case("keybag-shuffled-mbdb", _shuffled(MBDB), "class keys in random order, iOS 4 to 9"),
+        Case("keybag-shuffled", _with_shuffled_classes(MODERN), "class keys in random order"),
+        Case("keybag-shuffled-mbdb", _with_shuffled_classes(MBDB), "class keys in random order, iOS 4 to 9"),
         Case("keybag-one-round", replace(MODERN, sha256_iterations=0), "no DPIC and DPSL: no SHA-256 derivation"),
-        Case("keybag-unknown-tags", unknown, "unknown tags in the header and in each class"),
-        Case("keybag-class-16", replace(MODERN, class_order=order), "an unknown class of number 16, which is not 0"),
-        Case("keybag-class-13", replace(MODERN, class_order=order[:-1] + (13,)), "an unknown class of number 13"),
+        Case("keybag-unknown-tags", unknown_tags, "unknown tags in the header and in each class"),
+        Case("keybag-class-16", replace(MODERN, class_order=known_classes + (16,)),
+             "an unknown class of number 16, which is not 0"),
+        Case("keybag-class-13", replace(MODERN, class_order=known_classes + (13,)), "an unknown class of number 13"),
         Case("keybag-few-classes", replace(MODERN, class_order=(11, 10, 9, 8, 7, 6, 4, 3, 1)),
              "classes that nothing needs are absent"),
         Case("keybag-curve", replace(MODERN, curve_classes=frozenset({2, 6, 7, 8, 9, 10, 11})),
@@ -311,8 +324,8 @@ def _items():
         Case("items-version-0-plain", replace(PLAIN, blob_versions=(0,)), "items of version 0 without a password"),
         Case(
             "items-single-dictionary", MODERN, "a table that is one dictionary instead of an array",
-            edits={"keychain": _single_dictionary}),
-        Case("items-unknown-table", MODERN, "unknown tables", edits={"keychain": _unknown_tables}),
+            edits={"keychain": _replace_array_with_dictionary}),
+        Case("items-unknown-table", MODERN, "unknown tables", edits={"keychain": _add_unknown_tables}),
         Case("items-keybag-unnamed", replace(MODERN, has_keybag_uuid=False), "keybag-uuid is absent"),
         Case(
             "items-keybag-number", MODERN, "keybag-uuid is not a string, so it is ignored",
@@ -322,30 +335,33 @@ def _items():
 
 def _manifests():
     uploading = File(
-        CHAT, "Documents/uploading.txt", b"changed while uploading", flags=16, is_stored=False, has_record=False)
-    uploaded = [replace(file, flags=file.listed_flags | 8 | 32) for file in ordinary_files()]
+        CHAT, "Documents/uploading.txt", b"changed while uploading", flags=CHANGED_WHILE_UPLOADING, is_stored=False,
+        has_record=False)
+    with_upload_flags = [replace(file, flags=file.listed_flags | UPLOAD_FLAGS) for file in ordinary_files()]
     return [
         Case(
             "list-null-rows", MODERN, "a row with no domain, no path and no record",
-            edits={"rows": _rows_without_domain}),
+            edits={"rows": _add_row_without_domain}),
         Case(
-            "list-flags-16", replace(MODERN, files=_files_with(uploading)),
+            "list-flags-16", replace(MODERN, files=[*ordinary_files(), uploading]),
             "a row of a file that changed while uploading"),
-        Case("list-flags-40", replace(MODERN, files=uploaded), "rows that still have the upload's flags"),
+        Case("list-flags-40", replace(MODERN, files=with_upload_flags), "rows that still have the upload's flags"),
         Case(
             "list-flags-0", replace(MODERN, files=[replace(file, flags=0) for file in ordinary_files()]),
             "rows whose flags are 0, so that the mode decides"),
         Case("list-unpadded", replace(MODERN, pads_database=False), "Manifest.db encrypted without padding"),
         Case(
-            "list-sizes-too-small", replace(MODERN, files=_files_with_size(1)),
+            "list-sizes-too-small", replace(MODERN, files=_files_with_recorded_size(1)),
             "recorded sizes smaller than the content"),
         Case(
-            "list-sizes-too-large", replace(MODERN, files=_files_with_size(1 << 40)),
+            "list-sizes-too-large", replace(MODERN, files=_files_with_recorded_size(1 << 40)),
             "recorded sizes larger than the content"),
         Case(
-            "list-sizes-mbdb", replace(MBDB, files=_files_with_size(1 << 40)), "recorded sizes larger than the content"
-        ),
-        Case("list-sizes-plain", replace(PLAIN, files=_files_with_size(1)), "recorded sizes smaller than the content"),
+            "list-sizes-mbdb", replace(MBDB, files=_files_with_recorded_size(1 << 40)),
+            "recorded sizes larger than the content"),
+        Case(
+            "list-sizes-plain", replace(PLAIN, files=_files_with_recorded_size(1)),
+            "recorded sizes smaller than the content"),
         Case(
             "list-no-digests", replace(MODERN, files=[replace(f, has_digest=False) for f in ordinary_files()]),
             "no file has a digest"),
@@ -354,51 +370,51 @@ def _manifests():
 
 
 def _folders():
-    xml = {"Manifest.plist": "xml", "Status.plist": "xml", "Info.plist": "xml"}
-    binary = {"Info.plist": "binary"}
-    extras = {
+    all_xml = {"Manifest.plist": "xml", "Status.plist": "xml", "Info.plist": "xml"}
+    all_binary = {"Info.plist": "binary"}
+    unrelated_files = {
         ".DS_Store": b"\x00\x00\x00\x01Bud1", "Snapshot/Manifest.db": b"half a database", "desktop.ini": b"[x]\r\n",
         "Manifest.mbdx": b"mbdx\x02\x00",
     }
-    return (
-        [
-            Case("plists-xml", replace(MODERN, plist_formats=xml), "all property lists in XML"),
-            Case("plists-xml-mbdb", replace(MBDB, plist_formats=xml), "all property lists in XML, iOS 4 to 9"),
-            Case("plists-binary", replace(MODERN, plist_formats=binary), "all property lists binary"),
-            Case(
-                "no-info", replace(MODERN, omitted_files=("Info.plist",)),
-                "no Info.plist, as idevicebackup2 may leave it"),
-            Case("no-status", replace(MODERN, omitted_files=("Status.plist",)), "no Status.plist"),
-            Case(
-                "no-info-no-status", replace(PLAIN, omitted_files=("Info.plist", "Status.plist")),
-                "neither Info.plist nor Status.plist"),
-            Case("extra-files", replace(MODERN, extra_files=extras), "unrelated files in the backup's folder"),
-            Case(
-                "date-suffix", MODERN, "an archived copy with its date in the folder's name",
-                folder=f"{MODERN.udid}-20261120-180410"),
-            Case("udid-folder", MBDB, "a folder named after the device, 40 digits", folder=MBDB_UDID),
-        ]
-        + [
-            Case(f"packed-{suffix}", MODERN, f"one {suffix} file with the folder's name in front", suffix=suffix)
-            for suffix in packing.SUFFIXES
-        ]
-        + [
-            Case(f"packed-{suffix}-bare", MBDB, f"one {suffix} file without a leading folder", suffix=suffix, prefix="")
-            for suffix in packing.SUFFIXES
-        ]
-        + [
-            Case("packed-tar-dot", PLAIN, "a tar whose names begin with ./", suffix="tar", prefix="./"),
-            Case(
-                "packed-wrong-suffix", MODERN, "a zip file whose name ends in .tar", suffix="zip", folder="family.tar"
-            ),
-        ]
-    )
+    return [
+        Case("plists-xml", replace(MODERN, plist_formats=all_xml), "all property lists in XML"),
+        Case("plists-xml-mbdb", replace(MBDB, plist_formats=all_xml), "all property lists in XML, iOS 4 to 9"),
+        Case("plists-binary", replace(MODERN, plist_formats=all_binary), "all property lists binary"),
+        Case(
+            "no-info", replace(MODERN, omitted_files=("Info.plist",)), "no Info.plist, as idevicebackup2 may leave it"),
+        Case("no-status", replace(MODERN, omitted_files=("Status.plist",)), "no Status.plist"),
+        Case(
+            "no-info-no-status", replace(PLAIN, omitted_files=("Info.plist", "Status.plist")),
+            "neither Info.plist nor Status.plist"),
+        Case("extra-files", replace(MODERN, extra_files=unrelated_files), "unrelated files in the backup's folder"),
+        Case(
+            "date-suffix", MODERN, "an archived copy with its date in the folder's name",
+            folder=f"{MODERN.udid}-20261120-180410"),
+        Case("udid-folder", MBDB, "a folder named after the device, 40 digits", folder=MBDB_UDID),
+    ]
 
 
-CASES = [*_layouts(), *_keybags(), *_passwords(), *_items(), *_manifests(), *_folders()]
+def _archives():
+    with_folder = [
+        Case(f"packed-{suffix}", MODERN, f"one {suffix} file with the folder's name in front", suffix=suffix)
+        for suffix in packing.SUFFIXES
+    ]
+    without_folder = [
+        Case(f"packed-{suffix}-bare", MBDB, f"one {suffix} file without a leading folder", suffix=suffix, prefix="")
+        for suffix in packing.SUFFIXES
+    ]
+    return [
+        *with_folder,
+        *without_folder,
+        Case("packed-tar-dot", PLAIN, "a tar whose names begin with ./", suffix="tar", prefix="./"),
+        Case("packed-wrong-suffix", MODERN, "a zip file whose name ends in .tar", suffix="zip", folder="family.tar"),
+    ]
 
 
-def write_parent(folder):
+CASES = [*_layouts(), *_keybags(), *_passwords(), *_items(), *_manifests(), *_folders(), *_archives()]
+
+
+def write_device_backups(folder):
     """Write a folder with the backups of several devices, like MobileSync/Backup. Return the names of the backups."""
     cases = {MBDB_UDID: MBDB, MODERN.udid: MODERN, f"{MODERN.udid}-20251224-120000": PLAIN}
     for name, options in cases.items():

@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 
-from backup_cases import CASES, FIXTURES, write_parent
+from backup_cases import CASES, FIXTURES, write_device_backups
 from backup_faults import FAULTS
 from faults import DAMAGED, NOT_FOUND, PARTIAL, REFUSED, SUCCESS, WRONG_PASSWORD, Fault, flip_bit
 from keychain_backup import apple_der, mbfile
@@ -290,7 +290,7 @@ def check_parent(checker):
     """Check that Keyhaul lists a folder of several devices without choosing one, and that it reads each by its name."""
     if "inspect" not in checker.commands:
         return
-    names = write_parent(checker.folder / "devices")
+    names = write_device_backups(checker.folder / "devices")
     result = checker.run("inspect", checker.folder / "devices")
     checker.check_exit(result, 0, "inspect of several devices")
     for name in names:

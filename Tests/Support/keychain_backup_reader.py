@@ -17,18 +17,33 @@ import plistlib
 import sqlite3
 import sys
 import tempfile
+from typing import NamedTuple, Optional
 
 from keychain_backup import FormatError, NotABackup, WrongPassword, crypto, items, mbdb, typed_json
 from keychain_backup.keybag import Keybag
-from keychain_backup.mbfile import REGULAR, FileRecord, file_id
+from keychain_backup.mbfile import FileRecord, file_id
 from keychain_backup.source import open_source
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 KEYCHAIN_DOMAIN, KEYCHAIN_PATH = "KeychainDomain", "keychain-backup.plist"
+KEY_FIELD_SIZES = (44, 76)
+# The exit codes that Keyhaul has for these errors.
+WRONG_PASSWORD_CODE, DAMAGED_CODE, NOT_A_BACKUP_CODE = 12, 13, 14
+
+
+class ListedFile(NamedTuple):
+    """A file that the manifest lists. `record` is None if the manifest has no record of it."""
+
+    identifier: str
+    flags: int
+    record: Optional[FileRecord]
 
 
 class Backup:
-    """An unlocked backup. `password` is bytes; an unencrypted backup is unlocked with the empty password."""
+    """An unlocked backup. `password` is bytes; an unencrypted backup is unlocked with the empty password.
+
+    `files` maps (domain, path) to a ListedFile.
+    """
 
     def __init__(self, path, password=b"", device_key=None):
         self._source = open_source(path)
@@ -42,13 +57,13 @@ class Backup:
         self.keybag = Keybag.parse(self.manifest["BackupKeyBag"])
         self.classes = self.keybag.unlock(password if self.is_encrypted else b"", device_key)
         self.warnings = []
-        records = self._source.read("Manifest.mbdb")
-        self.layout = "manifest-db" if self._source.read("Manifest.db") is not None or records is None else "mbdb"
-        self.files = (
-            self._read_database_rows(self._decrypt_database())
-            if self.layout == "manifest-db"
-            else self._read_mbdb_records(records)
-        )
+        mbdb_content = self._source.read("Manifest.mbdb")
+        if self._source.read("Manifest.db") is not None or mbdb_content is None:
+            self.layout = "manifest-db"
+            self.files = self._read_database_rows(self._decrypt_database())
+        else:
+            self.layout = "mbdb"
+            self.files = self._read_mbdb_records(mbdb_content)
 
     def _read_plist(self, name):
         content = self._source.read(name)
@@ -67,12 +82,12 @@ class Backup:
         content = self._source.read("Manifest.db")
         if content is None:
             raise NotABackup("there is neither Manifest.db nor Manifest.mbdb")
-        field = self.manifest.get("ManifestKey")
+        key_field = self.manifest.get("ManifestKey")
         self.manifest_key = None
-        if self.is_encrypted and field is not None:
-            if len(field) not in (44, 76):
+        if self.is_encrypted and key_field is not None:
+            if len(key_field) not in KEY_FIELD_SIZES:
                 raise FormatError("ManifestKey has an invalid length")
-            self.manifest_key = self._unwrap(int.from_bytes(field[:4], "little"), field[4:])
+            self.manifest_key = self._unwrap(*split_key_field(key_field))
             content = crypto.cbc_decrypt(self.manifest_key, content)
             if crypto.has_padding(content):
                 content = crypto.unpad(content)
@@ -95,11 +110,11 @@ class Backup:
                 connection.close()
         finally:
             pathlib.Path(path).unlink()
-        return {
-            (domain, path): (
-                identifier, flags, FileRecord.parse(self._decrypt_row(blob, salts)) if blob is not None else None)
-            for identifier, domain, path, flags, blob in rows
-        }
+        files = {}
+        for identifier, domain, path, flags, stored in rows:
+            record = None if stored is None else FileRecord.parse(self._decrypt_row(stored, salts))
+            files[domain, path] = ListedFile(identifier, flags, record)
+        return files
 
     def _decrypt_row(self, stored, salts):
         """Return the plaintext of a record. Only iOS 10.0 encrypted records one by one, in base64."""
@@ -124,13 +139,17 @@ class Backup:
         files = {}
         for record in mbdb.parse(content):
             domain, path = ((text or b"").decode("utf-8") for text in (record.domain, record.path))
-            key = record.key
-            if key is not None and len(key) not in (44, 76):
-                raise FormatError("a file's key has an invalid length")
-            files[domain, path] = file_id(domain, path), 1 if record.mode & 0xF000 == REGULAR else 2, FileRecord(
-                path, record.mode, record.size, record.protection_class,
-                int.from_bytes(key[:4], "little") if key else 0, key[4:] if key else None, record.digest,
+            key_class, wrapped_key = 0, None
+            if record.key is not None:
+                if len(record.key) not in KEY_FIELD_SIZES:
+                    raise FormatError("a file's key has an invalid length")
+                key_class, wrapped_key = split_key_field(record.key)
+            file_record = FileRecord(
+                path, record.mode, record.size, record.protection_class, key_class, wrapped_key, record.digest,
                 record.modified, record.target)
+            # The flags that Manifest.db has for a file and for a folder.
+            flags = 1 if file_record.is_regular else 2
+            files[domain, path] = ListedFile(file_id(domain, path), flags, file_record)
         return files
 
     def read_file(self, domain, path):
@@ -172,27 +191,35 @@ class Backup:
         return [items.read_item(index, table, entry, self.classes) for index, (table, entry) in enumerate(entries)]
 
 
+def split_key_field(field):
+    """Return the class and the wrapped key in a key field: the class in 4 bytes, then 40 or 72 bytes."""
+    return int.from_bytes(field[:4], "little"), field[4:]
+
+
+def describe_item(item):
+    """Return the JSON object of an item."""
+    entry = {
+        "index": item.index, "kind": item.kind, "table": item.table, "protection": item.protection,
+        "readable": item.is_readable,
+    }
+    if item.blob:
+        entry["blob"] = {
+            "version": item.blob.version, "static_iv": item.blob.has_static_iv, "class": item.blob.key_class}
+    if item.reference:
+        entry["persistent_reference"] = typed_json.encode_bytes(item.reference.serialized())
+    if item.is_readable:
+        entry["attributes"] = {code: typed_json.to_json(value) for code, value in sorted(item.attributes.items())}
+        if item.secret is not None:
+            entry["secret"] = typed_json.secret_to_json(item.secret)
+    else:
+        entry.update(reason=item.reason, detail=item.detail)
+    return entry
+
+
 def describe(backup):
     """Return the contents of a backup as a JSON document (format keychain-backup-contents/1)."""
     lockdown = backup.manifest.get("Lockdown", {})
-    entries = []
-    for item in backup.keychain_items():
-        entry = {
-            "index": item.index, "kind": item.kind, "table": item.table, "protection": item.protection,
-            "readable": item.is_readable,
-        }
-        if item.blob:
-            entry["blob"] = {
-                "version": item.blob.version, "static_iv": item.blob.has_static_iv, "class": item.blob.key_class}
-        if item.reference:
-            entry["persistent_reference"] = typed_json.encode_bytes(item.reference.serialized())
-        if item.is_readable:
-            entry["attributes"] = {code: typed_json.to_json(value) for code, value in sorted(item.attributes.items())}
-            if item.secret is not None:
-                entry["secret"] = typed_json.secret_to_json(item.secret)
-        else:
-            entry.update(reason=item.reason, detail=item.detail)
-        entries.append(entry)
+    item_entries = [describe_item(item) for item in backup.keychain_items()]
     sha256_iterations, sha1_iterations = backup.keybag.iterations
     return {
         "format": "keychain-backup-contents/1",
@@ -213,10 +240,10 @@ def describe(backup):
             ],
         },
         "files": [
-            {"domain": domain, "path": path, "flags": flags} for (domain, path), (_, flags, _) in backup.files.items()
+            {"domain": domain, "path": path, "flags": file.flags} for (domain, path), file in backup.files.items()
         ],
         "warnings": backup.warnings,
-        "items": entries,
+        "items": item_entries,
     }
 
 
@@ -244,13 +271,15 @@ def main():
         contents = describe(Backup(arguments.backup, password, device_key))
     except (FormatError, NotABackup, WrongPassword) as error:
         print(f"error: {error}", file=sys.stderr)
-        return {WrongPassword: 12, FormatError: 13}.get(type(error), 14 if isinstance(error, NotABackup) else 13)
+        if isinstance(error, WrongPassword):
+            return WRONG_PASSWORD_CODE
+        return NOT_A_BACKUP_CODE if isinstance(error, NotABackup) else DAMAGED_CODE
     if arguments.json:
         json.dump(contents, sys.stdout, indent=2, ensure_ascii=False)
         print()
     else:
-        is_readable = sum(entry["readable"] for entry in contents["items"])
-        print(f"{len(contents['items'])} items, {is_readable} readable")
+        readable_count = sum(entry["readable"] for entry in contents["items"])
+        print(f"{len(contents['items'])} items, {readable_count} readable")
     return 0
 
 

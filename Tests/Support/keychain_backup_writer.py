@@ -31,6 +31,9 @@ CREATE INDEX FilesRelativePathIdx ON Files(relativePath);
 CREATE INDEX FilesFlagsIdx ON Files(flags);
 CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB);
 """
+# The class of the keychain file and of Manifest.db.
+FILE_CLASS = 3
+SECONDS_FROM_1970_TO_2001 = 978_307_200
 
 
 @dataclass
@@ -140,30 +143,10 @@ class Writer:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise FormatError("the target folder is not empty")
-        modified = int(self.created.seconds) + 978307200
         content = self.keychain_file()
-        directory = mbfile.FileRecord("", mbfile.DIRECTORY | 0o700, modified=modified)
-        record = mbfile.FileRecord(
-            KEYCHAIN_PATH, mbfile.REGULAR | 0o600, size=len(content), protection_class=3, modified=modified)
-        manifest = {
-            "Version": "10.0", "Date": apple_der.EPOCH + datetime.timedelta(seconds=int(self.created.seconds)),
-            "SystemDomainsVersion": "24.0", "WasPasscodeSet": True, "IsEncrypted": self.is_encrypted,
-            "BackupKeyBag": self.bag.serialized(), "Lockdown": self.lockdown(), "Applications": {},
-        }
-        stored = content
-        if self.is_encrypted:
-            key, record.wrapped_key = self.wrapped_key(3)
-            record.key_class = 3
-            stored = crypto.cbc_encrypt(key, crypto.pad(content))
-        if self.options.has_digests:
-            record.digest = hashlib.sha1(stored).digest()
-        database = self.manifest_database([
-            (mbfile.file_id(KEYCHAIN_DOMAIN, ""), KEYCHAIN_DOMAIN, "", 2, directory.encode()),
-            (mbfile.file_id(KEYCHAIN_DOMAIN, KEYCHAIN_PATH), KEYCHAIN_DOMAIN, KEYCHAIN_PATH, 1, record.encode())])
-        if self.is_encrypted:
-            key, wrapped = self.wrapped_key(3)
-            manifest["ManifestKey"] = (3).to_bytes(4, "little") + wrapped
-            database = crypto.cbc_encrypt(key, crypto.pad(database) if self.options.is_manifest_padded else database)
+        stored, record = self.stored_keychain_file(content)
+        manifest = self.manifest()
+        database = self.stored_database(record, manifest)
         identifier = mbfile.file_id(KEYCHAIN_DOMAIN, KEYCHAIN_PATH)
         (folder / identifier[:2]).mkdir()
         (folder / identifier[:2] / identifier).write_bytes(stored)
@@ -172,6 +155,44 @@ class Writer:
         (folder / "Status.plist").write_bytes(plistlib.dumps(self.status(manifest["Date"]), fmt=plistlib.FMT_BINARY))
         (folder / "Info.plist").write_bytes(plistlib.dumps(self.info(manifest["Date"])))
         return content
+
+    def stored_keychain_file(self, content):
+        """Return the bytes that are stored for the keychain file, and its record in the manifest."""
+        record = mbfile.FileRecord(
+            KEYCHAIN_PATH, mbfile.REGULAR | 0o600, size=len(content), protection_class=FILE_CLASS,
+            modified=self.unix_time)
+        stored = content
+        if self.is_encrypted:
+            key, record.wrapped_key = self.wrapped_key(FILE_CLASS)
+            record.key_class = FILE_CLASS
+            stored = crypto.cbc_encrypt(key, crypto.pad(content))
+        if self.options.has_digests:
+            record.digest = hashlib.sha1(stored).digest()
+        return stored, record
+
+    def stored_database(self, record, manifest):
+        """Return Manifest.db as it is stored. If it is encrypted, add its key to Manifest.plist."""
+        directory = mbfile.FileRecord("", mbfile.DIRECTORY | 0o700, modified=self.unix_time)
+        database = self.manifest_database([
+            (mbfile.file_id(KEYCHAIN_DOMAIN, ""), KEYCHAIN_DOMAIN, "", 2, directory.encode()),
+            (mbfile.file_id(KEYCHAIN_DOMAIN, KEYCHAIN_PATH), KEYCHAIN_DOMAIN, KEYCHAIN_PATH, 1, record.encode())])
+        if self.is_encrypted:
+            key, wrapped = self.wrapped_key(FILE_CLASS)
+            manifest["ManifestKey"] = FILE_CLASS.to_bytes(4, "little") + wrapped
+            database = crypto.cbc_encrypt(key, crypto.pad(database) if self.options.is_manifest_padded else database)
+        return database
+
+    @property
+    def unix_time(self):
+        """The date of the backup in seconds since 1970."""
+        return int(self.created.seconds) + SECONDS_FROM_1970_TO_2001
+
+    def manifest(self):
+        return {
+            "Version": "10.0", "Date": apple_der.EPOCH + datetime.timedelta(seconds=int(self.created.seconds)),
+            "SystemDomainsVersion": "24.0", "WasPasscodeSet": True, "IsEncrypted": self.is_encrypted,
+            "BackupKeyBag": self.bag.serialized(), "Lockdown": self.lockdown(), "Applications": {},
+        }
 
     def lockdown(self):
         device = self.description["device"]
@@ -198,7 +219,8 @@ class Writer:
         }
 
 
-def main():
+def argument_parser():
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description="Write an iOS backup with a keychain from a description of items.")
     parser.add_argument("description", help="JSON, format device-fixture/1")
     parser.add_argument("folder", help="does not exist, or is empty")
@@ -216,6 +238,11 @@ def main():
     parser.add_argument("--row-references", action="store_true", help="persistent references by row number")
     parser.add_argument("--unpadded-manifest", action="store_true")
     parser.add_argument("--no-digests", action="store_true")
+    return parser
+
+
+def main():
+    parser = argument_parser()
     arguments = parser.parse_args()
     device_key = pathlib.Path(arguments.device_key_file).read_bytes() if arguments.device_key_file else None
     if device_key is not None and len(device_key) != 16:

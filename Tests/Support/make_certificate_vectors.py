@@ -24,9 +24,18 @@ from cryptography.x509.name import _ASN1Type as Type
 from cryptography.x509.oid import NameOID
 
 TARGET = pathlib.Path(__file__).resolve().parents[1] / "TestSupport" / "certificate-vectors.json"
+RSA_BIT_COUNTS = (1024, 1031, 2048, 3072)
 CURVES = {"P-256": ("prime256v1", 256), "P-384": ("secp384r1", 384), "P-521": ("secp521r1", 521)}
-# The identifier of P-256 in DER, and the order of its group.
+# The key types of keychain items: kSecAttrKeyTypeRSA and kSecAttrKeyTypeECSECPrimeRandom.
+RSA_TYPE, EC_TYPE, OTHER_TYPE = 42, 73, 0
+# Tags of DER elements.
+INTEGER, BIT_STRING, OCTET_STRING, OBJECT_IDENTIFIER, SEQUENCE, SET = 0x02, 0x03, 0x04, 0x06, 0x30, 0x31
+PARAMETERS, PUBLIC_KEY = 0xA0, 0xA1
+# Object identifiers in DER.
 P256_IDENTIFIER = bytes.fromhex("06082a8648ce3d030107")
+P384_IDENTIFIER = bytes.fromhex("06052b81040022")
+EC_PUBLIC_KEY_IDENTIFIER = bytes.fromhex("06072a8648ce3d0201")
+# The order of the group of P-256.
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 # The password of encrypted keys, as an option of `openssl`.
 KEY_PASSWORD = "pass:invented"
@@ -54,14 +63,33 @@ def der(tag, *parts):
 
 
 def load_private_key(pem):
-    """Return the key in PEM."""
+    """Return the private key that a PEM text contains."""
     # `cryptography` rejects small keys, unless the check is skipped.
     return serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
 
 
-def rsa_key(bits):
-    """Return an RSA key in PEM, and its entry with every format."""
-    pem = openssl("genrsa", "-traditional", str(bits))
+def key_entry(name, key_type, size, public, private, private_formats, public_formats):
+    """Return the entry of a key in the file of vectors, with each format as base64 text."""
+    return {
+        "name": name,
+        "type": key_type,
+        "size": size,
+        "public_hex": public.hex(),
+        "private_hex": private.hex(),
+        "label_hex": hashlib.sha1(public).hexdigest(),
+        "private": {format_name: base64_text(content) for format_name, content in private_formats.items()},
+        "public": {format_name: base64_text(content) for format_name, content in public_formats.items()},
+    }
+
+
+def rounded_up_to_bytes(bit_count):
+    """Return a number of bits rounded up to a multiple of 8."""
+    return (bit_count + 7) // 8 * 8
+
+
+def make_rsa_key(bit_count):
+    """Make an RSA key. Return it in PEM, and its entry."""
+    pem = openssl("genrsa", "-traditional", str(bit_count))
     private = openssl("rsa", "-traditional", "-outform", "DER", stdin=pem)
     public = openssl("rsa", "-RSAPublicKey_out", "-outform", "DER", stdin=pem)
     private_formats = {
@@ -74,28 +102,18 @@ def rsa_key(bits):
         "SPKI PEM": openssl("pkey", "-pubout", stdin=pem),
         "SPKI DER": openssl("pkey", "-pubout", "-outform", "DER", stdin=pem),
     }
-    return pem, {
-        "name": f"RSA {bits}",
-        "type": 42,
-        "size": (bits + 7) // 8 * 8,
-        "public_hex": public.hex(),
-        "private_hex": private.hex(),
-        "label_hex": hashlib.sha1(public).hexdigest(),
-        "private": {k: base64_text(v) for k, v in private_formats.items()},
-        "public": {k: base64_text(v) for k, v in public_formats.items()},
-    }
+    size = rounded_up_to_bytes(bit_count)
+    return pem, key_entry(f"RSA {bit_count}", RSA_TYPE, size, public, private, private_formats, public_formats)
 
 
-def ec_key(name):
-    """Return a key on a curve in PEM, and its entry with every format."""
-    curve, bits = CURVES[name]
+def make_ec_key(name):
+    """Make a key on a curve. Return it in PEM, and its entry."""
+    curve, bit_count = CURVES[name]
     with_parameters = openssl("ecparam", "-genkey", "-name", curve)
     pem = openssl("ec", stdin=with_parameters)
     key = load_private_key(pem)
-    size = (bits + 7) // 8
-    number = key.private_numbers().private_value.to_bytes(size, "big")
-    point = key.public_key().public_bytes(
-        serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
+    scalar = key.private_numbers().private_value.to_bytes(rounded_up_to_bytes(bit_count) // 8, "big")
+    point = public_point(key)
     private_formats = {
         "SEC 1 PEM": pem, "SEC 1 PEM after the curve": with_parameters,
         "SEC 1 DER": openssl("ec", "-outform", "DER", stdin=pem),
@@ -103,7 +121,7 @@ def ec_key(name):
         "SEC 1 DER, compressed": openssl("ec", "-conv_form", "compressed", "-outform", "DER", stdin=pem),
         "PKCS#8 PEM": openssl("pkcs8", "-topk8", "-nocrypt", stdin=pem),
         "PKCS#8 DER": openssl("pkcs8", "-topk8", "-nocrypt", "-outform", "DER", stdin=pem),
-        "raw": point + number,
+        "raw": point + scalar,
     }
     public_formats = {
         "SPKI PEM": openssl("ec", "-pubout", stdin=pem),
@@ -111,27 +129,23 @@ def ec_key(name):
         "SPKI DER, compressed": openssl("ec", "-pubout", "-conv_form", "compressed", "-outform", "DER", stdin=pem),
         "raw": point,
     }
-    return pem, {
-        "name": name,
-        "type": 73,
-        "size": bits,
-        "public_hex": point.hex(),
-        "private_hex": (point + number).hex(),
-        "label_hex": hashlib.sha1(point).hexdigest(),
-        "private": {k: base64_text(v) for k, v in private_formats.items()},
-        "public": {k: base64_text(v) for k, v in public_formats.items()},
-    }
+    return pem, key_entry(name, EC_TYPE, bit_count, point, point + scalar, private_formats, public_formats)
 
 
 def rejected_keys(rsa_pem, ec_pem):
     """Return files that are not supported keys, with the expected error code."""
+    files_by_code = {
+        "encrypted": encrypted_keys(rsa_pem, ec_pem),
+        "unexpectedKind": other_kinds(rsa_pem, ec_pem),
+        "unsupported": unsupported_keys(ec_pem),
+        "mismatch": contradicting_keys(rsa_pem, ec_pem),
+        "malformed": malformed_keys(rsa_pem, ec_pem),
+        "overLimit": [("a modulus of 0", pkcs1(rsa_pem, n=0))],
+    }
     return [
         {"name": name, "code": code, "file": base64_text(content)}
-        for code, cases in (
-            ("encrypted", encrypted_keys(rsa_pem, ec_pem)), ("unexpectedKind", other_kinds(rsa_pem, ec_pem)),
-            ("unsupported", unsupported_keys(ec_pem)), ("mismatch", contradicting_keys(rsa_pem, ec_pem)),
-            ("malformed", malformed_keys(rsa_pem, ec_pem)), ("overLimit", [("a modulus of 0", pkcs1(rsa_pem, n=0))]))
-        for name, content in cases
+        for code, files in files_by_code.items()
+        for name, content in files
     ]
 
 
@@ -187,17 +201,15 @@ def unsupported_keys(ec_pem):
 
 def contradicting_keys(rsa_pem, ec_pem):
     """Yield keys with a part of another key, or with a number that contradicts the others."""
-    number = private_number(ec_pem)
+    scalar = private_scalar(ec_pem)
     other_point = public_point(ec.generate_private_key(ec.SECP256R1()))
-    yield (
-        "the public key of another private key, SEC 1",
-        der(0x30, der(2, b"\1"), der(4, number), der(0xA0, P256_IDENTIFIER), der(0xA1, der(3, b"\0", other_point))))
-    yield "the public key of another private key, raw", other_point + number
-    # PKCS#8 names P-384, and the key in it P-256.
-    yield (
-        "two curves in one key",
-        der(0x30, der(2, b"\0"), der(0x30, bytes.fromhex("06072a8648ce3d0201"), bytes.fromhex("06052b81040022")),
-            der(4, der(0x30, der(2, b"\1"), der(4, number), der(0xA0, P256_IDENTIFIER)))))
+    other_public_key = der(PUBLIC_KEY, der(BIT_STRING, b"\0", other_point))
+    yield "the public key of another private key, SEC 1", sec1(scalar, other_public_key)
+    yield "the public key of another private key, raw", other_point + scalar
+    # PKCS#8 names P-384, and the key in it names P-256.
+    p384_algorithm = der(SEQUENCE, EC_PUBLIC_KEY_IDENTIFIER, P384_IDENTIFIER)
+    p256_key = der(OCTET_STRING, sec1(scalar))
+    yield "two curves in one key", der(SEQUENCE, der(INTEGER, b"\0"), p384_algorithm, p256_key)
     numbers = load_private_key(rsa_pem).private_numbers()
     other_numbers = rsa.generate_private_key(65537, 2048).private_numbers()
     yield "another modulus", pkcs1(rsa_pem, n=other_numbers.public_numbers.n)
@@ -214,11 +226,11 @@ def malformed_keys(rsa_pem, ec_pem):
     modulus = load_private_key(rsa_pem).private_numbers().public_numbers.n
     yield "an even modulus", pkcs1(rsa_pem, n=modulus - 1)
     yield "an exponent of 1", pkcs1(rsa_pem, e=1)
-    yield "a private scalar of 0", sec1(0)
-    yield "a private scalar equal to the order of the group", sec1(P256_ORDER)
+    yield "a private scalar of 0", sec1(bytes(32))
+    yield "a private scalar equal to the order of the group", sec1(P256_ORDER.to_bytes(32, "big"))
     point = public_point(load_private_key(ec_pem))
     yield "a point that is not on the curve", point[:-1] + bytes([point[-1] ^ 1])
-    yield "no curve", der(0x30, der(2, b"\1"), der(4, private_number(ec_pem)))
+    yield "no curve", der(SEQUENCE, der(INTEGER, b"\1"), der(OCTET_STRING, private_scalar(ec_pem)))
     yield "a text without a key", b"no key at all\n"
     yield "an empty file", b""
     yield "a PEM block without an end", ec_pem.split(b"-----END")[0]
@@ -227,7 +239,7 @@ def malformed_keys(rsa_pem, ec_pem):
     yield "an empty PEM block", b"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"
 
 
-def private_number(ec_pem):
+def private_scalar(ec_pem):
     """Return the private scalar of a P-256 key, in 32 bytes."""
     return load_private_key(ec_pem).private_numbers().private_value.to_bytes(32, "big")
 
@@ -238,9 +250,10 @@ def public_point(key):
         serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
 
 
-def sec1(number):
-    """Return a P-256 key in SEC 1 with a private number."""
-    return der(0x30, der(2, b"\1"), der(4, number.to_bytes(32, "big")), der(0xA0, P256_IDENTIFIER))
+def sec1(scalar, public_key=b""):
+    """Return a P-256 key in SEC 1, with its public key if there is one."""
+    return der(
+        SEQUENCE, der(INTEGER, b"\1"), der(OCTET_STRING, scalar), der(PARAMETERS, P256_IDENTIFIER), public_key)
 
 
 def pkcs1(rsa_pem, **changes):
@@ -248,11 +261,16 @@ def pkcs1(rsa_pem, **changes):
     numbers = load_private_key(rsa_pem).private_numbers()
     values = {"n": numbers.public_numbers.n, "e": numbers.public_numbers.e, "d": numbers.d, "p": numbers.p,
               "q": numbers.q, "dp": numbers.dmp1, "dq": numbers.dmq1, "qi": numbers.iqmp, **changes}
-    integers = (der(2, value.to_bytes(value.bit_length() // 8 + 1, "big")) for value in values.values())
-    return der(0x30, der(2, b"\0"), *integers)
+    integers = (der(INTEGER, unsigned_bytes(value)) for value in values.values())
+    return der(SEQUENCE, der(INTEGER, b"\0"), *integers)
 
 
-# Subjects as (identifier, ASN.1 type, text, text as a keychain normalizes it), with a list for each set of attributes.
+def unsigned_bytes(number):
+    """Return the contents of a DER integer, whose first bit is 0 because the number is not negative."""
+    return number.to_bytes(number.bit_length() // 8 + 1, "big")
+
+
+# A name is a list of sets. Each set is a list of attributes: (identifier, ASN.1 type, text, normalized text).
 PRINTABLE, UTF8 = Type.PrintableString, Type.UTF8String
 NAMES = {
     "printable": [
@@ -280,81 +298,93 @@ NAMES = {
 }
 
 
-def name(parts):
-    """Return an X.509 name."""
-    return x509.Name([x509.RelativeDistinguishedName([x509.NameAttribute(oid, value, _type=kind)
-                                                      for oid, kind, value, _ in part]) for part in parts])
+def x509_name(sets):
+    """Return an X.509 name of `cryptography`."""
+    return x509.Name([
+        x509.RelativeDistinguishedName([
+            x509.NameAttribute(identifier, text, _type=string_type) for identifier, string_type, text, _ in attributes
+        ])
+        for attributes in sets
+    ])
 
 
-def normalized_name(parts):
+def encoded_identifier(identifier):
+    """Return the DER encoding of an object identifier."""
+    numbers = [int(number) for number in identifier.dotted_string.split(".")]
+    encoded_numbers = [bytes([numbers[0] * 40 + numbers[1]])]
+    for number in numbers[2:]:
+        # Seven bits in each byte. All bytes but the last have the highest bit set.
+        digits = [number & 0x7F]
+        while number := number >> 7:
+            digits.append(0x80 | number & 0x7F)
+        encoded_numbers.append(bytes(reversed(digits)))
+    return der(OBJECT_IDENTIFIER, *encoded_numbers)
+
+
+def normalized_name(sets):
     """Return the DER encoding of a name as a keychain normalizes it."""
     tags = {PRINTABLE: 0x13, UTF8: 0x0C, Type.IA5String: 0x16}
 
-    def oid(identifier):
-        arcs = [int(arc) for arc in identifier.dotted_string.split(".")]
-        out = [bytes([arcs[0] * 40 + arcs[1]])]
-        for arc in arcs[2:]:
-            digits = [arc & 0x7F]
-            while arc := arc >> 7:
-                digits.append(0x80 | arc & 0x7F)
-            out.append(bytes(reversed(digits)))
-        return der(6, *out)
+    def encoded_attribute(identifier, string_type, text):
+        return der(SEQUENCE, encoded_identifier(identifier), der(tags[string_type], text.encode()))
 
     # A set keeps the order of the certificate, which is that of the encodings before normalization.
     content = b""
-    for part in parts:
-        pairs = [(der(0x30, oid(i), der(tags[k], given.encode())), der(0x30, oid(i), der(tags[k], normalized.encode())))
-                 for i, k, given, normalized in part]
-        content += der(0x31, *(normalized for _, normalized in sorted(pairs)))
+    for attributes in sets:
+        pairs = sorted(
+            (encoded_attribute(identifier, string_type, text), encoded_attribute(identifier, string_type, normalized))
+            for identifier, string_type, text, normalized in attributes
+        )
+        content += der(SET, *(normalized for _, normalized in pairs))
     return content
 
 
-def certificate(title, subject, issuer, key, signer, serial, summary, skid=True, algorithm=hashes.SHA256()):
-    """Return the entry of a new certificate."""
-    builder = (x509.CertificateBuilder().subject_name(name(NAMES[subject])).issuer_name(name(NAMES[issuer]))
+def make_certificate(
+    title, subject, issuer, key, signer, serial, summary, has_key_identifier=True, digest=hashes.SHA256()
+):
+    """Make a certificate of version 3, and return its entry."""
+    builder = (x509.CertificateBuilder().subject_name(x509_name(NAMES[subject])).issuer_name(x509_name(NAMES[issuer]))
                .public_key(key.public_key()).serial_number(serial).not_valid_before(NOT_BEFORE)
                .not_valid_after(NOT_AFTER))
     identifier = None
-    if skid:
+    if has_key_identifier:
         extension = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
         identifier = extension.digest.hex()
         builder = builder.add_extension(extension, critical=False)
-    signed = builder.sign(signer, algorithm)
-    return certificate_entry(
-        title, signed.public_bytes(serialization.Encoding.DER), key, 3, subject, issuer, serial, identifier, summary
-    )
+    content = builder.sign(signer, digest).public_bytes(serialization.Encoding.DER)
+    return certificate_entry(title, content, key, 3, subject, issuer, serial, identifier, summary)
 
 
 def certificate_entry(title, content, key, version, subject, issuer, serial, identifier, summary):
-    """Return the entry of a certificate."""
-    public = key.public_key()
-    if isinstance(public, rsa.RSAPublicKey):
-        bits = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1)
-        kind = (42, (public.key_size + 7) // 8 * 8)
-    elif isinstance(public, ec.EllipticCurvePublicKey):
-        bits = public.public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
-        kind = (73, public.key_size)
+    """Return the entry of a certificate in the file of vectors."""
+    public_key = key.public_key()
+    if isinstance(public_key, rsa.RSAPublicKey):
+        encoded_key = public_key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1)
+        key_type, key_size = RSA_TYPE, rounded_up_to_bytes(public_key.key_size)
+    elif isinstance(public_key, ec.EllipticCurvePublicKey):
+        encoded_key = public_point(key)
+        key_type, key_size = EC_TYPE, public_key.key_size
     else:
-        bits = public.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-        kind = (0, 0)
+        encoded_key = public_key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+        key_type, key_size = OTHER_TYPE, 0
     return {
         "name": title,
         "der_hex": content.hex(),
         "version": version,
         "subject_hex": normalized_name(NAMES[subject]).hex(),
         "issuer_hex": normalized_name(NAMES[issuer]).hex(),
-        "serial_hex": serial.to_bytes(serial.bit_length() // 8 + 1, "big").hex(),
+        "serial_hex": unsigned_bytes(serial).hex(),
         "key_id_hex": identifier,
-        "key_hash_hex": hashlib.sha1(bits).hexdigest(),
-        "key_type": kind[0],
-        "key_size": kind[1],
+        "key_hash_hex": hashlib.sha1(encoded_key).hexdigest(),
+        "key_type": key_type,
+        "key_size": key_size,
         "summary": summary,
         "pem": openssl("x509", "-inform", "DER", stdin=content).decode("ascii"),
     }
 
 
-def version_1_certificate(key_pem):
-    """Return a certificate of version 1, which `cryptography` does not make."""
+def make_version_1_certificate(key_pem):
+    """Return a new certificate of version 1, which `cryptography` does not make."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "key.pem"
         path.write_bytes(key_pem)
@@ -363,35 +393,40 @@ def version_1_certificate(key_pem):
                        stdin=request)
 
 
-def main():
-    target = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else TARGET
-    keys = [rsa_key(bits) for bits in (1024, 1031, 2048, 3072)] + [ec_key(name) for name in CURVES]
-    pems = {entry["name"]: pem for pem, entry in keys}
+def make_certificates(pems):
+    """Return the entries of all certificates."""
     rsa_2048, p256 = load_private_key(pems["RSA 2048"]), load_private_key(pems["P-256"])
     p384, p521 = load_private_key(pems["P-384"]), load_private_key(pems["P-521"])
-    certificates = [
-        certificate("RSA, printable names", "printable", "printable", rsa_2048, rsa_2048, 0x1234, "mail.Example.org"),
-        certificate("P-256 of an RSA issuer", "utf8", "printable", p256, rsa_2048, 0x80FF, "Änna  von Beispiel"),
-        certificate("P-384, two attributes in one set", "several in one set", "utf8", p384, p256, 1, "two.example.org"),
-        certificate(
-            "P-521, a unit, the longest serial number", "unit", "unit", p521, p521, (1 << 159) - 5, "Test Unit"
-        ),
-        certificate(
-            "no key identifier, a mail address", "mail", "long", p256, p256, 0x7F, "Anna@Example.org", skid=False
-        ),
-        certificate("long names that become shorter", "long", "long", p256, p256, 0x80, "long " + " " * 20 + "x" * 32),
-        certificate("no subject", "empty", "utf8", p256, p256, 0x100, None),
-        (lambda key: certificate("Ed25519", "unit", "unit", key, key, 77, "Test Unit", algorithm=None))(
-            ed25519.Ed25519PrivateKey.generate()
-        ),
+    ed25519_key = ed25519.Ed25519PrivateKey.generate()
+    long_common_name = "long " + " " * 20 + "x" * 32
+    return [
+        make_certificate(
+            "RSA, printable names", "printable", "printable", rsa_2048, rsa_2048, 0x1234, "mail.Example.org"),
+        make_certificate("P-256 of an RSA issuer", "utf8", "printable", p256, rsa_2048, 0x80FF, "Änna  von Beispiel"),
+        make_certificate(
+            "P-384, two attributes in one set", "several in one set", "utf8", p384, p256, 1, "two.example.org"),
+        make_certificate(
+            "P-521, a unit, the longest serial number", "unit", "unit", p521, p521, (1 << 159) - 5, "Test Unit"),
+        make_certificate(
+            "no key identifier, a mail address", "mail", "long", p256, p256, 0x7F, "Anna@Example.org",
+            has_key_identifier=False),
+        make_certificate("long names that become shorter", "long", "long", p256, p256, 0x80, long_common_name),
+        make_certificate("no subject", "empty", "utf8", p256, p256, 0x100, None),
+        make_certificate("Ed25519", "unit", "unit", ed25519_key, ed25519_key, 77, "Test Unit", digest=None),
         certificate_entry(
-            "version 1", version_1_certificate(pems["P-256"]), p256, 1, "unit", "unit", 127, None, "Test Unit"
-        ),
+            "version 1", make_version_1_certificate(pems["P-256"]), p256, 1, "unit", "unit", 127, None, "Test Unit"),
     ]
+
+
+def main():
+    target = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else TARGET
+    keys = [make_rsa_key(bit_count) for bit_count in RSA_BIT_COUNTS] + [make_ec_key(name) for name in CURVES]
+    pems = {entry["name"]: pem for pem, entry in keys}
     document = {
         "how": "made by Tests/Support/make_certificate_vectors.py: " + openssl("version").decode().strip(),
-        "keys": [entry for _, entry in keys], "refused": rejected_keys(pems["RSA 2048"], pems["P-256"]),
-        "certificates": certificates,
+        "keys": [entry for _, entry in keys],
+        "refused": rejected_keys(pems["RSA 2048"], pems["P-256"]),
+        "certificates": make_certificates(pems),
     }
     target.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -89,7 +89,7 @@ class ValidBackups(TemporaryFolderTests):
         self.assertEqual(len(names), len(set(names)))
         for case in CASES[:4]:
             contents = [
-                {name: part for name, part in case.built().parts.items() if name != "Manifest.db"} for _ in range(2)]
+                {name: part for name, part in case.build().parts.items() if name != "Manifest.db"} for _ in range(2)]
             self.assertEqual(*contents)
 
     def test_the_command_writes_a_backup_and_its_expectations(self):

@@ -10,14 +10,19 @@ from keychain_backup.builder import BackupBuilder
 from keychain_backup.options import ordinary_files
 
 SUCCESS, PARTIAL, NOT_FOUND, WRONG_PASSWORD, DAMAGED, REFUSED = 0, 3, 10, 12, 13, 14
+# Only small files, because hundreds of faulty backups are written.
 FILES = [file for file in ordinary_files() if len(file.content or b"") < 10_000]
-BASES = {
-    name: replace(options, files=FILES)
-    for name, options in {"encrypted": MODERN, "plain": PLAIN, "mbdb": MBDB, "mbdb-plain": MBDB_PLAIN,
-                          "ios-10.0": IOS_10_0,
-                          "plain-unbound": replace(PLAIN, unbound_classes=(6, 7, 8)),
-                          "encrypted-unbound": replace(MODERN, unbound_classes=(9, 10, 11))}.items()
+VALID_OPTIONS = {
+    "encrypted": MODERN,
+    "plain": PLAIN,
+    "mbdb": MBDB,
+    "mbdb-plain": MBDB_PLAIN,
+    "ios-10.0": IOS_10_0,
+    "plain-unbound": replace(PLAIN, unbound_classes=(6, 7, 8)),
+    "encrypted-unbound": replace(MODERN, unbound_classes=(9, 10, 11)),
 }
+BASES = {name: replace(options, files=FILES) for name, options in VALID_OPTIONS.items()}
+"""The options of the backups that are changed, by the name of the base in `Fault`."""
 ITEM_COUNT = 6
 """The number of items in a faulty backup: generic passwords of the classes 7, 7, 6, 10, 9 and 6."""
 DAMAGED_ITEM = 2

@@ -5,19 +5,28 @@ import struct
 
 from . import DAMAGED, REFUSED, SUCCESS, Fault
 
-LEVELS, WIDTH = 23, 10
+LEVEL_COUNT, REFERENCE_COUNT = 23, 10
 SPARSE_BYTE_COUNT = 40 << 30
 
 
 def nested_arrays():
-    """Return a property list of 343 bytes with 10²³ values: each array has ten references to the next one."""
-    objects = [bytes([0xA0 | WIDTH]) + bytes([level] * WIDTH) for level in range(1, LEVELS + 1)] + [b"\x51a"]
+    """Return a property list of 343 bytes with 10²³ values: each array has ten references to the next one.
+
+    A binary property list is "bplist00", the objects, the table of their offsets, and a trailer. The trailer has 6 zero
+    bytes, the size of an offset (2), the size of a reference (1), the object count, the root and the table's offset.
+    """
+    arrays = [
+        bytes([0xA0 | REFERENCE_COUNT]) + bytes([next_index] * REFERENCE_COUNT)
+        for next_index in range(1, LEVEL_COUNT + 1)
+    ]
+    objects = [*arrays, b"\x51a"]
     offsets, body = [], b"bplist00"
-    for encoded in objects:
+    for encoded_object in objects:
         offsets.append(len(body))
-        body += encoded
-    table = b"".join(struct.pack(">H", offset) for offset in offsets)
-    return body + table + bytes(6) + bytes([2, 1]) + struct.pack(">QQQ", len(objects), 0, len(body))
+        body += encoded_object
+    offset_table = b"".join(struct.pack(">H", offset) for offset in offsets)
+    trailer = bytes(6) + bytes([2, 1]) + struct.pack(">QQQ", len(objects), 0, len(body))
+    return body + offset_table + trailer
 
 
 def property_list_fault(name, summary, exit_codes, file_name, edit, *messages, base="encrypted"):
@@ -51,7 +60,7 @@ def bomb_faults():
 
 def with_folder_name(name):
     """Return an edit that renames the folder of the entries."""
-    return lambda edit_entries: [(f"{name}/{path.split('/', 1)[1]}", content) for path, content in edit_entries]
+    return lambda entries: [(f"{name}/{path.split('/', 1)[1]}", content) for path, content in entries]
 
 
 def folder_name_faults():

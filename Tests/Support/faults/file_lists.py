@@ -8,6 +8,15 @@ from keychain_backup.options import KEYCHAIN, NOTES
 from . import DAMAGED, PARTIAL, REFUSED, SUCCESS, Fault, flip_bit, partial_loss, verify_and_plan
 
 
+# Columns of a row in Manifest.db: [fileID, domain, relativePath, flags, file].
+FILE_ID, RECORD = 0, 4
+# Members of an entry: (file, key field, digest). A key field is a class number in 4 bytes, and the wrapped key.
+KEY_FIELD, DIGEST = 1, 2
+DATABASE_PAGE_SIZE = 4096
+# The size of the header at the start of a SQLite database.
+DATABASE_HEADER_SIZE = 100
+
+
 def exit_codes_for(exit_code, commands):
     """Return the expected exit codes of those commands that the fault affects."""
     return {command: exit_code for command, exit_code in verify_and_plan(exit_code).items() if command in commands}
@@ -16,16 +25,17 @@ def exit_codes_for(exit_code, commands):
 def row_fault(
     name, summary, exit_code, change, *messages, file_name=KEYCHAIN, base="encrypted", commands=("verify", "plan")
 ):
-    """Return a fault of one row: [fileID, domain, relativePath, flags, file]."""
+    """Return a fault of one row of Manifest.db."""
     def edit(rows):
         change(next(row for row in rows if tuple(row[1:3]) == file_name))
     return Fault(f"list-{name}", summary, exit_codes_for(exit_code, commands), messages, base, edits={"rows": edit})
 
 
 def entry_fault(name, summary, exit_code, change, file_name=KEYCHAIN, base="encrypted", commands=("verify", "plan")):
-    """Return a fault of one file's entry in the manifest: [file, key field, digest]."""
+    """Return a fault of one file's entry in the manifest."""
     def edit(entries):
-        position = next(i for i, entry in enumerate(entries) if (entry[0].domain, entry[0].path) == file_name)
+        position = next(
+            index for index, (file, _, _) in enumerate(entries) if (file.domain, file.path) == file_name)
         entry = list(entries[position])
         change(entry)
         entries[position] = tuple(entry)
@@ -37,6 +47,25 @@ def set_name(domain, path):
     def change(row):
         row[:3] = mbfile.file_id(domain, path), domain, path
     return change
+
+
+def set_value(index, value):
+    """Return an edit that sets one value of a row or an entry."""
+    def change(values):
+        values[index] = value
+    return change
+
+
+def change_value(index, changed):
+    """Return an edit that calls a function with one value of a row or an entry, and stores the result."""
+    def change(values):
+        values[index] = changed(values[index])
+    return change
+
+
+def with_class_99(key_field):
+    """Return the key field with a class number that does not exist."""
+    return struct.pack("<I", 99) + key_field[4:]
 
 
 def name_faults():
@@ -52,7 +81,8 @@ def name_faults():
         ("domain-escape", "has a domain that leads out of the backup", "../HomeDomain", "notes.txt"),
         ("domain-slash", "has a domain that is a path", "/etc", "passwd")
     ):
-        messages = (path.split("\x00")[0],) if "escape" in name and domain == NOTES[0] else ()
+        shows_path = name.startswith("path-escape")
+        messages = (path,) if shows_path else ()
         yield row_fault(
             name, f"a file's name {summary}", REFUSED, set_name(domain, path), *messages, file_name=NOTES,
             commands=("verify",))
@@ -63,44 +93,47 @@ def name_faults():
 
 
 def row_faults():
-    """Return faults of a row: its fileID, record, key and digest."""
-    def identifier(value):
-        return lambda row: row.__setitem__(0, value)
-
-    def column(index, value):
-        return lambda row: row.__setitem__(index, value)
-
+    """Return faults of a row: its fileID and its record."""
+    other_file_id = "ab" * 20
     yield row_fault(
-        "file-id-of-another", "the keychain's fileID is not the hash of its name", REFUSED, identifier("ab" * 20)
-    )
+        "file-id-of-another", "the keychain's fileID is not the hash of its name", REFUSED,
+        set_value(FILE_ID, other_file_id))
     yield row_fault(
-        "file-id-of-another-notes", "a file's fileID is not the hash of its name", REFUSED, identifier("ab" * 20),
-        file_name=NOTES, commands=("verify",))
+        "file-id-of-another-notes", "a file's fileID is not the hash of its name", REFUSED,
+        set_value(FILE_ID, other_file_id), file_name=NOTES, commands=("verify",))
     yield row_fault("file-id-upper-case", "a fileID is written in upper case", REFUSED,
-                    lambda row: row.__setitem__(0, row[0].upper()), file_name=NOTES, commands=("verify",))
-    yield row_fault("file-id-escape", "a fileID is a path", REFUSED, identifier("../" + "a" * 37), file_name=NOTES,
-                    commands=("verify",))
-    yield row_fault("file-id-short", "a fileID has 39 digits", REFUSED, lambda row: row.__setitem__(0, row[0][:-1]),
+                    change_value(FILE_ID, str.upper), file_name=NOTES, commands=("verify",))
+    yield row_fault("file-id-escape", "a fileID is a path", REFUSED, set_value(FILE_ID, "../" + "a" * 37),
                     file_name=NOTES, commands=("verify",))
-    yield row_fault("record-null", "the keychain's record is NULL", DAMAGED, column(4, None))
-    yield row_fault("record-text", "the keychain's record is a string", DAMAGED, column(4, "text"))
-    yield row_fault("record-empty", "the keychain's record is empty", DAMAGED, column(4, b""))
+    yield row_fault("file-id-short", "a fileID has 39 digits", REFUSED,
+                    change_value(FILE_ID, lambda file_id: file_id[:-1]), file_name=NOTES, commands=("verify",))
+    yield row_fault("record-null", "the keychain's record is NULL", DAMAGED, set_value(RECORD, None))
+    yield row_fault("record-text", "the keychain's record is a string", DAMAGED, set_value(RECORD, "text"))
+    yield row_fault("record-empty", "the keychain's record is empty", DAMAGED, set_value(RECORD, b""))
     yield row_fault("record-cut", "half of the keychain's record is absent", DAMAGED,
-                    lambda row: row.__setitem__(4, row[4][:len(row[4]) // 2]))
+                    change_value(RECORD, lambda record: record[:len(record) // 2]))
     yield row_fault("record-magic-flip", "the keychain's record doesn't start as a property list", DAMAGED,
-                    lambda row: row.__setitem__(4, flip_bit(row[4], 0)))
-    yield entry_fault("key-absent", "the keychain file has no key", DAMAGED, lambda entry: entry.__setitem__(1, None))
-    yield entry_fault("key-43", "the keychain file's key has 43 bytes", DAMAGED, lambda e: e.__setitem__(1, e[1][:-1]))
+                    change_value(RECORD, lambda record: flip_bit(record, 0)))
+
+
+def entry_faults():
+    """Return faults of a file's key and digest."""
+    def flip_digest(digest):
+        return flip_bit(digest, 7)
+
+    yield entry_fault("key-absent", "the keychain file has no key", DAMAGED, set_value(KEY_FIELD, None))
+    yield entry_fault("key-43", "the keychain file's key has 43 bytes", DAMAGED,
+                      change_value(KEY_FIELD, lambda key_field: key_field[:-1]))
     yield entry_fault("key-flip", "one bit of the keychain file's key is flipped", DAMAGED,
-                      lambda entry: entry.__setitem__(1, flip_bit(entry[1], 20)))
+                      change_value(KEY_FIELD, lambda key_field: flip_bit(key_field, 20)))
     yield entry_fault("key-class-99", "the keychain file's key names class 99", DAMAGED,
-                      lambda entry: entry.__setitem__(1, struct.pack("<I", 99) + entry[1][4:]))
+                      change_value(KEY_FIELD, with_class_99))
     for base in ("encrypted", "plain", "mbdb", "mbdb-plain"):
         name_suffix = "" if base == "encrypted" else f"-{base}"
         yield entry_fault(f"digest-flip{name_suffix}", "one bit of an ordinary file's digest is flipped", DAMAGED,
-                          lambda entry: entry.__setitem__(2, flip_bit(entry[2], 7)), NOTES, base, ("verify",))
+                          change_value(DIGEST, flip_digest), NOTES, base, ("verify",))
     yield entry_fault("digest-flip-keychain", "one bit of the keychain file's digest is flipped", DAMAGED,
-                      lambda entry: entry.__setitem__(2, flip_bit(entry[2], 7)), commands=("verify",))
+                      change_value(DIGEST, flip_digest), commands=("verify",))
 
 
 def sql_fault(name, summary, exit_code, *statements, base="encrypted", exit_codes=None):
@@ -123,16 +156,19 @@ def stored_fault(name, summary, change, exit_codes=None):
     return Fault(f"database-{name}", summary, exit_codes or verify_and_plan(DAMAGED), edits={"database-stored": change})
 
 
-def corrupt_index():
-    """Return a fault that makes the root page of an index invalid."""
-    root_page = []
+def index_page_fault():
+    """Return a fault that gives the root page of an index an invalid type."""
+    root_page = None
 
     def find_root_page(connection):
-        row = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'FilesFlagsIdx'").fetchone()
-        root_page[:] = row
+        nonlocal root_page
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'FilesFlagsIdx'"
+        root_page, = connection.execute(query).fetchone()
 
     def corrupt(data):
-        return data[:(root_page[0] - 1) * 4096] + b"\xff" + data[(root_page[0] - 1) * 4096 + 1:]
+        # Pages are numbered from 1. The first byte of a page is its type.
+        type_offset = (root_page - 1) * DATABASE_PAGE_SIZE
+        return data[:type_offset] + b"\xff" + data[type_offset + 1:]
 
     return Fault("database-index-garbled", "an index's page has an invalid type", {"verify": DAMAGED},
                  edits={"sql": find_root_page, "database": corrupt})
@@ -158,24 +194,44 @@ def schema_faults():
         "DELETE FROM Files WHERE relativePath = 'keychain-backup.plist'", exit_codes=verify_and_plan(DAMAGED))
 
 
-def database_faults():
-    """Return faults of the pages of Manifest.db, before and after encryption."""
+def with_page_size(size):
+    """Return an edit that sets the page size in the header of a database."""
+    return lambda data: data[:16] + struct.pack(">H", size) + data[18:]
+
+
+def with_random_first_page(data):
+    """Return a database whose first page has random bytes after the header."""
+    random_bytes = bytes(index * 89 + 7 & 0xFF for index in range(DATABASE_PAGE_SIZE - DATABASE_HEADER_SIZE))
+    return data[:DATABASE_HEADER_SIZE] + random_bytes + data[DATABASE_PAGE_SIZE:]
+
+
+def first_half_of_pages(data):
+    """Return the first half of a database, without a partial page."""
+    return data[:len(data) // 2 // DATABASE_PAGE_SIZE * DATABASE_PAGE_SIZE]
+
+
+def page_faults():
+    """Return faults of the pages of Manifest.db before encryption."""
     for base in ("encrypted", "plain"):
         name_suffix = "" if base == "encrypted" else f"-{base}"
         yield page_fault(f"magic-flip{name_suffix}", "one bit of the database's first byte is flipped", DAMAGED,
                          lambda data: flip_bit(data, 0), base)
         yield page_fault(f"page-size-3{name_suffix}", "the database header gives a page size of 3", DAMAGED,
-                         lambda data: data[:16] + b"\x00\x03" + data[18:], base)
+                         with_page_size(3), base)
         yield page_fault(f"page-size-0{name_suffix}", "the database header gives a page size of 0", DAMAGED,
-                         lambda data: data[:16] + b"\x00\x00" + data[18:], base)
+                         with_page_size(0), base)
         yield page_fault(f"cut{name_suffix}", "the database's second half is missing", DAMAGED,
-                         lambda data: data[:len(data) // 8192 * 4096], base)
+                         first_half_of_pages, base)
         yield page_fault(f"first-page{name_suffix}", "the database's first page is random after its header", DAMAGED,
-                         lambda data: data[:100] + bytes(i * 89 + 7 & 0xFF for i in range(3996)) + data[4096:], base)
+                         with_random_first_page, base)
     yield page_fault("empty-inside", "the database is empty", DAMAGED, lambda data: b"")
     yield page_fault("free-list", "the database header counts five free pages", DAMAGED,
                      lambda data: data[:36] + struct.pack(">I", 5) + data[40:], exit_codes=partial_loss())
-    yield corrupt_index()
+    yield index_page_fault()
+
+
+def stored_database_faults():
+    """Return faults of the stored bytes of Manifest.db, and of the files beside it."""
     yield stored_fault("empty", "Manifest.db is empty", lambda data: b"")
     # These two keep every page. Only the padding after the last page is invalid.
     yield stored_fault("cut-by-one", "Manifest.db's last byte is missing", lambda data: data[:-1], partial_loss())
@@ -187,9 +243,13 @@ def database_faults():
     yield stored_fault("first-block", "one bit of Manifest.db's first block is flipped", lambda data: flip_bit(data, 3))
     for base in ("encrypted", "plain", "mbdb"):
         name = "Manifest.mbdb" if base == "mbdb" else "Manifest.db"
+
+        def remove_manifest(parts, name=name):
+            del parts[name]
+
         yield Fault(
             f"database-absent-{base}", f"there is no {name}", {"inspect": PARTIAL, **verify_and_plan(DAMAGED)},
-            (name.lower()[:11],), base, edits={"parts": lambda parts, name=name: parts.pop(name) and None})
+            (name.lower()[:11],), base, edits={"parts": remove_manifest})
 
     def add_journals(path):
         (path / "Manifest.db-wal").write_bytes(b"\x37\x7f\x06\x82" + bytes(4096))
@@ -221,6 +281,7 @@ def find_record(records, name):
 
 
 def set_record_name(domain, path):
+    """Return an edit that renames a record in Manifest.mbdb."""
     def change(record):
         record.domain, record.path = domain.encode(), path.encode()
     return change
@@ -239,46 +300,53 @@ def mbdb_fault(name, summary, exit_code, change, *messages, base="mbdb"):
     return Fault(f"mbdb-{name}", summary, verify_and_plan(exit_code), messages, base, edits={"mbdb": change})
 
 
-def truncated_in(part, name, summary):
-    """Return a fault that ends Manifest.mbdb in the middle of one part of its last record, the keychain file's."""
-    parts = []
+class LastRecord:
+    """The last record in Manifest.mbdb, which is the keychain file's, and the positions of its parts."""
 
-    def record_parts(records):
+    def note(self, records):
+        """Note the parts of the record."""
+        self.parts = records[-1].encoded_parts()
+
+    def complete_and_note(self, records):
+        """Give the record a target and a property, so that it has every part. Note the parts."""
         records[-1].target = b"/var/Keychains/elsewhere"
         records[-1].properties = [(b"com.example.attribute", b"an attribute's value")]
-        parts[:] = records[-1].encoded_parts()
+        self.note(records)
+
+    def find(self, name, content):
+        """Return the position of a part in the file, and its size."""
+        position = len(content) - sum(len(encoded) for _, encoded in self.parts)
+        for part_name, encoded in self.parts:
+            if part_name == name:
+                return position, len(encoded)
+            position += len(encoded)
+        raise ValueError(f"a record has no part {name}")
+
+
+def truncation_fault(name, part, summary, in_length=False):
+    """Return a fault that ends Manifest.mbdb inside one part of its last record, or inside the length of the part."""
+    record = LastRecord()
 
     def cut(content):
-        position = len(content) - sum(len(encoded) for _, encoded in parts)
-        for name_of_part, encoded in parts:
-            if name_of_part == part:
-                return content[:position + (1 if name.endswith("-length") else len(encoded) // 2 + 1)]
-            position += len(encoded)
-        raise ValueError(f"a record has no part {part}")
+        position, size = record.find(part, content)
+        return content[:position + (1 if in_length else size // 2 + 1)]
 
     return Fault(
         f"mbdb-cut-in-{name}", f"Manifest.mbdb ends inside {summary}", verify_and_plan(DAMAGED), ("manifest.mbdb",),
-        "mbdb", edits={"records": record_parts, "mbdb": cut})
+        "mbdb", edits={"records": record.complete_and_note, "mbdb": cut})
 
 
-def oversized_string(part):
+def oversized_string_fault(part):
     """Return a fault in which a string of the last record is longer than the file."""
-    parts = []
+    record = LastRecord()
 
-    def record_parts(records):
-        parts[:] = records[-1].encoded_parts()
-
-    def cut(content):
-        position = len(content) - sum(len(encoded) for _, encoded in parts)
-        for name_of_part, encoded in parts:
-            if name_of_part == part:
-                return content[:position] + b"\xff\xfe" + content[position + 2:]
-            position += len(encoded)
-        raise ValueError(f"a record has no part {part}")
+    def set_length(content):
+        position, _ = record.find(part, content)
+        return content[:position] + struct.pack(">H", 65_534) + content[position + 2:]
 
     return Fault(
         f"mbdb-{part}-too-long", f"the length of a record's {part} is 65,534", verify_and_plan(DAMAGED),
-        ("manifest.mbdb",), "mbdb", edits={"records": record_parts, "mbdb": cut})
+        ("manifest.mbdb",), "mbdb", edits={"records": record.note, "mbdb": set_length})
 
 
 def mbdb_faults():
@@ -286,11 +354,11 @@ def mbdb_faults():
     parts = {"domain": "a domain", "path": "a path", "target": "a link's target", "digest": "a digest",
              "key": "a file's key", "name": "an attribute's name", "value": "an attribute's value"}
     for part, summary in parts.items():
-        yield truncated_in(part, part, summary)
-        yield truncated_in(part, f"{part}-length", f"the length of {summary}")
-    yield truncated_in("numbers", "numbers", "a record's numbers")
+        yield truncation_fault(part, part, summary)
+        yield truncation_fault(f"{part}-length", part, f"the length of {summary}", in_length=True)
+    yield truncation_fault("numbers", "numbers", "a record's numbers")
     for part in ("domain", "path", "digest", "key"):
-        yield oversized_string(part)
+        yield oversized_string_fault(part)
     yield mbdb_fault("magic-flip", "one bit of Manifest.mbdb's first byte is flipped", DAMAGED,
                      lambda data: flip_bit(data, 0))
     yield mbdb_fault("version-6", "Manifest.mbdb has version 6", REFUSED, lambda data: b"mbdb\x06\x00" + data[6:])
@@ -301,11 +369,13 @@ def mbdb_faults():
 
 def record_faults():
     """Return faults of a record in Manifest.mbdb: its path, key and digest."""
+    def set_path_that_is_not_utf_8(records):
+        find_record(records, NOTES).path = b"Documents/\xff\xfe.txt"
+
     # The manifest is readable, but no file is stored under the hash of the new name.
     yield Fault(
         "mbdb-path-not-utf-8", "a path was changed to one that is not UTF-8", {"verify": PARTIAL, "plan": SUCCESS},
-        ("documents/%ff%fe.txt", "listed but not stored"), "mbdb",
-        edits={"records": lambda records: set_fields(path=b"Documents/\xff\xfe.txt")(find_record(records, NOTES))})
+        ("documents/%ff%fe.txt", "listed but not stored"), "mbdb", edits={"records": set_path_that_is_not_utf_8})
     yield record_fault("key-absent", "the keychain file has no key", DAMAGED, set_fields(key=None))
     yield record_fault(
         "key-43", "the keychain file's key has 43 bytes", DAMAGED, set_fields(key=lambda record: record.key[:-1]),
@@ -313,7 +383,7 @@ def record_faults():
     yield record_fault("key-flip", "one bit of the keychain file's key is flipped", DAMAGED,
                        set_fields(key=lambda record: flip_bit(record.key, 20)))
     yield record_fault("key-class-99", "the keychain file's key names class 99", DAMAGED,
-                       set_fields(key=lambda record: struct.pack("<I", 99) + record.key[4:]))
+                       set_fields(key=lambda record: with_class_99(record.key)))
     yield record_fault(
         "digest-short", "a digest has 19 bytes", DAMAGED, set_fields(digest=lambda record: record.digest[:-1]),
         file_name=NOTES, commands=("verify",))
@@ -343,5 +413,5 @@ def journal_faults():
 def faults():
     """Return all faults of this module."""
     return [
-        *name_faults(), *row_faults(), *journal_faults(), *schema_faults(), *database_faults(), *mbdb_faults(),
-        *record_faults()]
+        *name_faults(), *row_faults(), *entry_faults(), *journal_faults(), *schema_faults(), *page_faults(),
+        *stored_database_faults(), *mbdb_faults(), *record_faults()]

@@ -1,13 +1,19 @@
-"""Faults of the keybag, field by field."""
+"""Faults of the keybag, field by field.
+
+A keybag is a list of records: a tag of 4 bytes, the length of the value in 4 bytes, and the value. The first records
+are the header. Each UUID after the first one begins the records of a class key.
+"""
 
 import struct
 
-from keychain_backup.builder import encoded_number
+from backup_cases import MODERN
+from keychain_backup.keybag import encoded_number
 
-from . import DAMAGED, REFUSED, SUCCESS, WRONG_PASSWORD, Fault, flip_bit, partial_loss, verify_and_plan
+from . import DAMAGED, PARTIAL, REFUSED, SUCCESS, WRONG_PASSWORD, Fault, flip_bit, partial_loss, verify_and_plan
 
-# The largest sum of both iteration counts that is accepted by default.
+# The largest sum of both iteration counts that Keyhaul accepts by default.
 LIMIT = 20_000_000
+NUMBER_OF_3_BYTES = b"\x00\x00\x07"
 
 
 def edit_record(name, change):
@@ -31,10 +37,15 @@ def add_record(name, change):
     return edit
 
 
+def is_class(records, key_class):
+    """Return whether the records are those of a class."""
+    return [b"CLAS", encoded_number(key_class)] in records
+
+
 def edit_class(key_class, edit):
     """Return an edit of one class's records."""
     def change(groups):
-        edit(next(group for group in groups if [b"CLAS", encoded_number(key_class)] in group))
+        edit(next(records for records in groups if is_class(records, key_class)))
     return change
 
 
@@ -82,35 +93,40 @@ def edit_all_classes(edit):
 def without_class(key_class):
     """Return an edit that removes a class."""
     def change(groups):
-        return [records for records in groups if [b"CLAS", encoded_number(key_class)] not in records]
+        return [records for records in groups if not is_class(records, key_class)]
     return change
 
 
 def with_second_key(key_class):
     """Return an edit that adds a second, damaged key for a class."""
     def change(groups):
-        position = next(i for i, records in enumerate(groups) if [b"CLAS", encoded_number(key_class)] in records)
-        records = [list(record) for record in groups[position]]
-        edit_record(b"WPKY", flip_middle)(records)
-        groups.insert(position + 1, records)
+        position = next(index for index, records in enumerate(groups) if is_class(records, key_class))
+        damaged_records = [list(record) for record in groups[position]]
+        edit_record(b"WPKY", flip_middle)(damaged_records)
+        groups.insert(position + 1, damaged_records)
     return change
 
 
-def last_record(keybag):
+def length_at(keybag, record_offset):
+    """Return the length of a record's value."""
+    return struct.unpack_from(">I", keybag, record_offset + 4)[0]
+
+
+def last_record_offset(keybag):
     """Return the offset of the last record."""
     position = start = 0
     while position < len(keybag):
         start = position
-        position += 8 + struct.unpack_from(">I", keybag, position + 4)[0]
+        position += 8 + length_at(keybag, position)
     return start
 
 
-def with_longer_record(more):
-    """Return an edit that makes the length of the last record too large. Up to 1,000 is added to the length."""
+def with_last_length(change_length):
+    """Return an edit of the length of the last record, which keeps the record's value."""
     def change(keybag):
-        start = last_record(keybag)
-        size = more if more > 1000 else struct.unpack_from(">I", keybag, start + 4)[0] + more
-        return keybag[:start + 4] + struct.pack(">I", size) + keybag[start + 8:]
+        start = last_record_offset(keybag)
+        length = change_length(length_at(keybag, start))
+        return keybag[:start + 4] + struct.pack(">I", length) + keybag[start + 8:]
     return change
 
 
@@ -135,8 +151,9 @@ def derivation_faults():
         yield header_fault(
             f"{lower_case_name}-short", f"{name.decode()} has 3 bytes", DAMAGED,
             edit_record(name, replace_with(b"\x00\x00\x05")), "keybag")
+    largest_dpic = LIMIT - MODERN.sha1_iterations
     yield header_fault("dpic-over-the-limit", "the sum of DPIC and ITER exceeds the limit by one", REFUSED,
-                       edit_record(b"DPIC", replace_with(encoded_number(LIMIT - 4))), "rounds")
+                       edit_record(b"DPIC", replace_with(encoded_number(largest_dpic + 1))), "rounds")
     yield header_fault("dpic-zero", "DPIC is 0, so the key derivation has one stage", WRONG_PASSWORD,
                        edit_record(b"DPIC", replace_with(encoded_number(0))), "password")
     yield header_fault("dpsl-absent", "DPSL is absent, so the key derivation has one stage", WRONG_PASSWORD,
@@ -169,8 +186,8 @@ def header_faults():
             f"{name.lower()}-flip", f"one bit of {name} is flipped", SUCCESS, edit_record(name.encode(), flip_middle))
 
 
-def class_faults():
-    """Return faults of the class keys: absent, repeated and damaged records, and wrong wrapping."""
+def wrapped_key_faults():
+    """Return faults of the wrapped keys (WPKY): flipped bits, wrong sizes, and absent or repeated records."""
     for key_class in (3, 5, 7, 9):
         yield class_fault(
             f"wpky-{key_class}-flip", f"one bit of class {key_class}'s WPKY is flipped", DAMAGED, key_class,
@@ -178,23 +195,28 @@ def class_faults():
     yield Fault(
         "keybag-wpky-all-flipped", "one bit of every WPKY is flipped", verify_and_plan(WRONG_PASSWORD), ("password",),
         edits={"classes": edit_all_classes(edit_record(b"WPKY", flip_middle))})
-    for size, value in (("empty", lambda _: b""), ("32", lambda v: v[:32]), ("39", lambda v: v[:39]),
-                        ("41", lambda v: v + b"\x00"), ("72", lambda v: v + bytes(32))):
-        count = "no" if size == "empty" else size
-        yield class_fault(f"wpky-{size}", f"class 7's WPKY has {count} bytes", DAMAGED, 7, edit_record(b"WPKY", value))
+    yield class_fault("wpky-empty", "class 7's WPKY has no bytes", DAMAGED, 7, edit_record(b"WPKY", replace_with(b"")))
+    for size in (32, 39, 41, 72):
+        yield class_fault(
+            f"wpky-{size}", f"class 7's WPKY has {size} bytes", DAMAGED, 7,
+            edit_record(b"WPKY", lambda value, size=size: value[:size].ljust(size, b"\x00")))
     yield class_fault("wpky-absent", "class 7 has no WPKY", DAMAGED, 7, edit_record(b"WPKY", remove))
     yield class_fault(
         "wpky-twice", "class 7 has two WPKYs, the second damaged", DAMAGED, 7, add_record(b"WPKY", flip_middle)
     )
+
+
+def class_number_faults():
+    """Return faults of the class numbers and of the set of classes."""
     yield class_fault("clas-absent", "a class key has no class number", DAMAGED, 7, edit_record(b"CLAS", remove))
     yield class_fault(
-        "clas-short", "a class number has 3 bytes", DAMAGED, 7, edit_record(b"CLAS", replace_with(b"\x00\x00\x07")),
+        "clas-short", "a class number has 3 bytes", DAMAGED, 7, edit_record(b"CLAS", replace_with(NUMBER_OF_3_BYTES)),
         "keybag")
     yield class_fault("clas-23", "class 7 has the number 23, an unknown class", DAMAGED, 7,
-                      edit_record(b"CLAS", replace_with(encoded_number(0x17))))
+                      edit_record(b"CLAS", replace_with(encoded_number(23))))
     yield Fault(
         "keybag-class-7-absent", "the key of class 7 is absent, so its items cannot be decrypted",
-        {"verify": DAMAGED, "plan": 3}, ("item 0",), edits={"classes": without_class(7)})
+        {"verify": DAMAGED, "plan": PARTIAL}, ("item 0",), edits={"classes": without_class(7)})
     yield Fault(
         "keybag-class-3-absent", "the key of class 3 is absent, which the manifest needs", verify_and_plan(DAMAGED),
         edits={"classes": without_class(3)})
@@ -205,6 +227,10 @@ def class_faults():
     yield class_fault(
         "class-uuid-flip", "one bit of a class key's UUID is flipped", SUCCESS, 7, edit_record(b"UUID", flip_middle),
         commands=("verify", "plan"))
+
+
+def wrapping_faults():
+    """Return faults of the flags in WRAP: 1 is the device's key, 2 is the password, and 3 is both."""
     yield class_fault(
         "wrap-7-says-3", "class 7 is marked as also wrapped with the device key", DAMAGED, 7,
         edit_record(b"WRAP", replace_with(encoded_number(3))), "class 7")
@@ -226,6 +252,10 @@ def class_faults():
     yield class_fault(
         "wrap-short", "a class key's WRAP has 3 bytes", DAMAGED, 7, edit_record(b"WRAP", replace_with(b"\x00\x00\x02")),
         "keybag")
+
+
+def key_type_faults():
+    """Return faults of the key types (KTYP)."""
     yield class_fault("ktyp-1-without-pbky", "class 7 has the key type Curve25519 and no public key", DAMAGED, 7,
                       edit_record(b"KTYP", replace_with(encoded_number(1))))
     yield class_fault(
@@ -235,29 +265,40 @@ def class_faults():
 
 def keybag_faults():
     """Return faults of the encoding: an empty or truncated keybag, and wrong lengths."""
-    yield keybag_fault("empty", "the keybag is empty", DAMAGED, lambda keybag: b"", "keybag")
-    yield keybag_fault("no-classes", "the keybag has no class keys", DAMAGED,
-                       lambda keybag: keybag[:keybag.index(b"UUID", keybag.index(b"UUID") + 4)], "keybag")
+    def without_classes(data):
+        header_uuid = data.index(b"UUID")
+        return data[:data.index(b"UUID", header_uuid + 4)]
+
+    yield keybag_fault("empty", "the keybag is empty", DAMAGED, lambda data: b"", "keybag")
+    yield keybag_fault("no-classes", "the keybag has no class keys", DAMAGED, without_classes, "keybag")
     yield keybag_fault(
-        "cut-in-tag", "the keybag ends inside a tag", DAMAGED, lambda k: k[: last_record(k) + 2], "keybag"
-    )
+        "cut-in-tag", "the keybag ends inside a tag", DAMAGED,
+        lambda data: data[:last_record_offset(data) + 2], "keybag")
     yield keybag_fault(
-        "cut-in-length", "the keybag ends inside a length", DAMAGED, lambda k: k[: last_record(k) + 6], "keybag"
-    )
-    yield keybag_fault("cut-in-value", "the keybag ends inside a value", DAMAGED, lambda k: k[:-7], "keybag", "byte")
-    yield keybag_fault("cut-by-one", "the keybag's last byte is absent", DAMAGED, lambda k: k[:-1], "keybag", "byte")
-    yield keybag_fault("cut-by-half", "half of the keybag is absent", DAMAGED, lambda k: k[:len(k) // 2 + 3], "keybag")
+        "cut-in-length", "the keybag ends inside a length", DAMAGED,
+        lambda data: data[:last_record_offset(data) + 6], "keybag")
     yield keybag_fault(
-        "length-plus-one", "the last record's length is one too large", DAMAGED, with_longer_record(1), "keybag"
-    )
+        "cut-in-value", "the keybag ends inside a value", DAMAGED,
+        lambda data: data[:-7], "keybag", "byte")
     yield keybag_fault(
-        "length-maximal", "the last record's length is 4,294,967,295", DAMAGED, with_longer_record(0xFFFFFFFF), "keybag"
-    )
+        "cut-by-one", "the keybag's last byte is absent", DAMAGED,
+        lambda data: data[:-1], "keybag", "byte")
+    yield keybag_fault(
+        "cut-by-half", "half of the keybag is absent", DAMAGED,
+        lambda data: data[:len(data) // 2 + 3], "keybag")
+    yield keybag_fault(
+        "length-plus-one", "the last record's length is one too large", DAMAGED,
+        with_last_length(lambda length: length + 1), "keybag")
+    yield keybag_fault(
+        "length-maximal", "the last record's length is 4,294,967,295", DAMAGED,
+        with_last_length(lambda _: 0xFFFFFFFF), "keybag")
     yield keybag_fault(
         "length-negative", "the last record's length is negative as a signed number", DAMAGED,
-        with_longer_record(0x80000000), "keybag")
+        with_last_length(lambda _: 0x80000000), "keybag")
 
 
 def faults():
     """Return all faults of this module."""
-    return [*derivation_faults(), *header_faults(), *class_faults(), *keybag_faults()]
+    return [
+        *derivation_faults(), *header_faults(), *wrapped_key_faults(), *class_number_faults(), *wrapping_faults(),
+        *key_type_faults(), *keybag_faults()]

@@ -59,8 +59,7 @@ def set_number(position, value):
 def with_attributes(**changed):
     """Return an edit that sets attributes of an item, or removes those that are None."""
     def change(plaintext):
-        dictionary = dict(apple_der.decode(plaintext))
-        dictionary.update(changed)
+        dictionary = {**apple_der.decode(plaintext), **changed}
         return apple_der.encode({name: value for name, value in dictionary.items() if value is not None})
     return change
 
@@ -72,17 +71,24 @@ def with_date(text):
 
 def with_indefinite_length(plaintext):
     """Return the dictionary with an indefinite length, which DER forbids."""
-    start = 2 + (plaintext[1] & 0x7F if plaintext[1] & 0x80 else 0)
-    return plaintext[:1] + b"\x80" + plaintext[start:] + b"\x00\x00"
+    # A length of 128 or more has the number of its bytes in the first one.
+    has_long_length = plaintext[1] & 0x80
+    content_start = 2 + (plaintext[1] & 0x7F if has_long_length else 0)
+    return plaintext[:1] + b"\x80" + plaintext[content_start:] + b"\x00\x00"
 
 
 def blob_faults():
-    """Return faults of the encrypted blob of an item."""
+    """Return faults of the encrypted blob of an item.
+
+    A blob begins with three 32-bit numbers: the version at 0, the class at 4, and the length of the wrapped key at 8.
+    The wrapped key, the ciphertext and a tag of 16 bytes follow.
+    """
     yield blob_fault("tag-flip", "one bit of the tag is flipped", lambda data: flip_bit(data, -1), "tag")
     yield blob_fault("ciphertext-flip", "one bit of the ciphertext is flipped", lambda data: flip_bit(data, 60), "tag")
     yield blob_fault("wrapped-key-flip", "one bit of the wrapped key is flipped", lambda data: flip_bit(data, 20))
     yield blob_fault("cut-by-one", "the blob's last byte is absent", lambda data: data[:-1])
     yield blob_fault("byte-more", "the blob has an extra byte", lambda data: data + b"\x00")
+    # The header, the wrapped key, and fewer bytes than a tag has.
     yield blob_fault("cut-in-tag", "the blob ends before its tag could", lambda data: data[:12 + 40 + 15])
     yield blob_fault("cut-in-wrapped-key", "the blob ends inside the wrapped key", lambda data: data[:30])
     yield blob_fault("cut-in-header", "the blob ends inside its header", lambda data: data[:11])
@@ -141,8 +147,8 @@ def plaintext_faults():
     )
 
 
-def file_faults():
-    """Return faults of the keychain file as a property list."""
+def root_faults():
+    """Return faults of the values in the keychain file's root dictionary."""
     def set_uuid(change):
         return lambda root: root.update({"keybag-uuid": change(root["keybag-uuid"])})
 
@@ -160,6 +166,14 @@ def file_faults():
         lambda root: root["genp"].append("text"))
     yield root_fault("array", "the file's root is an array", DAMAGED,
                      lambda _: plistlib.dumps([], fmt=plistlib.FMT_BINARY))
+
+
+def content_faults():
+    """Return faults of the keychain file's bytes.
+
+    A binary property list ends in a trailer of 32 bytes: the size of an offset at -26, the object count at -24, the
+    root's index at -16, and the position of the offset table at -8.
+    """
     for base in ("encrypted", "plain", "mbdb"):
         name_suffix = "" if base == "encrypted" else f"-{base}"
         yield content_fault(f"magic-flip{name_suffix}", "the file doesn't start as a property list", DAMAGED,
@@ -181,4 +195,4 @@ def file_faults():
 
 def faults():
     """Return all faults of this module."""
-    return [*blob_faults(), *entry_faults(), *plaintext_faults(), *file_faults()]
+    return [*blob_faults(), *entry_faults(), *plaintext_faults(), *root_faults(), *content_faults()]

@@ -16,10 +16,15 @@ from . import DAMAGED, PARTIAL, SUCCESS, Fault
 
 KEYCHAIN_IDENTIFIER = mbfile.file_id(*KEYCHAIN)
 PAGE_SIZE = 4096
+# The first byte of a page of a table's b-tree in SQLite.
+INTERIOR_PAGE, LEAF_PAGE = 0x05, 0x0D
 
 
 def part_fault(name, summary, inspect, verify, plan, *messages, base="encrypted", **edits):
-    """Return a fault. `edits` maps stages of the builder to one edit, or to several."""
+    """Return a fault with the exit codes of `inspect`, `verify` and `plan`.
+
+    `edits` maps stages of the builder to one edit, or to several. A hyphen in a stage's name is an underscore here.
+    """
     stages = {stage.replace("_", "-"): _combined(edit) for stage, edit in edits.items()}
     return Fault(
         f"part-{name}", summary, {"inspect": inspect, "verify": verify, "plan": plan}, messages, base, edits=stages
@@ -94,94 +99,101 @@ def with_more_files(files):
     ] + files
 
 
-class LeafPage:
-    """A leaf page of the Files table, which is overwritten.
+def _page(data, number):
+    """Return a page of a database. The first page has the number 1."""
+    return data[(number - 1) * PAGE_SIZE:number * PAGE_SIZE]
 
-    The page has the keychain's row only if `has_keychain` is true.
+
+def _leaf_pages(data, number):
+    """Return the numbers of the leaf pages below a page of a table's b-tree.
+
+    An interior page has its type (5) at 0, the cell count at 3, its last child at 8, and the offsets of the cells from
+    12. Each cell begins with the number of a child. The type of a leaf is 13.
+    Source: SQLite, "Database File Format", section 1.6.
     """
+    page = _page(data, number)
+    if page[0] == LEAF_PAGE:
+        return [number]
+    assert page[0] == INTERIOR_PAGE, page[0]
+    cell_count, = struct.unpack_from(">H", page, 3)
+    cell_offsets = struct.unpack_from(f">{cell_count}H", page, 12)
+    children = [struct.unpack_from(">I", page, offset)[0] for offset in [*cell_offsets, 8]]
+    return [leaf for child in children for leaf in _leaf_pages(data, child)]
 
-    def __init__(self, has_keychain=False):
-        self.has_keychain = has_keychain
+
+class FilesTable:
+    """The leaf pages of the Files table. `find_root` is an edit of the stage `sql`, and comes before the others."""
 
     def find_root(self, connection):
         """Record the root page of the table."""
         self.root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'Files'").fetchone()[0]
 
-    def overwrite(self, data):
-        leaves = _leaf_pages(data, self.root)
+    def leaves(self, data):
+        """Return the leaf pages that have the keychain's row, and the others."""
         name = KEYCHAIN[1].encode()
-        with_keychain = [number for number in leaves if name in data[(number - 1) * PAGE_SIZE:number * PAGE_SIZE]]
-        target_page = with_keychain[0] if self.has_keychain else next(n for n in leaves if n not in with_keychain)
-        start = (target_page - 1) * PAGE_SIZE
-        return data[:start] + b"\xff" * 16 + data[start + 16:]
-
-
-def _leaf_pages(data, number):
-    """Return the leaf pages below a page of a table's b-tree.
-
-    Source: SQLite, "Database File Format", section 1.6.
-    """
-    page = data[(number - 1) * PAGE_SIZE:number * PAGE_SIZE]
-    if page[0] == 0x0D:
-        return [number]
-    assert page[0] == 0x05, page[0]
-    count, = struct.unpack_from(">H", page, 3)
-    children = [struct.unpack_from(">I", page, struct.unpack_from(">H", page, 12 + 2 * cell)[0])[0]
-                for cell in range(count)]
-    children.append(struct.unpack_from(">I", page, 8)[0])
-    return [leaf for child in children for leaf in _leaf_pages(data, child)]
+        leaves = _leaf_pages(data, self.root)
+        with_keychain = [number for number in leaves if name in _page(data, number)]
+        return with_keychain, [number for number in leaves if number not in with_keychain]
 
 
 def overwrite_leaf(has_keychain=False):
-    """Return edits that overwrite a leaf page of the Files table."""
-    leaf = LeafPage(has_keychain)
-    return {"files": with_more_files, "sql": leaf.find_root, "database": leaf.overwrite}
+    """Return edits that overwrite a leaf page of the Files table: the keychain's, or one without the keychain."""
+    table = FilesTable()
+
+    def overwrite(data):
+        with_keychain, without_keychain = table.leaves(data)
+        number = with_keychain[0] if has_keychain else without_keychain[0]
+        start = (number - 1) * PAGE_SIZE
+        return data[:start] + b"\xff" * 16 + data[start + 16:]
+
+    return {"files": with_more_files, "sql": table.find_root, "database": overwrite}
 
 
 def truncate_manifest():
     """Return edits that remove the last pages of Manifest.db. The pages with the keychain's row and its index stay."""
-    leaf = LeafPage()
+    table = FilesTable()
+
+    def with_more_files_at_end(files):
+        return files + with_more_files([])
 
     def cut(data):
-        leaves = _leaf_pages(data, leaf.root)
-        name = KEYCHAIN[1].encode()
-        needed = max(number for number in leaves if name in data[(number - 1) * PAGE_SIZE:number * PAGE_SIZE])
-        assert needed < len(data) // PAGE_SIZE, "there is no page after the keychain's page"
-        return data[:needed * PAGE_SIZE]
+        with_keychain, _ = table.leaves(data)
+        last_needed_page = max(with_keychain)
+        assert last_needed_page < len(data) // PAGE_SIZE, "there is no page after the keychain's page"
+        return data[:last_needed_page * PAGE_SIZE]
 
-    return {
-        "files": lambda files: with_more_files(files)[-len(files) :] + with_more_files([]),
-        "sql": leaf.find_root,
-        "database": cut,
-    }
+    return {"files": with_more_files_at_end, "sql": table.find_root, "database": cut}
 
 
 # Copies that `mvt-ios decrypt-backup` wrote
 
 
 class DecryptedCopy:
-    """A copy whose stored files are decrypted. The manifest, the keybag and the records are unchanged."""
+    """A copy whose stored files are decrypted. The manifest, the keybag and the records are unchanged.
 
-    def listed(self, entries):
-        self.contents = {file.identifier: file.content for file, _, _ in entries if file.is_regular}
+    Each method is an edit of a stage. Two note the unencrypted contents, and two store these instead of the encrypted.
+    """
 
-    def stored(self, contents):
-        return {identifier: self.contents[identifier] for identifier in contents}
+    def note_files(self, entries):
+        self.plaintexts = {file.identifier: file.content for file, _, _ in entries if file.is_regular}
 
-    def database(self, data):
-        self.database_content = data
+    def decrypt_files(self, contents):
+        return {identifier: self.plaintexts[identifier] for identifier in contents}
 
-    def database_stored(self, data):
-        return self.database_content
+    def note_database(self, data):
+        self.plaintext_database = data
+
+    def decrypt_database(self, encrypted):
+        return self.plaintext_database
 
     @property
     def edits(self):
-        return {"listed": self.listed, "stored": self.stored, "database": self.database,
-                "database-stored": self.database_stored}
+        return {"listed": self.note_files, "stored": self.decrypt_files, "database": self.note_database,
+                "database-stored": self.decrypt_database}
 
 
 def decrypted_copy_fault(name, summary, inspect, verify, plan, *messages, **extra_edits):
-    """Return a fault of a decrypted copy."""
+    """Return a fault of a decrypted copy, with the exit codes of `inspect`, `verify` and `plan`."""
     stages = DecryptedCopy().edits
     for stage, edit in extra_edits.items():
         stage = stage.replace("_", "-")
@@ -189,8 +201,8 @@ def decrypted_copy_fault(name, summary, inspect, verify, plan, *messages, **extr
     return Fault(f"part-{name}", summary, {"inspect": inspect, "verify": verify, "plan": plan}, messages, edits=stages)
 
 
-def single_faults():
-    """Return faults of one part, which leave the others usable."""
+def property_list_faults():
+    """Return faults of Manifest.plist and Status.plist in every layout."""
     for base in ("encrypted", "plain", "mbdb", "mbdb-plain"):
         name_suffix = "" if base == "encrypted" else f"-{base}"
         yield part_fault(
@@ -199,6 +211,10 @@ def single_faults():
         yield part_fault(
             f"state-absent{name_suffix}", "Status.plist has no SnapshotState", SUCCESS, PARTIAL, PARTIAL,
             "status.plist", base=base, status=remove_state)
+
+
+def unencrypted_part_faults():
+    """Return faults of the keybag and the keychain file in unencrypted backups, whose files need no keybag."""
     for base in ("plain", "mbdb-plain"):
         name_suffix = "" if base == "plain" else f"-{base}"
         yield part_fault(
@@ -222,6 +238,10 @@ def single_faults():
         yield part_fault(
             f"keychain-xml{name_suffix}", "nothing is lost: the keychain file is a property list in XML", SUCCESS,
             SUCCESS, SUCCESS, base=base, keychain_bytes=convert_to_xml)
+
+
+def encrypted_part_faults():
+    """Return faults of the keybag and the keychain file in an encrypted backup."""
     yield part_fault(
         "keybag-absent-encrypted", "there is no BackupKeyBag, so nothing can be decrypted", PARTIAL, DAMAGED, DAMAGED,
         "keybag", manifest=remove_keybag)
@@ -326,4 +346,6 @@ def pair_faults():
 
 def faults():
     """Return all faults of this module."""
-    return [*single_faults(), *manifest_faults(), *decrypted_copy_faults(), *pair_faults()]
+    return [
+        *property_list_faults(), *unencrypted_part_faults(), *encrypted_part_faults(), *manifest_faults(),
+        *decrypted_copy_faults(), *pair_faults()]

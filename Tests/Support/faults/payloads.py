@@ -10,6 +10,8 @@ from keychain_backup.options import KEYCHAIN, NOTES
 from . import DAMAGED, PARTIAL, REFUSED, SUCCESS, Fault, flip_bit, verify_and_plan
 
 IDENTIFIERS = {name: mbfile.file_id(*name) for name in (KEYCHAIN, NOTES)}
+# The start of an entry in a zip file's central directory.
+ZIP_DIRECTORY_SIGNATURE = b"PK\x01\x02"
 
 
 def stored_fault(name, summary, exit_codes, change, file_name=KEYCHAIN, base="encrypted", messages=()):
@@ -35,23 +37,23 @@ def undigested_fault(name, summary, exit_codes, change, file_name=KEYCHAIN):
     return fault
 
 
-def stored_path(folder, name, base="encrypted"):
-    """Return the path of a stored file."""
-    identifier = IDENTIFIERS[name]
-    return folder / identifier if base.startswith("mbdb") else folder / identifier[:2] / identifier
-
-
-def disk_fault(name, summary, exit_codes, make, file_name=KEYCHAIN, messages=()):
+def disk_fault(name, summary, exit_codes, make, file_name=KEYCHAIN):
     """Return a fault that moves a stored file away, and calls `make` to put something else in its place."""
     def change(folder):
-        target, elsewhere = stored_path(folder, file_name), folder.parent / "elsewhere"
+        identifier = IDENTIFIERS[file_name]
+        target, elsewhere = folder / identifier[:2] / identifier, folder.parent / "elsewhere"
         target.rename(elsewhere)
         make(target, elsewhere)
-    return Fault(f"payload-{name}", summary, exit_codes, messages, edit_on_disk=change)
+    return Fault(f"payload-{name}", summary, exit_codes, edit_on_disk=change)
 
 
-def payload_faults():
-    """Return faults of stored files."""
+def break_padding(data):
+    """Flip the highest bit of the last byte before the last block, which changes the decrypted padding."""
+    return flip_bit(data, -17, 7)
+
+
+def content_faults():
+    """Return faults of the contents of stored files."""
     for base in ("encrypted", "plain", "mbdb", "mbdb-plain"):
         name_suffix = "" if base == "encrypted" else f"-{base}"
         yield stored_fault(
@@ -75,15 +77,23 @@ def payload_faults():
         "keychain-first-block", "one bit of the keychain file's first block is flipped", verify_and_plan(DAMAGED),
         lambda data: flip_bit(data, 3))
     yield stored_fault("keychain-padding", "the keychain file's padding is broken", verify_and_plan(DAMAGED),
-                       lambda data: flip_bit(data, -17, 7))
+                       break_padding)
+
+
+def undigested_faults():
+    """Return faults of the contents of stored files that have no digest."""
     yield undigested_fault("keychain-padding", "the keychain file's padding is broken", verify_and_plan(DAMAGED),
-                           lambda data: flip_bit(data, -17, 7))
+                           break_padding)
     yield undigested_fault("notes-padding", "an ordinary file's padding is broken", {"verify": DAMAGED},
-                           lambda data: flip_bit(data, -17, 7), NOTES)
+                           break_padding, NOTES)
     yield undigested_fault("notes-cut-by-one", "an ordinary file's size is not a multiple of 16", {"verify": DAMAGED},
                            lambda data: data[:-1], NOTES)
     yield undigested_fault("notes-empty", "an ordinary stored file is empty", {"verify": DAMAGED},
                            lambda data: b"", NOTES)
+
+
+def special_file_faults():
+    """Return links and pipes in the place of stored files."""
     yield disk_fault("keychain-symlink", "the keychain file is a symbolic link to outside", verify_and_plan(REFUSED),
                      lambda target, source: target.symlink_to(source))
     yield disk_fault("keychain-fifo", "the keychain file is a pipe without a writer", verify_and_plan(REFUSED),
@@ -118,15 +128,31 @@ def with_entry(name, content=b"evil"):
     return lambda entries: entries + [(name, content)]
 
 
-def through_link(entries):
-    """Return the entries with a symbolic link, and a file whose path goes through it."""
-    prefix = entries[0][0].split("/")[0]
-    return entries + [(f"{prefix}/ab", special_entry(tarfile.SYMTYPE, "/etc")), (f"{prefix}/ab/passwd", b"evil")]
-
-
 def name_in_folder(entries, name):
     """Return the name of an entry in the folder of the backup."""
-    return f"{entries[0][0].split('/')[0]}/{name}"
+    folder = entries[0][0].split("/")[0]
+    return f"{folder}/{name}"
+
+
+def with_special_entry(name, kind, target=""):
+    """Return an edit that adds an entry that is not a regular file to the folder of the backup."""
+    return lambda entries: [*entries, (name_in_folder(entries, name), special_entry(kind, target))]
+
+
+def with_file_behind_link(entries):
+    """Return the entries with a symbolic link, and a file whose path goes through it."""
+    link = (name_in_folder(entries, "ab"), special_entry(tarfile.SYMTYPE, "/etc"))
+    return [*entries, link, (name_in_folder(entries, "ab/passwd"), b"evil")]
+
+
+def without_manifest(entries):
+    """Return the entries without Manifest.plist, which is the first one."""
+    return entries[1:]
+
+
+def without_keychain_file(entries):
+    """Return the entries without the keychain file."""
+    return [entry for entry in entries if not entry[0].endswith(IDENTIFIERS[KEYCHAIN])]
 
 
 def three_members(archive, damaged=None):
@@ -134,12 +160,15 @@ def three_members(archive, damaged=None):
     content = gzip.decompress(archive)
     third = len(content) // 3
     parts = [content[:third], content[third:2 * third], content[2 * third:]]
-    compressed = [gzip.compress(part, mtime=0) for part in parts]
-    return b"".join(flip_bit(part, -8) if index == damaged else part for index, part in enumerate(compressed))
+    members = [gzip.compress(part, mtime=0) for part in parts]
+    if damaged is not None:
+        # A member ends in its checksum and its uncompressed length, of 4 bytes each.
+        members[damaged] = flip_bit(members[damaged], -8)
+    return b"".join(members)
 
 
-def archive_faults():
-    """Return faults of the archive: truncation, checksums, names and special entries."""
+def tar_faults():
+    """Return archives that are cut in half, and faults of a tar's bytes."""
     for suffix in ("tar", "tar.gz", "tar.zst", "zip"):
         name = suffix.replace(".", "-")
         yield archive_fault(f"{name}-cut-by-half", f"half of a {suffix} file is absent", DAMAGED, suffix,
@@ -150,6 +179,10 @@ def archive_faults():
                         lambda data: data[:data.index(b"Status.plist") + 100])
     yield archive_fault("tar-checksum", "the checksum of a later header is wrong", DAMAGED, "tar",
                         lambda data: flip_bit(data, data.index(b"Manifest.db") + 100))
+
+
+def gzip_faults():
+    """Return faults of a tar.gz."""
     yield archive_fault(
         "gz-checksum", "the checksum of a tar.gz is wrong", DAMAGED, "tar.gz", lambda data: flip_bit(data, -6)
     )
@@ -162,20 +195,28 @@ def archive_faults():
     yield archive_fault("gz-members", "no fault: a tar.gz of three members", SUCCESS, "tar.gz", three_members)
     yield archive_fault("gz-earlier-member", "the checksum of the first of three members is wrong", DAMAGED, "tar.gz",
                         lambda data: three_members(data, damaged=0), "checksum")
-    yield archive_fault("gz-twice", "a tar.gz is compressed twice", REFUSED, "tar.gz", gzip.compress, "more than once")
+    yield archive_fault("gz-twice", "a tar.gz is compressed twice", REFUSED, "tar.gz",
+                        lambda data: gzip.compress(data, mtime=0), "more than once")
+
+
+def zip_faults():
+    """Return faults of a zip file."""
+    # The checksum of a file is at offset 16 of its entry in the directory.
     yield archive_fault("zip-checksum", "the checksum of a zipped file is wrong", DAMAGED, "zip",
-                        lambda data: flip_bit(data, data.index(b"PK\x01\x02") + 16))
+                        lambda data: flip_bit(data, data.index(ZIP_DIRECTORY_SIGNATURE) + 16))
     yield archive_fault("zip-no-directory", "a zip has no directory", DAMAGED, "zip",
-                        lambda data: data[:data.index(b"PK\x01\x02")])
+                        lambda data: data[:data.index(ZIP_DIRECTORY_SIGNATURE)])
     yield archive_fault("zip-cut-by-one", "a zip's last byte is absent", DAMAGED, "zip", lambda data: data[:-1])
     yield archive_fault("zip-flip", "one bit of a zipped file is flipped", DAMAGED, "zip",
                         lambda data: flip_bit(data, data.index(b"Manifest.db") + 400))
+
+
+def entries_faults():
+    """Return archives with missing entries, dangerous names, and entries that are not regular files."""
     yield entries_fault(
-        "no-manifest", "a tar has no Manifest.plist", REFUSED, lambda entries: entries[1:], "manifest.plist"
-    )
+        "no-manifest", "a tar has no Manifest.plist", REFUSED, without_manifest, "manifest.plist")
     yield entries_fault(
-        "no-manifest-zip", "a zip has no Manifest.plist", REFUSED, lambda entries: entries[1:], "manifest.plist",
-        suffix="zip")
+        "no-manifest-zip", "a zip has no Manifest.plist", REFUSED, without_manifest, "manifest.plist", suffix="zip")
     yield entries_fault("empty", "a tar has no entry", REFUSED, lambda entries: [])
     for suffix in ("tar", "zip"):
         name_suffix = "" if suffix == "tar" else "-zip"
@@ -185,23 +226,23 @@ def archive_faults():
                             with_entry("/etc/passwd"), "/etc/passwd", suffix=suffix)
     yield entries_fault(
         "symlink", "a tar entry is a symbolic link to outside", REFUSED,
-        lambda entries: entries + [(name_in_folder(entries, "ab"), special_entry(tarfile.SYMTYPE, "/etc"))])
+        with_special_entry("ab", tarfile.SYMTYPE, "/etc"))
     yield entries_fault(
-        "behind-symlink", "the path of a tar entry goes through a symbolic link in the tar", REFUSED, through_link
-    )
+        "behind-symlink", "the path of a tar entry goes through a symbolic link in the tar", REFUSED,
+        with_file_behind_link)
     yield entries_fault(
         "hard-link", "a tar entry is a hard link to outside", REFUSED,
-        lambda entries: entries + [(name_in_folder(entries, "ab"), special_entry(tarfile.LNKTYPE, "/etc/passwd"))])
-    yield entries_fault("fifo", "a tar entry is a pipe", REFUSED,
-                        lambda entries: entries + [(name_in_folder(entries, "pipe"), special_entry(tarfile.FIFOTYPE))])
-    yield entries_fault("device", "a tar entry is a device", REFUSED,
-                        lambda entries: entries + [(name_in_folder(entries, "null"), special_entry(tarfile.CHRTYPE))])
-    yield Fault(
-        "packed-keychain-absent", "a tar lacks the keychain file that is listed", verify_and_plan(DAMAGED),
-        suffix="tar",
-        edit_entries=lambda entries: [entry for entry in entries if not entry[0].endswith(IDENTIFIERS[KEYCHAIN])])
+        with_special_entry("ab", tarfile.LNKTYPE, "/etc/passwd"))
+    yield entries_fault(
+        "fifo", "a tar entry is a pipe", REFUSED, with_special_entry("pipe", tarfile.FIFOTYPE))
+    yield entries_fault(
+        "device", "a tar entry is a device", REFUSED, with_special_entry("null", tarfile.CHRTYPE))
+    yield entries_fault(
+        "keychain-absent", "a tar lacks the keychain file that is listed", DAMAGED, without_keychain_file)
 
 
 def faults():
     """Return all faults of this module."""
-    return [*payload_faults(), *archive_faults()]
+    return [
+        *content_faults(), *undigested_faults(), *special_file_faults(), *tar_faults(), *gzip_faults(), *zip_faults(),
+        *entries_faults()]

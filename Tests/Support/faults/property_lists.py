@@ -58,18 +58,24 @@ def with_entity(declared, reference=b"&e;"):
 
 
 def nested_arrays(depth):
-    """Return a binary property list of arrays, each in the one before."""
-    objects = [b"\xa1" + struct.pack(">H", index + 1) for index in range(depth)] + [b"\x09"]
+    """Return a binary property list of arrays, each in the one before.
+
+    It is "bplist00", the objects, the table of their offsets, and a trailer. The trailer has 6 zero bytes, the size of
+    an offset (4), the size of a reference (2), the object count, the root's index and the table's offset.
+    """
+    arrays = [b"\xa1" + struct.pack(">H", index + 1) for index in range(depth)]
+    objects = [*arrays, b"\x09"]
     offsets, body = [], b"bplist00"
-    for encoded in objects:
+    for encoded_object in objects:
         offsets.append(len(body))
-        body += encoded
-    table = b"".join(struct.pack(">I", offset) for offset in offsets)
-    return body + table + bytes(6) + bytes([4, 2]) + struct.pack(">QQQ", len(objects), 0, len(body))
+        body += encoded_object
+    offset_table = b"".join(struct.pack(">I", offset) for offset in offsets)
+    trailer = bytes(6) + bytes([4, 2]) + struct.pack(">QQQ", len(objects), 0, len(body))
+    return body + offset_table + trailer
 
 
 def manifest_faults():
-    """Return faults of Manifest.plist as a file."""
+    """Return faults of Manifest.plist as a file or as a binary property list."""
     yield manifest_fault("absent", "there is no Manifest.plist", NOTHING_READABLE, lambda data: None)
     yield manifest_fault(
         "absent-mbdb", "there is no Manifest.plist beside Manifest.mbdb", NOTHING_READABLE, lambda data: None,
@@ -88,6 +94,10 @@ def manifest_faults():
                          lambda data: nested_arrays(10_000))
     yield manifest_fault("offset-table", "the offset table begins after the end", DAMAGED,
                          lambda data: data[:-8] + struct.pack(">Q", len(data) + 1))
+
+
+def xml_manifest_faults():
+    """Return faults of a Manifest.plist in XML."""
     yield manifest_fault("xml-cut", "Manifest.plist is XML and half of it is absent", DAMAGED,
                          as_xml(lambda text: text[:len(text) // 2]))
     yield manifest_fault("xml-base64", "Manifest.plist is XML and its keybag is not base64", DAMAGED,
@@ -105,9 +115,10 @@ def manifest_faults():
 
 def value_faults():
     """Return faults of values in Manifest.plist."""
-    yield value_fault(
-        "no-keybag", "BackupKeyBag is absent", DAMAGED, lambda manifest: manifest.pop("BackupKeyBag") and None, "keybag"
-    )
+    def remove_keybag(manifest):
+        del manifest["BackupKeyBag"]
+
+    yield value_fault("no-keybag", "BackupKeyBag is absent", DAMAGED, remove_keybag, "keybag")
     yield value_fault(
         "keybag-text", "BackupKeyBag is a string", DAMAGED, lambda manifest: manifest.update(BackupKeyBag="bag"),
         "keybag")
@@ -143,24 +154,31 @@ def status_faults():
         yield Fault(f"status-{state}", f"the backup was not finished: {state}",
                     {"inspect": SUCCESS, "verify": DAMAGED, "plan": DAMAGED},
                     edits={"status": set_snapshot_state(state)})
-    yield Fault("status-cut", "half of Status.plist is absent", {"verify": DAMAGED}, ("status.plist",), edits={
-        "parts": lambda parts: parts.update({"Status.plist": parts["Status.plist"][:40]})})
+    def truncate_status(parts):
+        parts["Status.plist"] = parts["Status.plist"][:40]
+
+    yield Fault("status-cut", "half of Status.plist is absent", {"verify": DAMAGED}, ("status.plist",),
+                edits={"parts": truncate_status})
 
 
 def replace_file(name, make):
     """Return an edit that moves a file out of the backup, and calls `make` to put something else in its place."""
-    def change(path):
-        target = path / name
-        target.rename(path.parent / "elsewhere")
-        make(target, path.parent / "elsewhere")
+    def change(folder):
+        target, elsewhere = folder / name, folder.parent / "elsewhere"
+        target.rename(elsewhere)
+        make(target, elsewhere)
     return change
 
 
 def folder_faults():
     """Return faults of the folder: absent, empty or special files."""
     def remove_contents(path):
+        # The reverse order has the contents of a folder before the folder.
         for member in sorted(path.rglob("*"), reverse=True):
-            member.rmdir() if member.is_dir() else member.unlink()
+            if member.is_dir():
+                member.rmdir()
+            else:
+                member.unlink()
 
     def remove_folder(path):
         remove_contents(path)
@@ -191,4 +209,4 @@ def folder_faults():
 
 def faults():
     """Return all faults of this module."""
-    return [*manifest_faults(), *value_faults(), *status_faults(), *folder_faults()]
+    return [*manifest_faults(), *xml_manifest_faults(), *value_faults(), *status_faults(), *folder_faults()]

@@ -7,7 +7,7 @@ import sqlite3
 import tempfile
 
 from . import crypto
-from .databases import _encode_field as encode_field
+from .databases import encode_field
 from .options import File
 
 PROTON_SERVICE, PROTON_GROUP = "me.proton.authenticator", "2SB5Z68H26.group.me.proton.authenticator"
@@ -65,14 +65,15 @@ def proton_files(rows, logged_count):
                     (number + 1, number, f"id {number}", key_id, box))
             connection.commit()
 
-        insert(range(len(rows) - logged_count))
+        first_logged = len(rows) - logged_count
+        insert(range(first_logged))
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        insert(range(len(rows) - logged_count, len(rows)))
-        contents = [path.read_bytes(), pathlib.Path(f"{path}-wal").read_bytes()]
+        insert(range(first_logged, len(rows)))
+        # Closing the connection would remove the log.
+        database, log = path.read_bytes(), pathlib.Path(f"{path}-wal").read_bytes()
         connection.close()
     name = "Library/Application Support/default.store"
-    return [File(PROTON_DOMAIN, ""), File(PROTON_DOMAIN, name, contents[0]),
-            File(PROTON_DOMAIN, f"{name}-wal", contents[1])]
+    return [File(PROTON_DOMAIN, ""), File(PROTON_DOMAIN, name, database), File(PROTON_DOMAIN, f"{name}-wal", log)]
 
 
 def freeotp_files(addresses):
@@ -86,6 +87,9 @@ def freeotp_files(addresses):
 
 def unreadable_files():
     """Return files of apps whose codes cannot be read."""
-    return [File("AppDomain-io.ente.auth", "Documents/ente.authenticator.db", b"SQLite format 3\0"),
-            File("AppDomain-com.finnwea.Raivo", ""),
-            File("AppDomainGroup-group.twofas.com", "TwoFAS.sqlite", b"SQLite"), File("AppDomain-com.google.Authenticator", "")]
+    return [
+        File("AppDomain-io.ente.auth", "Documents/ente.authenticator.db", b"SQLite format 3\0"),
+        File("AppDomain-com.finnwea.Raivo", ""),
+        File("AppDomainGroup-group.twofas.com", "TwoFAS.sqlite", b"SQLite"),
+        File("AppDomain-com.google.Authenticator", ""),
+    ]

@@ -14,6 +14,7 @@ import tempfile
 import uuid
 
 from . import apple_der, crypto, items, keybag, mbdb, mbfile, typed_json
+from .keybag import encoded_number
 from .options import DATABASE, KEYCHAIN, File
 
 SCHEMA = """
@@ -25,11 +26,6 @@ CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB);
 """
 DATE = datetime.datetime(2026, 11, 20, 18, 4, 10)
 UNIX_TIME = int((DATE - datetime.datetime(1970, 1, 1)).total_seconds())
-
-
-def encoded_number(value):
-    """Return a number as a record of a keybag stores it."""
-    return value.to_bytes(4, "big")
 
 
 class BackupBuilder:
@@ -64,16 +60,7 @@ class BackupBuilder:
                       File(*KEYCHAIN, content, protection_class=options.keychain_class)]
         files = self.stage("files", files)
         listed, stored = self._payloads(files)
-        manifest = {
-            "Version": "10.0" if options.layout == DATABASE else "9.1", "Date": DATE, "SystemDomainsVersion": "24.0",
-            "WasPasscodeSet": True, "IsEncrypted": options.is_encrypted, "BackupKeyBag": bag, "Applications": {},
-            "Lockdown": {
-                "DeviceName": "old-phone", "ProductType": "iPhone15,2", "ProductVersion": options.product_version,
-                "BuildVersion": "22B83", "SerialNumber": "EXAMPLE00001", "UniqueDeviceID": options.udid,
-            },
-        }
-        if not options.has_is_encrypted:
-            del manifest["IsEncrypted"]
+        manifest = self._manifest(bag)
         if options.layout == DATABASE:
             self.parts["Manifest.db"] = self._database(listed, manifest)
         else:
@@ -104,6 +91,21 @@ class BackupBuilder:
         names = [name for name in first if name in self.parts] + sorted(set(self.parts) - set(first))
         return [(prefix + name, self.parts[name]) for name in names]
 
+    def _manifest(self, bag):
+        """Return the values of Manifest.plist. The key of Manifest.db is added later."""
+        options = self.options
+        manifest = {
+            "Version": "10.0" if options.layout == DATABASE else "9.1", "Date": DATE, "SystemDomainsVersion": "24.0",
+            "WasPasscodeSet": True, "IsEncrypted": options.is_encrypted, "BackupKeyBag": bag, "Applications": {},
+            "Lockdown": {
+                "DeviceName": "old-phone", "ProductType": "iPhone15,2", "ProductVersion": options.product_version,
+                "BuildVersion": "22B83", "SerialNumber": "EXAMPLE00001", "UniqueDeviceID": options.udid,
+            },
+        }
+        if not options.has_is_encrypted:
+            del manifest["IsEncrypted"]
+        return manifest
+
     # Keybag
 
     def _keybag(self):
@@ -124,8 +126,11 @@ class BackupBuilder:
         key = crypto.passcode_key(
             options.password or b"", salt, options.sha1_iterations, sha256_salt if has_sha256_step else None,
             options.sha256_iterations)
-        groups = [self._class_group(key_class, key) for key_class in sorted(options.class_order, reverse=True)]
-        groups.sort(key=lambda group: options.class_order.index(int.from_bytes(group[1][1], "big")))
+        # The keys are made from class 11 to class 1 in every keybag, so that their order does not change their bytes.
+        groups_by_class = {
+            key_class: self._class_group(key_class, key) for key_class in sorted(options.class_order, reverse=True)
+        }
+        groups = [groups_by_class[key_class] for key_class in options.class_order]
         header, groups = self.stage("header", header), self.stage("classes", groups)
         records = [record for group in [header, *groups] for record in group]
         return self.stage("keybag", b"".join(struct.pack(">4sI", tag, len(value)) + value for tag, value in records))
@@ -134,15 +139,16 @@ class BackupBuilder:
         """Create the key of a class. Return its records in the keybag."""
         options = self.options
         self.keys[key_class] = self.random.bytes(32)
-        is_bound = key_class in options.device_classes
-        inner = crypto.cbc_encrypt(self.device_key, self.keys[key_class]) if is_bound else self.keys[key_class]
+        key, flags = self.keys[key_class], keybag.WRAPPED_WITH_PASSWORD
+        if key_class in options.device_classes:
+            key = crypto.cbc_encrypt(self.device_key, key)
+            flags |= keybag.WRAPPED_WITH_DEVICE
         is_curve = key_class in options.curve_classes
         group = [
-            [b"UUID", self.random.bytes(16)], [b"CLAS", encoded_number(key_class)],
-            [b"WRAP", encoded_number(3 if is_bound else 2)]]
+            [b"UUID", self.random.bytes(16)], [b"CLAS", encoded_number(key_class)], [b"WRAP", encoded_number(flags)]]
         if options.has_key_types:
             group.append([b"KTYP", encoded_number(1 if is_curve else 0)])
-        group.append([b"WPKY", crypto.wrap(passcode_key, inner)])
+        group.append([b"WPKY", crypto.wrap(passcode_key, key)])
         if is_curve:
             self.publics[key_class] = crypto.curve_public(self.keys[key_class])
             group.append([b"PBKY", self.publics[key_class]])
@@ -159,10 +165,10 @@ class BackupBuilder:
     def encrypted_blob(self, plaintext, key_class, version=3, uses_static_iv=False):
         """Return the encrypted blob of an item."""
         key = self.random.bytes(32)
-        wrap_key = self.wrap_key(key_class, key)
+        wrapped_key = self.wrap_key(key_class, key)
         if version == 0:
-            return struct.pack("<II", 0, key_class) + wrap_key + crypto.cbc_encrypt(key, crypto.pad(plaintext))
-        blob = items.ItemBlob(version, uses_static_iv, key_class, wrap_key, b"", b"")
+            return struct.pack("<II", 0, key_class) + wrapped_key + crypto.cbc_encrypt(key, crypto.pad(plaintext))
+        blob = items.ItemBlob(version, uses_static_iv, key_class, wrapped_key, b"", b"")
         if uses_static_iv:
             blob.ciphertext, blob.tag = crypto.gcm_seal(key, plaintext, items.STATIC_IV, blob.header)
         else:
@@ -183,7 +189,7 @@ class BackupBuilder:
         dictionary.update((code, typed_json.from_json(value)) for code, value in description["attributes"].items())
         if version == 2:
             # Python writes dates in property lists with microsecond precision.
-            dictionary = {code: _rounded(value) for code, value in dictionary.items()}
+            dictionary = {code: _with_microseconds(value) for code, value in dictionary.items()}
         if "secret" in description:
             dictionary["v_Data"] = typed_json.from_json(description["secret"])
         if self.options.has_bookkeeping:
@@ -192,25 +198,33 @@ class BackupBuilder:
 
     def _keychain(self, bag):
         """Return the keychain file with the encrypted items."""
-        options = self.options
-        plaintexts = []
-        for row, description in enumerate(self.item_descriptions, start=1):
-            version = options.blob_versions[(row - 1) % len(options.blob_versions)]
-            uses_static_iv = version != 0 and options.uses_static_iv[(row - 1) % len(options.uses_static_iv)]
-            table, dictionary, reference = self._dictionary(description, row, version)
-            if version == 0:
-                dictionary = {"v_Data": dictionary.get("v_Data", b"")}
-            plaintext = dictionary["v_Data"] if version == 0 else items.encode_dictionary(dictionary, version)
-            key_class = keybag.KEYCHAIN_CLASSES[description["protection"]]
-            self.written.append((table, description["protection"], dictionary))
-            plaintexts.append([plaintext, key_class, version, uses_static_iv, table, reference])
-        plaintexts = self.stage("items", plaintexts)
-        root = {"keybag-uuid": self.bag_uuid} if options.has_keybag_uuid else {}
-        for *arguments, table, reference in plaintexts:
-            root.setdefault(table, []).append({"v_Data": self.encrypted_blob(*arguments), "v_PersistentRef": reference})
+        plaintexts = self.stage("items", [
+            self._plaintext(row, description) for row, description in enumerate(self.item_descriptions, start=1)
+        ])
+        root = {"keybag-uuid": self.bag_uuid} if self.options.has_keybag_uuid else {}
+        for *blob_arguments, table, reference in plaintexts:
+            entry = {"v_Data": self.encrypted_blob(*blob_arguments), "v_PersistentRef": reference}
+            root.setdefault(table, []).append(entry)
         root = self.stage("keychain", root)
         content = root if isinstance(root, bytes) else plistlib.dumps(root, fmt=plistlib.FMT_BINARY)
         return self.stage("keychain-bytes", content)
+
+    def _plaintext(self, row, description):
+        """Return [plaintext, class, version, uses static IV, table, reference] of an item.
+
+        The first four are the arguments of `encrypted_blob`. The options' versions and IVs are used in turn.
+        """
+        options = self.options
+        version = options.blob_versions[(row - 1) % len(options.blob_versions)]
+        uses_static_iv = version != 0 and options.uses_static_iv[(row - 1) % len(options.uses_static_iv)]
+        table, dictionary, reference = self._dictionary(description, row, version)
+        if version == 0:
+            # Version 0 contains only the secret.
+            dictionary = {"v_Data": dictionary.get("v_Data", b"")}
+        plaintext = dictionary["v_Data"] if version == 0 else items.encode_dictionary(dictionary, version)
+        key_class = keybag.KEYCHAIN_CLASSES[description["protection"]]
+        self.written.append((table, description["protection"], dictionary))
+        return [plaintext, key_class, version, uses_static_iv, table, reference]
 
     # Files
 
@@ -231,7 +245,7 @@ class BackupBuilder:
             listed.append((file, field, digest))
         return self.stage("listed", listed), self.stage("stored", stored)
 
-    def _archived(self, file, field, digest):
+    def _encoded_record(self, file, field, digest):
         """Return the record of a file in Manifest.db, or None if it has none."""
         if not file.has_record:
             return None
@@ -246,7 +260,7 @@ class BackupBuilder:
     def _database(self, listed, manifest):
         """Return Manifest.db as it is stored. If it is encrypted, add its key to Manifest.plist."""
         rows = self.stage("rows", [
-            [file.identifier, file.domain, file.path, file.listed_flags, self._archived(file, field, digest)]
+            [file.identifier, file.domain, file.path, file.listed_flags, self._encoded_record(file, field, digest)]
             for file, field, digest in listed
         ])
         content = self.stage("database", manifest_database(rows, self.edits.pop("sql", None)))
@@ -260,7 +274,7 @@ class BackupBuilder:
         """Return Manifest.mbdb."""
         records = self.stage("records", [
             mbdb.Record(
-                _bytes(file.domain), _bytes(file.path), _bytes(file.target), digest, field, file.mode,
+                _utf_8(file.domain), _utf_8(file.path), _utf_8(file.target), digest, field, file.mode,
                 modified=UNIX_TIME, changed=UNIX_TIME, created=UNIX_TIME,
                 size=len(file.content or b"") if file.size is None else file.size,
                 protection_class=file.protection_class)
@@ -311,11 +325,11 @@ def manifest_database(rows, edit=None, schema=SCHEMA):
         pathlib.Path(path).unlink()
 
 
-def _bytes(text):
+def _utf_8(text):
     return None if text is None else text.encode("utf-8")
 
 
-def _rounded(value):
+def _with_microseconds(value):
     if not isinstance(value, apple_der.Moment):
         return value
     return apple_der.Moment.from_datetime(apple_der.EPOCH + datetime.timedelta(seconds=value.seconds))

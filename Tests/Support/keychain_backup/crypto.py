@@ -89,28 +89,34 @@ _REDUCTION = 0xE1 << 120
 
 def _ghash(subkey, data):
     """Return GHASH of the data and its length, without additional data, computed four bits at a time."""
-    table = [0] * 16
-    table[8] = int.from_bytes(subkey, "big")
+    # The products of the subkey and each value of four bits. The highest bit is the lowest power.
+    products = [0] * 16
+    products[8] = int.from_bytes(subkey, "big")
     for index in (4, 2, 1):
-        value = table[index * 2]
-        table[index] = (value >> 1) ^ (_REDUCTION if value & 1 else 0)
+        products[index] = _times_x(products[index * 2])
     for index in (2, 4, 8):
         for low in range(1, index):
-            table[index + low] = table[index] ^ table[low]
-    shifted_out = []
+            products[index + low] = products[index] ^ products[low]
+    # What to add for each value of the four bits that a shift removes.
+    reductions = []
     for value in range(16):
         for _ in range(4):
-            value = (value >> 1) ^ (_REDUCTION if value & 1 else 0)
-        shifted_out.append(value)
+            value = _times_x(value)
+        reductions.append(value)
     blocks = data + bytes(-len(data) % 16) + (0).to_bytes(8, "big") + (len(data) * 8).to_bytes(8, "big")
     product = 0
     for start in range(0, len(blocks), 16):
         factor = product ^ int.from_bytes(blocks[start:start + 16], "big")
         product = 0
         for _ in range(32):
-            product = (product >> 4) ^ shifted_out[product & 15] ^ table[factor & 15]
+            product = (product >> 4) ^ reductions[product & 15] ^ products[factor & 15]
             factor >>= 4
     return product.to_bytes(16, "big")
+
+
+def _times_x(value):
+    """Return a field element multiplied by x. GCM writes the powers of x in reverse order."""
+    return (value >> 1) ^ (_REDUCTION if value & 1 else 0)
 
 
 def _xor(left, right):
@@ -175,11 +181,12 @@ class SeededRandom:
     """A deterministic byte generator: SHA-256 of a counter and the seed."""
 
     def __init__(self, seed):
-        self._seed, self._count, self._rest = str(seed).encode("utf-8"), 0, b""
+        self._seed, self._counter, self._unused = str(seed).encode("utf-8"), 0, b""
 
     def bytes(self, count):
-        while len(self._rest) < count:
-            self._rest += hashlib.sha256(self._count.to_bytes(8, "big") + self._seed).digest()
-            self._count += 1
-        result, self._rest = self._rest[:count], self._rest[count:]
+        """Return the next bytes."""
+        while len(self._unused) < count:
+            self._unused += hashlib.sha256(self._counter.to_bytes(8, "big") + self._seed).digest()
+            self._counter += 1
+        result, self._unused = self._unused[:count], self._unused[count:]
         return result

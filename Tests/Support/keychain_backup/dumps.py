@@ -231,95 +231,117 @@ def _dumper_lines(table, attributes, secret):
     default = " (default)" if pdmn == "ak" else ""
     accessible = (
         f"\x1b[31mAccessible Attribute: {ACCESSIBLE_CONSTANTS[pdmn]}, protection level {DUMPER_LEVELS[pdmn]}{default}")
-    head = [f"Entitlement Group: {value('agrp')}", f"Label: {value('labl')}", accessible]
+    common_lines = [f"Entitlement Group: {value('agrp')}", f"Label: {value('labl')}", accessible]
     # The escape sequence that ends the color comes after the line break.
-    plain = "\x1b[37m"
-    shown = "" if secret is None else secret.decode()
+    end_color = "\x1b[37m"
+    shown_secret = "" if secret is None else secret.decode()
     if table == "genp":
         return [
-            f"Service: {value('svce')}", f"Account: {value('acct')}", *head, f"{plain}Description: {value('desc')}",
+            f"Service: {value('svce')}", f"Account: {value('acct')}", *common_lines, f"{end_color}Description: {value('desc')}",
             f"Comment: {value('icmt')}", f"Synchronizable: {value('sync')}", f"Generic Field: {value('gena')}",
-            f"Keychain Data: {shown}", ""]
+            f"Keychain Data: {shown_secret}", ""]
     if table == "inet":
         return [
-            f"Server: {value('srvr')}", f"Account: {value('acct')}", *head, f"{plain}Keychain Data: {shown}", ""]
+            f"Server: {value('srvr')}", f"Account: {value('acct')}", *common_lines, f"{end_color}Keychain Data: {shown_secret}", ""]
     if table == "cert":
         return [
-            "Summary: made up", *head, f"{plain}Serial Number: {value('slnr')}", "Subject Key ID: (null)",
+            "Summary: made up", *common_lines, f"{end_color}Serial Number: {value('slnr')}", "Subject Key ID: (null)",
             "Subject Key Hash: (null)", "", "-----BEGIN CERTIFICATE-----", "bWFkZSB1cA==", "-----END CERTIFICATE-----", ""]
     return [
-        *head, f"{plain}Application Label: {value('klbl')}", "Application Tag: (null)", "Key Class: Private",
+        *common_lines, f"{end_color}Application Label: {value('klbl')}", "Application Tag: (null)", "Key Class: Private",
         "Key Size: 2048", "Effective Key Size: 2048", "Permanent Key: True", "For Signatures: True",
         "For Key Unwrapping: True", "", "[INFO] Key data (EC, Symmetric, ...) output not implemented yet. Stay tuned.", ""]
 
 
 def keychain_dumper_text(items):
-    """Return the text that keychain_dumper prints, by table, with an identity between the passwords and the others."""
+    """Return the text that keychain_dumper prints, table by table, with an identity before the certificates."""
     lines = []
     for table in TABLES:
         items_of_table = [item for item in items if item[0] == table]
         if not items_of_table:
             lines += [f"[INFO] No {DUMPER_TITLES[table]} Keychain items found.", "[HINT] You should unlock your device!"]
         if table == "cert" and items_of_table:
-            lines += ["Identity", "--------"]
-            for title, part in (
-                ("Certificate", ("cert", *items_of_table[0][1:])), ("Key", ("keys", *items_of_table[0][1:]))
-            ):
-                lines += [title, "-" * len(title), *_dumper_lines(*part)]
+            _, attributes, secret = items_of_table[0]
+            lines += _underlined("Identity")
+            lines += [*_underlined("Certificate"), *_dumper_lines("cert", attributes, secret)]
+            lines += [*_underlined("Key"), *_dumper_lines("keys", attributes, secret)]
         for _, attributes, secret in items_of_table:
-            title = DUMPER_TITLES[table]
-            lines += [title, "-" * len(title), *_dumper_lines(table, attributes, secret)]
+            lines += [*_underlined(DUMPER_TITLES[table]), *_dumper_lines(table, attributes, secret)]
     return nextstep("".join(line + "\n" for line in lines))
+
+
+def _underlined(title):
+    """Return a title with a line of hyphens below it."""
+    return [title, "-" * len(title)]
 
 
 def encrypted_archive(rng, key, plaintext):
     """Return a keyed archive of AES-256-GCM ciphertext with a nonce of 32 bytes."""
     nonce, uid = rng.randbytes(32), plistlib.UID
-    ciphertext = crypto.AESGCM(key).encrypt(nonce, plaintext, None)
+    encrypted = crypto.AESGCM(key).encrypt(nonce, plaintext, None)
+    ciphertext, tag = encrypted[:-16], encrypted[-16:]
     objects = [
-        "$null", {"$class": uid(5), "SFInitializationVector": uid(4), "SFCiphertext": uid(2),
-                  "SFAuthenticationCode": uid(3)},
-        ciphertext[:-16], ciphertext[-16:], nonce,
-        {"$classname": "_SFAuthenticatedCiphertext",
-         "$classes": ["_SFAuthenticatedCiphertext", "_SFCiphertext", "NSObject"]}]
+        "$null",
+        {"$class": uid(5), "SFInitializationVector": uid(4), "SFCiphertext": uid(2), "SFAuthenticationCode": uid(3)},
+        ciphertext,
+        tag,
+        nonce,
+        {
+            "$classname": "_SFAuthenticatedCiphertext",
+            "$classes": ["_SFAuthenticatedCiphertext", "_SFCiphertext", "NSObject"],
+        },
+    ]
     return plistlib.dumps(
         {"$version": 100_000, "$objects": objects, "$archiver": "NSKeyedArchiver", "$top": {"root": uid(1)}},
         fmt=plistlib.FMT_BINARY, sort_keys=False)
 
 
+def _with_der_dates(attributes):
+    """Return the attributes with dates that can be encoded in DER."""
+    return {
+        code: apple_der.Moment.from_datetime(value) if isinstance(value, datetime.datetime) else value
+        for code, value in attributes.items()
+    }
+
+
 def _encrypted_entry(rng, number, item, class_keys, has_tables=True):
+    """Return an item as an encrypted entry. The item's number decides about its version and how its key is stored."""
     table, attributes, secret = item
-    tamper_check, metadata_key, secret_key = (
-        f"00000000-0000-4000-8000-{number:012X}", rng.randbytes(32), rng.randbytes(32))
-    moments = {code: apple_der.Moment.from_datetime(value) if isinstance(value, datetime.datetime) else value
-               for code, value in attributes.items()}
+    tamper_check = f"00000000-0000-4000-8000-{number:012X}"
+    metadata_key, secret_key = rng.randbytes(32), rng.randbytes(32)
     control = apple_der.encode({"prot": attributes["pdmn"]})
-    metadata = apple_der.encode(moments | {"TamperCheck": tamper_check, "SecAccessControl": control})
+    metadata = apple_der.encode(
+        _with_der_dates(attributes) | {"TamperCheck": tamper_check, "SecAccessControl": control})
     data = apple_der.encode({"TamperCheck": tamper_check} | ({} if secret is None else {"v_Data": secret}))
-    padding = 20 - len(data) % 20
-    keyclass = CLASS_NUMBERS[attributes["pdmn"]]
+    padding_count = 20 - len(data) % 20
+    padded_data = data + bytes([padding_count]) * padding_count
+    class_number = CLASS_NUMBERS[attributes["pdmn"]]
+    # Every second key is in base64. Some of the others have 4 or 8 bytes after them.
     is_base64 = number % 2
+    stored_key = base64.b64encode(secret_key).decode() if is_base64 else secret_key + bytes(number % 3 * 4)
     entry = {
         "rowID": number,
         "version": 7 + number % 2,
-        "classKeyIdx": keyclass,
+        "classKeyIdx": class_number,
         "metadata": {
-            "wrappedKey": encrypted_archive(rng, class_keys[keyclass], metadata_key),
+            "wrappedKey": encrypted_archive(rng, class_keys[class_number], metadata_key),
             "ciphertext": encrypted_archive(rng, metadata_key, metadata),
             "tamperCheck": tamper_check,
         },
         "data": {
-            "ciphertext": encrypted_archive(rng, secret_key, data + bytes([padding]) * padding),
+            "ciphertext": encrypted_archive(rng, secret_key, padded_data),
             "tamperCheck": tamper_check,
-            # Some keys have bytes after them, and some are in base64.
-            "unwrappedKey": base64.b64encode(secret_key).decode() if is_base64 else secret_key + bytes(number % 3 * 4),
+            "unwrappedKey": stored_key,
         },
     }
     return entry | ({"table": table} if has_tables else {})
 
 
 def encrypted_dump(items, seed=1, omitted_classes=(), has_tables=True, is_binary=False):
-    """Return encrypted entries with the keys of their classes, except those in `omitted_classes`."""
+    """Return encrypted entries with the keys of their classes, except those in `omitted_classes`.
+
+    Every second class key has 8 bytes after it.
+    """
     rng = random.Random(seed)
     class_keys = {number: rng.randbytes(32) for number in CLASS_NUMBERS.values()}
     entries = [_encrypted_entry(rng, number, item, class_keys, has_tables) for number, item in enumerate(items)]
@@ -345,22 +367,53 @@ def is_text(secret):
 
 def _expected_items(dump_format, items):
     """Return the items that a reader finds in a dump of these items."""
-    kept = {
+    # The attributes that a format has. A format that is not listed has all of them.
+    attributes_of_format = {
         "generic-passwords": GENERIC_PASSWORD_ATTRIBUTES,
         "objection": set(OBJECTION_NAMES) | {"pdmn"},
         "grapefruit": set(GRAPEFRUIT_NAMES) | {"pdmn"},
-    }.get(dump_format)
+    }
     expected = []
     for table, attributes, secret in items:
-        names = DUMPER_ATTRIBUTES[table] if dump_format == "keychain-dumper" else kept
-        found = {code: value for code, value in attributes.items() if names is None or code in names}
+        codes = DUMPER_ATTRIBUTES[table] if dump_format == "keychain-dumper" else attributes_of_format.get(dump_format)
+        dumped = {code: value for code, value in attributes.items() if codes is None or code in codes}
         if dump_format == "objection":
-            # objection's names are all text, so it drops attributes whose values are bytes.
-            found = {code: value for code, value in found.items() if not isinstance(value, bytes)}
+            # objection writes values as text, so it drops attributes whose values are bytes.
+            dumped = {code: value for code, value in dumped.items() if not isinstance(value, bytes)}
         if dump_format == "keychain-dumper" and table in ("cert", "keys"):
             secret = None
-        expected.append((table, found, secret))
+        expected.append((table, dumped, secret))
     return expected
+
+
+def _set_binary_descriptions(items, dump_format):
+    """Change the descriptions of some items to bytes."""
+    for number, (_, attributes, _) in enumerate(items):
+        # irestore records the types of every second item only. Without them, bytes look like text.
+        has_types = dump_format == "grapefruit" or number % 2
+        if number % 3 == 0 and "desc" in attributes and has_types:
+            attributes["desc"] = b"made up"
+
+
+def _with_text_secrets(items):
+    """Return the items with text in the place of secrets that are not UTF-8."""
+    return [
+        (table, attributes, secret if secret is None or is_text(secret) else b"two\nlines")
+        for table, attributes, secret in items
+    ]
+
+
+WRITERS = {
+    "keychain-tables": table_dump,
+    "keychain-items": array_dump,
+    "generic-passwords": password_dump,
+    "objection": objection_dump,
+    "sealed-entries": encrypted_dump,
+    "keychain-tables-untyped": lambda items: table_dump(items, is_typed=False),
+    "irestore": irestore_dump,
+    "grapefruit": grapefruit_dump,
+    "keychain-dumper": keychain_dumper_text,
+}
 
 
 def make_dump(dump_format, seed):
@@ -368,22 +421,7 @@ def make_dump(dump_format, seed):
     tables = {"generic-passwords": TABLES[:1], "grapefruit": TABLES[:3]}.get(dump_format, TABLES)
     items = make_items(seed, tables=tables)
     if dump_format in ("grapefruit", "irestore"):
-        for number, (_, attributes, _) in enumerate(items):
-            # irestore tells data from text only with the types.
-            if number % 3 == 0 and "desc" in attributes and (dump_format == "grapefruit" or number % 2):
-                attributes["desc"] = b"made up"
+        _set_binary_descriptions(items, dump_format)
     if dump_format == "keychain-dumper":
-        items = [(table, attributes, secret if secret is None or is_text(secret) else b"two\nlines")
-                 for table, attributes, secret in items]
-    contents = {
-        "keychain-tables": table_dump,
-        "keychain-items": array_dump,
-        "generic-passwords": password_dump,
-        "objection": objection_dump,
-        "sealed-entries": encrypted_dump,
-        "keychain-tables-untyped": lambda items: table_dump(items, is_typed=False),
-        "irestore": irestore_dump,
-        "grapefruit": grapefruit_dump,
-        "keychain-dumper": keychain_dumper_text,
-    }[dump_format](items)
-    return contents, report_order(_expected_items(dump_format, items))
+        items = _with_text_secrets(items)
+    return WRITERS[dump_format](items), report_order(_expected_items(dump_format, items))

@@ -16,6 +16,8 @@ TABLES = ("genp", "inet", "cert", "keys")
 KIND_OF_TABLE = dict(zip(TABLES, ("generic-password", "internet-password", "certificate", "key")))
 TABLE_OF_KIND = {kind: table for table, kind in KIND_OF_TABLE.items()}
 
+# The bits of a blob's class number that name the class.
+CLASS_MASK = 0xF
 STATIC_IV_FLAG = 0x80000000
 STATIC_IV = hashlib.sha256(b"keychainblobstaticiv\n").digest()[:12]
 
@@ -46,7 +48,11 @@ class UnsupportedVersion(FormatError):
 
 @dataclass
 class ItemBlob:
-    """The encrypted blob of an item."""
+    """The encrypted blob of an item.
+
+    The bytes are the version with the flag of the static IV, the class and the length of the wrapped key in 4 bytes
+    each, the wrapped key, the ciphertext, and a tag of 16 bytes. Version 0 has neither a length nor a tag.
+    """
 
     version: int
     has_static_iv: bool
@@ -60,8 +66,8 @@ class ItemBlob:
         """Return the parts of a blob."""
         if len(data) < 4:
             raise FormatError("an item's blob is shorter than its version")
-        word = struct.unpack_from("<I", data)[0]
-        version = word & ~STATIC_IV_FLAG
+        version_and_flag = struct.unpack_from("<I", data)[0]
+        version = version_and_flag & ~STATIC_IV_FLAG
         if version == 0 and len(data) >= 64:
             return cls(0, False, int.from_bytes(data[4:8], "little"), data[8:48], data[48:], b"")
         if version not in (2, 3):
@@ -72,12 +78,13 @@ class ItemBlob:
         if length not in (40, 72) or 12 + length + 16 > len(data):
             raise FormatError("an item's blob has a wrapped key of an invalid length")
         return cls(
-            version, bool(word & STATIC_IV_FLAG), key_class, data[12:12 + length], data[12 + length:-16], data[-16:])
+            version, bool(version_and_flag & STATIC_IV_FLAG), key_class, data[12:12 + length], data[12 + length:-16],
+            data[-16:])
 
     @property
     def header(self):
-        word = self.version | (STATIC_IV_FLAG if self.has_static_iv else 0)
-        return struct.pack("<III", word, self.key_class, len(self.wrapped_key))
+        version_and_flag = self.version | (STATIC_IV_FLAG if self.has_static_iv else 0)
+        return struct.pack("<III", version_and_flag, self.key_class, len(self.wrapped_key))
 
     def serialized(self):
         """Return the encoded blob."""
@@ -193,37 +200,19 @@ class Item:
 
     @property
     def protection(self):
-        return keybag.PROTECTION_OF_CLASS.get(self.blob.key_class & 0xF) if self.blob else None
+        return keybag.PROTECTION_OF_CLASS.get(self.blob.key_class & CLASS_MASK) if self.blob else None
 
 
 def read_item(index, table, entry, classes):
     """Decrypt one entry. An error is recorded in the item, as `reason` and `detail`."""
     item = Item(index, table)
+    if isinstance(entry.get("v_PersistentRef"), bytes):
+        try:
+            item.reference = Reference.parse(entry["v_PersistentRef"])
+        except FormatError as error:
+            item.detail = str(error)
     try:
-        if isinstance(entry.get("v_PersistentRef"), bytes):
-            try:
-                item.reference = Reference.parse(entry["v_PersistentRef"])
-            except FormatError as error:
-                item.detail = str(error)
-        if not isinstance(entry.get("v_Data"), bytes):
-            raise FormatError("the entry has no blob")
-        item.blob = ItemBlob.parse(entry["v_Data"])
-        unlocked = classes.get(item.blob.key_class & 0xF)
-        if unlocked is None or unlocked.state == "damaged":
-            item.reason, item.detail = "no-class-key", f"class {item.blob.key_class & 0xF} has no key in the keybag"
-            return item
-        if unlocked.state == "device-bound":
-            item.reason, item.detail = "device-bound", "its class key also needs the device's key"
-            return item
-        plaintext = item.blob.decrypt(unlocked.unwrap(item.blob.wrapped_key))
-        if item.blob.version == 0:
-            item.secret, item.attributes = plaintext, {}
-            return item
-        dictionary = decode_dictionary(plaintext, item.blob.version)
-        if keybag.KEYCHAIN_CLASSES.get(dictionary.get("pdmn")) != item.blob.key_class & 0xF:
-            raise FormatError("the protection class in the dictionary differs from that of the blob")
-        item.secret = dictionary.pop("v_Data", None)
-        item.attributes = dictionary
+        _decrypt_entry(item, entry, classes)
     except UnsupportedVersion as error:
         item.reason, item.detail = "unsupported-version", str(error)
     except crypto.TagMismatch as error:
@@ -231,3 +220,27 @@ def read_item(index, table, entry, classes):
     except FormatError as error:
         item.reason, item.detail = "malformed", str(error)
     return item
+
+
+def _decrypt_entry(item, entry, classes):
+    """Decrypt the blob of an entry into the item. A missing class key is recorded in the item."""
+    if not isinstance(entry.get("v_Data"), bytes):
+        raise FormatError("the entry has no blob")
+    item.blob = ItemBlob.parse(entry["v_Data"])
+    key_class = item.blob.key_class & CLASS_MASK
+    unlocked = classes.get(key_class)
+    if unlocked is None or unlocked.state == "damaged":
+        item.reason, item.detail = "no-class-key", f"class {key_class} has no key in the keybag"
+        return
+    if unlocked.state == "device-bound":
+        item.reason, item.detail = "device-bound", "its class key also needs the device's key"
+        return
+    plaintext = item.blob.decrypt(unlocked.unwrap(item.blob.wrapped_key))
+    if item.blob.version == 0:
+        item.secret, item.attributes = plaintext, {}
+        return
+    dictionary = decode_dictionary(plaintext, item.blob.version)
+    if keybag.KEYCHAIN_CLASSES.get(dictionary.get("pdmn")) != key_class:
+        raise FormatError("the protection class in the dictionary differs from that of the blob")
+    item.secret = dictionary.pop("v_Data", None)
+    item.attributes = dictionary

@@ -53,6 +53,11 @@ class UnlockedClass:
     source: Optional[ClassKey] = None
     key: Optional[bytes] = None
 
+    @property
+    def is_password_right(self):
+        """Whether the password unwrapped the key. A key that the password does not wrap shows nothing."""
+        return self.state != "damaged" and bool(self.source.wrap & WRAPPED_WITH_PASSWORD)
+
     def unwrap(self, wrapped):
         """Return the key that is wrapped under this class key."""
         if self.source.is_curve and len(wrapped) == 72:
@@ -60,6 +65,11 @@ class UnlockedClass:
         if not self.source.is_curve and len(wrapped) == 40:
             return crypto.unwrap(self.key, wrapped)
         raise FormatError(f"a wrapped key has {len(wrapped)} bytes, which does not match its class")
+
+
+def encoded_number(value):
+    """Return a number as a record of a keybag stores it."""
+    return value.to_bytes(4, "big")
 
 
 def _number(value):
@@ -78,25 +88,19 @@ class Keybag:
 
     @classmethod
     def parse(cls, data):
-        """Return the keybag that the bytes encode."""
-        records, position = [], 0
-        while len(data) - position >= 8:
-            tag, size = struct.unpack_from(">4sI", data, position)
-            position += 8
-            if size > len(data) - position:
-                raise FormatError(f"the keybag ends inside the record {tag!r}")
-            records.append((tag, bytes(data[position:position + size])))
-            position += size
-        if position != len(data):
-            raise FormatError("the keybag has bytes after its last record")
-        bag = cls(records)
-        current, seen_uuid = bag.header, False
-        for tag, value in records:
-            if tag == b"UUID" and seen_uuid:
-                bag.classes.append(ClassKey({}))
-                current = bag.classes[-1].records
-            seen_uuid = seen_uuid or tag == b"UUID"
-            current.setdefault(tag, value)
+        """Return the keybag that the bytes encode.
+
+        The first records are the header. Each UUID after the first one begins the records of a class key.
+        """
+        bag = cls(_parse_records(data))
+        group, has_header_uuid = bag.header, False
+        for tag, value in bag.records:
+            if tag == b"UUID":
+                if has_header_uuid:
+                    bag.classes.append(ClassKey({}))
+                    group = bag.classes[-1].records
+                has_header_uuid = True
+            group.setdefault(tag, value)
         return bag
 
     def serialized(self):
@@ -134,28 +138,45 @@ class Keybag:
 
     def unlock(self, password, device_key=None):
         """Return an UnlockedClass for each class number. Raise WrongPassword if the password unwraps no key."""
-        key = self.passcode_key(password)
-        unlocked, unwrapped = {}, 0
-        for entry in self.classes:
-            number, value = entry.key_class, entry.wrapped
-            if number is None or value is None:
-                continue
-            if entry.wrap & WRAPPED_WITH_PASSWORD:
-                try:
-                    value = crypto.unwrap(key, value)
-                    unwrapped += 1
-                except (crypto.TagMismatch, ValueError):
-                    unlocked[number] = UnlockedClass("damaged", entry)
-                    continue
-            if entry.wrap & WRAPPED_WITH_DEVICE:
-                if device_key is None:
-                    unlocked[number] = UnlockedClass("device-bound", entry)
-                    continue
-                value = crypto.cbc_decrypt(device_key, value)
-            unlocked[number] = UnlockedClass("available", entry, value)
-        if unwrapped == 0:
+        passcode_key = self.passcode_key(password)
+        results = [
+            _unlock_class(class_key, passcode_key, device_key)
+            for class_key in self.classes
+            if class_key.key_class is not None and class_key.wrapped is not None
+        ]
+        if not any(result.is_password_right for result in results):
             raise WrongPassword("no class key unwraps with this password")
-        return unlocked
+        return {result.source.key_class: result for result in results}
+
+
+def _parse_records(data):
+    """Return the records of a keybag: a tag of 4 bytes, the size of the value in 4 bytes, and the value."""
+    records, position = [], 0
+    while len(data) - position >= 8:
+        tag, size = struct.unpack_from(">4sI", data, position)
+        position += 8
+        if size > len(data) - position:
+            raise FormatError(f"the keybag ends inside the record {tag!r}")
+        records.append((tag, bytes(data[position:position + size])))
+        position += size
+    if position != len(data):
+        raise FormatError("the keybag has bytes after its last record")
+    return records
+
+
+def _unlock_class(class_key, passcode_key, device_key):
+    """Return the result of unlocking one class key. The password's wrapping is outside the device's."""
+    value = class_key.wrapped
+    if class_key.wrap & WRAPPED_WITH_PASSWORD:
+        try:
+            value = crypto.unwrap(passcode_key, value)
+        except (crypto.TagMismatch, ValueError):
+            return UnlockedClass("damaged", class_key)
+    if class_key.wrap & WRAPPED_WITH_DEVICE:
+        if device_key is None:
+            return UnlockedClass("device-bound", class_key)
+        value = crypto.cbc_decrypt(device_key, value)
+    return UnlockedClass("available", class_key, value)
 
 
 def make(
@@ -166,26 +187,25 @@ def make(
 
     If `is_encrypted` is false, the keybag is that of an unencrypted backup.
     """
-    def number(value):
-        return value.to_bytes(4, "big")
-
     salt, sha256_salt = random.bytes(20), random.bytes(20)
     records = [
-        (b"VERS", number(version)), (b"TYPE", number(1)), (b"UUID", random.bytes(16)), (b"HMCK", bytes(40)),
-        (b"WRAP", number(0)), (b"SALT", salt), (b"ITER", number(sha1_iterations))]
+        (b"VERS", encoded_number(version)), (b"TYPE", encoded_number(1)), (b"UUID", random.bytes(16)),
+        (b"HMCK", bytes(40)), (b"WRAP", encoded_number(0)), (b"SALT", salt), (b"ITER", encoded_number(sha1_iterations))]
     has_sha256_step = is_encrypted and sha256_iterations > 0
     if has_sha256_step:
-        records += [(b"DPWT", number(1)), (b"DPIC", number(sha256_iterations)), (b"DPSL", sha256_salt)]
-    key = crypto.passcode_key(
+        records += [(b"DPWT", encoded_number(1)), (b"DPIC", encoded_number(sha256_iterations)), (b"DPSL", sha256_salt)]
+    passcode_key = crypto.passcode_key(
         password, salt, sha1_iterations, sha256_salt if has_sha256_step else None, sha256_iterations)
     keys = {}
     device_bound = {5, 9, 10, 11} if is_encrypted else {5, 6, 7, 8, 9, 10, 11}
     for key_class in (range(1, 12) if is_ascending else range(11, 0, -1)):
-        keys[key_class] = random.bytes(32)
-        inner = crypto.cbc_encrypt(device_key, keys[key_class]) if key_class in device_bound else keys[key_class]
+        key = keys[key_class] = random.bytes(32)
+        flags = WRAPPED_WITH_PASSWORD
+        if key_class in device_bound:
+            key = crypto.cbc_encrypt(device_key, key)
+            flags |= WRAPPED_WITH_DEVICE
         records += [
-            (b"UUID", random.bytes(16)), (b"CLAS", number(key_class)),
-            (b"WRAP", number(3 if key_class in device_bound else 2)), (b"KTYP", number(0)),
-            (b"WPKY", crypto.wrap(key, inner)),
+            (b"UUID", random.bytes(16)), (b"CLAS", encoded_number(key_class)), (b"WRAP", encoded_number(flags)),
+            (b"KTYP", encoded_number(0)), (b"WPKY", crypto.wrap(passcode_key, key)),
         ]
     return Keybag.parse(Keybag(records).serialized()), keys

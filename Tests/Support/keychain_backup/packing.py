@@ -35,15 +35,18 @@ def zip_archive(entries):
 
 def zstandard_frame(data):
     """Return a Zstandard frame (RFC 8878) with raw blocks, which needs no compressor."""
+    # The signature, a descriptor (the size has 8 bytes, and the data is one segment), and the size.
     frame = struct.pack("<IBQ", 0xFD2FB528, 0b1110_0000, len(data))
     blocks = [data[start:start + 100_000] for start in range(0, len(data), 100_000)] or [b""]
     for number, block in enumerate(blocks, start=1):
-        frame += struct.pack("<I", len(block) << 3 | (number == len(blocks)))[:3] + block
+        # A block's header has 3 bytes: a bit that marks the last block, the type 0 in two bits, and the size.
+        is_last = number == len(blocks)
+        frame += struct.pack("<I", len(block) << 3 | is_last)[:3] + block
     return frame
 
 
 def pack(entries, suffix):
-    """Return the entries packed in the format that a file name suffix stands for."""
+    """Return the entries packed in the format of a file name suffix."""
     if suffix == "zip":
         return zip_archive(entries)
     archive = tar_archive(entries)

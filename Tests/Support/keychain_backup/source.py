@@ -30,11 +30,13 @@ class ArchiveSource:
         else:
             with tarfile.open(path) as archive:
                 files = {entry.name: archive.extractfile(entry).read() for entry in archive if entry.isfile()}
-        files = {name[2:] if name.startswith("./") else name: content for name, content in files.items()}
-        manifest = min((name for name in files if name.split("/")[-1] == "Manifest.plist"), key=len, default=None)
+        self._files = {name[2:] if name.startswith("./") else name: content for name, content in files.items()}
+        # The manifest is in the archive's root or in one folder. The shortest path is that of the backup.
+        manifests = [name for name in self._files if name.split("/")[-1] == "Manifest.plist"]
+        manifest = min(manifests, key=len, default=None)
         if manifest is None or manifest.count("/") > 1:
             raise NotABackup("Manifest.plist is missing")
-        self._folder_prefix, self._files = manifest[:-len("Manifest.plist")], files
+        self._folder_prefix = manifest[:-len("Manifest.plist")]
 
     def read(self, name):
         """Return the contents of a file, or None if there is no such file."""
