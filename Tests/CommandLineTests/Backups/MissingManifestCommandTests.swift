@@ -13,8 +13,7 @@ struct MissingManifestCommandTests {
   func commands() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
-    let identifier = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
-    let keychain = try sandbox.read("b/51/\(identifier)")
+    let keychain = try sandbox.read("b/\(PhoneSandbox.keychainPath)")
     try sandbox.devices.run("rm b/Manifest.plist b/Keyhaul.seal")
     for (line, status) in [
       ("inspect b", Int32(3)), ("inspect b --tree", 3), ("inspect b --list", 3), ("inspect b --json", 3),

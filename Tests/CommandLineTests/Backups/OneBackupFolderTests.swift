@@ -32,7 +32,7 @@ struct OneBackupFolderTests {
   @Test("A file of a backup leads to the backup", arguments: lines)
   func file(line: String) throws {
     let sandbox = try sandbox()
-    for file in ["Manifest.plist", "Manifest.db", "Info.plist", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"] {
+    for file in ["Manifest.plist", "Manifest.db", "Info.plist", PhoneSandbox.keychainPath] {
       let path = "./drive/attic/\(file)"
       let outcome = try sandbox.keyhaul("\(line.replacing("FOLDER", with: path)) --password-file .bp --yes")
       #expect(outcome.status == 0, "\(outcome)")

@@ -71,14 +71,15 @@ struct RenamedPayloadCommandTests {
   func repeatedPayload() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("convert b.tar -o b/ -q")
-    try sandbox.devices.run(
-      "cp b/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e b/51A4616E576DD33CD2ABADFEA874EB8FF246BF0E")
+    let keychain = PhoneSandbox.keychainPath
+    let secondName = keychain.dropFirst("51/".count).uppercased()
+    try sandbox.devices.run("cp b/\(keychain) b/\(secondName)")
     let verified = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(
       verified.status == 0 && unwrapped(verified.errors).contains("1 file repeats a payload under a second name"),
       "\(verified)")
     let outcome = try sandbox.keyhaul("rekey b --password-file .bp --no-password --yes")
-    #expect(outcome.status != 0 && outcome.errors.contains("51A4616E576DD33CD2ABADFEA874EB8FF246BF0E"), "\(outcome)")
+    #expect(outcome.status != 0 && outcome.errors.contains(secondName), "\(outcome)")
     let copied = try sandbox.keyhaul("convert b -o c.tar")
     #expect(copied.errors.contains("warning: 1 file not copied"), "\(copied)")
   }

@@ -130,7 +130,7 @@ struct SealCommandTests {
     let before = try sandbox.contents(of: "new-phone")
     let verified = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13)
-    for name in ["Manifest.plist", "Manifest.db", "Status.plist", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"] {
+    for name in ["Manifest.plist", "Manifest.db", "Status.plist", PhoneSandbox.keychainPath] {
       #expect(
         unwrapped(verified.output).contains("\(name): it has changed since the backup was sealed"),
         "\(name): \(verified)")

@@ -39,11 +39,7 @@ struct UnexpectedPasswordTests {
   }
 
   private func set(isEncrypted: Bool, of backup: String, in sandbox: PhoneSandbox) throws {
-    let bytes = Data(try sandbox.read("\(backup)/Manifest.plist"))
-    var root = try #require(try PropertyListSerialization.propertyList(from: bytes, format: nil) as? [String: Any])
-    root["IsEncrypted"] = isEncrypted
-    let changed = try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)
-    try sandbox.write(Array(changed), to: "\(backup)/Manifest.plist")
+    try sandbox.editPropertyList("\(backup)/Manifest.plist") { $0["IsEncrypted"] = isEncrypted }
   }
 
   @Test("A backup that falsely says it has no password is rejected, with advice on how to decrypt it")

@@ -50,11 +50,8 @@ struct VerifyAndDiffTests {
   @Test("Damage is reported in the document and on standard error, with exit code 13")
   func damage() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-    var bytes = try sandbox.read("b/\(payload)")
     // The file is encrypted, so one changed bit damages two blocks, most likely of an item.
-    bytes[bytes.count / 2] ^= 1
-    try sandbox.write(bytes, to: "b/\(payload)")
+    try sandbox.flipMiddleBit(of: "b/\(PhoneSandbox.keychainPath)")
     let outcome = try sandbox.keyhaul("verify b/ --password-file .bp --json")
     #expect(outcome.status == 13)
     let document = try sandbox.object(outcome.output)
@@ -96,7 +93,7 @@ struct VerifyAndDiffTests {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
     #expect(try json(sandbox, "verify old --home elsewhere", status: 0)["whole"] as? Bool == true)
-    try old.remove(OldBackup.hostileName)
+    try old.removePayload(of: OldBackup.maliciousName)
     let incomplete = try sandbox.keyhaul("verify old --home elsewhere")
     #expect(incomplete.status == 3)
     #expect(incomplete.output.contains("FAIL files        2 of 3 present, 2 digests match\n"))
@@ -106,9 +103,9 @@ struct VerifyAndDiffTests {
     let document = try json(sandbox, "verify old --home elsewhere", status: 3)
     let faults = document["faults"] as? [[String: Any]] ?? []
     #expect(faults.count == 1 && faults.first?["id"] as? String == "payload-missing")
-    #expect(faults.first?["file"] as? String == "HomeDomain/\(OldBackup.hostileName)")
+    #expect(faults.first?["file"] as? String == "HomeDomain/\(OldBackup.maliciousName)")
     #expect(document["whole"] as? Bool == false)
-    try old.change("Library/plain.txt")
+    try old.changePayload(of: "Library/plain.txt")
     let damaged = try sandbox.keyhaul("verify old --quick")
     #expect(damaged.status == 13)
     #expect(damaged.output.contains("HomeDomain/Library/plain.txt: its bytes do not match the"))
@@ -118,8 +115,7 @@ struct VerifyAndDiffTests {
   @Test("Rekey sets another password on a damaged backup, and reports the damage")
   func rekeyDamaged() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-    try FileManager.default.removeItem(at: sandbox.home.appending(path: "b/\(payload)"))
+    try FileManager.default.removeItem(at: sandbox.home.appending(path: "b/\(PhoneSandbox.keychainPath)"))
     let sealed = try sandbox.keyhaul("rekey b --password-file .bp --new-password-command 'echo another'")
     #expect(sealed.status == 13 && sealed.errors.contains("b has changed since it was sealed"), "\(sealed)")
     try sandbox.removeSeal("b")
@@ -133,7 +129,7 @@ struct VerifyAndDiffTests {
   func missingFile() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
-    try old.remove("Library/plain.txt")
+    try old.removePayload(of: "Library/plain.txt")
     let outcome = try sandbox.keyhaul("export old --domain HomeDomain --path Library/plain.txt -o x --home elsewhere")
     #expect(outcome.status == 13)
     #expect(unwrapped(outcome.errors).contains("lists \"HomeDomain/Library/plain.txt\", stored as "), "\(outcome)")
@@ -162,9 +158,9 @@ struct VerifyAndDiffTests {
     let old = try OldBackup(in: sandbox, named: "old")
     let text = try sandbox.succeed("inspect old --tree --home elsewhere")
     let expected: [String] = [
-      "DOMAIN          FILES   BYTES", "KeychainDomain      1  \(old.keychainBytes)",
+      "DOMAIN          FILES   BYTES", "KeychainDomain      1  \(old.keychainSize)",
       "HomeDomain          2      10", "  Library           2      10",
-      "all                 3  \(old.totalBytes)",
+      "all                 3  \(old.totalSize)",
       "-v lists every file; export --domain D --path P exports one.",
     ]
     #expect(text.split(separator: "\n").map(String.init) == expected)
@@ -174,7 +170,7 @@ struct VerifyAndDiffTests {
     let tree = try #require(document["tree"] as? [[String: Any]])
     #expect(tree.map { $0["name"] as? String } == ["KeychainDomain", "HomeDomain"])
     #expect(tree.map { $0["files"] as? Int } == [1, 2])
-    try old.remove(OldBackup.hostileName)
+    try old.removePayload(of: OldBackup.maliciousName)
     let missing = try sandbox.keyhaul("inspect old --tree --home elsewhere")
     #expect(missing.status == 3 && missing.output.hasPrefix("DOMAIN          FILES   BYTES  MISSING\n"))
   }
@@ -183,10 +179,10 @@ struct VerifyAndDiffTests {
   func everyFile() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
-    try old.remove(OldBackup.hostileName)
+    try old.removePayload(of: OldBackup.maliciousName)
     let outcome = try sandbox.keyhaul("inspect old --tree -v --home elsewhere")
     #expect(outcome.status == 3)
-    let keychain = String(repeating: " ", count: 15 - old.keychainBytes.count) + old.keychainBytes
+    let keychain = String(repeating: " ", count: 15 - old.keychainSize.count) + old.keychainSize
     #expect(
       outcome.output.hasSuffix(
         """
@@ -202,7 +198,7 @@ struct VerifyAndDiffTests {
     let document = try json(sandbox, "inspect old --tree -v --home elsewhere", status: 3)
     let files = try #require(document["file_list"] as? [[String: Any]])
     #expect(
-      files.map { $0["path"] as? String } == ["Library/plain.txt", OldBackup.hostileName, "keychain-backup.plist"])
+      files.map { $0["path"] as? String } == ["Library/plain.txt", OldBackup.maliciousName, "keychain-backup.plist"])
     #expect(files.map { $0["missing"] as? Bool } == [false, true, false])
     #expect(try json(sandbox, "inspect old --tree --home elsewhere", status: 3)["file_list"] == nil)
     let (domain, path) = (files[0]["domain"] as? String ?? "", files[0]["path"] as? String ?? "")
@@ -291,10 +287,7 @@ struct VerifyAndDiffTests {
   func partialDifference() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "a/")
     try sandbox.succeed("convert a/ -o whole.tar -q")
-    let payload = try #require(try sandbox.files(in: "a").first { $0.contains("/") })
-    var bytes = try sandbox.read("a/\(payload)")
-    bytes[bytes.count / 2] ^= 1
-    try sandbox.write(bytes, to: "a/\(payload)")
+    try sandbox.flipMiddleBit(of: "a/\(PhoneSandbox.keychainPath)")
     let document = try json(sandbox, "diff whole.tar a/ --password-file .bp --exit-code", status: 3)
     let sealed = try #require(document["sealed"] as? [String: Int])
     let damaged = sealed["damaged"] ?? 0

@@ -16,7 +16,7 @@ struct NarrowTableTests {
       mkdir three; cp -R encrypted \(Self.damaged); mv encrypted three/00008120-001C25D40C02002E
       mv plain three/00008101-000A1B2C3D4E001E
       """)
-    let keychain = "\(Self.damaged)/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+    let keychain = "\(Self.damaged)/\(PhoneSandbox.keychainPath)"
     try sandbox.write(Array(try sandbox.read(keychain).dropLast(7)), to: keychain)
     return sandbox
   }

@@ -209,24 +209,22 @@ struct BackupItemTests {
   func damagedMatch(format: String) throws {
     let sandbox = try Self.sandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
-    let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
-    var bytes = try sandbox.read("plain/\(payload)")
-    // Gives the first item, a generic password, a version that no system writes.
-    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
-    bytes[blob.lowerBound] = 9
     let find = "item find plain \(format)"
-    let one = "--service chat.example --account anna"
-    #expect(try sandbox.keyhaul("\(find) \(one)").status == 0)
-    try sandbox.write(bytes, to: "plain/\(payload)")
-    let match = try sandbox.keyhaul("\(find) \(one)")
+    let login = "--service chat.example --account anna"
+    #expect(try sandbox.keyhaul("\(find) \(login)").status == 0)
+    // The first item is a generic password.
+    try sandbox.damageFirstItem(in: "plain")
+    let match = try sandbox.keyhaul("\(find) \(login)")
     #expect(match.status == 3 && !match.output.isEmpty, "\(match)")
     // The document of --json has no notes.
     let note = "1 item of plain cannot be decrypted here and may match"
-    #expect(match.errors.contains(note) == (format != "--json"), "\(match)")
-    let none = try sandbox.keyhaul("\(find) --service nobody")
-    #expect(none.status == 4 && none.errors.contains(note) == (format != "--json"), "\(none)")
-    let other = try sandbox.keyhaul("\(find) --server imap.example.org")
-    #expect(other.status == 0 && !other.errors.contains("may match"), "\(other)")
+    let hasNote = format != "--json"
+    #expect(match.errors.contains(note) == hasNote, "\(match)")
+    let unmatched = try sandbox.keyhaul("\(find) --service nobody")
+    #expect(unmatched.status == 4 && unmatched.errors.contains(note) == hasNote, "\(unmatched)")
+    let internetPassword = try sandbox.keyhaul("\(find) --server imap.example.org")
+    #expect(
+      internetPassword.status == 0 && !internetPassword.errors.contains("may match"), "\(internetPassword)")
   }
 
   @Test("A search reports undecryptable items that may match, and ends with 3 if one is damaged")

@@ -40,14 +40,10 @@ struct AcceptDamageTests {
     switch damage {
     case .noStatus: try sandbox.devices.run("rm b/Status.plist b/Keyhaul.seal")
     case .cutKeychain:
-      let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-      var root = try #require(
-        try PropertyListSerialization.propertyList(from: Data(sandbox.read("b/\(payload)")), format: nil)
-          as? [String: Any])
-      let passwords = try #require(root["genp"] as? [Any])
-      root["genp"] = Array(passwords.prefix(1))
-      let bytes = try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)
-      try sandbox.write(Array(bytes), to: "b/\(payload)")
+      try sandbox.editPropertyList("b/\(PhoneSandbox.keychainPath)") { keychain in
+        let genericPasswords = try #require(keychain["genp"] as? [Any])
+        keychain["genp"] = Array(genericPasswords.prefix(1))
+      }
     }
     return sandbox
   }

@@ -88,13 +88,13 @@ struct MoveDamageTests {
   func otherCase() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
-    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-    var bytes = try sandbox.read("b/\(payload)")
-    let text = String(decoding: bytes.map { $0 < 0x80 ? $0 : 0x20 }, as: UTF8.self)
-    let uuid = try #require(text.firstMatch(of: /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/)).output.0
-    let range = try #require(bytes.firstRange(of: Array(uuid.utf8)))
-    bytes.replaceSubrange(range, with: Array(uuid.uppercased().utf8))
-    try sandbox.write(bytes, to: "b/\(payload)")
+    let path = "b/\(PhoneSandbox.keychainPath)"
+    var keychain = try sandbox.read(path)
+    let asciiText = String(decoding: keychain.map { $0 < 0x80 ? $0 : UInt8(ascii: " ") }, as: UTF8.self)
+    let uuid = try #require(asciiText.firstMatch(of: /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/)).output.0
+    let range = try #require(keychain.firstRange(of: Array(uuid.utf8)))
+    keychain.replaceSubrange(range, with: Array(uuid.uppercased().utf8))
+    try sandbox.write(keychain, to: path)
     let plan = try sandbox.devices.run("COLUMNS=120 keyhaul plan b/ --to old-phone")
     #expect(
       plan.status == 3

@@ -52,13 +52,13 @@ struct MoveReportTests {
   @Test("A damaged item is in the plan with its reason, and the others are restored")
   func damagedItem() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-    let original = try sandbox.read("b/\(payload)")
+    let path = "b/\(PhoneSandbox.keychainPath)"
+    let original = try sandbox.read(path)
     // The file is encrypted, so the test tries offsets until a changed byte damages exactly one item.
     for offset in stride(from: 600, to: original.count, by: 200) {
       var bytes = original
       bytes[offset] ^= 1
-      try sandbox.write(bytes, to: "b/\(payload)")
+      try sandbox.write(bytes, to: path)
       let outcome = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp --json")
       guard outcome.status == 3 else { continue }
       #expect(try PlanSchema.problems(in: outcome.output) == [])

@@ -165,11 +165,7 @@ struct OutlookTests {
     #expect(try sandbox.keyhaul("plan names --exit-code").status == 0)
     #expect(try sandbox.keyhaul("plan names --no-password --exit-code").status == 2)
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
-    let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
-    var bytes = try sandbox.read("plain/\(payload)")
-    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
-    bytes[blob.lowerBound] = 9
-    try sandbox.write(bytes, to: "plain/\(payload)")
+    try sandbox.damageFirstItem(in: "plain")
     let damaged = try sandbox.keyhaul("plan plain/ -v")
     #expect(damaged.status == 3 && unwrapped(damaged.output).contains("! cannot be read 1 1"), "\(damaged)")
     // The damaged item is one of 22, and no item is counted twice.

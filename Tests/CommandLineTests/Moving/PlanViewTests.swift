@@ -108,12 +108,7 @@ struct PlanViewTests {
   func damagedComparison() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
-    let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
-    var bytes = try sandbox.read("plain/\(payload)")
-    // Gives the first item's blob a version that no system writes.
-    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
-    bytes[blob.lowerBound] = 9
-    try sandbox.write(bytes, to: "plain/\(payload)")
+    try sandbox.damageFirstItem(in: "plain")
     let compared = try sandbox.devices.run("COLUMNS=80 keyhaul plan plain/ --to new-phone --compare").output
     #expect(
       compared.contains(

@@ -167,12 +167,7 @@ struct RestoreQuestionTests {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
     try sandbox.succeed("device erase old-phone --yes -q")
-    let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
-    var bytes = try sandbox.read("plain/\(payload)")
-    // Gives one item's blob a version that no system writes.
-    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
-    bytes[blob.lowerBound] = 9
-    try sandbox.write(bytes, to: "plain/\(payload)")
+    try sandbox.damageFirstItem(in: "plain")
     let outcome = try sandbox.keyhaul("restore plain --to old-phone", typed: ["y"])
     #expect(outcome.status == 3, "\(outcome)")
     #expect(outcome.terminal.contains("\nCannot be read (1)  unsupported-version"), "\(outcome.terminal)")

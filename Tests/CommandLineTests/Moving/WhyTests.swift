@@ -222,17 +222,13 @@ struct WhyTests {
   func damagedMatch() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
-    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-    var root = try #require(
-      try PropertyListSerialization.propertyList(from: Data(sandbox.read("b/\(payload)")), format: nil)
-        as? [String: Any])
-    var passwords = try #require(root["genp"] as? [[String: Any]])
-    var sealed = try #require(passwords[0]["v_Data"] as? Data)
-    sealed[sealed.count - 1] ^= 1
-    passwords[0]["v_Data"] = sealed
-    root["genp"] = passwords
-    try sandbox.write(
-      Array(PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)), to: "b/\(payload)")
+    try sandbox.editPropertyList("b/\(PhoneSandbox.keychainPath)") { keychain in
+      var genericPasswords = try #require(keychain["genp"] as? [[String: Any]])
+      var encryptedItem = try #require(genericPasswords[0]["v_Data"] as? Data)
+      encryptedItem[encryptedItem.count - 1] ^= 1
+      genericPasswords[0]["v_Data"] = encryptedItem
+      keychain["genp"] = genericPasswords
+    }
     for (command, message) in [("why", "may also match"), ("item find", "may match")] {
       let matching = try sandbox.keyhaul("\(command) b --service chat.example --account anna")
       #expect(matching.status == 3 && matching.output.contains("anna"), "\(matching)")
