@@ -14,11 +14,8 @@ struct DatabaseCommandTests {
   /// Returns a sandbox with a Simulator's directory, which has the database of the test vectors and its log.
   private static func sandbox() throws -> DeviceSandbox {
     let sandbox = try DeviceSandbox()
-    let vectors = try TestVectors.database()
     try sandbox.run("mkdir -p \(keychains)")
-    let path = sandbox.home.appending(path: keychain).path
-    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: path))
-    try Data(vectors["wal"]["base64"].base64Bytes).write(to: URL(filePath: path + "-wal"))
+    try sandbox.writeKeychainDatabase(to: keychain, withLog: true)
     return sandbox
   }
 
@@ -258,9 +255,8 @@ struct DatabaseCommandTests {
   @Test("Missing keys and wrong class keys are reported")
   func keys() throws {
     let sandbox = try Self.sandbox()
-    let vectors = try TestVectors.database()
+    try sandbox.writeKeychainDatabase(to: "k.db", withLog: false)
     let path = sandbox.home.appending(path: "k.db").path
-    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: path))
     try DatabaseQueue(path: path).write { try $0.execute(sql: "DELETE FROM metadatakeys WHERE keyclass = '6'") }
     let withoutKey = try sandbox.run("keyhaul verify k.db")
     #expect(withoutKey.status == 13 && withoutKey.output.contains("k.db is damaged: items."), "\(withoutKey)")

@@ -88,7 +88,7 @@ struct EmptiedIndexTests {
     try Data("secret".utf8).write(to: sandbox.home.appending(path: ".bp"))
     try sandbox.run("chmod 600 .bp; keyhaul backup phone -o b.tar --password-file .bp --rounds 1 -q")
     let path = sandbox.home.appending(path: "sim/data/Library/Keychains/keychain-2-debug.db")
-    try Data(TestVectors.database()["base64"].base64Bytes).write(to: path)
+    try sandbox.writeKeychainDatabase(to: "sim/data/Library/Keychains/keychain-2-debug.db", withLog: false)
     try DatabaseQueue(path: path.path).writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
     let accessGroup = try #require(
       try DatabaseQueue(path: path.path).read { try String.fetchOne($0, sql: "SELECT agrp FROM genp") })
@@ -154,8 +154,7 @@ struct EmptiedIndexTests {
   @Test("Verify reports a journal whose beginning is damaged, but not one of a finished change")
   func journal() throws {
     let sandbox = try DeviceSandbox()
-    let path = sandbox.home.appending(path: "k.db")
-    try Data(TestVectors.database()["base64"].base64Bytes).write(to: path)
+    try sandbox.writeKeychainDatabase(to: "k.db", withLog: false)
     // SQLite ends a change by deleting the journal, emptying it, or filling its beginning with zeros.
     let magicNumber: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
     let journals: [(bytes: [UInt8], isReported: Bool)] = [

@@ -16,7 +16,6 @@ struct NamedSimulatorTests {
 
   private static func sandbox() throws -> DeviceSandbox {
     let sandbox = try DeviceSandbox()
-    let vectors = try TestVectors.database()
     let (shutdown, booted) = (1, 3)
     let simulators: [(udid: String, name: String, system: String, state: Int)] = [
       (old, "iPhone 16", "iOS-17-5", shutdown), (new, "iPhone 16", "iOS-18-0", booted),
@@ -24,16 +23,13 @@ struct NamedSimulatorTests {
     ]
     for (udid, name, system, state) in simulators {
       try sandbox.run("mkdir -p \(devices)/\(udid)/data/Library/Keychains")
-      let folder = sandbox.home.appending(path: "\(devices)/\(udid)")
-      let database = folder.appending(path: "data/Library/Keychains/keychain-2-debug.db").path
-      try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: database))
-      try Data(vectors["wal"]["base64"].base64Bytes).write(to: URL(filePath: database + "-wal"))
+      try sandbox.writeKeychainDatabase(to: keychain(of: udid), withLog: true)
       let description: [String: Any] = [
         "UDID": udid, "name": name, "runtime": "com.apple.CoreSimulator.SimRuntime.\(system)", "state": state,
         "deviceType": "com.apple.CoreSimulator.SimDeviceType.iPhone-16",
       ]
       try PropertyListSerialization.data(fromPropertyList: description, format: .xml, options: 0)
-        .write(to: folder.appending(path: "device.plist"))
+        .write(to: sandbox.home.appending(path: "\(devices)/\(udid)/device.plist"))
     }
     return sandbox
   }
