@@ -75,10 +75,10 @@ struct ResumeInputsTests {
     #expect(try reusedCount(of: "\(line) --passwords list", in: tree) == 3)
     try sandbox.write(Array("* file:.wrong\n".utf8), to: "list")
     #expect(try codes(of: "\(line) --passwords list", in: tree) == [12, 12, 12])
-    // The file identifies a password by a salted digest: two runs with the same password have different digests.
+    // The file has a random name for each password and run: two runs with the same password have different names.
     let text = String(decoding: try sandbox.read("results"), as: UTF8.self)
-    let passwordDigests = text.matches(of: /"password":"([0-9a-f]+)"/).map(\.1)
-    #expect(passwordDigests.count == 6 && Set(passwordDigests).count == 2 && !text.contains("horse"))
+    let passwordNames = text.matches(of: /"password":"([0-9a-f]+)"/).map(\.1)
+    #expect(passwordNames.count == 6 && Set(passwordNames).count == 2 && !text.contains("horse"))
   }
 
   @Test("Results are not reused if the device key has changed")

@@ -1,6 +1,7 @@
 #if os(Linux)
   import Foundation
   import Glibc
+  import KeyhaulKit
 
   /// Searches the writable memory of a process for byte strings. Only root and the process itself can read `/proc/PID/mem`.
   struct MemoryScan {
@@ -29,15 +30,20 @@
       return addresses.mapValues(\.count)
     }
 
-    /// Reads a process's writable memory in chunks, and skips the parts that cannot be read.
-    private static func forEachChunk(
+    /// Reads a process's writable memory in chunks into one buffer, and skips the parts that cannot be read.
+    ///
+    /// - Parameter overlap: The number of bytes that each chunk has after `chunkSize`. The next chunk starts with them.
+    static func forEachChunk(
       of process: Int32, overlap: Int, _ body: (_ address: UInt, _ chunk: UnsafeRawBufferPointer) -> Void
     ) throws {
       let memory = open("/proc/\(process)/mem", O_RDONLY)
       guard memory >= 0 else { throw CocoaError(.fileReadNoPermission) }
       defer { close(memory) }
       let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: chunkSize + overlap, alignment: 4096)
-      defer { buffer.deallocate() }
+      defer {
+        wipe(buffer)
+        buffer.deallocate()
+      }
       for region in try regions(of: process) {
         for address in stride(from: region.lowerBound, to: region.upperBound, by: chunkSize) {
           let byteCount = min(UInt(chunkSize + overlap), region.upperBound - address)
