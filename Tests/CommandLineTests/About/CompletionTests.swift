@@ -16,17 +16,18 @@ struct CompletionTests {
 
   private static let script = Result { try DeviceSandbox().run("keyhaul completions bash").output }
 
-  /// Returns the program's suggestions for the last word of a line, as a completion script requests them.
-  private func suggestions(_ sandbox: PhoneSandbox, for line: [String], argument: String) throws -> [String] {
-    let script = try Self.script.get()
-    let command = try #require(line.first)
-    let pattern = "---completion \(command) -- \(NSRegularExpression.escapedPattern(for: argument))"
-    let request = try #require(script.firstMatch(of: try Regex(pattern)), "\(line): \(argument)")
-    let arguments = String(script[request.range]).split(separator: " ").map(String.init)
-    // The script adds the position of the word and of the cursor in it, and the typed words.
+  /// Returns the program's suggestions for the last word of a line, as a completion script requests them:
+  /// `keyhaul ---completion COMMAND -- ARGUMENT WORD-INDEX CURSOR-OFFSET keyhaul WORD…`.
+  private func suggestions(
+    for words: [String], argument: String, in sandbox: PhoneSandbox
+  ) throws -> [String] {
+    let command = try #require(words.first)
+    let lastWord = try #require(words.last)
+    let request = "---completion \(command) -- \(argument)"
+    #expect(try Self.script.get().contains(request), "\(words): \(argument)")
     let outcome = try sandbox.devices.program.run(
-      arguments + [String(line.count), String(line.last?.count ?? 0), "keyhaul"] + line)
-    #expect(outcome.status == 0, "\(line): \(outcome)")
+      request.split(separator: " ").map(String.init) + ["\(words.count)", "\(lastWord.count)", "keyhaul"] + words)
+    #expect(outcome.status == 0, "\(words): \(outcome)")
     return outcome.output.split(separator: "\n").map(String.init)
   }
 
@@ -46,20 +47,19 @@ struct CompletionTests {
   func targets(command: String) throws {
     let sandbox = try sandbox()
     #expect(
-      try suggestions(sandbox, for: [command, "b.tar", "--to", ""], argument: "--to") == ["new-phone", "old-phone"])
+      try suggestions(for: [command, "b.tar", "--to", ""], argument: "--to", in: sandbox) == ["new-phone", "old-phone"])
   }
 
   @Test("Completion of a source offers devices and files", arguments: ["plan", "why", "diff", "export"])
   func sources(command: String) throws {
     let sandbox = try sandbox()
+    func suggestions(for source: String) throws -> [String] {
+      try self.suggestions(for: [command, source], argument: "positional@0", in: sandbox)
+    }
     #expect(
-      try suggestions(sandbox, for: [command, ""], argument: "positional@0")
-        == ["new-phone", "old-phone", "Backup/", "devices/", "family.tar", "new.txt"])
-    #expect(
-      try suggestions(sandbox, for: [command, "Backup/"], argument: "positional@0") == [
-        "new-phone", "old-phone", "Backup/one", "Backup/two",
-      ])
-    #expect(try suggestions(sandbox, for: [command, "."], argument: "positional@0").suffix(2) == [".bp", ".hidden"])
+      try suggestions(for: "") == ["new-phone", "old-phone", "Backup/", "devices/", "family.tar", "new.txt"])
+    #expect(try suggestions(for: "Backup/") == ["new-phone", "old-phone", "Backup/one", "Backup/two"])
+    #expect(try suggestions(for: ".").suffix(2) == [".bp", ".hidden"])
   }
 
   @Test(
@@ -95,18 +95,21 @@ struct CompletionTests {
       "item update", "item delete", "backup", "export", "plan", "why", "diff", "plan b.tar --to", "why b.tar --to",
       "restore b.tar --to",
     ]
-    for (home, expected) in [("devices", "new-phone"), ("nowhere", ""), ("family.tar", "")] {
-      let calls = commands.map { command in
-        let words = command.split(separator: " ")
-        return
-          "COMP_WORDS=(keyhaul \(command) new-); COMP_CWORD=\(words.count + 1); COMP_LINE=\"keyhaul \(command) new-\""
-          + "; COMP_POINT=${#COMP_LINE}; COMPREPLY=(); _keyhaul keyhaul new- \(words.last ?? ""); printf \"%s\\n\" \"${COMPREPLY[*]}\""
-      }
-      let outcome = try sandbox.devices.run(
-        "KEYHAUL_HOME=\(home) exec bash -c 'source devices/.script; COMP_TYPE=9; COMP_KEY=9; "
-          + calls.joined(separator: "; ") + "'")
+    // Completes the word "new-" after each command, and prints one line of suggestions for each.
+    let calls = commands.map { command in
+      let words = command.split(separator: " ")
+      return """
+        COMP_WORDS=(keyhaul \(command) new-); COMP_CWORD=\(words.count + 1); COMP_LINE="keyhaul \(command) new-"
+        COMP_POINT=${#COMP_LINE}; COMPREPLY=(); _keyhaul keyhaul new- \(words.last ?? "")
+        printf "%s\\n" "${COMPREPLY[*]}"
+        """
+    }
+    let script = "source devices/.script; COMP_TYPE=9; COMP_KEY=9\n" + calls.joined(separator: "\n")
+    for (home, suggestion) in [("devices", "new-phone"), ("nowhere", ""), ("family.tar", "")] {
+      let outcome = try sandbox.devices.run("KEYHAUL_HOME=\(home) exec bash -c '\(script)'")
       #expect(outcome.status == 0 && outcome.errors == "", "\(outcome)")
-      #expect(outcome.output == commands.map { _ in expected + "\n" }.joined(), "\(home): \(outcome.output)")
+      let expected = String(repeating: suggestion + "\n", count: commands.count)
+      #expect(outcome.output == expected, "\(home): \(outcome.output)")
     }
   }
 

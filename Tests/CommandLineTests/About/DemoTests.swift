@@ -61,8 +61,8 @@ struct DemoTests {
     let plan = try sandbox.run("cd kept && keyhaul plan plain.backup --to new-phone --home devices --json")
     #expect(plan.status == 0)
     #expect(try sandbox.permissions(of: "kept") == 0o700)
-    let again = try sandbox.run("keyhaul demo --keep kept")
-    #expect(again.status == 64 && again.errors.hasPrefix("error: kept is not empty\n"))
+    let repeated = try sandbox.run("keyhaul demo --keep kept")
+    #expect(repeated.status == 64 && repeated.errors.hasPrefix("error: kept is not empty\n"))
   }
 
   @Test("The demo rejects --json")
@@ -72,7 +72,8 @@ struct DemoTests {
   }
 
   /// Seconds between the demo's first output and Ctrl-C. Most are short, because the demo then opens a passcode file.
-  private static let delays = (0..<Cases.count(20, quick: 2)).map { "0.0\($0 < 10 ? "0" : "")\($0)" } + ["0.5", "2"]
+  private static let delays =
+    (0..<Cases.count(20, quick: 2)).map { String(format: "%.3f", Double($0) / 1_000) } + ["0.5", "2"]
 
   @Test("The demo leaves no files when Ctrl-C ends it at any point", arguments: delays)
   func interrupted(delay: String) throws {

@@ -93,7 +93,7 @@ struct ExplanationTests {
 
   @Test(
     "An unknown topic gets a suggestion", arguments: [("device-bond", "device-bound"), ("lockd", "locked")])
-  func near(topic: String, id: String) {
+  func unknownTopic(topic: String, id: String) {
     #expect(thrownError { _ = try Explain.explanation(of: topic) }?.advice == "keyhaul explain \(id)")
   }
 

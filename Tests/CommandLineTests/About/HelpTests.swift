@@ -5,11 +5,14 @@ import Testing
 
 @Suite("Help screens")
 struct HelpTests {
+  /// The commands by name, such as "device create".
+  static var commands: [String: any ParsableCommand.Type] {
+    Dictionary(uniqueKeysWithValues: AllCommands.leaves().map { ($0.words.joined(separator: " "), $0.command) })
+  }
   static let commandNames = AllCommands.leaves().map { $0.words.joined(separator: " ") }
 
   func command(named name: String) throws -> any KeyhaulCommand.Type {
-    let leaf = try #require(AllCommands.leaves().first { $0.words.joined(separator: " ") == name })
-    return try #require(leaf.command as? any KeyhaulCommand.Type)
+    try #require(Self.commands[name] as? any KeyhaulCommand.Type)
   }
 
   @Test("The short help of a command fits on a screen of 80 columns", arguments: commandNames)
@@ -35,14 +38,16 @@ struct HelpTests {
   func flagDescriptions(name: String) throws {
     let command = try command(named: name)
     let flags = FlagCatalog.flags(of: command)
-    let full = unwrapped(command.fullHelp(below: Keyhaul.self, columns: 100)).lowercased()
+    let fullHelp = unwrapped(command.fullHelp(below: Keyhaul.self, columns: 100)).lowercased()
     let lines = command.helpScreen.lines(of: command, style: .plain)
     for row in command.helpScreen.flags where row.text == nil {
       #expect(flags.contains { $0.names.contains(row.flags) }, "\(row.flags) is not a flag, and has no text of its own")
       guard row.flags != "--format" else { continue }
-      let shown = try #require(lines.first { $0.hasPrefix("  -") && $0.contains(row.flags) })
-      let beginning = try #require(shown.firstMatch(of: /^  -.*?  +(.*)$/)).1.split(separator: "; also ").first
-      #expect(full.contains(try #require(beginning).lowercased()), "\(shown)")
+      // A line is "  --flag VALUE  description; also VARIABLE".
+      let line = try #require(lines.first { $0.hasPrefix("  -") && $0.contains(row.flags) })
+      let description = try #require(line.firstMatch(of: /^  -.*?  +(.*)$/)).1
+      let flagHelp = try #require(description.split(separator: "; also ").first)
+      #expect(fullHelp.contains(flagHelp.lowercased()), "\(line)")
     }
   }
 
@@ -54,7 +59,7 @@ struct HelpTests {
       #expect(words.first == "keyhaul")
       let line = words.dropFirst().prefix { $0 != ">" }
       let parsed = try AllCommands.parse(line: Array(line))
-      #expect(AllCommands.leaves().first { $0.words.joined(separator: " ") == name }?.command == type(of: parsed))
+      #expect(Self.commands[name] == type(of: parsed))
     }
   }
 
@@ -90,38 +95,35 @@ struct HelpTests {
 
   @Test("-h, --help and help show the help at any position")
   func requests() throws {
-    func help(_ line: String) throws -> CommandPath {
-      try CommandPath.resolve(
-        line.split(separator: " ").map(String.init), root: AllCommands.self, suggestions: Keyhaul.suggestions)
-    }
-    #expect(try help("backup -h").help == .short)
-    #expect(try help("-h backup").help == .short)
-    #expect(try help("backup -qh").help == .short)
-    #expect(try help("backup -hv").help == .short)
-    #expect(try help("backup -hh").help == nil)
-    #expect(try help("backup -qx").help == nil)
-    #expect(try help("backup h -").help == nil)
-    #expect(try help("--help backup x").help == .full)
-    #expect(try help("help device passcode set").name == "keyhaul device passcode set")
-    #expect(try help("help device passcode set").help == .full)
-    #expect(try help("inspect -- -h").help == nil)
-    #expect(try help("inspect help").help == nil)
-    #expect(try help("device --help").name == "keyhaul device")
+    #expect(try Self.resolve("backup -h").help == .short)
+    #expect(try Self.resolve("-h backup").help == .short)
+    #expect(try Self.resolve("backup -qh").help == .short)
+    #expect(try Self.resolve("backup -hv").help == .short)
+    #expect(try Self.resolve("backup -hh").help == nil)
+    #expect(try Self.resolve("backup -qx").help == nil)
+    #expect(try Self.resolve("backup h -").help == nil)
+    #expect(try Self.resolve("--help backup x").help == .full)
+    #expect(try Self.resolve("help device passcode set").name == "keyhaul device passcode set")
+    #expect(try Self.resolve("help device passcode set").help == .full)
+    #expect(try Self.resolve("inspect -- -h").help == nil)
+    #expect(try Self.resolve("inspect help").help == nil)
+    #expect(try Self.resolve("device --help").name == "keyhaul device")
+  }
+
+  private static func resolve(_ line: String) throws -> CommandPath {
+    try CommandPath.resolve(
+      line.split(separator: " ").map(String.init), root: AllCommands.self, suggestions: Keyhaul.suggestions)
   }
 
   @Test("A flag before the command consumes its value and nothing else")
   func flagsBeforeTheCommand() throws {
-    func resolve(_ line: String) throws -> CommandPath {
-      try CommandPath.resolve(
-        line.split(separator: " ").map(String.init), root: AllCommands.self, suggestions: Keyhaul.suggestions)
-    }
     for line in [
       "--home phones backup x", "--home=phones backup x", "-q backup x", "-qv backup x", "-o file backup x",
     ] {
-      let path = try resolve(line)
+      let path = try Self.resolve(line)
       #expect(path.name == "keyhaul backup")
       #expect(path.arguments == line.split(separator: " ").map(String.init).filter { $0 != "backup" })
     }
-    #expect(try resolve("--home backup inspect").name == "keyhaul inspect")
+    #expect(try Self.resolve("--home backup inspect").name == "keyhaul inspect")
   }
 }

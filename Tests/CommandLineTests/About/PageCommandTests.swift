@@ -26,17 +26,17 @@ struct PageCommandTests {
 
   @Test("A shown command with a wrong command name, flag or argument is detected")
   func canFail() throws {
-    let wrong = [
+    let wrongTexts = [
       "```\n$ keyhaul plan a.backup --too b\n```", "`keyhaul plann a.backup --to b`",
       "`keyhaul restore a.backup b --to c`",
       "```sh\nkeyhaul device create 'a b' \\\n  --form x   # a fixture\n```",
     ]
-    for text in wrong {
+    for text in wrongTexts {
       let call = try #require(Self.calls(in: text).first, "\(text)")
       #expect(throws: (any Error).self, "\(text)") { _ = try Self.command(of: call) }
     }
-    let right = "`keyhaul verify`, `keyhaul device create 'a b' > x`, `keyhaul plan [ARCHIVE]`"
-    #expect(Self.calls(in: right) == [["verify"], ["device", "create", "a b"]])
+    let rightText = "`keyhaul verify`, `keyhaul device create 'a b' > x`, `keyhaul plan [ARCHIVE]`"
+    #expect(Self.calls(in: rightText) == [["verify"], ["device", "create", "a b"]])
   }
 
   /// Returns the command of a call. The arguments of the call, if it has any, are parsed too.
@@ -56,19 +56,19 @@ struct PageCommandTests {
   /// Returns the words after `keyhaul` of every call at the beginning of a line or in inline code. Calls with a bracket
   /// or an ellipsis are left out, because they only describe the syntax.
   private static func calls(in text: String) -> [[String]] {
-    let joined = text.replacing("\\\n", with: " ")
-    let inline = joined.matches(of: /`keyhaul ([^`\n]+)`/).map { String($0.1) }
-    let lines = joined.matches(of: /(?m)^ *(?:\$ )?keyhaul (.+)$/).map { String($0.1) }
-    return (inline + lines).filter { !$0.contains(/[\[…]|\.\.\./) }.map(words)
+    let withoutContinuations = text.replacing("\\\n", with: " ")
+    let inline = withoutContinuations.matches(of: /`keyhaul ([^`\n]+)`/).map { String($0.1) }
+    let lines = withoutContinuations.matches(of: /(?m)^ *(?:\$ )?keyhaul (.+)$/).map { String($0.1) }
+    return (inline + lines).filter { !$0.contains(/[\[…]|\.\.\./) }.map(shellWords)
   }
 
   /// Returns the words of a shell line, up to a comment, a pipe or a redirection.
-  private static func words(_ line: String) -> [String] {
+  private static func shellWords(of line: String) -> [String] {
     var words: [String] = []
     for match in line.matches(of: /"([^"]*)"|'([^']*)'|([^\s"']+)/) {
-      let word = match.1 ?? match.2 ?? match.3 ?? ""
-      if match.3 != nil, let first = word.first, "#>|;&".contains(first) { break }
-      words.append(String(word))
+      let (doubleQuoted, singleQuoted, unquoted) = (match.1, match.2, match.3)
+      if let first = unquoted?.first, "#>|;&".contains(first) { break }
+      words.append(String(doubleQuoted ?? singleQuoted ?? unquoted ?? ""))
     }
     return words
   }

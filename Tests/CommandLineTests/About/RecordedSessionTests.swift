@@ -35,8 +35,8 @@ struct RecordedSessionTests {
     let line = #"printf 'Name: ' > /dev/tty; read name < /dev/tty; echo "I am $name"; exit 3"#
     let outcome = try sandbox.run(line, typed: ["anna"])
     #expect(outcome == .init(output: "I am anna\n", errors: "", status: 3, terminal: "Name: anna\n"))
-    let without = try sandbox.run(": < /dev/tty")
-    #expect(without.status != 0)
+    let withoutTerminal = try sandbox.run(": < /dev/tty")
+    #expect(withoutTerminal.status != 0)
   }
 
   @Test("The recorded sessions are found in their folder")

@@ -14,14 +14,18 @@ struct ReportTermTests {
     #expect(!names.isEmpty)
     for name in names {
       let text = try String(contentsOf: directory.appending(path: name), encoding: .utf8)
-      for line in text.split(separator: "\n") where line.contains(#/^[A-Z][A-Z,' ]+$/#) {
-        for title in line.split(separator: #/ {2,}/#).map({ $0.trimmingCharacters(in: .whitespaces) })
-        where !title.isEmpty {
-          #expect(Self.everyday.contains(title) || Self.topics[title] != nil, "\(name): \(title)")
-        }
+      for title in Self.columnTitles(in: text) {
+        #expect(Self.everydayTitles.contains(title) || Self.topics[title] != nil, "\(name): \(title)")
       }
     }
     for topic in Self.topics.values { #expect(try Explain.explanation(of: topic).id == topic) }
+  }
+
+  /// Returns the column titles of the tables in a report: capital letters, with two or more spaces between the titles.
+  private static func columnTitles(in text: String) -> [String] {
+    let titleLines = text.split(separator: "\n").filter { $0.contains(#/^[A-Z][A-Z,' ]+$/#) }
+    return titleLines.flatMap { $0.split(separator: #/ {2,}/#) }
+      .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
   }
 
   @Test("Every term that a report uses has a page", arguments: terms)
@@ -31,19 +35,20 @@ struct ReportTermTests {
   }
 
   @Test("The line about items that no backup contains leads to the page with the complete text")
-  func unseen() throws {
+  func blindSpots() throws {
     let page = try Explain.explanation(of: BackupBlindSpots.topic)
     #expect(page.rule == BackupBlindSpots.sentence && page.action == BackupBlindSpots.guidance)
     #expect(BackupBlindSpots.line.hasSuffix("keyhaul explain \(page.id)") && BackupBlindSpots.line.count <= 80)
   }
 
-  private static let everyday: Set = [
+  private static let everydayTitles: Set = [
     "ITEM", "ITEMS", "KIND", "NAME", "STATE", "FILES", "BYTES", "SIZE", "APP", "APPS", "YES", "NO", "NOT KNOWN",
     "MODEL",
     "IOS", "STATUS", "LAST BACKUP", "PASSCODE", "A NEW IPHONE", "CHECK", "PATH", "READABLE", "ACCOUNT", "BACKUP",
     "CHANGED", "CODE", "MOVE", "SERIAL", "DEVICE", "KEY", "MADE", "OUTCOME", "PASSWORD", "REASON", "RESULT", "WITHOUT",
   ]
 
+  /// The pages about the other column titles.
   private static let topics = [
     "CLASS": "protection-class", "PROTECTION": "protection-class", "PROTECTS": "protection-class", "DIRECT": "ways",
     "ICLOUD": "ways", "WRAPPED WITH": "class-key", "WHY IT STAYS": "stays-behind", "DOMAIN": "domain",

@@ -13,11 +13,12 @@ struct SchemaTableTests {
   private static func formats() throws -> Set<String> {
     let sources = Repository.root.appending(path: "Sources")
     let paths = try FileManager.default.subpathsOfDirectory(atPath: sources.path).filter { $0.hasSuffix(".swift") }
-    let named: Set<String> = try paths.reduce(into: []) { formats, path in
+    var formats: Set<String> = []
+    for path in paths {
       let text = try String(contentsOf: sources.appending(path: path), encoding: .utf8)
       formats.formUnion(text.matches(of: /"([a-z]+(?:-[a-z]+)*\/[0-9]+)"/).map { String($0.1) })
     }
-    return named.subtracting(deviceFolderFormats)
+    return formats.subtracting(deviceFolderFormats)
   }
 
   @Test("Every JSON format has a schema with its name and a row in docs/Reports.md")
@@ -34,7 +35,7 @@ struct SchemaTableTests {
   }
 
   @Test("Every schema describes a format that exists")
-  func leftovers() throws {
+  func obsoleteSchemas() throws {
     let formats = try Self.formats()
     let files = try FileManager.default.contentsOfDirectory(
       atPath: Repository.root.appending(path: "docs/schemas").path)

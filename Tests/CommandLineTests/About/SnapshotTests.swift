@@ -121,8 +121,13 @@ struct SnapshotTests {
       .replacing(/(about [0-9.]+|under 0\.1) s/, with: "under 0.1 s")
   }
 
-  private func check(_ sandbox: PhoneSandbox, _ name: String, _ setting: String, _ line: String, columns: Int) throws {
-    let outcome = try sandbox.devices.run("\(setting) keyhaul \(line)")
+  /// Compares a report with its snapshot, and checks its width.
+  ///
+  /// - Parameter environment: Additional settings of the environment, as the shell expects them before a command.
+  private func check(
+    _ name: String, printedBy line: String, in sandbox: PhoneSandbox, columns: Int, environment: String = ""
+  ) throws {
+    let outcome = try sandbox.devices.run("COLUMNS=\(columns) \(environment) keyhaul \(line)")
     let text = Self.masked(outcome.output + (outcome.errors.isEmpty ? "" : "---\n" + outcome.errors))
     let file = Self.directory.appending(path: name + ".txt")
     if Self.isRecording { try Data(text.utf8).write(to: file) }
@@ -139,7 +144,7 @@ struct SnapshotTests {
   func widths(columns: Int) throws {
     let sandbox = try Self.sandbox()
     for report in Self.reports {
-      try check(sandbox, "\(report.name).\(columns)", "COLUMNS=\(columns)", report.line, columns: columns)
+      try check("\(report.name).\(columns)", printedBy: report.line, in: sandbox, columns: columns)
     }
   }
 
@@ -154,7 +159,7 @@ struct SnapshotTests {
     let sandbox = try IPhoneBackups.sandbox()
     // The table of both devices is wider than 60 columns.
     for (name, line) in Self.phoneReports where columns == 80 || name != "phone-all" {
-      try check(sandbox, "\(name).\(columns)", "COLUMNS=\(columns)", line, columns: columns)
+      try check("\(name).\(columns)", printedBy: line, in: sandbox, columns: columns)
     }
   }
 
@@ -162,11 +167,14 @@ struct SnapshotTests {
   func settings() throws {
     let sandbox = try Self.sandbox()
     let line = "plan old-phone --to new-phone"
-    try check(sandbox, "plan-device.ascii", "LC_ALL=C COLUMNS=80", line, columns: 80)
-    try check(sandbox, "inspect.ascii", "LC_ALL=C COLUMNS=80", "inspect old-phone.tar --password-file .bp", columns: 80)
-    try check(sandbox, "diff-hostile.ascii", "LC_ALL=C COLUMNS=80", "diff new-phone hostile-names", columns: 80)
-    try check(
-      sandbox, "why-hostile.ascii", "LC_ALL=C COLUMNS=80", "why hostile-names --account decomposed", columns: 80)
+    let asciiReports: [(name: String, line: String)] = [
+      ("plan-device.ascii", line), ("inspect.ascii", "inspect old-phone.tar --password-file .bp"),
+      ("diff-hostile.ascii", "diff new-phone hostile-names"),
+      ("why-hostile.ascii", "why hostile-names --account decomposed"),
+    ]
+    for report in asciiReports {
+      try check(report.name, printedBy: report.line, in: sandbox, columns: 80, environment: "LC_ALL=C")
+    }
     let plain = try sandbox.devices.run("COLUMNS=80 keyhaul \(line)").output
     let ascii = try sandbox.devices.run("LC_ALL=C COLUMNS=80 keyhaul \(line)").output
     #expect(ascii.utf8.allSatisfy { $0 < 0x80 } && !plain.utf8.allSatisfy { $0 < 0x80 })

@@ -8,10 +8,12 @@ struct ThreatsPageTests {
     try String(contentsOf: Repository.root.appending(path: "docs/Threats.md"), encoding: .utf8)
   }
 
+  /// Returns the rows of the table in a section, without its titles.
   private static func rows(of section: String) throws -> [String] {
-    let text = try #require(try page().components(separatedBy: "\n## \(section)\n").dropFirst().first)
-    return text.components(separatedBy: "\n## ")[0].split(separator: "\n").map(String.init)
-      .filter { $0.hasPrefix("| ") && !$0.hasPrefix("| ---") }.dropFirst().map { $0 }
+    let textFromSection = try #require(try page().components(separatedBy: "\n## \(section)\n").dropFirst().first)
+    let lines = textFromSection.components(separatedBy: "\n## ")[0].split(separator: "\n").map(String.init)
+    let titlesAndRows = lines.filter { $0.hasPrefix("| ") && !$0.hasPrefix("| ---") }
+    return Array(titlesAndRows.dropFirst())
   }
 
   @Test("The page names existing suites for every guarantee, each in the linked file")
@@ -46,11 +48,11 @@ struct ThreatsPageTests {
 
   /// Returns the anchors that GitHub gives to headings: lowercase, with hyphens for spaces and no other punctuation.
   private static func anchors(of text: String) -> Set<String> {
-    Set(
-      text.split(separator: "\n").filter { $0.hasPrefix("#") }.map { line in
-        String(
-          line.drop { $0 == "#" || $0 == " " }.lowercased().map { $0 == " " ? "-" : $0 }
-            .filter { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" })
+    let headings = text.split(separator: "\n").filter { $0.hasPrefix("#") }.map { $0.drop { "# ".contains($0) } }
+    return Set(
+      headings.map { heading in
+        heading.lowercased().replacing(" ", with: "-")
+          .filter { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
       })
   }
 

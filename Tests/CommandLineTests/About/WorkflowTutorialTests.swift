@@ -6,10 +6,12 @@ import Testing
 
 @Suite("The app migration tutorial")
 struct WorkflowTutorialTests {
+  /// Returns the contents of the tutorial's code blocks in a language.
   private static func blocks(_ language: String) throws -> [String] {
-    let page = Repository.root.appending(path: "docs/Tutorials/TestYourAppsMigration.md")
-    return try String(contentsOf: page, encoding: .utf8).components(separatedBy: "```\(language)\n").dropFirst()
-      .compactMap { $0.components(separatedBy: "\n```").first }
+    let url = Repository.root.appending(path: "docs/Tutorials/TestYourAppsMigration.md")
+    let tutorial = try String(contentsOf: url, encoding: .utf8)
+    let textsFromBlock = tutorial.components(separatedBy: "```\(language)\n").dropFirst()
+    return textsFromBlock.compactMap { $0.components(separatedBy: "\n```").first }
   }
 
   @Test("The workflow's steps run in order and print what the tutorial shows")
@@ -32,8 +34,8 @@ struct WorkflowTutorialTests {
     #expect(workflow.steps.count == 5)
     for index in workflow.steps.indices {
       let outcomes = try WorkflowRunner(workflow.without(index), repository: ["migration.json": list]).run()
-      let isMet = outcomes.last.map { $0.status == 0 && $0.output.hasSuffix("expectations met.\n") } ?? false
-      #expect(!isMet, "without step \(index)")
+      let last = try #require(outcomes.last)
+      #expect(last.status != 0 || !last.output.hasSuffix("expectations met.\n"), "without step \(index)")
     }
   }
 
@@ -42,20 +44,22 @@ struct WorkflowTutorialTests {
     let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
     let root = Repository.root
     let manifest = try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8)
-    let wanted = Set(manifest.matches(of: /\bapt: "([^"]+)"/).map { String($0.1) })
-    #expect(wanted.count == 4)
-    let build = try #require(workflow.steps.firstIndex { $0.commands.contains { $0.hasPrefix("swift build ") } })
-    let installs = workflow.steps[..<build].flatMap(\.commands).filter { $0.hasPrefix("apt-get install ") }
-    #expect(wanted.isSubset(of: Set(installs.flatMap { $0.split(separator: " ").map(String.init) })))
-    // A container runs as root, and its image has no package lists.
+    let requiredPackages = Set(manifest.matches(of: /\bapt: "([^"]+)"/).map { String($0.1) })
+    #expect(requiredPackages.count == 4)
     let commands = workflow.steps.flatMap(\.commands)
+    let updateIndex = try #require(commands.firstIndex(of: "apt-get update"))
+    let installIndex = try #require(commands.firstIndex { $0.hasPrefix("apt-get install ") })
+    let buildIndex = try #require(commands.firstIndex { $0.hasPrefix("swift build ") })
+    // The container's image has no package lists, so they must be updated before the installation.
+    #expect(updateIndex < installIndex && installIndex < buildIndex)
+    let installedPackages = commands[installIndex].split(separator: " ").map(String.init)
+    #expect(requiredPackages.isSubset(of: installedPackages))
+    // A container runs as root.
     #expect(!commands.contains { $0.contains("sudo") })
-    let update = try #require(commands.firstIndex(of: "apt-get update"))
-    #expect(update < (try #require(commands.firstIndex { $0.hasPrefix("apt-get install ") })))
     #expect(manifest.contains(".executable(name: \"keyhaul\""))
   }
 
-  @Test("The same list reports items that never enter a backup, and \"absent\" expectations meet them")
+  @Test("For a backup, the list misses items that never enter a backup, unless it expects \"absent\" for them")
   func backup() throws {
     let sandbox = try PhoneSandbox()
     let list = try #require(try Self.blocks("json").first)
@@ -76,7 +80,7 @@ struct WorkflowTutorialTests {
   }
 
   @Test("A list for all four restores is checked completely by a comparison, and in part by a plan")
-  func settings() throws {
+  func fourRestores() throws {
     let sandbox = try PhoneSandbox()
     let list = try #require(try Self.blocks("json").dropFirst().first)
     try sandbox.write(Array(list.utf8), to: "migration.json")
@@ -100,9 +104,10 @@ struct WorkflowTutorialTests {
     #expect(listing.status == 0 && listing.output.split(separator: "\r\n").count == 5, "\(listing)")
     let plan = try sandbox.run("keyhaul plan app-phone --to new | tail -n 1")
     #expect(plan.output.hasPrefix("1 will move (1 new), 3 stay behind"), "\(plan)")
-    let short = text.split(separator: "\n").filter { !$0.contains("\"seed\"") && !$0.contains("\"apps\"") }
-    #expect(short.count == text.split(separator: "\n").count - 2)
-    try Data(short.joined(separator: "\n").utf8).write(to: sandbox.home.appending(path: "app.json"))
+    let lines = text.split(separator: "\n")
+    let requiredLines = lines.filter { !$0.contains("\"seed\"") && !$0.contains("\"apps\"") }
+    #expect(requiredLines.count == lines.count - 2)
+    try Data(requiredLines.joined(separator: "\n").utf8).write(to: sandbox.home.appending(path: "app.json"))
     #expect(try sandbox.run("keyhaul device create short --from app.json").status == 0)
     try Data("{}".utf8).write(to: sandbox.home.appending(path: "app.json"))
     let empty = try sandbox.run("keyhaul device create empty --from app.json")

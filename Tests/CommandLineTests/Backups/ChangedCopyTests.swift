@@ -15,7 +15,8 @@ struct ChangedCopyTests {
     "rekey BACKUP --password-file .bp --no-password",
   ]
 
-  /// A backup as another program leaves it: in a folder, and packed.
+  /// Returns a sandbox with a backup by Keyhaul (`own`) and backups as other programs leave them: `b` in a folder without a
+  /// seal, `b.tar` packed, and `sealed` made by iTunes and sealed by Keyhaul.
   private static func sandbox() throws -> PhoneSandbox {
     try PhoneSandbox(named: "a backup by another program") { sandbox in
       try sandbox.write(Array("another one\n".utf8), to: ".np")
@@ -28,7 +29,8 @@ struct ChangedCopyTests {
     }
   }
 
-  private func bytes(_ sandbox: PhoneSandbox, _ path: String) throws -> String {
+  /// Returns the digests of a backup's files, or of a packed backup.
+  private func digests(of path: String, in sandbox: PhoneSandbox) throws -> String {
     try sandbox.devices.run("find \(path) -type f | sort | xargs sha256sum").output
   }
 
@@ -36,32 +38,33 @@ struct ChangedCopyTests {
   func refused(line: String) throws {
     let sandbox = try Self.sandbox()
     for backup in ["b", "b.tar", "sealed"] {
-      let before = try bytes(sandbox, backup)
+      let before = try digests(of: backup, in: sandbox)
       let call = line.replacing("BACKUP", with: backup).replacing("--password-file .bp", with: "")
       let outcome = try sandbox.keyhaul(call)
       #expect(outcome.status == 64, "\(outcome)")
       #expect(outcome.errors.hasPrefix("error: \(backup) is not changed in place unless you say so\n"), "\(outcome)")
       #expect(unwrapped(outcome.errors).contains("-o COPY to write a changed copy, or --in-place"), "\(outcome)")
-      #expect(try bytes(sandbox, backup) == before)
+      #expect(try digests(of: backup, in: sandbox) == before)
     }
   }
 
   @Test("With -o, a changed copy is written, which passes verify, and the backup stays as it is", arguments: changes)
   func copied(line: String) throws {
     let sandbox = try Self.sandbox()
-    let passwordFile = line.hasPrefix("rekey") ? ".np" : ".bp"
-    let password = line.contains("--no-password") ? "" : "--password-file \(passwordFile)"
-    for (backup, copy) in [
+    let passwordFileOfCopy = line.hasPrefix("rekey") ? ".np" : ".bp"
+    let passwordOfCopy = line.contains("--no-password") ? "" : "--password-file \(passwordFileOfCopy)"
+    let copies: [(backup: String, copy: String)] = [
       ("b", "copy/"), ("b", "copy.tar.gz"), ("b.tar", "copy2/"), ("b.tar", "copy2.zip"), ("own", "c3/"),
-    ] {
-      let before = try bytes(sandbox, backup)
+    ]
+    for (backup, copy) in copies {
+      let before = try digests(of: backup, in: sandbox)
       let outcome = try sandbox.keyhaul(line.replacing("BACKUP", with: backup) + " -o \(copy)")
       #expect(outcome.status == 0 && outcome.output.contains("\(backup) itself is unchanged"), "\(outcome)")
-      #expect(try bytes(sandbox, backup) == before)
-      let verified = try sandbox.keyhaul("verify \(copy) \(password)")
+      #expect(try digests(of: backup, in: sandbox) == before)
+      let verified = try sandbox.keyhaul("verify \(copy) \(passwordOfCopy)")
       #expect(verified.status == 0, "\(verified)")
       if line.hasPrefix("item delete") {
-        #expect(try sandbox.keyhaul("item find \(copy) --service chat.example \(password)").status == 4)
+        #expect(try sandbox.keyhaul("item find \(copy) --service chat.example \(passwordOfCopy)").status == 4)
         #expect(try sandbox.keyhaul("item find \(backup) --service chat.example --password-file .bp").status == 0)
       }
     }
@@ -71,9 +74,9 @@ struct ChangedCopyTests {
   func inPlace(line: String) throws {
     let sandbox = try Self.sandbox()
     for backup in ["b", "b.tar", "sealed"] {
-      let before = try bytes(sandbox, backup)
+      let before = try digests(of: backup, in: sandbox)
       #expect(try sandbox.keyhaul(line.replacing("BACKUP", with: backup) + " --in-place").status == 0)
-      #expect(try bytes(sandbox, backup) != before)
+      #expect(try digests(of: backup, in: sandbox) != before)
     }
   }
 
@@ -88,12 +91,13 @@ struct ChangedCopyTests {
   func flags() throws {
     let sandbox = try Self.sandbox()
     let delete = "item delete b --service chat.example --yes --password-file .bp"
-    for (line, message) in [
+    let cases: [(line: String, message: String)] = [
       ("\(delete) -o c/ --in-place", "cannot be used together"), ("\(delete) -o -", "standard output"),
       ("\(delete) -o b/inner", "is inside the input"), ("\(delete) -o b", "is the input"),
       ("item delete old-phone --service chat.example --yes -o c/", "-o applies only to backups"),
       ("item delete old-phone --service chat.example --yes --in-place", "--in-place applies only to backups"),
-    ] {
+    ]
+    for (line, message) in cases {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == 64 && unwrapped(outcome.errors).contains(message), "\(line): \(outcome)")
     }
@@ -105,9 +109,9 @@ struct ChangedCopyTests {
     let line = "item delete own --service chat.example --password-file .bp"
     let outcome = try sandbox.keyhaul(line, typed: ["n"])
     #expect(outcome.status == 1 && outcome.errors.contains("the answer was not yes"), "\(outcome)")
-    let shown = try #require(outcome.terminal.range(of: "chat.example"))
-    let asked = try #require(outcome.terminal.range(of: "Delete "))
-    #expect(shown.lowerBound < asked.lowerBound && outcome.terminal.contains("KIND"), "\(outcome)")
+    let itemRange = try #require(outcome.terminal.range(of: "chat.example"))
+    let questionRange = try #require(outcome.terminal.range(of: "Delete "))
+    #expect(itemRange.lowerBound < questionRange.lowerBound && outcome.terminal.contains("KIND"), "\(outcome)")
     #expect(try sandbox.keyhaul("item find own --service chat.example --password-file .bp").status == 0)
   }
 

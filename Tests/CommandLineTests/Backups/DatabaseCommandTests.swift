@@ -8,48 +8,49 @@ import Testing
 
 @Suite("Keychain databases as sources")
 struct DatabaseCommandTests {
+  private static let keychains = "sim/data/Library/Keychains"
+  private static let keychain = "\(keychains)/keychain-2-debug.db"
+
   /// Returns a sandbox with a Simulator's directory, which has the database of the test vectors and its log.
   private static func sandbox() throws -> DeviceSandbox {
     let sandbox = try DeviceSandbox()
-    let vectors = try TestVectors.database()
-    try sandbox.run("mkdir -p sim/data/Library/Keychains")
-    let path = sandbox.home.appending(path: "sim/data/Library/Keychains/keychain-2-debug.db").path
-    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: path))
-    try Data(vectors["wal"]["base64"].base64Bytes).write(to: URL(filePath: path + "-wal"))
+    try sandbox.run("mkdir -p \(keychains)")
+    try sandbox.writeKeychainDatabase(to: keychain, withLog: true)
     return sandbox
   }
 
   @Test("Five commands find a Simulator's database and read it with its log, without writing next to it")
   func read() throws {
     let sandbox = try Self.sandbox()
-    let fingerprint = "cd sim/data/Library/Keychains && ls -la --time-style=full-iso && sha256sum *"
+    let fingerprint = "cd \(Self.keychains) && ls -la --time-style=full-iso && sha256sum *"
     let before = try sandbox.run(fingerprint).output
     try sandbox.run("keyhaul device create new-phone -q")
-    let keys = "with its keys stored unencrypted in it, like a Simulator's"
+    let noteAboutKeys = "with its keys stored unencrypted in it, like a Simulator's"
     // The log has one more item than the file. A tombstone does not count as an item.
-    for (line, text) in [
+    let cases: [(line: String, text: String)] = [
       ("inspect sim", "13 items: 7 generic, 3 internet, 1 certificate, 2 key"),
       ("inspect sim --list", "notes · in t"), ("verify sim", "13 of 13 can be decrypted"),
       ("plan sim --to new-phone", "8 will move (8 new), 4 stay behind, 0 cannot be read"),
       ("diff sim new-phone", "0 new, 0 changed, 12 missing, 0 the same"),
       ("export sim -o - --format json", "\"in the log only\""),
-    ] {
+    ]
+    for (line, text) in cases {
       let outcome = try sandbox.run("keyhaul \(line)")
       #expect(outcome.status == 0, "\(line): \(outcome)")
       #expect(unwrapped(outcome.output).contains(text), "\(line): \(outcome.output)")
       let printed = unwrapped(outcome.output + outcome.errors)
-      #expect(printed.contains(keys) || line.hasPrefix("verify"), "\(line): \(outcome)")
+      #expect(printed.contains(noteAboutKeys) || line.hasPrefix("verify"), "\(line): \(outcome)")
     }
-    for path in ["sim/data", "sim/data/Library/Keychains", "sim/data/Library/Keychains/keychain-2-debug.db"] {
+    for path in ["sim/data", Self.keychains, Self.keychain] {
       #expect(try sandbox.run("keyhaul inspect \(path)").output.contains("13 items"), "\(path)")
     }
     #expect(try sandbox.run(fingerprint).output == before)
   }
 
   @Test("A database with an unrelated log is shown without the log, and verify does not call it intact")
-  func foreignLog() throws {
+  func unrelatedLog() throws {
     let sandbox = try Self.sandbox()
-    try sandbox.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db; printf 'no log at all' > k.db-wal")
+    try sandbox.run("cp \(Self.keychain) k.db; printf 'no log at all' > k.db-wal")
     let verified = try sandbox.run("keyhaul verify k.db")
     #expect(verified.status == 3 && unwrapped(verified.output).contains("No visible error in"), "\(verified)")
     let inspected = try sandbox.run("keyhaul inspect k.db")
@@ -63,7 +64,7 @@ struct DatabaseCommandTests {
   @Test("A database with an unfinished change is shown as it was before the change, with a note")
   func unfinishedChange() throws {
     let sandbox = try Self.sandbox()
-    try sandbox.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
+    try sandbox.run("cp \(Self.keychain) k.db")
     try sandbox.copyDatabase("k.db", to: "cut.db", during: "UPDATE genp SET data = zeroblob(9000)")
     let before = try sandbox.run("sha256sum cut.db*").output
     let inspected = try sandbox.run("keyhaul inspect cut.db")
@@ -75,9 +76,7 @@ struct DatabaseCommandTests {
     let verified = try sandbox.run("keyhaul verify cut.db")
     #expect(
       verified.status == 0
-        && unwrapped(verified.output).contains(
-          "an unfinished change was rolled back, as its journal "
-            + "specifies"),
+        && unwrapped(verified.output).contains("an unfinished change was rolled back, as its journal specifies"),
       "\(verified)")
     #expect(try sandbox.run("keyhaul verify cut.db --json").output.contains("\"log\": \"taken-back\""))
     #expect(try sandbox.run("sha256sum cut.db*").output == before)
@@ -88,7 +87,7 @@ struct DatabaseCommandTests {
   @Test("A database with wrong columns is damaged, and verify names the row")
   func changedColumn() throws {
     let sandbox = try Self.sandbox()
-    try sandbox.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
+    try sandbox.run("cp \(Self.keychain) k.db")
     // Replaces the access group in the columns and their indexes, but not in the encrypted item.
     try sandbox.run("sed -i 's/ABCDE12345.com.example.notes/ABCDE12345.com.mallory.notes/g' k.db")
     let outcome = try sandbox.run("keyhaul verify k.db")
@@ -102,11 +101,11 @@ struct DatabaseCommandTests {
   @Test("Commands for backups reject a database, and unrelated files are not called databases")
   func refused() throws {
     let sandbox = try Self.sandbox()
-    try sandbox.run("keyhaul device create new-phone -q; cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
+    try sandbox.run("keyhaul device create new-phone -q; cp \(Self.keychain) k.db")
     try sandbox.run("head -c 20000 k.db > cut.db; printf 'SQLite format 3\\0' > short.db")
     try sandbox.run("umask 077; printf '{\"6\": \"00\"}' > short.keys; printf x > .bp")
-    for (line, status, message) in [
-      ("restore k.db --to new-phone --yes", Int32(14), "k.db is a keychain database, not a backup"),
+    let cases: [(line: String, status: Int32, message: String)] = [
+      ("restore k.db --to new-phone --yes", 14, "k.db is a keychain database, not a backup"),
       ("why k.db --account x --password-file .bp", 64, "k.db needs no password and no key"),
       ("why k.db --item 12 --class-keys-file short.keys", 14, "the key of class 6 has 2 digits instead of 64"),
       ("why k.db --item 99", 64, "k.db has 12 items, counted from 0"),
@@ -121,10 +120,10 @@ struct DatabaseCommandTests {
       ("inspect k.db --class-keys absent.keys", 10, "absent.keys"),
       (
         "plan new-phone --to new-phone --class-keys-file short.keys", 64,
-        "--class-keys-file applies only to a keychain "
-          + "database"
+        "--class-keys-file applies only to a keychain database"
       ),
-    ] {
+    ]
+    for (line, status, message) in cases {
       let outcome = try sandbox.run("keyhaul \(line)")
       #expect(outcome.status == status && unwrapped(outcome.errors).contains(message), "\(line): \(outcome)")
     }
@@ -133,7 +132,7 @@ struct DatabaseCommandTests {
   @Test("A database of iOS 6 without sha1 columns is read with its own schema, without missing digests")
   func oldSchema() throws {
     let sandbox = try DeviceSandbox()
-    let sealed = try TestVectors.section("item_blob_v2")["blob"].bytes
+    let encryptedItem = try TestVectors.section("item_blob_v2")["blob"].bytes
     let queue = try DatabaseQueue(path: sandbox.home.appending(path: "keychain-2.db").path)
     try queue.write { database in
       for table in ["genp", "inet", "cert", "keys"] {
@@ -144,7 +143,7 @@ struct DatabaseCommandTests {
       try database.execute(sql: "CREATE TABLE tversion(version INTEGER); INSERT INTO tversion VALUES (5)")
       for _ in 0..<10 {
         try database.execute(
-          sql: "INSERT INTO genp(data, agrp, pdmn) VALUES (?, 'apple', 'ck')", arguments: [Data(sealed)])
+          sql: "INSERT INTO genp(data, agrp, pdmn) VALUES (?, 'apple', 'ck')", arguments: [Data(encryptedItem)])
       }
     }
     try queue.close()
@@ -192,12 +191,15 @@ struct DatabaseCommandTests {
     let entry =
       "<array><dict><key>agrp</key><string>g</string><key>svce</key><string>s</string><key>acct</key><string>a</string>"
       + "<key>v_Data</key><data>eA==</data></dict></array>"
-    for (content, isStated) in [("<dict><key>genp</key>\(entry)</dict>", true), (entry, false)] {
+    let dumps: [(content: String, statesTable: Bool)] = [
+      ("<dict><key>genp</key>\(entry)</dict>", true), (entry, false),
+    ]
+    for (content, statesTable) in dumps {
       let plist = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<plist version=\"1.0\">\(content)</plist>"
       try Data(plist.utf8).write(to: sandbox.home.appending(path: "dump.plist"))
       let items = try sandbox.document("keyhaul inspect dump.plist --list --json")["items"]?.arrayValue ?? []
       #expect(items.map { $0["account"] } == ["a"] && items.first?["secret_readable"] == true, "\(items)")
-      #expect(items.first?["table_stated"] == .boolean(isStated), "\(items)")
+      #expect(items.first?["table_stated"] == .boolean(statesTable), "\(items)")
     }
   }
 
@@ -229,53 +231,52 @@ struct DatabaseCommandTests {
   @Test("A log with a damaged end and a second keychain are reported")
   func ambiguousDatabase() throws {
     let sandbox = try Self.sandbox()
-    let path = "sim/data/Library/Keychains/keychain-2-debug.db"
     let cases: [(change: String, line: String, status: Int32, messages: [String])] = [
       (
-        "printf 'more' >> \(path)-wal", "verify sim", 3,
+        "printf 'more' >> \(Self.keychain)-wal", "verify sim", 3,
         [
           "- log",
           "its committed changes were read up to a point; the rest is damaged, cut off or unfinished",
           "No visible error in sim;",
         ]
       ),
-      ("cp \(path) sim/data/Library/Keychains/keychain-2.db", "inspect sim", 64, ["sim has more than one keychain"]),
+      ("cp \(Self.keychain) \(Self.keychains)/keychain-2.db", "inspect sim", 64, ["sim has more than one keychain"]),
     ]
     for (change, line, status, messages) in cases {
-      try sandbox.run("rm -rf kept; cp -r sim kept; \(change)")
+      try sandbox.run("rm -rf original; cp -r sim original; \(change)")
       let outcome = try sandbox.run("keyhaul \(line)")
       #expect(outcome.status == status, "\(line): \(outcome)")
       let printed = unwrapped(outcome.output + outcome.errors)
       for message in messages { #expect(printed.contains(message), "\(line): \(outcome)") }
-      try sandbox.run("rm -rf sim; mv kept sim")
+      try sandbox.run("rm -rf sim; mv original sim")
     }
   }
 
   @Test("Missing keys and wrong class keys are reported")
   func keys() throws {
     let sandbox = try Self.sandbox()
-    let vectors = try TestVectors.database()
-    let path = sandbox.home.appending(path: "lost.db").path
-    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: path))
+    try sandbox.writeKeychainDatabase(to: "k.db", withLog: false)
+    let path = sandbox.home.appending(path: "k.db").path
     try DatabaseQueue(path: path).write { try $0.execute(sql: "DELETE FROM metadatakeys WHERE keyclass = '6'") }
-    let lost = try sandbox.run("keyhaul verify lost.db")
-    #expect(lost.status == 13 && lost.output.contains("lost.db is damaged: items."), "\(lost)")
+    let withoutKey = try sandbox.run("keyhaul verify k.db")
+    #expect(withoutKey.status == 13 && withoutKey.output.contains("k.db is damaged: items."), "\(withoutKey)")
     // Keys that are wrapped with unavailable keys, as on a device.
     try DatabaseQueue(path: path).write {
       try $0.execute(sql: "UPDATE metadatakeys SET data = x'\(String(repeating: "ab", count: 40))'")
       try $0.execute(sql: "DELETE FROM keys")
     }
-    let locked = try sandbox.run("keyhaul inspect lost.db")
+    let withWrappedKeys = try sandbox.run("keyhaul inspect k.db")
     #expect(
-      locked.status == 3
-        && unwrapped(locked.errors).contains(
-          "the keys are not in the database try: --class-keys-file"),
-      "\(locked)")
-    let unchecked = try sandbox.run("keyhaul verify lost.db")
-    #expect(unchecked.output.contains("not checked: no secret can be decrypted"), "\(unchecked)")
-    let key = String(repeating: "0f", count: 32)
-    try sandbox.run("umask 077; printf '{\"7\": \"\(key)\"}' > wrong.keys")
-    let wrong = try sandbox.run("keyhaul inspect lost.db --class-keys-file wrong.keys")
-    #expect(wrong.status == 12 && wrong.errors.contains("the class keys cannot decrypt lost.db"), "\(wrong)")
+      withWrappedKeys.status == 3
+        && unwrapped(withWrappedKeys.errors).contains("the keys are not in the database try: --class-keys-file"),
+      "\(withWrappedKeys)")
+    let verified = try sandbox.run("keyhaul verify k.db")
+    #expect(verified.output.contains("not checked: no secret can be decrypted"), "\(verified)")
+    let wrongKey = String(repeating: "0f", count: 32)
+    try sandbox.run("umask 077; printf '{\"7\": \"\(wrongKey)\"}' > wrong.keys")
+    let withWrongKey = try sandbox.run("keyhaul inspect k.db --class-keys-file wrong.keys")
+    #expect(
+      withWrongKey.status == 12 && withWrongKey.errors.contains("the class keys cannot decrypt k.db"),
+      "\(withWrongKey)")
   }
 }

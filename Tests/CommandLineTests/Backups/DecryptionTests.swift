@@ -35,17 +35,18 @@ struct DecryptionTests {
     // The é as one character, and as an e with a combining accent.
     let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
     let sandbox = try sandbox(password: composed)
-    for (typed, note) in [
-      (decomposed, "b: the password was accepted with composed accents (Unicode form NFC)\n"), (composed, ""),
-    ] {
-      try sandbox.write(Array("\(typed)\n".utf8), to: ".typed")
+    let cases: [(password: String, notes: Set<Substring>)] = [
+      (decomposed, ["b: the password was accepted with composed accents (Unicode form NFC)"]), (composed, []),
+    ]
+    for (password, expectedNotes) in cases {
+      try sandbox.write(Array("\(password)\n".utf8), to: ".typed")
       for line in DecryptingCommands.all {
-        let outcome = try sandbox.keyhaul("\(line) --password-file .typed --home elsewhere/\(UUID())")
         let needsDevice = line.contains("new-phone")
-        let again = needsDevice ? try sandbox.keyhaul("\(line) --password-file .typed") : outcome
-        #expect(again.status == 0, "\(line): \(again)")
-        let notes = again.errors.split(separator: "\n").filter { $0.contains("the password was accepted") }
-        #expect(Set(notes.map { $0 + "\n" }) == (note.isEmpty ? [] : [note]), "\(line): \(again.errors)")
+        let home = needsDevice ? "" : "--home elsewhere/\(UUID())"
+        let outcome = try sandbox.keyhaul("\(line) --password-file .typed \(home)")
+        #expect(outcome.status == 0, "\(line): \(outcome)")
+        let notes = outcome.errors.split(separator: "\n").filter { $0.contains("the password was accepted") }
+        #expect(Set(notes) == expectedNotes, "\(line): \(outcome.errors)")
       }
     }
     // A rekey with the other form of the old password takes effect.
@@ -78,19 +79,18 @@ struct DecryptionTests {
     for line in [
       "inspect b --list", "verify b", "export b -o -", "why b --account 'push token'", "rekey b --no-password -n",
     ] {
-      let own = try sandbox.keyhaul("\(line) --password-file .bp")
-      #expect(own.status == 0 && own.errors.split(separator: "\n").contains(Substring(note)), "\(line): \(own)")
+      let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
+      #expect(outcome.status == 0 && outcome.errors.split(separator: "\n").contains(note[...]), "\(line): \(outcome)")
       #expect(try !sandbox.keyhaul("\(line) --password-file .bp -q").errors.contains(note))
     }
     let plan = try sandbox.succeed("plan b --to new-phone --password-file .bp")
     #expect(plan.contains("this-device-only items: names decrypted with the hardware key of old-phone"))
     // The user named the compared device, so no note is needed.
+    let compared = try sandbox.keyhaul("diff b old-phone --password-file .bp")
+    #expect(!compared.errors.contains("were decrypted with the key of"))
+    let withoutDevice = try sandbox.keyhaul("inspect b --list --password-file .bp --home elsewhere")
     #expect(
-      try !sandbox.keyhaul("diff b old-phone --password-file .bp").errors.contains(
-        "were decrypted with the key "
-          + "of"))
-    let foreign = try sandbox.keyhaul("inspect b --list --password-file .bp --home elsewhere")
-    #expect(foreign.status == 0 && foreign.errors == "" && foreign.output.contains("(encrypted)"))
+      withoutDevice.status == 0 && withoutDevice.errors == "" && withoutDevice.output.contains("(encrypted)"))
   }
 
   @Test("A virtual device with an unreadable key is named, unless another key was given")
@@ -116,40 +116,38 @@ struct DecryptionTests {
   @Test("A device's key decrypts its items from any folder, and a wrong key is reported")
   func deviceKey() throws {
     let sandbox = try sandbox()
-    let uid = try sandbox.read("devices/old-phone/hardware.uid")
-    // Key 0x835: AES under the UID of sixteen bytes 01. Source: iphone-dataprotection, `IOAESAccelerator.c`.
-    let chip = Secret(copying: uid)
-    let sealed = try FileCipher.encrypt([UInt8](repeating: 1, count: 16), key: chip)
-    try sandbox.write(Array(sealed.prefix(16)), to: ".key")
+    try sandbox.write(sandbox.deviceKey(of: "old-phone"), to: ".key")
     try sandbox.write([UInt8](repeating: 7, count: 16), to: ".other")
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
     for line in ["inspect b --list", "verify b", "export b -o -", "diff b b", "why b --account 'push token'"] {
-      let own = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .key")
+      let outcome = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .key")
       // An export also mentions the items that no backup contains.
-      let notes = own.errors.split(separator: "\n").filter { $0 != BackupBlindSpots.line }
-      #expect(own.status == 0 && notes.count <= 1, "\(line): \(own)")
-      #expect(!own.output.contains("(encrypted)") && !own.output.contains(#""readable": false"#), "\(line): \(own)")
-      if line.hasPrefix("why") { #expect(own.output.contains("it can be decrypted with the available keys")) }
-      let fd = try sandbox.keyhaul("\(line) --password-file .bp --device-key-fd 5 5< .key")
-      #expect(fd == own, "\(line)")
+      let notes = outcome.errors.split(separator: "\n").filter { $0 != BackupBlindSpots.line }
+      #expect(outcome.status == 0 && notes.count <= 1, "\(line): \(outcome)")
+      #expect(!outcome.output.contains("(encrypted)"), "\(line): \(outcome)")
+      #expect(!outcome.output.contains(#""readable": false"#), "\(line): \(outcome)")
+      if line.hasPrefix("why") { #expect(outcome.output.contains("it can be decrypted with the available keys")) }
+      let fromDescriptor = try sandbox.keyhaul("\(line) --password-file .bp --device-key-fd 5 5< .key")
+      #expect(fromDescriptor == outcome, "\(line)")
     }
-    for device in ["plan b --to new-phone", "restore b --to new-phone -n"] {
-      let named = try sandbox.succeed("\(device) --password-file .bp --device-key-file .key")
-      #expect(named.contains("push token") && named.contains("Stay behind (4)"), "\(device): \(named)")
-      #expect(try !sandbox.succeed("\(device) --password-file .bp").contains("push token"))
+    for line in ["plan b --to new-phone", "restore b --to new-phone -n"] {
+      let plan = try sandbox.succeed("\(line) --password-file .bp --device-key-file .key")
+      #expect(plan.contains("push token") && plan.contains("Stay behind (4)"), "\(line): \(plan)")
+      #expect(try !sandbox.succeed("\(line) --password-file .bp").contains("push token"))
     }
     for line in DecryptingCommands.all where !line.hasPrefix("rekey") {
-      let other = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .other")
-      let warningCount = other.errors.ranges(of: Self.foreignKey).count
-      let status: Int32 = line.hasPrefix("verify") ? 3 : 0
-      #expect(other.status == status && warningCount == (line.hasPrefix("diff") ? 2 : 1), "\(line): \(other)")
+      let outcome = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .other")
+      let expectedStatus: Int32 = line.hasPrefix("verify") ? 3 : 0
+      #expect(outcome.status == expectedStatus, "\(line): \(outcome)")
+      let backupCount = line.hasPrefix("diff") ? 2 : 1
+      #expect(outcome.errors.ranges(of: Self.wrongKeyWarning).count == backupCount, "\(line): \(outcome)")
     }
   }
 
-  private static let foreignKey = "warning: the given device key does not belong to the source device of b\n"
+  private static let wrongKeyWarning = "warning: the given device key does not belong to the source device of b\n"
 
   @Test("After a wrong device key, the key of a virtual device is used, with a warning")
-  func foreignKeyBesideHomeDevice() throws {
+  func wrongKeyNextToDevice() throws {
     let sandbox = try sandbox()
     try sandbox.write([UInt8](repeating: 7, count: 16), to: ".other")
     for line in DecryptingCommands.all.map({ $0 == "inspect b" ? "inspect b --list" : $0 }) + [
@@ -157,16 +155,19 @@ struct DecryptionTests {
     ] {
       // A change of the password does not use the device's key.
       if line.contains("--new-password-file") { continue }
-      let own = try sandbox.keyhaul("\(line) --password-file .bp")
-      let other = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .other")
+      let withoutKey = try sandbox.keyhaul("\(line) --password-file .bp")
+      let withWrongKey = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .other")
       if line.hasPrefix("verify") {
-        // The findings are the same, but verify also reports that the given key does not fit.
-        #expect(other.status == 3 && unwrapped(other.output).hasPrefix(unwrapped(own.output)), "\(line): \(other)")
-        #expect(unwrapped(other.output).hasSuffix("The given device key decrypts none of the items that need one."))
+        // The findings are the same, but verify also reports that the given key does not match.
+        let text = unwrapped(withWrongKey.output)
+        #expect(withWrongKey.status == 3 && text.hasPrefix(unwrapped(withoutKey.output)), "\(line): \(withWrongKey)")
+        #expect(text.hasSuffix("The given device key decrypts none of the items that need one."))
       } else {
-        #expect(own.status == 0 && other.status == 0 && other.output == own.output, "\(line): \(other)")
+        #expect(withoutKey.status == 0 && withWrongKey.status == 0, "\(line): \(withWrongKey)")
+        #expect(withWrongKey.output == withoutKey.output, "\(line): \(withWrongKey)")
       }
-      #expect(other.errors.contains(Self.foreignKey) && !own.errors.contains(Self.foreignKey), "\(line): \(other)")
+      #expect(withWrongKey.errors.contains(Self.wrongKeyWarning), "\(line): \(withWrongKey)")
+      #expect(!withoutKey.errors.contains(Self.wrongKeyWarning), "\(line): \(withoutKey)")
     }
     // The same applies to a stream, which can be read only once.
     try sandbox.succeed("convert b -o b.tar -q")
@@ -223,25 +224,28 @@ struct DecryptionTests {
   @Test("No command writes into the backup that it reads, or over it")
   func outputs() throws {
     let sandbox = try sandbox()
-    let before = try sandbox.files(in: "b") + sandbox.files(in: "devices").filter { !$0.hasSuffix("/lock") }
-    for (line, message) in [
+    func paths() throws -> [String] {
+      try sandbox.files(in: "b") + sandbox.files(in: "devices").filter { !$0.hasSuffix("/lock") }
+    }
+    let before = try paths()
+    let cases: [(line: String, relation: String)] = [
       ("export b -o b/x.json", "is inside"), ("export b -o b/Manifest.plist --yes", "is"),
       ("export b -o b --yes", "is"),
       ("export b --domain KeychainDomain --path keychain-backup.plist -o b/51/x", "is inside"),
       ("plan b --to new-phone -o b/x.plan", "is inside"), ("convert b -o b/x.tar", "is inside"),
       ("convert b -o b/x/", "is inside"),
       ("export old-phone -o devices/old-phone/x.json", "is inside"), ("export b -o .bp --yes", "is"),
-    ] {
+    ]
+    for (line, relation) in cases {
       let password = line.hasPrefix("convert") || line.contains("old-phone") ? "" : "--password-file .bp"
       let outcome = try sandbox.keyhaul("\(line) \(password)")
-      #expect(outcome.status == 64 && outcome.errors.contains(" \(message) the input\n"), "\(line): \(outcome)")
+      #expect(outcome.status == 64 && outcome.errors.contains(" \(relation) the input\n"), "\(line): \(outcome)")
     }
-    let after = try sandbox.files(in: "b") + sandbox.files(in: "devices").filter { !$0.hasSuffix("/lock") }
-    #expect(after == before)
+    #expect(try paths() == before)
   }
 
   @Test("A flag of another command is rejected, and the error names the commands that have it")
-  func foreignFlags() throws {
+  func flagsOfOtherCommands() throws {
     let sandbox = try sandbox()
     let outcome = try sandbox.keyhaul("explain device-bound --max-rounds 5")
     #expect(outcome.status == 64)
@@ -264,8 +268,9 @@ struct DecryptionTests {
     let rekey = try sandbox.keyhaul("rekey b --password-file .bp --new-password-file .np --device-key-file k")
     #expect(rekey.status == 64)
     #expect(rekey.errors.hasPrefix("error: a device key is not used to change the password of b\n"), "\(rekey)")
-    let near = try sandbox.keyhaul("convert b -o c.tar --memry")
-    #expect(near.errors == "error: keyhaul convert has no flag --memry\n  why: --memory is similar\n  try: --memory\n")
+    let misspelled = try sandbox.keyhaul("convert b -o c.tar --memry")
+    #expect(
+      misspelled.errors == "error: keyhaul convert has no flag --memry\n  why: --memory is similar\n  try: --memory\n")
   }
 
   @Test("Flags for backups are rejected for a device")
@@ -275,12 +280,12 @@ struct DecryptionTests {
       "plan old-phone --to new-phone", "why old-phone --account anna", "export old-phone -o x.json",
       "diff old-phone new-phone",
     ] {
-      for (flag, message) in [
+      let cases: [(flag: String, message: String)] = [
         ("--password-file .bp", " needs no "), ("--device-key-file k", "--device-key-file applies only to backups"),
         ("--device-key-fd 3", "--device-key-fd applies only to backups"),
-        ("--max-rounds 5", "--max-rounds applies only to backups"),
-        ("--memory", "--memory applies only to backups"),
-      ] {
+        ("--max-rounds 5", "--max-rounds applies only to backups"), ("--memory", "--memory applies only to backups"),
+      ]
+      for (flag, message) in cases {
         let outcome = try sandbox.keyhaul("\(line) \(flag)")
         #expect(outcome.status == 64 && outcome.errors.contains(message), "\(line) \(flag): \(outcome)")
       }

@@ -9,8 +9,8 @@ import Testing
 /// A database file whose indexes can be emptied in a copy.
 struct IndexedDatabase {
   let bytes: [UInt8]
-  /// The names and first pages of the indexes, without those of empty tables.
-  let indexes: [(name: String, root: Int)]
+  /// The names of the indexes and the numbers of their first pages, without the indexes of empty tables.
+  let indexes: [(name: String, rootPage: Int)]
 
   /// - Parameter path: The path of a database file without a log. SQLite opens a copy of it.
   init(_ path: URL) throws {
@@ -22,24 +22,27 @@ struct IndexedDatabase {
       try Row.fetchAll(
         database, sql: "SELECT name, rootpage, tbl_name FROM sqlite_master WHERE type = 'index' AND rootpage > 1"
       ).compactMap { row in
-        let table: String = row[2]
-        let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(table)\" NOT INDEXED") ?? 0
-        return count == 0 ? nil : (row[0], row[1])
+        let (name, rootPage, table): (String, Int, String) = (row[0], row[1], row[2])
+        let rowCount = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(table)\" NOT INDEXED") ?? 0
+        return rowCount == 0 ? nil : (name, rootPage)
       }
     }
   }
 
   /// Returns the file with an empty leaf page in place of the index whose first page has this number.
   ///
+  /// The page size is at byte 16 of the file, as a big-endian integer of two bytes, where 1 stands for 65,536. An index leaf
+  /// starts with the type 0x0A, and has the offset of its content at byte 5. In an empty page, this is the page's end.
+  ///
   /// Source: SQLite, "Database File Format", section 1.6.
-  func emptying(indexAt root: Int) -> [UInt8] {
-    let size = Int(bytes[16]) << 8 | Int(bytes[17])
-    let pageSize = size == 1 ? 65536 : size
-    var page = [UInt8](repeating: 0, count: pageSize)
-    page[0] = 0x0A
-    (page[5], page[6]) = (UInt8(pageSize >> 8 & 0xFF), UInt8(pageSize & 0xFF))
+  func emptying(indexAt rootPage: Int) -> [UInt8] {
+    let sizeField = Int(bytes[16]) << 8 | Int(bytes[17])
+    let pageSize = sizeField == 1 ? 65536 : sizeField
+    var emptyLeaf = [UInt8](repeating: 0, count: pageSize)
+    emptyLeaf[0] = 0x0A
+    (emptyLeaf[5], emptyLeaf[6]) = (UInt8(pageSize >> 8 & 0xFF), UInt8(pageSize & 0xFF))
     var changed = bytes
-    changed.replaceSubrange((root - 1) * pageSize..<root * pageSize, with: page)
+    changed.replaceSubrange((rootPage - 1) * pageSize..<rootPage * pageSize, with: emptyLeaf)
     return changed
   }
 }
@@ -51,16 +54,15 @@ struct EmptiedIndexTests {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
     try sandbox.removeSeal("plain")
-    let list = sandbox.home.appending(path: "plain/Manifest.db")
-    let database = try IndexedDatabase(list)
+    let database = try IndexedDatabase(sandbox.home.appending(path: "plain/Manifest.db"))
     #expect(
       database.indexes.map(\.name).sorted() == [
         "FilesDomainIdx", "FilesFlagsIdx", "FilesRelativePathIdx", "sqlite_autoindex_Files_1",
       ])
     #expect(try sandbox.keyhaul("verify plain").status == 0)
     for index in database.indexes {
-      try sandbox.write(database.emptying(indexAt: index.root), to: "plain/Manifest.db")
-      let before = try sandbox.devices.run("cd plain && find . -type f | sort | xargs sha256sum").output
+      try sandbox.write(database.emptying(indexAt: index.rootPage), to: "plain/Manifest.db")
+      let before = try sandbox.fileContents(in: "plain")
       let verified = try sandbox.keyhaul("verify plain")
       #expect(
         verified.status == 13 && unwrapped(verified.output).contains("index \(index.name)"), "\(index): \(verified)")
@@ -75,7 +77,7 @@ struct EmptiedIndexTests {
         let outcome = try sandbox.keyhaul(line)
         #expect(outcome.status == 13, "\(index) \(line): \(outcome)")
       }
-      #expect(try sandbox.devices.run("cd plain && find . -type f | sort | xargs sha256sum").output == before)
+      #expect(try sandbox.fileContents(in: "plain") == before)
     }
   }
 
@@ -86,31 +88,31 @@ struct EmptiedIndexTests {
     try Data("secret".utf8).write(to: sandbox.home.appending(path: ".bp"))
     try sandbox.run("chmod 600 .bp; keyhaul backup phone -o b.tar --password-file .bp --rounds 1 -q")
     let path = sandbox.home.appending(path: "sim/data/Library/Keychains/keychain-2-debug.db")
-    try Data(TestVectors.database()["base64"].base64Bytes).write(to: path)
+    try sandbox.writeKeychainDatabase(to: "sim/data/Library/Keychains/keychain-2-debug.db", withLog: false)
     try DatabaseQueue(path: path.path).writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
-    let group = try DatabaseQueue(path: path.path).read { try String.fetchOne($0, sql: "SELECT agrp FROM genp") }
-    let app = try #require(group)
+    let accessGroup = try #require(
+      try DatabaseQueue(path: path.path).read { try String.fetchOne($0, sql: "SELECT agrp FROM genp") })
+    let seed = "keyhaul simulator seed sim --from phone --yes"
+    let add = "echo x | keyhaul item add sim --service s --account a --access-group t --secret-file -"
+    let otherCommands = [
+      "keyhaul simulator reset sim --app \(accessGroup) --yes",
+      "keyhaul restore b.tar --to sim --password-file .bp --yes",
+      "keyhaul item delete sim --kind generic --yes", "keyhaul item update sim --kind generic --new-label l --yes",
+    ]
     let database = try IndexedDatabase(path)
     #expect(database.indexes.count == 6, "\(database.indexes)")
     #expect(try sandbox.run("keyhaul verify sim").status == 0)
-    let line = "keyhaul simulator seed sim --from phone --yes"
     for (position, index) in database.indexes.enumerated() {
-      let emptied = database.emptying(indexAt: index.root)
+      let emptied = database.emptying(indexAt: index.rootPage)
       try Data(emptied).write(to: path)
       let verified = try sandbox.run("keyhaul verify sim --json")
       #expect(verified.status == 13 && verified.output.contains(#""id": "indexes""#), "\(index): \(verified)")
       // The other pages of a large index are then unused, so the check of the pages may report them first.
       let text = unwrapped(try sandbox.run("keyhaul verify sim").output)
       #expect(text.contains("is damaged: indexes") || text.contains("is damaged: pages"), "\(index): \(text)")
-      // One command for every index, and all commands for every third index.
-      let all = [
-        line, "keyhaul simulator reset sim --app \(app) --yes",
-        "keyhaul restore b.tar --to sim --password-file .bp --yes",
-        "echo x | keyhaul item add sim --service s --account a --access-group t --secret-file -",
-        "keyhaul item delete sim --kind generic --yes",
-        "keyhaul item update sim --kind generic --new-label l --yes",
-      ]
-      for line in position % 3 == 0 ? all : [all[position % 2 == 0 ? 0 : 3]] {
+      // All commands for every third index, and one for the others.
+      let oneCommand = position % 2 == 0 ? seed : add
+      for line in position % 3 == 0 ? [seed, add] + otherCommands : [oneCommand] {
         let outcome = try sandbox.run(line)
         #expect(outcome.status == 13, "\(index) \(line): \(outcome)")
       }
@@ -131,7 +133,7 @@ struct EmptiedIndexTests {
     // The device already has the item, so a second one is refused.
     #expect(try sandbox.devices.run(add).errors.contains("already has this item"))
     for (position, index) in database.indexes.enumerated() {
-      let emptied = database.emptying(indexAt: index.root)
+      let emptied = database.emptying(indexAt: index.rootPage)
       try Data(emptied).write(to: path)
       let restore = "keyhaul restore b.tar --to old-phone --password-file .bp --yes"
       for line in position % 10 == 0 ? [add, restore] : [add] {
@@ -142,7 +144,7 @@ struct EmptiedIndexTests {
     }
     // The table still has the items, so they can be backed up.
     let unique = try #require(database.indexes.first { $0.name == "sqlite_autoindex_genp_1" })
-    try Data(database.emptying(indexAt: unique.root)).write(to: path)
+    try Data(database.emptying(indexAt: unique.rootPage)).write(to: path)
     let saved = try sandbox.keyhaul("backup old-phone -o saved.tar --password-file .bp --rounds 1 --json")
     #expect(try saved.status == 0 && sandbox.object(saved.output)["items"] as? Int == 18, "\(saved)")
     try Data(database.bytes).write(to: path)
@@ -152,18 +154,19 @@ struct EmptiedIndexTests {
   @Test("Verify reports a journal whose beginning is damaged, but not one of a finished change")
   func journal() throws {
     let sandbox = try DeviceSandbox()
-    let path = sandbox.home.appending(path: "k.db")
-    try Data(TestVectors.database()["base64"].base64Bytes).write(to: path)
-    let journal: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
-    for (bytes, isNamed) in [
-      ([UInt8](repeating: 0, count: 512), false), ([], false), ([0] + journal.dropFirst() + [0, 0, 0, 1], true),
-      ([1] + journal.dropFirst() + [0, 0, 0, 1], true), (Array("no journal".utf8), true),
-    ] {
+    try sandbox.writeKeychainDatabase(to: "k.db", withLog: false)
+    // SQLite ends a change by deleting the journal, emptying it, or filling its beginning with zeros.
+    let magicNumber: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+    let journals: [(bytes: [UInt8], isReported: Bool)] = [
+      ([UInt8](repeating: 0, count: 512), false), ([], false), ([0] + magicNumber.dropFirst() + [0, 0, 0, 1], true),
+      ([1] + magicNumber.dropFirst() + [0, 0, 0, 1], true), (Array("no journal".utf8), true),
+    ]
+    for (bytes, isReported) in journals {
       try Data(bytes).write(to: sandbox.home.appending(path: "k.db-journal"))
       let verified = try sandbox.run("keyhaul verify k.db")
       let message = "the journal next to it does not begin like one, so SQLite ignores it"
-      #expect(unwrapped(verified.output).contains(message) == isNamed, "\(bytes): \(verified)")
-      #expect(verified.status == (isNamed ? 3 : 0), "\(bytes): \(verified)")
+      #expect(unwrapped(verified.output).contains(message) == isReported, "\(bytes): \(verified)")
+      #expect(verified.status == (isReported ? 3 : 0), "\(bytes): \(verified)")
     }
   }
 }

@@ -22,8 +22,6 @@ struct ExpandingInputTests {
     var plan: CommandExitStatus { restore == .damaged ? .partial : restore }
   }
 
-  private static let keychain = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
-
   static let costlyFiles: [CostlyFile] = [
     CostlyFile(
       testDescription: "Info.plist of nested arrays", path: "Info.plist", bytes: { _ in CostlyPlists.nestedArrays },
@@ -46,13 +44,13 @@ struct ExpandingInputTests {
       testDescription: "a cut Status.plist", path: "Status.plist", bytes: { $0.dropLast(40) }, inspect: .ok,
       verify: .damaged, restore: .damaged, message: "Status.plist"),
     CostlyFile(
-      testDescription: "190,000 items that share one blob", path: keychain,
+      testDescription: "190,000 items that share one blob", path: PhoneSandbox.keychainPath,
       bytes: { _ in CostlyPlists.sharedItem(entries: 190_000, blob: [UInt8](repeating: 7, count: 64 << 10)) },
       inspect: .refused, verify: .refused, restore: .refused, message: "its items share bytes"),
   ]
 
   /// The limit of the program's address space in KiB: a few times the size that it has at its start.
-  private static let addressSpace = 1_500_000
+  private static let addressSpaceLimit = 1_500_000
 
   @Test("A costly backup is read, checked and restored within 1.5 GB of memory, or rejected", arguments: costlyFiles)
   func costlyFile(file: CostlyFile) throws {
@@ -60,11 +58,12 @@ struct ExpandingInputTests {
     try sandbox.succeed("backup old-phone -o b/ --no-password -q --yes")
     try sandbox.write(file.bytes(try sandbox.read("b/\(file.path)")), to: "b/\(file.path)")
     let before = try sandbox.contents(of: "old-phone")
-    for (line, status) in [
+    let cases: [(line: String, status: CommandExitStatus)] = [
       ("inspect b/ --list", file.inspect), ("verify b/", file.verify),
       ("plan b/ --to old-phone", file.plan), ("restore b/ --to old-phone --yes", file.restore),
-    ] {
-      let outcome = try sandbox.devices.run("ulimit -v \(Self.addressSpace); keyhaul \(line)")
+    ]
+    for (line, status) in cases {
+      let outcome = try sandbox.devices.run("ulimit -v \(Self.addressSpaceLimit); keyhaul \(line)")
       #expect(outcome.status == status.code, "\(line): \(outcome)")
       if line != "verify b/" { #expect(unwrapped(outcome.errors).contains(file.message), "\(line): \(outcome)") }
     }
@@ -73,18 +72,19 @@ struct ExpandingInputTests {
 
   @Test("A sparse file of 40 GB is rejected, or the backup is read without it")
   func sparse() throws {
-    for (name, status) in [
-      ("Info.plist", CommandExitStatus.partial), ("Status.plist", .partial), ("Manifest.plist", .refused),
-      ("Manifest.db", .refused),
-      (Self.keychain, .refused),
-    ] {
+    let cases: [(name: String, status: CommandExitStatus)] = [
+      ("Info.plist", .partial), ("Status.plist", .partial), ("Manifest.plist", .refused), ("Manifest.db", .refused),
+      (PhoneSandbox.keychainPath, .refused),
+    ]
+    for (name, status) in cases {
       let sandbox = try PhoneSandbox()
       try sandbox.backUp(to: "b/")
       let url = sandbox.home.appending(path: "b/\(name)")
       let file = try FileHandle(forWritingTo: url)
       try file.truncate(atOffset: 40 << 30)
       try file.close()
-      let outcome = try sandbox.devices.run("ulimit -v \(Self.addressSpace); keyhaul inspect b/ --password-file .bp")
+      let outcome = try sandbox.devices.run(
+        "ulimit -v \(Self.addressSpaceLimit); keyhaul inspect b/ --password-file .bp")
       #expect(outcome.status == status.code, "\(name): \(outcome)")
       #expect(unwrapped(outcome.errors).contains("\(name) has 42,949,672,960 bytes (limit: "), "\(name): \(outcome)")
     }

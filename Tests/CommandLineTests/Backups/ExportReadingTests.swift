@@ -24,24 +24,25 @@ struct ExportReadingTests {
     try old.add(
       "Library/Application Support/default.store", Array("SQLite format 3\0 and then nothing".utf8),
       domain: "AppDomainGroup-group.me.proton.authenticator")
-    let outcome = try sandbox.keyhaul("\(line).2")
+    let incomplete = try sandbox.keyhaul("\(line).2")
     // A JSON export contains the keychain's items only.
-    #expect(outcome.status == (format == "json" ? 0 : 3), "\(outcome)")
+    #expect(incomplete.status == (format == "json" ? 0 : 3), "\(incomplete)")
     #expect(try !sandbox.read("out.2").isEmpty)
     guard format == "otpauth" else { return }
     #expect(
-      unwrapped(outcome.errors).contains(
+      unwrapped(incomplete.errors).contains(
         "warning: codes of Proton Authenticator are missing why: the file with its codes"),
-      "\(outcome)")
+      "\(incomplete)")
   }
 
-  /// Returns a sandbox with a backup whose items are read in fourteen portions from a temporary file, a few of them ahead.
+  /// Returns a sandbox with a backup whose items need 14 MB. Keyhaul keeps them in a temporary file and reads it in parts.
   private func sandbox() throws -> PhoneSandbox {
     try PhoneSandbox(named: "many items") { sandbox in
+      let secret = String(repeating: "x", count: 1_000)
       let items = (0..<Self.itemCount).map { number in
         """
         {"kind": "generic-password", "protection": "ak", "attributes": {"acct": "n\(number)", "svce": "s",
-         "agrp": "ABCDE12345.org.example.app"}, "secret": {"text": "\(String(repeating: "x", count: 1_000))"}}
+         "agrp": "ABCDE12345.org.example.app"}, "secret": {"text": "\(secret)"}}
         """
       }
       let description = """
@@ -57,29 +58,35 @@ struct ExportReadingTests {
 
   @Test("A read error is reported with its reason, and printed output is called incomplete", arguments: [true, false])
   func failing(isPrinted: Bool) throws {
-    let sandbox = try sandbox()
-    let hasBegun = Locked(false)
-    let system = FileSystem { $0 == .read && hasBegun.withLock { $0 } ? .failure(.ioError) : nil }
-    let archive = try BackupArchive.open(
-      .path(sandbox.devices.home.appending(path: "b").path), limits: .standard, system: system)
-    #expect(archive.storedLargeKeychain != nil)
-    let key = try archive.unlock(password: Secret(utf8: PhoneSandbox.password))
-    let reader = try archive.reader(with: key, for: .exporting)
-    let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
-    let source = ExportSource(reader, of: LoadedBackup(name: "b", archive: archive), everything)
+    let hasStarted = Locked(false)
+    let system = FileSystem { $0 == .read && hasStarted.withLock { $0 } ? .failure(.ioError) : nil }
+    let source = try exportSource(in: sandbox(), system: system)
     let test = try TestSession()
     let format = try ExportFormat.chosen(
       try CommonOptions.parse([]), output: isPrinted ? "-" : "items.json", reveals: true)
     var items = ExportedItems(of: source.origin, as: format)
+
     let error = #expect(throws: CommandError.self) {
       try items.write(from: source, revealingSecrets: true, in: test.session) { (bytes) throws(CommandError) in
-        hasBegun.withLock { $0 = true }
+        hasStarted.withLock { $0 = true }
         if isPrinted { try test.session.writeRaw(bytes) }
       }
     }
+
     #expect(error?.status == .failed)
-    let fact = "a temporary file: input/output error"
-    #expect(error?.why == (isPrinted ? "\(fact); the printed output is incomplete" : fact))
+    let reason = "a temporary file: input/output error"
+    #expect(error?.why == (isPrinted ? "\(reason); the printed output is incomplete" : reason))
     #expect(items.count > 0 && items.count < Self.itemCount)
+  }
+
+  /// Returns all items of the sandbox's backup, which are read with `system`.
+  private func exportSource(in sandbox: PhoneSandbox, system: FileSystem) throws -> ExportSource {
+    let path = sandbox.home.appending(path: "b").path
+    let archive = try BackupArchive.open(.path(path), limits: .standard, system: system)
+    #expect(archive.storedLargeKeychain != nil)
+    let key = try archive.unlock(password: Secret(utf8: PhoneSandbox.password))
+    let reader = try archive.reader(with: key, for: .exporting)
+    let allItems = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
+    return ExportSource(reader, of: LoadedBackup(name: "b", archive: archive), allItems)
   }
 }

@@ -8,21 +8,17 @@ struct FalseClaimTests {
   private func sandbox() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o p/ --no-password -q")
-    let path = sandbox.home.appending(path: "p/Manifest.plist")
-    var root = try #require(
-      try PropertyListSerialization.propertyList(from: try Data(contentsOf: path), format: nil) as? [String: Any])
-    root["IsEncrypted"] = true
-    try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0).write(to: path)
+    try sandbox.editPropertyList("p/Manifest.plist", keepingSeal: true) { $0["IsEncrypted"] = true }
     return sandbox
   }
 
   @Test("Commands that read a backup with a false claim warn about it, and report it as unencrypted")
   func read() throws {
     let sandbox = try sandbox()
-    let lines: [(String, Int32)] = [
+    let cases: [(line: String, status: Int32)] = [
       ("inspect p", 3), ("verify p", 13), ("export p -o x.json", 3), ("plan p --to old-phone", 3),
     ]
-    for (line, status) in lines {
+    for (line, status) in cases {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == status, "\(line): \(outcome.errors)")
       #expect(outcome.errors.contains("warning: p says that it is encrypted, but it is not"))
@@ -38,13 +34,13 @@ struct FalseClaimTests {
     ])
   func refused(line: String) throws {
     let sandbox = try sandbox()
-    let before = try sandbox.contents(of: "old-phone")
-    let filesBefore = try sandbox.files(in: "p").map { try sandbox.read("p/\($0)") }
+    let deviceBefore = try sandbox.contents(of: "old-phone")
+    let backupBefore = try sandbox.fileContents(in: "p")
     let outcome = try sandbox.keyhaul(line)
     #expect(outcome.status == 14)
     #expect(outcome.errors.contains("p says that it is encrypted, but it is not"))
     #expect(unwrapped(outcome.errors).contains("but its manifest is not, and no file has a key"))
-    #expect(try sandbox.contents(of: "old-phone") == before)
-    #expect(try sandbox.files(in: "p").map { try sandbox.read("p/\($0)") } == filesBefore)
+    #expect(try sandbox.contents(of: "old-phone") == deviceBefore)
+    #expect(try sandbox.fileContents(in: "p") == backupBefore)
   }
 }

@@ -18,15 +18,16 @@ struct FolderExportTests {
       let name = try Digest.sha1(Array("HomeDomain-Library/notes.txt".utf8)).hex
       try sandbox.write(Array("notEs".utf8), to: "b/\(name)", keepingSeal: true)
     }
-    let all = try sandbox.keyhaul("export b --files out")
-    #expect(all.errors.contains("digests of \(isChanged ? 6 : 7) files match\n"), "\(all)")
-    #expect(all.errors.contains("cannot be seen") == false)
-    #expect(all.errors.contains("\"HomeDomain/Library/notes.txt\"") == isChanged, "\(all)")
-    let one = try sandbox.keyhaul("export b --domain HomeDomain --path Library/notes.txt -o one --json")
-    let document = try sandbox.object(one.output)
+    let allFiles = try sandbox.keyhaul("export b --files out")
+    #expect(allFiles.errors.contains("digests of \(isChanged ? 6 : 7) files match\n"), "\(allFiles)")
+    #expect(!allFiles.errors.contains("cannot be seen"))
+    #expect(allFiles.errors.contains("\"HomeDomain/Library/notes.txt\"") == isChanged, "\(allFiles)")
+    let changedFile = try sandbox.keyhaul("export b --domain HomeDomain --path Library/notes.txt -o one --json")
+    let document = try sandbox.object(changedFile.output)
     #expect(document["digest_fits"] is NSNull && document["as_sealed"] as? Bool == !isChanged)
-    #expect(one.errors.contains("it has changed since the backup was sealed") == isChanged, "\(one)")
-    #expect(all.status == one.status && one.status == (isChanged ? 3 : 0))
+    #expect(changedFile.errors.contains("it has changed since the backup was sealed") == isChanged, "\(changedFile)")
+    let expectedStatus: Int32 = isChanged ? 3 : 0
+    #expect(allFiles.status == expectedStatus && changedFile.status == expectedStatus)
   }
 
   @Test("Every file is exported, and the export's manifest lists each one")
@@ -41,17 +42,19 @@ struct FolderExportTests {
           digests of 7 files match
 
         """)
-    #expect(try backup.tree("out") == BackupWithFiles.files.map { "\($0.domain)/\($0.path)" }.sorted())
+    #expect(try backup.exportedPaths(in: "out") == BackupWithFiles.files.map { "\($0.domain)/\($0.path)" }.sorted())
     #expect(try backup.sandbox.read("out/HomeDomain/Library/SMS/sms.db") == Array("messages".utf8))
-    let again = try backup.sandbox.keyhaul("export b --files out")
+    let repeated = try backup.sandbox.keyhaul("export b --files out")
     #expect(
-      again.output
+      repeated.output
         == "Nothing to do: 7 files of b were already in out, and were not compared again.\n")
-    // A file that the backup has lost since is missing, even though an earlier run wrote it.
+    // A payload that is missing now is reported, although an earlier export wrote its file.
     try backup.sandbox.devices.run("rm $(grep -lx messages b/*)")
-    let less = try backup.sandbox.keyhaul("export b --files out")
-    #expect(less.status == 3 && less.errors.contains("1 file could not be read, and was not written"), "\(less)")
-    #expect(less.output.hasPrefix("Wrote 6 files of b to out ("), "\(less)")
+    let incomplete = try backup.sandbox.keyhaul("export b --files out")
+    #expect(
+      incomplete.status == 3 && incomplete.errors.contains("1 file could not be read, and was not written"),
+      "\(incomplete)")
+    #expect(incomplete.output.hasPrefix("Wrote 6 files of b to out ("), "\(incomplete)")
   }
 
   @Test(
@@ -66,20 +69,21 @@ struct FolderExportTests {
   func chosen(flags: String, names: [String]) throws {
     let backup = try BackupWithFiles()
     try backup.sandbox.succeed("export b --files out \(flags) -q")
-    #expect(try backup.tree("out").map { String($0.split(separator: "/").last ?? "") }.sorted() == names.sorted())
+    let exportedNames = try backup.exportedPaths(in: "out").map { String($0.split(separator: "/").last ?? "") }
+    #expect(exportedNames.sorted() == names.sorted())
   }
 
   @Test("Export --files writes a table with --format csv, and a document with --json")
   func formats() throws {
     let backup = try BackupWithFiles()
     try backup.sandbox.succeed("export b --files out --path '*.db' --format csv -q")
-    let table = String(decoding: try backup.sandbox.read("out/keyhaul-files.csv"), as: UTF8.self).split(
-      separator: "\r\n")
-    #expect(table.count == 2)
+    let table = String(decoding: try backup.sandbox.read("out/keyhaul-files.csv"), as: UTF8.self)
+    let rows = table.split(separator: "\r\n")
+    #expect(rows.count == 2)
     // printf messages | sha256sum
     let digest = "f5cccfb737512bedd4f2e39e7d72425ae8d3ebf8aa8ab6f966bef1fc916f5011"
     #expect(
-      table.last
+      rows.last
         == "HomeDomain/Library/SMS/sms.db,8,\(digest),4,HomeDomain,2014-05-13T16:53:20Z,Library/SMS/sms.db,file,644,right,,,"
     )
     let document = try backup.sandbox.object(backup.sandbox.succeed("export b --files all --json"))
@@ -93,26 +97,28 @@ struct FolderExportTests {
   @Test("A damaged or missing file ends the export with 3, and the other files are written")
   func damaged() throws {
     let backup = try BackupWithFiles()
-    func stored(_ number: Int) throws -> String {
-      let file = BackupWithFiles.files[number]
-      return "b/\(try Digest.sha1(Array("\(file.domain)-\(file.path)".utf8)).hex)"
+    func payload(of file: (domain: String, path: String, text: String)) throws -> String {
+      "b/\(try MBDBRecord.fileName(domain: file.domain, path: Array(file.path.utf8)))"
     }
-    try backup.sandbox.devices.run("rm \(stored(0)); printf Notes > \(stored(1))")
+    let messages = try payload(of: BackupWithFiles.files[0])
+    let notes = try payload(of: BackupWithFiles.files[1])
+    try backup.sandbox.devices.run("rm \(messages); printf Notes > \(notes)")
     let outcome = try backup.sandbox.keyhaul("export b --files out -q")
     #expect(outcome.status == 3 && outcome.output.isEmpty)
     #expect(outcome.errors.contains("warning: 1 file could not be read, and was not written"))
     #expect(outcome.errors.contains("warning: 1 file is not what was backed up"))
     #expect(outcome.errors.contains("\"HomeDomain/Library/notes.txt\""))
-    #expect(try backup.tree("out").count == 6)
+    #expect(try backup.exportedPaths(in: "out").count == 6)
     // With the original contents, a new export succeeds.
-    try backup.sandbox.devices.run("printf messages > \(stored(0)); printf notes > \(stored(1)); rm -r out")
+    try backup.sandbox.devices.run("printf messages > \(messages); printf notes > \(notes); rm -r out")
     try backup.sandbox.succeed("export b --files out -q")
   }
 
   @Test(
     "Contradicting flags are rejected, and folders with other files are not changed",
     arguments: [
-      ("export b --files b/x", 64, "b/x is inside the input"), ("export b --files taken", 64, "could not write taken"),
+      ("export b --files b/x", 64, "b/x is inside the input"),
+      ("export b --files occupied", 64, "could not write occupied"),
       ("export b --files out -o x", 64, "--files and --output cannot be used together"),
       ("export b --files out --reveal", 64, "--files and --reveal cannot be used together"),
       ("export b --files out --service x", 64, "--files cannot be used with attributes of items"),
@@ -124,31 +130,32 @@ struct FolderExportTests {
     ])
   func refused(line: String, status: Int32, message: String) throws {
     let backup = try BackupWithFiles()
-    try backup.sandbox.devices.run("mkdir taken && touch taken/mine")
+    try backup.sandbox.devices.run("mkdir occupied && touch occupied/other")
     let outcome = try backup.sandbox.keyhaul(line)
     #expect(outcome.status == status && outcome.errors.hasPrefix("error: \(message)"), "\(outcome.errors)")
-    #expect(try backup.sandbox.names(in: "taken") == ["mine"])
+    #expect(try backup.sandbox.names(in: "occupied") == ["other"])
     #expect(try !backup.sandbox.names().contains("out"))
   }
 
   @Test("A killed export that is run again is complete and equal (10 moments, 4 in a quick run)")
   func killed() throws {
+    // 400 files in 7 domains, each with 13 folders.
     let files = (0..<400).map { number in
       (
-        "AppDomain-org.example.n\(number % 7)", "f/\(number % 13)/\(number)",
-        String(repeating: "\(number) ", count: 3_000)
+        domain: "AppDomain-org.example.n\(number % 7)", path: "f/\(number % 13)/\(number)",
+        text: String(repeating: "\(number) ", count: 3_000)
       )
     }
     let backup = try BackupWithFiles(files)
     let start = Date()
     try backup.sandbox.succeed("export b --files expected -q")
-    let time = Date().timeIntervalSince(start)
+    let duration = Date().timeIntervalSince(start)
     var random = SeededRandom(seed: 14)
     for round in 0..<Cases.count(10, quick: 4) {
       try backup.sandbox.devices.run("rm -rf out")
       // Every second round kills two exports.
       for _ in 0...(round % 2) {
-        let delay = String(format: "%.3f", Double.random(in: 0...time, using: &random))
+        let delay = String(format: "%.3f", Double.random(in: 0...duration, using: &random))
         try backup.sandbox.devices.run(
           "keyhaul export b --files out -q > log 2>&1 & sleep \(delay); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null"
         )

@@ -82,7 +82,7 @@ struct ForgedBackupTests {
   }
 
   private static let refused = CommandExitStatus.refused.code
-  private static let fact = """
+  private static let reason = """
     the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device does \
     this in a backup without a password: their items can be decrypted without any device's hardware key; the backup \
     has no password, according to Manifest.plist, so anyone can decrypt them, and anyone could have written them
@@ -99,7 +99,7 @@ struct ForgedBackupTests {
         #expect(outcome.status == Self.refused && outcome.output == "", "\(setting) \(line): \(outcome)")
         #expect(
           unwrapped(outcome.errors) == """
-            error: b contains something that no device writes why: \(Self.fact) try: don't trust this backup; use the \
+            error: b contains something that no device writes why: \(Self.reason) try: don't trust this backup; use the \
             source device's own copy
             """, "\(outcome)")
       }
@@ -118,7 +118,7 @@ struct ForgedBackupTests {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == 0, "\(line): \(outcome)")
       #expect(
-        unwrapped(outcome.errors).contains("warning: b contains something that no device writes why: \(Self.fact)"),
+        unwrapped(outcome.errors).contains("warning: b contains something that no device writes why: \(Self.reason)"),
         "\(line): \(outcome)")
     }
     let overview = unwrapped(try sandbox.keyhaul("inspect b").output)
@@ -170,23 +170,23 @@ struct ForgedBackupTests {
   func encrypted() throws {
     let sandbox = try PhoneSandbox()
     try forge(in: sandbox, to: "b", password: PhoneSandbox.password, classesWithoutDeviceKey: [6, 7, 8, 9])
-    let fact = "the key of class 9 in its keybag is not wrapped with a device's hardware key"
+    let reason = "the key of class 9 in its keybag is not wrapped with a device's hardware key"
     for line in ["inspect b", "plan b --to new-phone", "restore b --to new-phone -n", "export b -o -"] {
       let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
-      #expect(outcome.status == 0 && unwrapped(outcome.errors).contains(fact), "\(line): \(outcome)")
+      #expect(outcome.status == 0 && unwrapped(outcome.errors).contains(reason), "\(line): \(outcome)")
     }
     // The warning comes before the password prompt.
     let withoutPassword = try sandbox.keyhaul("restore b --to new-phone --no-input")
     #expect(
       withoutPassword.status == CommandExitStatus.needsPassword.code
-        && unwrapped(withoutPassword.errors).contains(fact), "\(withoutPassword)")
+        && unwrapped(withoutPassword.errors).contains(reason), "\(withoutPassword)")
     let inspected = unwrapped(try sandbox.keyhaul("inspect b --password-file .bp").output)
     #expect(
-      inspected.contains("but no device writes such a keychain: \(fact)")
+      inspected.contains("but no device writes such a keychain: \(reason)")
         && inspected.contains("3 any device, 0 this device"))
     let verified = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(
-      verified.status == CommandExitStatus.damaged.code && unwrapped(verified.output).contains(fact), "\(verified)")
+      verified.status == CommandExitStatus.damaged.code && unwrapped(verified.output).contains(reason), "\(verified)")
     try sandbox.write(Self.forgedDeviceKey, to: ".key")
     let rekeyed = try sandbox.keyhaul("rekey b --no-password --password-file .bp --device-key-file .key --yes")
     #expect(rekeyed.status == Self.refused, "\(rekeyed)")

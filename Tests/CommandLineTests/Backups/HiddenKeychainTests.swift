@@ -7,7 +7,7 @@ import Testing
 /// was empty.
 @Suite("Unreadable keychains")
 struct HiddenKeychainTests {
-  private static let keychain = "b/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+  private static let keychain = "b/\(PhoneSandbox.keychainPath)"
 
   private func sandbox(isPresent: Bool) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")

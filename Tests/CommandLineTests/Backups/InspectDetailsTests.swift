@@ -8,30 +8,30 @@ import Testing
 
 @Suite("Details of the device and the backup in inspect")
 struct InspectDetailsTests {
-  private func xml(_ pairs: String) -> [UInt8] {
-    Array("<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(pairs)</dict></plist>".utf8)
+  private func propertyList(_ members: String) -> [UInt8] {
+    Array("<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(members)</dict></plist>".utf8)
   }
 
   @Test(
     "Inspect names the computer's program, the incremental backup and both dates with their time zone")
-  func making() throws {
+  func origin() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.write(
-      xml(
+      propertyList(
         "<key>iTunes Version</key><string>10.14.6</string><key>macOS Version</key><string>10.15.7</string>"
           + "<key>Last Backup Date</key><date>2020-01-02T03:04:05Z</date>"), to: "b/Info.plist")
     try sandbox.write(
-      xml(
+      propertyList(
         "<key>SnapshotState</key><string>finished</string><key>IsFullBackup</key><false/>"
           + "<key>Date</key><date>2020-01-01T00:00:00Z</date>"), to: "b/Status.plist")
     let text = unwrapped(try sandbox.devices.run("TZ=UTC keyhaul inspect b --home elsewhere").output)
-    for fact in [
+    for detail in [
       "backup incremental: the device sent only what had changed", "passcode set",
       "finished 2020-01-01 00:00 UTC", "last backup according to the computer: 2020-01-02 03:04 UTC",
       "by macOS 10.15.7 (iTunes version 10.14.6)", "device iPhone 14 Pro (iPhone15,2), iOS 18.1 (build 22B83)",
       "classes 1 to 11: 4 wrapped with the password and the device, 7 with the password",
     ] {
-      #expect(text.contains(fact), "\(fact): \(text)")
+      #expect(text.contains(detail), "\(detail): \(text)")
     }
     let document = try sandbox.object(sandbox.succeed("inspect b --json --home elsewhere -q"))
     let computer = try #require(document["computer"] as? [String: Any])
@@ -45,10 +45,12 @@ struct InspectDetailsTests {
   @Test("Inspect shows the time of unlocking only if it was measured")
   func unlockTime() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    let sealed = try sandbox.object(sandbox.succeed("inspect b --json --home elsewhere -q"))
-    #expect((sealed["keybag"] as? [String: Any])?["unlocked_in_seconds"] is NSNull)
-    let opened = try sandbox.object(sandbox.succeed("inspect b --json --password-file .bp --home elsewhere -q"))
-    #expect((opened["keybag"] as? [String: Any])?["unlocked_in_seconds"] is Double)
+    func seconds(_ flags: String) throws -> Any? {
+      let document = try sandbox.object(sandbox.succeed("inspect b --json --home elsewhere -q \(flags)"))
+      return (document["keybag"] as? [String: Any])?["unlocked_in_seconds"]
+    }
+    #expect(try seconds("") is NSNull)
+    #expect(try seconds("--password-file .bp") is Double)
     #expect(try !unwrapped(sandbox.succeed("inspect b --home elsewhere")).contains("unlocked in"))
     #expect(try unwrapped(sandbox.succeed("inspect b --password-file .bp --home elsewhere")).contains("unlocked in "))
   }
@@ -59,19 +61,19 @@ struct InspectDetailsTests {
     let old = try OldBackup(in: sandbox, named: "old")
     let text = unwrapped(try sandbox.succeed("inspect old --home elsewhere"))
     #expect(
-      text.contains("domains KeychainDomain: 1 file, \(old.keychainBytes) bytes HomeDomain: 2 files, 10 bytes keybag"))
+      text.contains("domains KeychainDomain: 1 file, \(old.keychainSize) bytes HomeDomain: 2 files, 10 bytes keybag"))
     let document = try sandbox.object(sandbox.succeed("inspect old --json --home elsewhere -q"))
     let domains = try #require(document["by_domain"] as? [[String: Any]])
     #expect(domains.map { $0["name"] as? String } == ["KeychainDomain", "HomeDomain"])
     #expect(domains.map { $0["files"] as? Int } == [1, 2] && domains.map { $0["missing"] as? Int } == [0, 0])
-    try old.remove("Library/plain.txt")
+    try old.removePayload(of: "Library/plain.txt")
     #expect(
       unwrapped(try sandbox.keyhaul("inspect old --home elsewhere").output).contains(
         "HomeDomain: 2 files, 5 bytes, 1 missing"))
   }
 
   @Test("Inspect counts undecryptable items by kind, class and reason, first if they are the majority")
-  func bound() throws {
+  func deviceBound() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create phone -q")
     for (account, protection) in [("one", "ak"), ("two", "aku"), ("three", "aku"), ("four", "dku")] {
@@ -95,8 +97,8 @@ struct InspectDetailsTests {
     #expect(try !sandbox.succeed("inspect b.tar --home elsewhere").contains("Most of"))
   }
 
-  @Test("Inspect distinguishes items with equal names by another attribute, only if there are any")
-  func alike() throws {
+  @Test("If items have equal names, inspect shows another attribute that distinguishes them")
+  func equalNames() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create phone -q")
     for group in ["ABCDE12345.org.example.one", "ABCDE12345.org.example.two"] {
@@ -128,17 +130,18 @@ struct InspectDetailsTests {
   }
 
   @Test("With an empty Manifest.db, inspect says whether a given password is right, and does not ask for it again")
-  func emptyList() throws {
+  func emptyManifest() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("convert b.tar -o b/ -q")
     try sandbox.write([], to: "b/Manifest.db")
-    let without = try sandbox.keyhaul("inspect b")
-    #expect(without.output.contains("add --password-file") && !without.output.contains("The password is right"))
-    let right = try sandbox.keyhaul("inspect b --password-file .bp")
-    #expect(right.status == 3 && !right.output.contains("add --password-file"))
-    #expect(unwrapped(right.output).hasSuffix("The password is right: it unwraps class keys of the keybag."))
+    let withoutPassword = try sandbox.keyhaul("inspect b")
+    #expect(withoutPassword.output.contains("add --password-file"))
+    #expect(!withoutPassword.output.contains("The password is right"))
+    let withPassword = try sandbox.keyhaul("inspect b --password-file .bp")
+    #expect(withPassword.status == 3 && !withPassword.output.contains("add --password-file"))
+    #expect(unwrapped(withPassword.output).hasSuffix("The password is right: it unwraps class keys of the keybag."))
     try sandbox.write(Array("another one".utf8), to: ".wrong")
-    let wrong = try sandbox.keyhaul("inspect b --password-file .wrong")
-    #expect(wrong.status == 12 && !wrong.output.contains("The password is right"))
+    let withWrongPassword = try sandbox.keyhaul("inspect b --password-file .wrong")
+    #expect(withWrongPassword.status == 12 && !withWrongPassword.output.contains("The password is right"))
   }
 }

@@ -4,6 +4,7 @@ import Testing
 
 @testable import keyhaul
 
+/// Serialized, because the moments are chosen within the duration of an uninterrupted command.
 @Suite("Killed changes and copies of a backup", .serialized)
 struct KilledRewriteTests {
   private func sandbox() throws -> PhoneSandbox {
@@ -15,9 +16,12 @@ struct KilledRewriteTests {
     }
   }
 
-  /// Starts a command and kills it after a random time, which may be just after its end.
-  private func kill(
-    _ sandbox: PhoneSandbox, _ line: String, within seconds: Double, using random: inout SeededRandom
+  /// Runs a command and kills it after a random time, which may be just after its end.
+  ///
+  /// - Parameter seconds: The duration of the command.
+  /// - Returns: The command and the time, for failure messages.
+  private func runAndKill(
+    _ line: String, within seconds: Double, in sandbox: PhoneSandbox, using random: inout SeededRandom
   ) throws -> Comment {
     let delay = Double.random(in: 0...seconds * 1.1, using: &random)
     try sandbox.devices.run(
@@ -26,7 +30,8 @@ struct KilledRewriteTests {
     return "\(line), killed after \(delay) s"
   }
 
-  private func duration(_ sandbox: PhoneSandbox, _ line: String) throws -> Double {
+  /// Runs a command to its end, and returns its duration in seconds.
+  private func duration(of line: String, in sandbox: PhoneSandbox) throws -> Double {
     let start = Date()
     try sandbox.succeed(line)
     return Date().timeIntervalSince(start)
@@ -37,29 +42,32 @@ struct KilledRewriteTests {
     arguments: ["b.tar", "b", "plain"])
   func rekeyed(name: String) throws {
     let sandbox = try sandbox()
-    try sandbox.devices.run("cp -Rp \(name) kept")
+    try sandbox.devices.run("cp -Rp \(name) original")
     let isPlain = name == "plain"
     let line =
       isPlain
       ? "rekey plain --new-password-file .np --rounds 1" : "rekey \(name) --password-file .bp --new-password-file .np"
-    let time = try duration(sandbox, line)
+    let duration = try duration(of: line, in: sandbox)
     var random = SeededRandom(seed: UInt64(name.count))
     for _ in 0..<Cases.count(10, quick: 3) {
-      try sandbox.devices.run("rm -rf \(name) && cp -Rp kept \(name)")
-      let moment = try kill(sandbox, line, within: time, using: &random)
-      // The old or the new password verifies the backup.
+      try sandbox.devices.run("rm -rf \(name) && cp -Rp original \(name)")
+      let moment = try runAndKill(line, within: duration, in: sandbox, using: &random)
       let isOld = try sandbox.keyhaul("verify \(name)" + (isPlain ? "" : " --password-file .bp")).status == 0
       let isNew = try sandbox.keyhaul("verify \(name) --password-file .np").status == 0
-      let isEncrypted =
-        try sandbox.object(sandbox.succeed("inspect \(name) --json"))["encrypted"] as? Bool ?? true
-      if isPlain { #expect(isEncrypted ? isNew : isOld, moment) } else { #expect(isOld != isNew, moment) }
+      if isPlain {
+        let inspected = try sandbox.object(sandbox.succeed("inspect \(name) --json"))
+        let isEncrypted = inspected["encrypted"] as? Bool ?? true
+        #expect(isEncrypted ? isNew : isOld, moment)
+      } else {
+        #expect(isOld != isNew, moment)
+      }
     }
-    // The next rekey deletes what a killed one left.
-    try sandbox.devices.run("rm -rf \(name) && cp -Rp kept \(name)")
+    // The next rekey deletes the leftovers of the killed ones.
+    try sandbox.devices.run("rm -rf \(name) && cp -Rp original \(name)")
     try sandbox.succeed(line)
     let leftovers = try sandbox.names().filter { $0.hasPrefix(".") && $0 != ".bp" && $0 != ".np" }
-    let inside = name == "b" ? try sandbox.names(in: "b").filter { $0.hasPrefix(".") } : []
-    #expect(leftovers.isEmpty && inside.isEmpty, "\(leftovers) \(inside)")
+    let leftoversInBackup = name == "b" ? try sandbox.names(in: "b").filter { $0.hasPrefix(".") } : []
+    #expect(leftovers.isEmpty && leftoversInBackup.isEmpty, "\(leftovers) \(leftoversInBackup)")
   }
 
   @Test(
@@ -67,32 +75,32 @@ struct KilledRewriteTests {
     arguments: [("b", "c.tar.gz"), ("b.tar", "c/")])
   func converted(from source: String, to target: String) throws {
     let sandbox = try sandbox()
-    try sandbox.devices.run("cp -Rp \(source) kept")
+    try sandbox.devices.run("cp -Rp \(source) original")
     try sandbox.backUp("new-phone", to: "other.tar")
-    func verify(_ name: String) throws -> Bool { try sandbox.keyhaul("verify \(name) --password-file .bp").status == 0 }
-    func sourceDevice(_ name: String) throws -> String? {
-      let device = try sandbox.object(sandbox.succeed("inspect \(name) --json"))["device"] as? [String: Any]
+    func sourceDevice(of backup: String) throws -> String? {
+      let device = try sandbox.object(sandbox.succeed("inspect \(backup) --json"))["device"] as? [String: Any]
       return device?["name"] as? String
     }
     let line = "convert \(source) -o \(target) --yes"
-    let time = try duration(sandbox, line)
+    let duration = try duration(of: line, in: sandbox)
     var random = SeededRandom(seed: UInt64(target.count))
     for round in 0..<Cases.count(10, quick: 4) {
       try sandbox.devices.run("rm -rf \(target)")
-      if round % 2 == 1 { try sandbox.succeed("convert other.tar -o \(target) -q") }
-      let moment = try kill(sandbox, line, within: time, using: &random)
+      let replacesBackup = round % 2 == 1
+      if replacesBackup { try sandbox.succeed("convert other.tar -o \(target) -q") }
+      let moment = try runAndKill(line, within: duration, in: sandbox, using: &random)
       let exists = try sandbox.names().contains(target.replacing("/", with: ""))
       if exists {
-        #expect(try verify(target), moment)
-        #expect(try ["old-phone", "new-phone"].contains(sourceDevice(target)), moment)
+        #expect(try sandbox.keyhaul("verify \(target) --password-file .bp").status == 0, moment)
+        #expect(try ["old-phone", "new-phone"].contains(sourceDevice(of: target)), moment)
       } else {
-        #expect(round % 2 == 0, moment)
+        #expect(!replacesBackup, moment)
       }
-      #expect(try sandbox.devices.run("diff -r \(source) kept").status == 0, moment)
+      #expect(try sandbox.devices.run("diff -r \(source) original").status == 0, moment)
     }
-    // The next convert deletes what a killed one left.
+    // The next convert deletes the leftovers of the killed ones.
     try sandbox.succeed(line)
-    #expect(try sourceDevice(target) == "old-phone")
+    #expect(try sourceDevice(of: target) == "old-phone")
     #expect(try sandbox.names().filter { $0.hasPrefix(".") && ![".bp", ".np"].contains($0) } == [])
   }
 }

@@ -16,14 +16,14 @@ struct LargeKeychainBackupTests {
     }
   }
 
-  private static let line = "backup old-phone --password-file .bp --rounds 1 --yes -o"
+  private static let backup = "backup old-phone --password-file .bp --rounds 1 --yes -o"
 
   @Test(
     "A backup without room for temporary files fails with the reason, and leaves nothing", arguments: ["b/", "b.tar"])
   func noRoom(output: String) throws {
     let sandbox = try sandbox()
     let before = try sandbox.names()
-    let outcome = try sandbox.devices.run("TMPDIR=$PWD/nowhere keyhaul \(Self.line) \(output)")
+    let outcome = try sandbox.devices.run("TMPDIR=$PWD/nowhere keyhaul \(Self.backup) \(output)")
     #expect(outcome.status == 1)
     let errors = unwrapped(outcome.errors)
     #expect(
@@ -33,26 +33,27 @@ struct LargeKeychainBackupTests {
         "nowhere\": no such file or directory try: set TMPDIR to a folder with free space"), "\(errors)")
     #expect(try sandbox.names() == before)
     // The backup of a small keychain needs no temporary file.
-    #expect(
-      try sandbox.devices.run("TMPDIR=$PWD/nowhere keyhaul \(Self.line.replacing("old", with: "new")) s/").status == 0)
+    let backupOfNewPhone = Self.backup.replacing("old-phone", with: "new-phone")
+    #expect(try sandbox.devices.run("TMPDIR=$PWD/nowhere keyhaul \(backupOfNewPhone) s/").status == 0)
   }
 
   @Test("A large backup is complete, leaves no temporary file, and has the same counts with and without -v")
   func counts() throws {
     let sandbox = try sandbox()
-    let plain = try sandbox.devices.run("TMPDIR=$PWD/tmp keyhaul \(Self.line) b/")
-    let named = try sandbox.devices.run("TMPDIR=$PWD/tmp keyhaul \(Self.line) c/ -v")
-    let document = try sandbox.object(sandbox.succeed("\(Self.line) d/ --json"))
+    let brief = try sandbox.devices.run("TMPDIR=$PWD/tmp keyhaul \(Self.backup) b/")
+    let verbose = try sandbox.devices.run("TMPDIR=$PWD/tmp keyhaul \(Self.backup) c/ -v")
+    let document = try sandbox.object(sandbox.succeed("\(Self.backup) d/ --json"))
     #expect(try sandbox.names(in: "tmp").isEmpty)
-    let items = try #require(document["items"] as? Int)
-    let total = try #require(document["total"] as? Int)
-    for (outcome, name) in [(plain, "b"), (named, "c")] {
+    let itemCount = try #require(document["items"] as? Int)
+    let totalCount = try #require(document["total"] as? Int)
+    for (outcome, name, listedCount) in [(brief, "b", 0), (verbose, "c", itemCount)] {
       #expect(outcome.status == 0)
-      #expect(outcome.output.hasPrefix("Backed up \(items) of \(total) items from old-phone to \(name)/ (encrypted, "))
-      let listed = outcome.output.split(separator: "\n").count { $0.hasPrefix("  + ") }
-      #expect(listed == (name == "c" ? items : 0))
+      #expect(
+        outcome.output.hasPrefix(
+          "Backed up \(itemCount) of \(totalCount) items from old-phone to \(name)/ (encrypted, "))
+      #expect(outcome.output.split(separator: "\n").count { $0.hasPrefix("  + ") } == listedCount)
       let verified = try sandbox.succeed("verify \(name) --password-file .bp")
-      #expect(verified.contains("items        \(items) of \(items) can be decrypted"))
+      #expect(verified.contains("items        \(itemCount) of \(itemCount) can be decrypted"))
       #expect(verified.contains("\(name) is intact."))
     }
   }

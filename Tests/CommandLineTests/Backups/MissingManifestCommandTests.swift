@@ -13,18 +13,18 @@ struct MissingManifestCommandTests {
   func commands() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
-    let identifier = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
-    let keychain = try sandbox.read("b/51/\(identifier)")
+    let keychain = try sandbox.read("b/\(PhoneSandbox.keychainPath)")
     try sandbox.devices.run("rm b/Manifest.plist b/Keyhaul.seal")
-    for (line, status) in [
-      ("inspect b", Int32(3)), ("inspect b --tree", 3), ("inspect b --list", 3), ("inspect b --json", 3),
+    let cases: [(line: String, status: Int32)] = [
+      ("inspect b", 3), ("inspect b --tree", 3), ("inspect b --list", 3), ("inspect b --json", 3),
       ("inspect b --format html -o page.html", 3), ("export b --files out", 3), ("verify b", 13),
       ("verify b --quick", 13),
       ("plan b", 13), ("plan b --to new-phone", 13), ("restore b --to new-phone --yes", 13),
       ("export b --format json -o items.json", 13), ("diff b b", 13), ("seal b", 13), ("convert b -o c.tar", 13),
       ("convert b --decrypted -o clear/", 13), ("rekey b --new-password-file .bp", 13),
       ("item find b", 3), ("item delete b --service x --yes", 13), ("inspect b --password-file .bp", 14),
-    ] {
+    ]
+    for (line, status) in cases {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == status, "\(line): \(outcome)")
       let printed = unwrapped(outcome.errors + outcome.output)

@@ -16,21 +16,20 @@ struct NamedSimulatorTests {
 
   private static func sandbox() throws -> DeviceSandbox {
     let sandbox = try DeviceSandbox()
-    let vectors = try TestVectors.database()
-    for (udid, name, system, state) in [
-      (old, "iPhone 16", "iOS-17-5", 1), (new, "iPhone 16", "iOS-18-0", 3), (pro, "iPhone 16 Pro", "iOS-18-0", 1),
-    ] {
+    let (shutdown, booted) = (1, 3)
+    let simulators: [(udid: String, name: String, system: String, state: Int)] = [
+      (old, "iPhone 16", "iOS-17-5", shutdown), (new, "iPhone 16", "iOS-18-0", booted),
+      (pro, "iPhone 16 Pro", "iOS-18-0", shutdown),
+    ]
+    for (udid, name, system, state) in simulators {
       try sandbox.run("mkdir -p \(devices)/\(udid)/data/Library/Keychains")
-      let folder = sandbox.home.appending(path: "\(devices)/\(udid)")
-      let database = folder.appending(path: "data/Library/Keychains/keychain-2-debug.db").path
-      try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: database))
-      try Data(vectors["wal"]["base64"].base64Bytes).write(to: URL(filePath: database + "-wal"))
+      try sandbox.writeKeychainDatabase(to: keychain(of: udid), withLog: true)
       let description: [String: Any] = [
         "UDID": udid, "name": name, "runtime": "com.apple.CoreSimulator.SimRuntime.\(system)", "state": state,
         "deviceType": "com.apple.CoreSimulator.SimDeviceType.iPhone-16",
       ]
       try PropertyListSerialization.data(fromPropertyList: description, format: .xml, options: 0)
-        .write(to: folder.appending(path: "device.plist"))
+        .write(to: sandbox.home.appending(path: "\(devices)/\(udid)/device.plist"))
     }
     return sandbox
   }
@@ -62,13 +61,13 @@ struct NamedSimulatorTests {
       let saved = try sandbox.run("keyhaul simulator snapshot \(name) -o saved.db --yes")
       #expect(saved.output.contains("/\(udid) with 13 rows as saved.db"), "\(saved)")
     }
-    let several = try sandbox.run("keyhaul simulator snapshot 'iPhone 16' -o saved.db --yes")
+    let ambiguous = try sandbox.run("keyhaul simulator snapshot 'iPhone 16' -o saved.db --yes")
     #expect(
-      several.status == 64 && several.errors.contains("\(Self.old) (iOS 17.5) and")
-        && several.errors.contains("\(Self.new) (iOS 18.0)"), "\(several)"
+      ambiguous.status == 64 && ambiguous.errors.contains("\(Self.old) (iOS 17.5) and")
+        && ambiguous.errors.contains("\(Self.new) (iOS 18.0)"), "\(ambiguous)"
     )
-    let none = try sandbox.run("keyhaul simulator snapshot 'iPhone 16 Pre' -o saved.db --yes")
-    #expect(none.status == 10 && none.errors.contains("try: 'iPhone 16 Pro'"), "\(none)")
+    let misspelled = try sandbox.run("keyhaul simulator snapshot 'iPhone 16 Pre' -o saved.db --yes")
+    #expect(misspelled.status == 10 && misspelled.errors.contains("try: 'iPhone 16 Pro'"), "\(misspelled)")
   }
 
   @Test("A Simulator that is booted is not changed")
@@ -94,16 +93,15 @@ struct NamedSimulatorTests {
   func bundleIdentifier() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("keyhaul device create phone --from old-phone -q")
-    let groups = Set(
-      (try sandbox.document("keyhaul export phone -o - --json")["items"]?.arrayValue ?? [])
-        .compactMap { $0["attributes"]?["agrp"]?.stringValue })
+    let items = try sandbox.document("keyhaul export phone -o - --json")["items"]?.arrayValue ?? []
+    let groups = items.compactMap { $0["attributes"]?["agrp"]?.stringValue }
     let group = try #require(groups.sorted().first { $0.hasPrefix("ABCDE12345.") })
     let app = group.dropFirst("ABCDE12345.".count)
     let byGroup = try sandbox.run("keyhaul simulator seed \(Self.pro) --from phone --app \(group) -n").output
     #expect(try sandbox.run("keyhaul simulator seed \(Self.pro) --from phone --app \(app) -n").output == byGroup)
     #expect(byGroup.hasPrefix("Would put "))
-    let near = try sandbox.run("keyhaul simulator seed \(Self.pro) --from phone --app \(app)x -n")
-    #expect(near.status == 4 && near.errors.contains("\(app) is similar."), "\(near)")
+    let misspelled = try sandbox.run("keyhaul simulator seed \(Self.pro) --from phone --app \(app)x -n")
+    #expect(misspelled.status == 4 && misspelled.errors.contains("\(app) is similar."), "\(misspelled)")
     let reset = try sandbox.run("keyhaul simulator reset \(Self.pro) --app com.example.notes -n")
     #expect(reset.output.hasPrefix("Would delete ") && reset.output.contains("\nKIND "), "\(reset)")
   }
@@ -129,23 +127,29 @@ struct NamedSimulatorTests {
     try sandbox.run("keyhaul device create phone --from old-phone -q; chmod 640 \(keychain)")
     try sandbox.run("keyhaul simulator snapshot \(Self.old) -o saved.db")
     #expect(try sandbox.run("keyhaul simulator seed \(Self.old) --from phone --yes").status == 0)
-    // A log that is left behind would change the restored database.
-    let path = sandbox.home.appending(path: keychain).path
-    let connection = try DatabaseQueue(path: path)
-    try connection.writeWithoutTransaction { database in
-      try database.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; DELETE FROM genp")
-    }
-    try sandbox.run("cp \(keychain) \(keychain)-wal .")
-    try connection.close()
-    try sandbox.run("cp keychain-2-debug.db \(keychain); cp keychain-2-debug.db-wal \(keychain)-wal")
-    let rehearsed = try sandbox.run("keyhaul simulator restore \(Self.old) saved.db -n")
-    #expect(rehearsed.output.hasPrefix("Would replace the ") && rehearsed.status == 0, "\(rehearsed)")
+    // The restore must delete this log, because SQLite would apply it to the restored database.
+    try Self.deletePasswords(inLogOf: keychain, in: sandbox)
+
+    let dryRun = try sandbox.run("keyhaul simulator restore \(Self.old) saved.db -n")
+    #expect(dryRun.output.hasPrefix("Would replace the ") && dryRun.status == 0, "\(dryRun)")
     let restored = try sandbox.run("keyhaul simulator restore \(Self.old) saved.db --yes")
     #expect(restored.status == 0 && restored.output.contains(" from saved.db, with "), "\(restored)")
     #expect(try sandbox.run("cmp saved.db \(keychain) && ls \(keychain)-* 2>/dev/null").output == "")
     #expect(try sandbox.permissions(of: keychain) == 0o640)
     try sandbox.run("keyhaul simulator snapshot \(Self.old) -o again.db")
     #expect(try sandbox.run("cmp saved.db again.db").status == 0)
+  }
+
+  /// Deletes the generic passwords of a database, and leaves this change in its write-ahead log.
+  private static func deletePasswords(inLogOf keychain: String, in sandbox: DeviceSandbox) throws {
+    let connection = try DatabaseQueue(path: sandbox.home.appending(path: keychain).path)
+    try connection.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; DELETE FROM genp")
+    }
+    // SQLite moves the log into the database when the last connection is closed.
+    try sandbox.run("cp \(keychain) \(keychain)-wal .")
+    try connection.close()
+    try sandbox.run("cp keychain-2-debug.db \(keychain); cp keychain-2-debug.db-wal \(keychain)-wal")
   }
 
   @Test("A snapshot is restored only after a question, to a closed database, and from a Simulator's keychain")
@@ -157,12 +161,13 @@ struct NamedSimulatorTests {
         + "--password-file pw; keyhaul simulator snapshot \(Self.old) -o saved.db")
     let digest = "cat \(keychain)* | sha256sum"
     let before = try sandbox.run(digest).output
-    for (line, status) in [
-      ("\(Self.old) saved.db", Int32(64)), ("\(Self.old) b.tar --yes", 14), ("\(Self.old) nothing.db --yes", 10),
+    let cases: [(arguments: String, status: Int32)] = [
+      ("\(Self.old) saved.db", 64), ("\(Self.old) b.tar --yes", 14), ("\(Self.old) nothing.db --yes", 10),
       ("phone saved.db --yes", 10),
-    ] {
-      let outcome = try sandbox.run("keyhaul simulator restore \(line)")
-      #expect(outcome.status == status, "\(line): \(outcome)")
+    ]
+    for (arguments, status) in cases {
+      let outcome = try sandbox.run("keyhaul simulator restore \(arguments)")
+      #expect(outcome.status == status, "\(arguments): \(outcome)")
     }
     #expect(try sandbox.run(digest).output == before)
     let queue = try DatabaseQueue(path: sandbox.home.appending(path: keychain).path)
@@ -176,6 +181,7 @@ struct NamedSimulatorTests {
   @Test("The examples in the help of the simulator commands run as printed")
   func examples() throws {
     let sandbox = try Self.sandbox()
+    // The examples name one Simulator "UDID" and "iPhone 16".
     let folders = [(Self.old, "UDID"), (Self.new, "other"), (Self.pro, "third")]
     for (udid, name) in folders { try sandbox.run("mv \(Self.devices)/\(udid) \(Self.devices)/\(name)") }
     try sandbox.run(

@@ -13,6 +13,11 @@ struct OneBackupFolderTests {
     }
   }
 
+  /// Returns the outcome of a line of `lines` with this argument.
+  private func run(_ line: String, with argument: String, in sandbox: PhoneSandbox) throws -> BuiltProgram.Outcome {
+    try sandbox.keyhaul("\(line.replacing("FOLDER", with: argument)) --password-file .bp --yes")
+  }
+
   private static let lines = [
     "inspect FOLDER --list", "verify FOLDER", "plan FOLDER", "plan FOLDER --to new-phone", "export FOLDER -o x.json",
     "why FOLDER --item 0", "diff FOLDER drive/attic", "item find FOLDER", "rekey FOLDER --new-password-file .bp -n",
@@ -23,7 +28,7 @@ struct OneBackupFolderTests {
   func folder(line: String) throws {
     let sandbox = try sandbox()
     for (folder, path) in [("Folder", "Folder/inner/attic"), ("Linked", "Linked/attic")] {
-      let outcome = try sandbox.keyhaul("\(line.replacing("FOLDER", with: folder)) --password-file .bp --yes")
+      let outcome = try run(line, with: folder, in: sandbox)
       #expect(outcome.status == 0, "\(outcome)")
       #expect(outcome.errors.contains("\(folder) contains one backup: \(path)\n"), "\(outcome)")
     }
@@ -32,14 +37,14 @@ struct OneBackupFolderTests {
   @Test("A file of a backup leads to the backup", arguments: lines)
   func file(line: String) throws {
     let sandbox = try sandbox()
-    for file in ["Manifest.plist", "Manifest.db", "Info.plist", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"] {
+    for file in ["Manifest.plist", "Manifest.db", "Info.plist", PhoneSandbox.keychainPath] {
       let path = "./drive/attic/\(file)"
-      let outcome = try sandbox.keyhaul("\(line.replacing("FOLDER", with: path)) --password-file .bp --yes")
+      let outcome = try run(line, with: path, in: sandbox)
       #expect(outcome.status == 0, "\(outcome)")
       #expect(outcome.errors.contains("\(path) is a file of the backup ./drive/attic\n"), "\(outcome)")
     }
     #expect(try sandbox.devices.run("cd drive/attic && keyhaul verify Manifest.db --quick").status == 0)
-    // Without the rest of a backup next to it, such a file is not treated as a file of a backup.
+    // A file with such a name is not treated as a file of a backup if no other file of a backup is next to it.
     try sandbox.devices.run("mkdir alone; cp drive/attic/Info.plist alone")
     #expect(try !sandbox.keyhaul("inspect alone/Info.plist").errors.contains("is a file of the backup"))
   }
@@ -73,8 +78,8 @@ struct OneBackupFolderTests {
       let outcome = try sandbox.keyhaul("inspect drive/attic \(path)")
       #expect(outcome.status == 10 && outcome.errors.hasPrefix("error: \(path) does not exist\n"), "\(outcome)")
     }
-    for word in ["hunter2", "/hunter2", "hun/ter2"] {
-      let outcome = try sandbox.keyhaul("inspect drive/attic \(word)")
+    for argument in ["hunter2", "/hunter2", "hun/ter2"] {
+      let outcome = try sandbox.keyhaul("inspect drive/attic \(argument)")
       #expect(outcome.status == 64 && !outcome.errors.contains("ter2"), "\(outcome)")
     }
   }

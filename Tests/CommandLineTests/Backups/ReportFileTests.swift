@@ -17,7 +17,7 @@ struct ReportFileTests {
   @Test("A page shows the verdict, is readable only by its owner, and contains no secret")
   func pages() throws {
     let sandbox = try sandbox()
-    let cases = [
+    let cases: [(line: String, verdict: String)] = [
       (
         "inspect family.tar",
         ">With the password, this keychain can move to any device; its this-device-only items can be restored only to "
@@ -41,19 +41,19 @@ struct ReportFileTests {
   }
 
   @Test("A document that cannot also be printed leaves no new file, and keeps an old one")
-  func lostDocument() throws {
+  func unprintedDocument() throws {
     let sandbox = try sandbox()
     let before = try sandbox.names()
     for line in ["inspect family.tar", "diff monday.tar family.tar --password-file .bp"] {
-      let lost = try sandbox.devices.run("keyhaul \(line) --json -o report.json --yes > /dev/full")
-      #expect(lost.status == 1, "\(line): \(lost)")
-      #expect(lost.errors.contains("could not write the result"), "\(line): \(lost)")
+      let failed = try sandbox.devices.run("keyhaul \(line) --json -o report.json --yes > /dev/full")
+      #expect(failed.status == 1, "\(line): \(failed)")
+      #expect(failed.errors.contains("could not write the result"), "\(line): \(failed)")
       #expect(try sandbox.names() == before, "\(line)")
     }
     let printed = try sandbox.keyhaul("inspect family.tar --json -o report.json")
     #expect(try printed.status == 0 && Array(printed.output.utf8) == sandbox.read("report.json"))
-    let lost = try sandbox.devices.run("keyhaul inspect monday.tar --json -o report.json --yes > /dev/full")
-    #expect(try lost.status == 1 && Array(printed.output.utf8) == sandbox.read("report.json"))
+    let failed = try sandbox.devices.run("keyhaul inspect monday.tar --json -o report.json --yes > /dev/full")
+    #expect(try failed.status == 1 && Array(printed.output.utf8) == sandbox.read("report.json"))
   }
 
   @Test("A page is not shown on a terminal, and does not replace an input")
@@ -76,13 +76,13 @@ struct ReportFileTests {
     let files = try sandbox.files(in: "folder")
     #expect(try sandbox.keyhaul("inspect folder/ -o folder/report --yes").status == 64)
     #expect(try sandbox.files(in: "folder") == files)
-    for part in ["--list", "--keybag", "--tree"] {
-      #expect(try sandbox.keyhaul("inspect family.tar \(part) --password-file .bp --format html").status == 64)
+    for view in ["--list", "--keybag", "--tree"] {
+      #expect(try sandbox.keyhaul("inspect family.tar \(view) --password-file .bp --format html").status == 64)
     }
   }
 
   @Test("A report of a backup has the same exit status as a page and as text")
-  func endings() throws {
+  func exitStatuses() throws {
     let sandbox = try sandbox()
     let differs = try sandbox.keyhaul(
       "diff monday.tar family.tar --password-file .bp --exit-code --format html -o page.html")
@@ -125,8 +125,8 @@ struct ReportFileTests {
       #expect(String(decoding: try sandbox.read("report"), as: UTF8.self) == outcome.output, "\(line)")
       #expect(try sandbox.object(outcome.output)["format"] is String)
       // With -o -, the document is printed once, not twice.
-      let dash = try sandbox.keyhaul("\(line) --json -o -")
-      #expect(dash.status == 0 && dash.output.ranges(of: "\"format\"").count == 1, "\(line): \(dash.output)")
+      let printed = try sandbox.keyhaul("\(line) --json -o -")
+      #expect(printed.status == 0 && printed.output.ranges(of: "\"format\"").count == 1, "\(line): \(printed.output)")
     }
   }
 
@@ -181,18 +181,18 @@ struct ReportFileTests {
   @Test("No output can be written into a device's folder, by any path")
   func deviceFolder() throws {
     let sandbox = try sandbox()
-    try sandbox.devices.run("ln -s devices/old-phone way; mkdir -p into")
+    try sandbox.devices.run("ln -s devices/old-phone link; mkdir -p folder")
     let before = try sandbox.files(in: "devices/old-phone")
     for line in [
       "backup new-phone --password-file .bp --rounds 1 -o devices/old-phone/hardware.uid",
       "backup old-phone --password-file .bp --rounds 1 -o devices/old-phone/device.json",
       "backup new-phone --password-file .bp --rounds 1 -o devices/old-phone/b.tar",
       "backup new-phone --password-file .bp --rounds 1 -o devices/old-phone/",
-      "backup new-phone --password-file .bp --rounds 1 -o way/keybag", "convert monday.tar -o way/b/",
-      "convert monday.tar -o into/../devices/old-phone/copy.zip",
+      "backup new-phone --password-file .bp --rounds 1 -o link/keybag", "convert monday.tar -o link/b/",
+      "convert monday.tar -o folder/../devices/old-phone/copy.zip",
       "inspect monday.tar -o devices/old-phone/keybag --password-file .bp",
       "plan monday.tar --to new-phone --password-file .bp -o devices/old-phone/plan.json",
-      "export monday.tar --password-file .bp -o way/keychain-2.db --format json",
+      "export monday.tar --password-file .bp -o link/keychain-2.db --format json",
       "export monday.tar --password-file .bp --files devices/old-phone/files",
     ] {
       let outcome = try sandbox.keyhaul("\(line) --yes")
@@ -205,21 +205,23 @@ struct ReportFileTests {
   }
 
   @Test("A device folder with unrelated files is not deleted")
-  func foreignFile() throws {
+  func unrelatedFile() throws {
     let sandbox = try sandbox()
-    try sandbox.devices.run("echo precious > devices/new-phone/diary.txt; cp -r devices/new-phone devices/.gone.tmp")
+    // A killed deletion leaves a folder with such a name.
+    let leftover = ".gone.tmp"
+    try sandbox.devices.run("echo precious > devices/new-phone/diary.txt; cp -r devices/new-phone devices/\(leftover)")
     for flags in ["-n", "--confirm new-phone"] {
       let outcome = try sandbox.keyhaul("device delete new-phone \(flags)")
       #expect(
         outcome.status == 64 && outcome.errors.contains("diary.txt is not part of the device"), "\(outcome.errors)")
     }
     try sandbox.devices.run("rm devices/new-phone/diary.txt")
-    // Any later command deletes the rest of a killed deletion, unless it contains an unrelated file.
+    // Any later command deletes the leftover, unless it contains an unrelated file.
     try sandbox.succeed("device list -q")
-    #expect(try sandbox.names(in: "devices").contains(".gone.tmp"))
-    try sandbox.devices.run("rm devices/.gone.tmp/diary.txt")
+    #expect(try sandbox.names(in: "devices").contains(leftover))
+    try sandbox.devices.run("rm devices/\(leftover)/diary.txt")
     try sandbox.succeed("device list -q")
-    #expect(try sandbox.names(in: "devices").contains(".gone.tmp") == false)
+    #expect(try !sandbox.names(in: "devices").contains(leftover))
     try sandbox.succeed("device delete new-phone --confirm new-phone")
   }
 

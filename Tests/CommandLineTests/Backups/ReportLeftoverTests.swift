@@ -12,18 +12,18 @@ import Testing
 
 @Suite("Interrupted writing of a report")
 struct ReportLeftoverTests {
-  private static let old = Array("old".utf8)
+  private static let oldReport = Array("old".utf8)
 
-  /// Returns a session whose folder `reports` has one file, and the path of this file.
+  /// Returns a session whose folder `reports` has one report, and the path of this report.
   private func sessionWithReport() throws -> (session: TestSession, report: String) {
     let session = try TestSession()
     let directory = session.directory.appending(path: "reports")
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    return (session, try session.file("reports/x.json", Self.old))
+    return (session, try session.file("reports/x.json", Self.oldReport))
   }
 
   /// Returns the sorted names of the files in `reports`.
-  private func names(_ session: TestSession) throws -> [String] {
+  private func reportNames(in session: TestSession) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: session.directory.path + "/reports").sorted()
   }
 
@@ -49,8 +49,8 @@ struct ReportLeftoverTests {
       }
       exit(failure?.status.code ?? 0)
     }
-    #expect(try names(session) == ["x.json"])
-    #expect(try bytes(report) == Self.old)
+    #expect(try reportNames(in: session) == ["x.json"])
+    #expect(try bytes(report) == Self.oldReport)
   }
 
   @Test("After SIGKILL, the old report remains, and the next report deletes the leftover")
@@ -62,15 +62,15 @@ struct ReportLeftoverTests {
         kill(getpid(), SIGKILL)
       }
     }
-    let leftovers = try names(session)
+    let leftovers = try reportNames(in: session)
     #expect(
       leftovers.count == 2 && leftovers.first?.wholeMatch(of: /\.x\.json\.[0-9a-f]{1,8}\.tmp/) != nil, "\(leftovers)")
-    #expect(try bytes(report) == Self.old)
+    #expect(try bytes(report) == Self.oldReport)
     // Writing another report in the folder deletes only leftovers of that report.
     try ReportFile.write([3], to: session.directory.path + "/reports/y.json")
-    #expect(try names(session).count == 3)
+    #expect(try reportNames(in: session).count == 3)
     try ReportFile.write([4], to: report)
-    #expect(try names(session) == ["x.json", "y.json"])
+    #expect(try reportNames(in: session) == ["x.json", "y.json"])
     #expect(try bytes(report) == [4])
   }
 
@@ -83,21 +83,21 @@ struct ReportLeftoverTests {
       ".y.json.12.tmp", "x.json.4711.tmp",
     ]
     for name in otherNames { _ = try session.file("reports/\(name)", [1]) }
-    try FileManager.default.createDirectory(atPath: directory + ".x.json.1.tmp/in", withIntermediateDirectories: true)
-    try FileManager.default.createSymbolicLink(
-      atPath: directory + ".x.json.2.tmp", withDestinationPath: "x.json.12.tmp")
-    #expect(mkfifo(directory + ".x.json.3.tmp", 0o600) == 0)
-    let descriptor = open(try session.file("reports/.x.json.4.tmp", [1]), O_RDONLY | O_CLOEXEC)
+    let (folder, link, pipe, fileInUse) = (".x.json.1.tmp", ".x.json.2.tmp", ".x.json.3.tmp", ".x.json.4.tmp")
+    try FileManager.default.createDirectory(atPath: directory + folder + "/in", withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(atPath: directory + link, withDestinationPath: "x.json.12.tmp")
+    #expect(mkfifo(directory + pipe, 0o600) == 0)
+    let descriptor = open(try session.file("reports/\(fileInUse)", [1]), O_RDONLY | O_CLOEXEC)
     defer { close(descriptor) }
     #expect(flock(descriptor, LOCK_EX) == 0)
-    let before = try names(session)
+    let before = try reportNames(in: session)
     _ = try session.file("reports/.x.json.5f.tmp", [1])
     try ReportFile.write([2], to: report)
-    #expect(try names(session) == before)
+    #expect(try reportNames(in: session) == before)
     #expect(try bytes(report) == [2])
-    // The other run has ended.
+    // When the other run has ended, its leftover is deleted too.
     flock(descriptor, LOCK_UN)
     try ReportFile.write([3], to: report)
-    #expect(try names(session) == before.filter { $0 != ".x.json.4.tmp" })
+    #expect(try reportNames(in: session) == before.filter { $0 != fileInUse })
   }
 }

@@ -4,8 +4,11 @@ import Testing
 
 @Suite("Seals on the command line")
 struct SealCommandTests {
+  private static let forgedCodeMessage =
+    "its authentication code does not match: it was made for another backup, or has changed since"
+
   /// Returns a sandbox with an encrypted backup without a seal, as another program leaves it.
-  private func unsealed() throws -> PhoneSandbox {
+  private func sandboxWithoutSeal() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.removeSeal("b")
     return sandbox
@@ -13,19 +16,19 @@ struct SealCommandTests {
 
   @Test("Seal adds a seal to another program's backup once, and verify compares every file with it")
   func added() throws {
-    let sandbox = try unsealed()
+    let sandbox = try sandboxWithoutSeal()
     let before = try sandbox.files(in: "b")
     let unsealed = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(unsealed.output.contains("-    seal         not checked: there is none\n"), "\(unsealed)")
-    let dry = try sandbox.keyhaul("seal b --password-file .bp -n")
-    #expect(dry.output == "Would seal b.\n" && dry.status == 0)
+    let dryRun = try sandbox.keyhaul("seal b --password-file .bp -n")
+    #expect(dryRun.output == "Would seal b.\n" && dryRun.status == 0)
     #expect(try sandbox.files(in: "b") == before)
     let sealed = try sandbox.succeed("seal b --password-file .bp")
     #expect(unwrapped(sealed).hasPrefix("Sealed b: 5 files. The seal detects later changes,"), "\(sealed)")
     #expect(try sandbox.files(in: "b") == (before + ["Keyhaul.seal"]).sorted())
     let seal = try sandbox.read("b/Keyhaul.seal")
-    let again = try sandbox.succeed("seal b --password-file .bp")
-    #expect(again.hasPrefix("b is already sealed. "))
+    let repeated = try sandbox.succeed("seal b --password-file .bp")
+    #expect(repeated.hasPrefix("b is already sealed. "))
     #expect(try sandbox.read("b/Keyhaul.seal") == seal)
     let verified = try sandbox.succeed("verify b --password-file .bp")
     #expect(
@@ -36,8 +39,8 @@ struct SealCommandTests {
   }
 
   @Test("Restore reports a missing seal once, except for a backup without a password")
-  func missed() throws {
-    let sandbox = try unsealed()
+  func restoreWithoutSeal() throws {
+    let sandbox = try sandboxWithoutSeal()
     let note = "b has no seal: an older keychain or manifest of the same backup would go unnoticed."
     let restore = "restore b --to new-phone --password-file .bp -n"
     #expect(unwrapped(try sandbox.keyhaul(restore).errors).ranges(of: note).count == 1)
@@ -47,16 +50,17 @@ struct SealCommandTests {
 
   @Test("Seal reports its result as JSON", arguments: ["b", "b.tar.zst", "b.zip"])
   func json(name: String) throws {
-    let sandbox = try unsealed()
+    let sandbox = try sandboxWithoutSeal()
     if name != "b" { try sandbox.succeed("convert b -o \(name) -q") }
-    let dry = try sandbox.object(try sandbox.succeed("seal \(name) --password-file .bp --json -n"))
-    #expect(dry["written"] as? Bool == false && dry["files"] is NSNull)
-    let document = try sandbox.object(try sandbox.succeed("seal \(name) --password-file .bp --json"))
+    let line = "seal \(name) --password-file .bp --json"
+    let dryRun = try sandbox.object(sandbox.succeed("\(line) -n"))
+    #expect(dryRun["written"] as? Bool == false && dryRun["files"] is NSNull)
+    let document = try sandbox.object(sandbox.succeed(line))
     #expect(document["written"] as? Bool == true && document["files"] as? Int == 5)
     #expect(document["keyed"] as? Bool == true)
-    let again = try sandbox.object(try sandbox.succeed("seal \(name) --password-file .bp --json"))
-    #expect(again["written"] as? Bool == false && again["files"] as? Int == 5)
-    #expect(again["digest"] as? String == document["digest"] as? String)
+    let repeated = try sandbox.object(sandbox.succeed(line))
+    #expect(repeated["written"] as? Bool == false && repeated["files"] as? Int == 5)
+    #expect(repeated["digest"] as? String == document["digest"] as? String)
     #expect(try sandbox.keyhaul("verify \(name) --password-file .bp").status == 0)
   }
 
@@ -71,16 +75,21 @@ struct SealCommandTests {
         "The seal detects later accidental changes, but not attacks, because no password protects it."))
     let verified = unwrapped(try sandbox.keyhaul("verify plain").output)
     #expect(
-      verified.contains(
-        "match the seal, which was made without a password: it detects accidents, but not "
-          + "attacks"), "\(verified)")
+      verified.contains("match the seal, which was made without a password: it detects accidents, but not attacks"),
+      "\(verified)")
     #expect(try sandbox.keyhaul("seal plain --password-file .bp").status == 14)
   }
 
-  @Test("Verify --sealed exits with 3 if there is no seal, and results of many backups show the missing seal")
-  func missing() throws {
+  /// Returns a sandbox with the backups `all/sealed` and `all/without`, which has no seal.
+  private func sandboxWithBoth() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.devices.run("mkdir all; cp -R b all/sealed; cp -R b all/without; rm all/without/Keyhaul.seal")
+    return sandbox
+  }
+
+  @Test("Verify --sealed exits with 3 if there is no seal, and with 13 if the backup is damaged too")
+  func missing() throws {
+    let sandbox = try sandboxWithBoth()
     let line = "verify all/without --password-file .bp"
     #expect(try sandbox.keyhaul(line).status == 0)
     let missing = try sandbox.keyhaul("\(line) --sealed")
@@ -89,24 +98,34 @@ struct SealCommandTests {
     #expect(try sandbox.keyhaul("verify all/sealed --password-file .bp --sealed").status == 0)
     #expect(try sandbox.keyhaul("verify all/without --quick --sealed").status == 3)
     #expect(try sandbox.object(sandbox.keyhaul("\(line) --json").output)["seal"] as? String == "missing")
-    for (flags, seals) in [("--password-file .bp", ["intact", "missing"]), ("--quick", ["unchecked", "missing"])] {
-      let csv = try sandbox.keyhaul("verify all \(flags) --format csv").output.split(separator: "\r\n")
-      let rows = csv.map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
-      let columns = ["has_seal", "seal"].compactMap { rows[0].firstIndex(of: $0) }
-      #expect(columns.map { rows[1][$0] } == ["true", seals[0]] && columns.map { rows[2][$0] } == ["false", seals[1]])
-    }
-    let many = try sandbox.keyhaul("verify all --password-file .bp --sealed --fields name,code,has_seal")
-    #expect(many.status == 3)
-    #expect(
-      many.output.filter { !$0.isWhitespace }
-        == #"[{"name":"sealed","code":0,"has_seal":true},{"name":"without","code":3,"has_seal":false}]"#)
-    for line in ["inspect all", "plan all"] {
-      let rows = try sandbox.keyhaul("\(line) --password-file .bp --format ndjson").output
-      #expect(rows.contains(#""has_seal":true"#) && rows.contains(#""has_seal":false"#), "\(line): \(rows)")
-    }
-    // Damage takes precedence over a missing seal.
     try sandbox.write([0], to: "all/without/Manifest.db", keepingSeal: true)
     #expect(try sandbox.keyhaul("\(line) --sealed").status == 13)
+  }
+
+  @Test("Results of several backups show which of them have a seal")
+  func severalBackups() throws {
+    let sandbox = try sandboxWithBoth()
+    for (flags, sealColumn) in [
+      ("--password-file .bp", ["intact", "missing"]), ("--quick", ["unchecked", "missing"]),
+    ] {
+      let csv = try sandbox.keyhaul("verify all \(flags) --format csv").output.split(separator: "\r\n")
+      let rows = csv.map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+      func column(_ name: String) throws -> [String] {
+        let index = try #require(rows[0].firstIndex(of: name))
+        return rows[1...2].map { $0[index] }
+      }
+      #expect(try column("has_seal") == ["true", "false"])
+      #expect(try column("seal") == sealColumn)
+    }
+    let chosenFields = try sandbox.keyhaul("verify all --password-file .bp --sealed --fields name,code,has_seal")
+    #expect(chosenFields.status == 3)
+    #expect(
+      chosenFields.output.filter { !$0.isWhitespace }
+        == #"[{"name":"sealed","code":0,"has_seal":true},{"name":"without","code":3,"has_seal":false}]"#)
+    for line in ["inspect all", "plan all"] {
+      let results = try sandbox.keyhaul("\(line) --password-file .bp --format ndjson").output
+      #expect(results.contains(#""has_seal":true"#) && results.contains(#""has_seal":false"#), "\(line): \(results)")
+    }
   }
 
   @Test("Verify --sealed accepts an older sealed backup of the same phone with the same password")
@@ -122,7 +141,7 @@ struct SealCommandTests {
   @Test("A keychain from an older backup with the same password is detected and not restored")
   func olderKeychain() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    try sandbox.write(Array("later".utf8), to: ".later")
+    try sandbox.write(Array("battery staple".utf8), to: ".np")
     try sandbox.succeed("backup old-phone -o old/ --password-file .bp --rounds 1 -q")
     for name in try sandbox.files(in: "old") where name != "Keyhaul.seal" && name != "Info.plist" {
       try sandbox.write(try sandbox.read("old/\(name)"), to: "b/\(name)", keepingSeal: true)
@@ -130,21 +149,18 @@ struct SealCommandTests {
     let before = try sandbox.contents(of: "new-phone")
     let verified = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13)
-    for name in ["Manifest.plist", "Manifest.db", "Status.plist", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"] {
+    for name in ["Manifest.plist", "Manifest.db", "Status.plist", PhoneSandbox.keychainPath] {
       #expect(
         unwrapped(verified.output).contains("\(name): it has changed since the backup was sealed"),
         "\(name): \(verified)")
     }
     #expect(!verified.output.contains("Info.plist: it has changed"))
     for line in [
-      "restore b --to new-phone --yes", "restore b --to new-phone -n", "rekey b --new-password-file .later",
-      "seal b",
+      "restore b --to new-phone --yes", "restore b --to new-phone -n", "rekey b --new-password-file .np", "seal b",
     ] {
       let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
       #expect(
-        outcome.status == 13
-          && unwrapped(outcome.errors).contains(
-            "it has changed since the backup was sealed"),
+        outcome.status == 13 && unwrapped(outcome.errors).contains("it has changed since the backup was sealed"),
         "\(line): \(outcome)")
     }
     #expect(try sandbox.contents(of: "new-phone") == before)
@@ -165,24 +181,13 @@ struct SealCommandTests {
   @Test("Every command that decrypts the backup detects a seal made without the password")
   func forged() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    var status = try sandbox.read("b/Status.plist")
-    let index = try #require(status.indices.last { status[$0...].starts(with: Array("finished".utf8)) })
-    status[index - 20] ^= 1
-    try sandbox.write(status, to: "b/Status.plist", keepingSeal: true)
-    let lines = String(decoding: try sandbox.read("b/Keyhaul.seal"), as: UTF8.self).split(separator: "\n")
-    let digest = try sandbox.devices.run("sha256sum b/Status.plist | cut -d ' ' -f 1").output.prefix(64)
-    let forged = lines.map { $0.hasSuffix(" Status.plist") ? "\(digest) \(status.count) Status.plist" : String($0) }
-    try sandbox.write(Array((forged.joined(separator: "\n") + "\n").utf8), to: "b/Keyhaul.seal", keepingSeal: true)
+    try forgeStatus(in: sandbox)
     // Without the password nothing looks wrong, and the output states what was not checked.
     let quick = try sandbox.keyhaul("verify b --quick")
     #expect(unwrapped(quick.output).contains("the password is needed to check whether the seal is genuine"), "\(quick)")
     let verified = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(
-      verified.status == 13
-        && unwrapped(verified.output).contains(
-          "its authentication code does not match: it was "
-            + "made for another backup, or has changed since"),
-      "\(verified)")
+      verified.status == 13 && unwrapped(verified.output).contains(Self.forgedCodeMessage), "\(verified)")
     #expect(!verified.output.contains("more"), "\(verified)")
     // Every command that reads with the password detects the seal, even a dry run of a decrypted copy.
     for line in [
@@ -191,22 +196,28 @@ struct SealCommandTests {
     ] {
       let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
       #expect(
-        outcome.status == 3
-          && unwrapped(outcome.errors).contains(
-            "its authentication code does not match: it was "
-              + "made for another backup, or has changed since"),
-        "\(line): \(outcome)")
+        outcome.status == 3 && unwrapped(outcome.errors).contains(Self.forgedCodeMessage), "\(line): \(outcome)")
     }
-    // A table of backups, which has only a word for the result, does not call the backup whole either.
+    // A table of backups does not call the backup complete either.
     let listed = try sandbox.keyhaul("verify b b --quick --format csv")
     #expect(listed.output.contains("unproven") && !listed.output.contains(",whole"), "\(listed)")
     let restored = try sandbox.keyhaul("restore b --to new-phone --yes --password-file .bp")
     #expect(
-      restored.status == 13
-        && unwrapped(restored.errors).contains(
-          "its authentication code does not match: it was "
-            + "made for another backup, or has changed since"),
-      "\(restored)")
+      restored.status == 13 && unwrapped(restored.errors).contains(Self.forgedCodeMessage), "\(restored)")
+  }
+
+  /// Changes `Status.plist` and its digest in the seal, without the password that the seal's code needs.
+  private func forgeStatus(in sandbox: PhoneSandbox) throws {
+    var status = try sandbox.read("b/Status.plist")
+    let stateIndex = try #require(status.indices.last { status[$0...].starts(with: Array("finished".utf8)) })
+    status[stateIndex - 20] ^= 1
+    try sandbox.write(status, to: "b/Status.plist", keepingSeal: true)
+    let seal = String(decoding: try sandbox.read("b/Keyhaul.seal"), as: UTF8.self)
+    let digest = try sandbox.devices.run("sha256sum b/Status.plist | cut -d ' ' -f 1").output.prefix(64)
+    // The line of a file is its digest, size and path.
+    let forgedLine = "\(digest) \(status.count) Status.plist"
+    let lines = seal.split(separator: "\n").map { $0.hasSuffix(" Status.plist") ? forgedLine : String($0) }
+    try sandbox.write(Array((lines.joined(separator: "\n") + "\n").utf8), to: "b/Keyhaul.seal", keepingSeal: true)
   }
 
   @Test("A changed seal is reported before the files that it lists, and each file once")
@@ -221,10 +232,10 @@ struct SealCommandTests {
     let verified = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13)
     let text = unwrapped(verified.output)
-    let sealFault = try #require(text.range(of: "Keyhaul.seal: "), "\(verified)")
-    let fileFault = try #require(
+    let sealRange = try #require(text.range(of: "Keyhaul.seal: "), "\(verified)")
+    let manifestRange = try #require(
       text.range(of: "Manifest.db: it has changed since the backup was sealed"), "\(verified)")
-    #expect(sealFault.lowerBound < fileFault.lowerBound && !text.contains("more"), "\(verified)")
+    #expect(sealRange.lowerBound < manifestRange.lowerBound && !text.contains("more"), "\(verified)")
   }
 
   @Test("Every changed bit in a sealed backup is found (24 bits per file, 3 in a quick run)")

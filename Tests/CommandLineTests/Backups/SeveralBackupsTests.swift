@@ -35,20 +35,22 @@ struct SeveralBackupsTests {
       "export Backup/ -o x.json", "why Backup --account anna",
       "diff Backup Backup", "rekey Backup", "convert Backup -o x.tar", "restore Backup --to new-phone",
     ] {
-      let outcome = try sandbox.keyhaul(
-        "\(line) --password-file .bp".replacing("x.tar --password-file .bp", with: "x.tar"))
+      // A conversion needs no password.
+      let password = line.hasPrefix("convert") ? "" : "--password-file .bp"
+      let outcome = try sandbox.keyhaul("\(line) \(password)")
       #expect(outcome.status == 64, "\(line): \(outcome)")
       #expect(outcome.errors.contains("contains 2 backups; name one of them\n"), "\(line): \(outcome.errors)")
     }
   }
 
   @Test("The suggested backup is a finished one, and its name is shown only if it can be copied")
-  func proposed() throws {
+  func suggested() throws {
     let (sandbox, old, _) = try sandbox()
     try sandbox.write([1], to: "Backup/\(old)/Status.plist")
     let line = "why Backup --account anna"
     #expect(
       try sandbox.keyhaul(line).errors.hasSuffix("  try: Backup/attic; keyhaul inspect Backup lists them\n"))
+    // An escape sequence in a name would be lost when the user copies the name.
     try sandbox.devices.run("mv Backup/attic \"$(printf 'Backup/\\033[31mred')\"")
     let list = try sandbox.keyhaul("inspect Backup").output
     #expect(list.hasSuffix("\nOne of them in full: keyhaul inspect Backup/\(old)\n"), "\(list)")
@@ -59,19 +61,20 @@ struct SeveralBackupsTests {
   @Test("A backup is selected by folder name or device identifier in any case, but not by a part")
   func chosen() throws {
     let (sandbox, old, new) = try sandbox()
-    for (choice, device) in [
+    let arguments: [(backup: String, device: String)] = [
       ("Backup/\(old)", "old-phone"), ("Backup/attic", "new-phone"), ("Backup/\(new)", "new-phone"),
       ("Backup/\(new.lowercased())/", "new-phone"), ("./Backup/\(new)", "new-phone"),
-    ] {
-      let document = try sandbox.object(sandbox.succeed("inspect \(choice) --json"))
-      #expect((document["device"] as? [String: Any])?["name"] as? String == device, "\(choice)")
+    ]
+    for (backup, device) in arguments {
+      let document = try sandbox.object(sandbox.succeed("inspect \(backup) --json"))
+      #expect((document["device"] as? [String: Any])?["name"] as? String == device, "\(backup)")
       for line in [
-        "verify \(choice)", "export \(choice) -o -", "plan \(choice) --to new-phone", "diff \(choice) \(choice)",
-        "why \(choice) --item 0", "rekey \(choice) --new-password-file .bp -n", "restore \(choice) --to new-phone -n",
+        "verify \(backup)", "export \(backup) -o -", "plan \(backup) --to new-phone", "diff \(backup) \(backup)",
+        "why \(backup) --item 0", "rekey \(backup) --new-password-file .bp -n", "restore \(backup) --to new-phone -n",
       ] {
         #expect(try sandbox.keyhaul("\(line) --password-file .bp").status == 0, "\(line)")
       }
-      try sandbox.succeed("convert \(choice) -o copy.tar --yes")
+      try sandbox.succeed("convert \(backup) -o copy.tar --yes")
     }
     #expect(try sandbox.devices.run("cd Backup && keyhaul verify \(new) --quick").status == 0)
     for part in [String(new.prefix(12)), String(old.dropLast()), "att", "atticus", "phone"] {
@@ -80,8 +83,8 @@ struct SeveralBackupsTests {
       #expect(outcome.errors.contains("  why: it contains ") && outcome.errors.contains("keyhaul inspect Backup lists"))
     }
     try sandbox.devices.run("cp -R Backup/attic Backup/cellar")
-    let several = try sandbox.keyhaul("verify Backup/\(new) --quick")
-    #expect(several.status == 64 && several.errors.hasPrefix("error: Backup/\(new) matches several backups\n"))
+    let ambiguous = try sandbox.keyhaul("verify Backup/\(new) --quick")
+    #expect(ambiguous.status == 64 && ambiguous.errors.hasPrefix("error: Backup/\(new) matches several backups\n"))
     #expect(try sandbox.keyhaul("verify Backup/cellar --quick").status == 0)
   }
 
@@ -94,21 +97,22 @@ struct SeveralBackupsTests {
     #expect(try sandbox.files(in: "Backup/attic") == files)
   }
 
-  @Test("A folder whose only backup is a link is treated like a folder with that backup")
+  @Test("A link to a backup, or to a folder with one, is followed; one that leads nowhere is named with its target")
   func linked() throws {
     let sandbox = try PhoneSandbox()
-    try sandbox.devices.run("mkdir -p drive/Backup Linked MobileSync Lost")
+    try sandbox.devices.run("mkdir -p drive/Backup Linked MobileSync Broken")
     try sandbox.backUp(to: "drive/Backup/attic/")
     try sandbox.devices.run("ln -s ../drive/Backup/attic Linked/attic; ln -s ../drive/Backup MobileSync/Backup")
-    try sandbox.devices.run("ln -s /nowhere/drive Lost/Backup")
+    try sandbox.devices.run("ln -s /nowhere/drive Broken/Backup")
     for command in ["inspect", "verify", "plan"] {
       for (folder, path) in [("Linked", "Linked/attic"), ("MobileSync", "MobileSync/Backup/attic")] {
         let outcome = try sandbox.keyhaul("\(command) \(folder) --password-file .bp")
         #expect(outcome.status == 0, "\(outcome)")
         #expect(outcome.errors.contains("\(folder) contains one backup: \(path)\n"), "\(outcome)")
       }
-      let lost = try sandbox.keyhaul("\(command) Lost")
-      #expect(lost.status == 14 && lost.errors.contains("the link \"Backup\" points to \"/nowhere/drive\""), "\(lost)")
+      let broken = try sandbox.keyhaul("\(command) Broken")
+      #expect(
+        broken.status == 14 && broken.errors.contains("the link \"Backup\" points to \"/nowhere/drive\""), "\(broken)")
     }
     // A link back to its own folder leads to no backup.
     try sandbox.devices.run("mkdir Circle; ln -s . Circle/again; ln -s ../Circle Circle/round")

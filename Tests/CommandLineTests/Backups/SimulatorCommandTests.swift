@@ -9,20 +9,18 @@ import Testing
 @Suite("Simulator keychains")
 struct SimulatorCommandTests {
   private static let keychains = "Devices/UDID/data/Library/Keychains"
+  private static let keychain = "\(keychains)/keychain-2-debug.db"
+  private static let emptyKeychain = "Devices/empty/data/Library/Keychains/keychain-2-debug.db"
 
   /// Returns a sandbox with two Simulators: `UDID` with the database and log of the test vectors, and `empty` without items.
   private static func sandbox() throws -> DeviceSandbox {
     let sandbox = try DeviceSandbox()
-    let vectors = try TestVectors.database()
     try sandbox.run(
       "mkdir -p \(keychains) Devices/empty/data/Library/Keychains Devices/other; keyhaul device create phone --from old-phone -q"
     )
-    let path = sandbox.home.appending(path: "\(keychains)/keychain-2-debug.db").path
-    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: path))
-    try Data(vectors["wal"]["base64"].base64Bytes).write(to: URL(filePath: path + "-wal"))
-    let empty = sandbox.home.appending(path: "Devices/empty/data/Library/Keychains/keychain-2-debug.db").path
-    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: empty))
-    try DatabaseQueue(path: empty).write { database in
+    try sandbox.writeKeychainDatabase(to: keychain, withLog: true)
+    try sandbox.writeKeychainDatabase(to: emptyKeychain, withLog: false)
+    try DatabaseQueue(path: sandbox.home.appending(path: emptyKeychain).path).write { database in
       for table in ["genp", "inet", "cert", "keys"] { try database.execute(sql: "DELETE FROM \(table)") }
     }
     return sandbox
@@ -45,11 +43,11 @@ struct SimulatorCommandTests {
         == "SIMULATOR  RUNTIME  STATE  ITEMS  SCHEMA\nUDID       –        –         13  12.11\nempty      –        –          0  12.11\n"
     )
     let before = try sandbox.document("keyhaul export Devices/UDID -o - --reveal --json")
-    let rehearsed = try sandbox.run("keyhaul simulator seed Devices/UDID --from phone -n")
-    #expect(
-      rehearsed.output.hasPrefix("Would put 22 items from phone into Devices/UDID: 22 new.\nKIND "), "\(rehearsed)")
-    #expect(rehearsed.output.split(separator: "\n").count == 24 && rehearsed.status == 0)
-    #expect(rehearsed.errors.contains("1 key of phone cannot be used in a Simulator"), "\(rehearsed)")
+    let dryRun = try sandbox.run("keyhaul simulator seed Devices/UDID --from phone -n")
+    #expect(dryRun.output.hasPrefix("Would put 22 items from phone into Devices/UDID: 22 new.\nKIND "), "\(dryRun)")
+    // The summary, the column titles, and a row for each item.
+    #expect(dryRun.output.split(separator: "\n").count == 24 && dryRun.status == 0)
+    #expect(dryRun.errors.contains("1 key of phone cannot be used in a Simulator"), "\(dryRun)")
     #expect(try sandbox.document("keyhaul export Devices/UDID -o - --reveal --json") == before)
   }
 
@@ -59,25 +57,28 @@ struct SimulatorCommandTests {
     let seeded = try sandbox.run("keyhaul simulator seed Devices/UDID --from phone --yes")
     #expect(seeded.output == "Put 22 items from phone into Devices/UDID: 22 new.\n" && seeded.status == 0, "\(seeded)")
     // The items of the bundled description lack values that a device adds, such as the UUID.
-    let again = try sandbox.run("keyhaul simulator seed Devices/UDID --from old-phone --keep --yes")
-    #expect(again.output == "Nothing to do in Devices/UDID: 22 kept with other values.\n", "\(again)")
-    let digest = "sha256sum Devices/UDID/data/Library/Keychains/keychain-2-debug.db"
-    let stored = try sandbox.run(digest).output
+    let seededFromDescription = try sandbox.run("keyhaul simulator seed Devices/UDID --from old-phone --keep --yes")
+    #expect(
+      seededFromDescription.output == "Nothing to do in Devices/UDID: 22 kept with other values.\n",
+      "\(seededFromDescription)")
+    let digest = "sha256sum \(Self.keychain)"
+    let before = try sandbox.run(digest).output
     for flags in ["", "--yes", "-n"] {
       let outcome = try sandbox.run("keyhaul simulator seed Devices/UDID --from phone \(flags)")
       #expect(outcome.output == "Nothing to do: 22 items of phone are already in Devices/UDID.\n", "\(outcome)")
     }
-    #expect(try sandbox.run(digest).output == stored)
+    #expect(try sandbox.run(digest).output == before)
     let changed = try sandbox.run(
       "keyhaul item update Devices/UDID --service chat.example --account anna --new-label other --yes")
     #expect(changed.status == 0, "\(changed)")
-    for (flags, sentence) in [
+    let seeds: [(flags: String, output: String)] = [
       ("--keep", "Nothing to do in Devices/UDID: 21 already there, 1 kept with other values.\n"),
       ("-n", "Would put 1 item from phone into Devices/UDID: 1 replaced, 21 already there.\nKIND"),
       ("", "Put 1 item from phone into Devices/UDID: 1 replaced, 21 already there.\n"),
-    ] {
+    ]
+    for (flags, output) in seeds {
       #expect(
-        try sandbox.run("keyhaul simulator seed Devices/UDID --from phone --yes \(flags)").output.hasPrefix(sentence))
+        try sandbox.run("keyhaul simulator seed Devices/UDID --from phone --yes \(flags)").output.hasPrefix(output))
     }
     #expect(try sandbox.run("keyhaul verify Devices/UDID").output.contains("35 of 35 can be decrypted"))
   }
@@ -92,17 +93,20 @@ struct SimulatorCommandTests {
     #expect(try sandbox.run("stat -c %a saved.db").output == "600\n")
 
     // A reset of the device's access groups removes its items, and keeps the earlier items unchanged.
-    let groups = (try sandbox.document("keyhaul export phone -o - --json")["items"]?.arrayValue ?? [])
-      .compactMap { $0["attributes"]?["agrp"]?.stringValue }
-    let flags = Set(groups).map { "--app '\($0)'" }.joined(separator: " ")
+    let deviceItems = try sandbox.document("keyhaul export phone -o - --json")["items"]?.arrayValue ?? []
+    let deviceGroups = Set(deviceItems.compactMap { $0["attributes"]?["agrp"]?.stringValue })
+    let flags = deviceGroups.map { "--app '\($0)'" }.joined(separator: " ")
     let reset = try sandbox.run("keyhaul simulator reset Devices/UDID \(flags) --yes")
     #expect(reset.status == 0, "\(reset)")
     let after = try sandbox.document("keyhaul export Devices/UDID -o - --reveal --json")
-    let kept = (before["items"]?.arrayValue ?? []).filter { item in
-      !groups.contains { $0 == item["attributes"]?["agrp"]?.stringValue }
+    let itemsAfter = try #require(after["items"]?.arrayValue)
+    let itemsOfOtherGroups = (before["items"]?.arrayValue ?? []).filter { item in
+      guard let group = item["attributes"]?["agrp"]?.stringValue else { return true }
+      return !deviceGroups.contains(group)
     }
-    #expect(!kept.isEmpty && after["items"]?.arrayValue?.map { $0["attributes"] } == kept.map { $0["attributes"] })
-    #expect(after["items"]?.arrayValue?.map { $0["secret"] } == kept.map { $0["secret"] })
+    #expect(!itemsOfOtherGroups.isEmpty)
+    #expect(itemsAfter.map { $0["attributes"] } == itemsOfOtherGroups.map { $0["attributes"] })
+    #expect(itemsAfter.map { $0["secret"] } == itemsOfOtherGroups.map { $0["secret"] })
   }
 
   @Test("A plan for a Simulator with a device's items equals the plan for that device")
@@ -121,11 +125,11 @@ struct SimulatorCommandTests {
   func items() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("printf 'new secret' > .secret; chmod 600 .secret; cp -r Devices/UDID Devices/kept")
-    func content() throws -> [JSONValue?] {
+    func attributesAndSecrets() throws -> [JSONValue?] {
       let items = try sandbox.document("keyhaul export Devices/UDID -o - --reveal --json")["items"]?.arrayValue ?? []
       return items.flatMap { [$0["attributes"], $0["secret"]] }
     }
-    let before = try content()
+    let before = try attributesAndSecrets()
     let new = "--service fresh.example --account zoe --access-group ABCDE12345.org.example.fresh --secret-file .secret"
     let added = try sandbox.run("keyhaul item add Devices/UDID \(new)")
     #expect(
@@ -133,8 +137,8 @@ struct SimulatorCommandTests {
         == "Added generic password \"fresh.example · zoe\" to Devices/UDID (unencrypted, as a Simulator stores it).\n",
       "\(added)")
     #expect(try sandbox.run("keyhaul item find Devices/UDID --service 'fresh.*' --reveal").output == "new secret")
-    let again = try sandbox.run("keyhaul item add Devices/UDID \(new)")
-    #expect(again.status == 1 && again.errors.contains("Devices/UDID already has this item"), "\(again)")
+    let repeated = try sandbox.run("keyhaul item add Devices/UDID \(new)")
+    #expect(repeated.status == 1 && repeated.errors.contains("Devices/UDID already has this item"), "\(repeated)")
     let changed = try sandbox.run(
       "keyhaul item update Devices/UDID --service fresh.example --new-account zara --new-protection always --yes")
     #expect(changed.output == "Changed 1 item in Devices/UDID.\n" && changed.status == 0, "\(changed)")
@@ -142,16 +146,13 @@ struct SimulatorCommandTests {
     #expect(try sandbox.run("keyhaul verify Devices/UDID").output.contains("14 of 14 can be decrypted"))
     let deleted = try sandbox.run("keyhaul item delete Devices/UDID --service fresh.example --yes")
     #expect(deleted.output == "Deleted 1 item from Devices/UDID.\n" && deleted.status == 0, "\(deleted)")
-    #expect(try content() == before)
+    #expect(try attributesAndSecrets() == before)
     // A dry run writes nothing.
-    try sandbox.run("cp -r Devices/UDID Devices/still")
+    try sandbox.run("cp \(Self.keychain) before.db")
     for line in ["add Devices/UDID \(new) -n", "delete Devices/UDID --kind generic -n"] {
       #expect(try sandbox.run("keyhaul item \(line)").status == 0)
     }
-    #expect(
-      try sandbox.run(
-        "cmp Devices/UDID/data/Library/Keychains/keychain-2-debug.db Devices/still/data/Library/Keychains/keychain-2-debug.db"
-      ).status == 0)
+    #expect(try sandbox.run("cmp \(Self.keychain) before.db").status == 0)
   }
 
   @Test("A Simulator is filled from a device, and devices from a Simulator, a backup or a dump, equally")
@@ -165,24 +166,26 @@ struct SimulatorCommandTests {
     #expect(try sandbox.run("stat -c %a phone.db").output == "600\n")
     #expect(try sandbox.run("keyhaul verify phone.db").status == 0)
     #expect(try sandbox.run("keyhaul diff phone phone.db --exit-code").status == 0)
-    let needs = try sandbox.run("keyhaul device create twin --import phone.db")
-    #expect(needs.status == 64 && needs.errors.contains("a device with a passcode"), "\(needs)")
+    let withoutPasscode = try sandbox.run("keyhaul device create twin --import phone.db")
+    #expect(
+      withoutPasscode.status == 64 && withoutPasscode.errors.contains("a device with a passcode"),
+      "\(withoutPasscode)")
     #expect(try sandbox.run("keyhaul device create twin --import phone.db --passcode-file .pin").status == 0)
     #expect(try sandbox.run("keyhaul diff phone twin --exit-code").status == 0)
-    let references = try ["phone", "twin"].map { name in
-      (try sandbox.document("keyhaul export \(name) -o - --json")["items"]?.arrayValue ?? [])
-        .compactMap { $0["attributes"]?["persistref"]?["base64"]?.stringValue }.sorted()
+    func persistentReferences(of device: String) throws -> [String] {
+      let items = try sandbox.document("keyhaul export \(device) -o - --json")["items"]?.arrayValue ?? []
+      return items.compactMap { $0["attributes"]?["persistref"]?["base64"]?.stringValue }.sorted()
     }
-    #expect(references[0] == references[1] && references[0].count == 22)
+    let references = try persistentReferences(of: "phone")
+    #expect(try references.count == 22 && persistentReferences(of: "twin") == references)
 
     // An import includes only the items that can be decrypted without the source device.
     try sandbox.run("keyhaul backup phone -o b.zip --password-file .bp --rounds 1 -q; mkdir elsewhere")
-    let imported = try sandbox.run(
-      "keyhaul device create part --import b.zip --password-file .bp --home elsewhere; keyhaul device show part --home elsewhere --json"
-    )
+    let imported = try sandbox.run("keyhaul device create part --import b.zip --password-file .bp --home elsewhere")
     #expect(imported.errors.contains("left out 4 items of b.zip that cannot be read"), "\(imported)")
-    let both = try sandbox.run("keyhaul device create x --import b.zip --from old-phone --password-file .bp")
-    #expect(both.status == 64 && both.errors.contains("--from and --import cannot be used together"))
+    let withTwoSources = try sandbox.run("keyhaul device create x --import b.zip --from old-phone --password-file .bp")
+    #expect(
+      withTwoSources.status == 64 && withTwoSources.errors.contains("--from and --import cannot be used together"))
     let locked = try sandbox.run("keyhaul device lock phone; keyhaul device export phone -o locked.db")
     #expect(locked.status == 15, "\(locked)")
     #expect(try sandbox.run("ls locked.db").status != 0)
@@ -194,41 +197,43 @@ struct SimulatorCommandTests {
     try sandbox.run("printf words > .bp; chmod 600 .bp; keyhaul device create new-phone --from new-phone -q")
     try sandbox.run("keyhaul backup phone -o b.zip --password-file .bp --rounds 1 -q")
     let plan = try sandbox.document("keyhaul plan b.zip --to new-phone --password-file .bp --json")
-    let arriving = (plan["items"]?.arrayValue ?? []).filter {
-      $0["outcome"]?.stringValue?.hasPrefix("migrates") == true
-    }
+    let plannedItems = try #require(plan["items"]?.arrayValue)
+    let migratingCount = plannedItems.count { $0["outcome"]?.stringValue?.hasPrefix("migrates") == true }
     let restore = "keyhaul restore b.zip --to Devices/UDID --password-file .bp"
-    let rehearsed = try sandbox.document(restore + " -n --json")
+    let dryRun = try sandbox.document(restore + " -n --json")
     #expect(
-      rehearsed["action"] == "restore" && rehearsed["dry_run"] == true
-        && rehearsed["items"] == .count(plan["items"]?.arrayValue?.count ?? 0))
+      dryRun["action"] == "restore" && dryRun["dry_run"] == true && dryRun["items"] == .count(plannedItems.count))
     #expect(try sandbox.run("keyhaul verify Devices/UDID").output.contains("13 of 13 can be decrypted"))
 
     // With merge, all existing items stay.
-    try sandbox.run("cp -r Devices/UDID Devices/merged; cp -r Devices/UDID Devices/own")
-    let merged = try sandbox.run(restore.replacing("UDID", with: "merged") + " --existing merge --yes")
+    try sandbox.run("cp -r Devices/UDID Devices/merged; cp -r Devices/UDID Devices/unchanged")
+    let merge = restore.replacing("UDID", with: "merged") + " --existing merge --yes"
+    let merged = try sandbox.run(merge)
     #expect(
       merged.status == 0
-        && merged.output.hasPrefix("Restored \(arriving.count) items to Devices/merged in one step"), "\(merged)"
+        && merged.output.hasPrefix("Restored \(migratingCount) items to Devices/merged in one step"), "\(merged)"
     )
-    let counts = "\(13 + arriving.count) of \(13 + arriving.count) can be decrypted"
-    #expect(try sandbox.run("keyhaul verify Devices/merged").output.contains(counts))
-    let again = try sandbox.document(restore.replacing("UDID", with: "merged") + " --existing merge --yes --json")
-    #expect(again["added"] == 0 && again["kept"] == .count(arriving.count) && again["removed"] == 0, "\(again)")
+    let mergedCount = 13 + migratingCount
+    let verified = try sandbox.run("keyhaul verify Devices/merged")
+    #expect(verified.output.contains("\(mergedCount) of \(mergedCount) can be decrypted"), "\(verified)")
+    let repeated = try sandbox.document(merge + " --json")
+    #expect(
+      repeated["added"] == 0 && repeated["kept"] == .count(migratingCount) && repeated["removed"] == 0, "\(repeated)")
 
     // With replace, as on a device, only synchronized items stay.
     let replaced = try sandbox.document(restore + " --yes --json")
-    #expect(replaced["added"] == .count(arriving.count) && replaced["removed"] != 0, "\(replaced)")
-    let after = try sandbox.document("keyhaul export Devices/UDID -o - --json")["items"]?.arrayValue ?? []
-    let keptCount = after.count - arriving.count
-    let synchronizedCount = after.count { $0["attributes"]?["sync"] == 1 }
+    #expect(replaced["added"] == .count(migratingCount) && replaced["removed"] != 0, "\(replaced)")
+    let itemsAfter = try sandbox.document("keyhaul export Devices/UDID -o - --json")["items"]?.arrayValue ?? []
+    let keptCount = itemsAfter.count - migratingCount
+    let synchronizedCount = itemsAfter.count { $0["attributes"]?["sync"] == 1 }
     #expect(keptCount >= 0 && keptCount <= synchronizedCount, "\(keptCount) \(synchronizedCount)")
     #expect(try sandbox.run("keyhaul verify Devices/UDID").status == 0)
-    for (flags, message) in [
+    let refusals: [(flags: String, message: String)] = [
       ("--plan .bp", "--plan applies only to devices"),
       ("--device-key-file .bp", "a hardware key applies only to devices"), ("", "must be confirmed"),
-    ] {
-      let refused = try sandbox.run("\(restore.replacing("UDID", with: "own")) \(flags)")
+    ]
+    for (flags, message) in refusals {
+      let refused = try sandbox.run("\(restore.replacing("UDID", with: "unchanged")) \(flags)")
       #expect(refused.status == 64 && refused.errors.contains(message), "\(refused)")
     }
   }
@@ -238,10 +243,11 @@ struct SimulatorCommandTests {
     let sandbox = try Self.sandbox()
     try sandbox.run("printf words > .bp; chmod 600 .bp")
     try sandbox.run("keyhaul backup phone -o b.zip --password-file .bp --rounds 1 -q")
-    let path = sandbox.home.appending(path: "\(Self.keychains)/keychain-2-debug.db")
-    // Closing the last connection usually writes the log into the file, but a dry run or a refusal must not.
-    let sums = "sha256sum \(Self.keychains)/*"
-    let before = try sandbox.run(sums).output
+    let path = sandbox.home.appending(path: Self.keychain)
+    // When the last connection is closed, SQLite usually moves the log into the database. A dry run or a refusal must
+    // prevent this.
+    let digests = "sha256sum \(Self.keychains)/*"
+    let before = try sandbox.run(digests).output
     #expect(before.contains("-wal"))
     for line in [
       "keyhaul restore b.zip --to Devices/UDID --password-file .bp -n",
@@ -249,21 +255,21 @@ struct SimulatorCommandTests {
       "keyhaul simulator reset Devices/UDID --app ABCDE12345.com.example.notes -n",
       "keyhaul item delete Devices/UDID --service nobody --yes",
     ] {
-      let rehearsed = try sandbox.run(line)
-      #expect([0, 4].contains(rehearsed.status), "\(rehearsed)")
-      #expect(try sandbox.run(sums).output == before, "\(line)")
+      let outcome = try sandbox.run(line)
+      #expect([0, 4].contains(outcome.status), "\(outcome)")
+      #expect(try sandbox.run(digests).output == before, "\(line)")
     }
     let program = BuiltProgram(home: sandbox.home)
     for line in [
       "keyhaul restore b.zip --to Devices/UDID --password-file .bp",
       "keyhaul simulator reset Devices/UDID --app ABCDE12345.com.example.notes",
     ] {
-      var written = Data()
+      var bytesAfterOtherChange = Data()
       let refused = try program.shell(line, typed: ["yes"]) { _ in
         try DatabaseQueue(path: path.path).write { database in
           try database.execute(sql: "DELETE FROM inet WHERE rowid IN (SELECT max(rowid) FROM inet)")
         }
-        written = try Data(contentsOf: path)
+        bytesAfterOtherChange = try Data(contentsOf: path)
       }
       #expect(refused.status == 11, "\(refused)")
       #expect(
@@ -272,7 +278,7 @@ struct SimulatorCommandTests {
             "another process has changed it since Keyhaul read it; nothing was changed"),
         "\(refused)"
       )
-      #expect(try Data(contentsOf: path) == written, "the other process's change is lost")
+      #expect(try Data(contentsOf: path) == bytesAfterOtherChange, "the other process's change is lost")
       #expect(try program.shell(line, typed: ["yes"]).status == 0)
     }
   }
@@ -281,10 +287,8 @@ struct SimulatorCommandTests {
   func killed() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("mkdir killed; keyhaul device export phone -o sim.db --yes -q")
-    let path = sandbox.home.appending(path: "sim.db").path
     try sandbox.copyDatabase("sim.db", to: "killed/sim.db", during: "UPDATE genp SET agrp = 'x'")
-    let copy = sandbox.home.appending(path: "killed/sim.db").path
-    #expect(try Data(contentsOf: URL(filePath: copy)) != Data(contentsOf: URL(filePath: path)))
+    #expect(try sandbox.run("cmp sim.db killed/sim.db").status != 0)
     #expect(
       unwrapped(try sandbox.run("keyhaul verify killed/sim.db").output).contains("an unfinished change was rolled back")
     )
@@ -293,15 +297,14 @@ struct SimulatorCommandTests {
     let group = "ABCDE12345.org.example.chat"
     let reset = try sandbox.run("keyhaul simulator reset killed/sim.db --app \(group) --yes")
     #expect(reset.status == 0 && reset.output.hasPrefix("Deleted "), "\(reset)")
-    let counts = try [copy, path].map { path in
-      try DatabaseQueue(path: path).read { database in
-        try Int.fetchAll(
-          database,
-          sql: "SELECT count(*) FROM genp WHERE agrp <> '\(group)' UNION ALL SELECT count(*) FROM genp WHERE agrp = 'x'"
-        )
+    func count(_ condition: String, in name: String) throws -> Int {
+      try DatabaseQueue(path: sandbox.home.appending(path: name).path).read { database in
+        try Int.fetchOne(database, sql: "SELECT count(*) FROM genp WHERE \(condition)") ?? 0
       }
     }
-    #expect(counts[0] == counts[1] && counts[0].first ?? 0 > 0, "\(counts)")
+    let otherCount = try count("agrp <> '\(group)'", in: "sim.db")
+    #expect(try otherCount > 0 && count("agrp <> '\(group)'", in: "killed/sim.db") == otherCount)
+    #expect(try count("agrp = 'x'", in: "killed/sim.db") == 0)
     #expect(try sandbox.run("ls killed").output == "sim.db\n")
   }
 
@@ -312,22 +315,22 @@ struct SimulatorCommandTests {
     try Data(
       """
       import sqlite3, time
-      end, turn = time.time() + 60, 0
+      end, round = time.time() + 60, 0
       while time.time() < end:
-          base = sqlite3.connect("sim.db", isolation_level=None)
-          base.execute("PRAGMA journal_mode = " + ("WAL", "DELETE")[turn % 2])
+          database = sqlite3.connect("sim.db", isolation_level=None)
+          database.execute("PRAGMA journal_mode = " + ("WAL", "DELETE")[round % 2])
           for _ in range(5):
-              base.execute("UPDATE genp SET labl = labl")
-          base.close()
-          turn += 1
-          time.sleep((0, 0.001, 0.05)[turn % 3])
+              database.execute("UPDATE genp SET labl = labl")
+          database.close()
+          round += 1
+          time.sleep((0, 0.001, 0.05)[round % 3])
       """.utf8
     ).write(to: sandbox.home.appending(path: "writer.py"))
     let outcome = try sandbox.run(
       """
       keyhaul item find sim.db > expected
       python3 writer.py & writer=$!
-      for turn in 1 2 3 4; do
+      for round in 1 2 3 4; do
         for line in "inspect sim.db" "item find sim.db" "verify sim.db" "export sim.db -o -" "plan sim.db --to new-phone" \
           "diff sim.db sim.db"; do
           keyhaul $line > out 2> errors; code=$?
@@ -343,14 +346,12 @@ struct SimulatorCommandTests {
   @Test("A keychain that another process has open, or with no matching item, is left unchanged")
   func refused() throws {
     let sandbox = try Self.sandbox()
-    let path = sandbox.home.appending(path: "\(Self.keychains)/keychain-2-debug.db").path
-    func contents() throws -> Data { try Data(contentsOf: URL(filePath: path)) }
-    let before = try contents()
-    try sandbox.run(
-      "cp -r Devices/UDID Devices/odd; printf x >> Devices/odd/data/Library/Keychains/keychain-2-debug.db-wal")
+    let path = sandbox.home.appending(path: Self.keychain)
+    let before = try Data(contentsOf: path)
+    try sandbox.run("cp -r Devices/UDID Devices/odd")
     try sandbox.run("printf 'no log' > Devices/odd/data/Library/Keychains/keychain-2-debug.db-wal")
-    for (line, status, message) in [
-      ("simulator seed Devices/UDID --from phone", Int32(64), "must be confirmed"),
+    let refusals: [(line: String, status: Int32, message: String)] = [
+      ("simulator seed Devices/UDID --from phone", 64, "must be confirmed"),
       ("simulator seed Devices/UDID --from nothing --yes", 10, "nothing"),
       ("simulator seed Devices/UDID --from phone --app nobody --yes", 4, "No item in phone matches"),
       ("simulator reset Devices/UDID --app ABCDE12345.com.example.note", 4, "ABCDE12345.com.example.notes is similar."),
@@ -359,13 +360,14 @@ struct SimulatorCommandTests {
       ("simulator snapshot Devices/UDID -o -", 64, "a snapshot must be written to a file"),
       ("simulator list nowhere", 10, "there are no Simulators in nowhere"),
       ("device lock ./Devices/UDID", 10, "keyhaul simulator seed ./Devices/UDID --from BACKUP"),
-    ] {
+    ]
+    for (line, status, message) in refusals {
       let outcome = try sandbox.run("keyhaul \(line)")
       #expect(outcome.status == status && outcome.errors.contains(message), "\(line): \(outcome)")
     }
-    #expect(try contents() == before)
-    let queue = try DatabaseQueue(path: path)
-    try queue.read { database in
+    #expect(try Data(contentsOf: path) == before)
+    let connection = try DatabaseQueue(path: path.path)
+    try connection.read { database in
       #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM genp") == 7)
       for line in ["seed Devices/UDID --from phone", "reset Devices/UDID --app ABCDE12345.com.example.notes"] {
         let outcome = try sandbox.run("keyhaul simulator \(line) --yes")

@@ -7,15 +7,17 @@ import Testing
 
 @Suite("Verification of streamed backups")
 struct StreamVerificationTests {
-  /// Creates a backup without a password, with this number of additional files, some with damaged records.
-  private static func sandbox(isDamaged: @Sendable (Int) -> Bool, count: Int = 14) throws -> PhoneSandbox {
+  /// Returns a sandbox with a backup without a password that has 14 additional files.
+  ///
+  /// - Parameter isDamaged: Whether the record of the additional file with this number is damaged.
+  private static func sandbox(isDamaged: @Sendable (_ number: Int) -> Bool) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
     try sandbox.removeSeal("plain")
     let manifest = try DatabaseQueue(path: sandbox.home.appending(path: "plain/Manifest.db").path)
     try manifest.writeWithoutTransaction { database in
       let record = try #require(try Data.fetchOne(database, sql: "SELECT file FROM Files WHERE flags = 1"))
-      for number in 0..<count {
+      for number in 0..<14 {
         let path = "file\(number)"
         let name = String(hexadecimal: try Digest.sha1(Array("HomeDomain-\(path)".utf8)))
         try database.execute(
@@ -30,8 +32,8 @@ struct StreamVerificationTests {
     return sandbox
   }
 
-  /// Returns the faults of file records, without faults that only the payloads show.
-  private func recordFaults(_ output: String, in sandbox: PhoneSandbox) throws -> [String] {
+  /// Returns the faults of file records, without those of payloads, which are not found in a stream.
+  private func recordFaults(inDocument output: String, in sandbox: PhoneSandbox) throws -> [String] {
     let faults = try #require(try sandbox.object(output)["faults"] as? [[String: Any]])
     return faults.filter { $0["id"] as? String == "record-malformed" }
       .map { "\($0["check"] ?? "") \($0["file"] ?? "") \($0["detail"] ?? "")" }.sorted()
@@ -43,9 +45,9 @@ struct StreamVerificationTests {
     let file = try sandbox.keyhaul("verify plain.tar --json")
     let stream = try sandbox.keyhaul("verify - --json < plain.tar")
     #expect(file.status == 13 && stream.status == 13, "\(stream)")
-    let expected = try recordFaults(file.output, in: sandbox)
+    let expected = try recordFaults(inDocument: file.output, in: sandbox)
     #expect(expected.count == 7)
-    #expect(try recordFaults(stream.output, in: sandbox) == expected)
+    #expect(try recordFaults(inDocument: stream.output, in: sandbox) == expected)
     #expect(try sandbox.object(stream.output)["fault_count"] as? Int == 7)
     let text = try sandbox.keyhaul("verify - < plain.tar")
     #expect(unwrapped(text.output).contains("FAIL files 7 damaged"), "\(text.output)")

@@ -8,12 +8,14 @@ import Testing
 
 @Suite("Backups with file names that are not UTF-8")
 struct UndecodedNameCommandTests {
-  private static let name = Array("Library/abc".utf8) + [0xF5, 0xBA] + Array(".dat".utf8)
+  private static let path = Array("Library/abc".utf8) + [0xF5, 0xBA] + Array(".dat".utf8)
   private static let finding =
     "1 entry has a name that is not UTF-8, shown with %F5 for the byte F5; it is \"HomeDomain/Library/abc%F5%BA.dat\""
+  /// The content of the file.
   private static let text = "odd name"
 
-  private func checkBackup(_ sandbox: PhoneSandbox, manifest: String) throws {
+  /// Checks the reports about the backup `b`, and the file in its export.
+  private func checkBackup(in sandbox: PhoneSandbox, manifest: String) throws {
     let verified = try sandbox.keyhaul("verify b")
     #expect(verified.status == 0, "\(verified)")
     #expect(unwrapped(verified.output + verified.errors).contains("\(manifest): \(Self.finding)"), "\(verified)")
@@ -24,27 +26,27 @@ struct UndecodedNameCommandTests {
     #expect(unwrapped(exported.errors).contains("abc%F5%BA.dat\", whose bytes are not UTF-8"), "\(exported)")
     #expect(try sandbox.read("out/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.text.utf8))
     let files = String(decoding: try sandbox.read("out/keyhaul-files.jsonl"), as: UTF8.self)
-    #expect(files.contains("\"relative_path_bytes\":\"\(Self.name.hex)\""), "\(files)")
+    #expect(files.contains("\"relative_path_bytes\":\"\(Self.path.hex)\""), "\(files)")
   }
 
-  /// Returns a sandbox with an unencrypted backup `b` that has a file with this name in its row and its record.
-  private func database() throws -> PhoneSandbox {
+  /// Returns a sandbox with an unencrypted backup `b` whose `Manifest.db` has this path in a row and its record.
+  private func sandboxWithRow() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
     let bytes = Array(Self.text.utf8)
-    let identifier = try Digest.sha1(Array("HomeDomain-".utf8) + Self.name).hex
-    // A file record can be created only with a decoded path, so the name replaces a path of equal length.
+    let identifier = try Digest.sha1(Array("HomeDomain-".utf8) + Self.path).hex
+    // A file record can be created only with a decoded path, so the bytes of a path of equal length are replaced.
     let placeholder = "Library/stand-ins"
     let record = FileRecord(
       relativePath: placeholder, mode: 0o100644, size: Int64(bytes.count),
       protectionClass: .fileUntilFirstUserAuthentication)
     var archived = Data(try record.archived())
-    archived.replaceSubrange(try #require(archived.range(of: Data(placeholder.utf8))), with: Self.name)
+    archived.replaceSubrange(try #require(archived.range(of: Data(placeholder.utf8))), with: Self.path)
     let database = try DatabaseQueue(path: sandbox.devices.home.appending(path: "b/Manifest.db").path)
     try database.write { connection in
       try connection.execute(
         sql: "INSERT INTO Files VALUES (?, 'HomeDomain', CAST(? AS TEXT), 1, ?)",
-        arguments: [identifier, Data(Self.name), archived])
+        arguments: [identifier, Data(Self.path), archived])
     }
     try database.close()
     try sandbox.devices.run("mkdir -p b/\(identifier.prefix(2))")
@@ -53,42 +55,42 @@ struct UndecodedNameCommandTests {
   }
 
   /// Exports a backup's files, and checks the name and the content of the file.
-  private func checkFile(of sandbox: PhoneSandbox, in backup: String, _ flags: String = "") throws {
+  private func checkFile(in backup: String, of sandbox: PhoneSandbox, flags: String = "") throws {
     try sandbox.succeed("export \(backup) --files out-\(backup) -q \(flags)")
     #expect(try sandbox.read("out-\(backup)/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.text.utf8), "\(backup)")
     let manifest = String(decoding: try sandbox.read("out-\(backup)/keyhaul-files.jsonl"), as: UTF8.self)
-    #expect(manifest.contains("\"relative_path_bytes\":\"\(Self.name.hex)\""), "\(manifest)")
+    #expect(manifest.contains("\"relative_path_bytes\":\"\(Self.path.hex)\""), "\(manifest)")
   }
 
   @Test("Inspect, verify and export read a file whose name in Manifest.db is not UTF-8")
   func readDatabase() throws {
-    let sandbox = try database()
-    try checkBackup(sandbox, manifest: "Manifest.db")
+    let sandbox = try sandboxWithRow()
+    try checkBackup(in: sandbox, manifest: "Manifest.db")
     #expect(try sandbox.succeed("inspect b --tree -v").contains("abc%F5%BA.dat"))
   }
 
   @Test("Inspect, verify, export and convert read a file whose name in Manifest.mbdb is not UTF-8")
   func readOldManifest() throws {
-    let backup = try BackupWithFiles(undecoded: (Self.name, Self.text))
-    try checkBackup(backup.sandbox, manifest: "Manifest.mbdb")
+    let backup = try BackupWithFiles(undecoded: (Self.path, Self.text))
+    try checkBackup(in: backup.sandbox, manifest: "Manifest.mbdb")
     #expect(try backup.sandbox.read("out/HomeDomain/Library/notes.txt") == Array("notes".utf8))
     try backup.sandbox.succeed("convert b -o c.tar -q")
-    try checkFile(of: backup.sandbox, in: "c.tar")
+    try checkFile(in: "c.tar", of: backup.sandbox)
     try backup.sandbox.succeed("export b --domain HomeDomain --path Library/abc%F5%BA.dat -o one -q")
     #expect(try backup.sandbox.read("one") == Array(Self.text.utf8))
   }
 
   @Test("Every command accepts file names that are not UTF-8, and copies keep every byte of them")
   func everyCommand() throws {
-    let sandbox = try database()
+    let sandbox = try sandboxWithRow()
     try sandbox.succeed("export b --domain HomeDomain --path Library/abc%F5%BA.dat -o one -q")
     #expect(try sandbox.read("one") == Array(Self.text.utf8))
     try sandbox.succeed("convert b -o c.tar -q")
-    try checkFile(of: sandbox, in: "c.tar")
+    try checkFile(in: "c.tar", of: sandbox)
     try sandbox.succeed("rekey b --in-place --new-password-file .bp --rounds 1 -q")
-    try checkFile(of: sandbox, in: "b", "--password-file .bp")
+    try checkFile(in: "b", of: sandbox, flags: "--password-file .bp")
     try sandbox.succeed("convert b --decrypted -o d/ --password-file .bp -q")
-    try checkFile(of: sandbox, in: "d")
+    try checkFile(in: "d", of: sandbox)
     for line in [
       "seal c.tar -q", "verify b --password-file .bp -q", "diff b c.tar --password-file .bp -q",
       "plan b --to new-phone --password-file .bp -q", "why b --item 0 --to new-phone --password-file .bp -q",
@@ -100,6 +102,6 @@ struct UndecodedNameCommandTests {
       #expect(outcome.status == 0, "\(line): \(outcome)")
     }
     try sandbox.devices.run("rm -r out-b")
-    try checkFile(of: sandbox, in: "b")
+    try checkFile(in: "b", of: sandbox)
   }
 }

@@ -7,7 +7,8 @@ import Testing
 
 @Suite("Passwords given for backups without a password")
 struct UnexpectedPasswordTests {
-  private static let passwordSources = [
+  /// The ways to give a password, each with its name in messages.
+  private static let passwordSources: [(environment: String, flag: String, name: String)] = [
     ("", "--password-file .bp", "--password-file"), ("", "--password-fd 5 5< .bp", "--password-fd"),
     ("", "--password-command 'cat .bp'", "--password-command"),
     ("KEYHAUL_PASSWORD_FILE=.bp", "", "KEYHAUL_PASSWORD_FILE"),
@@ -20,34 +21,32 @@ struct UnexpectedPasswordTests {
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
     for line in DecryptingCommands.all.map({ $0.hasPrefix("rekey") ? "\($0) --rounds 1" : $0 }) {
-      for (setting, flag, name) in Self.passwordSources {
-        let outcome = try sandbox.devices.run("\(setting) keyhaul \(line) -q \(flag)")
-        #expect(outcome.status == 14 && outcome.output == "", "\(setting) \(line) \(flag): \(outcome)")
+      for (environment, flag, name) in Self.passwordSources {
+        let outcome = try sandbox.devices.run("\(environment) keyhaul \(line) -q \(flag)")
+        #expect(outcome.status == 14 && outcome.output == "", "\(environment) \(line) \(flag): \(outcome)")
         #expect(outcome.errors.hasPrefix("error: b has no password, but \(name) provides one\n"), "\(outcome)")
       }
       // Without a password the command works. Only the restore is refused, because it would only remove items.
       let outcome = try sandbox.keyhaul("\(line) -q")
-      let isPointless =
+      let onlyRemovesItems =
         line.hasPrefix("restore ") && outcome.errors.contains("no item of b would be restored to new-phone")
-      #expect(outcome.status == (isPointless ? 14 : 0), "\(line): \(outcome)")
+      #expect(outcome.status == (onlyRemovesItems ? 14 : 0), "\(line): \(outcome)")
     }
-    let file = try sandbox.devices.run("KEYHAUL_PASSWORD_FILE=.bp keyhaul verify b")
-    #expect(file.errors.hasSuffix("try: if it is the right backup, put KEYHAUL_PASSWORD_FILE= before the command\n"))
+    let verified = try sandbox.devices.run("KEYHAUL_PASSWORD_FILE=.bp keyhaul verify b")
+    #expect(
+      verified.errors.hasSuffix("try: if it is the right backup, put KEYHAUL_PASSWORD_FILE= before the command\n"))
     #expect(try sandbox.devices.run("KEYHAUL_PASSWORD_FILE= keyhaul verify b").status == 0)
-    let first = try sandbox.keyhaul("rekey b --password-file .bp --new-password-file .np -n")
-    #expect(first.errors.hasSuffix("try: --new-password-file with the new password\n"), "\(first)")
+    let rekeyed = try sandbox.keyhaul("rekey b --password-file .bp --new-password-file .np -n")
+    #expect(rekeyed.errors.hasSuffix("try: --new-password-file with the new password\n"), "\(rekeyed)")
   }
 
+  /// Changes the claim in a backup's `Manifest.plist` whether it is encrypted.
   private func set(isEncrypted: Bool, of backup: String, in sandbox: PhoneSandbox) throws {
-    let bytes = Data(try sandbox.read("\(backup)/Manifest.plist"))
-    var root = try #require(try PropertyListSerialization.propertyList(from: bytes, format: nil) as? [String: Any])
-    root["IsEncrypted"] = isEncrypted
-    let changed = try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)
-    try sandbox.write(Array(changed), to: "\(backup)/Manifest.plist")
+    try sandbox.editPropertyList("\(backup)/Manifest.plist") { $0["IsEncrypted"] = isEncrypted }
   }
 
   @Test("A backup that falsely says it has no password is rejected, with advice on how to decrypt it")
-  func denied() throws {
+  func claimsNoPassword() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
     try set(isEncrypted: false, of: "b", in: sandbox)
@@ -65,7 +64,7 @@ struct UnexpectedPasswordTests {
   }
 
   @Test("A backup with a false claim of a password is read without it, and a given password is reported")
-  func claimed() throws {
+  func claimsPassword() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
     try set(isEncrypted: true, of: "b", in: sandbox)
@@ -83,7 +82,8 @@ struct UnexpectedPasswordTests {
     try sandbox.write(Array("other\n".utf8), to: ".other")
     var manifest = try sandbox.read("b/Manifest.plist")
     let field = try #require(KeybagFields.all(in: manifest).first { $0.tag == "TYPE" })
-    manifest.replaceSubrange(field.range, with: [0, 0, 0, 4])
+    let asymmetricBackup: [UInt8] = [0, 0, 0, 4]
+    manifest.replaceSubrange(field.range, with: asymmetricBackup)
     try sandbox.write(manifest, to: "b/Manifest.plist")
     let outcome = try sandbox.keyhaul("verify b --password-file .other")
     #expect(outcome.status == 14 && !outcome.errors.contains("the password is wrong"), "\(outcome)")
@@ -110,11 +110,11 @@ struct UnexpectedPasswordTests {
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
     try sandbox.backUp(to: "b/")
     for line in ["diff plain b", "diff b plain"] {
-      for (setting, flag, _) in Self.passwordSources {
-        let outcome = try sandbox.devices.run("\(setting) keyhaul \(line) \(flag)")
+      for (environment, flag, _) in Self.passwordSources {
+        let outcome = try sandbox.devices.run("\(environment) keyhaul \(line) \(flag)")
         #expect(
           outcome.status == 0 && outcome.errors.contains("warning: plain has no password\n"),
-          "\(setting) \(line) \(flag): \(outcome)")
+          "\(environment) \(line) \(flag): \(outcome)")
       }
     }
     #expect(try sandbox.keyhaul("diff b plain --password-file .bp --other-password-file .bp").status == 14)

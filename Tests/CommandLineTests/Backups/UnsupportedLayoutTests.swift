@@ -8,15 +8,18 @@ import Testing
 struct UnsupportedLayoutTests {
   private static let commands = ["inspect", "verify", "plan", "export -o x.json"]
 
+  private static func propertyList(_ members: String) -> String {
+    "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(members)</dict></plist>"
+  }
+
   @Test("A backup of iPhone OS 3 is recognized, and nothing is called damaged", arguments: commands)
   func phoneOS3(command: String) throws {
     let sandbox = try DeviceSandbox()
-    let name = "3d0d7e5fb2ce288813306e4d4636395e047a3d28"
+    let identifier = "3d0d7e5fb2ce288813306e4d4636395e047a3d28"
     func writePlist(_ members: String, to file: String) throws {
-      let plist = "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(members)</dict></plist>"
-      try Data(plist.utf8).write(to: sandbox.home.appending(path: "old/\(file)"))
+      try Data(Self.propertyList(members).utf8).write(to: sandbox.home.appending(path: "old/\(file)"))
     }
-    try sandbox.run("mkdir old; printf hello > old/\(name).mddata; printf x > old/\(name).mdinfo")
+    try sandbox.run("mkdir old; printf hello > old/\(identifier).mddata; printf x > old/\(identifier).mdinfo")
     try writePlist(
       "<key>AuthSignature</key><data>AAAA</data><key>AuthVersion</key><string>2.0</string><key>IsEncrypted</key><false/>"
         + "<key>Data</key><data>AAAA</data>", to: "Manifest.plist")
@@ -37,8 +40,7 @@ struct UnsupportedLayoutTests {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
     try sandbox.devices.run("rm b/Manifest.plist b/Manifest.db b/Keyhaul.seal")
-    let status =
-      "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict><key>SnapshotState</key><string>uploading</string></dict></plist>"
+    let status = Self.propertyList("<key>SnapshotState</key><string>uploading</string>")
     try sandbox.write(Array(status.utf8), to: "b/Status.plist")
     for command in ["inspect b", "plan b", "export b -o x.json"] {
       let outcome = try sandbox.keyhaul(command)
@@ -59,18 +61,18 @@ struct UnsupportedLayoutTests {
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
     try sandbox.removeSeal("b")
     try sandbox.devices.run("mkdir b/KeychainDomain; mv b/51/51a4* b/KeychainDomain/keychain-backup.plist; rmdir b/51")
-    let sentence = "the files are there under their own names, such as KeychainDomain/keychain-backup.plist"
+    let finding = "the files are there under their own names, such as KeychainDomain/keychain-backup.plist"
     let inspected = try sandbox.keyhaul("inspect b")
-    #expect(inspected.status == 3 && unwrapped(inspected.errors).contains(sentence), "\(inspected)")
+    #expect(inspected.status == 3 && unwrapped(inspected.errors).contains(finding), "\(inspected)")
     let verified = try sandbox.keyhaul("verify b")
-    #expect(verified.status == 13 && unwrapped(verified.output).contains(sentence), "\(verified)")
+    #expect(verified.status == 13 && unwrapped(verified.output).contains(finding), "\(verified)")
     #expect(!unwrapped(verified.output).contains("is lost"), "\(verified)")
     #expect(
       unwrapped(verified.output).contains("its files are under their own names, in a layout that Keyhaul does not read")
     )
   }
 
-  @Test("A packed MobileSync folder is a backup; one with two backups gets advice")
+  @Test("A packed MobileSync folder with one backup is read like the backup; one with two backups is rejected")
   func archives() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
@@ -90,7 +92,7 @@ struct UnsupportedLayoutTests {
     try sandbox.succeed("item delete deep.tar.gz --password-file .bp --service chat.example --yes -q --in-place")
     try sandbox.succeed("verify deep.tar.gz --password-file .bp")
     #expect(try sandbox.devices.run("tar tf deep.tar.gz").output.contains("MobileSync/Backup/one/Manifest.plist\n"))
-    for command in ["inspect", "verify", "plan", "export -o x.json"] {
+    for command in Self.commands {
       let outcome = try sandbox.keyhaul("\(command) two.tar --password-file .bp")
       #expect(outcome.status == 14, "\(outcome)")
       #expect(outcome.errors.hasPrefix("error: two.tar cannot be read: it contains several backups\n"), "\(outcome)")

@@ -8,21 +8,20 @@ import Testing
 
 @Suite("Verification and comparison of backups in scripts")
 struct VerifyAndDiffTests {
-  private func json(_ sandbox: PhoneSandbox, _ line: String, status: Int32) throws -> [String: Any] {
+  /// Returns the document that a command prints with `--json`, and checks its exit status.
+  private func jsonDocument(of line: String, in sandbox: PhoneSandbox, status: Int32) throws -> [String: Any] {
     let outcome = try sandbox.keyhaul("\(line) --json")
     #expect(outcome.status == status, "\(line): \(outcome)")
     return try sandbox.object(outcome.output)
   }
 
-  private func checks(_ document: [String: Any]) -> [String: Bool] {
-    let checks = document["checks"] as? [[String: Any]] ?? []
-    return Dictionary(
-      uniqueKeysWithValues: checks.compactMap { check in
-        guard let id = check["id"] as? String, let isOK = check["ok"] as? Bool, check["detail"] is String else {
-          return nil
-        }
-        return (id, isOK)
-      })
+  /// Returns whether each check in a verification document found no fault, by the check's identifier.
+  private func checkResults(in document: [String: Any]) -> [String: Bool] {
+    var results: [String: Bool] = [:]
+    for check in document["checks"] as? [[String: Any]] ?? [] where check["detail"] is String {
+      if let id = check["id"] as? String { results[id] = check["ok"] as? Bool }
+    }
+    return results
   }
 
   // MARK: verify
@@ -30,31 +29,28 @@ struct VerifyAndDiffTests {
   @Test("A verification document has all checks, item counts and one verdict, with and without the password")
   func verification() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    let complete = try json(sandbox, "verify b/ --password-file .bp --home elsewhere", status: 0)
+    let complete = try jsonDocument(of: "verify b/ --password-file .bp --home elsewhere", in: sandbox, status: 0)
     #expect(complete["format"] as? String == "backup-verification/1" && complete["whole"] as? Bool == true)
     #expect(complete["verdict"] as? String == "whole" && complete["quick"] as? Bool == false)
-    #expect(
-      checks(complete).keys.sorted() == ["database", "files", "items", "keybag", "keychain", "seal", "structure"])
-    #expect(checks(complete).values.allSatisfy { $0 })
+    let results = checkResults(in: complete)
+    #expect(results.keys.sorted() == ["database", "files", "items", "keybag", "keychain", "seal", "structure"])
+    #expect(results.values.allSatisfy { $0 })
     #expect(complete["items"] as? [String: Int] == ["readable": 14, "device_bound": 4, "damaged": 0])
-    let quick = try json(sandbox, "verify b/ --quick", status: 0)
+    let quick = try jsonDocument(of: "verify b/ --quick", in: sandbox, status: 0)
     #expect(quick["items"] is NSNull && quick["quick"] as? Bool == true)
-    #expect(checks(quick).keys.sorted() == ["files", "keybag", "structure"])
+    #expect(checkResults(in: quick).keys.sorted() == ["files", "keybag", "structure"])
     let unchecked = (quick["unchecked"] as? [[String: String]] ?? []).compactMap { $0["id"] }
     #expect(unchecked == ["database", "keychain", "items", "seal"])
     try sandbox.succeed("backup old-phone -o plain.zip --no-password -q")
-    let foreign = try json(sandbox, "verify plain.zip --home elsewhere", status: 0)
-    #expect(foreign["verdict"] as? String == "foreign" && foreign["whole"] as? Bool == true)
+    let withoutDevice = try jsonDocument(of: "verify plain.zip --home elsewhere", in: sandbox, status: 0)
+    #expect(withoutDevice["verdict"] as? String == "foreign" && withoutDevice["whole"] as? Bool == true)
   }
 
   @Test("Damage is reported in the document and on standard error, with exit code 13")
   func damage() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-    var bytes = try sandbox.read("b/\(payload)")
     // The file is encrypted, so one changed bit damages two blocks, most likely of an item.
-    bytes[bytes.count / 2] ^= 1
-    try sandbox.write(bytes, to: "b/\(payload)")
+    try sandbox.flipMiddleBit(of: "b/\(PhoneSandbox.keychainPath)")
     let outcome = try sandbox.keyhaul("verify b/ --password-file .bp --json")
     #expect(outcome.status == 13)
     let document = try sandbox.object(outcome.output)
@@ -63,10 +59,10 @@ struct VerifyAndDiffTests {
     let digest = try #require(faults.first { $0["id"] as? String == "digest-mismatch" })
     #expect(
       digest["file"] as? String == "KeychainDomain/keychain-backup.plist" && digest["check"] as? String == "keychain")
-    let items = faults.filter { $0["check"] as? String == "items" }
-    #expect(items.allSatisfy { $0["index"] is Int && $0["offset"] is Int && $0["bytes"] is Int })
-    let last = try #require(outcome.errors.split(separator: "\n").last)
-    #expect(last.contains(#""message_type":"exit_error","code":13,"id":"damaged","message":"b/ is damaged""#))
+    let itemFaults = faults.filter { $0["check"] as? String == "items" }
+    #expect(itemFaults.allSatisfy { $0["index"] is Int && $0["offset"] is Int && $0["bytes"] is Int })
+    let lastLine = try #require(outcome.errors.split(separator: "\n").last)
+    #expect(lastLine.contains(#""message_type":"exit_error","code":13,"id":"damaged","message":"b/ is damaged""#))
     #expect(try sandbox.keyhaul("verify b/ --password-file .bp -q").status == 13)
   }
 
@@ -95,20 +91,20 @@ struct VerifyAndDiffTests {
   func payloads() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
-    #expect(try json(sandbox, "verify old --home elsewhere", status: 0)["whole"] as? Bool == true)
-    try old.remove(OldBackup.hostileName)
+    #expect(try jsonDocument(of: "verify old --home elsewhere", in: sandbox, status: 0)["whole"] as? Bool == true)
+    try old.removePayload(of: OldBackup.maliciousName)
     let incomplete = try sandbox.keyhaul("verify old --home elsewhere")
     #expect(incomplete.status == 3)
     #expect(incomplete.output.contains("FAIL files        2 of 3 present, 2 digests match\n"))
     #expect(incomplete.output.contains(#"HomeDomain/Library/\u{1B}[31mred\u{202E}.txt: it is listed"#))
     #expect(incomplete.output.hasSuffix("old is not complete: 1 file is missing; the rest is intact.\n"))
     #expect(!incomplete.output.contains("\u{1B}") && !incomplete.output.contains("\u{202E}"))
-    let document = try json(sandbox, "verify old --home elsewhere", status: 3)
+    let document = try jsonDocument(of: "verify old --home elsewhere", in: sandbox, status: 3)
     let faults = document["faults"] as? [[String: Any]] ?? []
     #expect(faults.count == 1 && faults.first?["id"] as? String == "payload-missing")
-    #expect(faults.first?["file"] as? String == "HomeDomain/\(OldBackup.hostileName)")
+    #expect(faults.first?["file"] as? String == "HomeDomain/\(OldBackup.maliciousName)")
     #expect(document["whole"] as? Bool == false)
-    try old.change("Library/plain.txt")
+    try old.changePayload(of: "Library/plain.txt")
     let damaged = try sandbox.keyhaul("verify old --quick")
     #expect(damaged.status == 13)
     #expect(damaged.output.contains("HomeDomain/Library/plain.txt: its bytes do not match the"))
@@ -118,10 +114,9 @@ struct VerifyAndDiffTests {
   @Test("Rekey sets another password on a damaged backup, and reports the damage")
   func rekeyDamaged() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-    try FileManager.default.removeItem(at: sandbox.home.appending(path: "b/\(payload)"))
-    let sealed = try sandbox.keyhaul("rekey b --password-file .bp --new-password-command 'echo another'")
-    #expect(sealed.status == 13 && sealed.errors.contains("b has changed since it was sealed"), "\(sealed)")
+    try FileManager.default.removeItem(at: sandbox.home.appending(path: "b/\(PhoneSandbox.keychainPath)"))
+    let withSeal = try sandbox.keyhaul("rekey b --password-file .bp --new-password-command 'echo another'")
+    #expect(withSeal.status == 13 && withSeal.errors.contains("b has changed since it was sealed"), "\(withSeal)")
     try sandbox.removeSeal("b")
     let outcome = try sandbox.keyhaul("rekey b --in-place --password-file .bp --new-password-command 'echo another'")
     #expect(outcome.status == 0 && outcome.output.hasPrefix("Rekeyed b. "))
@@ -133,7 +128,7 @@ struct VerifyAndDiffTests {
   func missingFile() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
-    try old.remove("Library/plain.txt")
+    try old.removePayload(of: "Library/plain.txt")
     let outcome = try sandbox.keyhaul("export old --domain HomeDomain --path Library/plain.txt -o x --home elsewhere")
     #expect(outcome.status == 13)
     #expect(unwrapped(outcome.errors).contains("lists \"HomeDomain/Library/plain.txt\", stored as "), "\(outcome)")
@@ -162,19 +157,19 @@ struct VerifyAndDiffTests {
     let old = try OldBackup(in: sandbox, named: "old")
     let text = try sandbox.succeed("inspect old --tree --home elsewhere")
     let expected: [String] = [
-      "DOMAIN          FILES   BYTES", "KeychainDomain      1  \(old.keychainBytes)",
+      "DOMAIN          FILES   BYTES", "KeychainDomain      1  \(old.keychainSize)",
       "HomeDomain          2      10", "  Library           2      10",
-      "all                 3  \(old.totalBytes)",
+      "all                 3  \(old.totalSize)",
       "-v lists every file; export --domain D --path P exports one.",
     ]
     #expect(text.split(separator: "\n").map(String.init) == expected)
-    let document = try json(sandbox, "inspect old --tree --home elsewhere", status: 0)
+    let document = try jsonDocument(of: "inspect old --tree --home elsewhere", in: sandbox, status: 0)
     #expect(document["layout"] as? String == "mbdb")
     #expect(document["listed"] as? [String: Int] == ["files": 3, "folders": 0, "links": 0, "unreadable": 0])
     let tree = try #require(document["tree"] as? [[String: Any]])
     #expect(tree.map { $0["name"] as? String } == ["KeychainDomain", "HomeDomain"])
     #expect(tree.map { $0["files"] as? Int } == [1, 2])
-    try old.remove(OldBackup.hostileName)
+    try old.removePayload(of: OldBackup.maliciousName)
     let missing = try sandbox.keyhaul("inspect old --tree --home elsewhere")
     #expect(missing.status == 3 && missing.output.hasPrefix("DOMAIN          FILES   BYTES  MISSING\n"))
   }
@@ -183,10 +178,10 @@ struct VerifyAndDiffTests {
   func everyFile() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
-    try old.remove(OldBackup.hostileName)
+    try old.removePayload(of: OldBackup.maliciousName)
     let outcome = try sandbox.keyhaul("inspect old --tree -v --home elsewhere")
     #expect(outcome.status == 3)
-    let keychain = String(repeating: " ", count: 15 - old.keychainBytes.count) + old.keychainBytes
+    let alignedSize = String(repeating: " ", count: 15 - old.keychainSize.count) + old.keychainSize
     #expect(
       outcome.output.hasSuffix(
         """
@@ -196,19 +191,19 @@ struct VerifyAndDiffTests {
                 missing  Library/\\u{1B}[31mred\\u{202E}.txt
 
         KeychainDomain
-        \(keychain)  keychain-backup.plist
+        \(alignedSize)  keychain-backup.plist
 
         """))
-    let document = try json(sandbox, "inspect old --tree -v --home elsewhere", status: 3)
+    let document = try jsonDocument(of: "inspect old --tree -v --home elsewhere", in: sandbox, status: 3)
     let files = try #require(document["file_list"] as? [[String: Any]])
     #expect(
-      files.map { $0["path"] as? String } == ["Library/plain.txt", OldBackup.hostileName, "keychain-backup.plist"])
+      files.map { $0["path"] as? String } == ["Library/plain.txt", OldBackup.maliciousName, "keychain-backup.plist"])
     #expect(files.map { $0["missing"] as? Bool } == [false, true, false])
-    #expect(try json(sandbox, "inspect old --tree --home elsewhere", status: 3)["file_list"] == nil)
+    #expect(try jsonDocument(of: "inspect old --tree --home elsewhere", in: sandbox, status: 3)["file_list"] == nil)
     let (domain, path) = (files[0]["domain"] as? String ?? "", files[0]["path"] as? String ?? "")
     try sandbox.succeed("export old --domain \(domain) --path \(path) -o plain --home elsewhere")
     #expect(try sandbox.read("plain") == Array("plain".utf8))
-    // A file, which is written in portions, gets the same text.
+    // A report in a file, which is written in parts, has the same text.
     #expect(try sandbox.keyhaul("inspect old --tree -v --home elsewhere -o tree.txt").status == 3)
     #expect(try sandbox.read("tree.txt") == Array(outcome.output.utf8))
     #expect(try sandbox.keyhaul("inspect old --tree -v --json --home elsewhere -o tree.json").status == 3)
@@ -218,21 +213,23 @@ struct VerifyAndDiffTests {
   @Test("The list of items is the same in JSON and text, with a reason for each undecryptable item")
   func list() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let document = try json(sandbox, "inspect b.tar --list --password-file .bp --home elsewhere", status: 0)
+    let document = try jsonDocument(
+      of: "inspect b.tar --list --password-file .bp --home elsewhere", in: sandbox, status: 0)
     let items = try #require(document["items"] as? [[String: Any]])
     #expect(items.count == 18 && items.map { $0["index"] as? Int } == (0..<18).map { $0 })
     #expect(items.filter { $0["readable"] as? Bool == true }.count == 14)
     let encrypted = items.filter { $0["readable"] as? Bool == false }
     #expect(encrypted.allSatisfy { $0["reason"] as? String == "device-bound" && $0["account"] is NSNull })
-    let own = try json(sandbox, "inspect b.tar --list --password-file .bp", status: 0)
-    #expect((own["items"] as? [[String: Any]])?.allSatisfy { $0["readable"] as? Bool == true } == true)
+    let withDevice = try jsonDocument(of: "inspect b.tar --list --password-file .bp", in: sandbox, status: 0)
+    let itemsWithDevice = try #require(withDevice["items"] as? [[String: Any]])
+    #expect(itemsWithDevice.allSatisfy { $0["readable"] as? Bool == true })
   }
 
   @Test("An overview needs no password, even if the environment names one")
   func environment() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.write(Array("wrong\n".utf8), to: ".wrong")
     for (file, reason) in [("nowhere", "cannot read the password of b.tar"), (".wrong", "the password is wrong")] {
-      try sandbox.write(Array("wrong\n".utf8), to: ".wrong")
       let outcome = try sandbox.devices.run("KEYHAUL_PASSWORD_FILE=\(file) keyhaul inspect b.tar")
       #expect(outcome.status == 0 && outcome.output.contains("present, encrypted"))
       #expect(outcome.errors.contains("warning: ") && outcome.errors.contains(reason))
@@ -252,7 +249,7 @@ struct VerifyAndDiffTests {
       "item update old-phone --service chat.example --account anna --new-secret-file .s --new-label planted --yes -q")
     try sandbox.succeed("item delete old-phone --server imap.example.org --yes -q")
     try sandbox.backUp(to: "b.tar")
-    let document = try json(sandbox, "diff a.tar b.tar --password-file .bp --exit-code", status: 2)
+    let document = try jsonDocument(of: "diff a.tar b.tar --password-file .bp --exit-code", in: sandbox, status: 2)
     #expect(document["format"] as? String == "keychain-diff/1" && document["same"] as? Int == 16)
     #expect((document["added"] as? [Any])?.isEmpty == true)
     let removed = try #require((document["removed"] as? [[String: Any]])?.first)
@@ -260,8 +257,8 @@ struct VerifyAndDiffTests {
     let changed = try #require((document["changed"] as? [[String: Any]])?.first)
     #expect(changed["attributes"] as? [String] == ["mdat", "labl"] && changed["secret_changed"] as? Bool == true)
     #expect(changed["service"] as? String == "chat.example" && changed["modified_second"] is String)
-    let first = try #require(document["first"] as? [String: Any])
-    #expect(first["kind"] as? String == "archive" && first["name"] as? String == "a.tar")
+    let firstSide = try #require(document["first"] as? [String: Any])
+    #expect(firstSide["kind"] as? String == "archive" && firstSide["name"] as? String == "a.tar")
     let text = try sandbox.keyhaul("diff a.tar b.tar --password-file .bp --exit-code -v")
     #expect(text.status == 2 && text.output.contains("secret and label changed"))
     #expect(try sandbox.keyhaul("diff a.tar b.tar --password-file .bp").status == 0)
@@ -291,17 +288,16 @@ struct VerifyAndDiffTests {
   func partialDifference() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "a/")
     try sandbox.succeed("convert a/ -o whole.tar -q")
-    let payload = try #require(try sandbox.files(in: "a").first { $0.contains("/") })
-    var bytes = try sandbox.read("a/\(payload)")
-    bytes[bytes.count / 2] ^= 1
-    try sandbox.write(bytes, to: "a/\(payload)")
-    let document = try json(sandbox, "diff whole.tar a/ --password-file .bp --exit-code", status: 3)
-    let sealed = try #require(document["sealed"] as? [String: Int])
-    let damaged = sealed["damaged"] ?? 0
-    #expect(damaged > 0 && (document["changed"] as? [Any])?.isEmpty == true)
-    let same = try json(sandbox, "diff a/ a/ --password-file .bp --exit-code", status: 0)
-    let sameSealed = try #require(same["sealed"] as? [String: Int])
-    #expect(sameSealed["damaged_alike"] == damaged && sameSealed["damaged"] == 0 && same["same"] as? Int == 18)
+    try sandbox.flipMiddleBit(of: "a/\(PhoneSandbox.keychainPath)")
+    let document = try jsonDocument(of: "diff whole.tar a/ --password-file .bp --exit-code", in: sandbox, status: 3)
+    let undecryptable = try #require(document["sealed"] as? [String: Int])
+    let damagedCount = try #require(undecryptable["damaged"])
+    #expect(damagedCount > 0 && (document["changed"] as? [Any])?.isEmpty == true)
+    // In a comparison of the damaged backup with itself, the item is equal in both.
+    let withItself = try jsonDocument(of: "diff a/ a/ --password-file .bp --exit-code", in: sandbox, status: 0)
+    let undecryptableInBoth = try #require(withItself["sealed"] as? [String: Int])
+    #expect(undecryptableInBoth["damaged_alike"] == damagedCount && undecryptableInBoth["damaged"] == 0)
+    #expect(withItself["same"] as? Int == 18)
   }
 
   @Test("An encrypted backup and one without a password do not count as equal")
@@ -309,9 +305,10 @@ struct VerifyAndDiffTests {
     let sandbox = try PhoneSandbox(backedUpTo: "a.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
     let line = "diff a.tar plain.tar --password-file .bp --home elsewhere"
-    let document = try json(sandbox, "\(line) --exit-code", status: 3)
-    let sealed = try #require(document["sealed"] as? [String: Int])
-    #expect(sealed["in_both"] == 18 && sealed["open_in_first"] == 14 && sealed["open_in_second"] == 0)
+    let document = try jsonDocument(of: "\(line) --exit-code", in: sandbox, status: 3)
+    let undecryptable = try #require(document["sealed"] as? [String: Int])
+    #expect(undecryptable["in_both"] == 18)
+    #expect(undecryptable["open_in_first"] == 14 && undecryptable["open_in_second"] == 0)
     let text = try sandbox.devices.run("COLUMNS=200 keyhaul \(line)")
     #expect(text.status == 0)
     #expect(
@@ -325,7 +322,7 @@ struct VerifyAndDiffTests {
   }
 
   @Test("A difference escapes untrusted names at any width")
-  func hostileNames() throws {
+  func untrustedNames() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create hostile --from hostile-names -q")
     try sandbox.backUp("hostile", to: "h.tar")

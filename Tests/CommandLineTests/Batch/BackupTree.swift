@@ -25,11 +25,13 @@ struct BackupTree {
     }
   }
 
-  /// Returns the lines of `--format ndjson` as objects.
-  func rows(_ output: String) throws -> [[String: Any]] {
+  /// Returns the lines of `--format ndjson` as objects, one for each backup.
+  func results(in output: String) throws -> [[String: Any]] {
     try output.split(separator: "\n").map { try sandbox.object(String($0)) }
   }
 
-  /// Returns the rows of a command with any exit code.
-  func rows(of line: String) throws -> [[String: Any]] { try rows(sandbox.keyhaul("\(line) --format ndjson").output) }
+  /// Returns the results of a command with any exit code.
+  func results(of line: String) throws -> [[String: Any]] {
+    try results(in: sandbox.keyhaul("\(line) --format ndjson").output)
+  }
 }

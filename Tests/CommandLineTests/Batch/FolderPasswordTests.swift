@@ -35,7 +35,7 @@ struct FolderPasswordTests {
     #expect(
       outcome.output.contains(
         "\n3 backups need a password: add --password-file FILE, or --passwords FILE for different passwords.\n"))
-    let row = try #require(try tree.rows(of: "plan shelf").first)
+    let row = try #require(try tree.results(of: "plan shelf").first)
     #expect(row["code"] as? Int == 12 && row["id"] as? String == "needs-password")
     let error = try #require(row["error"] as? [String: Any])
     #expect(error["why"] as? String == "no password was given for it")
@@ -54,8 +54,8 @@ struct FolderPasswordTests {
     let tree = try BackupTree()
     let outcome = try tree.sandbox.keyhaul("verify shelf/one --json")
     #expect(outcome.status == 12)
-    let last = try #require(outcome.errors.split(separator: "\n").last)
-    #expect(try tree.sandbox.object(String(last))["id"] as? String == "needs-password")
+    let lastMessage = try #require(outcome.errors.split(separator: "\n").last)
+    #expect(try tree.sandbox.object(String(lastMessage))["id"] as? String == "needs-password")
     #expect(unwrapped(try tree.sandbox.succeed("explain needs-password")).contains("none was given"))
   }
 }

@@ -52,7 +52,8 @@ struct FolderSearchTests {
       #expect(outcome.status == 64 && outcome.errors.contains("works with only one backup"), "\(outcome)")
     }
     #expect(try tree.sandbox.keyhaul("item find shelf --service nothing.example -p .bp").status == 4)
-    let unread = try tree.sandbox.keyhaul("item find shelf --service chat.example")
-    #expect(unread.status == 3 && unread.errors.contains("3 could not be searched"), "\(unread)")
+    let withoutPassword = try tree.sandbox.keyhaul("item find shelf --service chat.example")
+    #expect(
+      withoutPassword.status == 3 && withoutPassword.errors.contains("3 could not be searched"), "\(withoutPassword)")
   }
 }

@@ -9,7 +9,7 @@ struct KnownBackupFolderTests {
   private static let udid = "00008110-0000000000000001"
 
   /// Returns a sandbox with a backup in this folder of the user's home folder.
-  private func sandbox(_ path: String) throws -> PhoneSandbox {
+  private func sandbox(withBackupIn path: String) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.devices.run("mkdir -p '\(path)' && mv b '\(path)/\(Self.udid)'")
     return sandbox
@@ -22,7 +22,7 @@ struct KnownBackupFolderTests {
       "phone backups",
     ])
   func listed(folder: String) throws {
-    let sandbox = try sandbox(folder)
+    let sandbox = try sandbox(withBackupIn: folder)
     let outcome = try sandbox.keyhaul("inspect")
     #expect(outcome.status == 0, "\(outcome)")
     #expect(outcome.output.contains("  \(sandbox.home.path)/\(folder)/\(Self.udid)\n"), "\(outcome)")
@@ -32,15 +32,15 @@ struct KnownBackupFolderTests {
 
   @Test("Without an argument, plan and verify list the backups and ask for one of them", arguments: ["plan", "verify"])
   func named(command: String) throws {
-    let sandbox = try sandbox(Self.finder)
+    let sandbox = try sandbox(withBackupIn: Self.finder)
     let outcome = try sandbox.keyhaul(command)
     let path = "\(sandbox.home.path)/\(Self.finder)/\(Self.udid)"
     #expect(outcome.status == 64 && outcome.output.contains("  \(path)\n"), "\(outcome)")
     #expect(outcome.errors.hasPrefix("error: keyhaul \(command) needs a backup"), "\(outcome)")
     #expect(unwrapped(outcome.errors).contains("1 backup was found"), "\(outcome)")
     #expect(outcome.output.contains("\nOne of them in full: keyhaul \(command) '\(path)'\n"), "\(outcome)")
-    let quiet = try sandbox.keyhaul("\(command) --json")
-    #expect(quiet.status == 64 && quiet.output.isEmpty, "\(quiet)")
+    let withJSON = try sandbox.keyhaul("\(command) --json")
+    #expect(withJSON.status == 64 && withJSON.output.isEmpty, "\(withJSON)")
   }
 
   @Test("If there are no backups, the message names the folders that were searched")
@@ -66,22 +66,22 @@ struct KnownBackupFolderTests {
       cp -R b "$win/one"; cp -R b Windows/Users/ben/Apple/MobileSync/Backup/two; cp -R b 'Windows/Program Files/three'
       cp -R b 'mac/Users/eve/\(Self.finder)/four'; cp -R b mac/five
       """)
-    func paths(_ line: String) throws -> [String] {
-      try sandbox.keyhaul("\(line) --format ndjson").output.split(separator: "\n").compactMap {
+    func pathsOfBackups(in folder: String) throws -> [String] {
+      try sandbox.keyhaul("inspect '\(folder)' --format ndjson").output.split(separator: "\n").compactMap {
         try sandbox.object(String($0))["path"] as? String
       }
     }
     #expect(
-      try paths("inspect Windows/") == [
+      try pathsOfBackups(in: "Windows/") == [
         "Windows/Users/anna/AppData/Roaming/Apple Computer/MobileSync/Backup/one",
         "Windows/Users/ben/Apple/MobileSync/Backup/two",
       ])
-    #expect(try paths("inspect mac") == ["mac/Users/eve/\(Self.finder)/four"])
-    // A user's folder can be given too, and a volume with one backup stands for that backup.
-    #expect(try paths("inspect Windows/Users/ben") == ["Windows/Users/ben/Apple/MobileSync/Backup/two"])
+    #expect(try pathsOfBackups(in: "mac") == ["mac/Users/eve/\(Self.finder)/four"])
+    // A user's folder can be given too, and a volume with one backup can be given in place of that backup.
+    #expect(try pathsOfBackups(in: "Windows/Users/ben") == ["Windows/Users/ben/Apple/MobileSync/Backup/two"])
     #expect(try sandbox.keyhaul("verify mac --password-file .bp").output.contains("/four is intact"))
     // Other folders are searched completely.
-    #expect(try paths("inspect 'Windows/Program Files'") == ["Windows/Program Files/three"])
+    #expect(try pathsOfBackups(in: "Windows/Program Files") == ["Windows/Program Files/three"])
   }
 
   @Test("A search of a folder ends after a maximum number of names, and reports this")
@@ -89,11 +89,11 @@ struct KnownBackupFolderTests {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.devices.run("mkdir -p many/z; for n in 1 2 3 4 5 6; do : > many/$n; done; cp -R b many/z/backup")
     let path = sandbox.home.appending(path: "many").path
-    let unlimited = BackupFinder(path)
-    #expect(try unlimited.next()?.fault == nil && unlimited.next() == nil)
-    let limited = BackupFinder(path, limit: 7)
-    let fault = try #require(try limited.next()?.fault)
+    let completeSearch = BackupFinder(path)
+    #expect(try completeSearch.next()?.fault == nil && completeSearch.next() == nil)
+    let limitedSearch = BackupFinder(path, limit: 7)
+    let fault = try #require(try limitedSearch.next()?.fault)
     #expect(fault.status == .refused && fault.message.hasPrefix("stopped looking in "))
-    #expect(try limited.next() == nil)
+    #expect(try limitedSearch.next() == nil)
   }
 }

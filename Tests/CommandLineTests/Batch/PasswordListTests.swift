@@ -8,13 +8,14 @@ import Testing
 struct PasswordListTests {
   @Test("Patterns match paths, names and identifiers, with stars")
   func patterns() throws {
-    for (pattern, path, identifier, isMatch) in [
+    let cases: [(pattern: String, path: String, identifier: String?, isMatch: Bool)] = [
       ("*", "a/b", nil, true), ("a/b", "a/b", nil, true), ("a/b", "a/b/", nil, true), ("b", "a/b", nil, true),
       ("a", "a/b", nil, false), ("*.tar", "x/y.tar", nil, true), ("?.tar", "x/y.tar", nil, true),
       ("??.tar", "x/y.tar", nil, false), ("x/*", "x/y/z", nil, true),
       ("*a*a*a*b", String(repeating: "a", count: 3000), nil, false),
       ("abCD-*", "p", "ABcd-12", true), ("abcd", "p", "ABcd-12", false), ("", "p", nil, false), ("p*", "p", nil, true),
-    ] as [(String, String, String?, Bool)] {
+    ]
+    for (pattern, path, identifier, isMatch) in cases {
       #expect(PasswordList.matches(pattern, path: path, identifier: identifier) == isMatch, "\(pattern) \(path)")
     }
   }
@@ -34,12 +35,18 @@ struct PasswordListTests {
       #expect(failure.status == .usage && failure.message == "line 2 of list has no source")
       #expect(!"\(failure)".contains("hunter2"))
     }
-    let marked = try PasswordList.entries(of: Array("\u{FEFF}* file:a\r\n".utf8), named: "list")
-    #expect(marked == [.init(line: 1, pattern: "*", source: .file("a"))])
-    let long = String(repeating: "* file:x\n", count: PasswordList.maximumEntryCount + 1)
-    #expect(thrownError { _ = try PasswordList.entries(of: Array(long.utf8), named: "list") }?.status == .usage)
-    let most = String(repeating: "* file:x\n", count: PasswordList.maximumEntryCount)
-    #expect(try PasswordList.entries(of: Array(most.utf8), named: "list").count == PasswordList.maximumEntryCount)
+    let afterByteOrderMark = try PasswordList.entries(of: Array("\u{FEFF}* file:a\r\n".utf8), named: "list")
+    #expect(afterByteOrderMark == [.init(line: 1, pattern: "*", source: .file("a"))])
+  }
+
+  @Test("A list may have the maximum number of entries, but no more")
+  func entryLimit() throws {
+    func entries(count: Int) throws -> [PasswordList.Entry] {
+      try PasswordList.entries(of: Array(String(repeating: "* file:x\n", count: count).utf8), named: "list")
+    }
+    let maximum = PasswordList.maximumEntryCount
+    #expect(try entries(count: maximum).count == maximum)
+    #expect(thrownError { _ = try entries(count: maximum + 1) }?.status == .usage)
   }
 
   @Test("Passwords are tried in order, and each is derived once for backups with equal salts")
@@ -60,7 +67,7 @@ struct PasswordListTests {
         ])
       let run = try BatchRun(command, in: test.session)
       #expect(try run.run() == .ok)
-      let rows = try tree.rows(test.output)
+      let rows = try tree.results(in: test.output)
       #expect(rows.count == 8 && rows.allSatisfy { $0["code"] as? Int == 0 })
       // There are three keybags: in two.zip, in three.tar.gz, and in `one` and its copies. The wrong password is tried
       // with each keybag, and the command's password only with that of the copies. The password file is tried with all
@@ -75,7 +82,7 @@ struct PasswordListTests {
     try tree.sandbox.write(Array("wrong\n".utf8), to: ".wrong")
     try tree.sandbox.write(Array("bad\n".utf8), to: ".bad")
     try tree.sandbox.write(Array("* file:.wrong\nnobody file:.bp\none file:.bad\n".utf8), to: "list")
-    let rows = try tree.rows(of: "inspect shelf/one shelf/deep/plain --passwords list")
+    let rows = try tree.results(of: "inspect shelf/one shelf/deep/plain --passwords list")
     #expect(rows.map { $0["code"] as? Int } == [12, 0])
     let error = try #require(rows[0]["error"] as? [String: Any])
     #expect(error["message"] as? String == "cannot open shelf/one: none of 2 passwords is right")
@@ -92,8 +99,7 @@ struct PasswordListTests {
       #expect(
         outcome.status == 14
           && unwrapped(outcome.errors).contains(
-            "can be changed by other users, and contains commands "
-              + "that Keyhaul runs"),
+            "can be changed by other users, and contains commands that Keyhaul runs"),
         "\(outcome)")
     }
     #expect(try !tree.sandbox.names().contains("ran"))

@@ -6,16 +6,16 @@ import Testing
 @Suite("Reuse of results in a resumed run")
 struct ResumeInputsTests {
   /// Returns the codes of a resumed run, and checks that a new run gives the same codes.
-  private func codes(_ tree: BackupTree, _ line: String) throws -> [Int?] {
-    let resumed = try tree.rows(tree.sandbox.keyhaul("\(line) --format ndjson --resume answers").output)
-    let fresh = try tree.rows(tree.sandbox.keyhaul("\(line) --format ndjson").output)
-    let (codes, expected) = (resumed.map { $0["code"] as? Int }, fresh.map { $0["code"] as? Int })
-    #expect(codes == expected, "\(line)")
-    return codes
+  private func codes(of line: String, in tree: BackupTree) throws -> [Int?] {
+    let resumed = try tree.results(of: "\(line) --resume results").map { $0["code"] as? Int }
+    let new = try tree.results(of: line).map { $0["code"] as? Int }
+    #expect(resumed == new, "\(line)")
+    return resumed
   }
 
-  private func resumedCount(_ tree: BackupTree, _ line: String) throws -> Int {
-    let errors = try tree.sandbox.keyhaul("\(line) --format ndjson --resume answers").errors
+  /// Returns the number of results that a resumed run reuses.
+  private func reusedCount(of line: String, in tree: BackupTree) throws -> Int {
+    let errors = try tree.sandbox.keyhaul("\(line) --format ndjson --resume results").errors
     return errors.firstMatch(of: /(\d+) results? (?:was|were) already there/).flatMap { Int($0.1) } ?? 0
   }
 
@@ -29,11 +29,11 @@ struct ResumeInputsTests {
       try tree.sandbox.write(Array(list.utf8), to: "list.json")
     }
     try writeExpectation("migrates")
-    let met = try codes(tree, line)
-    #expect(try resumedCount(tree, line) == 2)
+    let met = try codes(of: line, in: tree)
+    #expect(try reusedCount(of: line, in: tree) == 2)
     try writeExpectation("stays-behind")
-    let unmet = try codes(tree, line)
-    #expect(met != unmet && Set([met, unmet]) == [[0, 0], [2, 2]], "\(met) \(unmet)")
+    let unmet = try codes(of: line, in: tree)
+    #expect(met == [0, 0] && unmet == [2, 2], "\(met) \(unmet)")
   }
 
   @Test("Results are not reused if the target was replaced by a device with the same name and revision")
@@ -43,19 +43,19 @@ struct ResumeInputsTests {
     try sandbox.succeed("device create target --from new-phone -q")
     let revision = try sandbox.object(sandbox.succeed("device show target --json"))["revision"] as? String
     let line = "plan shelf/one --to target --exit-code --password-file .bp"
-    let first = try sandbox.keyhaul("\(line) --json --resume answers").output
-    #expect(try resumedCount(tree, line) == 1)
+    #expect(try !sandbox.keyhaul("\(line) --json --resume results").output.isEmpty)
+    #expect(try reusedCount(of: line, in: tree) == 1)
     try sandbox.succeed("device delete target --confirm target -q")
     try sandbox.succeed("device create target --from old-phone -q")
     #expect(try sandbox.object(sandbox.succeed("device show target --json"))["revision"] as? String == revision)
-    let resumed = try sandbox.keyhaul("\(line) --format csv --resume answers")
+    let resumed = try sandbox.keyhaul("\(line) --format csv --resume results")
     #expect(!resumed.errors.contains("already there"), "\(resumed)")
-    #expect(try resumed.output == sandbox.keyhaul("\(line) --format csv").output && !first.isEmpty)
-    // A new item changes a device's revision. The source device counts if it is in the device folder.
+    #expect(try resumed.output == sandbox.keyhaul("\(line) --format csv").output)
+    // A new item changes a device's revision. The source device matters too, if it is in the device folder.
     for device in ["target", "old-phone"] {
-      #expect(try resumedCount(tree, line) == 1)
+      #expect(try reusedCount(of: line, in: tree) == 1)
       try sandbox.devices.run("echo x | keyhaul item add \(device) --service s --account \(device) --secret-file - -q")
-      #expect(try resumedCount(tree, line) == 0, "\(device)")
+      #expect(try reusedCount(of: line, in: tree) == 0, "\(device)")
     }
   }
 
@@ -65,20 +65,20 @@ struct ResumeInputsTests {
     let sandbox = tree.sandbox
     try sandbox.write(Array("wrong horse\n".utf8), to: ".wrong")
     let line = "verify shelf/one shelf/three.tar.gz shelf/deep/er/two.zip"
-    #expect(try codes(tree, "\(line) --password-file .bp") == [0, 0, 0])
-    #expect(try codes(tree, "\(line) --password-file .wrong") == [12, 12, 12])
-    // The last line for a backup counts, so each backup is read once more.
-    #expect(try resumedCount(tree, "\(line) --password-file .bp") == 0)
-    #expect(try resumedCount(tree, "\(line) --password-file .bp") == 3)
+    #expect(try codes(of: "\(line) --password-file .bp", in: tree) == [0, 0, 0])
+    #expect(try codes(of: "\(line) --password-file .wrong", in: tree) == [12, 12, 12])
+    // The last result of each backup, with the wrong password, is the valid one. So each backup is read once more.
+    #expect(try reusedCount(of: "\(line) --password-file .bp", in: tree) == 0)
+    #expect(try reusedCount(of: "\(line) --password-file .bp", in: tree) == 3)
     // The same password from a list is also accepted.
     try sandbox.write(Array("* file:.wrong\n* file:.bp\n".utf8), to: "list")
-    #expect(try resumedCount(tree, "\(line) --passwords list") == 3)
+    #expect(try reusedCount(of: "\(line) --passwords list", in: tree) == 3)
     try sandbox.write(Array("* file:.wrong\n".utf8), to: "list")
-    #expect(try codes(tree, "\(line) --passwords list") == [12, 12, 12])
-    // The marks are random: two runs with the same password have different marks.
-    let text = String(decoding: try sandbox.read("answers"), as: UTF8.self)
-    let marks = text.matches(of: /"password":"([0-9a-f]+)"/).map(\.1)
-    #expect(marks.count == 6 && Set(marks).count == 2 && !text.contains("horse"))
+    #expect(try codes(of: "\(line) --passwords list", in: tree) == [12, 12, 12])
+    // The file has a random name for each password and run: two runs with the same password have different names.
+    let text = String(decoding: try sandbox.read("results"), as: UTF8.self)
+    let passwordNames = text.matches(of: /"password":"([0-9a-f]+)"/).map(\.1)
+    #expect(passwordNames.count == 6 && Set(passwordNames).count == 2 && !text.contains("horse"))
   }
 
   @Test("Results are not reused if the device key has changed")
@@ -88,24 +88,24 @@ struct ResumeInputsTests {
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
     let line = "verify shelf/one --password-file .bp --device-key-file .key"
     try sandbox.write([UInt8](repeating: 7, count: 16), to: ".key")
-    #expect(try codes(tree, line) == [3])
-    #expect(try resumedCount(tree, line) == 1)
+    #expect(try codes(of: line, in: tree) == [3])
+    #expect(try reusedCount(of: line, in: tree) == 1)
     try sandbox.write([UInt8](repeating: 8, count: 16), to: ".key")
-    #expect(try resumedCount(tree, line) == 0)
-    #expect(try resumedCount(tree, "\(line) --sealed") == 0)
+    #expect(try reusedCount(of: line, in: tree) == 0)
+    #expect(try reusedCount(of: "\(line) --sealed", in: tree) == 0)
   }
 
   @Test("A resumed run continues if the first line of its file was cut off, as by a full disk", arguments: 0..<12)
   func cut(step: Int) throws {
     let tree = try BackupTree()
     let sandbox = tree.sandbox
-    let line = "verify shelf/one shelf/three.tar.gz --password-file .bp --format ndjson --resume answers"
+    let line = "verify shelf/one shelf/three.tar.gz --password-file .bp --format ndjson --resume results"
     let complete = try sandbox.keyhaul(line)
-    let bytes = try sandbox.read("answers")
-    let end = try #require(bytes.firstIndex(of: UInt8(ascii: "\n")))
-    // Lengths from one byte to almost the complete line.
-    let count = step < 4 ? step + 1 : end - (11 - step) * end / 12
-    try sandbox.write(Array(bytes.prefix(min(count, end - 1))), to: "answers")
+    let bytes = try sandbox.read("results")
+    let lineLength = try #require(bytes.firstIndex(of: UInt8(ascii: "\n")))
+    // The first four lengths are 1 to 4 bytes, and the others grow to almost the complete line.
+    let count = step < 4 ? step + 1 : lineLength - (11 - step) * lineLength / 12
+    try sandbox.write(Array(bytes.prefix(min(count, lineLength - 1))), to: "results")
     for isRepeated in [false, true] {
       let resumed = try sandbox.keyhaul(line)
       #expect(resumed.status == 0 && resumed.output == complete.output, "\(count): \(resumed)")

@@ -10,16 +10,17 @@ struct DeviceCommandTests {
 
   init() throws { sandbox = try DeviceSandbox() }
 
-  static let fields: Set = [
+  /// The members of the document of `device show`.
+  static let members: Set = [
     "format", "name", "udid", "product_type", "product_version", "state", "passcode_set", "items", "revision",
     "last_backup", "failed_attempts", "erase_after_failures", "published_hardware_key",
   ]
 
-  @Test("Device show --json has every member of the contract")
+  @Test("The document of device show --json has exactly the documented members")
   func show() throws {
     try sandbox.run("keyhaul device create old-phone --from old-phone --model iPhone16,1 --ios 17.5.1")
     let shown = try sandbox.document("keyhaul device show old-phone --json")
-    #expect(Set((shown.fields ?? []).map(\.0)) == Self.fields)
+    #expect(Set((shown.fields ?? []).map(\.0)) == Self.members)
     #expect(shown["format"] == "device/1")
     #expect(shown["name"] == "old-phone")
     #expect(shown["product_type"] == "iPhone16,1")
@@ -69,15 +70,15 @@ struct DeviceCommandTests {
       ("device erase d --yes", "erased_items", 22), ("device erase d -n", "erased_items", 22),
       ("device delete d --confirm d", "deleted", true), ("device delete d -n", "deleted", false),
       ("--json device list", "format", "device-list/1"),
-    ] as [(String, String, JSONValue)])
-  func documents(line: String, field: String, value: JSONValue) throws {
+    ] as [(line: String, member: String, value: JSONValue)])
+  func documents(line: String, member: String, value: JSONValue) throws {
     let sandbox = try DeviceSandbox(
       after: "keyhaul device create d --from old-phone -q && keyhaul device create plain -q")
     let outcome = try sandbox.run(line.hasPrefix("--json") ? "keyhaul \(line)" : "keyhaul \(line) --json")
     #expect(outcome.status == 0)
     #expect(outcome.errors == "")
     let document = try JSONReader.read(Array(outcome.output.utf8))
-    #expect(document[field] == value)
+    #expect(document[member] == value)
     #expect(document["format"]?.stringValue?.hasPrefix("device") == true)
   }
 
@@ -194,7 +195,8 @@ struct DeviceCommandTests {
     let created = try sandbox.run(
       "keyhaul device fixture new-phone > mine.json && keyhaul device create mine --from mine.json")
     #expect(created.status == 0 && created.output.hasPrefix("Created mine"))
-    let near = try sandbox.run("keyhaul device fixture old-fone")
-    #expect(near.status == 10 && near.output.isEmpty && near.errors.contains("keyhaul device fixture old-phone"))
+    let misspelled = try sandbox.run("keyhaul device fixture old-fone")
+    #expect(misspelled.status == 10 && misspelled.output.isEmpty)
+    #expect(misspelled.errors.contains("keyhaul device fixture old-phone"))
   }
 }

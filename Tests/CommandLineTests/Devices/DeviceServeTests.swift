@@ -40,13 +40,26 @@ struct DeviceServeTests {
   @Test("The server prints the line for the client's shell, removes its socket, and ends with 0 after a signal")
   func interrupted() throws {
     let outcome = try sandbox.run(
-      "keyhaul device serve d --trust once --listen phone.sock >line 2>log & server=$!; "
-        + "for i in $(seq 100); do test -s line && break; sleep 0.1; done; test -S phone.sock && echo listens; "
-        + "stat -c %a phone.sock; keyhaul device serve d --trust once; echo $?; kill -TERM $server; wait $server; "
-        + "echo $?; test -e phone.sock || echo removed; sed \"s|$PWD|PATH|\" line")
+      """
+      keyhaul device serve d --trust once --listen phone.sock >line 2>log & server=$!
+      for i in $(seq 100); do test -s line && break; sleep 0.1; done
+      test -S phone.sock && echo listens
+      stat -c %a phone.sock
+      keyhaul device serve d --trust once; echo second server: $?
+      kill -TERM $server; wait $server; echo server: $?
+      test -e phone.sock || echo removed
+      sed "s|$PWD|PATH|" line
+      """)
     #expect(
-      outcome.output == "listens\n600\n11\n0\nremoved\nexport USBMUXD_SOCKET_ADDRESS=UNIX:PATH/phone.sock\n",
-      "\(outcome)")
+      outcome.output == """
+        listens
+        600
+        second server: 11
+        server: 0
+        removed
+        export USBMUXD_SOCKET_ADDRESS=UNIX:PATH/phone.sock
+
+        """, "\(outcome)")
     #expect(outcome.errors.contains("another process serves it"), "\(outcome.errors)")
   }
 }

@@ -19,13 +19,16 @@ struct BackupItemTests {
     }
   }
 
-  private func items(_ sandbox: PhoneSandbox, _ line: String) throws -> [JSONValue] {
-    let document = try JSONReader.read(Array(sandbox.succeed("export \(line) -o - --reveal --json").utf8))
+  /// Returns the items of a backup, including their secrets.
+  ///
+  /// - Parameter backup: The backup, with the flags to decrypt it.
+  private func items(of backup: String, in sandbox: PhoneSandbox) throws -> [JSONValue] {
+    let document = try JSONReader.read(Array(sandbox.succeed("export \(backup) -o - --reveal --json").utf8))
     return document["items"]?.arrayValue ?? []
   }
 
   /// Returns an item without its index, which a new item before it changes.
-  private func content(_ item: JSONValue) -> String {
+  private func withoutIndex(_ item: JSONValue) -> String {
     [item["kind"], item["attributes"], item["secret"]].map { $0?.compactText() ?? "-" }.joined(separator: " ")
   }
 
@@ -40,16 +43,14 @@ struct BackupItemTests {
   func damaged(line: String) throws {
     let sandbox = try Self.sandbox()
     try sandbox.removeSeal("b")
-    let name = try #require(try sandbox.files(in: "b").first { $0.hasPrefix("51/") })
-    let url = sandbox.home.appending(path: "b/\(name)")
-    var bytes = try Data(contentsOf: url)
-    bytes[5_000] ^= 1
-    try bytes.write(to: url)
+    let path = "b/\(PhoneSandbox.keychainPath)"
+    try sandbox.flipMiddleBit(of: path)
+    let damagedBytes = try sandbox.read(path)
     let outcome = try sandbox.keyhaul("item \(line) --in-place --password-file .bp")
     #expect(
       outcome.status == 13 && outcome.errors.contains("error: b is damaged, and nothing was changed"), "\(outcome)")
     #expect(outcome.errors.contains("the digest recorded for the keychain file does not match"))
-    #expect(try Data(contentsOf: url) == bytes)
+    #expect(try sandbox.read(path) == damagedBytes)
     #expect(try sandbox.keyhaul("verify b --password-file .bp").status == 13)
   }
 
@@ -58,7 +59,7 @@ struct BackupItemTests {
   func changes(name: String) throws {
     let sandbox = try Self.sandbox()
     let backup = "\(name) --password-file .bp"
-    let before = try items(sandbox, backup).map(content)
+    let before = try items(of: backup, in: sandbox).map(withoutIndex)
     let added = try sandbox.succeed(
       "item add \(backup) --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret")
     #expect(
@@ -68,12 +69,12 @@ struct BackupItemTests {
     )
     #expect(try sandbox.succeed("item find \(backup) --service 'fresh.*' --reveal") == "new secret")
     #expect(try sandbox.succeed("verify \(backup)").contains("\(name) is intact"))
-    let withNew = try items(sandbox, backup)
-    #expect(withNew.count == before.count + 1 && Set(withNew.map(content)).isSuperset(of: before))
+    let withNew = try items(of: backup, in: sandbox)
+    #expect(withNew.count == before.count + 1 && Set(withNew.map(withoutIndex)).isSuperset(of: before))
 
-    let same = try sandbox.keyhaul(
+    let repeated = try sandbox.keyhaul(
       "item add \(backup) --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret")
-    #expect(same.status == 1 && same.errors.contains("already has this item"), "\(same)")
+    #expect(repeated.status == 1 && repeated.errors.contains("already has this item"), "\(repeated)")
 
     let changed = try sandbox.succeed(
       "item update \(backup) --service fresh.example --new-account zara --new-label Renamed --yes --json")
@@ -84,12 +85,12 @@ struct BackupItemTests {
     #expect(search["items"]?.arrayValue == document["items"]?.arrayValue)
     #expect(try sandbox.succeed("item find \(backup) --label Renamed --reveal") == "new secret")
 
-    let rehearsed = try sandbox.succeed("item delete \(backup) --service fresh.example -n")
-    #expect(rehearsed.hasPrefix("Would delete 1 item from \(name):"))
-    #expect(try items(sandbox, backup).count == before.count + 1)
+    let dryRun = try sandbox.succeed("item delete \(backup) --service fresh.example -n")
+    #expect(dryRun.hasPrefix("Would delete 1 item from \(name):"))
+    #expect(try items(of: backup, in: sandbox).count == before.count + 1)
     #expect(
       try sandbox.succeed("item delete \(backup) --service fresh.example --yes") == "Deleted 1 item from \(name).\n")
-    #expect(try items(sandbox, backup).map(content) == before)
+    #expect(try items(of: backup, in: sandbox).map(withoutIndex) == before)
     #expect(try sandbox.succeed("verify \(backup)").contains("\(name) is intact"))
     #expect(try sandbox.keyhaul("item find \(backup) --service fresh.example").status == 4)
   }
@@ -101,36 +102,35 @@ struct BackupItemTests {
       "item add b.zip --password-file .bp --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret -q"
     )
     try sandbox.succeed("item delete b.zip --password-file .bp --service chat.example --yes -q")
-    let plan = try JSONReader.read(
-      Array(sandbox.keyhaul("plan b.zip --to new-phone --password-file .bp --json").output.utf8))
-    let planned = (plan["items"]?.arrayValue ?? []).filter { $0["outcome"] == "migrates" }.count
+    let plan = PlannedItems(try sandbox.plan("b.zip"))
+    #expect(!plan.migrating.isEmpty)
     _ = try sandbox.keyhaul("restore b.zip --to new-phone --password-file .bp --yes")
     #expect(try sandbox.succeed("item find new-phone --service fresh.example --reveal") == "new secret")
     #expect(try sandbox.keyhaul("item find new-phone --service chat.example").status == 4)
-    #expect(planned > 0)
   }
 
   @Test("Undecryptable items stay and are counted, and no undecryptable item can be added")
-  func sealed() throws {
+  func undecryptable() throws {
     let sandbox = try Self.sandbox()
-    let device = "--home elsewhere"
-    let listed = try sandbox.keyhaul("item find b.zip --password-file .bp --service chat.example \(device)")
-    #expect(listed.errors.contains("cannot be decrypted here and may match"), "\(listed)")
-    let bound = try sandbox.keyhaul(
-      "item add b.zip --password-file .bp --service x --account y --access-group g --secret-file .secret --protection when-unlocked-this-device \(device)"
+    let withoutDevice = "--home elsewhere"
+    let found = try sandbox.keyhaul("item find b.zip --password-file .bp --service chat.example \(withoutDevice)")
+    #expect(found.errors.contains("cannot be decrypted here and may match"), "\(found)")
+    let deviceBound = try sandbox.keyhaul(
+      "item add b.zip --password-file .bp --service x --account y --access-group g --secret-file .secret --protection when-unlocked-this-device \(withoutDevice)"
     )
-    #expect(bound.status == 14 && bound.errors.contains("cannot be encrypted for b.zip"), "\(bound)")
-    let before = try items(sandbox, "b.zip --password-file .bp").map(content)
+    #expect(deviceBound.status == 14 && deviceBound.errors.contains("cannot be encrypted for b.zip"), "\(deviceBound)")
+    let before = try items(of: "b.zip --password-file .bp", in: sandbox).map(withoutIndex)
     try sandbox.succeed(
-      "item add b.zip --password-file .bp --service x --account y --access-group g --secret-file .secret -q \(device)")
-    let after = try items(sandbox, "b.zip --password-file .bp")
-    #expect(after.filter { $0["attributes"]?["svce"] != "x" }.map(content) == before)
+      "item add b.zip --password-file .bp --service x --account y --access-group g --secret-file .secret -q \(withoutDevice)"
+    )
+    let after = try items(of: "b.zip --password-file .bp", in: sandbox)
+    #expect(after.filter { $0["attributes"]?["svce"] != "x" }.map(withoutIndex) == before)
     // If its device is available, an item that only this device can decrypt can also be added.
     try sandbox.succeed(
       "item add b.zip --password-file .bp --service bound --account y --access-group g --secret-file .secret --protection when-unlocked-this-device -q"
     )
     #expect(try sandbox.succeed("item find b.zip --password-file .bp --service bound --reveal") == "new secret")
-    #expect(try sandbox.keyhaul("item find b.zip --password-file .bp --service bound \(device)").status == 4)
+    #expect(try sandbox.keyhaul("item find b.zip --password-file .bp --service bound \(withoutDevice)").status == 4)
   }
 
   @Test("Items of a backup without a password are changed with its device's key")
@@ -147,9 +147,10 @@ struct BackupItemTests {
   @Test("Rejected changes have a clear reason and change nothing")
   func refusals() throws {
     let sandbox = try Self.sandbox()
-    try sandbox.devices.run("cp b.zip kept.zip && touch b/note.txt")
+    let before = try sandbox.read("b.zip")
+    try sandbox.devices.run("touch b/note.txt")
     let new = "--service x --account y --secret-file .secret"
-    for (line, status, message) in [
+    let cases: [(line: String, status: Int32, message: String)] = [
       ("item add b.zip --password-file .bp \(new)", 64, "no access group was given for the item"),
       (
         "item add b.zip --password-file .bp \(new) --access-group g --app chat", 64,
@@ -169,26 +170,27 @@ struct BackupItemTests {
       ("item delete - --service x --yes --password-file .bp", 64, "cannot read standard input"),
       ("item add b --password-file .bp \(new) --access-group g", 64, "note.txt"),
       ("item add old-phone --password-file .bp \(new)", 64, "a device needs no backup password"),
-    ] {
+    ]
+    for (line, status, message) in cases {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == status && outcome.errors.contains(message), "\(line): \(outcome)")
     }
-    #expect(try sandbox.devices.run("cmp b.zip kept.zip").status == 0)
+    #expect(try sandbox.read("b.zip") == before)
   }
 
   @Test("A killed change leaves the old or the new items (10 moments, 3 in a quick run)", arguments: ["b.zip", "b"])
   func killed(name: String) throws {
     let sandbox = try Self.sandbox()
-    try sandbox.devices.run("cp -Rp \(name) kept")
+    try sandbox.devices.run("cp -Rp \(name) original")
     let line =
       "item add \(name) --password-file .bp --service x --account y --access-group g --secret-file .secret --protection always"
     let start = Date()
     try sandbox.succeed(line)
-    let time = Date().timeIntervalSince(start)
+    let duration = Date().timeIntervalSince(start)
     var random = SeededRandom(seed: UInt64(name.count))
     for _ in 0..<Cases.count(10, quick: 3) {
-      try sandbox.devices.run("rm -rf \(name) && cp -Rp kept \(name)")
-      let delay = Double.random(in: 0...time * 1.1, using: &random)
+      try sandbox.devices.run("rm -rf \(name) && cp -Rp original \(name)")
+      let delay = Double.random(in: 0...duration * 1.1, using: &random)
       try sandbox.devices.run(
         "keyhaul \(line) > log 2>&1 & sleep \(String(format: "%.3f", delay)); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null"
       )
@@ -196,11 +198,11 @@ struct BackupItemTests {
         try sandbox.succeed("verify \(name) --password-file .bp").contains("\(name) is intact"), "after \(delay) s")
       #expect([0, 4].contains(try sandbox.keyhaul("item find \(name) --password-file .bp --service x").status))
     }
-    // The next command deletes what a killed one left.
-    try sandbox.devices.run("rm -rf \(name) && cp -Rp kept \(name)")
+    // The next command deletes the leftovers of the killed ones.
+    try sandbox.devices.run("rm -rf \(name) && cp -Rp original \(name)")
     try sandbox.succeed(line)
-    let hidden = try sandbox.names().filter { $0.hasPrefix(".") && ![".bp", ".secret"].contains($0) }
-    #expect(hidden.isEmpty, "\(hidden)")
+    let leftovers = try sandbox.names().filter { $0.hasPrefix(".") && ![".bp", ".secret"].contains($0) }
+    #expect(leftovers.isEmpty, "\(leftovers)")
   }
 
   @Test(
@@ -209,37 +211,36 @@ struct BackupItemTests {
   func damagedMatch(format: String) throws {
     let sandbox = try Self.sandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
-    let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
-    var bytes = try sandbox.read("plain/\(payload)")
-    // Gives the first item, a generic password, a version that no system writes.
-    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
-    bytes[blob.lowerBound] = 9
     let find = "item find plain \(format)"
-    let one = "--service chat.example --account anna"
-    #expect(try sandbox.keyhaul("\(find) \(one)").status == 0)
-    try sandbox.write(bytes, to: "plain/\(payload)")
-    let match = try sandbox.keyhaul("\(find) \(one)")
+    let login = "--service chat.example --account anna"
+    #expect(try sandbox.keyhaul("\(find) \(login)").status == 0)
+    // The first item is a generic password.
+    try sandbox.damageFirstItem(in: "plain")
+    let match = try sandbox.keyhaul("\(find) \(login)")
     #expect(match.status == 3 && !match.output.isEmpty, "\(match)")
     // The document of --json has no notes.
     let note = "1 item of plain cannot be decrypted here and may match"
-    #expect(match.errors.contains(note) == (format != "--json"), "\(match)")
-    let none = try sandbox.keyhaul("\(find) --service nobody")
-    #expect(none.status == 4 && none.errors.contains(note) == (format != "--json"), "\(none)")
-    let other = try sandbox.keyhaul("\(find) --server imap.example.org")
-    #expect(other.status == 0 && !other.errors.contains("may match"), "\(other)")
+    let hasNote = format != "--json"
+    #expect(match.errors.contains(note) == hasNote, "\(match)")
+    let unmatched = try sandbox.keyhaul("\(find) --service nobody")
+    #expect(unmatched.status == 4 && unmatched.errors.contains(note) == hasNote, "\(unmatched)")
+    let internetPassword = try sandbox.keyhaul("\(find) --server imap.example.org")
+    #expect(
+      internetPassword.status == 0 && !internetPassword.errors.contains("may match"), "\(internetPassword)")
   }
 
   @Test("A search reports undecryptable items that may match, and ends with 3 if one is damaged")
-  func hidden() throws {
+  func mayMatch() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let find = "item find b.tar --password-file .bp --home elsewhere"
     // Three generic passwords and a key are this-device-only.
-    for (selection, count) in [("--service nobody", 3), ("--label nobody", 4), ("--kind key --label nobody", 1)] {
+    let searches: [(selection: String, items: String)] = [
+      ("--service nobody", "3 items"), ("--label nobody", "4 items"), ("--kind key --label nobody", "1 item"),
+    ]
+    for (selection, items) in searches {
       let outcome = try sandbox.keyhaul("\(find) \(selection)")
       #expect(outcome.status == 4)
-      #expect(
-        outcome.errors.contains("\(count) item\(count == 1 ? " of b.tar" : "s of b.tar") cannot be decrypted here"),
-        "\(outcome)")
+      #expect(outcome.errors.contains("\(items) of b.tar cannot be decrypted here"), "\(outcome)")
     }
     #expect(try sandbox.keyhaul("\(find) --server nobody").errors == "No item in b.tar matches.\n")
     #expect(try sandbox.keyhaul("\(find) --service chat.example").status == 0)

@@ -26,11 +26,13 @@ struct CertificateInputTests {
     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: url.path)
   }
 
-  private func items(_ line: String) throws -> [JSONValue] {
-    ItemFindTests.items(of: try sandbox.document("keyhaul item find \(line) --json"))
+  /// Returns the items that a search finds.
+  private func items(_ search: String) throws -> [JSONValue] {
+    ItemFindTests.items(of: try sandbox.document("keyhaul item find \(search) --json"))
   }
 
-  private func data(_ value: JSONValue?) -> [UInt8]? {
+  /// Returns the bytes of a value that is printed in base64.
+  private func bytes(_ value: JSONValue?) -> [UInt8]? {
     value?["base64"]?.stringValue.flatMap { Data(base64Encoded: $0) }.map(Array.init)
   }
 
@@ -45,25 +47,27 @@ struct CertificateInputTests {
     let item = try #require(try items("d --kind certificate --reveal").first)
     let attributes = item["attributes"]
     #expect(attributes?["ctyp"] == 3 && attributes?["cenc"] == 3 && item["protection"] == "dk")
-    for (code, name) in [
+    let members: [(attribute: String, vectorMember: String)] = [
       ("subj", "subject_hex"), ("issr", "issuer_hex"), ("slnr", "serial_hex"), ("skid", "key_id_hex"),
       ("pkhh", "key_hash_hex"),
-    ] {
-      #expect(try data(attributes?[code]) == certificate[name].bytes, "\(code)")
+    ]
+    for (attribute, vectorMember) in members {
+      #expect(try bytes(attributes?[attribute]) == certificate[vectorMember].bytes, "\(attribute)")
     }
-    #expect(try data(item["secret"]) == certificate["der_hex"].bytes)
+    #expect(try bytes(item["secret"]) == certificate["der_hex"].bytes)
   }
 
   @Test("A key is stored equally from every file format")
   func keyItem() throws {
-    for (number, (format, file)) in try key["private"].members.sorted(by: { $0.key < $1.key }).enumerated() {
-      try write(try file.base64Bytes, to: "form.key")
+    let files = try key["private"].members.sorted { $0.key < $1.key }
+    for (number, (format, file)) in files.enumerated() {
+      try write(try file.base64Bytes, to: "new.key")
       let outcome = try sandbox.run(
-        "keyhaul item add d --kind key --label l\(number) --application-tag t\(number) --secret-file form.key")
+        "keyhaul item add d --kind key --label l\(number) --application-tag t\(number) --secret-file new.key")
       #expect(outcome.output == "Added key \"l\(number)\" to d (moves with an encrypted backup).\n", "\(format)")
       let item = try #require(try items("d --kind key --application-tag t\(number) --reveal").first)
-      #expect(try data(item["secret"]) == key["private_hex"].bytes, "\(format)")
-      #expect(try data(item["attributes"]?["klbl"]) == key["label_hex"].bytes)
+      #expect(try bytes(item["secret"]) == key["private_hex"].bytes, "\(format)")
+      #expect(try bytes(item["attributes"]?["klbl"]) == key["label_hex"].bytes)
       #expect(item["attributes"]?["kcls"] == 1 && item["attributes"]?["priv"] == 1)
       #expect(item["attributes"]?["type"] == 42 && item["attributes"]?["bsiz"] == 2048)
     }
@@ -87,15 +91,16 @@ struct CertificateInputTests {
 
   @Test("A duplicate is rejected, also in a dry run")
   func duplicates() throws {
-    for (kind, file, why) in [
+    let cases: [(kind: String, file: String, why: String)] = [
       ("certificate", "mail.pem", "a certificate with the same issuer, serial number"),
       ("key", "mail.key", "a key with the same public key, half (public or private), application tag"),
-    ] {
+    ]
+    for (kind, file, why) in cases {
       let line = "keyhaul item add d --kind \(kind) --secret-file \(file)"
       #expect(try sandbox.run(line + " -n").output.hasPrefix("Would add \(kind)"))
       #expect(try sandbox.run(line).status == 0)
-      for again in [line, line + " -n"] {
-        let outcome = try sandbox.run("COLUMNS=100 \(again)")
+      for repeatedLine in [line, line + " -n"] {
+        let outcome = try sandbox.run("COLUMNS=100 \(repeatedLine)")
         #expect(outcome.status == 1)
         #expect(outcome.errors.contains(why))
       }
@@ -104,15 +109,16 @@ struct CertificateInputTests {
 
   @Test("Other files are rejected, and the error names a password-protected file")
   func refused() throws {
-    let cases = try TestVectors.certificates()["refused"].elements
-    for (name, status, message) in [
+    let vectors = try TestVectors.certificates()["refused"].elements
+    let cases: [(name: String, status: Int32, message: String)] = [
       ("an encrypted RSA key, traditional PEM", 14, "the private key is encrypted"),
       ("an encrypted PKCS#8 key, PEM", 14, "the private key is encrypted"),
       ("a certificate in PEM", 14, #"it contains "CERTIFICATE" in PEM, not a key"#),
       ("a key on secp256k1", 14, "the key is not on P-256, P-384 or P-521"),
       ("another prime", 13, "contradict each other"),
-    ] as [(String, Int32, String)] {
-      let vector = try #require(try cases.first { try $0["name"].string == name })
+    ]
+    for (name, status, message) in cases {
+      let vector = try #require(try vectors.first { try $0["name"].string == name })
       try write(try vector["file"].base64Bytes, to: "wrong")
       let outcome = try sandbox.run("COLUMNS=100 keyhaul item add d --kind key --secret-file wrong")
       #expect(outcome.status == status, "\(name)")
@@ -134,9 +140,9 @@ struct CertificateInputTests {
     ] { #expect(try sandbox.run(step).status == 0, "\(step)") }
     let certificate = try #require(try items("new-phone --kind certificate --reveal").first)
     let key = try #require(try items("new-phone --kind key --reveal").first)
-    #expect(try data(certificate["attributes"]?["pkhh"]) == self.key["label_hex"].bytes)
-    #expect(data(certificate["attributes"]?["pkhh"]) == data(key["attributes"]?["klbl"]))
-    #expect(try data(certificate["secret"]) == self.certificate["der_hex"].bytes)
-    #expect(try data(key["secret"]) == self.key["private_hex"].bytes)
+    #expect(try bytes(certificate["attributes"]?["pkhh"]) == self.key["label_hex"].bytes)
+    #expect(bytes(certificate["attributes"]?["pkhh"]) == bytes(key["attributes"]?["klbl"]))
+    #expect(try bytes(certificate["secret"]) == self.certificate["der_hex"].bytes)
+    #expect(try bytes(key["secret"]) == self.key["private_hex"].bytes)
   }
 }

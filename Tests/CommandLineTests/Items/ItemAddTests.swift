@@ -20,12 +20,13 @@ struct ItemAddTests {
     ])
   func secrets(source: String) throws {
     try sandbox.run("\(source) > secret; chmod 600 secret")
-    for (number, flag) in [
+    let flags = [
       "--secret-file secret", "--secret-file - < secret", "--secret-fd 3 3< secret", "--secret-command 'cat secret'",
-    ].enumerated() {
+    ]
+    for (number, flag) in flags.enumerated() {
       #expect(try sandbox.run("keyhaul item add d --service s --account \(number) \(flag)").status == 0)
-      let back = try sandbox.run("keyhaul item find d --service s --account \(number) --reveal | cmp - secret")
-      #expect(back == .init(output: "", errors: "", status: 0))
+      let comparison = try sandbox.run("keyhaul item find d --service s --account \(number) --reveal | cmp - secret")
+      #expect(comparison == .init(output: "", errors: "", status: 0))
     }
   }
 
@@ -57,7 +58,7 @@ struct ItemAddTests {
     let stored = try #require(
       ItemFindTests.items(of: try sandbox.document("keyhaul item find d --server s --json")).first)
     #expect(stored["kind"] == "internet-password")
-    let expected: [(String, JSONValue)] = [
+    let expected: [(code: String, value: JSONValue)] = [
       ("srvr", "s"), ("acct", "a"), ("ptcl", "htps"), ("port", 8443), ("path", "/p"), ("labl", "l"), ("agrp", "g"),
       ("sync", 1), ("pdmn", "ak"),
     ]
@@ -107,8 +108,8 @@ struct ItemAddTests {
     #expect(ItemFindTests.items(of: added).first?["index"]?.integerValue == 13)
     #expect(!added.text().contains("hunter3"))
     #expect(added["dry_run"] == nil)
-    let rehearsed = try sandbox.document("keyhaul item add d --service y --secret-command true --json -n")
-    #expect(rehearsed["dry_run"] == true)
+    let dryRun = try sandbox.document("keyhaul item add d --service y --secret-command true --json -n")
+    #expect(dryRun["dry_run"] == true)
     #expect(try sandbox.run("keyhaul item find d --service y").status == 4)
   }
 
@@ -124,7 +125,7 @@ struct ItemAddTests {
   }
 
   @Test("An untrusted name is shown as text")
-  func hostileName() throws {
+  func untrustedName() throws {
     let outcome = try sandbox.run(
       "keyhaul item add d --service \"$(printf 'a\\033[2Jb\\342\\200\\256c')\" --secret-command true")
     #expect(outcome.output.hasPrefix("Added generic password \"a\\u{1B}[2Jb\\u{202E}c\" to d"))

@@ -13,8 +13,9 @@ struct ItemChangeTests {
     sandbox = try DeviceSandbox(after: "keyhaul device create d --from old-phone")
   }
 
-  private func count(_ line: String) throws -> Int {
-    ItemFindTests.items(of: try sandbox.document("keyhaul item find \(line) --json")).count
+  /// Returns the number of items that a search finds.
+  private func count(_ search: String) throws -> Int {
+    ItemFindTests.items(of: try sandbox.document("keyhaul item find \(search) --json")).count
   }
 
   @Test("Every --new-... flag changes its attribute")
@@ -24,7 +25,7 @@ struct ItemChangeTests {
       "keyhaul item update d --server s --yes --json --new-server t --new-account b --new-protocol https"
         + " --new-port 8443 --new-path /p --new-label l --new-access-group g --new-protection cku")
     #expect(document["changed"] == 1)
-    let expected: [(String, JSONValue)] = [
+    let expected: [(code: String, value: JSONValue)] = [
       ("srvr", "t"), ("acct", "b"), ("ptcl", "htps"), ("port", 8443), ("path", "/p"), ("labl", "l"), ("agrp", "g"),
       ("pdmn", "cku"),
     ]
@@ -37,19 +38,20 @@ struct ItemChangeTests {
 
   @Test("The JSON of a dry run lists the items and counts no change; without --dry-run it counts each")
   func countsOfDryRuns() throws {
-    for (line, member) in [
+    let cases: [(line: String, member: String)] = [
       ("delete d --service chat.example", "deleted"), ("update d --service chat.example --new-label l", "changed"),
-    ] {
-      let all = try count("d --service chat.example")
-      #expect(all > 1)
-      let rehearsed = try sandbox.document("keyhaul item \(line) -n --json")
-      #expect(rehearsed[member] == 0 && rehearsed["dry_run"] == true, "\(rehearsed)")
-      #expect(ItemFindTests.items(of: rehearsed).count == all)
-      #expect(try count("d --service chat.example") == all)
-      let other = try DeviceSandbox(copyOf: sandbox)
-      let done = try other.document("keyhaul item \(line) --yes --json")
-      #expect(done[member] == .count(all) && done["dry_run"] == nil, "\(done)")
-      #expect(ItemFindTests.items(of: done).count == all)
+    ]
+    for (line, member) in cases {
+      let matchCount = try count("d --service chat.example")
+      #expect(matchCount > 1)
+      let dryRun = try sandbox.document("keyhaul item \(line) -n --json")
+      #expect(dryRun[member] == 0 && dryRun["dry_run"] == true, "\(dryRun)")
+      #expect(ItemFindTests.items(of: dryRun).count == matchCount)
+      #expect(try count("d --service chat.example") == matchCount)
+      let copy = try DeviceSandbox(copyOf: sandbox)
+      let change = try copy.document("keyhaul item \(line) --yes --json")
+      #expect(change[member] == .count(matchCount) && change["dry_run"] == nil, "\(change)")
+      #expect(ItemFindTests.items(of: change).count == matchCount)
     }
   }
 
@@ -63,19 +65,19 @@ struct ItemChangeTests {
 
   @Test("With --app, only items in the app's groups are changed or deleted")
   func apps() throws {
-    let all = try count("d")
-    let own = try count("d --app chat")
-    #expect(own > 0 && own < all)
-    #expect(try sandbox.document("keyhaul item delete d --app chat --yes --json")["deleted"] == .count(own))
-    #expect(try count("d") == all - own)
-    let foreign = try sandbox.run("keyhaul item delete d --app chat --access-group other --yes")
-    #expect(foreign.status == 1)
-    let away = try sandbox.run("keyhaul item update d --app bank --label '*' --new-access-group other --yes")
-    #expect(away.status == 1 || away.status == 4)
+    let totalCount = try count("d")
+    let appCount = try count("d --app chat")
+    #expect(appCount > 0 && appCount < totalCount)
+    #expect(try sandbox.document("keyhaul item delete d --app chat --yes --json")["deleted"] == .count(appCount))
+    #expect(try count("d") == totalCount - appCount)
+    let fromOtherGroup = try sandbox.run("keyhaul item delete d --app chat --access-group other --yes")
+    #expect(fromOtherGroup.status == 1)
+    let toOtherGroup = try sandbox.run("keyhaul item update d --app bank --label '*' --new-access-group other --yes")
+    #expect(toOtherGroup.status == 1 || toOtherGroup.status == 4)
   }
 
   @Test("A dry run, a refusal or an empty match does not change the device's revision")
-  func untouched() throws {
+  func unchanged() throws {
     let before = try sandbox.files(of: "d")
     for line in [
       "delete d --service '*' -n", "delete d --service nobody --yes", "delete d --service '*'",
@@ -103,54 +105,57 @@ struct ItemChangeTests {
 
   @Test("Patterns with stars also match access groups")
   func patterns() throws {
-    let all = ItemFindTests.items(of: try sandbox.document("keyhaul item find d --json"))
-    func expected(_ code: String, _ condition: (String) -> Bool) -> Int {
-      all.count { item in
+    let items = ItemFindTests.items(of: try sandbox.document("keyhaul item find d --json"))
+    /// Returns the texts of an attribute. One that is stored as data is printed in base64.
+    func texts(_ code: String) -> [String] {
+      items.compactMap { item in
         let value = item["attributes"]?[code]
+        if let text = value?.stringValue { return text }
         let data = value?["base64"]?.stringValue.flatMap { Data(base64Encoded: $0) }
-        return (value?.stringValue ?? data.map { String(decoding: $0, as: UTF8.self) }).map(condition) ?? false
+        return data.map { String(decoding: $0, as: UTF8.self) }
       }
     }
-    #expect(try count("d --service '*.example'") == expected("svce") { $0.hasSuffix(".example") })
-    #expect(try count("d --access-group 'ABCDE*'") == expected("agrp") { $0.hasPrefix("ABCDE") })
-    #expect(try count("d --account '*a*'") == expected("acct") { $0.contains("a") })
+    #expect(try count("d --service '*.example'") == texts("svce").count { $0.hasSuffix(".example") })
+    #expect(try count("d --access-group 'ABCDE*'") == texts("agrp").count { $0.hasPrefix("ABCDE") })
+    #expect(try count("d --account '*a*'") == texts("acct").count { $0.contains("a") })
     #expect(try count("d --kind generic --account '*a*' --limit 1") == 1)
   }
 
   @Test("--limit applies after --sort")
   func sorting() throws {
-    func names(_ flags: String, _ code: String) throws -> [String] {
+    func values(of code: String, _ flags: String) throws -> [String] {
       ItemFindTests.items(of: try sandbox.document("keyhaul item find d --kind generic \(flags) --json"))
         .compactMap { $0["attributes"]?[code]?.stringValue }
     }
-    let accounts = try names("", "acct")
-    #expect(try names("--sort account", "acct") == accounts.sorted())
-    #expect(try names("--sort account --reverse", "acct") == accounts.sorted().reversed())
+    let accounts = try values(of: "acct", "")
+    #expect(try values(of: "acct", "--sort account") == accounts.sorted())
+    #expect(try values(of: "acct", "--sort account --reverse") == accounts.sorted().reversed())
     func indexes(_ flags: String) throws -> [JSONValue?] {
       ItemFindTests.items(of: try sandbox.document("keyhaul item find d \(flags) --json")).map { $0["index"] }
     }
     #expect(try indexes("--sort account --limit 2") == Array(indexes("--sort account").prefix(2)))
-    let dates = try names("--sort changed", "mdat")
+    let dates = try values(of: "mdat", "--sort changed")
     #expect(dates == dates.sorted())
-    for word in ["kind", "name", "label", "group", "protection", "created"] {
-      #expect(try names("--sort \(word)", "acct").sorted() == accounts.sorted(), "\(word)")
+    for key in ["kind", "name", "label", "group", "protection", "created"] {
+      #expect(try values(of: "acct", "--sort \(key)").sorted() == accounts.sorted(), "\(key)")
     }
   }
 
   @Test("CSV has one line per item, and secrets only with --reveal")
   func csv() throws {
+    // Spreadsheets run a cell that starts with "=" as a formula.
     for (account, secret) in [("=cmd", "plain"), ("b,c", "=formula"), ("c", "nul\\0")] {
       try sandbox.run("keyhaul item add d --service csv --account '\(account)' --secret-command \"printf '\(secret)'\"")
     }
-    let plain = try sandbox.run("keyhaul item find d --service csv --format csv").output
-    let lines = plain.components(separatedBy: "\r\n")
+    let withoutSecrets = try sandbox.run("keyhaul item find d --service csv --format csv").output
+    let lines = withoutSecrets.components(separatedBy: "\r\n")
     #expect(lines[0].hasPrefix("kind,service,server,account,label,access_group,protection,"))
     #expect(lines.count == 5 && lines[4].isEmpty)
     #expect(lines[1].hasPrefix("generic-password,csv,,'=cmd,,keyhaul,ak,"))
     #expect(lines[2].hasPrefix("generic-password,csv,,\"b,c\",,keyhaul,ak,"))
-    #expect(!plain.contains("plain,") && !plain.contains("secret"))
-    let revealed = try sandbox.run("keyhaul item find d --service csv --format csv --reveal").output
-      .components(separatedBy: "\r\n")
+    #expect(!withoutSecrets.contains("plain,") && !withoutSecrets.contains("secret"))
+    let withSecrets = try sandbox.run("keyhaul item find d --service csv --format csv --reveal").output
+    let revealed = withSecrets.components(separatedBy: "\r\n")
     #expect(revealed[0].hasSuffix(",secret,secret_base64"))
     #expect(revealed[1].hasSuffix(",1,plain,"))
     #expect(revealed[2].hasSuffix(",1,,\(Data("=formula".utf8).base64EncodedString())"))

@@ -14,7 +14,7 @@ struct ItemFindTests {
     sandbox = try DeviceSandbox(after: "keyhaul device create old-phone --from old-phone")
   }
 
-  /// Returns the description from which the device was created, read from the repository.
+  /// Returns the description of a bundled device, read from the repository.
   static func fixture(_ name: String) throws -> JSONValue {
     let file = Repository.root.appending(path: "Fixtures/devices/\(name).json")
     return try JSONReader.read(Array(Data(contentsOf: file)))
@@ -38,26 +38,37 @@ struct ItemFindTests {
       for (code, value) in description["attributes"]?.fields ?? [] {
         #expect(item["attributes"]?[code] == value["date"] ?? value)
       }
-      let isProtected = description["access_control"] != nil
-      #expect((item["secret"] == nil) == isProtected)
-      guard !isProtected else { continue }
-      let text = description["secret"]?["text"]?.stringValue
-      let base64 = text.map { Data($0.utf8).base64EncodedString() } ?? description["secret"]?["base64"]?.stringValue
-      #expect(item["secret"]?["base64"]?.stringValue == base64)
-      if let text { #expect(item["secret"]?["text"]?.stringValue == text) }
+      if description["access_control"] != nil {
+        #expect(item["secret"] == nil)
+      } else {
+        checkSecret(of: item, against: description)
+      }
     }
+  }
+
+  /// Checks the secret of an item, whose description has it as text or in base64.
+  private func checkSecret(of item: JSONValue, against description: JSONValue) {
+    let (secret, described) = (item["secret"], description["secret"])
+    #expect(secret != nil)
+    guard let text = described?["text"]?.stringValue else {
+      #expect(secret?["base64"] == described?["base64"])
+      return
+    }
+    #expect(secret?["text"]?.stringValue == text)
+    #expect(secret?["base64"]?.stringValue == Data(text.utf8).base64EncodedString())
   }
 
   @Test("The table fits into 80 columns with any contents")
   func width() throws {
-    let long = String(repeating: "long ", count: 12)
+    let longName = String(repeating: "long ", count: 12)
     try sandbox.run(
-      "keyhaul item add old-phone --service '\(long)' --account '\(long)' --protection cku --secret-command true")
+      "keyhaul item add old-phone --service '\(longName)' --account '\(longName)' --protection cku "
+        + "--secret-command true")
     let table = try sandbox.run("COLUMNS=80 keyhaul item find old-phone").output.split(separator: "\n")
     #expect(table.contains { $0.contains("certificate") })
-    // Short names of the classes leave room for the items' names, and no class is shown as a code only.
-    let bank = table.first { $0.contains("bank.example") && $0.contains("device id") }
-    #expect(bank?.contains("  unlocked, bound  ") == true)
+    // Protection classes have short names, to leave room for the items' names.
+    let row = table.first { $0.contains("bank.example") && $0.contains("device id") }
+    #expect(row?.contains("  unlocked, bound  ") == true)
     #expect(table.map(\.count).max() == 80)
   }
 
@@ -85,8 +96,7 @@ struct ItemFindTests {
     #expect(Self.items(of: try sandbox.document("keyhaul item find old-phone --limit 3 --json")).count == 3)
     #expect(Self.items(of: try sandbox.document("keyhaul item find old-phone --limit 99 --json")).count == 22)
     #expect(try sandbox.run("keyhaul item find old-phone --limit 15").output.split(separator: "\n").count == 16)
-    let one = try sandbox.run("keyhaul item find old-phone --service chat.example --limit 1 --reveal")
-    #expect(one.status == 64)
+    #expect(try sandbox.run("keyhaul item find old-phone --service chat.example --limit 1 --reveal").status == 64)
   }
 
   @Test("--sync, --app and --protection restrict the result")
@@ -101,8 +111,8 @@ struct ItemFindTests {
     #expect(try accounts("--protection passcode-only") == ["card 4"])
     #expect(try accounts("--protection akpu") == ["card 4"])
     #expect(try accounts("--biometry") == ["vault key"])
-    let foreign = try sandbox.run("keyhaul item find old-phone --app bank --access-group ABCDE12345.org.example.chat")
-    #expect(foreign.status == 1)
+    let groupOfOtherApp = "ABCDE12345.org.example.chat"
+    #expect(try sandbox.run("keyhaul item find old-phone --app bank --access-group \(groupOfOtherApp)").status == 1)
   }
 
   @Test("A search without a match has its own exit code, also with --json")
@@ -135,12 +145,13 @@ struct ItemFindTests {
   @Test("A secret, table or document is written to a file completely or not at all, and only its owner can read it")
   func file() throws {
     try sandbox.run("umask 0; echo old > out; chmod 644 out")
-    for (flags, beginning) in [
+    let results: [(flags: String, beginning: String)] = [
       ("--service wallet --reveal", "4929-0000-0000-0004"), ("--service wallet", "KIND"), ("--json --reveal", "{"),
-    ] {
-      let unasked = try sandbox.run("keyhaul item find old-phone \(flags) -o out")
-      #expect(unasked.status == 64)
-      #expect(unasked.errors.contains("replacing out must be confirmed"))
+    ]
+    for (flags, beginning) in results {
+      let unconfirmed = try sandbox.run("keyhaul item find old-phone \(flags) -o out")
+      #expect(unconfirmed.status == 64)
+      #expect(unconfirmed.errors.contains("replacing out must be confirmed"))
       let outcome = try sandbox.run("umask 0; keyhaul item find old-phone \(flags) -o out --yes")
       #expect(outcome.output == "")
       #expect(outcome.status == 0)
@@ -179,25 +190,25 @@ struct ItemFindTests {
       text.errors.hasPrefix("warning: 1 item of old-phone cannot be read\n  why: the first is a generic password:"))
     let json = try sandbox.run("keyhaul item find old-phone --json --reveal")
     #expect(json.status == 3)
-    let broken = try #require(
-      Self.items(of: try JSONReader.read(Array(json.output.utf8))).first { $0["readable"] == false })
-    #expect(broken["index"] == 2)
-    #expect(broken["protection"] == "ak")
-    #expect(broken["reason"] == "malformed")
-    #expect(broken["detail"]?.stringValue?.isEmpty == false)
-    #expect(broken["attributes"] == nil && broken["secret"] == nil)
+    let items = Self.items(of: try JSONReader.read(Array(json.output.utf8)))
+    let damaged = try #require(items.first { $0["readable"] == false })
+    #expect(damaged["index"] == 2)
+    #expect(damaged["protection"] == "ak")
+    #expect(damaged["reason"] == "malformed")
+    #expect(damaged["detail"]?.stringValue?.isEmpty == false)
+    #expect(damaged["attributes"] == nil && damaged["secret"] == nil)
     #expect(try sandbox.run("keyhaul item find old-phone --service chat.example --account anna --reveal").status == 13)
   }
 
   @Test("Untrusted names are escaped on a terminal and complete in JSON")
-  func hostileNames() throws {
+  func untrustedNames() throws {
     try sandbox.run("keyhaul device create hostile-names --from hostile-names")
-    for line in ["", "-v", "-vv", "--kind internet", "--json"] {
+    for flags in ["", "-v", "-vv", "--kind internet", "--json"] {
       for width in ["80", "120", ""] {
-        let outcome = try sandbox.run("COLUMNS=\(width) keyhaul item find hostile-names \(line)")
+        let outcome = try sandbox.run("COLUMNS=\(width) keyhaul item find hostile-names \(flags)")
         #expect(outcome.status == 0)
-        #expect((outcome.output + outcome.errors).unicodeScalars.allSatisfy(Self.isPlain))
-        guard line != "--json", let columns = Int(width) else { continue }
+        #expect((outcome.output + outcome.errors).unicodeScalars.allSatisfy(Self.isPrintable))
+        guard flags != "--json", let columns = Int(width) else { continue }
         #expect(outcome.output.split(separator: "\n").allSatisfy { DisplayWidth.columns(of: String($0)) <= columns })
       }
     }
@@ -205,10 +216,10 @@ struct ItemFindTests {
     let items = Self.items(of: try sandbox.document("keyhaul item find hostile-names --json"))
     #expect(items.map { $0["attributes"]?["labl"] } == described.map { $0["attributes"]?["labl"] })
     let terminal = try sandbox.runOnTerminal(["item", "find", "hostile-names", "--color", "never"])
-    #expect(terminal.terminal.unicodeScalars.allSatisfy(Self.isPlain))
+    #expect(terminal.terminal.unicodeScalars.allSatisfy(Self.isPrintable))
   }
 
-  private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+  private static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .control: scalar == "\n"
     case .format, .lineSeparator, .paragraphSeparator, .surrogate: false

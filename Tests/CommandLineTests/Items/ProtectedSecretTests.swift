@@ -41,7 +41,7 @@ struct ProtectedSecretTests {
     }
   }
 
-  private static func item(_ service: String, _ secret: String) -> KeychainItem {
+  private static func item(service: String, secret: String) -> KeychainItem {
     var item = KeychainItem(
       kind: .genericPassword,
       attributes: [
@@ -54,7 +54,8 @@ struct ProtectedSecretTests {
     return item
   }
 
-  private static let constraint = PropertyValue.dictionary(["od": .dictionary(["cbio": .boolean(true)])])
+  /// An access control that requires biometry for decryption (`od`).
+  private static let biometry = PropertyValue.dictionary(["od": .dictionary(["cbio": .boolean(true)])])
 
   /// Writes a backup with both items. A device leaves protected items out, but another program may include them.
   private static func writeBackup(to path: String) throws {
@@ -63,9 +64,10 @@ struct ProtectedSecretTests {
       password: Secret(utf8: PhoneSandbox.password),
       deviceKey: DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16))),
       rounds: 1, random: random)
-    var items = [item("protected.example", protectedSecret), item("plain.example", plainSecret)]
-    items[0][.accessControl] = constraint
-    let entries = try items.map { item in
+    var protectedItem = item(service: "protected.example", secret: protectedSecret)
+    protectedItem[.accessControl] = biometry
+    let plainItem = item(service: "plain.example", secret: plainSecret)
+    let entries = try [protectedItem, plainItem].map { item in
       KeychainBackupFile.Entry(
         kind: item.kind, blob: try generated.classKeys.seal(item, as: .backup, random: random).serialized())
     }
@@ -80,26 +82,28 @@ struct ProtectedSecretTests {
       contents, keys: generated.classKeys, random: random, to: .directory(path), replace: true)
   }
 
+  /// Returns a dump with both items, as a property list.
   private static func dump() throws -> String {
-    let control = try DERPropertyList.encode(.dictionary(["prot": .string("ak"), "acl": constraint]))
-    let entries = [
-      ("protected.example", protectedSecret, "<key>accc</key><data>\(Data(control).base64EncodedString())</data>"),
-      ("plain.example", plainSecret, ""),
-    ].map { service, secret, control in
+    func entry(service: String, secret: String, accessControl: String) -> String {
       """
       <dict><key>agrp</key><string>ABCDE12345.org.example</string><key>acct</key><string>anna</string>\
-      <key>svce</key><string>\(service)</string><key>pdmn</key><string>ak</string>\(control)\
+      <key>svce</key><string>\(service)</string><key>pdmn</key><string>ak</string>\(accessControl)\
       <key>v_Data</key><data>\(Data(secret.utf8).base64EncodedString())</data></dict>
       """
     }
+    let encodedControl = Data(try DERPropertyList.encode(.dictionary(["prot": .string("ak"), "acl": biometry])))
+    let protectedEntry = entry(
+      service: "protected.example", secret: protectedSecret,
+      accessControl: "<key>accc</key><data>\(encodedControl.base64EncodedString())</data>")
+    let plainEntry = entry(service: "plain.example", secret: plainSecret, accessControl: "")
     return """
       <?xml version="1.0" encoding="UTF-8"?>
-      <plist version="1.0"><dict><key>genp</key><array>\(entries.joined())</array></dict></plist>
+      <plist version="1.0"><dict><key>genp</key><array>\(protectedEntry)\(plainEntry)</array></dict></plist>
       """
   }
 
   /// Whether a text contains a secret, as text or in base64.
-  private static func contains(_ secret: String, _ text: String) -> Bool {
+  private static func text(_ text: String, contains secret: String) -> Bool {
     text.contains(secret) || text.contains(Data(secret.utf8).base64EncodedString())
   }
 
@@ -112,15 +116,16 @@ struct ProtectedSecretTests {
       let outcome = try sandbox.keyhaul("item find \(source.argument) \(format) --reveal\(target)")
       let written = target.isEmpty ? outcome.output : String(decoding: try sandbox.read("out"), as: UTF8.self)
       #expect(outcome.status == 0, "\(outcome)")
-      #expect(Self.contains(Self.plainSecret, written), "\(outcome)")
-      #expect(Self.contains(Self.protectedSecret, written) == !source.omitsProtectedSecrets, "\(outcome)")
+      #expect(Self.text(written, contains: Self.plainSecret), "\(outcome)")
+      #expect(Self.text(written, contains: Self.protectedSecret) == !source.omitsProtectedSecrets, "\(outcome)")
       let warning = "1 item \(Self.authentication)"
       #expect(unwrapped(outcome.errors).contains(warning) == source.omitsProtectedSecrets, "\(outcome)")
     }
     // Without --reveal, there are no secrets, so no warning either.
-    let hidden = try sandbox.keyhaul("item find \(source.argument) \(format)")
-    #expect(!Self.contains(Self.protectedSecret, hidden.output) && !Self.contains(Self.plainSecret, hidden.output))
-    #expect(!hidden.errors.contains(Self.authentication), "\(hidden)")
+    let withoutSecrets = try sandbox.keyhaul("item find \(source.argument) \(format)")
+    #expect(!Self.text(withoutSecrets.output, contains: Self.protectedSecret))
+    #expect(!Self.text(withoutSecrets.output, contains: Self.plainSecret))
+    #expect(!withoutSecrets.errors.contains(Self.authentication), "\(withoutSecrets)")
   }
 
   @Test(
@@ -146,8 +151,8 @@ struct ProtectedSecretTests {
     let sandbox = try Self.sandbox()
     let outcome = try sandbox.keyhaul("export \(source.argument) --format \(format) --reveal -o -")
     #expect(outcome.status == 0, "\(outcome)")
-    #expect(Self.contains(Self.plainSecret, outcome.output), "\(outcome)")
-    #expect(Self.contains(Self.protectedSecret, outcome.output) == !source.omitsProtectedSecrets, "\(outcome)")
+    #expect(Self.text(outcome.output, contains: Self.plainSecret), "\(outcome)")
+    #expect(Self.text(outcome.output, contains: Self.protectedSecret) == !source.omitsProtectedSecrets, "\(outcome)")
     // JSON lists the item without its secret; the other formats leave the item out, which is a warning.
     #expect(outcome.output.contains("protected.example") == (!source.omitsProtectedSecrets || format == "json"))
     let isLeftOut = source.omitsProtectedSecrets && format != "json"

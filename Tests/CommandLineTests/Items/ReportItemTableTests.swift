@@ -10,13 +10,13 @@ struct ReportItemTableTests {
     var group: String? = "org.example.chat"
     var position: Int?
     var protection = ProtectionClass.whenUnlocked
-    var isSealed = false
+    var isEncrypted = false
   }
 
   private func lines(_ items: [Item], showsAll: Bool = false) -> [String] {
     let table = ReportItemTable(
       items, showsAll: showsAll,
-      group: { $0.isSealed ? .init(kind: .genericPassword, protection: $0.protection) : nil },
+      group: { $0.isEncrypted ? .init(kind: .genericPassword, protection: $0.protection) : nil },
       row: { item in
         .init(
           symbol: "+", kind: .genericPassword, name: item.name, protection: item.protection.phrase,
@@ -48,12 +48,12 @@ struct ReportItemTableTests {
   }
 
   @Test("Undecryptable items of one kind and class share a row, unless all items are shown")
-  func sealed() {
+  func encrypted() {
     let items =
       (0..<12).map { (index: Int) in
-        Item(name: "(encrypted, item \(index))", group: nil, position: index, isSealed: true)
+        Item(name: "(encrypted, item \(index))", group: nil, position: index, isEncrypted: true)
       }
-      + [Item(name: "(encrypted, item 12)", group: nil, protection: .always, isSealed: true), Item()]
+      + [Item(name: "(encrypted, item 12)", group: nil, protection: .always, isEncrypted: true), Item()]
     #expect(
       lines(items) == [
         "  + generic      (12 encrypted)        when unlocked", "  + generic      (encrypted, item 12)  always",
@@ -64,10 +64,10 @@ struct ReportItemTableTests {
 
   @Test("The number of hidden items is shown, and rows of several items are counted by item")
   func hidden() {
-    let named = (0..<12).map { Item(name: "account \($0)") }
-    let sealed = (0..<5).map { Item(name: "(encrypted, item \($0))", isSealed: true) }
+    let namedItems = (0..<12).map { Item(name: "account \($0)") }
+    let encryptedItems = (0..<5).map { Item(name: "(encrypted, item \($0))", isEncrypted: true) }
     // The table shows ten rows. The five encrypted items share one of them.
-    #expect(lines(sealed + named).last == "    … 3 more (-v shows all)")
-    #expect(lines(named + sealed).last == "    … 7 more (-v shows all)")
+    #expect(lines(encryptedItems + namedItems).last == "    … 3 more (-v shows all)")
+    #expect(lines(namedItems + encryptedItems).last == "    … 7 more (-v shows all)")
   }
 }

@@ -40,14 +40,10 @@ struct AcceptDamageTests {
     switch damage {
     case .noStatus: try sandbox.devices.run("rm b/Status.plist b/Keyhaul.seal")
     case .cutKeychain:
-      let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-      var root = try #require(
-        try PropertyListSerialization.propertyList(from: Data(sandbox.read("b/\(payload)")), format: nil)
-          as? [String: Any])
-      let passwords = try #require(root["genp"] as? [Any])
-      root["genp"] = Array(passwords.prefix(1))
-      let bytes = try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)
-      try sandbox.write(Array(bytes), to: "b/\(payload)")
+      try sandbox.editPropertyList("b/\(PhoneSandbox.keychainPath)") { keychain in
+        let genericPasswords = try #require(keychain["genp"] as? [Any])
+        keychain["genp"] = Array(genericPasswords.prefix(1))
+      }
     }
     return sandbox
   }
@@ -65,8 +61,8 @@ struct AcceptDamageTests {
     let before = try state(of: sandbox)
     let plan = try sandbox.keyhaul("plan b/ --to old-phone")
     #expect(plan.status == 3 && unwrapped(plan.errors).contains(damage.reason), "\(plan)")
-    let dry = try sandbox.keyhaul("restore b/ --to old-phone -n")
-    #expect(dry.status == 3 && unwrapped(dry.errors).contains(damage.reason), "\(dry)")
+    let dryRun = try sandbox.keyhaul("restore b/ --to old-phone -n")
+    #expect(dryRun.status == 3 && unwrapped(dryRun.errors).contains(damage.reason), "\(dryRun)")
     // `--yes` does not answer this question.
     for flags in ["", "--yes", "--no-input --yes"] {
       let refused = try sandbox.keyhaul("restore b/ --to old-phone \(flags)")
@@ -75,8 +71,9 @@ struct AcceptDamageTests {
       #expect(unwrapped(refused.errors).contains("why: \(damage.reason)"), "\(refused.errors)")
     }
     #expect(try state(of: sandbox) == before)
-    let done = try sandbox.keyhaul("restore b/ --to old-phone --accept-damage")
-    #expect(done.status == 3 && done.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
+    let restored = try sandbox.keyhaul("restore b/ --to old-phone --accept-damage")
+    #expect(
+      restored.status == 3 && restored.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
   }
 
   @Test("On a terminal, Keyhaul asks about the damage, even with --yes", arguments: Damage.allCases)
@@ -84,30 +81,33 @@ struct AcceptDamageTests {
     let sandbox = try sandbox(damage)
     let before = try state(of: sandbox)
     for flags in ["", "--yes"] {
-      let no = try sandbox.keyhaul("restore b/ --to old-phone \(flags)", typed: ["n"])
-      #expect(no.status == 1 && unwrapped(no.errors).contains("stopped: the answer was not yes"), "\(no)")
+      let stopped = try sandbox.keyhaul("restore b/ --to old-phone \(flags)", typed: ["n"])
+      #expect(stopped.status == 1, "\(stopped)")
+      #expect(unwrapped(stopped.errors).contains("stopped: the answer was not yes"), "\(stopped)")
       // A short plan precedes the question.
-      #expect(unwrapped(no.terminal).hasPrefix("Plan: b/ → old-phone"), "\(no.terminal)")
-      #expect(unwrapped(no.terminal).contains(" removed. b/ \(damage.verdict): \(damage.reason)"), "\(no.terminal)")
-      #expect(unwrapped(no.terminal).hasSuffix("Restore the rest to old-phone? [y/N] n"), "\(no.terminal)")
+      let terminal = unwrapped(stopped.terminal)
+      #expect(terminal.hasPrefix("Plan: b/ → old-phone"), "\(terminal)")
+      #expect(terminal.contains(" removed. b/ \(damage.verdict): \(damage.reason)"), "\(terminal)")
+      #expect(terminal.hasSuffix("Restore the rest to old-phone? [y/N] n"), "\(terminal)")
     }
     #expect(try state(of: sandbox) == before)
-    let yes = try sandbox.keyhaul("restore b/ --to old-phone", typed: ["y"])
-    #expect(yes.status == 3 && yes.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
+    let restored = try sandbox.keyhaul("restore b/ --to old-phone", typed: ["y"])
+    #expect(
+      restored.status == 3 && restored.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
   }
 
   @Test("--only also requires the acceptance of damage", arguments: Damage.allCases)
-  func part(_ damage: Damage) throws {
+  func selectedItems(_ damage: Damage) throws {
     let sandbox = try sandbox(damage)
     let before = try state(of: sandbox)
     try sandbox.write(Array(#"{"indexes": [0]}"#.utf8), to: "one.json")
-    let items = "--only one.json"
-    let refused = try sandbox.keyhaul("restore b/ --to old-phone \(items) --yes")
+    let line = "restore b/ --to old-phone --only one.json --yes"
+    let refused = try sandbox.keyhaul(line)
     #expect(
       refused.status == 13 && refused.output == "" && unwrapped(refused.errors).contains(damage.reason), "\(refused)")
     #expect(try state(of: sandbox) == before)
-    let done = try sandbox.keyhaul("restore b/ --to old-phone \(items) --yes --accept-damage")
-    #expect(done.status == 3 && done.output == "Restored 1 item to old-phone in one step.\n", "\(done)")
+    let restored = try sandbox.keyhaul("\(line) --accept-damage")
+    #expect(restored.status == 3 && restored.output == "Restored 1 item to old-phone in one step.\n", "\(restored)")
   }
 
   @Test("Items that the backup may have lost are not removed, unless --existing was given")
@@ -122,14 +122,15 @@ struct AcceptDamageTests {
       refused.status == 13 && refused.output == "" && unwrapped(refused.errors).contains("why: \(reason)"), "\(refused)"
     )
     #expect(unwrapped(refused.errors).contains("--existing merge keeps the existing items"))
-    let dry = try sandbox.keyhaul("\(line) -n")
-    #expect(dry.status == 3 && unwrapped(dry.errors).contains(reason), "\(dry)")
+    let dryRun = try sandbox.keyhaul("\(line) -n")
+    #expect(dryRun.status == 3 && unwrapped(dryRun.errors).contains(reason), "\(dryRun)")
     #expect(
-      unwrapped(dry.output).contains("1 of them may be the only intact copy of an item that is lost in b/."), "\(dry)")
+      unwrapped(dryRun.output).contains("1 of them may be the only intact copy of an item that is lost in b/."),
+      "\(dryRun)")
     let plan = try sandbox.object(try sandbox.keyhaul("plan b/ --to old-phone --json").output)
     #expect(plan["removed_only_copies"] as? Int == 1)
-    let no = try sandbox.keyhaul(line, typed: ["n"])
-    #expect(no.status == 1 && unwrapped(no.errors).contains(reason), "\(no)")
+    let stopped = try sandbox.keyhaul(line, typed: ["n"])
+    #expect(stopped.status == 1 && unwrapped(stopped.errors).contains(reason), "\(stopped)")
     #expect(try state(of: sandbox) == before)
     let merged = try sandbox.keyhaul("\(line) --yes --existing merge")
     #expect(merged.status == 3 && !merged.errors.contains("only intact copy"), "\(merged)")
@@ -140,15 +141,15 @@ struct AcceptDamageTests {
   }
 
   @Test("A missing class key that items need counts as damage like a changed one")
-  func absentKey() throws {
+  func missingClassKey() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
     try sandbox.succeed("device erase old-phone --yes -q")
     var manifest = try sandbox.read("b/Manifest.plist")
-    let field = try #require(
+    let classField = try #require(
       KeybagFields.all(in: manifest).first { $0.tag == "CLAS" && Array(manifest[$0.range]) == [0, 0, 0, 7] })
-    // Replaces the number 7 with that of an unknown class.
-    manifest[field.range.upperBound - 1] = 13
+    let unknownClass: UInt8 = 13
+    manifest[classField.range.upperBound - 1] = unknownClass
     try sandbox.write(manifest, to: "b/Manifest.plist")
     let before = try state(of: sandbox)
     let refused = try sandbox.keyhaul("restore b/ --to old-phone --yes")
@@ -156,18 +157,18 @@ struct AcceptDamageTests {
     let reason = "the keybag has no key of class 7, and 5 items need one"
     #expect(refused.status == 13 && unwrapped(refused.errors).contains(reason), "\(refused)")
     #expect(try state(of: sandbox) == before)
-    let done = try sandbox.keyhaul("restore b/ --to old-phone --yes --accept-damage")
-    #expect(done.status == 3)
-    #expect(done.output == "Restored 13 items to old-phone in one step; 5 could not be read.\n")
+    let restored = try sandbox.keyhaul("restore b/ --to old-phone --yes --accept-damage")
+    #expect(restored.status == 3)
+    #expect(restored.output == "Restored 13 items to old-phone in one step; 5 could not be read.\n")
   }
 
   @Test("A damaged class key that no item needs causes only a warning")
-  func idleKey() throws {
+  func unusedClassKey() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
     var manifest = try sandbox.read("b/Manifest.plist")
     // The last class key is that of class 1, which only files use.
-    let field = try #require(KeybagFields.all(in: manifest).filter { $0.tag == "WPKY" }.last)
+    let field = try #require(KeybagFields.all(in: manifest).last { $0.tag == "WPKY" })
     manifest[field.range.lowerBound] ^= 1
     try sandbox.write(manifest, to: "b/Manifest.plist")
     for line in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
@@ -188,15 +189,15 @@ struct AcceptDamageTests {
   }
 
   @Test("All checks treat a missing field of a class key equally")
-  func absentField() throws {
+  func missingField() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
     var manifest = try sandbox.read("b/Manifest.plist")
-    let field = try #require(KeybagFields.all(in: manifest).filter { $0.tag == "CLAS" }.last)
-    // Between the tag and the value, there are four bytes with the length.
-    let tag = field.range.lowerBound - 8
-    #expect(Array(manifest[tag..<(tag + 4)]) == Array("CLAS".utf8))
-    manifest[tag] = UInt8(ascii: "X")
+    let field = try #require(KeybagFields.all(in: manifest).last { $0.tag == "CLAS" })
+    // Before the value, there are four bytes for the tag and four for the length.
+    let tagOffset = field.range.lowerBound - 8
+    #expect(Array(manifest[tagOffset..<(tagOffset + 4)]) == Array("CLAS".utf8))
+    manifest[tagOffset] = UInt8(ascii: "X")
     try sandbox.write(manifest, to: "b/Manifest.plist")
     for line in ["verify b --quick", "verify b --password-file .bp"] {
       let outcome = try sandbox.keyhaul(line)

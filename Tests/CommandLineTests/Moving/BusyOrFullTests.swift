@@ -10,7 +10,7 @@ struct BusyOrFullTests {
   func busy() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let device = try DeviceSet(path: sandbox.devices.devices.path).device(DeviceName("new-phone"))
-    let holder = try device.openSession(.reading, verb: "keyhaul plan")
+    let otherSession = try device.openSession(.reading, verb: "keyhaul plan")
     let restore = "restore b.tar --to new-phone --password-file .bp --yes"
     // Other commands can read the device, but not change it. The error names no process, because the restore itself was
     // the last one to open the device.
@@ -24,10 +24,10 @@ struct BusyOrFullTests {
     #expect(try sandbox.keyhaul("item delete new-phone --service AirPort --yes").status == 11)
     #expect(try sandbox.keyhaul("plan b.tar --to new-phone --password-file .bp").status == 0)
 
-    nonisolated(unsafe) let releasing = holder
+    nonisolated(unsafe) let endingSession = otherSession
     Thread.detachNewThread {
       Thread.sleep(forTimeInterval: 0.3)
-      releasing.invalidate()
+      endingSession.invalidate()
     }
     let waited = try sandbox.keyhaul("\(restore) --wait 60s")
     #expect(
@@ -40,9 +40,8 @@ struct BusyOrFullTests {
   func full() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "old.tar")
     try sandbox.backUp(to: "old/")
-    let before = (
-      try sandbox.plan("old.tar")["source"] as? NSDictionary, try sandbox.plan("old/")["source"] as? NSDictionary
-    )
+    let tarBefore = try sandbox.read("old.tar")
+    let folderBefore = try sandbox.fileContents(in: "old")
     for name in ["new.tar", "new.tar.gz", "new.zip", "new/", "old.tar", "old/"] {
       let outcome = try sandbox.devices.run(
         "ulimit -f 64; keyhaul backup old-phone -o \(name) --password-file .bp --rounds 1 --yes")
@@ -52,8 +51,8 @@ struct BusyOrFullTests {
         "\(outcome.errors)")
     }
     #expect(try sandbox.names() == [".bp", "devices", "old", "old.tar"])
-    #expect(try sandbox.plan("old.tar")["source"] as? NSDictionary == before.0)
-    #expect(try sandbox.plan("old/")["source"] as? NSDictionary == before.1)
+    #expect(try sandbox.read("old.tar") == tarBefore)
+    #expect(try sandbox.fileContents(in: "old") == folderBefore)
   }
 
   @Test("A full disk during a restore leaves the keychain unchanged")
@@ -77,7 +76,7 @@ struct BusyOrFullTests {
     }
     #expect(try sandbox.names() == [".bp", "b.tar", "devices", "folder", "pipe"])
     #expect(try sandbox.devices.run("keyhaul --version > /dev/full").status == 1)
-    let pipe = try sandbox.devices.run("keyhaul plan b.tar --to new-phone --password-file .bp > /dev/full")
-    #expect(pipe.status == 1 && pipe.errors.contains("error: could not write the result"), "\(pipe)")
+    let printed = try sandbox.devices.run("keyhaul plan b.tar --to new-phone --password-file .bp > /dev/full")
+    #expect(printed.status == 1 && printed.errors.contains("error: could not write the result"), "\(printed)")
   }
 }

@@ -14,22 +14,14 @@ struct DamagedBackupPlanTests {
   struct Damage: Sendable, CustomTestStringConvertible {
     let name: String
     let verdict: String
-    let apply: @Sendable (PhoneSandbox, String) throws -> Void
+    let apply: @Sendable (_ sandbox: PhoneSandbox, _ backup: String) throws -> Void
     var testDescription: String { name }
 
-    /// Changes a property list of the backup.
+    /// Returns a change of a property list in the backup.
     static func changing(
       _ file: String, _ change: @escaping @Sendable (inout [String: Any]) -> Void
     ) -> @Sendable (PhoneSandbox, String) throws -> Void {
-      { sandbox, backup in
-        var format = PropertyListSerialization.PropertyListFormat.xml
-        let bytes = Data(try sandbox.read("\(backup)/\(file)"))
-        var root = try #require(
-          try PropertyListSerialization.propertyList(from: bytes, format: &format) as? [String: Any])
-        change(&root)
-        let changed = try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)
-        try sandbox.write(Array(changed), to: "\(backup)/\(file)")
-      }
+      { sandbox, backup in try sandbox.editPropertyList("\(backup)/\(file)", change) }
     }
   }
 
@@ -113,7 +105,7 @@ struct DamagedBackupPlanTests {
   @Test("A backup without a readable keychain leads to a new backup, and to verify")
   func unreadable() throws {
     let sandbox = try IPhoneBackups.sandbox()
-    try sandbox.devices.run("rm encrypted/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e; rm -f encrypted/Keyhaul.seal")
+    try sandbox.devices.run("rm encrypted/\(PhoneSandbox.keychainPath); rm -f encrypted/Keyhaul.seal")
     for target in ["", "--to new-phone"] {
       let outcome = try sandbox.keyhaul("plan encrypted/ \(target) \(Self.password)")
       #expect(outcome.status == 13 && outcome.output.isEmpty, "\(outcome)")

@@ -5,54 +5,58 @@ import Testing
 
 @Suite("Expectations on the command line")
 struct ExpectFlagTests {
+  private func writeExpectation(_ outcome: String, to name: String, in sandbox: PhoneSandbox) throws {
+    let list =
+      #"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"\#(outcome)"}]}"#
+    try sandbox.write(Array(list.utf8), to: name)
+  }
+
   @Test("Met expectations end with 0, missed ones with 2 and one line each, and JSON has the complete report")
   func verdicts() throws {
     let sandbox = try SnapshotTests.sandbox()
-    try sandbox.write(
-      Array(
-        #"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"stays-behind"}]}"#.utf8),
-      to: "good.json")
-    let met = try sandbox.keyhaul("plan old-phone --to new-phone --expect good.json")
+    try writeExpectation("stays-behind", to: "stays.json", in: sandbox)
+    let met = try sandbox.keyhaul("plan old-phone --to new-phone --expect stays.json")
     #expect(met == .init(output: "1 of 1 expectation met.\n", errors: "", status: 0))
     let missed = try sandbox.keyhaul("plan old-phone --to new-phone --expect expected.json")
     #expect(missed.status == 2)
     #expect(missed.output.split(separator: "\n").count { $0.hasPrefix("missed: ") } == 5)
     let json = try sandbox.keyhaul("plan old-phone --to new-phone --expect expected.json --json -o saved")
     #expect(json.status == 2)
-    let result = try sandbox.object(json.output)
-    #expect(result["format"] as? String == "plan-expectation-result/1")
-    #expect(result["expectations"] as? Int == 5 && result["met"] as? Int == 1)
-    #expect((result["misses"] as? [Any])?.count == 5)
+    let document = try sandbox.object(json.output)
+    #expect(document["format"] as? String == "plan-expectation-result/1")
+    #expect(document["expectations"] as? Int == 5 && document["met"] as? Int == 1)
+    #expect((document["misses"] as? [Any])?.count == 5)
     #expect(try sandbox.names().contains("saved"))
-    // Encrypted items have no names to match, which the messages say. Three may have an account; the fourth is a key.
-    let unmatched = try sandbox.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect good.json")
-    #expect(unmatched.status == 2)
-    try sandbox.write(
-      Array(#"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"absent"}]}"#.utf8),
-      to: "absent.json")
-    let note = """
-      A backup cannot show items left out of it: keyhaul explain never-in-backup
+  }
 
-      """
-    let unknown = try sandbox.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json")
+  @Test("A missed expectation says how many encrypted items have no name that could match")
+  func encryptedItems() throws {
+    let sandbox = try SnapshotTests.sandbox()
+    let plan = "plan stranger.tar --to new-phone --password-file .bp"
+    let note = "A backup cannot show items left out of it: keyhaul explain never-in-backup\n"
+    // Three encrypted items may have an account; the fourth is a key.
+    try writeExpectation("stays-behind", to: "stays.json", in: sandbox)
+    let unmatched = try sandbox.keyhaul("\(plan) --expect stays.json")
+    #expect(unmatched.status == 2)
+    #expect(
+      unmatched.output
+        == "missed: account push token: expected stays-behind, but no item matches (3 encrypted items in the plan have "
+        + "no name)\n\(note)0 of 1 expectation met.\n")
+    try writeExpectation("absent", to: "absent.json", in: sandbox)
+    let unknown = try sandbox.keyhaul("\(plan) --expect absent.json")
     #expect(unknown.status == 2)
     #expect(
       unknown.output
         == "missed: account push token: expected absent, which cannot be known: 3 encrypted items in the plan have no "
         + "name\n\(note)0 of 1 expectation met.\n")
-    let object = try sandbox.object(
-      sandbox.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json --json").output)
-    #expect((object["misses"] as? [[String: Any]])?.first?["sealed"] as? Int == 3)
-    #expect(
-      unmatched.output
-        == "missed: account push token: expected stays-behind, but no item matches (3 encrypted items in the plan have "
-        + "no name)\n\(note)0 of 1 expectation met.\n")
+    let document = try sandbox.object(sandbox.keyhaul("\(plan) --expect absent.json --json").output)
+    #expect((document["misses"] as? [[String: Any]])?.first?["sealed"] as? Int == 3)
   }
 
   @Test("A file with other contents is rejected")
   func refused() throws {
     let sandbox = try PhoneSandbox()
-    for (text, why) in [
+    let cases: [(text: String, why: String)] = [
       ("", "it is not JSON (line 1, column 1)"),
       (#"{"format":"plan-expectations/1"}"#, #"the list: it has no "expectations""#),
       (
@@ -87,7 +91,8 @@ struct ExpectFlagTests {
         #"{"format":"x","expectations":[]}"#,
         #"the list, line 1: its format is "x"; Keyhaul reads plan-expectations/1"#
       ),
-    ] {
+    ]
+    for (text, why) in cases {
       try sandbox.write(Array(text.utf8), to: "e.json")
       let outcome = try sandbox.keyhaul("plan old-phone --to new-phone --expect e.json")
       let errors = unwrapped(outcome.errors)

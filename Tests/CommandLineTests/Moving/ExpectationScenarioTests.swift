@@ -8,21 +8,22 @@ struct ExpectationScenarioTests {
   @Test("A plan checks the expectations for its own restore, and counts the others")
   func plan() throws {
     let expectations = try ExpectationSandbox(ExpectationSandbox.fourScenarios)
-    let encrypted = try expectations.check()
+    let withPassword = try expectations.check()
     #expect(
-      encrypted.output
+      withPassword.output
         == "2 of 2 expectations met; 2 more are for other restores and were not checked "
         + "(plan --compare checks all four restores).\n"
-        && encrypted.status == 0, "\(encrypted)")
-    let plain = try expectations.check("--no-password")
-    #expect(plain.output.hasPrefix("2 of 2 expectations met; 2 more are for other restores"), "\(plain)")
+        && withPassword.status == 0, "\(withPassword)")
+    let withoutPassword = try expectations.check("--no-password")
+    #expect(
+      withoutPassword.output.hasPrefix("2 of 2 expectations met; 2 more are for other restores"), "\(withoutPassword)")
     let document = try expectations.sandbox.object(expectations.check("--json").output)
     #expect(document["expectations"] as? Int == 4 && document["checked"] as? Int == 2)
     #expect(document["met"] as? Int == 2 && document["unchecked"] as? [Int] == [1, 3])
     // A plan of a backup gives the same result. The keybag shows that the backup has a password.
     try expectations.sandbox.backUp(to: "b.tar")
-    let archive = try expectations.check("--password-file .bp", of: "b.tar")
-    #expect(archive.status == 0 && archive.output.contains("2 of 2 expectations met; 2 more are for"), "\(archive)")
+    let ofBackup = try expectations.check("--password-file .bp", of: "b.tar")
+    #expect(ofBackup.status == 0 && ofBackup.output.contains("2 of 2 expectations met; 2 more are for"), "\(ofBackup)")
   }
 
   @Test("A comparison checks each expectation in every restore that it is for")
@@ -31,11 +32,15 @@ struct ExpectationScenarioTests {
     let met = try expectations.check("--compare")
     #expect(met == .init(output: "4 of 4 expectations met.\n", errors: "", status: 0), "\(met)")
     let document = try expectations.sandbox.object(expectations.check("--compare --json").output)
-    let settings = try #require(document["settings"] as? [[String: Any]])
-    #expect(settings.map { $0["checked"] as? Int } == [2, 2, 1, 2])
-    #expect(settings.map { $0["password"] as? Bool } == [true, true, false, false])
-    let wrong = try ExpectationSandbox(#"{"account": "push token", "expect": "migrates"}"#)
-    let missed = try wrong.check("--compare")
+    let restores = try #require(document["settings"] as? [[String: Any]])
+    #expect(restores.map { $0["checked"] as? Int } == [2, 2, 1, 2])
+    #expect(restores.map { $0["password"] as? Bool } == [true, true, false, false])
+  }
+
+  @Test("A comparison names the restores in which an expectation is missed")
+  func missedInComparison() throws {
+    let expectations = try ExpectationSandbox(#"{"account": "push token", "expect": "migrates"}"#)
+    let missed = try expectations.check("--compare")
     #expect(missed.status == 2)
     #expect(
       missed.output == """
@@ -46,8 +51,9 @@ struct ExpectationScenarioTests {
         0 of 1 expectation met.
 
         """, "\(missed.output)")
-    let misses = try wrong.sandbox.object(wrong.check("--compare --json").output)["misses"] as? [[String: Any]]
-    #expect(misses?.compactMap { ($0["setting"] as? [String: Any])?["same_device"] as? Bool } == [false, false])
+    let document = try expectations.sandbox.object(expectations.check("--compare --json").output)
+    let misses = try #require(document["misses"] as? [[String: Any]])
+    #expect(misses.compactMap { ($0["setting"] as? [String: Any])?["same_device"] as? Bool } == [false, false])
   }
 
   @Test("A run that checks no expectation fails", arguments: ["", "--json", "--format junit"])

@@ -10,14 +10,29 @@ struct ItemCountTests {
   /// A bundled phone with the numbers of its items.
   struct Phone: Sendable, CustomStringConvertible {
     let name: String
-    let items: Int
-    /// The number of items that are never in a backup.
-    let never: Int
+    let itemCount: Int
+    let neverInBackupCount: Int
     /// The number of this-device-only items in a backup.
-    let bound: Int
+    let deviceBoundCount: Int
     /// The number of keys that an encrypted backup restores anywhere, but that only the Secure Enclave could use.
-    var enclaveKeys = 0
+    var enclaveKeyCount = 0
     var description: String { name }
+
+    var inBackupCount: Int { itemCount - neverInBackupCount }
+  }
+
+  /// The expected numbers of items in one restore.
+  struct RestoreCounts {
+    let arriving: Int
+    let staying: Int
+
+    init(_ phone: Phone, isEncrypted: Bool, isSameDevice: Bool) {
+      staying = isSameDevice ? 0 : isEncrypted ? phone.deviceBoundCount : phone.inBackupCount
+      arriving = phone.inBackupCount - staying
+    }
+
+    /// The staying items in a sentence.
+    var stayBehind: String { staying == 1 ? "1 stays behind" : "\(staying) stay behind" }
   }
 
   /// The phones, counted as follows:
@@ -31,16 +46,16 @@ struct ItemCountTests {
   /// - every-rule-target: The item in `lockdown-identities` belongs to the system.
   /// - hostile-names and new-phone: All items move to any device.
   static let phones = [
-    Phone(name: "old-phone", items: 22, never: 4, bound: 4),
-    Phone(name: "every-rule", items: 14, never: 6, bound: 1, enclaveKeys: 1),
-    Phone(name: "every-rule-target", items: 7, never: 1, bound: 0),
-    Phone(name: "hostile-names", items: 15, never: 0, bound: 0),
-    Phone(name: "new-phone", items: 2, never: 0, bound: 0),
+    Phone(name: "old-phone", itemCount: 22, neverInBackupCount: 4, deviceBoundCount: 4),
+    Phone(name: "every-rule", itemCount: 14, neverInBackupCount: 6, deviceBoundCount: 1, enclaveKeyCount: 1),
+    Phone(name: "every-rule-target", itemCount: 7, neverInBackupCount: 1, deviceBoundCount: 0),
+    Phone(name: "hostile-names", itemCount: 15, neverInBackupCount: 0, deviceBoundCount: 0),
+    Phone(name: "new-phone", itemCount: 2, neverInBackupCount: 0, deviceBoundCount: 0),
   ]
 
   /// Returns a sandbox with the phone, a backup of it with a password, one without, and an empty phone `fresh`.
   private static func sandbox(_ phone: Phone) throws -> PhoneSandbox {
-    try PhoneSandbox(named: "balance \(phone)") { sandbox in
+    try PhoneSandbox(named: "counts of \(phone)") { sandbox in
       if !["old-phone", "new-phone"].contains(phone.name) {
         try sandbox.succeed("device create \(phone) --from \(phone) -q")
       }
@@ -50,86 +65,107 @@ struct ItemCountTests {
     }
   }
 
-  /// Returns the expected numbers of items that arrive and that stay behind.
-  private static func expected(
-    _ phone: Phone, isEncrypted: Bool, isSameDevice: Bool
-  ) -> (arrive: Int, stay: Int) {
-    let inBackup = phone.items - phone.never
-    if isSameDevice { return (inBackup, 0) }
-    return isEncrypted ? (inBackup - phone.bound, phone.bound) : (0, inBackup)
+  /// The source of a plan, with the flags that its reports need.
+  private struct Source {
+    let name: String
+    let isEncrypted: Bool
+    let flags: String
   }
 
-  static let backups = [("b.tar", true, "--password-file .bp"), ("plain.tar", false, "")]
+  private static let backups = [
+    Source(name: "b.tar", isEncrypted: true, flags: "--password-file .bp"),
+    Source(name: "plain.tar", isEncrypted: false, flags: ""),
+  ]
 
   @Test("The counts of a plan without a target add up in text, document and page", arguments: phones)
-  func futures(phone: Phone) throws {
+  func outlooks(phone: Phone) throws {
     let sandbox = try Self.sandbox(phone)
-    for (source, isEncrypted, flags) in Self.backups + [(phone.name, true, ""), (phone.name, false, "--no-password")] {
-      let new = Self.expected(phone, isEncrypted: isEncrypted, isSameDevice: false)
-      let same = Self.expected(phone, isEncrypted: isEncrypted, isSameDevice: true)
-      let document = try sandbox.object(sandbox.succeed("plan \(source) \(flags) --json"))
-      let rows = try #require(document["futures"] as? [[String: Any]])
-      for (row, counts) in zip(rows, [new, same]) {
-        #expect(row["arrives"] as? Int == counts.arrive && row["stays_behind"] as? Int == counts.stay, "\(source)")
-        #expect(row["never_in_backup"] as? Int == phone.never && row["total"] as? Int == phone.items, "\(source)")
-        #expect(
-          row["unreadable"] as? Int == 0 && row["not_in_this_backup"] as? Int == 0 && row["expected"] as? Int == 0)
-      }
-      let text = unwrapped(try sandbox.succeed("plan \(source) \(flags) -v"))
-      let unusable = isEncrypted ? phone.enclaveKeys : 0
-      let unusableRow = unusable == 0 ? "" : "of them unusable there \(unusable) 0 "
-      let unknownRow = phone.enclaveKeys == 0 ? "" : "of them whose keys may not work there 0 \(phone.enclaveKeys) "
-      let stayTitle = source == phone.name ? "< stay behind" : "< in the backup, but stay behind"
-      #expect(
-        text.contains(
-          "+ move or are restored \(new.arrive) \(same.arrive) \(unusableRow)\(unknownRow)\(stayTitle) \(new.stay) "
-            + "\(same.stay) ! cannot be read 0 0 x never in a backup \(phone.never) \(phone.never) "
-            + "total \(phone.items) \(phone.items)"),
-        "\(text)")
-      let page = try sandbox.succeed("plan \(source) \(flags) --format html -o -")
-      for (counts, warning) in [
-        (new, "\(unusable) unusable there"), (same, "\(phone.enclaveKeys) whose keys may not work there"),
-      ] {
-        let warned = warning.hasPrefix("0") ? "" : "\(warning) · "
-        let staying = counts.stay == 0 ? "" : "\(counts.stay) \(counts.stay == 1 ? "stays" : "stay") behind · "
+    let devices = [
+      Source(name: phone.name, isEncrypted: true, flags: ""),
+      Source(name: phone.name, isEncrypted: false, flags: "--no-password"),
+    ]
+    for source in Self.backups + devices {
+      let new = RestoreCounts(phone, isEncrypted: source.isEncrypted, isSameDevice: false)
+      let same = RestoreCounts(phone, isEncrypted: source.isEncrypted, isSameDevice: true)
+      let line = "plan \(source.name) \(source.flags)"
+      let document = try sandbox.object(sandbox.succeed("\(line) --json"))
+      let outlooks = try #require(document["futures"] as? [[String: Any]])
+      for (outlook, counts) in zip(outlooks, [new, same]) { check(outlook, against: counts, of: phone) }
+      try checkOutlookText(of: source, new: new, same: same, phone: phone, in: sandbox)
+      let page = try sandbox.succeed("\(line) --format html -o -")
+      let unusableCount = source.isEncrypted ? phone.enclaveKeyCount : 0
+      let unusable = unusableCount == 0 ? "" : "\(unusableCount) unusable there · "
+      let unknown = phone.enclaveKeyCount == 0 ? "" : "\(phone.enclaveKeyCount) whose keys may not work there · "
+      for (counts, warning) in [(new, unusable), (same, unknown)] {
+        let staying = counts.staying == 0 ? "" : "\(counts.stayBehind) · "
         #expect(
           page.contains(
-            "<b>\(counts.arrive)</b> of \(phone.items) items<small>\(warned)\(staying)\(phone.never) never in a backup"),
-          "\(source)")
+            "<b>\(counts.arriving)</b> of \(phone.itemCount) items<small>\(warning)\(staying)"
+              + "\(phone.neverInBackupCount) never in a backup"), "\(line)")
       }
     }
+  }
+
+  /// Checks the outlook for one restore in the document of a plan.
+  private func check(_ outlook: [String: Any], against counts: RestoreCounts, of phone: Phone) {
+    #expect(outlook["arrives"] as? Int == counts.arriving && outlook["stays_behind"] as? Int == counts.staying)
+    #expect(outlook["never_in_backup"] as? Int == phone.neverInBackupCount)
+    #expect(outlook["total"] as? Int == phone.itemCount)
+    for member in ["unreadable", "not_in_this_backup", "expected"] {
+      #expect(outlook[member] as? Int == 0, "\(member)")
+    }
+  }
+
+  /// Checks the table in the text of a plan, which has a column for each of the two restores.
+  private func checkOutlookText(
+    of source: Source, new: RestoreCounts, same: RestoreCounts, phone: Phone, in sandbox: PhoneSandbox
+  ) throws {
+    let text = unwrapped(try sandbox.succeed("plan \(source.name) \(source.flags) -v"))
+    var rows = ["+ move or are restored \(new.arriving) \(same.arriving)"]
+    if phone.enclaveKeyCount > 0 {
+      if source.isEncrypted { rows.append("of them unusable there \(phone.enclaveKeyCount) 0") }
+      rows.append("of them whose keys may not work there 0 \(phone.enclaveKeyCount)")
+    }
+    let stayTitle = source.name == phone.name ? "< stay behind" : "< in the backup, but stay behind"
+    rows.append("\(stayTitle) \(new.staying) \(same.staying)")
+    rows.append("! cannot be read 0 0")
+    rows.append("x never in a backup \(phone.neverInBackupCount) \(phone.neverInBackupCount)")
+    rows.append("total \(phone.itemCount) \(phone.itemCount)")
+    #expect(text.contains(rows.joined(separator: " ")), "\(text)")
   }
 
   @Test("The counts of a plan for one device add up in text, document and page", arguments: phones)
   func plans(phone: Phone) throws {
     let sandbox = try Self.sandbox(phone)
-    for (backup, isEncrypted, flags) in Self.backups {
+    for backup in Self.backups {
       for target in ["fresh", phone.name] {
-        let counts = Self.expected(phone, isEncrypted: isEncrypted, isSameDevice: target == phone.name)
-        let line = "plan \(backup) --to \(target) \(flags)"
+        let counts = RestoreCounts(phone, isEncrypted: backup.isEncrypted, isSameDevice: target == phone.name)
+        let line = "plan \(backup.name) --to \(target) \(backup.flags)"
         let document = try sandbox.object(sandbox.succeed("\(line) --json"))
         let summary = try #require(document["summary"] as? [String: Any])
-        #expect(
-          summary["migrates"] as? Int == counts.arrive && summary["stays_behind"] as? Int == counts.stay, "\(line)")
+        #expect(summary["migrates"] as? Int == counts.arriving, "\(line)")
+        #expect(summary["stays_behind"] as? Int == counts.staying, "\(line)")
         let notInBackup = try #require(document["not_in_backup"] as? [String: Any])
-        #expect(notInBackup["never"] as? Int == phone.never && notInBackup["total"] as? Int == phone.items, "\(line)")
-        #expect(
-          (notInBackup["items"] as? [Any])?.count == phone.never && notInBackup["since"] as? Int == 0
-            && notInBackup["gone"] as? Int == 0)
+        #expect(notInBackup["never"] as? Int == phone.neverInBackupCount, "\(line)")
+        #expect(notInBackup["total"] as? Int == phone.itemCount, "\(line)")
+        #expect((notInBackup["items"] as? [Any])?.count == phone.neverInBackupCount)
+        #expect(notInBackup["since"] as? Int == 0 && notInBackup["gone"] as? Int == 0)
         let text = unwrapped(try sandbox.succeed(line))
-        let absence =
-          phone.never == 0
-          ? "A backup cannot show items left out of it"
-          : "\(phone.never) \(phone.never == 1 ? "item" : "items") on \(phone) \(phone.never == 1 ? "is" : "are") never "
-            + "in a backup."
-        #expect(text.contains(absence), "\(line): \(text.suffix(200))")
-        let summaries = ["move", "be restored"].map { "\(counts.arrive) will \($0)" }
+        let noteOnBlindSpots =
+          switch phone.neverInBackupCount {
+          case 0: "A backup cannot show items left out of it"
+          case 1: "1 item on \(phone) is never in a backup."
+          default: "\(phone.neverInBackupCount) items on \(phone) are never in a backup."
+          }
+        #expect(text.contains(noteOnBlindSpots), "\(line): \(text.suffix(200))")
+        let summaries = ["move", "be restored"].map { "\(counts.arriving) will \($0)" }
         #expect(summaries.contains(where: text.contains), "\(line)")
-        if counts.stay > 0 { #expect(text.contains(", \(counts.stay) \(counts.stay == 1 ? "stays" : "stay") behind")) }
+        if counts.staying > 0 { #expect(text.contains(", \(counts.stayBehind)")) }
         let page = unwrapped(try sandbox.succeed("\(line) --format html -o -"))
-        #expect(page.contains("not in the backup: \(phone.never) item"), "\(line)")
+        #expect(page.contains("not in the backup: \(phone.neverInBackupCount) item"), "\(line)")
         #expect(
-          page.contains("<b>\(phone.never)</b><span class=\"symbol\" aria-hidden=\"true\">x</span></p> not in the"))
+          page.contains(
+            "<b>\(phone.neverInBackupCount)</b><span class=\"symbol\" aria-hidden=\"true\">x</span></p> not in the"))
       }
     }
   }
@@ -137,37 +173,34 @@ struct ItemCountTests {
   @Test("The counts of comparisons, app lists, audits and inspections add up", arguments: phones)
   func otherReports(phone: Phone) throws {
     let sandbox = try Self.sandbox(phone)
-    let inBackup = phone.items - phone.never
-    for (backup, isEncrypted, flags) in Self.backups {
-      let compared = try sandbox.object(sandbox.succeed("plan \(backup) --to fresh \(flags) --compare --json"))
-      for setting in try #require(compared["settings"] as? [[String: Any]]) {
-        let counts = Self.expected(
-          phone, isEncrypted: setting["password"] as? Bool == true,
-          isSameDevice: setting["same_device"] as? Bool == true)
-        #expect(setting["arrives"] as? Int == counts.arrive && setting["stays_behind"] as? Int == counts.stay)
+    let neverSection = "Never in a backup (\(phone.neverInBackupCount))"
+    let hasNeverSection = phone.neverInBackupCount > 0
+    for backup in Self.backups {
+      let plan = "plan \(backup.name) --to fresh \(backup.flags)"
+      let inspect = "inspect \(backup.name) \(backup.flags)"
+      let comparison = try sandbox.object(sandbox.succeed("\(plan) --compare --json"))
+      for restore in try #require(comparison["settings"] as? [[String: Any]]) {
+        let counts = RestoreCounts(
+          phone, isEncrypted: restore["password"] as? Bool == true,
+          isSameDevice: restore["same_device"] as? Bool == true)
+        #expect(restore["arrives"] as? Int == counts.arriving && restore["stays_behind"] as? Int == counts.staying)
       }
-      let text = unwrapped(try sandbox.succeed("plan \(backup) --to \(phone) \(flags) --compare"))
-      #expect(text.contains("* \(inBackup) restored"))
-      #expect(text.contains("Never in a backup (\(phone.never))") == (phone.never > 0), "\(text)")
-      for line in [
-        "plan \(backup) --to fresh \(flags) --compare", "plan \(backup) --to fresh \(flags) --by-app",
-        "plan \(backup) --to fresh \(flags) --audit", "inspect \(backup) \(flags)",
-        "inspect \(backup) --list \(flags)",
-      ] {
+      let ofSameDevice = unwrapped(
+        try sandbox.succeed("plan \(backup.name) --to \(phone) \(backup.flags) --compare"))
+      #expect(ofSameDevice.contains("* \(phone.inBackupCount) restored"))
+      #expect(ofSameDevice.contains(neverSection) == hasNeverSection, "\(ofSameDevice)")
+      for line in ["\(plan) --compare", "\(plan) --by-app", "\(plan) --audit", inspect, "\(inspect) --list"] {
         let notInBackup = try #require(
           try sandbox.object(sandbox.succeed("\(line) --json"))["not_in_backup"] as? [String: Any], "\(line)")
-        #expect(
-          notInBackup["never"] as? Int == phone.never && notInBackup["in_backup"] as? Int == inBackup
-            && notInBackup["total"] as? Int == phone.items, "\(line)")
-        #expect(
-          unwrapped(try sandbox.succeed(line)).contains("Never in a backup (\(phone.never))") == (phone.never > 0))
+        #expect(notInBackup["never"] as? Int == phone.neverInBackupCount, "\(line)")
+        #expect(notInBackup["in_backup"] as? Int == phone.inBackupCount, "\(line)")
+        #expect(notInBackup["total"] as? Int == phone.itemCount, "\(line)")
+        #expect(unwrapped(try sandbox.succeed(line)).contains(neverSection) == hasNeverSection, "\(line)")
       }
-      for line in [
-        "plan \(backup) --to fresh \(flags) --compare --format html", "inspect \(backup) \(flags) --format html",
-      ] {
-        #expect(try sandbox.succeed("\(line) -o -").contains("not in the backup: \(phone.never) item"), "\(line)")
+      for line in ["\(plan) --compare", inspect] {
+        let page = try sandbox.succeed("\(line) --format html -o -")
+        #expect(page.contains("not in the backup: \(phone.neverInBackupCount) item"), "\(line)")
       }
-      #expect(isEncrypted || inBackup > 0)
     }
   }
 }

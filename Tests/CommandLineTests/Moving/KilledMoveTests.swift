@@ -7,14 +7,14 @@ import Testing
 @Suite("Killed restores and backups", .serialized)
 struct KilledMoveTests {
   /// Runs a shell line, which must succeed, and returns its duration in seconds.
-  private func duration(_ sandbox: PhoneSandbox, _ line: String) throws -> Double {
+  private func duration(of line: String, in sandbox: PhoneSandbox) throws -> Double {
     let start = Date()
     #expect(try sandbox.devices.run(line).status == 0, "\(line)")
     return Date().timeIntervalSince(start)
   }
 
-  /// Starts a shell line, and kills it after this time.
-  private func kill(_ sandbox: PhoneSandbox, _ line: String, after seconds: Double) throws {
+  /// Runs a shell line, and kills it after this time.
+  private func run(_ line: String, killedAfter seconds: Double, in sandbox: PhoneSandbox) throws {
     try sandbox.devices.run(
       "\(line) > log 2>&1 & sleep \(String(format: "%.3f", seconds)); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null")
   }
@@ -27,22 +27,22 @@ struct KilledMoveTests {
     try sandbox.devices.run("cp -Rp devices/new-phone before")
     let line = "keyhaul restore b.tar --to new-phone --password-file .bp --yes"
     let find = "item find new-phone --json --reveal"
-    let old = try sandbox.succeed(find)
-    let time = try duration(sandbox, line)
-    let new = try sandbox.succeed(find)
-    #expect(old != new)
+    let oldItems = try sandbox.succeed(find)
+    let duration = try duration(of: line, in: sandbox)
+    let newItems = try sandbox.succeed(find)
+    #expect(oldItems != newItems)
     let files = try sandbox.names(in: "devices/new-phone")
     var random = SeededRandom(seed: 50)
     for round in 0..<Cases.count(50, quick: 10) {
       try sandbox.devices.run("rm -rf devices/new-phone && cp -Rp before devices/new-phone")
-      let delay = Double.random(in: 0...time * 1.1, using: &random)
-      try kill(sandbox, line, after: delay)
-      let current = try sandbox.succeed(find)
-      #expect(current == old || current == new, "round \(round), after \(delay) s")
-      guard round % 10 == 9, current == old else { continue }
-      // The next command works, and deletes what the killed one left.
+      let delay = Double.random(in: 0...duration * 1.1, using: &random)
+      try run(line, killedAfter: delay, in: sandbox)
+      let items = try sandbox.succeed(find)
+      #expect(items == oldItems || items == newItems, "round \(round), after \(delay) s")
+      guard round % 10 == 9, items == oldItems else { continue }
+      // The next command works, and deletes the leftovers of the killed one.
       try sandbox.succeed("restore b.tar --to new-phone --password-file .bp --yes")
-      #expect(try sandbox.succeed(find) == new)
+      #expect(try sandbox.succeed(find) == newItems)
       #expect(try sandbox.names(in: "devices/new-phone") == files, "round \(round)")
     }
   }
@@ -54,12 +54,11 @@ struct KilledMoveTests {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp("new-phone", to: name)
     let line = "keyhaul backup old-phone -o \(name) --password-file .bp --rounds 1 --yes"
-    try sandbox.devices.run("cp -Rp \(name) kept")
-    let time = try duration(sandbox, line)
+    let duration = try duration(of: line, in: sandbox)
     var random = SeededRandom(seed: UInt64(name.count))
     for round in 0..<Cases.count(10, quick: 3) {
-      let delay = Double.random(in: 0...time * 1.1, using: &random)
-      try kill(sandbox, line, after: delay)
+      let delay = Double.random(in: 0...duration * 1.1, using: &random)
+      try run(line, killedAfter: delay, in: sandbox)
       let plan = try sandbox.plan(name)
       let sourceDevice = (plan["source"] as? [String: Any])?["device_name"] as? String
       #expect(["old-phone", "new-phone"].contains(sourceDevice), "round \(round), after \(delay) s")

@@ -16,6 +16,7 @@ struct MoveLayoutTests {
     "restore b.tar --to new-phone --password-file .bp -n -v",
   ]
 
+  /// Returns a sandbox with the device `phone`, and its backups with a password (`b.tar`) and without one (`p.tar`).
   private func sandbox(fixture: String) throws -> PhoneSandbox {
     try PhoneSandbox(named: "layout \(fixture)") { sandbox in
       try sandbox.succeed("device create phone --from \(fixture) -q")
@@ -42,7 +43,7 @@ struct MoveLayoutTests {
   }
 
   @Test("Untrusted names cannot control the terminal")
-  func hostile() throws {
+  func untrustedNames() throws {
     let sandbox = try sandbox(fixture: "hostile-names")
     for command in Self.commands {
       let outcome = try sandbox.keyhaul(command)
@@ -67,39 +68,39 @@ struct MoveLayoutTests {
   func environment() throws {
     let sandbox = try sandbox(fixture: "old-phone")
     for command in Self.commands {
-      let plain = try sandbox.devices.run("LC_ALL=C keyhaul \(command)")
-      #expect((plain.output + plain.errors).utf8.allSatisfy { $0 < 0x80 }, "\(command)")
+      let ascii = try sandbox.devices.run("LC_ALL=C keyhaul \(command)")
+      #expect((ascii.output + ascii.errors).utf8.allSatisfy { $0 < 0x80 }, "\(command)")
       let colored = try sandbox.devices.run("keyhaul \(command) --color always")
-      let never = try sandbox.devices.run("keyhaul \(command)")
-      #expect(!never.output.contains("\u{1B}"))
-      let stripped = colored.output.replacing(/\u{1B}\[[0-9;]*m/, with: "")
-      #expect(stripped.count == never.output.count, "the colored text differs: \(command)")
+      let uncolored = try sandbox.devices.run("keyhaul \(command)")
+      #expect(!uncolored.output.contains("\u{1B}"))
+      let withoutColors = colored.output.replacing(/\u{1B}\[[0-9;]*m/, with: "")
+      #expect(withoutColors.count == uncolored.output.count, "the colored text differs: \(command)")
     }
     let arguments = ["plan", "b.tar", "--to", "new-phone", "--password-file", ".bp"]
     #expect(try sandbox.devices.runOnTerminal(arguments).terminal.contains("\u{1B}["))
-    let uncolored = try sandbox.program(arguments, environment: ["NO_COLOR": "1"])
-    #expect(!uncolored.terminal.contains("\u{1B}[3") && uncolored.terminal.contains("Will move (14)"))
-    let dumb = try sandbox.program(arguments, environment: ["TERM": "dumb"])
-    #expect(!dumb.terminal.contains("\u{1B}[3"))
+    let withNoColor = try sandbox.runOnTerminal(arguments, environment: ["NO_COLOR": "1"])
+    #expect(!withNoColor.terminal.contains("\u{1B}[3") && withNoColor.terminal.contains("Will move (14)"))
+    let onDumbTerminal = try sandbox.runOnTerminal(arguments, environment: ["TERM": "dumb"])
+    #expect(!onDumbTerminal.terminal.contains("\u{1B}[3"))
   }
 
   @Test("The note about unknown names of encrypted items appears once, only if there are any")
-  func sealed() throws {
+  func encryptedNames() throws {
     let sandbox = try sandbox(fixture: "old-phone")
-    let sentence = "An encrypted item's name is encrypted too; its number is its position in the backup."
-    func count(_ line: String) throws -> Int { unwrapped(try sandbox.succeed(line)).ranges(of: sentence).count }
-    #expect(try count("plan b.tar --to phone --password-file .bp") == 0)
+    let note = "An encrypted item's name is encrypted too; its number is its position in the backup."
+    func noteCount(in line: String) throws -> Int { unwrapped(try sandbox.succeed(line)).ranges(of: note).count }
+    #expect(try noteCount(in: "plan b.tar --to phone --password-file .bp") == 0)
     // While the source device is available, its key decrypts the names.
-    #expect(try count("plan b.tar --to new-phone --password-file .bp") == 0)
+    #expect(try noteCount(in: "plan b.tar --to new-phone --password-file .bp") == 0)
     try sandbox.succeed("device delete phone --confirm phone")
-    #expect(try count("plan p.tar --to new-phone") == 1)
-    #expect(try count("plan b.tar --to new-phone --password-file .bp") == 1)
+    #expect(try noteCount(in: "plan p.tar --to new-phone") == 1)
+    #expect(try noteCount(in: "plan b.tar --to new-phone --password-file .bp") == 1)
   }
 }
 
 extension PhoneSandbox {
   /// Runs the program with all of its streams on a terminal.
-  func program(_ arguments: [String], environment: [String: String]) throws -> BuiltProgram.Outcome {
+  func runOnTerminal(_ arguments: [String], environment: [String: String]) throws -> BuiltProgram.Outcome {
     try devices.program.run(
       command: BuiltProgram.directory.appending(path: "keyhaul").path, arguments, environment: environment, typed: [],
       showsOutputOnTerminal: true)

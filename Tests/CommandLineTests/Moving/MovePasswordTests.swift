@@ -28,8 +28,8 @@ struct MovePasswordTests {
   func refusals() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let plan = "keyhaul plan b.tar --to new-phone"
-    for (line, status) in [
-      ("\(plan) --password-file .bp --password-fd 3 3< .bp", Int32(64)),
+    let cases: [(line: String, status: Int32)] = [
+      ("\(plan) --password-file .bp --password-fd 3 3< .bp", 64),
       ("\(plan) --password-command 'cat .bp' --password-fd 3 3< .bp", 64),
       ("printf 'correct horse \\n' | \(plan) --password-file -", 12),
       ("printf 'Correct horse' | \(plan) --password-file -", 12),
@@ -38,7 +38,8 @@ struct MovePasswordTests {
       ("\(plan) --password-command false", 1), ("\(plan) --password-file nothing", 10),
       ("\(plan) --password-fd 987", 1),
       ("\(plan) --password 'correct horse'", 64), ("\(plan) --password='correct horse'", 64),
-    ] {
+    ]
+    for (line, status) in cases {
       let outcome = try sandbox.devices.run(line)
       #expect(outcome.status == status, "\(line): \(outcome)")
       #expect(outcome.output == "" && outcome.errors.hasPrefix("error: "))
@@ -49,16 +50,18 @@ struct MovePasswordTests {
   @Test("The password is not in the arguments or environment of Keyhaul or its password command")
   func processes() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    try sandbox.write(
-      Array(
-        "env > seen; ps -o args= -p $PPID $$ >> seen; cat /proc/$PPID/environ /proc/$PPID/cmdline >> seen; cat .bp".utf8
-      ),
-      to: "ask")
+    let script = """
+      env > observed
+      ps -o args= -p $PPID $$ >> observed
+      cat /proc/$PPID/environ /proc/$PPID/cmdline >> observed
+      cat .bp
+      """
+    try sandbox.write(Array(script.utf8), to: "ask")
     let outcome = try sandbox.devices.run(
       "keyhaul restore b.tar --to new-phone --yes --password-command '. ./ask 2> /dev/null' 3< .bp")
     #expect(outcome.status == 0, "\(outcome)")
-    let seen = String(decoding: try sandbox.read("seen"), as: UTF8.self)
-    #expect(seen.contains("KEYHAUL_HOME") && !seen.contains("correct horse"))
+    let observed = String(decoding: try sandbox.read("observed"), as: UTF8.self)
+    #expect(observed.contains("KEYHAUL_HOME") && !observed.contains("correct horse"))
   }
 
   @Test("A password file that others can read causes a warning")
@@ -72,7 +75,7 @@ struct MovePasswordTests {
         == "warning: other users can read .bp\n  why: they can see the password of b.tar in it\n  try: chmod 600 .bp\n")
     // The advice quotes the file name for the shell.
     try sandbox.devices.run("cp -p .bp 'my password'")
-    let spaced = try sandbox.keyhaul("plan b.tar --to new-phone --password-file 'my password'")
-    #expect(spaced.errors.hasSuffix("  try: chmod 600 'my password'\n"))
+    let withSpace = try sandbox.keyhaul("plan b.tar --to new-phone --password-file 'my password'")
+    #expect(withSpace.errors.hasSuffix("  try: chmod 600 'my password'\n"))
   }
 }

@@ -20,26 +20,30 @@ struct MovePromptTests {
     #expect(try sandbox.keyhaul("plan b.tar --to new-phone --no-input", typed: []).status == 12)
   }
 
-  /// The text on the terminal after a wrong password of `b.tar`.
-  private static let wrong = "Password of b.tar: \nThat password is wrong; try again.\n"
+  /// The text on the terminal after a wrong password.
+  private static func wrongAttempt(for backup: String) -> String {
+    "Password of \(backup): \nThat password is wrong; try again.\n"
+  }
 
   @Test("After a wrong password, Keyhaul asks again, three times in total")
   func wrongPassword() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let plan = "plan b.tar --to new-phone --json"
-    let right = try sandbox.keyhaul(plan, typed: ["hunter2", "hunter3", PhoneSandbox.password, "never typed"])
-    #expect(right.status == 0 && right.terminal == Self.wrong + Self.wrong + "Password of b.tar: \n", "\(right)")
-    #expect(try PlannedItems(sandbox.object(right.output)) == PlannedItems(sandbox.plan("b.tar")))
+    let threePrompts = Self.wrongAttempt(for: "b.tar") + Self.wrongAttempt(for: "b.tar") + "Password of b.tar: \n"
+    let rightAtLast = try sandbox.keyhaul(plan, typed: ["hunter2", "hunter3", PhoneSandbox.password, "never typed"])
+    #expect(rightAtLast.status == 0 && rightAtLast.terminal == threePrompts, "\(rightAtLast)")
+    #expect(try PlannedItems(sandbox.object(rightAtLast.output)) == PlannedItems(sandbox.plan("b.tar")))
     // Every attempt reports its key derivation, and no wrong password is reported as an error.
-    let lines = right.errors.split(separator: "\n")
-    #expect(lines.count { $0 == #"{"message_type":"status","phase":"derive-key"}"# } == 3, "\(right.errors)")
-    #expect(lines.allSatisfy { $0.contains(#""message_type":"status""#) })
-    let never = try sandbox.keyhaul(
+    let messages = rightAtLast.errors.split(separator: "\n")
+    let derivationCount = messages.count { $0 == #"{"message_type":"status","phase":"derive-key"}"# }
+    #expect(derivationCount == 3, "\(rightAtLast.errors)")
+    #expect(messages.allSatisfy { $0.contains(#""message_type":"status""#) })
+    let alwaysWrong = try sandbox.keyhaul(
       "plan b.tar --to new-phone", typed: ["hunter2", "hunter3", "hunter4", PhoneSandbox.password])
-    #expect(never.status == 12 && never.output == "")
-    #expect(never.terminal == Self.wrong + Self.wrong + "Password of b.tar: \n")
-    #expect(never.errors.hasPrefix("error: cannot open b.tar: the password is wrong\n  why: "))
-    #expect(never.errors.ranges(of: "error: ").count == 1 && !never.errors.contains("hunter"))
+    #expect(alwaysWrong.status == 12 && alwaysWrong.output == "")
+    #expect(alwaysWrong.terminal == threePrompts)
+    #expect(alwaysWrong.errors.hasPrefix("error: cannot open b.tar: the password is wrong\n  why: "))
+    #expect(alwaysWrong.errors.ranges(of: "error: ").count == 1 && !alwaysWrong.errors.contains("hunter"))
     let empty = try sandbox.keyhaul("plan b.tar --to new-phone", typed: ["hunter2", "", PhoneSandbox.password])
     #expect(empty.status == 12 && empty.errors.hasPrefix("error: the password of b.tar is empty\n"))
   }
@@ -50,7 +54,8 @@ struct MovePromptTests {
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
     try sandbox.backUp(to: "b/")
     let outcome = try sandbox.keyhaul(line, typed: ["hunter2", PhoneSandbox.password])
-    let expected = line == "inspect b" ? "" : Self.wrong.replacing("b.tar", with: "b") + "Password of b: \n"
+    let needsPassword = line != "inspect b"
+    let expected = needsPassword ? Self.wrongAttempt(for: "b") + "Password of b: \n" : ""
     #expect(outcome.status == 0 && outcome.terminal == expected, "\(outcome)")
     if line.hasPrefix("diff") { #expect(outcome.terminal.ranges(of: "Password of b: ").count == 2) }
   }
@@ -64,10 +69,10 @@ struct MovePromptTests {
     let outcome = try sandbox.keyhaul(
       "diff b.tar c.tar", typed: ["hunter2", "hunter3", PhoneSandbox.password, "hunter4", "hunter5", "battery staple"])
     #expect(outcome.status == 0, "\(outcome)")
-    let otherWrong = Self.wrong.replacing("b.tar", with: "c.tar")
-    #expect(
-      outcome.terminal
-        == "\(Self.wrong)\(Self.wrong)Password of b.tar: \n\(otherWrong)\(otherWrong)Password of c.tar: \n")
+    let expected = ["b.tar", "c.tar"].map { backup in
+      Self.wrongAttempt(for: backup) + Self.wrongAttempt(for: backup) + "Password of \(backup): \n"
+    }
+    #expect(outcome.terminal == expected.joined())
   }
 
   @Test("A wrong password that was not typed is not asked for again")
@@ -107,39 +112,41 @@ struct MovePromptTests {
       read, 1 removed from new-phone.
       Remove 1 item from new-phone, overwrite 1 there and add 12? [y/N]\u{20}
       """
-    func matches(_ terminal: String, _ answer: String) -> Bool {
+    func showsQuestion(_ terminal: String, answeredWith answer: String) -> Bool {
       let lines = (question + answer).split(separator: "\n", omittingEmptySubsequences: false)
       return SessionScript.matches(terminal, lines.map(String.init))
     }
+    let restore = "restore b.tar --to new-phone --password-file .bp"
     for answer in ["", "n", "no", "yess", "Y e s"] {
-      let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --password-file .bp", typed: [answer])
-      #expect(outcome.status == 1 && matches(outcome.terminal, answer), "\(outcome.terminal)")
+      let outcome = try sandbox.keyhaul(restore, typed: [answer])
+      #expect(outcome.status == 1 && showsQuestion(outcome.terminal, answeredWith: answer), "\(outcome.terminal)")
       #expect(outcome.errors == "error: stopped: the answer was not yes\n  why: nothing was changed\n")
     }
-    let unasked = try sandbox.keyhaul("restore b.tar --to new-phone --password-file .bp --no-input", typed: [])
-    #expect(unasked.status == 64 && unasked.errors.contains("--no-input prevents Keyhaul from asking"))
+    let withoutInput = try sandbox.keyhaul("\(restore) --no-input", typed: [])
+    #expect(withoutInput.status == 64 && withoutInput.errors.contains("--no-input prevents Keyhaul from asking"))
     #expect(try sandbox.contents(of: "new-phone") == before)
-    let merged = try sandbox.keyhaul("restore b.tar --to new-phone --existing merge -n --password-file .bp", typed: [])
-    #expect(merged.status == 0 && merged.terminal == "")
-    let done = try sandbox.keyhaul("restore b.tar --to new-phone --password-file .bp", typed: ["y"])
-    #expect(done.status == 0 && matches(done.terminal, "y"), "\(done.terminal)")
+    let dryMerge = try sandbox.keyhaul("\(restore) --existing merge -n", typed: [])
+    #expect(dryMerge.status == 0 && dryMerge.terminal == "")
+    let restored = try sandbox.keyhaul(restore, typed: ["y"])
+    #expect(restored.status == 0 && showsQuestion(restored.terminal, answeredWith: "y"), "\(restored.terminal)")
     #expect(
-      done.output
+      restored.output
         == "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind, 1 removed.\n")
   }
 
   @Test("Keyhaul asks before replacing a backup, before it asks for the password", arguments: ["b.tar", "b/", "all/"])
   func replacement(name: String) throws {
     let sandbox = try PhoneSandbox()
+    // A backup in a folder with other files gets a folder of its own in it.
     try sandbox.devices.run("mkdir all && echo mine > all/note")
     try sandbox.backUp(to: name)
     let path = name == "all/" ? "all/" + (try sandbox.names(in: "all").first { $0 != "note" } ?? "") : name
     let before = try sandbox.plan(path)["source"] as? NSDictionary
-    let no = try sandbox.keyhaul("backup new-phone -o \(path) --rounds 1", typed: ["n"])
-    #expect(no.status == 1 && no.terminal == "Replace \(path) (a backup of old-phone)? [y/N] n\n")
+    let stopped = try sandbox.keyhaul("backup new-phone -o \(path) --rounds 1", typed: ["n"])
+    #expect(stopped.status == 1 && stopped.terminal == "Replace \(path) (a backup of old-phone)? [y/N] n\n")
     #expect(try sandbox.plan(path)["source"] as? NSDictionary == before)
-    let yes = try sandbox.keyhaul("backup new-phone -o \(path) --rounds 1 --password-file .bp -q", typed: ["yes"])
-    #expect(yes.status == 0 && yes.terminal == "Replace \(path) (a backup of old-phone)? [y/N] yes\n")
+    let replaced = try sandbox.keyhaul("backup new-phone -o \(path) --rounds 1 --password-file .bp -q", typed: ["yes"])
+    #expect(replaced.status == 0 && replaced.terminal == "Replace \(path) (a backup of old-phone)? [y/N] yes\n")
     #expect((try sandbox.plan(path)["source"] as? [String: Any])?["device_name"] as? String == "new-phone")
     #expect(try sandbox.names().filter { $0.hasSuffix(".tmp") || $0.hasSuffix(".old") } == [])
   }

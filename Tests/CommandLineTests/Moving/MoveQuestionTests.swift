@@ -26,7 +26,7 @@ struct MoveQuestionTests {
   }
 
   @Test("\"My one-time codes are behind Face ID, do they come along?\" They stay: export them before wiping the phone")
-  func guardedCodes() throws {
+  func protectedCodes() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run(
       "printf otpauth | keyhaul item add old-phone --service codes.example --account anna --biometry --secret-file -")
@@ -43,9 +43,10 @@ struct MoveQuestionTests {
         "Before you erase the source device, transfer them in the app that made them. For one-time passwords, use the "
           + "app's own export."))
     // Not even the same phone gets it back.
-    let restores = try sandbox.object(sandbox.succeed("why old-phone --service codes.example --json"))
-    let outcomes = ((restores["stories"] as? [[String: Any]])?.first?["restores"] as? [[String: Any]]) ?? []
-    #expect(outcomes.count == 4 && outcomes.allSatisfy { $0["reason"] as? String == "needs-authentication" })
+    let document = try sandbox.object(sandbox.succeed("why old-phone --service codes.example --json"))
+    let itemExplanation = try #require((document["stories"] as? [[String: Any]])?.first)
+    let restores = try #require(itemExplanation["restores"] as? [[String: Any]])
+    #expect(restores.count == 4 && restores.allSatisfy { $0["reason"] as? String == "needs-authentication" })
   }
 
   @Test("\"The app moved, but says its database is damaged.\" Its key was for the source device only")
@@ -68,12 +69,12 @@ struct MoveQuestionTests {
       plan.contains(
         "to replace them. If one of them is the key to an app's database, that database cannot be "
           + "decrypted there."))
-    let explained = unwrapped(try sandbox.succeed("explain device-bound"))
+    let rule = unwrapped(try sandbox.succeed("explain device-bound"))
     #expect(
-      explained.contains(
+      rule.contains(
         "The item can be restored to the same device. Any other device skips it silently. If the item is the key to "
           + "an app's encrypted database, the database may move, but cannot be decrypted there."))
-    // Back on the old phone it is there again.
+    // A restore to the source device restores the key too.
     try sandbox.succeed("device erase old-phone --yes -q")
     try sandbox.succeed("restore b.tar --to old-phone --password-file .bp -q")
     let secret = try sandbox.devices.run("keyhaul item find old-phone --account 'database key' --reveal")
@@ -81,14 +82,14 @@ struct MoveQuestionTests {
   }
 
   @Test("An item with the default protection class is restored")
-  func standardClass() throws {
+  func defaultClass() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run(
       "printf x | keyhaul item add old-phone --service plain.example --account me --secret-file -")
-    let explanation = try sandbox.object(sandbox.succeed("why old-phone --service plain.example --to new-phone --json"))
-    let first = try #require((explanation["stories"] as? [[String: Any]])?.first)
-    #expect(first["protection"] as? String == "ak")
-    #expect((first["on_target"] as? [String: Any])?["outcome"] as? String == "migrates")
+    let document = try sandbox.object(sandbox.succeed("why old-phone --service plain.example --to new-phone --json"))
+    let explanation = try #require((document["stories"] as? [[String: Any]])?.first)
+    #expect(explanation["protection"] as? String == "ak")
+    #expect((explanation["on_target"] as? [String: Any])?["outcome"] as? String == "migrates")
     try sandbox.backUp(to: "b.tar")
     try sandbox.succeed("restore b.tar --to new-phone --password-file .bp --yes -q")
     #expect(try sandbox.devices.run("keyhaul item find new-phone --service plain.example --reveal").output == "x")
@@ -103,8 +104,8 @@ struct MoveQuestionTests {
     #expect(try sandbox.keyhaul("plan b.tar --to new-phone --password-file .bp").status == 12)
     let after = try sandbox.object(sandbox.succeed("plan b.tar --to new-phone --password-file .new --json"))
     #expect(PlannedItems(after) == before)
-    // Not even the old phone needs the old password.
-    let home = try sandbox.succeed("restore b.tar --to old-phone --password-file .new --yes")
-    #expect(home.hasPrefix("Restored 1 item to old-phone in one step; 17 were already there"), "\(home)")
+    // A restore to the source device does not need the old password either.
+    let restored = try sandbox.succeed("restore b.tar --to old-phone --password-file .new --yes")
+    #expect(restored.hasPrefix("Restored 1 item to old-phone in one step; 17 were already there"), "\(restored)")
   }
 }

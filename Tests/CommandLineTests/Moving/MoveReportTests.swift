@@ -10,36 +10,38 @@ struct MoveReportTests {
   func planSchema() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password")
-    for archive in ["b.tar", "plain.tar"] {
-      for device in ["new-phone", "old-phone"] {
-        for policy in ["replace", "merge"] {
-          let password = archive == "b.tar" ? "--password-file .bp" : ""
-          let text = try sandbox.succeed("plan \(archive) --to \(device) --existing \(policy) \(password) --json")
-          #expect(try PlanSchema.problems(in: text) == [], "\(archive) \(device) \(policy)")
-          let plan = try sandbox.object(text)
-          let source = try #require(plan["source"] as? [String: Any])
-          let target = try #require(plan["target"] as? [String: Any])
-          #expect(source["name"] as? String == archive && source["device_name"] as? String == "old-phone")
-          #expect(source["encrypted"] as? Bool == (archive == "b.tar"))
-          #expect(target["same_device"] as? Bool == (device == "old-phone"))
-          #expect(target["claims_same_device"] as? Bool == (device == "old-phone"))
-          let summary = try #require(plan["summary"] as? [String: Any])
-          let expected = device == "old-phone" ? 18 : archive == "b.tar" ? 14 : 0
-          #expect(summary["migrates"] as? Int == expected && summary["total"] as? Int == 18)
-        }
+    let moves: [(backup: String, device: String, migratingCount: Int)] = [
+      ("b.tar", "new-phone", 14), ("b.tar", "old-phone", 18), ("plain.tar", "new-phone", 0),
+      ("plain.tar", "old-phone", 18),
+    ]
+    for (backup, device, migratingCount) in moves {
+      for policy in ["replace", "merge"] {
+        let password = backup == "b.tar" ? "--password-file .bp" : ""
+        let text = try sandbox.succeed("plan \(backup) --to \(device) --existing \(policy) \(password) --json")
+        #expect(try PlanSchema.problems(in: text) == [], "\(backup) \(device) \(policy)")
+        let plan = try sandbox.object(text)
+        let source = try #require(plan["source"] as? [String: Any])
+        #expect(source["name"] as? String == backup && source["device_name"] as? String == "old-phone")
+        #expect(source["encrypted"] as? Bool == (backup == "b.tar"))
+        let target = try #require(plan["target"] as? [String: Any])
+        #expect(target["same_device"] as? Bool == (device == "old-phone"))
+        #expect(target["claims_same_device"] as? Bool == (device == "old-phone"))
+        let summary = try #require(plan["summary"] as? [String: Any])
+        #expect(summary["migrates"] as? Int == migratingCount && summary["total"] as? Int == 18)
       }
     }
   }
 
-  /// Expects that a plan without a target counts the damaged item as unreadable, for a new phone and for the same one.
-  private static func expectUnreadableOnBoth(_ sandbox: PhoneSandbox) throws {
+  /// Checks that a plan without a target counts the damaged item as unreadable, for a new phone and for the same one.
+  private static func checkOutlooks(in sandbox: PhoneSandbox) throws {
     let line = "plan b/ --password-file .bp"
-    let futures = try sandbox.keyhaul("\(line) --json")
-    #expect(futures.status == 3)
-    let both = try #require(try sandbox.object(futures.output)["futures"] as? [[String: Any]])
-    for (future, arrives) in zip(both, [13, 17]) {
-      func count(_ field: String) -> Int { future[field] as? Int ?? 0 }
-      #expect(count("arrives") == arrives && count("unreadable") == 1 && count("never_in_backup") == 4, "\(future)")
+    let outcome = try sandbox.keyhaul("\(line) --json")
+    #expect(outcome.status == 3)
+    let outlooks = try #require(try sandbox.object(outcome.output)["futures"] as? [[String: Any]])
+    for (outlook, arrivingCount) in zip(outlooks, [13, 17]) {
+      func count(_ member: String) -> Int { outlook[member] as? Int ?? 0 }
+      #expect(count("arrives") == arrivingCount && count("unreadable") == 1, "\(outlook)")
+      #expect(count("never_in_backup") == 4, "\(outlook)")
       let parts = ["arrives", "stays_behind", "unreadable", "never_in_backup", "not_in_this_backup"].map(count)
       #expect(parts.reduce(0, +) == count("total"))
     }
@@ -52,13 +54,13 @@ struct MoveReportTests {
   @Test("A damaged item is in the plan with its reason, and the others are restored")
   func damagedItem() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-    let original = try sandbox.read("b/\(payload)")
+    let path = "b/\(PhoneSandbox.keychainPath)"
+    let original = try sandbox.read(path)
     // The file is encrypted, so the test tries offsets until a changed byte damages exactly one item.
     for offset in stride(from: 600, to: original.count, by: 200) {
       var bytes = original
       bytes[offset] ^= 1
-      try sandbox.write(bytes, to: "b/\(payload)")
+      try sandbox.write(bytes, to: path)
       let outcome = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp --json")
       guard outcome.status == 3 else { continue }
       #expect(try PlanSchema.problems(in: outcome.output) == [])
@@ -69,7 +71,7 @@ struct MoveReportTests {
       let text = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp")
       #expect(text.status == 3 && text.output.contains("\nCannot be read (1)  tag-mismatch: "))
       #expect(text.output.contains("\n  ! ") && text.output.contains("  (encrypted)  "))
-      try Self.expectUnreadableOnBoth(sandbox)
+      try Self.checkOutlooks(in: sandbox)
       let refused = try sandbox.keyhaul("restore b/ --to new-phone --password-file .bp --yes")
       #expect(refused.status == 13 && refused.output == "")
       let restored = try sandbox.keyhaul("restore b/ --to new-phone --password-file .bp --yes --accept-damage")
@@ -85,73 +87,80 @@ struct MoveReportTests {
   func checker() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let text = try sandbox.succeed("plan b.tar --to new-phone --password-file .bp --json")
-    for (good, bad) in [
+    let changes: [(valid: String, invalid: String)] = [
       (#""format": "migration-plan/1""#, #""format": "migration-plan/2""#),
       (#""policy": "replace""#, #""policy": "swap""#), (#""outcome": "migrates""#, #""outcome": "moves""#),
       (#""reason": "device-bound""#, #""reason": "because""#), (#""digest": "sha256:"#, #""digest": "md5:"#),
       (#""index": 0"#, #""index": 1"#), (#""migrates": 14"#, #""migrates": 13"#),
       (#""change": "new""#, #""surprise": "new""#),
-    ] {
-      #expect(text.contains(good), "\(good)")
-      let wrong = text.replacing(good, with: bad, maxReplacements: 1)
-      #expect(try PlanSchema.problems(in: wrong) != [], "\(bad)")
+    ]
+    for (valid, invalid) in changes {
+      #expect(text.contains(valid), "\(valid)")
+      let changed = text.replacing(valid, with: invalid, maxReplacements: 1)
+      #expect(try PlanSchema.problems(in: changed) != [], "\(invalid)")
     }
   }
+
+  /// A command line with its exit code and the format of its document, if it prints one.
+  private typealias JSONCase = (line: String, status: Int32, format: String?)
 
   @Test("Standard output is one document with any exit code, and the last line of standard error states the reason")
   func streams() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    func check(_ line: String, _ status: Int32, _ format: String?, sourceLocation: SourceLocation = #_sourceLocation)
-      throws
-    {
-      let outcome = try sandbox.keyhaul(line)
-      #expect(outcome.status == status, "\(line): \(outcome)", sourceLocation: sourceLocation)
-      for line in outcome.errors.split(separator: "\n") {
-        let message = try sandbox.object(String(line))
-        #expect(message["message_type"] is String, sourceLocation: sourceLocation)
-      }
-      if let format {
-        #expect(try sandbox.object(outcome.output)["format"] as? String == format, sourceLocation: sourceLocation)
-      } else {
-        #expect(outcome.output == "", sourceLocation: sourceLocation)
-      }
-      if status > 4 {
-        let last = try sandbox.object(String(try #require(outcome.errors.split(separator: "\n").last)))
-        #expect(last["message_type"] as? String == "exit_error", sourceLocation: sourceLocation)
-        #expect(last["code"] as? Int == Int(status), sourceLocation: sourceLocation)
-        #expect(last["id"] is String && last["message"] is String, sourceLocation: sourceLocation)
-      }
-    }
-    try check("plan b/ --to new-phone --password-file .bp --json", 0, "migration-plan/1")
-    try check("plan b/ --to new-phone --password-file .bp --json --exit-code", 2, "migration-plan/1")
-    // All items of the backup are restored, but four items of the device are never in a backup.
-    try check("plan b/ --to old-phone --password-file .bp --format json --exit-code", 2, "migration-plan/1")
-    try check("plan b/ --password-file .bp --json", 0, "migration-futures/1")
-    try check("plan b/ --to new-phone --json", 12, nil)
-    try check("plan nothing --to new-phone --json", 10, nil)
-    try check("restore b/ --to new-phone --password-file .bp --json -n", 0, "migration-plan/1")
-    try check("restore b/ --to new-phone --password-file .bp --json -q --yes", 0, "restore-result/1")
-    try check("restore b/ --to old-phone --password-file .bp --json", 64, nil)
-    try check("backup old-phone -o c.zip --password-file .bp --rounds 1 --json", 0, "backup-result/1")
-    try check("backup old-phone -o c.zip --password-file .bp --rounds 1 --json", 64, nil)
-    try check("inspect b/ --json", 0, "backup-inspection/1")
+    let intactBackup: [JSONCase] = [
+      ("plan b/ --to new-phone --password-file .bp --json", 0, "migration-plan/1"),
+      ("plan b/ --to new-phone --password-file .bp --json --exit-code", 2, "migration-plan/1"),
+      // All items of the backup are restored, but four items of the device are never in a backup.
+      ("plan b/ --to old-phone --password-file .bp --format json --exit-code", 2, "migration-plan/1"),
+      ("plan b/ --password-file .bp --json", 0, "migration-futures/1"), ("plan b/ --to new-phone --json", 12, nil),
+      ("plan nothing --to new-phone --json", 10, nil),
+      ("restore b/ --to new-phone --password-file .bp --json -n", 0, "migration-plan/1"),
+      ("restore b/ --to new-phone --password-file .bp --json -q --yes", 0, "restore-result/1"),
+      ("restore b/ --to old-phone --password-file .bp --json", 64, nil),
+      ("backup old-phone -o c.zip --password-file .bp --rounds 1 --json", 0, "backup-result/1"),
+      ("backup old-phone -o c.zip --password-file .bp --rounds 1 --json", 64, nil),
+      ("inspect b/ --json", 0, "backup-inspection/1"),
+    ]
+    for jsonCase in intactBackup { try checkStreams(of: jsonCase, in: sandbox) }
     // If a class key that an item needs is damaged, the other keys are used, and the exit code is 3.
     var manifest = try sandbox.read("b/Manifest.plist")
-    let field = try #require(KeybagFields.all(in: manifest).filter { $0.tag == "WPKY" }.first)
-    manifest[field.range.lowerBound] ^= 1
+    let classKey = try #require(KeybagFields.all(in: manifest).first { $0.tag == "WPKY" })
+    manifest[classKey.range.lowerBound] ^= 1
     try sandbox.write(manifest, to: "b/Manifest.plist")
-    try check("plan b/ --to new-phone --password-file .bp --json", 3, "migration-plan/1")
-    try check("inspect b/ --password-file .bp --json", 3, "backup-inspection/1")
-    try check("restore b/ --to new-phone --password-file .bp --json --yes", 13, nil)
-    try check("restore b/ --to new-phone --password-file .bp --json --yes --accept-damage", 3, "restore-result/1")
+    let damagedBackup: [JSONCase] = [
+      ("plan b/ --to new-phone --password-file .bp --json", 3, "migration-plan/1"),
+      ("inspect b/ --password-file .bp --json", 3, "backup-inspection/1"),
+      ("restore b/ --to new-phone --password-file .bp --json --yes", 13, nil),
+      ("restore b/ --to new-phone --password-file .bp --json --yes --accept-damage", 3, "restore-result/1"),
+    ]
+    for jsonCase in damagedBackup { try checkStreams(of: jsonCase, in: sandbox) }
+  }
+
+  private func checkStreams(of jsonCase: JSONCase, in sandbox: PhoneSandbox) throws {
+    let (line, status, format) = jsonCase
+    let outcome = try sandbox.keyhaul(line)
+    #expect(outcome.status == status, "\(line): \(outcome)")
+    let messages = try outcome.errors.split(separator: "\n").map { try sandbox.object(String($0)) }
+    #expect(messages.allSatisfy { $0["message_type"] is String }, "\(line)")
+    if let format {
+      #expect(try sandbox.object(outcome.output)["format"] as? String == format, "\(line)")
+    } else {
+      #expect(outcome.output == "", "\(line)")
+    }
+    // The codes up to 4 are results, not errors.
+    guard status > 4 else { return }
+    let last = try #require(messages.last, "\(line)")
+    #expect(last["message_type"] as? String == "exit_error", "\(line)")
+    #expect(last["code"] as? Int == Int(status), "\(line)")
+    #expect(last["id"] is String && last["message"] is String, "\(line)")
   }
 
   @Test("An inspection document has everything that needs no password, and null for the rest")
   func inspection() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar.gz")
-    let locked = try sandbox.object(sandbox.succeed("inspect b.tar.gz --json"))
-    let unlocked = try sandbox.object(sandbox.succeed("inspect b.tar.gz --json --password-file .bp"))
-    for (document, isUnlocked) in [(locked, false), (unlocked, true)] {
+    let withoutPassword = try sandbox.object(sandbox.succeed("inspect b.tar.gz --json"))
+    let withPassword = try sandbox.object(sandbox.succeed("inspect b.tar.gz --json --password-file .bp"))
+    for (document, isUnlocked) in [(withoutPassword, false), (withPassword, true)] {
       let device = try #require(document["device"] as? [String: Any])
       #expect(
         Set(device.keys) == [
@@ -223,13 +232,14 @@ struct MoveReportTests {
     #expect(verbose.output == veryVerbose.output)
     #expect(
       try sandbox.keyhaul("plan a.tar --to new-phone --password-file .bp").output.contains("… 4 more (-v shows all)"))
-    let all = try sandbox.keyhaul("plan a.tar --to new-phone --password-file .bp -v").output
-    #expect(!all.contains("more (-v") && all.contains("ftp.example.net · upload"))
-    let dry = try sandbox.keyhaul("restore a.tar --to new-phone --password-file .bp -n -q")
-    #expect(dry.errors == "" && dry.output.contains("\n\nPlan: "))
+    let verbosePlan = try sandbox.keyhaul("plan a.tar --to new-phone --password-file .bp -v").output
+    #expect(!verbosePlan.contains("more (-v") && verbosePlan.contains("ftp.example.net · upload"))
+    let dryRun = try sandbox.keyhaul("restore a.tar --to new-phone --password-file .bp -n -q")
+    #expect(dryRun.errors == "" && dryRun.output.contains("\n\nPlan: "))
     #expect(try sandbox.succeed("device list").contains("new-phone  unlocked  yes           2"))
-    let both = try sandbox.keyhaul("plan a.tar --to new-phone -q -v")
-    #expect(both.status == 64 && both.errors.hasPrefix("error: --quiet and --verbose cannot be used together"))
+    let contradiction = try sandbox.keyhaul("plan a.tar --to new-phone -q -v")
+    #expect(contradiction.status == 64)
+    #expect(contradiction.errors.hasPrefix("error: --quiet and --verbose cannot be used together"))
   }
 
   @Test(

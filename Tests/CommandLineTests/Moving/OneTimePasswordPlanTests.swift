@@ -23,16 +23,16 @@ struct OneTimePasswordPlanTests {
     #expect(try sandbox.devices.permissions(of: "codes.qr.html") == 0o600)
   }
 
-  private static let sentence = "Save 1 one-time password of org.example.authenticator; it also moves."
+  private static let step = "Save 1 one-time password of org.example.authenticator; it also moves."
 
   @Test("A plan for a device offers to save the one-time passwords of a backup, in text and as a page")
   func target() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let line = "plan encrypted/ --to new-phone \(Self.password)"
     #expect(
-      try sandbox.succeed(line).contains("\n\(Self.sentence)\n  keyhaul export encrypted/ --reveal -o codes.qr.html\n"))
+      try sandbox.succeed(line).contains("\n\(Self.step)\n  keyhaul export encrypted/ --reveal -o codes.qr.html\n"))
     let page = try sandbox.succeed("\(line) --format html -o -")
-    #expect(page.contains("<p>\(Self.sentence)</p>") && page.contains("codes.qr.html"))
+    #expect(page.contains("<p>\(Self.step)</p>") && page.contains("codes.qr.html"))
     let redacted = try sandbox.succeed("\(line) --redact")
     #expect(redacted.contains("\nSave 1 one-time password; it also moves.\n  keyhaul export ARCHIVE "), "\(redacted)")
     // The document of a plan for a device does not count them.
@@ -45,7 +45,7 @@ struct OneTimePasswordPlanTests {
     try sandbox.devices.run("tar -cf b.tar encrypted")
     for target in ["", "--to new-phone"] {
       let outcome = try sandbox.devices.run("keyhaul plan - \(target) \(Self.password) < b.tar")
-      #expect(outcome.status == 0 && outcome.output.contains(Self.sentence), "\(outcome)")
+      #expect(outcome.status == 0 && outcome.output.contains(Self.step), "\(outcome)")
       #expect(!outcome.output.contains("codes.qr.html"), "\(outcome)")
     }
   }
@@ -60,8 +60,9 @@ struct OneTimePasswordPlanTests {
       text.contains("Save 1 one-time password of authenticator; it also moves. keyhaul export old-phone --reveal"),
       "\(text)")
     try sandbox.succeed("export old-phone --reveal -o codes.qr.html")
-    let without = unwrapped(try sandbox.succeed("plan old-phone \(target) --no-password"))
-    #expect(without.contains("Save 1 one-time password of authenticator; it does not move."), "\(without)")
+    let withoutPassword = unwrapped(try sandbox.succeed("plan old-phone \(target) --no-password"))
+    #expect(
+      withoutPassword.contains("Save 1 one-time password of authenticator; it does not move."), "\(withoutPassword)")
   }
 
   @Test("Each authenticator app has one entry in the checklist, whether or not its codes can be saved")
@@ -85,15 +86,15 @@ struct OneTimePasswordPlanTests {
   @Test("The document of a plan counts the one-time passwords, and names their apps unless names are left out")
   func document() throws {
     let sandbox = try IPhoneBackups.sandbox()
-    let value = try sandbox.devices.document("keyhaul plan encrypted/ \(Self.password) --json")["one_time_passwords"]
-    #expect(
-      value?["count"] == 1 && value?["moving"] == 1
-        && value?["apps"] == [["name": "org.example.authenticator", "count": 1, "moving": 1]],
-      "\(String(describing: value))")
-    #expect(value?["missing"]?.arrayValue?.first?["app"] == "google-authenticator")
-    let redacted = try sandbox.devices.document(
-      "keyhaul plan encrypted/ \(Self.password) --redact --json")["one_time_passwords"]
-    #expect(redacted == ["count": 1, "moving": 1, "apps": [], "missing": []])
+    func oneTimePasswords(_ flags: String) throws -> JSONValue {
+      let document = try sandbox.devices.document("keyhaul plan encrypted/ \(Self.password) --json \(flags)")
+      return try #require(document["one_time_passwords"])
+    }
+    let passwords = try oneTimePasswords("")
+    #expect(passwords["count"] == 1 && passwords["moving"] == 1, "\(passwords)")
+    #expect(passwords["apps"] == [["name": "org.example.authenticator", "count": 1, "moving": 1]], "\(passwords)")
+    #expect(passwords["missing"]?.arrayValue?.first?["app"] == "google-authenticator")
+    #expect(try oneTimePasswords("--redact") == ["count": 1, "moving": 1, "apps": [], "missing": []])
   }
 
   @Test("The plan of an unencrypted backup names apps whose codes cannot be saved, and offers no page")

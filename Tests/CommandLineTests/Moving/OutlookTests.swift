@@ -8,13 +8,16 @@ struct OutlookTests {
   private static let password = "--password-file .bp"
 
   /// Returns the outlook for one restore, in the document of a plan without a target.
-  private func future(_ document: [String: Any], same: Bool, password: Bool = true) -> [String: Any] {
-    let futures = document["futures"] as? [[String: Any]] ?? []
-    return futures.first { $0["same_device"] as? Bool == same && $0["password"] as? Bool == password } ?? [:]
+  private func outlook(in document: [String: Any], isSameDevice: Bool, hasPassword: Bool = true) -> [String: Any] {
+    let outlooks = document["futures"] as? [[String: Any]] ?? []
+    return outlooks.first {
+      $0["same_device"] as? Bool == isSameDevice && $0["password"] as? Bool == hasPassword
+    } ?? [:]
   }
 
-  private func arriving(_ document: [String: Any], same: Bool, password: Bool = true) -> Int? {
-    future(document, same: same, password: password)["arrives"] as? Int
+  /// Returns the number of items that arrive in one restore.
+  private func arrivingCount(in document: [String: Any], isSameDevice: Bool, hasPassword: Bool = true) -> Int? {
+    outlook(in: document, isSameDevice: isSameDevice, hasPassword: hasPassword)["arrives"] as? Int
   }
 
   @Test("The plan lists what two phones get, and four items that never entered the backup")
@@ -39,31 +42,32 @@ struct OutlookTests {
   func matchesRestores() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
-    let encrypted = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.password)"))
-    let plain = try sandbox.object(sandbox.succeed("plan plain.tar --json"))
-    let device = try sandbox.object(sandbox.succeed("plan old-phone --json"))
     try sandbox.devices.run("printf 2468 > .pin; chmod 600 .pin")
-    func restored(_ archive: String, to phone: String, _ flags: String = "") throws -> Int {
-      try sandbox.succeed("restore \(archive) --to \(phone) -q --yes \(flags)")
-      return try #require(
-        try sandbox.object(sandbox.succeed("device show \(phone) --json"))["items"] as? Int)
-    }
-    for (name, archive, flags) in [("one", "b.tar", Self.password), ("two", "plain.tar", "")] {
-      try sandbox.succeed("device create \(name) --passcode-file .pin -q")
-      let arrived = try restored(archive, to: name, flags)
-      let document = archive == "b.tar" ? encrypted : plain
-      #expect(arriving(document, same: false, password: archive == "b.tar") == arrived, "\(archive)")
-      #expect(arriving(device, same: false, password: archive == "b.tar") == arrived, "\(archive)")
-    }
-    for archive in ["b.tar", "plain.tar"] {
+    let planOfDevice = try sandbox.object(sandbox.succeed("plan old-phone --json"))
+    let planOfEncrypted = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.password)"))
+    let planOfPlain = try sandbox.object(sandbox.succeed("plan plain.tar --json"))
+    let backups: [(backup: String, plan: [String: Any], hasPassword: Bool, newPhone: String)] = [
+      ("b.tar", planOfEncrypted, true, "one"), ("plain.tar", planOfPlain, false, "two"),
+    ]
+    for (backup, planOfBackup, hasPassword, newPhone) in backups {
+      let flags = hasPassword ? Self.password : ""
+      func itemCount(afterRestoreTo phone: String) throws -> Int {
+        try sandbox.succeed("restore \(backup) --to \(phone) -q --yes \(flags)")
+        let shown = try sandbox.object(sandbox.succeed("device show \(phone) --json"))
+        return try #require(shown["items"] as? Int)
+      }
+      try sandbox.succeed("device create \(newPhone) --passcode-file .pin -q")
+      let countOnNewPhone = try itemCount(afterRestoreTo: newPhone)
+      #expect(countOnNewPhone == (hasPassword ? 14 : 0))
+
       try sandbox.succeed("device erase old-phone --yes -q")
-      let back = try restored(archive, to: "old-phone", archive == "b.tar" ? Self.password : "")
-      let document = archive == "b.tar" ? encrypted : plain
-      #expect(arriving(document, same: true, password: archive == "b.tar") == back, "\(archive)")
-      #expect(arriving(device, same: true, password: archive == "b.tar") == back, "\(archive)")
+      let countOnSamePhone = try itemCount(afterRestoreTo: "old-phone")
+      #expect(countOnSamePhone == 18)
+      for plan in [planOfBackup, planOfDevice] {
+        #expect(arrivingCount(in: plan, isSameDevice: false, hasPassword: hasPassword) == countOnNewPhone, "\(backup)")
+        #expect(arrivingCount(in: plan, isSameDevice: true, hasPassword: hasPassword) == countOnSamePhone, "\(backup)")
+      }
     }
-    #expect(arriving(encrypted, same: false) == 14 && arriving(encrypted, same: true) == 18)
-    #expect(arriving(plain, same: false, password: false) == 0 && arriving(plain, same: true, password: false) == 18)
   }
 
   @Test(
@@ -84,20 +88,23 @@ struct OutlookTests {
         "it judged 4 items by class, because the hardware key that decrypts them is not available"))
     #expect(!text.contains("it used the hardware key"))
     let document = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.password)"))
-    let same = future(document, same: true)
-    #expect(same["arrives"] as? Int == 14 && same["expected"] as? Int == 4 && same["never_in_backup"] is NSNull)
+    let sameDevice = outlook(in: document, isSameDevice: true)
+    #expect(sameDevice["arrives"] as? Int == 14 && sameDevice["expected"] as? Int == 4)
+    #expect(sameDevice["never_in_backup"] is NSNull)
     #expect(document["tried_hardware"] as? Bool == false && document["not_in_backup"] == nil)
     let plain = try sandbox.object(sandbox.succeed("plan plain.tar --json"))
-    #expect(future(plain, same: true, password: false)["expected"] as? Int == 18)
-    #expect(arriving(plain, same: true, password: false) == 0 && arriving(plain, same: false, password: false) == 0)
-    let sealed = unwrapped(try sandbox.succeed("plan plain.tar -v"))
+    #expect(outlook(in: plain, isSameDevice: true, hasPassword: false)["expected"] as? Int == 18)
+    for isSameDevice in [true, false] {
+      #expect(arrivingCount(in: plain, isSameDevice: isSameDevice, hasPassword: false) == 0)
+    }
+    let plainText = unwrapped(try sandbox.succeed("plan plain.tar -v"))
     #expect(
-      sealed.contains("None of the 18 items in the backup moves to a new iPhone; the backup has no password."))
+      plainText.contains("None of the 18 items in the backup moves to a new iPhone; the backup has no password."))
     #expect(
-      sealed.contains(
+      plainText.contains(
         "18 of them should be restored to old-phone, judging by their classes; this could not be checked."))
     for claim in ["0 stay", "all of them are restored", "nothing is lost"] {
-      #expect(!sealed.contains(claim), "\(claim)")
+      #expect(!plainText.contains(claim), "\(claim)")
     }
   }
 
@@ -106,13 +113,13 @@ struct OutlookTests {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     // The key of another device decrypts nothing, causes a warning, and does not change the plan.
     try sandbox.devices.run("head -c 16 /dev/zero > other.key; chmod 600 other.key")
-    let other = try sandbox.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
-    #expect(other.errors.contains("the given device key does not belong to the source device of b.tar"))
-    #expect(arriving(try sandbox.object(other.output), same: true) == 18)
+    let withDevice = try sandbox.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
+    #expect(withDevice.errors.contains("the given device key does not belong to the source device of b.tar"))
+    #expect(arrivingCount(in: try sandbox.object(withDevice.output), isSameDevice: true) == 18)
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
     let withoutDevice = try sandbox.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
     let document = try sandbox.object(withoutDevice.output)
-    #expect(arriving(document, same: true) == 14 && document["tried_hardware"] as? Bool == false)
+    #expect(arrivingCount(in: document, isSameDevice: true) == 14 && document["tried_hardware"] as? Bool == false)
   }
 
   @Test("A plan for a device covers backups with and without a password")
@@ -135,8 +142,8 @@ struct OutlookTests {
   @Test("The plan is available as a page, a document and a redacted report")
   func formats() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let done = try sandbox.keyhaul("plan b.tar \(Self.password) --format html -o lost.html")
-    #expect(done.status == 0 && done.errors.contains("Wrote lost.html"), "\(done)")
+    let written = try sandbox.keyhaul("plan b.tar \(Self.password) --format html -o lost.html")
+    #expect(written.status == 0 && written.errors.contains("Wrote lost.html"), "\(written)")
     let page = String(decoding: try sandbox.read("lost.html"), as: UTF8.self)
     #expect(page.contains("Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not."))
     #expect(page.contains("type=\"checkbox\"") && page.contains("Before you erase <bdi>old-phone</bdi>"))
@@ -165,11 +172,7 @@ struct OutlookTests {
     #expect(try sandbox.keyhaul("plan names --exit-code").status == 0)
     #expect(try sandbox.keyhaul("plan names --no-password --exit-code").status == 2)
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
-    let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
-    var bytes = try sandbox.read("plain/\(payload)")
-    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
-    bytes[blob.lowerBound] = 9
-    try sandbox.write(bytes, to: "plain/\(payload)")
+    try sandbox.damageFirstItem(in: "plain")
     let damaged = try sandbox.keyhaul("plan plain/ -v")
     #expect(damaged.status == 3 && unwrapped(damaged.output).contains("! cannot be read 1 1"), "\(damaged)")
     // The damaged item is one of 22, and no item is counted twice.

@@ -13,11 +13,11 @@ struct PasswordPromptLockTests {
     ])
   func unlockedDevices(line: String) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let other = """
+    let script = """
       printf x | keyhaul item add new-phone --service later --account me --secret-file - -q --wait 0 && \
       printf x | keyhaul item add old-phone --service later --account me --secret-file - -q --wait 0 && cat .bp
       """
-    try sandbox.write(Array(other.utf8), to: "ask.sh")
+    try sandbox.write(Array(script.utf8), to: "ask.sh")
     let outcome = try sandbox.keyhaul("\(line) --password-command 'sh ask.sh'")
     #expect(outcome.status == 0, "\(outcome)")
     for phone in ["new-phone", "old-phone"] {

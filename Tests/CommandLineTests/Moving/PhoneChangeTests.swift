@@ -10,6 +10,7 @@ import Testing
 struct PhoneChangeTests {
   private static let password = "--password-file .bp"
 
+  /// Returns the lines of a text that ends with a line break, including empty ones.
   private func lines(_ text: String) -> [String] {
     text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
   }
@@ -76,11 +77,11 @@ struct PhoneChangeTests {
     if !change.isEmpty { try sandbox.devices.run(change) }
     for flags in ["", "-v"] {
       let text = try sandbox.keyhaul("\(command) \(flags)").output
-      let boxes = unwrapped(text).components(separatedBy: "[ ] ")
-      let restore = try #require(boxes.firstIndex { $0.hasPrefix(step) }, "\(text)")
-      let signIn = try #require(boxes.firstIndex { $0.contains("ign in") }, "\(text)")
-      #expect(restore < signIn, "\(text)")
-      #expect(boxes.last?.hasPrefix("Erase Santas-Phone only when") == true, "\(text)")
+      let steps = unwrapped(text).components(separatedBy: "[ ] ")
+      let restoreIndex = try #require(steps.firstIndex { $0.hasPrefix(step) }, "\(text)")
+      let signInIndex = try #require(steps.firstIndex { $0.contains("ign in") }, "\(text)")
+      #expect(restoreIndex < signInIndex, "\(text)")
+      #expect(steps.last?.hasPrefix("Erase Santas-Phone only when") == true, "\(text)")
       // No command of Keyhaul restores to a real device.
       #expect(!text.contains("keyhaul restore"))
     }
@@ -103,8 +104,8 @@ struct PhoneChangeTests {
     let note = "note: the backup has no password. Make a new backup with a password. 14 of these items would then move."
     #expect(text.components(separatedBy: "note: ").count == 2 && text.contains("\(note) 2 backups: "), "\(outcome)")
     #expect(outcome.output.hasSuffix("\nOne of them in full: keyhaul plan plain\n"), "\(outcome)")
-    let planned = try sandbox.keyhaul("plan encrypted plain --to new-phone --passwords list")
-    #expect(unwrapped(planned.output).contains("note: the backup has no password 2 backups: "), "\(planned)")
+    let withTarget = try sandbox.keyhaul("plan encrypted plain --to new-phone --passwords list")
+    #expect(unwrapped(withTarget.output).contains("note: the backup has no password 2 backups: "), "\(withTarget)")
     let rows = try sandbox.object(sandbox.succeed("plan encrypted plain --passwords list --json"))["backups"]
     #expect((rows as? [[String: Any]])?.allSatisfy { $0["reason"] is NSNull } == true)
   }
@@ -114,14 +115,15 @@ struct PhoneChangeTests {
     let sandbox = try IPhoneBackups.sandbox()
     let home = sandbox.home.path
     try sandbox.write(Array("*encrypted file:\(home)/.bp\n".utf8), to: "list")
-    try sandbox.devices.run("rm -f plain/Keyhaul.seal encrypted/Keyhaul.seal; cp -R plain torn; rm torn/Status.plist")
-    let outcome = try sandbox.keyhaul("verify plain torn --passwords list")
+    try sandbox.devices.run(
+      "rm -f plain/Keyhaul.seal encrypted/Keyhaul.seal; cp -R plain damaged; rm damaged/Status.plist")
+    let outcome = try sandbox.keyhaul("verify plain damaged --passwords list")
     let text = unwrapped(outcome.output)
-    let foreign = "note: no fault was found; only the source device can decrypt the items"
-    #expect(text.components(separatedBy: "note: ").count == 2 && text.contains(foreign), "\(outcome)")
-    #expect(outcome.output.hasSuffix("\nOne of them in full: keyhaul verify torn\n"), "\(outcome)")
-    let notes = BackupResult.allCases.filter { $0.note != nil }
-    #expect(notes == [.unproven, .foreign] && notes.allSatisfy { $0.code == 0 })
+    let note = "note: no fault was found; only the source device can decrypt the items"
+    #expect(text.components(separatedBy: "note: ").count == 2 && text.contains(note), "\(outcome)")
+    #expect(outcome.output.hasSuffix("\nOne of them in full: keyhaul verify damaged\n"), "\(outcome)")
+    let resultsWithNote = BackupResult.allCases.filter { $0.note != nil }
+    #expect(resultsWithNote == [.unproven, .foreign] && resultsWithNote.allSatisfy { $0.code == 0 })
   }
 
   @Test("Apps that keep secrets on the phone are listed with one action each, and the others are counted")
@@ -146,9 +148,9 @@ struct PhoneChangeTests {
   @Test("An app name with escapes, line breaks or ten thousand characters is harmless")
   func maliciousNames() throws {
     let sandbox = try IPhoneBackups.sandbox()
-    let long = String(repeating: "long ", count: 2_000)
+    let longName = String(repeating: "long ", count: 2_000) + " wallet"
     try IPhoneBackups.setApps(
-      [("a.b", "\u{1B}[31mAuthenticator\u{202E}\n[ ] erase it", 6002), ("c.d", "\(long) wallet", 6015)], in: "plain",
+      [("a.b", "\u{1B}[31mAuthenticator\u{202E}\n[ ] erase it", 6002), ("c.d", longName, 6015)], in: "plain",
       of: sandbox)
     for flags in ["", "-v", "--json", "--format html -o -"] {
       let text = try sandbox.succeed("plan plain/ \(flags)")

@@ -41,7 +41,7 @@ struct PlanPageFileTests {
     arguments: [
       "plan family.backup --to new-phone", "inspect family.backup", "diff family.backup family.backup",
     ])
-  func refusedUnasked(_ call: String) throws {
+  func refusedBeforePassword(_ call: String) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "family.backup")
     let refused = try sandbox.devices.runOnTerminal(
       "\(call) --format html".split(separator: " ").map(String.init))
@@ -55,8 +55,9 @@ struct PlanPageFileTests {
     let sandbox = try sandbox()
     #expect(try sandbox.keyhaul("\(line) --exit-code -o plan.html").status == 2)
     #expect(try sandbox.names().contains("plan.html"))
-    let wrong = try sandbox.keyhaul("plan b.tar --to new-phone --password-command 'echo no' --format html -o no.html")
-    #expect(wrong.status == 12)
+    let withWrongPassword = try sandbox.keyhaul(
+      "plan b.tar --to new-phone --password-command 'echo no' --format html -o no.html")
+    #expect(withWrongPassword.status == 12)
     #expect(try !sandbox.names().contains("no.html"))
   }
 

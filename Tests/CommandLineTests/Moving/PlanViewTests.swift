@@ -22,20 +22,19 @@ struct PlanViewTests {
     #expect(source["digest"] as? String == "sha256:\(digest)")
     let summary = try #require(plan["summary"] as? [String: Any])
     #expect(summary["total"] as? Int == 22 && summary["migrates"] as? Int == 14)
-    let plain = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --json --no-password"))
-    #expect((plain["source"] as? [String: Any])?["encrypted"] as? Bool == false)
-    #expect((plain["summary"] as? [String: Any])?["migrates"] as? Int == 0)
-    let same = try sandbox.object(sandbox.succeed("plan old-phone --to old-phone --json --no-password"))
-    #expect((same["summary"] as? [String: Any])?["migrates"] as? Int == 18)
+    let withoutPassword = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --json --no-password"))
+    #expect((withoutPassword["source"] as? [String: Any])?["encrypted"] as? Bool == false)
+    #expect((withoutPassword["summary"] as? [String: Any])?["migrates"] as? Int == 0)
+    let toSameDevice = try sandbox.object(sandbox.succeed("plan old-phone --to old-phone --json --no-password"))
+    #expect((toSameDevice["summary"] as? [String: Any])?["migrates"] as? Int == 18)
   }
 
   @Test("The digest changes with the device's items")
   func changedDigest() throws {
     let sandbox = try PhoneSandbox()
     func digest() throws -> String? {
-      (try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --json"))["source"] as? [String: Any])?[
-        "digest"]
-        as? String
+      let plan = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --json"))
+      return (plan["source"] as? [String: Any])?["digest"] as? String
     }
     let before = try digest()
     #expect(try digest() == before)
@@ -46,11 +45,11 @@ struct PlanViewTests {
   @Test("A plan of a device requires it to be unlocked, and rejects a password")
   func usage() throws {
     let sandbox = try PhoneSandbox()
-    let password = try sandbox.keyhaul("plan old-phone --to new-phone --password-file .bp")
-    #expect(password.status == 64 && password.errors.hasPrefix("error: a plan made from a device needs no password\n"))
+    let ofDevice = try sandbox.keyhaul("plan old-phone --to new-phone --password-file .bp")
+    #expect(ofDevice.status == 64 && ofDevice.errors.hasPrefix("error: a plan made from a device needs no password\n"))
     try sandbox.backUp(to: "b.tar")
-    let archive = try sandbox.keyhaul("plan b.tar --to new-phone --no-password --password-file .bp")
-    #expect(archive.status == 64 && archive.errors.hasPrefix("error: b.tar is an existing backup\n"))
+    let ofBackup = try sandbox.keyhaul("plan b.tar --to new-phone --no-password --password-file .bp")
+    #expect(ofBackup.status == 64 && ofBackup.errors.hasPrefix("error: b.tar is an existing backup\n"))
     for flags in [
       "--compare -o p", "--compare --by-app", "--audit --expect p", "--by-app --redact", "--redact --expect p",
     ] {
@@ -65,20 +64,22 @@ struct PlanViewTests {
   @Test("The source device adds the names of items that stay, without changing a decision")
   func names() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let named = try sandbox.plan("b.tar")
-    try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o named -q")
+    func plannedItems() throws -> [[String: Any]] {
+      try #require(try sandbox.plan("b.tar")["items"] as? [[String: Any]])
+    }
+    let withDevice = try plannedItems()
+    try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o move.plan -q")
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
-    let sealed = try sandbox.plan("b.tar")
-    func items(_ plan: [String: Any]) -> [[String: Any]] { plan["items"] as? [[String: Any]] ?? [] }
-    #expect(items(named).compactMap { $0["account"] as? String }.contains("push token"))
-    #expect(!items(sealed).compactMap { $0["account"] as? String }.contains("push token"))
-    for (namedItem, sealedItem) in zip(items(named), items(sealed)) {
-      for field in ["index", "outcome", "reason", "change", "protection", "detail", "kind"] {
-        #expect("\(namedItem[field] ?? "-")" == "\(sealedItem[field] ?? "-")", "\(field)")
+    let withoutDevice = try plannedItems()
+    #expect(withDevice.contains { $0["account"] as? String == "push token" })
+    #expect(!withoutDevice.contains { $0["account"] as? String == "push token" })
+    for (item, itemWithoutDevice) in zip(withDevice, withoutDevice) {
+      for member in ["index", "outcome", "reason", "change", "protection", "detail", "kind"] {
+        #expect("\(item[member] ?? "-")" == "\(itemWithoutDevice[member] ?? "-")", "\(member)")
       }
     }
     // The plan stays valid, although the names are no longer available.
-    let restored = try sandbox.keyhaul("restore b.tar --to new-phone --plan named --password-file .bp --yes")
+    let restored = try sandbox.keyhaul("restore b.tar --to new-phone --plan move.plan --password-file .bp --yes")
     #expect(restored.status == 0, "\(restored.errors)")
   }
 
@@ -88,18 +89,20 @@ struct PlanViewTests {
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
     let compared = try sandbox.object(sandbox.succeed("plan plain.tar --to new-phone --compare --json"))
     #expect(compared["format"] as? String == "migration-comparison/1")
-    let settings = try #require(compared["settings"] as? [[String: Any]])
-    #expect(settings.map { $0["arrives"] as? Int } == [18, 14, 18, 0])
-    #expect(settings.map { $0["password"] as? Bool } == [true, true, false, false])
+    let restores = try #require(compared["settings"] as? [[String: Any]])
+    #expect(restores.map { $0["arrives"] as? Int } == [18, 14, 18, 0])
+    #expect(restores.map { $0["password"] as? Bool } == [true, true, false, false])
     let items = try #require(compared["items"] as? [[String: Any]])
     #expect(items.count == 18 && items.allSatisfy { ($0["outcomes"] as? [Any])?.count == 4 })
     let advice = try #require(compared["advice"] as? [String: Any])
     #expect(advice["gained_by_password"] as? Int == 14 && advice["never_here"] as? Int == 4)
     #expect(advice["brought_by_password"] as? Int == 0)
     try sandbox.backUp(to: "b.tar")
-    let given = try sandbox.object(sandbox.succeed("plan b.tar --to new-phone --compare --json --password-file .bp"))
-    let givenAdvice = try #require(given["advice"] as? [String: Any])
-    #expect(givenAdvice["gained_by_password"] as? Int == 0 && givenAdvice["brought_by_password"] as? Int == 14)
+    let ofEncrypted = try sandbox.object(
+      sandbox.succeed("plan b.tar --to new-phone --compare --json --password-file .bp"))
+    let adviceOnEncrypted = try #require(ofEncrypted["advice"] as? [String: Any])
+    #expect(adviceOnEncrypted["gained_by_password"] as? Int == 0)
+    #expect(adviceOnEncrypted["brought_by_password"] as? Int == 14)
     let current = try #require(compared["current"] as? [String: Bool])
     #expect(current == ["password": false, "same_device": false])
   }
@@ -108,12 +111,7 @@ struct PlanViewTests {
   func damagedComparison() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
-    let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
-    var bytes = try sandbox.read("plain/\(payload)")
-    // Gives the first item's blob a version that no system writes.
-    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
-    bytes[blob.lowerBound] = 9
-    try sandbox.write(bytes, to: "plain/\(payload)")
+    try sandbox.damageFirstItem(in: "plain")
     let compared = try sandbox.devices.run("COLUMNS=80 keyhaul plan plain/ --to new-phone --compare").output
     #expect(
       compared.contains(
@@ -130,11 +128,11 @@ struct PlanViewTests {
   @Test("--by-app and --audit are available in JSON")
   func appsAndAudit() throws {
     let sandbox = try PhoneSandbox()
-    let apps = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --by-app --json"))
-    #expect(apps["format"] as? String == "migration-by-app/1")
-    let list = try #require(apps["apps"] as? [[String: Any]])
-    #expect(list.prefix(2).map { $0["name"] as? String } == ["bank", "chat"])
-    #expect((list[0]["losses"] as? [Int])?.count == 3)
+    let byApp = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --by-app --json"))
+    #expect(byApp["format"] as? String == "migration-by-app/1")
+    let apps = try #require(byApp["apps"] as? [[String: Any]])
+    #expect(apps.prefix(2).map { $0["name"] as? String } == ["bank", "chat"])
+    #expect((apps[0]["losses"] as? [Int])?.count == 3)
     let audit = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --audit --json"))
     #expect(audit["format"] as? String == "keychain-audit/1")
     #expect(
@@ -145,19 +143,16 @@ struct PlanViewTests {
   @Test("The names of apps come from the backup's Info.plist")
   func appsOfBackup() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let apps = try sandbox.object(sandbox.succeed("plan b.tar --to new-phone --by-app --json --password-file .bp"))
-    let list = try #require(apps["apps"] as? [[String: Any]])
-    let chat = try #require(list.first { $0["name"] as? String == "org.example.chat" })
+    let byApp = try sandbox.object(sandbox.succeed("plan b.tar --to new-phone --by-app --json --password-file .bp"))
+    let apps = try #require(byApp["apps"] as? [[String: Any]])
+    let chat = try #require(apps.first { $0["name"] as? String == "org.example.chat" })
     #expect(chat["kind"] as? String == "app")
-    let properties = """
-      <?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict>
-      <key>Installed Applications</key><array><string>org.example.a</string></array>
-      <key>Applications</key><dict><key>org.example.b</key><dict><key>iTunesMetadata</key><data>\(
-        Data("<plist version=\"1.0\"><dict><key>itemName</key><string>Bee</string></dict></plist>".utf8)
-          .base64EncodedString())</data></dict></dict></dict></plist>
-      """
+    let metadata = "<plist version=\"1.0\"><dict><key>itemName</key><string>Bee</string></dict></plist>"
     try sandbox.backUp(to: "b/")
-    try sandbox.write(Array(properties.utf8), to: "b/Info.plist")
+    try sandbox.editPropertyList("b/Info.plist") { info in
+      info["Installed Applications"] = ["org.example.a"]
+      info["Applications"] = ["org.example.b": ["iTunesMetadata": Data(metadata.utf8)]]
+    }
     let archive = try BackupArchive.open(.path(sandbox.home.appending(path: "b").path))
     let names = InstalledApps.names(in: archive)
     #expect(names["org.example.a"] == "org.example.a" && names["org.example.b"] == "Bee")
@@ -174,15 +169,15 @@ struct PlanViewTests {
     }
     #expect(text.contains("\"label\": \"item-0002\"") && text.contains("\"redacted\": true"))
     // A table names each backup, so redaction works only for one backup.
-    let many = try sandbox.keyhaul("plan b.tar b.tar --to new-phone --redact --password-file .bp")
-    #expect(many.status == 64 && many.output.isEmpty && !many.errors.contains("b.tar"), "\(many)")
+    let table = try sandbox.keyhaul("plan b.tar b.tar --to new-phone --redact --password-file .bp")
+    #expect(table.status == 64 && table.output.isEmpty && !table.errors.contains("b.tar"), "\(table)")
     let plan = try sandbox.plan("b.tar")
     #expect(try sandbox.object(text)["summary"] as? NSDictionary == plan["summary"] as? NSDictionary)
     let refused = try sandbox.keyhaul("restore b.tar --to new-phone --plan r --password-file .bp --yes")
     #expect(refused.status == 16 && refused.errors.contains("its names were left out"))
     try sandbox.succeed("plan old-phone --to new-phone -o d -q")
-    let forecast = try sandbox.keyhaul("restore b.tar --to new-phone --plan d --password-file .bp --yes")
-    #expect(forecast.status == 16 && unwrapped(forecast.errors).contains("not from a backup"))
+    let planOfDevice = try sandbox.keyhaul("restore b.tar --to new-phone --plan d --password-file .bp --yes")
+    #expect(planOfDevice.status == 16 && unwrapped(planOfDevice.errors).contains("not from a backup"))
   }
 
   @Test("A plan of many items is short and repeatable")
@@ -209,10 +204,10 @@ struct PlanViewTests {
     #expect(try sandbox.succeed("plan many.tar --to new-phone --password-file .bp") == text)
     #expect(
       try sandbox.succeed("plan many.tar --to new-phone --password-file .bp -v").split(separator: "\n").count > 1_500)
-    let json = try sandbox.plan("many.tar")
-    var again = try sandbox.plan("many.tar")
-    again["made"] = json["made"]
-    again["checksum"] = json["checksum"]
-    #expect(json as NSDictionary == again as NSDictionary)
+    let document = try sandbox.plan("many.tar")
+    var secondDocument = try sandbox.plan("many.tar")
+    // The date and the checksum over it differ from run to run.
+    for member in ["made", "checksum"] { secondDocument[member] = document[member] }
+    #expect(document as NSDictionary == secondDocument as NSDictionary)
   }
 }

@@ -56,10 +56,11 @@ struct RemovalOnlyRestoreTests {
     try sandbox.backUp("empty", to: "empty.tar")
     let line = "restore empty.tar --to new-phone --password-file .bp"
     #expect(try sandbox.keyhaul(line).status == 64)
-    let asked = try sandbox.keyhaul(line, typed: ["n"])
-    #expect(asked.terminal.hasSuffix("Remove 2 items from new-phone and add none? [y/N] n\n"), "\(asked)")
-    let done = try sandbox.keyhaul("\(line) --yes")
-    #expect(done.status == 0 && done.output == "Restored 0 items to new-phone in one step; 2 removed.\n", "\(done)")
+    let stopped = try sandbox.keyhaul(line, typed: ["n"])
+    #expect(stopped.terminal.hasSuffix("Remove 2 items from new-phone and add none? [y/N] n\n"), "\(stopped)")
+    let restored = try sandbox.keyhaul("\(line) --yes")
+    #expect(restored.status == 0, "\(restored)")
+    #expect(restored.output == "Restored 0 items to new-phone in one step; 2 removed.\n", "\(restored)")
   }
 
   @Test("A plan warns about a restore that would only remove items, in text and on its page")

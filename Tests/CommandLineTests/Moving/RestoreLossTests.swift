@@ -5,11 +5,7 @@ import Testing
 
 @Suite("Losses shown before a restore")
 struct RestoreLossTests {
-  private func sandbox() throws -> PhoneSandbox {
-    let sandbox = try PhoneSandbox()
-    try sandbox.backUp(to: "b.tar")
-    return sandbox
-  }
+  private func sandbox() throws -> PhoneSandbox { try PhoneSandbox(backedUpTo: "b.tar") }
 
   private let line = "restore b.tar --to new-phone --password-file .bp"
 
@@ -19,16 +15,16 @@ struct RestoreLossTests {
     try sandbox.succeed("item update new-phone --service AirPort --new-label mine --yes -q")
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
     let before = try sandbox.contents(of: "new-phone")
-    let unasked = try sandbox.keyhaul(line)
-    #expect(unasked.status == 64 && unasked.output == "")
+    let unconfirmed = try sandbox.keyhaul(line)
+    #expect(unconfirmed.status == 64 && unconfirmed.output == "")
     #expect(
-      unwrapped(unasked.errors).hasPrefix(
+      unwrapped(unconfirmed.errors).hasPrefix(
         "error: adding 12 items, removing 1 item from new-phone and overwriting 1 there, of which 1 is newer than the "
-          + "backup's, must be confirmed"), "\(unasked.errors)")
-    let no = try sandbox.keyhaul(line, typed: ["n"])
-    #expect(no.status == 1)
+          + "backup's, must be confirmed"), "\(unconfirmed.errors)")
+    let stopped = try sandbox.keyhaul(line, typed: ["n"])
+    #expect(stopped.status == 1)
     #expect(try sandbox.contents(of: "new-phone") == before)
-    let shown = [
+    let expected = [
       "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 18 items",
       "  new-phone: unlocked, passcode set, 3 items", "  existing items: replace, as iOS does (--existing replace)",
       "  this-device-only items: names decrypted with the hardware key of old-phone", "",
@@ -41,7 +37,7 @@ struct RestoreLossTests {
       "read, 1 removed from new-phone.",
       "Remove 1 item from new-phone, overwrite 1 there (1 is newer than the backup's) and add 12? [y/N] n",
     ]
-    #expect(SessionScript.matches(no.terminal, shown), "\(no.terminal)")
+    #expect(SessionScript.matches(stopped.terminal, expected), "\(stopped.terminal)")
     // Merging keeps the newer item, and removes nothing.
     let merged = try sandbox.keyhaul("\(line) --existing merge")
     #expect(
@@ -66,7 +62,7 @@ struct RestoreLossTests {
   }
 
   @Test("A repeated merge reports that there is nothing to do, and changes no file of the device")
-  func again() throws {
+  func repeatedMerge() throws {
     let sandbox = try sandbox()
     try sandbox.succeed("\(line) --existing merge --yes -q")
     let before = try sandbox.devices.files(of: "new-phone")
@@ -91,10 +87,11 @@ struct RestoreLossTests {
   func counted() throws {
     let sandbox = try sandbox()
     // One of the 14 items that arrive, a certificate, is already on new-phone.
-    let first = "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind.\n"
-    #expect(try sandbox.succeed("\(line) --yes") == first)
-    let second = try sandbox.object(sandbox.succeed("\(line) --yes --json"))
-    #expect(second["restored"] as? Int == 0)
+    #expect(
+      try sandbox.succeed("\(line) --yes")
+        == "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind.\n")
+    let repeated = try sandbox.object(sandbox.succeed("\(line) --yes --json"))
+    #expect(repeated["restored"] as? Int == 0)
     #expect(
       try sandbox.succeed("\(line) --yes")
         == "Nothing to restore: all 14 items were already on new-phone; 4 stayed behind.\n")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Restores of selected items")
 struct RestoreOnlyTests {
-  private func accounts(_ sandbox: PhoneSandbox, on device: String) throws -> Set<String> {
+  private func accounts(on device: String, in sandbox: PhoneSandbox) throws -> Set<String> {
     let items = try sandbox.object(sandbox.succeed("item find \(device) --json"))["items"] as? [[String: Any]] ?? []
     return Set(items.compactMap { ($0["attributes"] as? [String: Any])?["acct"] as? String })
   }
@@ -19,18 +19,18 @@ struct RestoreOnlyTests {
       try sandbox.succeed("plan b.tar --to new-phone --existing merge --password-file .bp -o p -q")
       flags += " --plan p"
     }
-    let before = try accounts(sandbox, on: "new-phone")
-    let dry = try sandbox.keyhaul("restore b.tar --to new-phone \(flags) -n --json")
-    let plan = try sandbox.object(dry.output)
+    let before = try accounts(on: "new-phone", in: sandbox)
+    let dryRun = try sandbox.keyhaul("restore b.tar --to new-phone \(flags) -n --json")
+    let plan = try sandbox.object(dryRun.output)
     #expect((plan["items"] as? [[String: Any]])?.compactMap { $0["index"] as? Int } == [2, 10])
-    #expect(try accounts(sandbox, on: "new-phone") == before)
+    #expect(try accounts(on: "new-phone", in: sandbox) == before)
     #expect(
       try sandbox.succeed("restore b.tar --to new-phone \(flags)") == "Restored 2 items to new-phone in one step.\n")
-    #expect(try accounts(sandbox, on: "new-phone") == before.union(["anna"]))
+    #expect(try accounts(on: "new-phone", in: sandbox) == before.union(["anna"]))
   }
 
   @Test("Selected items that cannot be restored are reported")
-  func sealed() throws {
+  func unrestorable() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array(#"{"indexes": [2, 3]}"#.utf8), to: "few")
     let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
@@ -49,7 +49,7 @@ struct RestoreOnlyTests {
   func none() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array(#"{"indexes": []}"#.utf8), to: "few")
-    let before = try accounts(sandbox, on: "new-phone")
+    let before = try accounts(on: "new-phone", in: sandbox)
     let merged = try sandbox.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
     #expect(merged == .init(output: "Nothing was restored to new-phone.\n", errors: "", status: 0))
     let replaced = try sandbox.keyhaul("restore b.tar --to new-phone --only few --password-file .bp --yes")
@@ -58,7 +58,7 @@ struct RestoreOnlyTests {
         && unwrapped(replaced.errors).hasSuffix(
           "try: list items in few; --only without --existing merge removes the existing items"),
       "\(replaced)")
-    #expect(try accounts(sandbox, on: "new-phone") == before)
+    #expect(try accounts(on: "new-phone", in: sandbox) == before)
   }
 
   @Test("Without merge, Keyhaul still asks before it removes the target's items")
@@ -91,10 +91,11 @@ struct RestoreOnlyTests {
   func refused() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let before = try sandbox.contents(of: "new-phone")
-    for (text, status) in [
+    let cases: [(text: String, status: Int32)] = [
       (#"{"indexes": [18]}"#, 64), (#"{"indexes": [-1]}"#, 64), (#"{"indexes": [0.5]}"#, 14), ("[]", 14), ("", 14),
       (#"{"indexes": ["0"]}"#, 14), (#"{"indexes": [0], "more": 1}"#, 14), (#"{"items": [0]}"#, 14), ("{}", 14),
-    ] as [(String, Int32)] {
+    ]
+    for (text, status) in cases {
       try sandbox.write(Array(text.utf8), to: "few")
       let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --only few --password-file .bp --yes")
       #expect(outcome.status == status, "\(text): \(outcome)")

@@ -51,7 +51,7 @@ struct RestorePlanFileTests {
   }
 
   @Test("A saved plan is rejected for another backup of the same device")
-  func archiveChanged() throws {
+  func backupChanged() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o p")
     try sandbox.backUp(to: "b.tar")
@@ -60,7 +60,7 @@ struct RestorePlanFileTests {
     #expect(outcome.errors.contains("why: b.tar is not the planned backup, or has changed since\n"))
   }
 
-  static let edits = [
+  static let edits: [(valid: String, edited: String)] = [
     (#""policy": "replace""#, #""policy": "merge""#), (#""outcome": "stays-behind""#, #""outcome": "unreadable""#),
     (#""change": "new""#, #""change": "identical""#), (#""reason": "device-bound""#, #""reason": "malformed""#),
     (#""protection": "ck""#, #""protection": "ak""#), (#""account": "anna""#, #""account": "eve""#),
@@ -83,34 +83,41 @@ struct RestorePlanFileTests {
     try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o p")
     let before = try sandbox.contents(of: "new-phone")
     let plan = String(decoding: try sandbox.read("p"), as: UTF8.self)
-    for (good, bad) in Self.edits {
-      #expect(plan.contains(good), "\(good)")
-      try sandbox.write(Array(plan.replacing(good, with: bad, maxReplacements: 1).utf8), to: "edited")
-      let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes")
-      #expect(outcome.status == 16, "\(bad): \(outcome)")
+    let restore = "restore b.tar --to new-phone --plan edited --password-file .bp --yes"
+    for (valid, edited) in Self.edits {
+      #expect(plan.contains(valid), "\(valid)")
+      try sandbox.write(Array(plan.replacing(valid, with: edited, maxReplacements: 1).utf8), to: "edited")
+      let outcome = try sandbox.keyhaul(restore)
+      #expect(outcome.status == 16, "\(edited): \(outcome)")
       #expect(outcome.errors.hasPrefix("error: edited no longer matches new-phone\n  why: "), "\(outcome.errors)")
     }
-    // A wrong index, and one more item to remove.
-    for wrong in [
-      plan.replacing(#"      "index": 17,"#, with: #"      "index": 18,"#),
-      plan.replacing(#""removed": ["#, with: #""removed" : [ { "kind": "key" }, "#, maxReplacements: 1),
-    ] {
-      try sandbox.write(Array(wrong.utf8), to: "edited")
-      #expect(try sandbox.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes").status == 16)
+    let withWrongIndex = plan.replacing(#"      "index": 17,"#, with: #"      "index": 18,"#)
+    let withOneMoreRemoval = plan.replacing(
+      #""removed": ["#, with: #""removed" : [ { "kind": "key" }, "#, maxReplacements: 1)
+    for edited in [withWrongIndex, withOneMoreRemoval] {
+      try sandbox.write(Array(edited.utf8), to: "edited")
+      #expect(try sandbox.keyhaul(restore).status == 16)
     }
     #expect(try sandbox.contents(of: "new-phone") == before)
-    for other in ["{}", "[]", "", #"{"format":"migration-plan/1"}"#, String(repeating: "[", count: 100_000)] {
-      try sandbox.write(Array(other.utf8), to: "edited")
-      let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes")
-      #expect(outcome.status == 14, "\(other.prefix(40)): \(outcome)")
+  }
+
+  @Test("A file that does not contain a plan is rejected")
+  func notPlan() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    let before = try sandbox.contents(of: "new-phone")
+    for text in ["{}", "[]", "", #"{"format":"migration-plan/1"}"#, String(repeating: "[", count: 100_000)] {
+      try sandbox.write(Array(text.utf8), to: "p")
+      let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --plan p --password-file .bp --yes")
+      #expect(outcome.status == 14, "\(text.prefix(40)): \(outcome)")
     }
+    #expect(try sandbox.contents(of: "new-phone") == before)
   }
 
   /// Edits of a plan whose checksum is computed again, and the reasons why they are rejected.
   static let forgeries: [(name: String, edit: @Sendable (inout PlanDocument) -> Void, why: String)] = [
     ("an outcome", { $0.items[3].outcome = .unreadable }, "the decision on item 3 is different now"),
     (
-      "a sealed item that migrates",
+      "an encrypted item that migrates",
       {
         $0.items[3].outcome = .migrates
         ($0.items[3].change, $0.items[3].reason) = ("new", nil)
@@ -172,10 +179,11 @@ struct RestorePlanFileTests {
     try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o p")
     let before = try sandbox.contents(of: "new-phone")
     let plan = String(decoding: try sandbox.read("p"), as: UTF8.self)
-    for (old, new) in [
+    let edits: [(old: String, new: String)] = [
       ("{\n", "{\n  \"note\": \"mine\",\n"), ("\"index\": 0,", "\"index\": 0, \"zzz\": 1,"),
       ("\"format\": ", "\"format\":"), ("\n}\n", "\n}"),
-    ] {
+    ]
+    for (old, new) in edits {
       let edited = plan.replacing(old, with: new, maxReplacements: 1)
       #expect(edited != plan)
       try sandbox.write(Array(edited.utf8), to: "edited")
@@ -201,11 +209,14 @@ struct RestorePlanFileTests {
     let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --plan p --password-file .bp --yes")
     #expect(outcome.status == 16)
     #expect(unwrapped(outcome.errors).contains("why: it was made while new-phone was locked: "), "\(outcome)")
-    // If the plan removes nothing from the target, it stays valid after unlocking.
-    let other = try PhoneSandbox(backedUpTo: "b.tar")
-    try other.succeed("device lock new-phone")
-    let empty = try other.succeed("plan b.tar --to new-phone --existing merge --password-file .bp -o p")
-    #expect(empty.contains("Saved to p. To do exactly this:\n"), "\(empty)")
+  }
+
+  @Test("A plan for a locked device that removes nothing can be carried out")
+  func lockedMerge() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.succeed("device lock new-phone")
+    let plan = try sandbox.succeed("plan b.tar --to new-phone --existing merge --password-file .bp -o p")
+    #expect(plan.contains("Saved to p. To do exactly this:\n"), "\(plan)")
   }
 
   @Test("A plan that would be rejected shows no restore command, and names that cannot be copied are omitted")
@@ -221,16 +232,17 @@ struct RestorePlanFileTests {
       "\(plan)")
     #expect(try sandbox.keyhaul("restore plain --to new-phone --plan p --yes").status == 14)
     try sandbox.backUp(to: "b.tar")
-    let odd = try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o 'a\nb'")
+    let planWithLineBreak = try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o 'a\nb'")
     #expect(
-      odd.hasSuffix("To do exactly this:\n  keyhaul restore b.tar --to new-phone --plan PLAN\n"), "\(odd)")
+      planWithLineBreak.hasSuffix("To do exactly this:\n  keyhaul restore b.tar --to new-phone --plan PLAN\n"),
+      "\(planWithLineBreak)")
   }
 
   @Test("The restore command for a plan names the device folder if it was given")
   func folders() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let named = try sandbox.keyhaul("device show nobody --home away/")
-    #expect(named.status == 10 && named.errors.hasSuffix("  try: keyhaul --home away device list\n"), "\(named)")
+    let shown = try sandbox.keyhaul("device show nobody --home away/")
+    #expect(shown.status == 10 && shown.errors.hasSuffix("  try: keyhaul --home away device list\n"), "\(shown)")
     try sandbox.devices.run("mkdir away && cp -R \"$KEYHAUL_HOME/new-phone\" away/")
     for (flag, target) in [("--home away", "new-phone"), ("", "away/new-phone")] {
       let plan = try sandbox.succeed("plan b.tar --to \(target) \(flag) --password-file .bp -o p --yes")
@@ -240,8 +252,8 @@ struct RestorePlanFileTests {
       let page = try sandbox.succeed("plan b.tar --to \(target) \(flag) --password-file .bp --format html -q")
       let text = page.replacing(#/<[^>]*>/#, with: "")
       #expect(text.contains("keyhaul restore b.tar --to away/new-phone --plan move.plan"), "\(text)")
-      let wrong = try sandbox.keyhaul("device passcode set \(target) \(flag) --new-passcode-command 'echo 1'")
-      #expect(wrong.errors.hasSuffix("  try: keyhaul --home away device passcode change new-phone\n"), "\(wrong)")
+      let refused = try sandbox.keyhaul("device passcode set \(target) \(flag) --new-passcode-command 'echo 1'")
+      #expect(refused.errors.hasSuffix("  try: keyhaul --home away device passcode change new-phone\n"), "\(refused)")
     }
   }
 

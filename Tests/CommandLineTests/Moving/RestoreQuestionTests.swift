@@ -10,15 +10,14 @@ struct RestoreQuestionTests {
 
   private func sandbox() throws -> PhoneSandbox { try PhoneSandbox(backedUpTo: "b.tar") }
 
-  /// Runs a command on a terminal, runs a shell line during its question, and then answers yes.
+  /// Runs a command on a terminal, runs a shell line successfully during its question, and then answers yes.
   private func run(
-    _ sandbox: PhoneSandbox, _ line: String, duringQuestion otherLine: String
-  ) throws -> (outcome: BuiltProgram.Outcome, other: BuiltProgram.Outcome?) {
-    var other: BuiltProgram.Outcome?
-    let outcome = try sandbox.devices.program.shell("keyhaul \(line)", typed: ["y"]) { _ in
-      other = try sandbox.devices.run(otherLine)
+    _ line: String, duringQuestion otherLine: String, in sandbox: PhoneSandbox
+  ) throws -> BuiltProgram.Outcome {
+    try sandbox.devices.program.shell("keyhaul \(line)", typed: ["y"]) { _ in
+      let other = try sandbox.devices.run(otherLine)
+      #expect(other.status == 0, "\(otherLine): \(other)")
     }
-    return (outcome, other)
   }
 
   @Test("A short plan is shown above the question, even if nothing is removed")
@@ -28,21 +27,21 @@ struct RestoreQuestionTests {
     // The two logins of the mail server, which new-phone does not have.
     try sandbox.write(Array(#"{"indexes": [9, 10]}"#.utf8), to: "only.json")
     let before = try sandbox.contents(of: "new-phone")
-    let no = try sandbox.keyhaul(merge, typed: ["n"])
-    #expect(no.status == 1, "\(no)")
+    let stopped = try sandbox.keyhaul(merge, typed: ["n"])
+    #expect(stopped.status == 1, "\(stopped)")
     #expect(
       SessionScript.matches(
-        no.terminal,
+        stopped.terminal,
         [
           "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 2 items",
           "  new-phone: unlocked, passcode set, 2 items",
           "  existing items: merge; the newer item is kept (--existing merge)",
           "  this-device-only items: names decrypted with the hardware key of old-phone", "",
           "2 will move (2 new), 0 cannot be read, 0 removed.", "Add 2 items to new-phone? [y/N] n",
-        ]), "\(no.terminal)")
+        ]), "\(stopped.terminal)")
     #expect(try sandbox.contents(of: "new-phone") == before)
-    let yes = try sandbox.keyhaul(merge, typed: ["y"])
-    #expect(yes.status == 0 && yes.output == "Restored 2 items to new-phone in one step.\n", "\(yes)")
+    let restored = try sandbox.keyhaul(merge, typed: ["y"])
+    #expect(restored.status == 0 && restored.output == "Restored 2 items to new-phone in one step.\n", "\(restored)")
     // Keyhaul does not ask if nothing would change, or with --yes.
     #expect(try sandbox.keyhaul(merge, typed: []).terminal == "")
     #expect(try sandbox.keyhaul("\(line) --existing merge --yes", typed: []).terminal == "")
@@ -62,10 +61,9 @@ struct RestoreQuestionTests {
   func changedMeanwhile() throws {
     let sandbox = try sandbox()
     let before = try sandbox.contents(of: "new-phone")
-    let (outcome, other) = try run(
-      sandbox, line,
-      duringQuestion: "printf x | keyhaul item add new-phone --service later --account me --secret-file - -q")
-    #expect(other?.status == 0, "\(String(describing: other))")
+    let outcome = try run(
+      line, duringQuestion: "printf x | keyhaul item add new-phone --service later --account me --secret-file - -q",
+      in: sandbox)
     #expect(outcome.status == 16 && outcome.output == "", "\(outcome)")
     #expect(
       outcome.errors
@@ -99,41 +97,41 @@ struct RestoreQuestionTests {
   @Test("Replacing the backup during the question makes the plan stale", arguments: ["b.tar", "b"])
   func anotherBackup(name: String) throws {
     let sandbox = try PhoneSandbox()
-    try sandbox.backUp(to: name == "b" ? "b/" : name)
-    try sandbox.backUp("new-phone", to: name == "b" ? "other/" : "other")
+    let isFolder = name == "b"
+    try sandbox.backUp(to: isFolder ? "b/" : name)
+    try sandbox.backUp("new-phone", to: isFolder ? "other/" : "other")
     let before = try sandbox.contents(of: "new-phone")
     let restore = "restore \(name) --to new-phone --password-file .bp"
-    let (replaced, _) = try run(sandbox, restore, duringQuestion: "mv \(name) old && mv other \(name)")
+    let replaced = try run(restore, duringQuestion: "mv \(name) old && mv other \(name)", in: sandbox)
     #expect(replaced.status == 16, "\(replaced)")
     #expect(
       replaced.errors
         == "error: \(name) has changed since the question was asked\n  why: its keychain or its manifest has been "
         + "replaced; nothing was done\n  try: run it again\n")
     try sandbox.devices.run("mv \(name) other && mv old \(name)")
-    let (gone, _) = try run(sandbox, restore, duringQuestion: "mv \(name) old")
-    #expect(gone.status == 16 && gone.errors.contains("it can no longer be read:"), "\(gone)")
+    let moved = try run(restore, duringQuestion: "mv \(name) old", in: sandbox)
+    #expect(moved.status == 16 && moved.errors.contains("it can no longer be read:"), "\(moved)")
     #expect(try sandbox.contents(of: "new-phone") == before)
     // A copy with the same bytes is the same backup.
-    let (copied, _) = try run(
-      sandbox, "restore old --to new-phone --password-file .bp",
-      duringQuestion: "cp -r old copy && rm -r old && mv copy old"
-    )
+    let copied = try run(
+      "restore old --to new-phone --password-file .bp", duringQuestion: "cp -r old copy && rm -r old && mv copy old",
+      in: sandbox)
     #expect(copied.status == 0, "\(copied)")
   }
 
   @Test("Nothing is restored to a device that is locked or erased during the question")
   func lockedMeanwhile() throws {
     let sandbox = try sandbox()
-    let (locked, _) = try run(sandbox, line, duringQuestion: "keyhaul device lock new-phone -q")
+    let locked = try run(line, duringQuestion: "keyhaul device lock new-phone -q", in: sandbox)
     #expect(locked.status == 15 && locked.output == "", "\(locked)")
     try sandbox.devices.run("echo 2468 > .pin; chmod 600 .pin")
     try sandbox.succeed("device unlock new-phone --passcode-file .pin -q")
     try sandbox.succeed("device create other -q")
-    let (erased, _) = try run(sandbox, line, duringQuestion: "keyhaul device erase new-phone --yes -q")
+    let erased = try run(line, duringQuestion: "keyhaul device erase new-phone --yes -q", in: sandbox)
     #expect(erased.status == 16, "\(erased)")
-    let (replaced, _) = try run(
-      sandbox, "restore b.tar --to other --password-file .bp",
-      duringQuestion: "keyhaul device delete other --confirm other -q; keyhaul device create other -q")
+    let replaced = try run(
+      "restore b.tar --to other --password-file .bp",
+      duringQuestion: "keyhaul device delete other --confirm other -q; keyhaul device create other -q", in: sandbox)
     #expect(replaced.status == 16, "\(replaced)")
   }
 
@@ -167,12 +165,7 @@ struct RestoreQuestionTests {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
     try sandbox.succeed("device erase old-phone --yes -q")
-    let payload = try #require(try sandbox.files(in: "plain").first { $0.contains("/") })
-    var bytes = try sandbox.read("plain/\(payload)")
-    // Gives one item's blob a version that no system writes.
-    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
-    bytes[blob.lowerBound] = 9
-    try sandbox.write(bytes, to: "plain/\(payload)")
+    try sandbox.damageFirstItem(in: "plain")
     let outcome = try sandbox.keyhaul("restore plain --to old-phone", typed: ["y"])
     #expect(outcome.status == 3, "\(outcome)")
     #expect(outcome.terminal.contains("\nCannot be read (1)  unsupported-version"), "\(outcome.terminal)")

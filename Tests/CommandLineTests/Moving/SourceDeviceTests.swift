@@ -7,7 +7,8 @@ import Testing
 struct SourceDeviceTests {
   private static let password = "--password-file .bp"
 
-  private func notInBackup(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
+  /// Returns the section of a plan about the items of the source device that are not in the backup.
+  private func notInBackup(_ line: String, in sandbox: PhoneSandbox) throws -> [String: Any] {
     let document = try sandbox.object(sandbox.succeed("\(line) \(Self.password) --json"))
     return try #require(document["not_in_backup"] as? [String: Any], "\(line)")
   }
@@ -15,11 +16,13 @@ struct SourceDeviceTests {
   @Test("The plan lists items missing from the backup with their reasons, also for another target")
   func names() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let items = try #require(try notInBackup(sandbox, "plan b.tar --to new-phone")["items"] as? [[String: Any]])
-    let reasons = Dictionary(
-      uniqueKeysWithValues: items.map {
-        ($0["account"] as? String ?? $0["label"] as? String ?? "", $0["reason"] as? String ?? "")
-      })
+    let section = try notInBackup("plan b.tar --to new-phone", in: sandbox)
+    let items = try #require(section["items"] as? [[String: Any]])
+    var reasons: [String: String] = [:]
+    for item in items {
+      let name = try #require(item["account"] as? String ?? item["label"] as? String)
+      reasons[name] = item["reason"] as? String
+    }
     #expect(
       reasons == [
         "card 4": "passcode-only", "ssh work laptop": "hardware-key", "peer key": "system-bound",
@@ -35,21 +38,21 @@ struct SourceDeviceTests {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create phone -q")
     try sandbox.succeed("item add phone --service a.example --account anna --secret-command 'printf x' -q")
-    try sandbox.backUp("phone", to: "whole.tar")
+    try sandbox.backUp("phone", to: "complete.tar")
     try sandbox.succeed("device create copy -q")
     for target in ["", "--to copy"] {
-      #expect(try sandbox.keyhaul("plan whole.tar \(target) --exit-code \(Self.password)").status == 0, "\(target)")
+      #expect(try sandbox.keyhaul("plan complete.tar \(target) --exit-code \(Self.password)").status == 0, "\(target)")
     }
     try sandbox.succeed("item add phone --service b.example --account anna --biometry --secret-command 'printf x' -q")
-    try sandbox.backUp("phone", to: "part.tar")
+    try sandbox.backUp("phone", to: "incomplete.tar")
     for target in ["", "--to copy"] {
-      let outcome = try sandbox.keyhaul("plan part.tar \(target) --exit-code \(Self.password)")
+      let outcome = try sandbox.keyhaul("plan incomplete.tar \(target) --exit-code \(Self.password)")
       #expect(outcome.status == 2, "\(target): \(outcome)")
-      #expect(try sandbox.keyhaul("plan part.tar \(target) \(Self.password)").status == 0)
-      // Without the source device, the item is not known.
-      let withoutDevice = try sandbox.keyhaul("plan part.tar \(target) --exit-code \(Self.password) --home elsewhere")
-      if target.isEmpty { #expect(withoutDevice.status == 0, "\(withoutDevice)") }
+      #expect(try sandbox.keyhaul("plan incomplete.tar \(target) \(Self.password)").status == 0)
     }
+    // Without the source device, the item is not known.
+    let withoutDevice = try sandbox.keyhaul("plan incomplete.tar --exit-code \(Self.password) --home elsewhere")
+    #expect(withoutDevice.status == 0, "\(withoutDevice)")
   }
 
   @Test("New, changed and deleted items of the source device are each counted once")
@@ -61,10 +64,10 @@ struct SourceDeviceTests {
       "item add old-phone --service garden.example --account key --protection passcode-only --secret-file secret -q")
     try sandbox.succeed("item update old-phone --service AirPort --account Home --new-secret-file secret -q --yes")
     try sandbox.succeed("item delete old-phone --service home.example --account guest -q --yes")
-    let missing = try notInBackup(sandbox, "plan b.tar")
+    let section = try notInBackup("plan b.tar", in: sandbox)
     // 22 items, plus two new ones, minus one that is gone. 17 of the 18 items in the backup still exist.
-    #expect(missing["total"] as? Int == 23 && missing["in_backup"] as? Int == 17 && missing["never"] as? Int == 5)
-    #expect(missing["since"] as? Int == 1 && missing["changed"] as? Int == 1 && missing["gone"] as? Int == 1)
+    #expect(section["total"] as? Int == 23 && section["in_backup"] as? Int == 17 && section["never"] as? Int == 5)
+    #expect(section["since"] as? Int == 1 && section["changed"] as? Int == 1 && section["gone"] as? Int == 1)
     let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v"))
     #expect(
       text.contains(
@@ -90,9 +93,9 @@ struct SourceDeviceTests {
     #expect(text.contains("Items that old-phone had when the backup was made, but no longer has, are not counted."))
     #expect(text.contains("x never in a backup not known not known"))
     let document = try sandbox.object(sandbox.succeed("plan b.tar \(Self.password) --json"))
-    let futures = document["futures"] as? [[String: Any]] ?? []
-    #expect(futures.count == 2 && futures.allSatisfy { $0["never_in_backup"] is NSNull })
-    #expect(try notInBackup(sandbox, "plan b.tar")["gone"] as? Int == 18)
+    let outlooks = try #require(document["futures"] as? [[String: Any]])
+    #expect(outlooks.count == 2 && outlooks.allSatisfy { $0["never_in_backup"] is NSNull })
+    #expect(try notInBackup("plan b.tar", in: sandbox)["gone"] as? Int == 18)
   }
 
   @Test("--source accepts the right device, also in another folder")
@@ -101,15 +104,22 @@ struct SourceDeviceTests {
     try sandbox.devices.run("mkdir away && mv devices/old-phone away/")
     #expect(unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v")).contains("never in a backup not known"))
     for line in ["plan b.tar --source ./away/old-phone", "plan b.tar --to new-phone --source ./away/old-phone"] {
-      #expect(try notInBackup(sandbox, line)["never"] as? Int == 4, "\(line)")
+      #expect(try notInBackup(line, in: sandbox)["never"] as? Int == 4, "\(line)")
     }
+  }
+
+  @Test("--source rejects another device, a missing or locked one, and a plan for a device")
+  func rejectedSource() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    try sandbox.devices.run("mkdir away && mv devices/old-phone away/")
     try sandbox.succeed("device create other --from old-phone -q")
-    let other = try sandbox.keyhaul("plan b.tar --source other \(Self.password)")
-    #expect(other.status == 64 && other.output.isEmpty, "\(other)")
-    #expect(other.errors.contains("other did not make b.tar"))
-    #expect(unwrapped(other.errors).contains("its key decrypts none of the items that need a device's hardware key"))
-    let device = try sandbox.keyhaul("plan other --source other")
-    #expect(device.status == 64 && device.errors.hasPrefix("error: --source is for backups only\n"), "\(device)")
+    let withOther = try sandbox.keyhaul("plan b.tar --source other \(Self.password)")
+    #expect(withOther.status == 64 && withOther.output.isEmpty, "\(withOther)")
+    #expect(withOther.errors.contains("other did not make b.tar"))
+    #expect(
+      unwrapped(withOther.errors).contains("its key decrypts none of the items that need a device's hardware key"))
+    let ofDevice = try sandbox.keyhaul("plan other --source other")
+    #expect(ofDevice.status == 64 && ofDevice.errors.hasPrefix("error: --source is for backups only\n"), "\(ofDevice)")
     #expect(try sandbox.keyhaul("plan b.tar --source nobody \(Self.password)").status == 10)
     try sandbox.devices.run("keyhaul --home away device lock old-phone -q")
     let locked = try sandbox.keyhaul("plan b.tar --source ./away/old-phone \(Self.password)")
@@ -117,15 +127,17 @@ struct SourceDeviceTests {
   }
 
   @Test("A device with the same identifier but another key is not treated as the source")
-  func impostor() throws {
+  func sameIdentifier() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let shown = try sandbox.object(sandbox.succeed("device show old-phone --json"))
-    let udid = try #require(shown["udid"] as? String)
+    func udid(of device: String) throws -> String {
+      try #require(try sandbox.object(sandbox.succeed("device show \(device) --json"))["udid"] as? String)
+    }
+    let sourceUDID = try udid(of: "old-phone")
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
     try sandbox.succeed("device create twin --from old-phone -q")
-    let twin = try #require(try sandbox.object(sandbox.succeed("device show twin --json"))["udid"] as? String)
     let record = String(decoding: try sandbox.read("devices/twin/device.json"), as: UTF8.self)
-    try sandbox.write(Array(record.replacing(twin, with: udid).utf8), to: "devices/twin/device.json")
+    let changedRecord = record.replacing(try udid(of: "twin"), with: sourceUDID)
+    try sandbox.write(Array(changedRecord.utf8), to: "devices/twin/device.json")
     let document = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.password)"))
     #expect(document["not_in_backup"] == nil && document["tried_hardware"] as? Bool == false)
   }
@@ -140,12 +152,12 @@ struct SourceDeviceTests {
   @Test("An item that a restore made synchronizable counts as the same item")
   func synchronized() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let before = try notInBackup(sandbox, "plan b.tar --to new-phone")
+    let before = try notInBackup("plan b.tar --to new-phone", in: sandbox)
     let restored = try sandbox.succeed("restore b.tar --to old-phone --yes \(Self.password) --json")
     #expect(restored.contains("inferred-synchronizable"))
-    let after = try notInBackup(sandbox, "plan b.tar --to new-phone")
+    let after = try notInBackup("plan b.tar --to new-phone", in: sandbox)
     #expect(before["in_backup"] as? Int == 18 && after["in_backup"] as? Int == 18)
-    for count in ["since", "changed", "gone"] { #expect(after[count] as? Int == 0, "\(count): \(after)") }
+    for member in ["since", "changed", "gone"] { #expect(after[member] as? Int == 0, "\(member): \(after)") }
     let text = try sandbox.succeed("plan b.tar --to old-phone -v \(Self.password)")
     #expect(text.contains("inferred-synchronizable: it already syncs on the target"), "\(text)")
   }

@@ -7,8 +7,8 @@ import Testing
 /// In the bundled phone every-rule, the value of one password is a key of the phone's Secure Enclave.
 ///
 /// In JSON, the transfer methods (`TransferMethod`) are in `ways`, the explanations of `why` in `stories`, and the
-/// forecasts of `plan` for several phones in `futures`. Lists of numbers have the order of `TransferMethod`: a backup
-/// with a password, one without, direct transfer, iCloud Keychain.
+/// outlooks of `plan` without a target in `futures`. Lists of numbers have the order of `TransferMethod`: a backup with a
+/// password, one without, direct transfer, iCloud Keychain.
 @Suite("Transfer methods in plan and why")
 struct TransferMethodTests {
   private func sandbox() throws -> PhoneSandbox {
@@ -28,8 +28,9 @@ struct TransferMethodTests {
     }
   }
 
-  private func explanation(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
-    let document = try sandbox.object(sandbox.succeed("why \(line) --json"))
+  /// Returns the explanation of the only item that a search finds.
+  private func explanation(of search: String, in sandbox: PhoneSandbox) throws -> [String: Any] {
+    let document = try sandbox.object(sandbox.succeed("why \(search) --json"))
     let explanations = try #require(document["stories"] as? [[String: Any]])
     #expect(explanations.count == 1)
     return try #require(explanations.first)
@@ -38,16 +39,14 @@ struct TransferMethodTests {
   @Test("Why lists the transfer methods of a chat login, and says that a push token has none")
   func methodsOfOneItem() throws {
     let sandbox = try PhoneSandbox()
+    let login = try explanation(of: "old-phone --service chat.example --account anna", in: sandbox)
     #expect(
-      transferMethods(of: try explanation(sandbox, "old-phone --service chat.example --account anna")) == [
+      transferMethods(of: login) == [
         "encrypted-backup yes restored", "unencrypted-backup no backup-not-encrypted",
         "direct-transfer yes movable-class", "icloud-keychain no not-synchronized",
       ])
-    #expect(
-      transferMethods(of: try explanation(sandbox, "old-phone --service chat.example --account 'push token'"))
-        .allSatisfy {
-          $0.hasSuffix(" no device-bound")
-        })
+    let pushToken = try explanation(of: "old-phone --service chat.example --account 'push token'", in: sandbox)
+    #expect(transferMethods(of: pushToken).allSatisfy { $0.hasSuffix(" no device-bound") })
     let text = try sandbox.succeed("why old-phone --service chat.example --account anna")
     #expect(text.contains("direct transfer (Quick Start)  yes: its class is not bound to the"))
   }
@@ -73,9 +72,10 @@ struct TransferMethodTests {
     let plan = try sandbox.object(sandbox.succeed("plan rules.tar --to every-rule-target --password-file .bp --json"))
     let summary = try #require(plan["summary"] as? [String: Any])
     #expect(summary["by_warning"] as? [String: Int] == ["migrates-but-unusable": 1])
-    let warned = try #require(plan["items"] as? [[String: Any]]).filter { $0["warning"] != nil }
-    #expect(warned.map { $0["account"] as? String } == ["migrates-but-unusable"])
-    #expect(warned.first?["outcome"] as? String == "migrates" && warned.first?["change"] as? String == "new")
+    let itemsWithWarning = try #require(plan["items"] as? [[String: Any]]).filter { $0["warning"] != nil }
+    #expect(itemsWithWarning.map { $0["account"] as? String } == ["migrates-but-unusable"])
+    #expect(itemsWithWarning.first?["outcome"] as? String == "migrates")
+    #expect(itemsWithWarning.first?["change"] as? String == "new")
 
     let text = try sandbox.succeed("plan rules.tar --to every-rule-target --password-file .bp")
     #expect(text.contains("Will move, but will be unusable there (1)  migrates-but-unusable: "))
@@ -91,15 +91,15 @@ struct TransferMethodTests {
     #expect(!(text + page + why).contains("rkm"))
   }
 
-  @Test("A plan for several phones does not count a Secure Enclave key as simply moving")
+  @Test("Plans without a target and comparisons say that a Secure Enclave key moves, but may be unusable")
   func unusableOnAnyNewPhone() throws {
     let sandbox = try sandbox()
-    func warnings(_ rows: [[String: Any]]) -> [[String: Int]?] { rows.map { $0["by_warning"] as? [String: Int] } }
     let (unusable, unknown) = (["migrates-but-unusable": 1], ["use-not-known": 1])
     let password = "--password-file .bp"
 
     let plan = try sandbox.object(sandbox.succeed("plan rules.tar \(password) --json"))
-    #expect(warnings(try #require(plan["futures"] as? [[String: Any]])) == [unusable, unknown])
+    let outlooks = try #require(plan["futures"] as? [[String: Any]])
+    #expect(outlooks.map { $0["by_warning"] as? [String: Int] } == [unusable, unknown])
     let text = unwrapped(try sandbox.succeed("plan rules.tar \(password) -v"))
     #expect(
       text.contains(
@@ -111,15 +111,16 @@ struct TransferMethodTests {
 
     let compared = try sandbox.object(
       sandbox.succeed("plan rules.tar --to every-rule-target \(password) --compare --json"))
-    let settings = try #require(compared["settings"] as? [[String: Any]])
-    for setting in settings {
-      let (hasPassword, isSame) = (setting["password"] as? Bool, setting["same_device"] as? Bool)
+    for restore in try #require(compared["settings"] as? [[String: Any]]) {
+      let hasPassword = try #require(restore["password"] as? Bool)
+      let isSameDevice = try #require(restore["same_device"] as? Bool)
       // Without a password, no item moves to another phone, so there is no warning.
-      let expected = isSame == true ? unknown : hasPassword == true ? unusable : nil
-      #expect(setting["by_warning"] as? [String: Int] == expected, "\(setting)")
+      let expected = isSameDevice ? unknown : hasPassword ? unusable : nil
+      #expect(restore["by_warning"] as? [String: Int] == expected, "\(restore)")
     }
-    let whatIf = try sandbox.succeed("plan rules.tar --to every-rule-target \(password) --compare")
-    #expect(whatIf.contains("  migrates-but-unusable (1): ") && whatIf.contains("  use-not-known (1): "), "\(whatIf)")
+    let comparison = try sandbox.succeed("plan rules.tar --to every-rule-target \(password) --compare")
+    #expect(comparison.contains("  migrates-but-unusable (1): "), "\(comparison)")
+    #expect(comparison.contains("  use-not-known (1): "), "\(comparison)")
   }
 
   @Test("For a backup without a password, direct transfer and iCloud Keychain are assessed only with the source device")
@@ -144,9 +145,9 @@ struct TransferMethodTests {
     #expect(summary["by_warning"] as? [String: Int] == ["use-not-known": 1])
     let text = try sandbox.succeed("plan rules.tar --to every-rule --password-file .bp")
     #expect(text.contains("of them 1 whose keys may not work"))
-    let enclaveKey = try explanation(sandbox, "every-rule --account migrates-but-unusable")
+    let enclaveKey = try explanation(of: "every-rule --account migrates-but-unusable", in: sandbox)
     #expect(enclaveKey["holds_enclave_key"] as? Bool == true)
-    let other = try explanation(sandbox, "every-rule --account identical")
-    #expect(other["holds_enclave_key"] as? Bool == false)
+    let password = try explanation(of: "every-rule --account identical", in: sandbox)
+    #expect(password["holds_enclave_key"] as? Bool == false)
   }
 }

@@ -8,29 +8,30 @@ import Testing
 
 @Suite("Explanations of single items")
 struct WhyTests {
-  private func explanation(_ sandbox: PhoneSandbox, _ line: String) throws -> [String: Any] {
-    let document = try sandbox.object(sandbox.succeed("why \(line) --json"))
+  /// Returns the explanation of the only item that a search finds.
+  private func explanation(of search: String, in sandbox: PhoneSandbox) throws -> [String: Any] {
+    let document = try sandbox.object(sandbox.succeed("why \(search) --json"))
     #expect(document["format"] as? String == "item-story/1")
-    let stories = try #require(document["stories"] as? [[String: Any]])
-    #expect(stories.count == 1, "\(line)")
-    return try #require(stories.first)
+    let explanations = try #require(document["stories"] as? [[String: Any]])
+    #expect(explanations.count == 1, "\(search)")
+    return try #require(explanations.first)
   }
 
-  private func here(_ explanation: [String: Any], _ field: String) -> String? {
-    (explanation["here"] as? [String: Any])?[field] as? String
+  /// Returns a text in the part of an explanation about the source (`here`).
+  private func text(_ member: String, aboutSourceIn explanation: [String: Any]) -> String? {
+    (explanation["here"] as? [String: Any])?[member] as? String
   }
 
   @Test("Why agrees with the plan for every item of a backup (5 in a quick run)")
   func itemsOfBackup() throws {
     let sandbox = try PhoneSandbox()
-    for flags in ["--password-file .bp --rounds 1", "--no-password"] {
-      try sandbox.succeed("backup old-phone -o b.tar \(flags) -q --yes")
-      let password = flags.hasPrefix("--no") ? "" : "--password-file .bp"
+    for (backupFlags, password) in [("--password-file .bp --rounds 1", "--password-file .bp"), ("--no-password", "")] {
+      try sandbox.succeed("backup old-phone -o b.tar \(backupFlags) -q --yes")
       for device in ["new-phone", "old-phone"] {
         let plan = try sandbox.object(sandbox.succeed("plan b.tar --to \(device) \(password) --json"))
         for item in Cases.chosen(try #require(plan["items"] as? [[String: Any]]), quick: 5) {
           let index = try #require(item["index"] as? Int)
-          let explanation = try explanation(sandbox, "b.tar --item \(index) --to \(device) \(password)")
+          let explanation = try explanation(of: "b.tar --item \(index) --to \(device) \(password)", in: sandbox)
           #expect(explanation["on_target"] as? NSDictionary == item as NSDictionary)
           #expect(explanation["index"] as? Int == index)
         }
@@ -44,7 +45,7 @@ struct WhyTests {
     let plan = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --json"))
     for item in Cases.chosen(try #require(plan["items"] as? [[String: Any]]), quick: 8) {
       let index = try #require(item["index"] as? Int)
-      let explanation = try explanation(sandbox, "old-phone --item \(index) --to new-phone")
+      let explanation = try explanation(of: "old-phone --item \(index) --to new-phone", in: sandbox)
       #expect(explanation["on_target"] as? NSDictionary == item as NSDictionary)
       #expect(explanation["index"] as? Int == index)
     }
@@ -61,10 +62,11 @@ struct WhyTests {
       #expect(items.count > 8)
       for item in Cases.chosen(items, quick: 4) {
         let index = try #require(item["index"] as? Int)
-        let explanation = try explanation(sandbox, "\(source) --item \(index) --to new-phone")
-        #expect(explanation["on_target"] as? NSDictionary == item as NSDictionary)
-        #expect(explanation["index"] as? Int == index)
-        #expect(try self.explanation(sandbox, "\(source) --item \(index)")["on_target"] is NSNull)
+        let withTarget = try explanation(of: "\(source) --item \(index) --to new-phone", in: sandbox)
+        #expect(withTarget["on_target"] as? NSDictionary == item as NSDictionary)
+        #expect(withTarget["index"] as? Int == index)
+        let withoutTarget = try explanation(of: "\(source) --item \(index)", in: sandbox)
+        #expect(withoutTarget["on_target"] is NSNull)
       }
       let document = try sandbox.object(sandbox.succeed("why \(source) --item 0 --json"))
       #expect(document["dump"] as? NSDictionary == plan["dump"] as? NSDictionary)
@@ -78,13 +80,15 @@ struct WhyTests {
   func numbers() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     for source in ["old-phone", "b.tar --password-file .bp"] {
-      let list = try sandbox.succeed("why \(source) --service 'chat*'").split(separator: "\n")
-      #expect(list.first == "2 items match:")
-      for row in list.dropFirst(2).prefix(2) {
-        let cells = row.split(separator: " ")
-        let index = try #require(cells.first.flatMap { Int($0) }, "\(row)")
+      let lines = try sandbox.succeed("why \(source) --service 'chat*'").split(separator: "\n")
+      #expect(lines.first == "2 items match:")
+      // After the column titles, a row is "INDEX  KIND  SERVICE · ACCOUNT  …".
+      for row in lines.dropFirst(2).prefix(2) {
+        let words = row.split(separator: " ")
+        let index = try #require(words.first.flatMap { Int($0) }, "\(row)")
+        let account = words[4]
         let text = try sandbox.succeed("why \(source) --item \(index)")
-        #expect(text.hasPrefix("generic password \"chat.example · \(cells[4])"), "\(row): \(text)")
+        #expect(text.hasPrefix("generic password \"chat.example · \(account)"), "\(row): \(text)")
       }
     }
   }
@@ -111,30 +115,34 @@ struct WhyTests {
   }
 
   @Test("For an item that is not in the backup, why names the rule with the source device's help")
-  func leftOut() throws {
+  func notInBackup() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    for (attributes, reason) in [
+    let items: [(attributes: String, reason: String)] = [
       ("--account 'card 4'", "passcode-only"), ("--label 'ssh work laptop'", "hardware-key"),
       ("--account 'vault key'", "needs-authentication"), ("--account 'peer key'", "system-bound"),
-    ] {
+    ]
+    for (attributes, reason) in items {
       // The device is found in the device folder, or named with --to.
       for flags in ["", "--to old-phone"] {
-        let explanation = try explanation(sandbox, "b.tar \(attributes) \(flags) --password-file .bp")
-        #expect(here(explanation, "state") == "not-in-archive" && here(explanation, "reason") == reason)
-        #expect(here(explanation, "device") == "old-phone")
+        let item = try explanation(of: "b.tar \(attributes) \(flags) --password-file .bp", in: sandbox)
+        #expect(text("state", aboutSourceIn: item) == "not-in-archive")
+        #expect(text("reason", aboutSourceIn: item) == reason)
+        #expect(text("device", aboutSourceIn: item) == "old-phone")
       }
     }
     try sandbox.devices.run("printf x | keyhaul item add old-phone --service later --account me --secret-file -")
-    let later = try explanation(sandbox, "b.tar --account me --password-file .bp")
-    #expect(here(later, "state") == "not-in-archive" && here(later, "reason") == nil)
+    let addedLater = try explanation(of: "b.tar --account me --password-file .bp", in: sandbox)
+    #expect(text("state", aboutSourceIn: addedLater) == "not-in-archive")
+    #expect(text("reason", aboutSourceIn: addedLater) == nil)
   }
 
   @Test("An index that the backup does not have is a usage error")
   func unknownIndex() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    for (source, count) in [
+    let sources: [(source: String, count: String)] = [
       ("b.tar --password-file .bp --home elsewhere", "b.tar has 18"), ("old-phone", "old-phone has 22"),
-    ] {
+    ]
+    for (source, count) in sources {
       for index in ["22", "-1"] {
         let outcome = try sandbox.keyhaul("why \(source) --item \(index)")
         #expect(outcome.status == 64 && outcome.output.isEmpty)
@@ -153,15 +161,16 @@ struct WhyTests {
   func deleted() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create every-rule --from every-rule -q")
-    let tombstone = try explanation(sandbox, "every-rule --account deleted")
-    #expect(
-      here(tombstone, "state") == "stays-behind" && here(tombstone, "reason") == "deleted"
-        && tombstone["index"] is NSNull)
+    let onDevice = try explanation(of: "every-rule --account deleted", in: sandbox)
+    #expect(text("state", aboutSourceIn: onDevice) == "stays-behind")
+    #expect(text("reason", aboutSourceIn: onDevice) == "deleted")
+    #expect(onDevice["index"] is NSNull)
     #expect(try sandbox.succeed("why every-rule --account deleted").contains("a backup of every-rule omits it: "))
     try sandbox.backUp("every-rule", to: "r.tar")
-    let missing = try explanation(sandbox, "r.tar --account deleted --password-file .bp")
-    #expect(here(missing, "state") == "not-in-archive" && here(missing, "reason") == "deleted")
-    #expect(here(missing, "device") == "every-rule")
+    let ofBackup = try explanation(of: "r.tar --account deleted --password-file .bp", in: sandbox)
+    #expect(text("state", aboutSourceIn: ofBackup) == "not-in-archive")
+    #expect(text("reason", aboutSourceIn: ofBackup) == "deleted")
+    #expect(text("device", aboutSourceIn: ofBackup) == "every-rule")
   }
 
   @Test("For an item only on the target, why says whether a restore removes it")
@@ -169,12 +178,12 @@ struct WhyTests {
     let sandbox = try PhoneSandbox()
     for name in ["every-rule", "every-rule-target"] { try sandbox.succeed("device create \(name) --from \(name) -q") }
     try sandbox.backUp("every-rule", to: "r.tar")
-    let removed = try explanation(sandbox, "r.tar --account removed --to every-rule-target --password-file .bp")
-    #expect(here(removed, "state") == "target-only")
-    #expect((removed["here"] as? [String: Any])?["removed"] as? Bool == true)
-    let merged = try explanation(
-      sandbox, "r.tar --account removed --to every-rule-target --existing merge --password-file .bp")
-    #expect((merged["here"] as? [String: Any])?["removed"] as? Bool == false)
+    let search = "r.tar --account removed --to every-rule-target --password-file .bp"
+    let replacing = try explanation(of: search, in: sandbox)
+    #expect(text("state", aboutSourceIn: replacing) == "target-only")
+    #expect((replacing["here"] as? [String: Any])?["removed"] as? Bool == true)
+    let merging = try explanation(of: "\(search) --existing merge", in: sandbox)
+    #expect((merging["here"] as? [String: Any])?["removed"] as? Bool == false)
   }
 
   @Test("Any attribute finds an item, even with data or a pattern; several items are listed, and no match exits with 4")
@@ -186,19 +195,19 @@ struct WhyTests {
       "--access-group '*.chat' --account anna", "--application-tag org.example.vpn", "--sync --server forum.example",
       "--item 3", "--account 'push *'",
     ] {
-      _ = try explanation(sandbox, "b.tar \(attributes) --password-file .bp")
+      _ = try explanation(of: "b.tar \(attributes) --password-file .bp", in: sandbox)
     }
-    let several = try sandbox.keyhaul("why b.tar --service 'chat*' --password-file .bp")
-    #expect(several.status == 0 && several.output.hasPrefix("2 items match:\n"))
-    let none = try sandbox.keyhaul("why b.tar --service nothing --password-file .bp")
-    #expect(none.status == 4 && none.output == "")
+    let withTwoMatches = try sandbox.keyhaul("why b.tar --service 'chat*' --password-file .bp")
+    #expect(withTwoMatches.status == 0 && withTwoMatches.output.hasPrefix("2 items match:\n"))
+    let withoutMatch = try sandbox.keyhaul("why b.tar --service nothing --password-file .bp")
+    #expect(withoutMatch.status == 4 && withoutMatch.output == "")
     #expect(
-      none.errors
+      withoutMatch.errors
         == "b.tar: this-device-only items were decrypted with the key of old-phone\nNo item in b.tar matches.\n"
         + BackupBlindSpots.line + "\n")
-    let json = try sandbox.keyhaul("why b.tar --service nothing --password-file .bp --json")
-    #expect(json.status == 4)
-    #expect((try sandbox.object(json.output)["stories"] as? [Any])?.isEmpty == true)
+    let document = try sandbox.keyhaul("why b.tar --service nothing --password-file .bp --json")
+    #expect(document.status == 4)
+    #expect((try sandbox.object(document.output)["stories"] as? [Any])?.isEmpty == true)
     #expect(try sandbox.keyhaul("why b.tar --password-file .bp").status == 64)
     #expect(try sandbox.keyhaul("why b.tar --app chat --password-file .bp").status == 64)
     #expect(try sandbox.keyhaul("why old-phone --account anna --password-file .bp").status == 64)
@@ -222,23 +231,19 @@ struct WhyTests {
   func damagedMatch() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
-    let payload = try #require(try sandbox.files(in: "b").first { $0.contains("/") })
-    var root = try #require(
-      try PropertyListSerialization.propertyList(from: Data(sandbox.read("b/\(payload)")), format: nil)
-        as? [String: Any])
-    var passwords = try #require(root["genp"] as? [[String: Any]])
-    var sealed = try #require(passwords[0]["v_Data"] as? Data)
-    sealed[sealed.count - 1] ^= 1
-    passwords[0]["v_Data"] = sealed
-    root["genp"] = passwords
-    try sandbox.write(
-      Array(PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)), to: "b/\(payload)")
+    try sandbox.editPropertyList("b/\(PhoneSandbox.keychainPath)") { keychain in
+      var genericPasswords = try #require(keychain["genp"] as? [[String: Any]])
+      var encryptedItem = try #require(genericPasswords[0]["v_Data"] as? Data)
+      encryptedItem[encryptedItem.count - 1] ^= 1
+      genericPasswords[0]["v_Data"] = encryptedItem
+      keychain["genp"] = genericPasswords
+    }
     for (command, message) in [("why", "may also match"), ("item find", "may match")] {
       let matching = try sandbox.keyhaul("\(command) b --service chat.example --account anna")
       #expect(matching.status == 3 && matching.output.contains("anna"), "\(matching)")
       #expect(matching.errors.contains("1 item of b cannot be decrypted here and \(message)"), "\(matching)")
-      let other = try sandbox.keyhaul("\(command) b --server imap.example.org")
-      #expect(other.status == 0 && !other.errors.contains(message), "\(other)")
+      let ofOtherKind = try sandbox.keyhaul("\(command) b --server imap.example.org")
+      #expect(ofOtherKind.status == 0 && !ofOtherKind.errors.contains(message), "\(ofOtherKind)")
     }
     #expect(try sandbox.keyhaul("why b --item 3").status == 0)
   }

@@ -37,7 +37,7 @@ struct ArgumentResolverTests {
   private func status(_ body: () throws -> Void) -> CommandExitStatus? { thrownError(body)?.status }
 
   @Test("A backup is any existing path, or standard input")
-  func archive() throws {
+  func backup() throws {
     #expect(try resolver.backup("family.backup") == .backup(path: "family.backup"))
     #expect(try resolver.backup("photos") == .backup(path: "photos"))
     #expect(try resolver.backup("-") == .standardInput)
@@ -68,14 +68,18 @@ struct ArgumentResolverTests {
   @Test("In the device folder, a device's name means the device, and another file of that name is still ambiguous")
   func deviceFolder() throws {
     let sandbox = try DeviceSandbox(after: "keyhaul device create phone --from old-phone -q")
-    let kinds = try ["cd devices; ", ""].map { try sandbox.run("\($0)keyhaul item find phone --service chat.example") }
-    #expect(kinds.allSatisfy { $0.status == 0 } && kinds[0].output == kinds[1].output, "\(kinds)")
+    let command = "keyhaul item find phone --service chat.example"
+    let inFolder = try sandbox.run("cd devices; \(command)")
+    let elsewhere = try sandbox.run(command)
+    #expect(inFolder.status == 0 && elsewhere.status == 0, "\(inFolder) \(elsewhere)")
+    #expect(inFolder.output == elsewhere.output)
     for line in ["cd devices; keyhaul plan phone -q", "ln -s devices/phone phone; keyhaul plan phone -q; rm phone"] {
       let outcome = try sandbox.run(line)
       #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(line): \(outcome)")
     }
-    let other = try sandbox.run("mkdir phone; keyhaul plan phone -q; status=$?; rmdir phone; exit $status")
-    #expect(other.status == 64 && other.errors.contains("phone is both a device and a file here"), "\(other)")
+    let ambiguous = try sandbox.run("mkdir phone; keyhaul plan phone -q; status=$?; rmdir phone; exit $status")
+    #expect(
+      ambiguous.status == 64 && ambiguous.errors.contains("phone is both a device and a file here"), "\(ambiguous)")
   }
 
   @Test("A name that is neither a device nor a file is not found")

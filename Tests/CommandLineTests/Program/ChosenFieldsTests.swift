@@ -10,7 +10,7 @@ struct ChosenFieldsTests {
   private static func sandbox() throws -> PhoneSandbox { try PhoneSandbox(backedUpTo: "family.backup") }
 
   /// Commands that print rows, each with the JSON member that contains the rows, and some fields of a row.
-  private static let calls = [
+  private static let calls: [(line: String, rows: String, fields: [String])] = [
     ("device list", "devices", ["name", "items"]),
     ("item find old-phone", "items", ["kind", "acct", "svce"]),
     ("inspect family.backup --list --password-file .bp", "items", ["account", "protection", "reason"]),
@@ -54,14 +54,14 @@ struct ChosenFieldsTests {
   @Test("An unknown field is rejected before any question, with a list of the known fields")
   func unknown() throws {
     let sandbox = try Self.sandbox()
-    let wrong = try sandbox.keyhaul("device list --fields name,item --no-input")
-    let error = try sandbox.object(wrong.errors)
-    #expect(wrong.status == 64 && wrong.output.isEmpty)
+    let devices = try sandbox.keyhaul("device list --fields name,item --no-input")
+    let error = try sandbox.object(devices.errors)
+    #expect(devices.status == 64 && devices.output.isEmpty)
     #expect(error["message"] as? String == "there is no field \"item\"")
     #expect((error["why"] as? String)?.hasPrefix("the fields are name, udid, product_type") == true)
     #expect(error["try"] as? String == "--fields items")
-    let encrypted = try sandbox.keyhaul("inspect family.backup --list --fields accounts")
-    #expect(encrypted.status == 64 && encrypted.errors.contains("there is no field"), "\(encrypted)")
+    let backup = try sandbox.keyhaul("inspect family.backup --list --fields accounts")
+    #expect(backup.status == 64 && backup.errors.contains("there is no field"), "\(backup)")
   }
 
   @Test("--fields is rejected for a result without rows, and with other formats")
@@ -76,8 +76,8 @@ struct ChosenFieldsTests {
     }
     let csv = try sandbox.keyhaul("item find old-phone --fields acct --format csv")
     #expect(csv.status == 64 && csv.errors.contains("--fields and --format csv cannot be used together"), "\(csv)")
-    let other = try sandbox.keyhaul("device show old-phone --fields name")
-    #expect(other.status == 64 && other.errors.contains("--fields"), "\(other)")
+    let device = try sandbox.keyhaul("device show old-phone --fields name")
+    #expect(device.status == 64 && device.errors.contains("--fields"), "\(device)")
   }
 
   // MARK: The schemas

@@ -163,7 +163,7 @@ struct CommandLineParsingTests {
       ("inspect x --list --keybag", "--list and --keybag cannot be used together", nil, "use only one of them"),
       ("device list -x", "keyhaul device list has no flag -x", nil, "keyhaul device list -h"),
     ] as [(String, String, String?, String)])
-  func wrong(line: String, message: String, why: String?, advice: String) {
+  func parserErrors(line: String, message: String, why: String?, advice: String) {
     let failure = thrownError { _ = try parse(line) }
     #expect(failure?.status == .usage)
     #expect(failure?.message == message)
@@ -182,7 +182,7 @@ struct CommandLineParsingTests {
   }
 
   @Test("Contradicting flags are rejected", arguments: [["--json", "--format", "text"], ["-q", "-v"]])
-  func opposite(flags: [String]) throws {
+  func contradiction(flags: [String]) throws {
     let common = try CommonOptions.parse(flags)
     #expect(thrownError { try common.check() }?.status == .usage)
   }

@@ -27,11 +27,11 @@ struct FullDiskTests {
     }
     #expect(try sandbox.devices.run("diff -r b kept && cmp b.tar kept.tar").status == 0)
     for line in ["convert b -o -", "backup old-phone -o - --password-file .bp --rounds 1"] {
-      let cut = try sandbox.devices.run("keyhaul \(line) > /dev/full")
-      #expect(cut.status == 1 && cut.errors.contains("the output is incomplete"), "\(line): \(cut)")
-      #expect(!cut.errors.contains("no partial file"), "\(line): \(cut)")
+      let outcome = try sandbox.devices.run("keyhaul \(line) > /dev/full")
+      #expect(outcome.status == 1 && outcome.errors.contains("the output is incomplete"), "\(line): \(outcome)")
+      #expect(!outcome.errors.contains("no partial file"), "\(line): \(outcome)")
     }
-    let lost = try sandbox.devices.run("keyhaul export b -o - --password-file .bp > /dev/full")
-    #expect(lost.status == 1 && lost.errors.contains("error: could not write the result\n"), "\(lost)")
+    let export = try sandbox.devices.run("keyhaul export b -o - --password-file .bp > /dev/full")
+    #expect(export.status == 1 && export.errors.contains("error: could not write the result\n"), "\(export)")
   }
 }

@@ -21,21 +21,21 @@ struct MissingHomeTests {
 
   @Test("Commands work without HOME if they need no device, or if the device is given as a path")
   func without() throws {
-    for (line, status) in [
-      ("plan b --password-file .bp", 0), ("plan b.tar --password-file .bp", 0), ("plan b b.tar --password-file .bp", 0),
-      ("verify b --password-file .bp", 0), ("verify b b.tar --password-file .bp", 0), ("inspect b", 0),
-      ("inspect b.tar --list --password-file .bp", 0), ("item find b --password-file .bp --service chat.example", 0),
-      ("export b -o - --password-file .bp", 0), ("diff b b.tar --password-file .bp --other-password-file .bp", 0),
-      ("why b --service chat.example --password-file .bp", 0), ("convert b -o c.tar", 0),
-      ("item add c.tar --service s --account a --access-group g --secret-file .np --password-file .bp", 0),
-      ("item delete c.tar --service s --yes --password-file .bp", 0),
-      ("rekey c.tar --password-file .bp --new-password-file .np", 0), ("seal c.tar --password-file .np", 0),
-      ("explain", 0), ("help", 0), ("version", 0), ("completions bash", 0),
-      ("device create ./phone --from new-phone", 0), ("plan b --to ./phone --password-file .bp", 0),
-      ("backup ./phone -o d.tar --no-password", 0), ("device delete ./phone --confirm phone", 0),
+    for line in [
+      "plan b --password-file .bp", "plan b.tar --password-file .bp", "plan b b.tar --password-file .bp",
+      "verify b --password-file .bp", "verify b b.tar --password-file .bp", "inspect b",
+      "inspect b.tar --list --password-file .bp", "item find b --password-file .bp --service chat.example",
+      "export b -o - --password-file .bp", "diff b b.tar --password-file .bp --other-password-file .bp",
+      "why b --service chat.example --password-file .bp", "convert b -o c.tar",
+      "item add c.tar --service s --account a --access-group g --secret-file .np --password-file .bp",
+      "item delete c.tar --service s --yes --password-file .bp",
+      "rekey c.tar --password-file .bp --new-password-file .np", "seal c.tar --password-file .np",
+      "explain", "help", "version", "completions bash",
+      "device create ./phone --from new-phone", "plan b --to ./phone --password-file .bp",
+      "backup ./phone -o d.tar --no-password", "device delete ./phone --confirm phone",
     ] {
       let outcome = try run(line)
-      #expect(outcome.status == status, "\(line): \(outcome)")
+      #expect(outcome.status == 0, "\(line): \(outcome)")
     }
   }
 

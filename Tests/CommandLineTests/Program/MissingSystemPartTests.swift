@@ -19,7 +19,7 @@ private struct HiddenSystemPart {
   }
 
   /// Runs the program without the part, with arguments in shell syntax.
-  func run(_ sandbox: PhoneSandbox, _ arguments: String) throws -> BuiltProgram.Outcome {
+  func run(_ arguments: String, in sandbox: PhoneSandbox) throws -> BuiltProgram.Outcome {
     try sandbox.devices.run("\(try #require(namespace)) sh -c '\(line) && exec sh -c \"$0\"' \"keyhaul \(arguments)\"")
   }
 
@@ -37,11 +37,11 @@ struct MissingProcTests {
   @Test("The program gets its arguments without /proc")
   func arguments() throws {
     let sandbox = try PhoneSandbox()
-    let version = try HiddenSystemPart.proc.run(sandbox, "--version")
+    let version = try HiddenSystemPart.proc.run("--version", in: sandbox)
     #expect(version.status == 0 && version.output.hasPrefix("keyhaul \(Keyhaul.version)"), "\(version)")
-    let odd = try HiddenSystemPart.proc.run(sandbox, "device show '' 'two words' --näme")
-    #expect(odd.status == 64 && odd.errors.contains("--näme"), "\(odd)")
-    #expect(try HiddenSystemPart.proc.run(sandbox, "").output.contains("usage     keyhaul <command>"))
+    let unknownFlag = try HiddenSystemPart.proc.run("device show '' 'two words' --näme", in: sandbox)
+    #expect(unknownFlag.status == 64 && unknownFlag.errors.contains("--näme"), "\(unknownFlag)")
+    #expect(try HiddenSystemPart.proc.run("", in: sandbox).output.contains("usage     keyhaul <command>"))
   }
 
   @Test("Backups are created, checked, converted, rekeyed, exported and restored without /proc")
@@ -53,7 +53,7 @@ struct MissingProcTests {
       "export c --password-file .bp -o e.json -q", "plan c --to new-phone --password-file .bp -o p.plan -q",
       "restore c --to new-phone --password-file .bp --plan p.plan --yes -q", "item find new-phone --json",
     ] {
-      let outcome = try HiddenSystemPart.proc.run(sandbox, line)
+      let outcome = try HiddenSystemPart.proc.run(line, in: sandbox)
       #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(line): \(outcome)")
     }
   }
@@ -68,13 +68,13 @@ struct MissingLibraryTests {
   @Test("Commands that need no container work, and version names the missing library")
   func folders() throws {
     let sandbox = try PhoneSandbox()
-    #expect(try HiddenSystemPart.libarchive.run(sandbox, "version").output.contains(", libarchive not there, "))
-    #expect(try HiddenSystemPart.libarchive.run(sandbox, "version --json").output.contains("\"libarchive\": null"))
+    #expect(try HiddenSystemPart.libarchive.run("version", in: sandbox).output.contains(", libarchive not there, "))
+    #expect(try HiddenSystemPart.libarchive.run("version --json", in: sandbox).output.contains("\"libarchive\": null"))
     for line in [
       "--version", "device list", "backup old-phone -o b/ --password-file .bp --rounds 1 -q",
       "verify b --password-file .bp -q", "restore b --to new-phone --password-file .bp --yes -q",
     ] {
-      let outcome = try HiddenSystemPart.libarchive.run(sandbox, line)
+      let outcome = try HiddenSystemPart.libarchive.run(line, in: sandbox)
       #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(line): \(outcome)")
     }
   }
@@ -83,7 +83,7 @@ struct MissingLibraryTests {
   func containers() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     for line in ["verify b.tar --password-file .bp", "backup old-phone -o c.zip --password-file .bp --rounds 1"] {
-      let outcome = try HiddenSystemPart.libarchive.run(sandbox, line)
+      let outcome = try HiddenSystemPart.libarchive.run(line, in: sandbox)
       #expect(outcome.status == 1 && outcome.errors.hasPrefix("error: libarchive, which packs"), "\(outcome)")
     }
     #expect(try sandbox.devices.run("ls").output.contains("b.tar"))

@@ -12,15 +12,17 @@ struct ProgramTests {
 
   @Test("--version works even if nothing else can start")
   func version() throws {
-    for (arguments, count) in [
+    let cases: [(arguments: [String], lineCount: Int)] = [
       (["--version"], 1), (["-q", "--version"], 1), (["explain", "--version"], 1), (["version"], 2),
-    ] {
+    ]
+    for (arguments, lineCount) in cases {
       let outcome = try withProgram { try $0.run(arguments, environment: ["HOME": "", "KEYHAUL_HOME": ""]) }
       let lines = outcome.output.split(separator: "\n", omittingEmptySubsequences: false)
-      #expect(outcome.status == 0 && outcome.errors.isEmpty && lines.count == count + 1)
+      // After the last line break is an empty string.
+      #expect(outcome.status == 0 && outcome.errors.isEmpty && lines.count == lineCount + 1)
       #expect(lines[0].wholeMatch(of: /keyhaul [0-9]+\.[0-9]+\.[0-9]+( \([0-9a-f]+(-changed)?\))?/) != nil)
       #expect(lines[0].hasPrefix("keyhaul \(Keyhaul.version)"))
-      guard count > 1 else { continue }
+      guard lineCount > 1 else { continue }
       #expect(lines[1].wholeMatch(of: /SQLite 3[0-9.]+, OpenSSL [0-9.]+, libarchive [0-9.]+, utf8proc [0-9.]+/) != nil)
     }
   }
@@ -38,7 +40,7 @@ struct ProgramTests {
 
   @Test("Text has color only on a terminal, and only if wanted")
   func color() throws {
-    func shown(_ arguments: [String] = [], _ environment: [String: String] = [:]) throws -> String {
+    func shown(with arguments: [String] = [], environment: [String: String] = [:]) throws -> String {
       try withProgram {
         try $0.run(
           command: BuiltProgram.directory.appending(path: "keyhaul").path, ["explain", "locked"] + arguments,
@@ -47,10 +49,10 @@ struct ProgramTests {
       }
     }
     #expect(try shown().contains("\u{1B}[1m"))
-    #expect(try !shown([], ["NO_COLOR": "1"]).contains("\u{1B}"))
-    #expect(try !shown([], ["TERM": "dumb"]).contains("\u{1B}"))
-    #expect(try !shown(["--color", "never"]).contains("\u{1B}"))
-    #expect(try shown(["--color=always"], ["NO_COLOR": "1"]).contains("\u{1B}[1m"))
+    #expect(try !shown(environment: ["NO_COLOR": "1"]).contains("\u{1B}"))
+    #expect(try !shown(environment: ["TERM": "dumb"]).contains("\u{1B}"))
+    #expect(try !shown(with: ["--color", "never"]).contains("\u{1B}"))
+    #expect(try shown(with: ["--color=always"], environment: ["NO_COLOR": "1"]).contains("\u{1B}[1m"))
     let piped = try withProgram { try $0.run(["explain", "locked"]) }
     #expect(!piped.output.contains("\u{1B}"))
   }
@@ -73,8 +75,9 @@ struct ProgramTests {
   @Test("A closed output ends the program silently, and a full disk is an error")
   func lostOutput() throws {
     try withProgram { program in
-      let gone = try program.shell("{ sleep 0.2; keyhaul completions bash; echo $? >&2; } | :")
-      #expect(gone.errors == "141\n")
+      // A program that SIGPIPE ends has the exit code 141.
+      let closed = try program.shell("{ sleep 0.2; keyhaul completions bash; echo $? >&2; } | :")
+      #expect(closed.errors == "141\n")
       guard FileManager.default.fileExists(atPath: "/dev/full") else { return }
       let full = try program.shell("keyhaul explain > /dev/full")
       #expect(full.status == 1)
@@ -133,8 +136,8 @@ struct ProgramTests {
     let script = try withProgram { try $0.run(["--generate-completion-script", "fish"]) }
     #expect(script.status == 0 && script.output.contains("keyhaul"))
     // The flag works after any command.
-    let after = try withProgram { try $0.run(["device", "list", "--generate-completion-script=fish"]) }
-    #expect(after == script)
+    let afterCommand = try withProgram { try $0.run(["device", "list", "--generate-completion-script=fish"]) }
+    #expect(afterCommand == script)
     let description = try withProgram { try $0.run(["--experimental-dump-help"]) }
     let help = try JSONSerialization.jsonObject(with: Data(description.output.utf8)) as? [String: Any]
     #expect(help?["command"] != nil)

@@ -13,17 +13,21 @@ import Testing
 
 @Suite("Progress lines")
 struct ProgressLineTests {
+  /// Waits until a terminal shows a text.
+  private func wait(for text: String, on terminal: PseudoTerminal) {
+    while !terminal.transcript.contains(text) { terminal.collect(milliseconds: 50) }
+  }
+
   @Test("A progress line names the work, shows its progress, and disappears")
   func shown() throws {
     let terminal = try PseudoTerminal()
     let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
     defer { close(descriptor) }
     let line = ProgressLine("Deriving key: 10,000,000 iterations", style: .plain, descriptor: descriptor)
-    while !terminal.transcript.contains(
-      "Deriving key: 10,000,000 iterations ...")
-    { terminal.collect(milliseconds: 50) }
+    wait(for: "Deriving key: 10,000,000 iterations ...", on: terminal)
     line.update(done: 9, total: 16)
-    while !terminal.transcript.contains("iterations  9 of 16") { terminal.collect(milliseconds: 50) }
+    wait(for: "iterations  9 of 16", on: terminal)
+    // A second end has no effect.
     line.end()
     line.end()
     terminal.collect(milliseconds: 50)
@@ -38,7 +42,7 @@ struct ProgressLineTests {
     defer { close(descriptor) }
     let style = TextStyle(width: 20, usesColor: false, isUnicode: true)
     let line = ProgressLine("Reading \u{1B}[2J and more of it", style: style, descriptor: descriptor)
-    while !terminal.transcript.contains("…") { terminal.collect(milliseconds: 50) }
+    wait(for: "…", on: terminal)
     line.end()
     #expect(terminal.transcript.hasPrefix("\rReading \\u{1B}[2J …"))
   }

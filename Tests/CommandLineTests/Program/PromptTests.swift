@@ -7,11 +7,14 @@ import Testing
 
 @Suite("Prompts on a terminal")
 struct PromptTests {
-  func typing<Result>(
-    _ lines: [String], _ flags: [String] = [], _ body: (Session) throws -> Result
+  /// Runs a function with a session on a terminal, on which lines are typed.
+  ///
+  /// - Returns: The function's result, and what the terminal showed.
+  private func typing<Result>(
+    _ lines: [String], _ body: (Session) throws -> Result
   ) throws -> (Result, String) {
     try PseudoTerminal.typing(lines) { terminal in
-      let test = try TestSession(flags, terminalPath: terminal.path)
+      let test = try TestSession(terminalPath: terminal.path)
       let result = try body(test.session)
       #expect(terminal.echoes)
       return result
@@ -62,7 +65,7 @@ struct PromptTests {
   }
 
   @Test("An untrusted name in a prompt is escaped")
-  func hostileName() throws {
+  func untrustedName() throws {
     let (_, shown) = try typing(["x"]) { session in
       try session.password(try PasswordFlags.parse([]), of: "\u{1B}[2J\u{202E}").count
     }
@@ -102,10 +105,10 @@ struct PromptTests {
       try session.confirm(name: "old-phone", confirmation: nil, action: "delete it for good")
     }
     #expect(shown == "Type old-phone to delete it for good: old-phone\n")
-    let (wrong, _) = try typing(["new-phone"]) { session in
+    let (failure, _) = try typing(["new-phone"]) { session in
       thrownError { try session.confirm(name: "old-phone", confirmation: nil, action: "delete it") }
     }
-    #expect(wrong?.status == .usage)
+    #expect(failure?.status == .usage)
     let session = try TestSession().session
     try session.confirm(name: "old-phone", confirmation: "old-phone", action: "delete it")
     #expect(

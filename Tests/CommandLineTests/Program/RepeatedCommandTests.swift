@@ -102,8 +102,8 @@ struct RepeatedCommandTests {
     let name = source.hasPrefix("folder") ? "in folder" : "on old-phone"
     let add = "item add \(source) \(Self.item) --label one --secret-file .secret"
     try sandbox.succeed(add)
-    let again = try sandbox.keyhaul(add)
-    #expect(again.status == 1 && again.errors.contains("already has this item"), "\(again)")
+    let repeated = try sandbox.keyhaul(add)
+    #expect(repeated.status == 1 && repeated.errors.contains("already has this item"), "\(repeated)")
 
     for change in ["--new-label two", "--new-secret-file .np", "--new-label three --new-secret-file .secret"] {
       let update = "item update \(source) \(Self.item) \(change) --yes"
@@ -118,15 +118,15 @@ struct RepeatedCommandTests {
 
     let delete = "item delete \(source) \(Self.item) --yes"
     #expect(try sandbox.succeed(delete).hasPrefix("Deleted 1 item"))
-    let gone = try sandbox.keyhaul(delete)
-    #expect(gone.status == 4 && gone.errors.contains("No item \(name) matches."), "\(gone)")
+    let repeatedDeletion = try sandbox.keyhaul(delete)
+    #expect(
+      repeatedDeletion.status == 4 && repeatedDeletion.errors.contains("No item \(name) matches."),
+      "\(repeatedDeletion)")
   }
 
   @Test(
     "A repeated conversion writes nothing, and asks if the copy would differ",
-    arguments: [
-      "copy.tar", "copy.zip", "copy.tar.gz", "copy.tar.zst", "copy/",
-    ])
+    arguments: ["copy.tar", "copy.zip", "copy.tar.gz", "copy.tar.zst", "copy/"])
   func conversion(copy: String) throws {
     let sandbox = try Self.sandbox()
     // A seal would reveal the changes below.
@@ -135,10 +135,11 @@ struct RepeatedCommandTests {
     let first = try sandbox.object(sandbox.succeed(line))
     #expect(first["written"] as? Bool == true)
     try sandbox.devices.run("touch -d @1000000000 \(copy)")
-    let again = try sandbox.object(sandbox.succeed(line))
-    #expect(again["written"] as? Bool == false)
+    let second = try sandbox.object(sandbox.succeed(line))
+    #expect(second["written"] as? Bool == false)
     for member in ["digest", "files", "bytes", "archive"] {
-      #expect("\(again[member] ?? "")" == "\(first[member] ?? "-")", "\(member)")
+      // The two defaults differ, so that a member that both results lack is not considered equal.
+      #expect("\(second[member] ?? "")" == "\(first[member] ?? "-")", "\(member)")
     }
     #expect(try sandbox.object(sandbox.succeed("\(line) -n"))["written"] as? Bool == false)
     #expect(try sandbox.devices.run("stat -c %Y \(copy)").output == "1000000000\n")
@@ -150,8 +151,8 @@ struct RepeatedCommandTests {
     ]
     for change in changes {
       try sandbox.devices.run(change)
-      let other = try sandbox.keyhaul("convert folder -o \(copy)")
-      #expect(other.status == 64 && other.errors.contains("must be confirmed"), "\(change): \(other)")
+      let unconfirmed = try sandbox.keyhaul("convert folder -o \(copy)")
+      #expect(unconfirmed.status == 64 && unconfirmed.errors.contains("must be confirmed"), "\(change): \(unconfirmed)")
       #expect(try sandbox.object(sandbox.succeed("\(line) --yes"))["written"] as? Bool == true)
       #expect(try sandbox.object(sandbox.succeed(line))["written"] as? Bool == false)
     }

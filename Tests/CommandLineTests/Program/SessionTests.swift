@@ -21,23 +21,24 @@ struct SessionTests {
   }
 
   @Test("A suggested command names the device folder, and a quoted file name is never changed")
-  func folders() throws {
-    let test = try TestSession([])
-    let call = "keyhaul device unlock old-phone"
-    #expect(test.session.addingHomeOption(to: call) == call)
+  func deviceFolder() throws {
+    let test = try TestSession()
+    let command = "keyhaul device unlock old-phone"
+    #expect(test.session.addingHomeOption(to: command) == command)
     test.session.homesToShow = ["my phones/it's"]
     let folder = #"'my phones/it'\''s'"#
-    #expect(test.session.addingHomeOption(to: call) == "keyhaul --home \(folder) device unlock old-phone")
+    #expect(test.session.addingHomeOption(to: command) == "keyhaul --home \(folder) device unlock old-phone")
     #expect(
-      test.session.addingHomeOption(to: "--to DEVICE; \(call)")
+      test.session.addingHomeOption(to: "--to DEVICE; \(command)")
         == "--to DEVICE; keyhaul --home \(folder) device unlock old-phone"
     )
     for name in ["a keyhaul device b; touch c #", "it's keyhaul restore b"] {
       let quoted = "keyhaul plan \(ShellQuoting.quote(name)) shows why"
       #expect(test.session.addingHomeOption(to: quoted) == quoted)
     }
+    // With two device folders, it is unknown which one the command means.
     test.session.homesToShow.insert("elsewhere")
-    #expect(test.session.addingHomeOption(to: call) == call)
+    #expect(test.session.addingHomeOption(to: command) == command)
   }
 
   @Test("A result that could not be written is an error, even if a message followed")
@@ -137,14 +138,15 @@ struct SessionTests {
 
   @Test("A command writes at most ten status lines, and none with --no-progress or -q")
   func statusLineLimit() throws {
-    for (flags, count) in [([], 10), (["--no-progress"], 0), (["-q"], 0)] as [([String], Int)] {
+    let cases: [(flags: [String], lineCount: Int)] = [([], 10), (["--no-progress"], 0), (["-q"], 0)]
+    for (flags, lineCount) in cases {
       let test = try TestSession(["--json"] + flags)
       for phase in ["a", "b", "c", "d"] {
         test.session.progress("Working", phase: phase) { report in
           for done in 0...100 { report.update(done: done, total: 100) }
         }
       }
-      #expect(try test.messages.split(separator: "\n").count == count)
+      #expect(try test.messages.split(separator: "\n").count == lineCount)
     }
   }
 

@@ -27,6 +27,23 @@ struct StoppedCommandTests {
     }
   }
 
+  /// Runs a command, and sends signals to it as soon as a condition in shell syntax is true.
+  private func run(
+    _ line: String, in sandbox: PhoneSandbox, sending signals: [String], after condition: String
+  ) throws -> BuiltProgram.Outcome {
+    let kills = signals.map { "kill -\($0) $$" }.joined(separator: "; ")
+    // With exec, the program is not a background job, which would ignore Ctrl-C.
+    return try sandbox.devices.run(
+      """
+      rm -f asked
+      (until \(condition); do sleep 0.002; done; \(kills)) &
+      TMPDIR=$PWD/tmp exec keyhaul \(line)
+      """)
+  }
+
+  /// True a short time after the command read its password, which is while it derives a key.
+  private static let isDerivingKey = "[ -e asked ] && sleep 0.1"
+
   /// Returns the files in the sandbox with their contents, except the locks.
   private func files(of sandbox: PhoneSandbox) throws -> [String: [UInt8]] {
     try sandbox.files(in: ".").filter { !$0.hasSuffix("/lock") && $0 != "asked" }
@@ -40,13 +57,7 @@ struct StoppedCommandTests {
     let sandbox = try sandbox()
     let before = try files(of: sandbox)
     for line in signal == "INT" ? Self.lines : Cases.chosen(Self.lines, quick: 2) {
-      // With exec, the program is not a background job, which would ignore Ctrl-C.
-      let outcome = try sandbox.devices.run(
-        """
-        rm -f asked
-        (while [ ! -e asked ]; do sleep 0.01; done; sleep 0.1; kill -\(signal) $$) &
-        TMPDIR=$PWD/tmp exec keyhaul \(line)
-        """)
+      let outcome = try run(line, in: sandbox, sending: [signal], after: Self.isDerivingKey)
       #expect(outcome.status == status, "\(line): \(outcome)")
       #expect(outcome.errors.hasSuffix("error: stopped by \(name)\n  why: nothing was changed\n"), "\(line)")
       #expect(outcome.errors.contains("error: stopped") && !outcome.errors.contains("warning"), "\(line): \(outcome)")
@@ -65,12 +76,7 @@ struct StoppedCommandTests {
     let before = try withoutSQLiteFiles()
     let contents = try sandbox.contents(of: "new-phone")
     for line in Cases.chosen(Self.lines, quick: 4) {
-      let outcome = try sandbox.devices.run(
-        """
-        rm -f asked
-        (while [ ! -e asked ]; do sleep 0.01; done; sleep 0.1; kill -INT $$; kill -INT $$) &
-        TMPDIR=$PWD/tmp exec keyhaul \(line)
-        """)
+      let outcome = try run(line, in: sandbox, sending: ["INT", "INT"], after: Self.isDerivingKey)
       #expect(outcome.status == 130, "\(line): \(outcome)")
       try #expect(withoutSQLiteFiles() == before, "\(line)")
       #expect(try sandbox.contents(of: "new-phone") == contents, "\(line)")
@@ -86,14 +92,8 @@ struct StoppedCommandTests {
     try sandbox.devices.run(
       "mkdir plain/ab; head -c 60000000 /dev/urandom > plain/ab/abababababababababababababababababababab")
     let before = try sandbox.names()
-    for line in [
-      "convert plain -o copy.tar.gz", "convert plain -o copy.zip",
-    ] {
-      let outcome = try sandbox.devices.run(
-        """
-        (while ! ls -A . plain | grep -q '[.]tmp$'; do sleep 0.002; done; kill -\(signal) $$) &
-        TMPDIR=$PWD/tmp exec keyhaul \(line)
-        """)
+    for line in ["convert plain -o copy.tar.gz", "convert plain -o copy.zip"] {
+      let outcome = try run(line, in: sandbox, sending: [signal], after: "ls -A . plain | grep -q '[.]tmp$'")
       #expect(outcome.status == status, "\(line): \(outcome)")
       #expect(
         outcome.errors.hasSuffix("error: stopped by \(name)\n  why: nothing was changed\n"), "\(line): \(outcome)")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Terminal settings and text layout")
 struct TerminalTests {
-  func settings(_ environment: [String: String], _ color: ColorChoice = .auto) -> TerminalSettings {
+  func settings(_ environment: [String: String], color: ColorChoice = .auto) -> TerminalSettings {
     TerminalSettings(environment: environment, color: color)
   }
 
@@ -17,8 +17,8 @@ struct TerminalTests {
     #expect(!settings(["NO_COLOR": "1"]).usesColor(isTerminal: true))
     #expect(settings(["NO_COLOR": ""]).usesColor(isTerminal: true))
     #expect(!settings(["TERM": "dumb"]).usesColor(isTerminal: true))
-    #expect(settings(["NO_COLOR": "1", "TERM": "dumb"], .always).usesColor(isTerminal: false))
-    #expect(!settings([:], .never).usesColor(isTerminal: true))
+    #expect(settings(["NO_COLOR": "1", "TERM": "dumb"], color: .always).usesColor(isTerminal: false))
+    #expect(!settings([:], color: .never).usesColor(isTerminal: true))
   }
 
   @Test("The width is COLUMNS, or the terminal's width, or 80")
@@ -108,13 +108,14 @@ struct TerminalTests {
     #expect(ProgressLine.text("Sealing items", done: 9, total: 16) == "Sealing items  9 of 16")
     #expect(ProgressLine.text("Deriving key", done: 4_300_000, total: 10_000_000) == "Deriving key  43 %")
     #expect(ProgressLine.text("Reading", done: nil, total: nil) == "Reading ...")
-    func bytes(_ done: Int?, _ total: Int?, _ duration: Duration) -> String {
+    func writing(_ done: Int?, of total: Int?, after duration: Duration) -> String {
       ProgressLine.text("Writing", unit: .byte, done: done, total: total, after: duration)
     }
-    #expect(bytes(256_000_000, 1_024_000_000, .seconds(10)) == "Writing  256 of 1,024 MB, about 30 s left")
-    #expect(bytes(256_000_000, 1_024_000_000, .seconds(1)) == "Writing  256 of 1,024 MB")
-    #expect(bytes(1_024_000_000, 1_024_000_000, .seconds(10)) == "Writing  1,024 of 1,024 MB")
-    #expect(bytes(2_500, 5_000, .zero) == "Writing  2 of 5 kB")
-    #expect(bytes(nil, nil, .zero) == "Writing ...")
+    #expect(
+      writing(256_000_000, of: 1_024_000_000, after: .seconds(10)) == "Writing  256 of 1,024 MB, about 30 s left")
+    #expect(writing(256_000_000, of: 1_024_000_000, after: .seconds(1)) == "Writing  256 of 1,024 MB")
+    #expect(writing(1_024_000_000, of: 1_024_000_000, after: .seconds(10)) == "Writing  1,024 of 1,024 MB")
+    #expect(writing(2_500, of: 5_000, after: .zero) == "Writing  2 of 5 kB")
+    #expect(writing(nil, of: nil, after: .zero) == "Writing ...")
   }
 }

@@ -56,7 +56,7 @@ struct UnwritableResultTests {
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
     try sandbox.backUp(to: "b.tar")
     try sandbox.devices.run("mkdir sim")
-    try sandbox.write(TestVectors.database()["base64"].base64Bytes, to: "sim/keychain-2-debug.db")
+    try sandbox.devices.writeKeychainDatabase(to: "sim/keychain-2-debug.db", withLog: false)
     for line in Self.lines {
       let isChange = Self.changes.contains { line.hasPrefix($0) }
       let outcome = try sandbox.devices.run("keyhaul \(line) >\(sink)")

@@ -9,12 +9,12 @@
   @Suite("Core dumps")
   struct CoreDumpTests {
     /// Whether the system writes core dumps to the working directory of the program.
-    private static let isInWorkingDirectory: Bool = {
+    private static let usesWorkingDirectory: Bool = {
       let pattern = try? String(contentsOfFile: "/proc/sys/kernel/core_pattern", encoding: .utf8)
       return pattern.map { !$0.hasPrefix("|") && !$0.contains("/") } ?? false
     }()
 
-    private func cores(in sandbox: DeviceSandbox) throws -> [String] {
+    private func coreDumps(in sandbox: DeviceSandbox) throws -> [String] {
       try FileManager.default.contentsOfDirectory(atPath: sandbox.home.path).filter { $0.hasPrefix("core") }
     }
 
@@ -34,12 +34,13 @@
       }
       #expect(outcome.status == 128 + signal, "\(outcome) \(terminal.transcript)")
       #expect(limits.contains(/Max core file size\ +0\ +0\ /), "\(limits)")
-      #expect(try cores(in: sandbox).isEmpty)
+      #expect(try coreDumps(in: sandbox).isEmpty)
     }
 
     @Test("Another program leaves a core dump under the same conditions")
     func control() throws {
-      guard Self.isInWorkingDirectory, geteuid() == 0 else { return }
+      // Only root can raise the hard limit of the size of core dumps.
+      guard Self.usesWorkingDirectory, geteuid() == 0 else { return }
       let sandbox = try DeviceSandbox()
       let outcome = try sandbox.run("(ulimit -H -c unlimited; ulimit -c unlimited; exec sh -c 'kill -SEGV $$'); ls")
       #expect(outcome.output.contains("core"), "\(outcome)")

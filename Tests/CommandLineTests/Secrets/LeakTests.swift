@@ -9,12 +9,13 @@ struct LeakTests {
   /// Twenty secrets, text and bytes, from 24 to 4,096 bytes.
   static let secrets: [[UInt8]] = (0..<20).map { index in
     var random = SeededRandom(seed: UInt64(index) + 101)
-    if index < 10 {
+    let isText = index < 10
+    if isText {
       let letters = Array("abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789".utf8)
       return (0..<24 + index * 40).map { _ in letters.randomElement(using: &random) ?? 0 }
     }
-    let count = [32, 33, 64, 100, 256, 512, 1000, 2048, 4000, 4096][index - 10]
-    return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    let byteCount = [32, 33, 64, 100, 256, 512, 1000, 2048, 4000, 4096][index - 10]
+    return (0..<byteCount).map { _ in UInt8.random(in: .min ... .max, using: &random) }
   }
 
   /// The flags for every level of detail, as text and as JSON.
@@ -22,15 +23,15 @@ struct LeakTests {
 
   /// Returns the modes in which a line is run: the two with the most output, and one of the others in turn. Every command
   /// has enough lines to be run in all modes.
-  static func modes(of index: Int) -> [String] {
+  static func modes(ofLine index: Int) -> [String] {
     func command(_ line: String) -> Substring { line.prefix { $0 != " " } }
-    let turn = lines[..<index].count { command($0) == command(lines[index]) }
-    return modes.prefix(2) + [modes[2 + turn % (modes.count - 2)]]
+    let earlierLineCount = lines[..<index].count { command($0) == command(lines[index]) }
+    return modes.prefix(2) + [modes[2 + earlierLineCount % (modes.count - 2)]]
   }
 
   /// Returns the modes of a line in a quick run: the first one, and for every third line also another one.
-  static func quickModes(of index: Int) -> [String] {
-    let modes = modes(of: index)
+  static func quickModes(ofLine index: Int) -> [String] {
+    let modes = modes(ofLine: index)
     return modes.prefix(1) + (index.isMultiple(of: 3) ? [modes[1 + index / 3 % 2]] : [])
   }
 
@@ -60,19 +61,17 @@ struct LeakTests {
     }
 
   private static let inspections: [String] =
-    ["b.zip", "plain.tar"].flatMap { archive in
+    // A password for a backup without a password would be refused.
+    [("b.zip", " --password-file .bp"), ("plain.tar", "")].flatMap { backup, password in
       [
-        "inspect \(archive) --password-file .bp", "inspect \(archive)",
-        "inspect \(archive) --password-file .bp --list", "inspect \(archive) --list",
-        "inspect \(archive) --password-file .bp --keybag", "inspect \(archive) --keybag",
-        "inspect \(archive) --password-file .bp --tree", "inspect \(archive) --tree",
-        "restore \(archive) --to new-phone --password-file .bp -n", "verify \(archive) --password-file .bp",
-        "verify \(archive) --quick", "diff \(archive) old-phone --password-file .bp",
-        "diff new-phone \(archive) --password-file .bp --exit-code",
-        "why \(archive) --service planted --password-file .bp",
-        "why \(archive) --service planted --account n1 --to new-phone --password-file .bp",
-        // A password for a backup without a password is refused.
-      ].map { archive == "plain.tar" ? $0.replacing(" --password-file .bp", with: "") : $0 }
+        "inspect \(backup)\(password)", "inspect \(backup)", "inspect \(backup)\(password) --list",
+        "inspect \(backup) --list", "inspect \(backup)\(password) --keybag", "inspect \(backup) --keybag",
+        "inspect \(backup)\(password) --tree", "inspect \(backup) --tree",
+        "restore \(backup) --to new-phone\(password) -n", "verify \(backup)\(password)", "verify \(backup) --quick",
+        "diff \(backup) old-phone\(password)", "diff new-phone \(backup)\(password) --exit-code",
+        "why \(backup) --service planted\(password)",
+        "why \(backup) --service planted --account n1 --to new-phone\(password)",
+      ]
     } + ["why old-phone --service planted --account n3", "why b.tar --service nothing --password-file .bp"]
 
   /// Exports of names, and exports that are refused without --reveal.
@@ -147,18 +146,26 @@ struct LeakTests {
         Array(
           #"{"format":"plan-expectations/1","expectations":[{"service":"planted","expect":"migrates"}]}"#.utf8),
         to: "expected.json")
-      try sandbox.backUp(to: "whole.tar")
+      try sandbox.backUp(to: "complete.tar")
       try sandbox.devices.run("mkdir sim")
-      try sandbox.write(sandbox.read("whole.tar").dropLast(20_000) as [UInt8], to: "cut.tar")
+      try sandbox.write(sandbox.read("complete.tar").dropLast(20_000) as [UInt8], to: "cut.tar")
     }
   }
 
-  private func planted(in sandbox: PhoneSandbox) -> PlantedSecrets {
+  private static let plantedSecrets: PlantedSecrets = {
     var planted = PlantedSecrets()
-    for (index, secret) in Self.secrets.enumerated() { planted.add("secret \(index)", secret) }
+    for (index, secret) in secrets.enumerated() { planted.add("secret \(index)", secret) }
     planted.add("the password", Array(PhoneSandbox.password.utf8))
     planted.add("the new password", Array("battery staple".utf8))
     return planted
+  }()
+
+  /// Starts to watch the files that commands write, except in devices' folders and password files.
+  private func watchFiles(in sandbox: PhoneSandbox) throws -> FileWatcher {
+    let linkDirectory = sandbox.home.deletingLastPathComponent().appending(path: "kept")
+    return try FileWatcher(in: [sandbox.home], keptIn: linkDirectory) { path in
+      !path.hasPrefix("devices/") && path != ".bp" && path != ".np"
+    }
   }
 
   @Test("Every command is covered by the search for leaks")
@@ -168,8 +175,8 @@ struct LeakTests {
     let lines = Self.lines + ItemSecrecyTests.lines
     for command in commands { #expect(lines.contains { $0.hasPrefix(command) }, "\(command)") }
     for command in ["backup", "inspect", "verify", "diff", "export", "rekey", "convert", "plan", "restore", "why"] {
-      let modes = Self.lines.enumerated().filter { $0.element.hasPrefix(command) }.flatMap { Self.modes(of: $0.offset) }
-      #expect(Set(modes) == Set(Self.modes), "\(command)")
+      let indexes = Self.lines.indices.filter { Self.lines[$0].hasPrefix(command) }
+      #expect(Set(indexes.flatMap(Self.modes(ofLine:))) == Set(Self.modes), "\(command)")
     }
   }
 
@@ -177,91 +184,86 @@ struct LeakTests {
     "Output and files contain no secret, key or password (3 modes, 1 or 2 in a quick run)")
   func everything() throws {
     let sandbox = try sandbox()
-    let temporary = sandbox.home.appending(path: "tmp")
-    try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
-    let files = try FileWatcher(
-      in: [sandbox.home], keptIn: sandbox.home.deletingLastPathComponent().appending(path: "kept")
-    ) {
-      !$0.hasPrefix("devices/") && $0 != ".bp" && $0 != ".np"
-    }
-    var printed = Data()
-    for (index, line) in Self.lines.enumerated() {
-      for mode in Cases.areAllRun ? Self.modes(of: index) : Self.quickModes(of: index) {
-        let outcome = try sandbox.devices.run("TMPDIR=$PWD/tmp keyhaul \(line) \(mode)")
-        printed += Data(outcome.output.utf8) + Data(outcome.errors.utf8)
-        #expect(outcome.status < 128, "\(line) \(mode): \(outcome)")
-      }
-    }
+    try sandbox.devices.run("mkdir tmp")
+    let watcher = try watchFiles(in: sandbox)
+    let printed = try runAllLines(in: sandbox)
     #expect(printed.count > (Cases.areAllRun ? 200_000 : 60_000))
     #expect(try sandbox.names(in: "tmp").isEmpty)
-
-    // Compressed files are also searched without their compression.
-    try sandbox.devices.run("gzip -dc b.tar.gz > b.gz.raw; unzip -p b.zip > b.zip.raw; true")
-    let unpacked = try sandbox.devices.run("zstd -qdc b.tar.zst > b.zst.raw; wc -c < b.zst.raw")
-    if unpacked.output.trimmingCharacters(in: .whitespacesAndNewlines) == "0" {
-      Issue.record(
-        Comment("zstd is not installed here: the uncompressed b.tar.zst was not searched"), severity: .warning)
-    }
-    var contents = try files.contents()
+    try decompress(in: sandbox)
+    var contents = try watcher.contents()
     for file in try sandbox.files(in: ".") where file != ".bp" && file != ".np" {
       contents[file] = try Data(contentsOf: sandbox.home.appending(path: file))
     }
     contents["the printed output"] = printed
-    #expect(
-      contents["b.gz.raw"].map { $0.count > 40_000 } == true && contents["b.zip.raw"].map { $0.count > 40_000 } == true)
     for name in [
       "b/Manifest.db", "own.plan", "names.json", "sealed.plist", "copy.zip", "plan.html",
       "devices/old-phone/keychain-2.db",
     ] {
       #expect(contents[name] != nil, "\(name)")
     }
+    for name in ["b.gz.raw", "b.zip.raw"] { #expect(try #require(contents[name]).count > 40_000, "\(name)") }
     // Temporary files were searched too.
     #expect(contents.keys.contains { $0.hasPrefix("the file") && $0.contains(".tmp") })
-    var planted = planted(in: sandbox)
-    #expect(planted.locations(in: contents) == [])
+    #expect(Self.plantedSecrets.locations(in: contents) == [])
     // A device's folder contains its hardware key, because there is no chip.
+    var hardwareKeys = PlantedSecrets()
     for device in ["old-phone", "new-phone"] {
-      planted.add("the hardware of \(device)", try sandbox.read("devices/\(device)/hardware.uid"))
+      hardwareKeys.add("the hardware of \(device)", try sandbox.read("devices/\(device)/hardware.uid"))
     }
-    #expect(planted.locations(in: contents.filter { !$0.key.hasSuffix("hardware.uid") }) == [])
+    #expect(hardwareKeys.locations(in: contents.filter { !$0.key.hasSuffix("hardware.uid") }) == [])
+  }
+
+  /// Runs all command lines in their modes, and returns what they print.
+  private func runAllLines(in sandbox: PhoneSandbox) throws -> Data {
+    var printed = Data()
+    for (index, line) in Self.lines.enumerated() {
+      for mode in Cases.areAllRun ? Self.modes(ofLine: index) : Self.quickModes(ofLine: index) {
+        let outcome = try sandbox.devices.run("TMPDIR=$PWD/tmp keyhaul \(line) \(mode)")
+        printed += Data(outcome.output.utf8) + Data(outcome.errors.utf8)
+        #expect(outcome.status < 128, "\(line) \(mode): \(outcome)")
+      }
+    }
+    return printed
+  }
+
+  /// Decompresses the compressed backups, in which a search would not find the secrets.
+  private func decompress(in sandbox: PhoneSandbox) throws {
+    try sandbox.devices.run("gzip -dc b.tar.gz > b.gz.raw; unzip -p b.zip > b.zip.raw; true")
+    let decompressedSize = try sandbox.devices.run("zstd -qdc b.tar.zst > b.zst.raw; wc -c < b.zst.raw").output
+    if decompressedSize.trimmingCharacters(in: .whitespacesAndNewlines) == "0" {
+      Issue.record(
+        Comment("zstd is not installed here: the uncompressed b.tar.zst was not searched"), severity: .warning)
+    }
   }
 
   @Test("--reveal shows a secret only in the named file, so the search would find a leak")
   func reveal() throws {
     let sandbox = try sandbox()
-    let planted = planted(in: sandbox)
-    let all = try sandbox.succeed("item find old-phone --service planted --reveal --json")
-    #expect(planted.locations(in: ["json": Data(all.utf8)]).count == 20)
-    #expect(
-      planted.locations(in: ["json": Data(try sandbox.succeed("item find old-phone --service planted --json").utf8)])
-        == [])
-    let files = try FileWatcher(
-      in: [sandbox.home], keptIn: sandbox.home.deletingLastPathComponent().appending(path: "kept")
-    ) {
-      !$0.hasPrefix("devices/") && $0 != ".bp" && $0 != ".np"
-    }
+    let planted = Self.plantedSecrets
+    let find = "item find old-phone --service planted --json"
+    #expect(planted.locations(in: ["json": Data(try sandbox.succeed("\(find) --reveal").utf8)]).count == 20)
+    #expect(planted.locations(in: ["json": Data(try sandbox.succeed(find).utf8)]) == [])
+    let watcher = try watchFiles(in: sandbox)
     try sandbox.backUp(to: "b.tar")
     var printed = Data()
-    for (line, count) in [
-      ("export b.tar -o revealed.json --reveal --password-file .bp", 18),
-      ("export old-phone -o revealed2.json --reveal", 20),
-      ("export b.tar -o revealed.csv --reveal --password-file .bp", 9),
-    ] {
-      let outcome = try sandbox.keyhaul("\(line) -vv")
+    let exports: [(source: String, output: String, secretCount: Int)] = [
+      ("b.tar --password-file .bp", "revealed.json", 18), ("old-phone", "revealed2.json", 20),
+      ("b.tar --password-file .bp", "revealed.csv", 9),
+    ]
+    for (source, output, secretCount) in exports {
+      let outcome = try sandbox.keyhaul("export \(source) -o \(output) --reveal -vv")
       #expect(outcome.status == 0, "\(outcome)")
       printed += Data((outcome.output + outcome.errors).utf8)
-      let name = try #require(line.split(separator: " ").first { $0.hasPrefix("revealed") })
-      let file = try Data(contentsOf: sandbox.home.appending(path: String(name)))
-      #expect(planted.locations(in: ["file": file]).count >= count, "\(line)")
+      let file = Data(try sandbox.read(output))
+      #expect(planted.locations(in: ["file": file]).count >= secretCount, "\(output)")
     }
-    var contents = try files.contents().filter { !$0.key.contains("revealed") }
+    var contents = try watcher.contents().filter { !$0.key.contains("revealed") }
     contents["the printed output"] = printed
     #expect(planted.locations(in: contents) == [])
     // The search would also find an unencrypted hardware key.
-    var hardware = PlantedSecrets()
-    hardware.add("hardware", try sandbox.read("devices/old-phone/hardware.uid"))
-    #expect(
-      hardware.locations(in: ["file": Data(try sandbox.read("devices/old-phone/hardware.uid"))]) == ["hardware in file"]
-    )
+    let uid = try sandbox.read("devices/old-phone/hardware.uid")
+    var hardwareKey = PlantedSecrets()
+    hardwareKey.add("hardware", uid)
+    #expect(hardwareKey.locations(in: ["file": Data(uid)]) == ["hardware in file"])
   }
 }

@@ -41,35 +41,48 @@
             keyhaul plan b/ --to n -p .bp -o made.plan
             printf '#!/bin/sh\ncat .bp\n' > password; chmod 700 password
             """)
+        needles = try Self.textNeedles + Self.keyNeedles(of: sandbox)
+      }
+
+      /// The passwords, passcodes and items' secrets. A search in base64 needs only the beginning of a secret.
+      private static var textNeedles: [MemoryScan.Needle] {
+        let texts = [
+          ("password", password), ("new password", newPassword), ("passcode", passcode), ("new passcode", newPasscode),
+          ("secret", secret), ("new secret", newSecret),
+        ].map { name, text in MemoryScan.Needle(name: name, bytes: Array(text.utf8)) }
+        let base64Texts = [secret, newSecret].map { text in
+          let base64 = Data(text.utf8).base64EncodedString()
+          return MemoryScan.Needle(name: "\(text) in base64", bytes: Array(base64.utf8.prefix(40)))
+        }
+        return texts + base64Texts
+      }
+
+      /// Returns the keys of the device `d`, and those of its backups `b` and `plain`.
+      private static func keyNeedles(of sandbox: DeviceSandbox) throws -> [MemoryScan.Needle] {
+        let uid = try Data(contentsOf: sandbox.devices.appending(path: "d/hardware.uid"))
+        let deviceKey = try HardwareUID(Secret(copying: uid)).deviceKey()
         var needles = [
-          ("password", Self.password), ("new password", Self.newPassword), ("passcode", Self.passcode),
-          ("new passcode", Self.newPasscode), ("secret", Self.secret), ("new secret", Self.newSecret),
-        ].map { MemoryScan.Needle(name: $0, bytes: Array($1.utf8)) }
-        needles += [Self.secret, Self.newSecret].map {
-          MemoryScan.Needle(name: "\($0) in base64", bytes: Array(Data($0.utf8).base64EncodedString().utf8.prefix(40)))
-        }
-        let identifier = try Data(contentsOf: sandbox.devices.appending(path: "d/hardware.uid"))
-        needles.append(MemoryScan.Needle(name: "hardware", bytes: Array(identifier)))
-        let hardware = try HardwareUID(Secret(copying: identifier)).deviceKey()
+          MemoryScan.Needle(name: "hardware", bytes: Array(uid)),
+          MemoryScan.Needle(name: "hardware key", bytes: try deviceKey.withKey { $0.withBytes(Array.init) }),
+        ]
+        let encrypted = try BackupArchive.open(.path(sandbox.home.appending(path: "b").path))
+        let encryptedKey = try encrypted.unlock(password: Secret(utf8: password))
         needles.append(
-          MemoryScan.Needle(name: "hardware key", bytes: try hardware.withKey { $0.withBytes(Array.init) }))
-        for (name, password) in [("b", Self.password), ("plain", nil)] {
-          let archive = try BackupArchive.open(.path(sandbox.home.appending(path: name).path))
-          let key: BackupKey
-          if let password {
-            key = try archive.unlock(password: Secret(utf8: password))
-            needles.append(
-              MemoryScan.Needle(name: "password's key", bytes: key.passcodeKey.withBytes(Array.init)))
-          } else {
-            key = try archive.unlock(password: nil)
-          }
-          let keys = try key.classKeys(deviceKey: hardware)
-          for keyClass in keys.classes {
-            let bytes = keys.entries[keyClass]?.key?.secret.withBytes(Array.init) ?? []
-            needles.append(MemoryScan.Needle(name: "class key \(keyClass.rawValue) of \(name)", bytes: bytes))
-          }
+          MemoryScan.Needle(name: "password's key", bytes: encryptedKey.passcodeKey.withBytes(Array.init)))
+        needles += classKeyNeedles(try encryptedKey.classKeys(deviceKey: deviceKey), of: "b")
+        let plain = try BackupArchive.open(.path(sandbox.home.appending(path: "plain").path))
+        let plainKey = try plain.unlock(password: nil)
+        needles += classKeyNeedles(try plainKey.classKeys(deviceKey: deviceKey), of: "plain")
+        return needles
+      }
+
+      private static func classKeyNeedles(_ keys: ClassKeys, of backup: String) -> [MemoryScan.Needle] {
+        var needles: [MemoryScan.Needle] = []
+        for keyClass in keys.classes {
+          let bytes = keys.entries[keyClass]?.key?.secret.withBytes(Array.init) ?? []
+          needles.append(MemoryScan.Needle(name: "class key \(keyClass.rawValue) of \(backup)", bytes: bytes))
         }
-        self.needles = needles
+        return needles
       }
 
       func counts(in process: Int32) throws -> [String: Int] { try MemoryScan.counts(of: needles, in: process) }
@@ -131,8 +144,10 @@
         atEnd = try scenario.counts(in: process)
       }
       // The secret belongs to two items, and everything else may be in memory only once.
-      let copies = atPrompts.filter { counts in counts.contains { $0.value > ($0.key == "secret" ? 2 : 1) } }
-      #expect(copies.isEmpty, "\(line): \(copies)")
+      let promptsWithCopies = atPrompts.filter { counts in
+        counts.contains { name, count in count > (name == "secret" ? 2 : 1) }
+      }
+      #expect(promptsWithCopies.isEmpty, "\(line): \(promptsWithCopies)")
       // At a question after the decryption, the password is no longer in memory.
       if typed.last == "y" { #expect(atPrompts.last?["password"] == nil, "\(line): \(atPrompts)") }
       // The scenario has neither keys nor certificates, so an export in PEM finds no item.
@@ -149,44 +164,49 @@
       arguments: stopSignals + crashSignals)
     func atPrompt(signal: Int32) throws {
       let scenario = try MemoryScenario()
-      var before: [[String: Int]] = []
+      var atPrompts: [[String: Int]] = []
       var atEnd: [String: Int]?
       let outcome = try scenario.program.run(
         ["rekey", "b/", "--rounds", "1"], typed: [MemoryScenario.password, MemoryScenario.newPassword]
       ) { process in
-        before.append(try scenario.counts(in: process))
-        if before.count == 3 { kill(process, signal) }
+        atPrompts.append(try scenario.counts(in: process))
+        // The third prompt asks for the new password again.
+        if atPrompts.count == 3 { kill(process, signal) }
       } atEnd: { process in
         atEnd = try scenario.counts(in: process)
       }
-      #expect(before.count == 3 && before.last?["new password"] == 1, "\(before)")
+      #expect(atPrompts.count == 3 && atPrompts.last?["new password"] == 1, "\(atPrompts)")
       #expect(outcome.status == 128 + signal && atEnd == [:], "\(outcome) \(String(describing: atEnd))")
     }
 
     @Test("Ctrl-C once or twice during the work leaves no secret in memory", arguments: [1, 2])
-    func atWork(count: Int) throws {
+    func duringWork(count: Int) throws {
       let scenario = try MemoryScenario()
-      var during: [String: Int] = [:]
+      var duringWork: [String: Int] = [:]
       var atEnd: [String: Int]?
       let arguments = ["rekey", "b/", "-p", ".bp", "--new-password-file", ".np", "--rounds", "19000000"]
       let inspect: TracedProgram.Inspection = { process in
         // The memory cannot be read before the process is traced or after it has ended. A search takes long on a busy
         // machine, so it starts only when the key derivation has run for a while.
-        guard during.isEmpty, TracedProgram.processorSeconds(of: process) > 0.3 else { return }
+        guard duringWork.isEmpty, TracedProgram.processorSeconds(of: process) > 0.3 else { return }
         guard let counts = try? scenario.counts(in: process), counts["new password"] != nil else {
           return
         }
-        during = counts
+        duringWork = counts
         for signal in [SIGINT, SIGTERM].prefix(count) { kill(process, signal) }
       }
       let end: TracedProgram.Inspection = { process in atEnd = try scenario.counts(in: process) }
       let outcome = try scenario.program.run(arguments, whileRunning: inspect, atEnd: end)
-      #expect(during["new password"] == 1 && atEnd == [:], "\(during) \(String(describing: atEnd))")
+      #expect(duringWork["new password"] == 1 && atEnd == [:], "\(duringWork) \(String(describing: atEnd))")
       #expect(outcome.status == 130 || (count == 2 && outcome.status == 143), "\(outcome)")
     }
 
     /// Lazy binding puts all vector registers, which may contain secrets, on the stack at the first call of a library's
     /// function.
+    ///
+    /// The ELF header has the offset of the program headers at byte 32, and their size and number at bytes 54 and 56. The
+    /// header of the dynamic section has the section's offset at byte 8 and its size at byte 32. The section is a list of
+    /// tags and values of eight bytes each.
     ///
     /// Source: the ELF specification's program header and dynamic section; `DF_1_NOW` of glibc's elf.h.
     @Test(
@@ -201,12 +221,14 @@
       }
       let (dynamicType, flagsTag, bindNow) = (2, 0x6FFF_FFFB, 1)
       let (headerStart, headerSize) = (integer(at: 32, byteCount: 8), integer(at: 54, byteCount: 2))
-      let headers = (0..<integer(at: 56, byteCount: 2)).map { headerStart + $0 * headerSize }
-      let dynamic = try #require(headers.first { integer(at: $0, byteCount: 4) == dynamicType })
-      let start = integer(at: dynamic + 8, byteCount: 8)
-      let entries = stride(from: start, to: start + integer(at: dynamic + 32, byteCount: 8), by: 16)
-      let flags = try #require(entries.first { integer(at: $0, byteCount: 8) == flagsTag })
-      #expect(integer(at: flags + 8, byteCount: 8) & bindNow != 0)
+      let headerCount = integer(at: 56, byteCount: 2)
+      let headers = (0..<headerCount).map { headerStart + $0 * headerSize }
+      let dynamicHeader = try #require(headers.first { integer(at: $0, byteCount: 4) == dynamicType })
+      let sectionStart = integer(at: dynamicHeader + 8, byteCount: 8)
+      let sectionSize = integer(at: dynamicHeader + 32, byteCount: 8)
+      let entries = stride(from: sectionStart, to: sectionStart + sectionSize, by: 16)
+      let flagsEntry = try #require(entries.first { integer(at: $0, byteCount: 8) == flagsTag })
+      #expect(integer(at: flagsEntry + 8, byteCount: 8) & bindNow != 0)
     }
   }
 #endif

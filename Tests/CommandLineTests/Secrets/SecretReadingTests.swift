@@ -7,6 +7,7 @@ import Testing
 
 @Suite("Reading secrets")
 struct SecretReadingTests {
+  /// Returns the password of the backup `x.backup` that these flags provide.
   func password(_ test: TestSession, _ flags: [String], isNew: Bool = false) throws -> [UInt8] {
     let secret = try test.session.password(try PasswordFlags.parse(flags), of: "x.backup", isNew: isNew)
     return secret.withBytes { Array($0) }
@@ -104,12 +105,8 @@ struct SecretReadingTests {
     #expect(failure?.message == "cannot read the password of x.backup")
     #expect(failure?.why == "/nonexistent/pw: no such file or directory")
     let directory = test.directory.path
-    let unreadable = unreadableFailure(test, directory)
-    #expect(unreadable?.why == "\(directory): is a directory")
-  }
-
-  private func unreadableFailure(_ test: TestSession, _ path: String) -> CommandError? {
-    thrownError { _ = try password(test, ["--password-file", path]) }
+    let directoryFailure = thrownError { _ = try password(test, ["--password-file", directory]) }
+    #expect(directoryFailure?.why == "\(directory): is a directory")
   }
 
   @Test("An open descriptor is read to its end, and a closed one is an error")
@@ -118,8 +115,8 @@ struct SecretReadingTests {
     let pipe = Pipe()
     try pipe.fileHandleForWriting.write(contentsOf: Data("from a pipe\n".utf8))
     try pipe.fileHandleForWriting.close()
-    let number = pipe.fileHandleForReading.fileDescriptor
-    #expect(try password(test, ["--password-fd", "\(number)"]) == Array("from a pipe".utf8))
+    let descriptor = pipe.fileHandleForReading.fileDescriptor
+    #expect(try password(test, ["--password-fd", "\(descriptor)"]) == Array("from a pipe".utf8))
     let failure = thrownError { _ = try password(test, ["--password-fd", "9999"]) }
     #expect(failure?.why == "file descriptor 9999: bad file descriptor")
   }
@@ -166,14 +163,14 @@ struct SecretReadingTests {
 
   @Test("Without a usable terminal, the error gives advice")
   func noControllingTerminal() throws {
-    let missing = thrownError { _ = try password(try TestSession(), []) }
+    let withoutTerminal = thrownError { _ = try password(try TestSession(), []) }
     #expect(
-      missing
+      withoutTerminal
         == CommandError(
           .needsPassword, "x.backup needs a password", why: "Keyhaul cannot ask, because there is no terminal",
           try: "--password-file, --password-fd or --password-command"))
-    let forbidden = thrownError { _ = try password(try TestSession(["--no-input"], terminalPath: "/dev/null"), []) }
-    #expect(forbidden?.status == .needsPassword)
-    #expect(forbidden?.why == "--no-input prevents Keyhaul from asking")
+    let withoutInput = thrownError { _ = try password(try TestSession(["--no-input"], terminalPath: "/dev/null"), []) }
+    #expect(withoutInput?.status == .needsPassword)
+    #expect(withoutInput?.why == "--no-input prevents Keyhaul from asking")
   }
 }

@@ -6,27 +6,28 @@ import Testing
 
 @Suite("Sources of secrets")
 struct SecretSourceTests {
-  let both = ["KEYHAUL_PASSWORD_FILE": "env-file", "KEYHAUL_PASSWORD_COMMAND": "env-command"]
+  let bothVariables = ["KEYHAUL_PASSWORD_FILE": "env-file", "KEYHAUL_PASSWORD_COMMAND": "env-command"]
 
-  func choose(_ flags: [String], _ environment: [String: String] = [:]) throws -> SecretSource {
+  /// Returns the source of a backup's password.
+  func source(_ flags: [String], _ environment: [String: String] = [:]) throws -> SecretSource {
     try PasswordFlags.parse(flags).source(environment: environment)
   }
 
   @Test("Flags override the environment, files override commands, and a prompt is last")
   func order() throws {
-    #expect(try choose(["--password-fd", "3"], both) == .descriptor(3))
-    #expect(try choose(["--password-file", "x"], both) == .file("x"))
-    #expect(try choose(["--password-command", "pass"], both) == .command("pass"))
-    #expect(try choose([], both) == .file("env-file"))
-    #expect(try choose([], ["KEYHAUL_PASSWORD_COMMAND": "env-command"]) == .command("env-command"))
-    #expect(try choose([], ["KEYHAUL_PASSWORD": "hunter2", "KEYHAUL_PASSWORD_FILE": ""]) == .prompt)
+    #expect(try source(["--password-fd", "3"], bothVariables) == .descriptor(3))
+    #expect(try source(["--password-file", "x"], bothVariables) == .file("x"))
+    #expect(try source(["--password-command", "pass"], bothVariables) == .command("pass"))
+    #expect(try source([], bothVariables) == .file("env-file"))
+    #expect(try source([], ["KEYHAUL_PASSWORD_COMMAND": "env-command"]) == .command("env-command"))
+    #expect(try source([], ["KEYHAUL_PASSWORD": "hunter2", "KEYHAUL_PASSWORD_FILE": ""]) == .prompt)
   }
 
   @Test("A hyphen and descriptor 0 mean standard input")
   func standardInput() throws {
-    #expect(try choose(["--password-file", "-"]) == .standardInput)
-    #expect(try choose(["--password-fd", "0"]) == .standardInput)
-    #expect(try choose([], ["KEYHAUL_PASSWORD_FILE": "-"]) == .standardInput)
+    #expect(try source(["--password-file", "-"]) == .standardInput)
+    #expect(try source(["--password-fd", "0"]) == .standardInput)
+    #expect(try source([], ["KEYHAUL_PASSWORD_FILE": "-"]) == .standardInput)
   }
 
   @Test(
@@ -36,7 +37,7 @@ struct SecretSourceTests {
       ["--password-fd", "3", "--password-command", "y"],
     ])
   func conflict(flags: [String]) {
-    let failure = thrownError { _ = try choose(flags) }
+    let failure = thrownError { _ = try source(flags) }
     #expect(failure?.status == .usage)
     #expect(failure?.message == "\(flags[0]) and \(flags[2]) cannot be used together")
   }
@@ -48,15 +49,15 @@ struct SecretSourceTests {
       ["--password-command", ""],
     ])
   func unreadable(flags: [String]) {
-    #expect(thrownError { _ = try choose(flags) }?.status == .usage)
+    #expect(thrownError { _ = try source(flags) }?.status == .usage)
   }
 
   @Test("The environment applies only to the password of a backup")
   func otherKinds() throws {
-    #expect(try NewPasswordFlags.parse([]).source(environment: both) == .prompt)
-    #expect(try PasscodeFlags.parse([]).source(environment: both) == .prompt)
-    #expect(try NewPasscodeFlags.parse([]).source(environment: both) == .prompt)
-    #expect(try ItemSecretFlags.parse([]).source(environment: both) == .prompt)
+    #expect(try NewPasswordFlags.parse([]).source(environment: bothVariables) == .prompt)
+    #expect(try PasscodeFlags.parse([]).source(environment: bothVariables) == .prompt)
+    #expect(try NewPasscodeFlags.parse([]).source(environment: bothVariables) == .prompt)
+    #expect(try ItemSecretFlags.parse([]).source(environment: bothVariables) == .prompt)
   }
 
   @Test("Each kind of secret has its own flags", arguments: SecretKind.allCases)

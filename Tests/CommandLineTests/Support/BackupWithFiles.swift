@@ -22,20 +22,28 @@ struct BackupWithFiles {
   ) throws {
     sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
+    // Payloads are in folders only since iOS 10.
+    try sandbox.devices.run("rm -r b/Manifest.db b/??/")
     var manifest = MBDBRecord.header
-    let undecodedFiles = undecoded.map { [("HomeDomain", $0.path, $0.text)] } ?? []
-    for (domain, path, text) in undecodedFiles + files.map({ ($0.domain, Array($0.path.utf8), $0.text) }) {
-      let bytes = Array(text.utf8)
-      try sandbox.write(bytes, to: "b/\(MBDBRecord.fileName(domain: domain, path: path))")
-      manifest += try MBDBRecord.bytes(
-        domain: domain, path: path, content: bytes, modified: 1_400_000_000, hasDigest: hasDigests)
+    if let undecoded {
+      manifest += try addPayload(undecoded.text, domain: "HomeDomain", path: undecoded.path, hasDigest: hasDigests)
+    }
+    for file in files {
+      manifest += try addPayload(file.text, domain: file.domain, path: Array(file.path.utf8), hasDigest: hasDigests)
     }
     try sandbox.write(manifest, to: "b/Manifest.mbdb")
-    try sandbox.devices.run("rm -r b/Manifest.db b/??/")
   }
 
-  /// Returns the paths of the exported files in a folder, without the list that the export writes.
-  func tree(_ folder: String) throws -> [String] {
+  /// Writes the payload of a file, and returns the file's record for the manifest.
+  private func addPayload(_ text: String, domain: String, path: [UInt8], hasDigest: Bool) throws -> [UInt8] {
+    let bytes = Array(text.utf8)
+    try sandbox.write(bytes, to: "b/\(MBDBRecord.fileName(domain: domain, path: path))")
+    return try MBDBRecord.bytes(
+      domain: domain, path: path, content: bytes, modified: 1_400_000_000, hasDigest: hasDigest)
+  }
+
+  /// Returns the paths of the exported files in a folder, without the manifest that the export writes.
+  func exportedPaths(in folder: String) throws -> [String] {
     try sandbox.devices.run("cd \(folder) && find . -type f ! -name 'keyhaul-files.*' | sed 's,^./,,' | sort").output
       .split(separator: "\n").map(String.init)
   }

@@ -60,6 +60,13 @@ final class DeviceSandbox: Sendable {
       showsOutputOnTerminal: true)
   }
 
+  /// Writes the keychain database of the test vectors, with or without the write-ahead log next to it.
+  func writeKeychainDatabase(to name: String, withLog: Bool) throws {
+    let vectors = try TestVectors.database()
+    try Data(vectors["base64"].base64Bytes).write(to: home.appending(path: name))
+    if withLog { try Data(vectors["wal"]["base64"].base64Bytes).write(to: home.appending(path: "\(name)-wal")) }
+  }
+
   /// Copies a database and its journal in the middle of a change, as a killed process leaves them.
   func copyDatabase(_ name: String, to copy: String, during change: String) throws {
     let queue = try DatabaseQueue(path: home.appending(path: name).path)

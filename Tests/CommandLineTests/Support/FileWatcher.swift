@@ -28,7 +28,8 @@ final class FileWatcher {
       var linked: Set<UInt64> = []
       repeat {
         for directory in directories {
-          Self.linkNewFiles(of: directory.path + "/", below: "", in: linkDirectory.path, &linked, isWatched)
+          Self.linkNewFiles(
+            of: directory.path + "/", below: "", in: linkDirectory.path, linked: &linked, where: isWatched)
         }
       } while stopRequest.wait(timeout: .now() + .milliseconds(1)) == .timedOut
       completion.signal()
@@ -42,23 +43,22 @@ final class FileWatcher {
   ///   - subdirectory: A directory in `directory`, with a slash at its end, or an empty string.
   ///   - linked: The inode numbers of the linked files. The links keep the system from reusing these numbers.
   private static func linkNewFiles(
-    of directory: String, below subdirectory: String, in linkDirectory: String, _ linked: inout Set<UInt64>,
-    _ isWatched: (String) -> Bool
+    of directory: String, below subdirectory: String, in linkDirectory: String, linked: inout Set<UInt64>,
+    where isWatched: (String) -> Bool
   ) {
     guard let entries = opendir(directory + subdirectory) else { return }
     defer { closedir(entries) }
     while let entry = readdir(entries) {
       guard !linked.contains(UInt64(entry.pointee.d_ino)) else { continue }
-      let name =
-        subdirectory
-        + withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-      guard !name.hasSuffix("/."), !name.hasSuffix("/.."), name != ".", name != "..", isWatched(name) else { continue }
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      let path = subdirectory + name
+      guard name != ".", name != "..", isWatched(path) else { continue }
       var status = stat()
-      guard lstat(directory + name, &status) == 0 else { continue }
-      if status.st_mode & S_IFMT == S_IFDIR, isWatched(name + "/") {
-        linkNewFiles(of: directory, below: name + "/", in: linkDirectory, &linked, isWatched)
+      guard lstat(directory + path, &status) == 0 else { continue }
+      if status.st_mode & S_IFMT == S_IFDIR, isWatched(path + "/") {
+        linkNewFiles(of: directory, below: path + "/", in: linkDirectory, linked: &linked, where: isWatched)
       } else if status.st_mode & S_IFMT == S_IFREG, linked.insert(UInt64(status.st_ino)).inserted {
-        _ = link(directory + name, "\(linkDirectory)/\(linked.count)-\(name.replacing("/", with: "_"))")
+        _ = link(directory + path, "\(linkDirectory)/\(linked.count)-\(path.replacing("/", with: "_"))")
       }
     }
   }

@@ -1,5 +1,4 @@
 import Foundation
-import Testing
 
 @testable import keyhaul
 
@@ -17,7 +16,7 @@ enum IPhoneBackups {
     }
   }
 
-  private static let apps = [
+  private static let apps: [(identifier: String, name: String, genre: Int)] = [
     ("com.google.Authenticator", "Google Authenticator", 6002), ("net.whatsapp.WhatsApp", "WhatsApp Messenger", 6005),
     ("org.whispersystems.signal", "Signal - Private Messenger", 6005),
     ("io.metamask", "MetaMask - Crypto Wallet", 6015),
@@ -29,10 +28,6 @@ enum IPhoneBackups {
   static func setApps(
     _ apps: [(identifier: String, name: String, genre: Int)], in backup: String, of sandbox: PhoneSandbox
   ) throws {
-    var format = PropertyListSerialization.PropertyListFormat.xml
-    let bytes = Data(try sandbox.read("\(backup)/Info.plist"))
-    var info = try #require(
-      try PropertyListSerialization.propertyList(from: bytes, format: &format) as? [String: Any])
     var entries: [String: Any] = [:]
     for app in apps {
       let metadata: [String: Any] = [
@@ -43,9 +38,9 @@ enum IPhoneBackups {
         "PlaceholderIcon": Data([1]),
       ]
     }
-    info["Applications"] = entries
-    info["Installed Applications"] = apps.map(\.identifier)
-    let changed = try PropertyListSerialization.data(fromPropertyList: info, format: .xml, options: 0)
-    try sandbox.write(Array(changed), to: "\(backup)/Info.plist")
+    try sandbox.editPropertyList("\(backup)/Info.plist") { info in
+      info["Applications"] = entries
+      info["Installed Applications"] = apps.map(\.identifier)
+    }
   }
 }

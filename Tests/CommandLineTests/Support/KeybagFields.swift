@@ -1,4 +1,4 @@
-/// The fields of a keybag inside a file. Each has a tag, a length and a value.
+/// The fields of a keybag inside a file. Each has a tag of four letters, a big-endian length of four bytes, and a value.
 enum KeybagFields {
   struct Field {
     let tag: String
@@ -7,8 +7,9 @@ enum KeybagFields {
   }
 
   static func all(in bytes: [UInt8]) -> [Field] {
-    let beginning = Array("VERS".utf8) + [0, 0, 0, 4]
-    guard var offset = bytes.indices.first(where: { bytes[$0...].starts(with: beginning) }) else { return [] }
+    // Every keybag starts with its version, an integer of four bytes.
+    let firstField = Array("VERS".utf8) + [0, 0, 0, 4]
+    guard var offset = bytes.firstRange(of: firstField)?.lowerBound else { return [] }
     var fields: [Field] = []
     while offset + 8 <= bytes.count {
       let tag = String(decoding: bytes[offset..<offset + 4], as: UTF8.self)

@@ -1,6 +1,7 @@
 #if os(Linux)
   import Foundation
   import Glibc
+  import KeyhaulKit
 
   /// Searches the writable memory of a process for byte strings. Only root and the process itself can read `/proc/PID/mem`.
   struct MemoryScan {
@@ -10,34 +11,46 @@
       let bytes: [UInt8]
     }
 
+    /// The number of bytes read at a time, without the overlap.
     static let chunkSize = 1 << 20
 
     /// Returns how often each byte string occurs, by name. Byte strings that do not occur are left out.
     static func counts(of needles: [Needle], in process: Int32) throws -> [String: Int] {
-      let memory = open("/proc/\(process)/mem", O_RDONLY)
-      guard memory >= 0 else { throw CocoaError(.fileReadNoPermission) }
-      defer { close(memory) }
+      // A byte string on the border of two chunks is found because chunks overlap, and one in the overlap of two is
+      // counted once because its address is the same in both.
       let overlap = needles.map(\.bytes.count).max() ?? 0
-      let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: chunkSize + overlap, alignment: 4096)
-      defer { scratch.deallocate() }
       var addresses: [String: Set<UInt>] = [:]
-      for region in try regions(of: process) {
-        var address = region.lowerBound
-        while address < region.upperBound {
-          let byteCount = min(UInt(chunkSize + overlap), region.upperBound - address)
-          let count = pread(memory, scratch.baseAddress, Int(byteCount), off_t(address))
-          if count > 0 {
-            let bytes = UnsafeRawBufferPointer(rebasing: scratch[..<count])
-            for needle in needles {
-              for offset in needle.bytes.withUnsafeBytes({ offsets(of: $0, in: bytes) }) {
-                addresses[needle.name, default: []].insert(address + UInt(offset))
-              }
-            }
+      try forEachChunk(of: process, overlap: overlap) { address, chunk in
+        for needle in needles {
+          for offset in needle.bytes.withUnsafeBytes({ offsets(of: $0, in: chunk) }) {
+            addresses[needle.name, default: []].insert(address + UInt(offset))
           }
-          address += UInt(chunkSize)
         }
       }
       return addresses.mapValues(\.count)
+    }
+
+    /// Reads a process's writable memory in chunks into one buffer, and skips the parts that cannot be read.
+    ///
+    /// - Parameter overlap: The number of bytes that each chunk has after `chunkSize`. The next chunk starts with them.
+    static func forEachChunk(
+      of process: Int32, overlap: Int, _ body: (_ address: UInt, _ chunk: UnsafeRawBufferPointer) -> Void
+    ) throws {
+      let memory = open("/proc/\(process)/mem", O_RDONLY)
+      guard memory >= 0 else { throw CocoaError(.fileReadNoPermission) }
+      defer { close(memory) }
+      let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: chunkSize + overlap, alignment: 4096)
+      defer {
+        wipe(buffer)
+        buffer.deallocate()
+      }
+      for region in try regions(of: process) {
+        for address in stride(from: region.lowerBound, to: region.upperBound, by: chunkSize) {
+          let byteCount = min(UInt(chunkSize + overlap), region.upperBound - address)
+          let readCount = pread(memory, buffer.baseAddress, Int(byteCount), off_t(address))
+          if readCount > 0 { body(address, UnsafeRawBufferPointer(rebasing: buffer[..<readCount])) }
+        }
+      }
     }
 
     /// Returns the address ranges of a process's writable memory.

@@ -1,17 +1,19 @@
 import Foundation
 import KeyhaulKit
-import Testing
 
 @testable import keyhaul
 
 /// A backup in the layout of iOS 9, with the keychain of a backup without a password and two files.
 struct OldBackup {
-  static let hostileName = "Library/\u{1B}[31mred\u{202E}.txt"
+  /// A path with an escape sequence that colors text, and a character that reverses the direction of text.
+  static let maliciousName = "Library/\u{1B}[31mred\u{202E}.txt"
 
   let directory: String
   let sandbox: PhoneSandbox
-  let keychainBytes: String
-  let totalBytes: String
+  /// The size of the keychain file in bytes, with separators as in reports.
+  let keychainSize: String
+  /// The size of all files in bytes, with separators as in reports.
+  let totalSize: String
 
   /// - Parameters:
   ///   - device: The device that is backed up.
@@ -22,11 +24,11 @@ struct OldBackup {
     self.sandbox = sandbox
     self.directory = directory
     try sandbox.succeed("backup \(device) -o \(directory)/ --no-password -q")
-    let payload = try #require(try sandbox.files(in: directory).first { $0.contains("/") })
-    let keychain = try sandbox.read("\(directory)/\(payload)")
-    let files = [
-      ("KeychainDomain", "keychain-backup.plist", keychain), (domain, "Library/plain.txt", Array("plain".utf8)),
-      ("HomeDomain", Self.hostileName, Array("hosti".utf8)),
+    let keychain = try sandbox.read("\(directory)/\(PhoneSandbox.keychainPath)")
+    let (plainText, maliciousText) = (Array("plain".utf8), Array("malic".utf8))
+    let files: [(domain: String, path: String, bytes: [UInt8])] = [
+      ("KeychainDomain", "keychain-backup.plist", keychain), (domain, "Library/plain.txt", plainText),
+      ("HomeDomain", Self.maliciousName, maliciousText),
     ]
     var manifest = MBDBRecord.header
     for (domain, path, bytes) in files {
@@ -34,28 +36,31 @@ struct OldBackup {
       manifest += try MBDBRecord.bytes(domain: domain, path: Array(path.utf8), content: bytes)
     }
     try sandbox.write(manifest, to: "\(directory)/Manifest.mbdb")
-    for name in ["Manifest.db", payload] {
+    for name in ["Manifest.db", PhoneSandbox.keychainPath] {
       try FileManager.default.removeItem(at: sandbox.home.appending(path: "\(directory)/\(name)"))
     }
-    keychainBytes = HumanReadable.grouped(keychain.count)
-    totalBytes = HumanReadable.grouped(keychain.count + 10)
+    keychainSize = HumanReadable.grouped(keychain.count)
+    totalSize = HumanReadable.grouped(keychain.count + plainText.count + maliciousText.count)
   }
 
   /// Adds a row to the manifest, and the payload if the row is a file's.
   ///
   /// - Parameter mode: The `st_mode`: 0o100000 for a file, 0o040000 for a folder, 0o120000 for a link.
   func add(_ path: String, _ bytes: [UInt8] = [], domain: String = "HomeDomain", mode: Int = 0o100644) throws {
-    if mode & 0o170000 == 0o100000 { try sandbox.write(bytes, to: "\(directory)/\(Self.fileName(domain, path))") }
+    let isFile = mode & 0o170000 == 0o100000
+    if isFile { try sandbox.write(bytes, to: "\(directory)/\(Self.fileName(domain, path))") }
     let record = try MBDBRecord.bytes(domain: domain, path: Array(path.utf8), content: bytes, mode: mode)
     try sandbox.write(try sandbox.read("\(directory)/Manifest.mbdb") + record, to: "\(directory)/Manifest.mbdb")
   }
 
-  func remove(_ path: String) throws {
+  /// Removes the payload of a file in `HomeDomain`, but not its row.
+  func removePayload(of path: String) throws {
     let name = try Self.fileName("HomeDomain", path)
     try FileManager.default.removeItem(at: sandbox.home.appending(path: "\(directory)/\(name)"))
   }
 
-  func change(_ path: String) throws {
+  /// Changes the payload of a file in `HomeDomain`, so that it no longer matches its digest.
+  func changePayload(of path: String) throws {
     let name = "\(directory)/\(try Self.fileName("HomeDomain", path))"
     var bytes = try sandbox.read(name)
     bytes[0] ^= 1

@@ -1,4 +1,5 @@
 import Foundation
+import KeyhaulKit
 import Synchronization
 import TestSupport
 import Testing
@@ -8,6 +9,10 @@ import Testing
 /// A sandbox with the two phones of the bundled fixtures, and the password of their backups in `.bp`.
 final class PhoneSandbox: Sendable {
   static let password = "correct horse"
+
+  /// The path of the keychain file in a backup's folder: the SHA-1 of `KeychainDomain-keychain-backup.plist`, in a folder
+  /// named after its first two digits.
+  static let keychainPath = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 
   let devices: DeviceSandbox
 
@@ -64,6 +69,14 @@ final class PhoneSandbox: Sendable {
     try succeed("backup \(device) -o \(name) --password-file .bp --rounds 1 -q --yes")
   }
 
+  /// Returns the key of a device for `--device-key-file`: key 0x835, which is sixteen bytes 01 encrypted with the UID.
+  ///
+  /// Source: iphone-dataprotection, `IOAESAccelerator.c`.
+  func deviceKey(of device: String) throws -> [UInt8] {
+    let uid = Secret(copying: try read("devices/\(device)/hardware.uid"))
+    return Array(try FileCipher.encrypt([UInt8](repeating: 1, count: 16), key: uid).prefix(16))
+  }
+
   /// Changes an iteration count in a backup's keybag. The password is then wrong, but trying one takes as long as the count
   /// implies.
   func setIterations(_ count: UInt32, in tag: String, of directory: String) throws {
@@ -81,6 +94,34 @@ final class PhoneSandbox: Sendable {
       try removeSeal(String(backup))
     }
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
+  }
+
+  /// Changes the property list in a file, and keeps its format.
+  func editPropertyList(
+    _ name: String, keepingSeal: Bool = false, _ change: (inout [String: Any]) throws -> Void
+  ) throws {
+    var format = PropertyListSerialization.PropertyListFormat.binary
+    let original = try PropertyListSerialization.propertyList(from: Data(read(name)), format: &format)
+    var root = try #require(original as? [String: Any])
+    try change(&root)
+    let changed = try PropertyListSerialization.data(fromPropertyList: root, format: format, options: 0)
+    try write(Array(changed), to: name, keepingSeal: keepingSeal)
+  }
+
+  /// Flips a bit of the byte in the middle of a file.
+  func flipMiddleBit(of name: String) throws {
+    let bytes = try read(name)
+    try write(bytes.flipping(bit: bytes.count / 2 * 8), to: name)
+  }
+
+  /// Damages the first item in a backup without a password: its blob gets a version that no system writes.
+  func damageFirstItem(in backup: String) throws {
+    let name = "\(backup)/\(Self.keychainPath)"
+    var keychain = try read(name)
+    // Blobs start with their version, 3, as a little-endian integer of four bytes.
+    let version = try #require(keychain.firstRange(of: [3, 0, 0, 0]))
+    keychain[version.lowerBound] = 9
+    try write(keychain, to: name)
   }
 
   /// Flips one random bit of a file at a time. At the end, the file is as before.
@@ -115,7 +156,7 @@ final class PhoneSandbox: Sendable {
     try FileManager.default.contentsOfDirectory(atPath: home.appending(path: directory).path).sorted()
   }
 
-  /// Returns the files in a backup's folder by path.
+  /// Returns the paths of the files in a backup's folder, relative to the folder.
   func files(in directory: String) throws -> [String] {
     let paths = try FileManager.default.subpathsOfDirectory(atPath: home.appending(path: directory).path)
     return paths.filter { path in
@@ -125,16 +166,23 @@ final class PhoneSandbox: Sendable {
     }.sorted()
   }
 
+  /// Returns the contents of the files in a backup's folder, by path.
+  func fileContents(in directory: String) throws -> [String: [UInt8]] {
+    let paths = try files(in: directory)
+    return try Dictionary(uniqueKeysWithValues: paths.map { ($0, try read("\(directory)/\($0)")) })
+  }
+
   /// Returns everything on a device, including secrets, as one text.
   func contents(of device: String) throws -> String {
     try succeed("item find \(device) --json --reveal") + succeed("device show \(device) --json")
   }
 
   /// Returns the document of `plan --json`.
-  func plan(_ archive: String, to device: String = "new-phone", _ flags: String = "") throws -> [String: Any] {
-    try object(keyhaul("plan \(archive) --to \(device) --password-file .bp --json \(flags)").output)
+  func plan(_ backup: String, to device: String = "new-phone", _ flags: String = "") throws -> [String: Any] {
+    try object(keyhaul("plan \(backup) --to \(device) --password-file .bp --json \(flags)").output)
   }
 
+  /// Returns the JSON object in a text.
   func object(_ text: String) throws -> [String: Any] {
     try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
   }
@@ -153,11 +201,11 @@ struct PlannedItems: Equatable {
     var migrating: Set<Int> = []
     for item in plan["items"] as? [[String: Any]] ?? [] {
       guard let index = item["index"] as? Int else { continue }
-      let names = includesEncryptedNames || item["outcome"] as? String == "migrates"
-      let fields =
-        ["outcome", "change", "reason", "protection"] + (names ? ["account", "service", "server", "label"] : [])
+      let isMigrating = item["outcome"] as? String == "migrates"
+      let nameFields = includesEncryptedNames || isMigrating ? ["account", "service", "server", "label"] : []
+      let fields = ["outcome", "change", "reason", "protection"] + nameFields
       decisions[index] = fields.map { item[$0] as? String ?? "-" }.joined(separator: "|")
-      if item["outcome"] as? String == "migrates" { migrating.insert(index) }
+      if isMigrating { migrating.insert(index) }
     }
     (self.decisions, self.migrating) = (decisions, migrating)
   }

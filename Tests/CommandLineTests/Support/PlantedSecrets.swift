@@ -1,7 +1,7 @@
 import Foundation
 
 /// Secrets that must not be found, in any of the encodings in which they could be written.
-struct PlantedSecrets {
+struct PlantedSecrets: Sendable {
   /// The name and bytes of each secret.
   private(set) var secrets: [(name: String, bytes: [UInt8])] = []
 

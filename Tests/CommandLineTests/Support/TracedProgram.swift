@@ -6,7 +6,7 @@
   /// The built program under `ptrace`, so that a test can search its memory at prompts and at its end: after `exit` or a
   /// fatal signal, but before the system frees the memory.
   struct TracedProgram {
-    /// A closure that inspects the process with the given number.
+    /// A closure that inspects the process with the given process ID.
     typealias Inspection = (_ process: Int32) throws -> Void
 
     /// Whether this process can trace a program that prevents inspection. Usually, only root can.
@@ -25,9 +25,12 @@
     /// Returns the processor time that a process has used, in seconds, or 0 if it has ended.
     static func processorSeconds(of process: Int32) -> Double {
       guard let line = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return 0 }
-      // The name may contain any characters. After it, field 3 comes first; user and system time are fields 14 and 15.
-      let fields = line.split(separator: ")").last?.split(separator: " ") ?? []
-      guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return 0 }
+      // The line is "PID (NAME) STATE …", and the name may contain any characters. The state is field 3; user and system
+      // time are fields 14 and 15, in clock ticks.
+      let fieldsFromState = line.split(separator: ")").last?.split(separator: " ") ?? []
+      guard fieldsFromState.count > 12, let user = Double(fieldsFromState[14 - 3]),
+        let system = Double(fieldsFromState[15 - 3])
+      else { return 0 }
       return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
@@ -45,22 +48,24 @@
       let terminal = try PseudoTerminal()
       let start = try TemporaryDirectory()
       let process = program.process(arguments, waitingFor: start.path("traced"))
-      var lines = typed[...]
+      var unsentLines = typed[...]
       var isTraced = false
-      var prompts = 0
+      var promptCount = 0
       let outcome = try process.run(terminal: terminal.path) { process in
         if !isTraced {
           isTraced = Self.trace?(Self.seizeRequest, process, 0, Self.exitOption) == 0
           if isTraced { try start.write([], to: "traced") }
         }
         terminal.collect(milliseconds: 10)
-        if terminal.isAtPrompt, prompts == typed.count - lines.count {
-          prompts += 1
+        let sentCount = typed.count - unsentLines.count
+        if terminal.isAtPrompt, promptCount == sentCount {
+          promptCount += 1
           try atPrompt(process)
-          if let line = lines.popFirst() { terminal.send(line) }
+          if let line = unsentLines.popFirst() { terminal.send(line) }
         }
         try whileRunning(process)
       } whenStopped: { process, status in
+        // The status of a stopped process contains the signal in bits 8 to 15, and an event of `ptrace` above them.
         let (signal, event) = (status >> 8 & 0xFF, status >> 16)
         if event == Self.exitEvent { try atEnd(process) }
         // A stop that the tracer caused is not a signal of the program.

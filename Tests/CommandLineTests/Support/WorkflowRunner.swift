@@ -22,36 +22,47 @@ struct Workflow {
 
   /// - Throws: `Unreadable` if a line is not supported.
   init(_ text: String) throws {
-    var image = ""
-    var isInSteps = false
-    for line in text.split(separator: "\n") {
-      let indent = line.prefix { $0 == " " }.count
-      var content = line.dropFirst(indent)
-      guard isInSteps else {
-        if content.hasPrefix("container: ") { image = String(content.dropFirst("container: ".count)) }
-        isInSteps = content == "steps:"
-        continue
-      }
-      if content.hasPrefix("- ") {
-        steps.append(Step())
-        content = content.dropFirst(2)
-      }
-      guard let last = steps.indices.last else { throw Unreadable(line: String(line)) }
-      if indent == 10, steps[last].uses == nil {
-        steps[last].commands.append(String(content))
-        continue
-      }
-      let parts = content.split(separator: ": ", maxSplits: 1).map(String.init)
-      switch (indent, parts.first) {
-      case (6...8, "name"?), (8, "with:"?), (8, "run"?): break
-      case (6...8, "uses"?): steps[last].uses = parts.last
-      case (10, let key?): steps[last].with[key] = parts.last
-      default: throw Unreadable(line: String(line))
-      }
-    }
-    self.image = image
+    let lines = text.split(separator: "\n")
+    let header = lines.prefix { Self.unindented($0) != "steps:" }
+    let imageLine = header.map(Self.unindented).last { $0.hasPrefix("container: ") }
+    image = imageLine.map { String($0.dropFirst("container: ".count)) } ?? ""
+    for line in lines.dropFirst(header.count + 1) { try readStepLine(line) }
   }
 
+  private static func unindented(_ line: Substring) -> Substring { line.drop { $0 == " " } }
+
+  /// Reads a line of a step. The indentation of a step's lines is 6, 8 or 10 spaces:
+  ///
+  /// ```
+  ///       - name: Check out
+  ///         uses: actions/checkout@v4
+  ///         with:
+  ///           path: keyhaul
+  ///       - run: |
+  ///           swift build
+  /// ```
+  private mutating func readStepLine(_ line: Substring) throws {
+    var content = Self.unindented(line)
+    let indentation = line.count - content.count
+    if content.hasPrefix("- ") {
+      steps.append(Step())
+      content = content.dropFirst(2)
+    }
+    guard let last = steps.indices.last else { throw Unreadable(line: String(line)) }
+    if indentation == 10, steps[last].uses == nil {
+      steps[last].commands.append(String(content))
+      return
+    }
+    let parts = content.split(separator: ": ", maxSplits: 1).map(String.init)
+    switch (indentation, parts.first) {
+    case (6...8, "name"?), (8, "with:"?), (8, "run"?): break
+    case (6...8, "uses"?): steps[last].uses = parts.last
+    case (10, let key?): steps[last].with[key] = parts.last
+    default: throw Unreadable(line: String(line))
+    }
+  }
+
+  /// Returns the workflow without one of its steps.
   func without(_ index: Int) -> Workflow {
     var copy = self
     copy.steps.remove(at: index)
@@ -94,6 +105,13 @@ final class WorkflowRunner {
     let files = FileManager.default
     for directory in [workspace, bin] { try files.createDirectory(at: directory, withIntermediateDirectories: true) }
     try Data().write(to: pathFile)
+    try link(tools)
+    try writeSimulatedAptGet()
+    try writeSimulatedSwift()
+  }
+
+  private func link(_ tools: [String]) throws {
+    let files = FileManager.default
     for tool in tools {
       let path = ["/usr/bin", "/bin"].map { URL(filePath: $0).appending(path: tool) }.first {
         files.isExecutableFile(atPath: $0.path)
@@ -101,6 +119,10 @@ final class WorkflowRunner {
       // Without a tool that this machine lacks, the workflow fails only if it uses the tool.
       if let path { try files.createSymbolicLink(at: bin.appending(path: tool), withDestinationURL: path) }
     }
+  }
+
+  /// Writes an `apt-get` that only records the update and the names of installed packages, as files.
+  private func writeSimulatedAptGet() throws {
     let state = sandbox.home.path
     try writeScript(
       "apt-get",
@@ -114,6 +136,11 @@ final class WorkflowRunner {
       *) echo "E: $*" >&2; exit 100 ;;
       esac
       """)
+  }
+
+  /// Writes a `swift` whose build checks for the package and its libraries, and links the tested program.
+  private func writeSimulatedSwift() throws {
+    let state = sandbox.home.path
     try writeScript(
       "swift",
       """
