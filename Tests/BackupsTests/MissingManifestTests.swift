@@ -65,10 +65,10 @@ struct MissingManifestTests {
   }
 
   @Test("Rows in the write-ahead log are read as well")
-  func logged() throws {
+  func withLog() throws {
     var files = try files()
-    let logged = try JournaledManifest.moving("Library/fifteen", "Library/sixteen", of: files["Manifest.db"] ?? [])
-    (files["Manifest.db"], files["Manifest.db-wal"]) = (logged.database, logged.log)
+    let manifest = try JournaledManifest.moving("Library/fifteen", "Library/sixteen", of: files["Manifest.db"] ?? [])
+    (files["Manifest.db"], files["Manifest.db-wal"]) = (manifest.database, manifest.log)
     for archive in try opened(files) {
       #expect(try archive.fileList().listing().fileCount == UnencryptedBackupFixture.files.count + 1)
       #expect(archive.notes.contains(.listJournalRead(name: "Manifest.db-wal")))

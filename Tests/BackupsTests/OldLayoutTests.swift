@@ -64,10 +64,10 @@ struct OldLayoutTests {
       #expect(try file.record()?.lastModified == 1_400_000_000)
       var bytes: [UInt8] = []
       let reading = try archive.readPayload(of: file, with: sample.keys) { bytes.append(contentsOf: $0) }
-      #expect(bytes == MBDBBackup.text)
+      #expect(bytes == MBDBBackup.noteContent)
       let stored = try #require(backup.files[file.fileIdentifier])
       #expect(reading.storedByteCount == Int64(stored.count))
-      #expect(reading.plainByteCount == Int64(MBDBBackup.text.count))
+      #expect(reading.plainByteCount == Int64(MBDBBackup.noteContent.count))
       #expect(reading.storedSHA1 == SHA1.hash(stored))
       #expect(reading.storedSHA1 == (try file.record())?.digest)
       #expect(reading.hasValidPadding)

@@ -86,7 +86,7 @@ struct UndecodedNameTests {
   func oldManifest() throws {
     let sample = try SampleBackup(hasPassword: true)
     let directory = try TemporaryDirectory()
-    try MBDBBackup(sample, further: [Self.undecodedPath]).write(to: directory, "backup")
+    try MBDBBackup(sample, additionalPaths: [Self.undecodedPath]).write(to: directory, "backup")
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     let fileList = try archive.fileList()
     let listing = try fileList.listing(against: try archive.storedFiles())
