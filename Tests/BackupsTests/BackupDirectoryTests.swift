@@ -7,16 +7,20 @@ import Testing
 
 @Suite("Directories with backups of several devices")
 struct BackupDirectoryTests {
-  private static let old = String(repeating: "ab", count: 20)
+  /// The name of an archived copy, as Finder forms it: the device identifier, the date, and the time.
+  private static let archivedCopy = "\(SampleBackup.udid)-20240101-101112"
+  private static let oldLayout = String(repeating: "ab", count: 20)
+  private static let damaged = oldLayout + "0"
 
-  private func directory() throws -> TemporaryDirectory {
+  /// Creates a directory with a backup, its archived copy, a backup of iOS 9, a damaged backup, and other files.
+  private func directoryWithBackups() throws -> TemporaryDirectory {
     let directory = try TemporaryDirectory()
     for file in try SampleBackup().storedFiles() {
       try directory.write(file.bytes, to: "\(SampleBackup.udid)/\(file.path)")
-      try directory.write(file.bytes, to: "\(SampleBackup.udid)-20240101-101112/\(file.path)")
+      try directory.write(file.bytes, to: "\(Self.archivedCopy)/\(file.path)")
     }
-    try MBDBBackup(try SampleBackup(hasPassword: false)).write(to: directory, Self.old)
-    try directory.write([1], to: "\(Self.old)0/Manifest.plist")
+    try MBDBBackup(try SampleBackup(hasPassword: false)).write(to: directory, Self.oldLayout)
+    try directory.write([1], to: "\(Self.damaged)/Manifest.plist")
     try directory.write([1], to: "Notes/readme.txt")
     try directory.write([1], to: "readme.txt")
     return directory
@@ -24,10 +28,9 @@ struct BackupDirectoryTests {
 
   @Test("A directory of backups is listed with devices, dates, and encryption")
   func listing() throws {
-    let directory = try directory()
+    let directory = try directoryWithBackups()
     let entries = try BackupDirectory.backups(in: directory.path)
-    #expect(
-      entries.map(\.name) == [SampleBackup.udid, "\(SampleBackup.udid)-20240101-101112", Self.old, "\(Self.old)0"])
+    #expect(entries.map(\.name) == [SampleBackup.udid, Self.archivedCopy, Self.oldLayout, Self.damaged])
     #expect(entries.map(\.identifier) == [SampleBackup.udid, SampleBackup.udid, Self.old, nil])
     #expect(entries.map(\.deviceName) == ["old-phone", "old-phone", "old-phone", nil])
     #expect(entries.map(\.isEncrypted) == [true, true, false, nil])
@@ -38,7 +41,7 @@ struct BackupDirectoryTests {
   }
 
   @Test("A directory of backups can have ten thousand subdirectories, but no more")
-  func folderCount() throws {
+  func directoryCount() throws {
     let directory = try TemporaryDirectory()
     for index in 0..<BackupDirectory.maximumDirectoryCount {
       try FileManager.default.createDirectory(atPath: directory.path("f\(index)"), withIntermediateDirectories: false)
@@ -49,37 +52,41 @@ struct BackupDirectoryTests {
     #expect(error?.code == .overLimit && error?.reason.hasSuffix("has more than 10,000 folders") == true)
   }
 
+  private func link(_ name: String, to target: String, in directory: TemporaryDirectory) throws {
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.path(name), withDestinationPath: target.hasPrefix("/") ? target : directory.path(target))
+  }
+
   @Test("A link to a backup is listed as a backup, and other links are not")
   func links() throws {
-    let directory = try directory()
-    func link(_ name: String, to target: String) throws {
-      try FileManager.default.createSymbolicLink(
-        atPath: directory.path(name), withDestinationPath: target.hasPrefix("/") ? target : directory.path(target))
-    }
+    let directory = try directoryWithBackups()
     try FileManager.default.createDirectory(atPath: directory.path("shelf"), withIntermediateDirectories: false)
-    try link("shelf/latest", to: SampleBackup.udid)
+    try link("shelf/latest", to: SampleBackup.udid, in: directory)
     for (name, target) in [
       ("gone", "nowhere"), ("loop", "shelf/loop"), ("file", "readme.txt"), ("notes", "Notes"), ("null", "/dev/null"),
     ] {
-      try link("shelf/\(name)", to: target)
+      try link("shelf/\(name)", to: target, in: directory)
     }
     let entries = try BackupDirectory.backups(in: directory.path("shelf"))
     #expect(entries.map(\.name) == ["latest"] && entries.map(\.isLink) == [true])
     #expect(entries.map(\.identifier) == [SampleBackup.udid] && entries.map(\.state) == [.finished])
     #expect(try BackupDirectory.backup(SampleBackup.udid.lowercased(), among: entries)?.name == "latest")
-    // A link to a listed backup is not a second backup of the device.
-    try FileManager.default.moveItem(atPath: directory.path(SampleBackup.udid), toPath: directory.path("shelf/attic"))
-    try FileManager.default.removeItem(atPath: directory.path("shelf/latest"))
-    try link("shelf/latest", to: "shelf/attic")
-    let both = try BackupDirectory.backups(in: directory.path("shelf"))
-    #expect(both.map(\.name) == ["attic", "latest"] && both.map(\.isLink) == [false, true])
-    #expect(try BackupDirectory.backup(SampleBackup.udid, among: both)?.name == "attic")
-    #expect(try BackupDirectory.backup("latest", among: both)?.name == "latest")
+  }
+
+  @Test("A device identifier chooses a backup itself, not a link to it in the same directory")
+  func linkToListedBackup() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("attic")))
+    try link("latest", to: "attic", in: directory)
+    let entries = try BackupDirectory.backups(in: directory.path)
+    #expect(entries.map(\.name) == ["attic", "latest"] && entries.map(\.isLink) == [false, true])
+    #expect(try BackupDirectory.backup(SampleBackup.udid, among: entries)?.name == "attic")
+    #expect(try BackupDirectory.backup("latest", among: entries)?.name == "latest")
   }
 
   @Test("Unfinished backups, backups of unknown state, and backups without a manifest database are distinguished")
   func states() throws {
-    let directory = try directory()
+    let directory = try directoryWithBackups()
     let status = "\(SampleBackup.udid)/Status.plist"
     func state() throws -> BackupDirectory.Entry.State? {
       try BackupDirectory.backups(in: directory.path).first { $0.name == SampleBackup.udid }?.state
@@ -121,20 +128,25 @@ struct BackupDirectoryTests {
 
   @Test("A backup is chosen by its directory name or its device identifier, never by a part of them")
   func choosing() throws {
-    let directory = try directory()
+    let directory = try directoryWithBackups()
     let entries = try BackupDirectory.backups(in: directory.path)
-    #expect(try BackupDirectory.backup(Self.old, among: entries)?.name == Self.old)
-    #expect(try BackupDirectory.backup(Self.old.uppercased(), among: entries)?.name == Self.old)
-    let copy = "\(SampleBackup.udid)-20240101-101112"
-    #expect(try BackupDirectory.backup(copy, among: entries)?.name == copy)
+    #expect(try BackupDirectory.backup(Self.oldLayout, among: entries)?.name == Self.oldLayout)
+    #expect(try BackupDirectory.backup(Self.oldLayout.uppercased(), among: entries)?.name == Self.oldLayout)
+    #expect(try BackupDirectory.backup(Self.archivedCopy, among: entries)?.name == Self.archivedCopy)
     // A directory name has precedence over the identifier of two backups.
     #expect(try BackupDirectory.backup(SampleBackup.udid, among: entries)?.name == SampleBackup.udid)
-    for part in [String(Self.old.dropLast()), String(SampleBackup.udid.prefix(8)), "", "ab", "old-phone"] {
+    for part in [String(Self.oldLayout.dropLast()), String(SampleBackup.udid.prefix(8)), "", "ab", "old-phone"] {
       #expect(try BackupDirectory.backup(part, among: entries) == nil, "\(part)")
     }
-    let copies = Array(entries.dropFirst().prefix(1)) + Array(entries.dropFirst().prefix(1))
+  }
+
+  @Test("A device identifier of two archived copies chooses neither")
+  func ambiguousIdentifier() throws {
+    let directory = try directoryWithBackups()
+    let entries = try BackupDirectory.backups(in: directory.path)
+    let archivedCopy = try #require(entries.first(where: \.isArchivedCopy))
     let error = #expect(throws: KeyhaulError.self) {
-      try BackupDirectory.backup(SampleBackup.udid, among: copies)
+      try BackupDirectory.backup(SampleBackup.udid, among: [archivedCopy, archivedCopy])
     }
     #expect(error?.code == .unsupported)
   }

@@ -46,32 +46,32 @@ struct BackupLockTests {
       atPath: directory.path("link"), withDestinationPath: directory.path("b"))
     try SampleBackup().write(to: .file(directory.path("b.tar"), .tar))
     try FileManager.default.linkItem(atPath: directory.path("b.tar"), toPath: directory.path("second.tar"))
-    let folder = try #require(try BackupLock.acquire(directory.path("link"), for: .writing))
-    let file = try #require(try BackupLock.acquire(directory.path("b.tar"), for: .writing))
+    let directoryLock = try #require(try BackupLock.acquire(directory.path("link"), for: .writing))
+    let fileLock = try #require(try BackupLock.acquire(directory.path("b.tar"), for: .writing))
     #expect(try isBusy("b", for: .writing) && isBusy("b/", for: .reading))
     #expect(try isBusy("second.tar", for: .writing))
-    folder.release()
-    file.release()
+    directoryLock.release()
+    fileLock.release()
   }
 
   @Test("If a backup is replaced during the wait for its lock, the new backup is locked")
   func replaced() throws {
-    let old = try #require(try BackupLock.acquire(directory.path("b"), for: .writing))
+    let oldLock = try #require(try BackupLock.acquire(directory.path("b"), for: .writing))
     try SampleBackup().write(to: .directory(directory.path("new")))
-    var pauses = 0
-    let lock = try BackupLock.acquire(directory.path("b"), for: .writing, wait: .seconds(30)) {
-      pauses += 1
-      if pauses == 1 {
+    var checkCount = 0
+    let newLock = try BackupLock.acquire(directory.path("b"), for: .writing, wait: .seconds(30)) {
+      checkCount += 1
+      if checkCount == 1 {
         try? FileManager.default.moveItem(atPath: directory.path("b"), toPath: directory.path("old"))
         try? FileManager.default.moveItem(atPath: directory.path("new"), toPath: directory.path("b"))
-        old.release()
+        oldLock.release()
       }
       return true
     }
-    #expect(lock != nil && pauses == 1)
+    #expect(newLock != nil && checkCount == 1)
     #expect(try isBusy("b", for: .writing))
     #expect(try !isBusy("old", for: .writing))
-    lock?.release()
+    newLock?.release()
   }
 
   @Test("The wait for a lock ends with an error at its limit, or when the user stops it")
@@ -113,41 +113,45 @@ struct BackupLockTests {
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "another"))
     let before = try directory.read("b/Manifest.plist")
     let reader = try #require(try BackupLock.acquire(path, for: .reading))
-    let busy = #expect(throws: KeyhaulError.self) {
+    let busyError = #expect(throws: KeyhaulError.self) {
       try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
     }
-    #expect(busy?.code == .busy)
+    #expect(busyError?.code == .busy)
     #expect(try directory.read("b/Manifest.plist") == before)
     reader.release()
     try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
-    let changed = #expect(throws: KeyhaulError.self) {
+    let changeError = #expect(throws: KeyhaulError.self) {
       try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
     }
-    #expect(changed?.code == .changed)
+    #expect(changeError?.code == .changed)
   }
 
-  @Test(
-    "The second of two processes that create the same backup is refused", arguments: [false, true])
-  func created(isDirectory: Bool) throws {
-    let path = directory.path(isDirectory ? "new" : "new.tar")
-    let destination: BackupDestination = isDirectory ? .directory(path) : .file(path, .tar)
-    // The other process creates its backup between the check and the renaming.
+  @Test("The second of two processes that create the same backup is refused", arguments: ["new", "new.tar"])
+  func created(name: String) throws {
+    func destination(in directory: TemporaryDirectory) -> BackupDestination {
+      let path = directory.path(name)
+      return name == "new" ? .directory(path) : .file(path, .tar)
+    }
+    let sameDestination = destination(in: directory)
+    // The other process creates its backup between this one's check of the destination and its renaming.
     nonisolated(unsafe) var isCreated = false
     let system = FileSystem { call in
       guard call == .rename, !isCreated else { return nil }
       isCreated = true
-      do { try SampleBackup(seed: "other").write(to: destination) } catch { Issue.record(error) }
+      do { try SampleBackup(seed: "other").write(to: sameDestination) } catch { Issue.record(error) }
       return nil
     }
-    let refusal = #expect(throws: KeyhaulError.self) {
-      try SampleBackup().write(to: destination, system: system)
+    let error = #expect(throws: KeyhaulError.self) {
+      try SampleBackup().write(to: sameDestination, system: system)
     }
-    #expect(refusal?.code == .occupied, "\(String(describing: refusal))")
-    let installed = try BackupArchive.open(.path(path))
-    let other = try TemporaryDirectory()
-    try SampleBackup(seed: "other").write(to: isDirectory ? .directory(other.path("x")) : .file(other.path("x"), .tar))
-    #expect(installed.digest == (try BackupArchive.open(.path(other.path("x")))).digest)
+    #expect(error?.code == .occupied, "\(String(describing: error))")
+
+    let installed = try BackupArchive.open(.path(directory.path(name)))
+    let otherDirectory = try TemporaryDirectory()
+    try SampleBackup(seed: "other").write(to: destination(in: otherDirectory))
+    let expected = try BackupArchive.open(.path(otherDirectory.path(name)))
+    #expect(installed.digest == expected.digest)
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path("")).sorted()
-    #expect(names == ["b", isDirectory ? "new" : "new.tar"])
+    #expect(names == ["b", name])
   }
 }

@@ -6,8 +6,8 @@ import Synchronization
 enum CanaryFunction {
   private static let calls = Atomic<Int>(0)
 
-  /// Registers the function for all following connections.
-  static let isSet: Bool = {
+  /// Registers the function for all following connections on first use, and whether SQLite accepted it.
+  static let isRegistered: Bool = {
     typealias Entry = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Int32
     let entry: Entry = { connection, _, _ in
       // The function is allowed anywhere: in untrusted schemas, indexes, and computed columns.
@@ -24,8 +24,8 @@ enum CanaryFunction {
 
   /// Returns the number of calls during the closure.
   static func calls(during body: () throws -> Void) rethrows -> Int {
-    let before = calls.load(ordering: .relaxed)
+    let callsBefore = calls.load(ordering: .relaxed)
     try body()
-    return calls.load(ordering: .relaxed) - before
+    return calls.load(ordering: .relaxed) - callsBefore
   }
 }

@@ -23,8 +23,8 @@ struct ContainerLibraryTests {
       #expect(absence(in: "libarchive.so.13") == nil)
       let missing = try #require(absence(in: "libkeyhaul-none.so.1"))
       #expect(missing.hasPrefix("libkeyhaul-none.so.1: "))
-      let other = try #require(absence(in: "libsqlite3.so.0"))
-      #expect(other.contains("undefined symbol: archive_version_number"))
+      let unrelated = try #require(absence(in: "libsqlite3.so.0"))
+      #expect(unrelated.contains("undefined symbol: archive_version_number"))
     }
   #endif
 

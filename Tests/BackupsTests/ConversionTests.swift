@@ -10,7 +10,7 @@ import Testing
 @Suite("Conversion of backups")
 struct ConversionTests {
   static let destinations = ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip", "noextension"]
-  static let pairs = destinations.flatMap { first in destinations.map { (first, $0) } }
+  static let destinationPairs = destinations.flatMap { first in destinations.map { second in (first, second) } }
   static let faults: [FileSystem.InjectedFault] = [.failure(.noSpace), .failure(.ioError), .short]
 
   private func convert(
@@ -24,18 +24,18 @@ struct ConversionTests {
 
   @Test(
     "Converting a backup to another format and back preserves all files and the digest (12 of 36 pairs in a quick run)",
-    arguments: Cases.chosen(pairs, quick: 12))
-  func roundTrip(first: String, second: String) throws {
+    arguments: Cases.chosen(destinationPairs, quick: 12))
+  func roundTrip(firstDestination: String, secondDestination: String) throws {
     let directory = try TemporaryDirectory()
     try UnencryptedBackupFixture().write(to: directory)
     let before = try bytes(in: directory, "backup")
     let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
-    let outcome = try convert(directory, "backup", to: first)
+    let outcome = try convert(directory, "backup", to: firstDestination)
     #expect(outcome.fileCount == before.count && outcome.unrelatedFiles.isEmpty)
-    #expect(try BackupArchive.open(.path(directory.path(first))).digest == digest)
+    #expect(try BackupArchive.open(.path(directory.path(firstDestination))).digest == digest)
     try FileManager.default.createDirectory(atPath: directory.path("two"), withIntermediateDirectories: true)
-    _ = try convert(directory, first, to: "two/" + second)
-    _ = try convert(directory, "two/" + second, to: "back/")
+    _ = try convert(directory, firstDestination, to: "two/" + secondDestination)
+    _ = try convert(directory, "two/" + secondDestination, to: "back/")
     #expect(try bytes(in: directory, "back") == before)
     #expect(try BackupArchive.open(.path(directory.path("back"))).digest == digest)
   }
@@ -45,8 +45,10 @@ struct ConversionTests {
   func everyByte(target: String) throws {
     let directory = try TemporaryDirectory()
     try SampleBackup(hasPassword: true).write(to: .directory(directory.path("backup")))
-    let (source, path) = (directory.path("backup"), directory.path(target))
-    let (archive, destination) = (try BackupArchive.open(.path(source)), BackupDestination(path: path))
+    let source = directory.path("backup")
+    let path = directory.path(target)
+    let destination = BackupDestination(path: path)
+    let archive = try BackupArchive.open(.path(source))
     #expect(archive.seal != nil)
     let byteCount = Int64(try bytes(in: directory, "backup").values.reduce(0) { $0 + $1.count })
     var reported: (done: Int64, total: Int64) = (0, 0)
@@ -61,8 +63,8 @@ struct ConversionTests {
     let existing = try rewriter.existingCopy(of: archive, at: source, in: path, as: destination, progress: progress)
     #expect(existing?.byteCount == written.byteCount && existing?.fileCount == written.fileCount)
     #expect(reported == (2 * byteCount, 2 * byteCount))
-    let other = BackupDestination.file(path, .zip)
-    #expect(try rewriter.existingCopy(of: archive, at: source, in: path, as: other) == nil)
+    let otherFormat = BackupDestination.file(path, .zip)
+    #expect(try rewriter.existingCopy(of: archive, at: source, in: path, as: otherFormat) == nil)
   }
 
   @Test("A conversion stores encrypted backups and compresses unencrypted ones", arguments: ["c.zip", "c.tar.gz"])
@@ -72,12 +74,12 @@ struct ConversionTests {
       try SampleBackup(hasPassword: hasPassword).write(to: .directory(directory.path("backup")))
       let files = try bytes(in: directory, "backup").values
       let byteCount = files.reduce(0) { $0 + $1.count }
+      let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
       _ = try convert(directory, "backup", to: target)
       try SampleBackup(hasPassword: hasPassword).write(to: BackupDestination(path: directory.path("new-\(target)")))
       for container in [target, "new-\(target)"] {
-        let packed = try directory.read(container)
-        #expect((packed.count > byteCount) == hasPassword, "\(container) with \(hasPassword ? "a" : "no") password")
-        let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
+        let isLargerThanFiles = try directory.read(container).count > byteCount
+        #expect(isLargerThanFiles == hasPassword, "\(container) with \(hasPassword ? "a" : "no") password")
         #expect(try BackupArchive.open(.path(directory.path(container))).digest == digest)
       }
       guard hasPassword, target.hasSuffix("zip") else { continue }
@@ -110,8 +112,7 @@ struct ConversionTests {
   @Test("A conversion omits files that are not part of the backup, and reports them")
   func unrelated() throws {
     let directory = try TemporaryDirectory()
-    let fixture = try UnencryptedBackupFixture()
-    try fixture.write(to: directory)
+    try UnencryptedBackupFixture().write(to: directory)
     let backupFiles = try bytes(in: directory, "backup")
     for name in ["note.txt", "zz/x", "51/notes", "Snapshot/Manifest.plist", ".DS_Store"] {
       try directory.write([1], to: "backup/\(name)")
@@ -120,8 +121,13 @@ struct ConversionTests {
     #expect(outcome.unrelatedFiles == [".DS_Store", "51/notes", "Snapshot", "note.txt", "zz"])
     _ = try convert(directory, "c.tar", to: "back/")
     #expect(try bytes(in: directory, "back") == backupFiles)
+  }
+
+  @Test("The conversion of a tar reports the entries that are not part of the backup")
+  func unrelatedInTar() throws {
+    let directory = try TemporaryDirectory()
     var tar = TarFixture()
-    for file in try fixture.stored() { tar.add("b/" + file.path, file.bytes) }
+    for file in try UnencryptedBackupFixture().stored() { tar.add("b/" + file.path, file.bytes) }
     tar.add("other/x", [1])
     tar.add("b/note", [1])
     try directory.write(tar.finished(), to: "mixed.tar")
@@ -146,25 +152,26 @@ struct ConversionTests {
   func oldLayout() throws {
     let directory = try TemporaryDirectory()
     try UnencryptedBackupFixture().write(to: directory)
-    // An MBDB manifest without records, and a payload in the backup's directory.
-    let name = String(repeating: "ab", count: 20)
+    // An MBDB manifest has a magic number, the version 5.0, and here no records.
+    let manifest = Array("mbdb".utf8) + [5, 0]
+    let payloadName = String(repeating: "ab", count: 20)
     try FileManager.default.removeItem(atPath: directory.path("backup/Manifest.db"))
-    try directory.write(Array("mbdb".utf8) + [5, 0], to: "backup/Manifest.mbdb")
-    try directory.write([1, 2, 3], to: "backup/\(name)")
+    try directory.write(manifest, to: "backup/Manifest.mbdb")
+    try directory.write([1, 2, 3], to: "backup/\(payloadName)")
     _ = try convert(directory, "backup", to: "c.zip")
     _ = try convert(directory, "c.zip", to: "back/")
-    #expect(try directory.read("back/\(name)") == [1, 2, 3])
-    #expect(try directory.read("back/Manifest.mbdb") == Array("mbdb".utf8) + [5, 0])
+    #expect(try directory.read("back/\(payloadName)") == [1, 2, 3])
+    #expect(try directory.read("back/Manifest.mbdb") == manifest)
   }
 
   @Test("A conversion refuses a backup with a link as a payload")
   func link() throws {
     let directory = try TemporaryDirectory()
     try UnencryptedBackupFixture().write(to: directory)
-    let name = String(repeating: "5", count: 40)
+    let payloadName = String(repeating: "5", count: 40)
     try FileManager.default.createDirectory(atPath: directory.path("backup/55"), withIntermediateDirectories: true)
     try FileManager.default.createSymbolicLink(
-      atPath: directory.path("backup/55/\(name)"), withDestinationPath: "/etc/passwd")
+      atPath: directory.path("backup/55/\(payloadName)"), withDestinationPath: "/etc/passwd")
     let error = #expect(throws: KeyhaulError.self) { try convert(directory, "backup", to: "c.tar") }
     #expect(error?.code == .hostile)
     #expect(!FileManager.default.fileExists(atPath: directory.path("c.tar")))
@@ -173,7 +180,7 @@ struct ConversionTests {
   @Test(
     "A conversion is complete or has no effect, whichever system call fails (a third of the calls in a quick run)",
     arguments: [("backup", "c.tar.gz"), ("s.zip", "c/")], faults)
-  func everyCall(pair: (source: String, target: String), fault: FileSystem.InjectedFault) throws {
+  func everyCall(paths: (source: String, target: String), fault: FileSystem.InjectedFault) throws {
     let sample = try SampleBackup()
     for call in fault.calls(among: Self.faults) {
       let directory = try TemporaryDirectory()
@@ -183,7 +190,7 @@ struct ConversionTests {
       let failing = SingleFault(at: call, fault)
       var failed = false
       do {
-        _ = try convert(directory, pair.source, to: pair.target, system: failing.system)
+        _ = try convert(directory, paths.source, to: paths.target, system: failing.system)
       } catch let error as KeyhaulError {
         failed = true
         #expect([.noSpace, .unwritable, .unreadable, .changed].contains(error.code), "call \(call): \(error)")
@@ -191,8 +198,8 @@ struct ConversionTests {
       if failed {
         #expect(try tree(directory.path) == before, "call \(call)")
       } else {
-        let digest = try BackupArchive.open(.path(directory.path(pair.source))).digest
-        #expect(try BackupArchive.open(.path(directory.path(pair.target))).digest == digest)
+        let digest = try BackupArchive.open(.path(directory.path(paths.source))).digest
+        #expect(try BackupArchive.open(.path(directory.path(paths.target))).digest == digest)
       }
       if failing.callCount < call { break }
     }

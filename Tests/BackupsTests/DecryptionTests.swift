@@ -9,7 +9,8 @@ import Testing
 @Suite("Decrypted copies of backups")
 struct DecryptionTests {
   private static let files: [FileTreeBackup.File] = [
-    .init(path: "Library"), .text("Library/notes.txt", "a note in clear"), .init(path: "Library/empty", content: []),
+    .init(path: "Library"), .text("Library/notes.txt", "a note in plaintext"),
+    .init(path: "Library/empty", content: []),
     .init(path: "large", content: (0..<300_001).map { UInt8(truncatingIfNeeded: $0 / 7) }),
     .init(path: "no digest", content: [1, 2, 3], digest: .none),
     .init(path: "wrong digest", content: [4], digest: .wrong),
@@ -17,7 +18,7 @@ struct DecryptionTests {
   ]
 
   private func decrypt(
-    _ backup: FileTreeBackup, _ directory: TemporaryDirectory, from name: String = "backup", to out: String
+    in directory: TemporaryDirectory, from name: String = "backup", to out: String
   ) throws -> DecryptedBackup {
     let archive = try BackupArchive.open(.path(directory.path(name)))
     return try BackupRewriter(system: unsynced).decrypt(
@@ -37,19 +38,24 @@ struct DecryptionTests {
       _ = try BackupRewriter(system: unsynced).convert(
         archive, at: directory.path("backup"), to: BackupDestination(path: directory.path(source)))
     }
-    let written = try decrypt(backup, directory, from: source, to: target)
-    #expect(written.decryptedCount == 5 && written.faults.isEmpty && written.copy.unrelatedFiles.isEmpty)
-    #expect(written.differing.map(\.relativePath) == ["wrong digest"] && !written.isComplete)
+    let result = try decrypt(in: directory, from: source, to: target)
+    #expect(result.decryptedCount == 5 && result.faults.isEmpty && result.copy.unrelatedFiles.isEmpty)
+    #expect(result.differing.map(\.relativePath) == ["wrong digest"] && !result.isComplete)
 
     let copy = try BackupArchive.open(.path(directory.path(target)))
     #expect(copy.manifest.isEncrypted == false && copy.manifest.manifestKey == nil && copy.manifest.isDecryptedCopy)
     #expect(!copy.areFilesEncrypted && !copy.isListEncrypted && copy.keybag == archive.keybag)
     #expect(copy.isEncrypted, "its keychain is still encrypted with the password")
+    try checkFiles(of: copy)
+  }
+
+  /// Checks that a decrypted copy has the contents and records of `files`.
+  private func checkFiles(of copy: BackupArchive) throws {
     let keys = try copy.keybag.keys(SampleBackup.password)
-    let files = try copy.plainFiles(keys)
+    let copiedFiles = try copy.plainFiles(keys)
     for file in Self.files {
       guard let content = file.content else { continue }
-      let copied = try #require(files["HomeDomain-\(file.path)"])
+      let copied = try #require(copiedFiles["HomeDomain-\(file.path)"])
       #expect(copied.bytes == content && copied.record.encryptionKey == nil, "\(file.path)")
       let digest: [UInt8]? =
         switch file.digest {
@@ -63,11 +69,11 @@ struct DecryptionTests {
   }
 
   @Test("A decrypted copy cannot be restored, and its password cannot be changed")
-  func strict() throws {
+  func notRestorable() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
-    _ = try decrypt(backup, directory, to: "out/")
+    _ = try decrypt(in: directory, to: "out/")
     let error = #expect(throws: KeyhaulError.self) {
       try BackupArchive.open(.path(directory.path("out"))).requireUsable(for: .restoring)
     }
@@ -84,10 +90,10 @@ struct DecryptionTests {
     try backup.write(to: directory)
     try directory.write([9], to: "backup/ab/\(String(repeating: "ab", count: 20))")
     try directory.write([9], to: "backup/mine.txt")
-    let written = try decrypt(backup, directory, to: "out/")
-    #expect(written.decryptedCount == 1)
-    #expect(Set(written.faults.map(\.error.code)) == [.payloadMissing, .damaged, .keyUnavailable])
-    #expect(Set(written.copy.unrelatedFiles) == ["ab/\(String(repeating: "ab", count: 20))", "mine.txt"])
+    let result = try decrypt(in: directory, to: "out/")
+    #expect(result.decryptedCount == 1)
+    #expect(Set(result.faults.map(\.error.code)) == [.payloadMissing, .damaged, .keyUnavailable])
+    #expect(Set(result.copy.unrelatedFiles) == ["ab/\(String(repeating: "ab", count: 20))", "mine.txt"])
     let copy = try BackupArchive.open(.path(directory.path("out")))
     #expect(try copy.storedFiles().count == 1)
   }

@@ -12,7 +12,7 @@ struct DeepArchiveTests {
     "MobileSync/Backup/\(SampleBackup.udid)/", "./MobileSync/Backup/\(SampleBackup.udid)/", "a/b/c/d/e/f/g/h/",
   ]
 
-  /// The sample backup once in each of these folders, as a tar and as a zip.
+  /// Packs one copy of the sample backup for each prefix in a tar, and in a zip.
   private func packed(in prefixes: [String]) throws -> [[UInt8]] {
     var (tar, zip) = (TarFixture(), ZipFixture())
     for prefix in prefixes {
@@ -56,8 +56,9 @@ struct DeepArchiveTests {
       #expect(error.reason == "it contains 2 backups, in \"Backup/one\" and \"Backup/two\"")
       #expect(error.advice.hasPrefix("unpack it") && !error.advice.contains("new backup"))
     }
-    let five = try #require(try failure(opening: packed(in: (1...5).map { "\($0)/" })[0]))
-    #expect(five.reason == "it contains 5 backups, in \"1\", \"2\", \"3\" and 2 other folders")
+    let tarOfFive = try packed(in: (1...5).map { "\($0)/" })[0]
+    let error = try #require(try failure(opening: tarOfFive))
+    #expect(error.reason == "it contains 5 backups, in \"1\", \"2\", \"3\" and 2 other folders")
   }
 
   @Test("A folder inside a backup's folder is not a second backup")

@@ -15,6 +15,7 @@ struct DirectoryTests {
     try directory.write(Array("precious".utf8), to: "victim")
   }
 
+  /// Returns the error of opening a backup, or `nil` if there is none.
   private func failure(_ path: String = "backup") -> KeyhaulError? {
     do {
       _ = try BackupArchive.open(.path(directory.path(path)))
@@ -24,38 +25,39 @@ struct DirectoryTests {
     }
   }
 
-  private func replace(_ name: String, _ make: (String) throws -> Void) throws {
+  /// Removes a file of the backup and calls a closure with its path to create something else there.
+  private func replace(_ name: String, _ create: (String) throws -> Void) throws {
     let path = directory.path("backup/\(name)")
     try FileManager.default.removeItem(atPath: path)
-    try make(path)
+    try create(path)
   }
 
-  static let parts = ["Manifest.plist", "Manifest.db", "Status.plist", "51/\(KeychainPayload.fileIdentifier)"]
+  static let requiredFiles = ["Manifest.plist", "Manifest.db", "Status.plist", "51/\(KeychainPayload.fileIdentifier)"]
 
-  @Test("A backup with a link instead of a file is refused", arguments: parts)
-  func links(part: String) throws {
+  @Test("A backup with a link instead of a file is refused", arguments: requiredFiles)
+  func links(file: String) throws {
     let copy = directory.path("copy")
-    try FileManager.default.copyItem(atPath: directory.path("backup/\(part)"), toPath: copy)
-    try replace(part) { try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: copy) }
+    try FileManager.default.copyItem(atPath: directory.path("backup/\(file)"), toPath: copy)
+    try replace(file) { try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: copy) }
     #expect(failure()?.code == .hostile)
-    #expect(failure()?.reason.hasPrefix(part) == true)
+    #expect(failure()?.reason.hasPrefix(file) == true)
   }
 
-  @Test("A backup with a pipe instead of a file is refused immediately", arguments: parts)
-  func pipes(part: String) throws {
-    try replace(part) { #expect(mkfifo($0, 0o600) == 0) }
-    #expect(failure()?.code == .hostile)
-  }
-
-  @Test("A backup with a socket instead of a file is refused", arguments: parts)
-  func sockets(part: String) throws {
-    try replace(part) { #expect(mknod($0, S_IFSOCK | 0o600, 0) == 0) }
+  @Test("A backup with a pipe instead of a file is refused immediately", arguments: requiredFiles)
+  func pipes(file: String) throws {
+    try replace(file) { #expect(mkfifo($0, 0o600) == 0) }
     #expect(failure()?.code == .hostile)
   }
 
-  @Test("A backup with a directory instead of a file is refused", arguments: parts)
-  func directoriesForFiles(part: String) throws {
-    try replace(part) { try FileManager.default.createDirectory(atPath: $0, withIntermediateDirectories: false) }
+  @Test("A backup with a socket instead of a file is refused", arguments: requiredFiles)
+  func sockets(file: String) throws {
+    try replace(file) { #expect(mknod($0, S_IFSOCK | 0o600, 0) == 0) }
+    #expect(failure()?.code == .hostile)
+  }
+
+  @Test("A backup with a directory instead of a file is refused", arguments: requiredFiles)
+  func directoriesForFiles(file: String) throws {
+    try replace(file) { try FileManager.default.createDirectory(atPath: $0, withIntermediateDirectories: false) }
     #expect(failure()?.code == .hostile)
   }
 
@@ -96,15 +98,15 @@ struct DirectoryTests {
     try directory.write([1], to: "cut/\(payload)")
     #expect(failure("cut")?.code == .notABackup, "payloads are not enough to recognize a backup")
     try write(["Device Name": .string("Made Up"), "Product Type": .string("iPhone14,5")], to: "cut/Info.plist")
-    let fact = "it has no Manifest.plist, which is needed to get its keys; "
+    let missingManifest = "it has no Manifest.plist, which is needed to get its keys; "
     let info = "Info.plist says \"Made Up\", \"iPhone14,5\"; "
-    #expect(failure("cut")?.reason == fact + info + "it has no Status.plist; 1 payload is in it")
+    #expect(failure("cut")?.reason == missingManifest + info + "it has no Status.plist; 1 payload is in it")
     try write(["SnapshotState": .string("uploading")], to: "cut/Status.plist")
     try directory.write([1], to: "cut/Snapshot/\(payload)")
     let error = try #require(failure("cut"))
     #expect(error.code == .manifestMissing && error.category == .damaged)
     #expect(
-      error.reason == fact + "its Snapshot folder remains, with 1 payload; " + info
+      error.reason == missingManifest + "its Snapshot folder remains, with 1 payload; " + info
         + "Status.plist says \"uploading\"; 1 payload is in it")
     // A finished backup has lost its manifest.
     try write(["SnapshotState": .string("finished")], to: "cut/Status.plist")
@@ -123,10 +125,10 @@ struct DirectoryTests {
     try FileManager.default.createSymbolicLink(
       atPath: directory.path("backup/ab/ab\(String(repeating: "0", count: 38))"),
       withDestinationPath: directory.path("victim"))
-    let keychain = try directory.read("backup/51/\(KeychainPayload.fileIdentifier)").count
+    let keychainByteCount = try directory.read("backup/51/\(KeychainPayload.fileIdentifier)").count
     let totals = try BackupArchive.open(.path(directory.path("backup"))).storedFiles()
     #expect(totals.count == 2)
-    #expect(totals.byteCount == Int64(keychain + 3))
+    #expect(totals.byteCount == Int64(keychainByteCount + 3))
   }
 
   @Test("An open backup is not affected if its directory is replaced")
@@ -172,7 +174,7 @@ struct DestinationTests {
   }
 
   @Test("In a directory with other content, a directory for the backup is created")
-  func otherThings() throws {
+  func otherContent() throws {
     try directory.write([1], to: "home/note")
     #expect(try write("home") == directory.path("home") + "/\(SampleBackup.udid)")
     #expect(FileManager.default.fileExists(atPath: directory.path("home/\(SampleBackup.udid)/Manifest.plist")))

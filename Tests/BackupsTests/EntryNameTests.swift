@@ -29,6 +29,7 @@ struct NamedContainer: Sendable, CustomTestStringConvertible {
     names.flatMap { name in ["C", "C.UTF-8"].map { NamedContainer(format: format, name: name, locale: $0) } }
   }
 
+  /// Packs files in a directory with the name.
   func bytes(_ files: [(path: String, bytes: [UInt8])]) -> [UInt8] {
     var (tar, zip) = (TarFixture(), ZipFixture())
     for file in files {
@@ -57,10 +58,12 @@ private func withLocale<Value>(_ name: String, _ body: () throws -> Value) rethr
 
 @Suite("Containers with non-ASCII names")
 struct EntryNameTests {
-  private func count(_ part: [UInt8], in bytes: Data) -> Int {
-    var (count, start) = (0, bytes.startIndex)
-    while let match = bytes.range(of: Data(part), in: start..<bytes.endIndex) {
-      (count, start) = (count + 1, match.upperBound)
+  private func occurrenceCount(of name: [UInt8], in bytes: Data) -> Int {
+    var count = 0
+    var start = bytes.startIndex
+    while let match = bytes.range(of: Data(name), in: start..<bytes.endIndex) {
+      count += 1
+      start = match.upperBound
     }
     return count
   }
@@ -83,10 +86,11 @@ struct EntryNameTests {
       #expect(try rekeyed.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     }
     let written = Data(try directory.read("b"))
+    // A zip contains each name in the local header and the central directory.
+    let isZip = written.starts(with: Array("PK".utf8))
     for path in files.map(\.path) {
-      // A zip contains each name in the local header and the central directory.
-      let isZip = written.starts(with: [0x50, 0x4B])
-      #expect(count(container.name + Array("/\(path)".utf8), in: written) >= (isZip ? 2 : 1), "\(path)")
+      let name = container.name + Array("/\(path)".utf8)
+      #expect(occurrenceCount(of: name, in: written) >= (isZip ? 2 : 1), "\(path)")
     }
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["b"])
   }
@@ -111,7 +115,8 @@ struct EntryNameTests {
     let directory = try TemporaryDirectory()
     var tar = TarFixture()
     for file in try sample.storedFiles() { tar.add(file.path, file.bytes) }
-    tar.add(nameBytes: [0x66, 0xF6, 0x2E, 0x74, 0x78, 0x74], [1])
+    let latin1Name = Array("f".utf8) + [0xF6] + Array(".txt".utf8)
+    tar.add(nameBytes: latin1Name, [1])
     try directory.write(tar.finished(), to: "b.tar")
     let archive = try BackupArchive.open(.path(directory.path("b.tar")))
     let outcome = try BackupRewriter(system: unsynced).convert(
@@ -119,12 +124,12 @@ struct EntryNameTests {
     #expect(outcome.unrelatedFiles == ["f\\xF6.txt"])
   }
 
-  @Test("Names are compared as bytes, so that another Unicode form is another directory")
-  func forms() throws {
+  @Test("Names are compared as bytes, so that another Unicode normalization is another directory")
+  func normalizations() throws {
     let sample = try SampleBackup()
     var tar = TarFixture()
     for (index, file) in try sample.storedFiles().enumerated() {
-      // Only the manifest is in the composed form.
+      // Only the first file, Manifest.plist, has the composed directory name.
       tar.add((index == 0 ? "caf\u{E9}/" : "cafe\u{301}/") + file.path, file.bytes)
     }
     #expect(try failure(opening: tar.finished())?.code == .payloadMissing)
@@ -145,6 +150,7 @@ struct EntryNameTests {
     let keybag = try BackupKeybag.rewrap(
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
     try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: directory.path("b.zip"), with: keybag)
-    #expect(count(name + Array("/Manifest.plist".utf8), in: Data(try directory.read("b.zip"))) == 2)
+    let manifestName = name + Array("/Manifest.plist".utf8)
+    #expect(occurrenceCount(of: manifestName, in: Data(try directory.read("b.zip"))) == 2)
   }
 }

@@ -63,5 +63,5 @@ struct ErrorTextTests {
         "the device never finished the backup: Status.plist says \"moving\", not \"finished\""
       ),
     ])
-  func notes(note: BackupAnomaly, text: String) { #expect(note.description == text) }
+  func anomalies(anomaly: BackupAnomaly, text: String) { #expect(anomaly.description == text) }
 }

@@ -16,6 +16,7 @@ enum ExternalDatabase {
     let message: String
   }
 
+  /// Returns the file of a database that SQL statements created.
   static func bytes(_ sql: String) throws -> [UInt8] {
     var connection: OpaquePointer?
     defer { sqlite3_close(connection) }
@@ -27,7 +28,7 @@ enum ExternalDatabase {
     return Array(UnsafeBufferPointer(start: memory, count: Int(size)))
   }
 
-  /// Returns a row of the `Files` table.
+  /// Returns the SQL that adds a row to the table `Files`.
   static func row(_ identifier: String, _ domain: String, _ path: String, _ flags: Int, _ record: [UInt8]?) -> String {
     let blob = record.map { "x'\($0.hex)'" } ?? "NULL"
     let names = [domain, path].map { name in

@@ -2,7 +2,6 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
@@ -77,12 +76,12 @@ struct ExtractionTests {
   @Test("All files are extracted if the system refuses every thread, or all but the first", arguments: [0, 1])
   func refusedThreads(allowed: Int) throws {
     let directory = try TemporaryDirectory()
-    let many = (0..<1_500).map { number in
+    let moreFiles = (0..<1_500).map { number in
       FileTreeBackup.File(path: "Library/\(number)", content: Array("file \(number)".utf8))
     }
-    let backup = try FileTreeBackup(Self.files + many, isEncrypted: false)
+    let backup = try FileTreeBackup(Self.files + moreFiles, isEncrypted: false)
     try backup.write(to: directory)
-    let started = Locked(0)
+    let requestCount = Locked(0)
     var reportCount = 0
     let result = try Self.extract(
       backup, directory,
@@ -91,11 +90,11 @@ struct ExtractionTests {
         return true
       },
       startThread: { work, ended in
-        let number = started.withLock {
+        let requestNumber = requestCount.withLock {
           $0 += 1
           return $0
         }
-        return number <= allowed && SecureThread.start(work, ended: ended)
+        return requestNumber <= allowed && SecureThread.start(work, ended: ended)
       })
     #expect(result.fileCount == 1_505 && result.isComplete)
     #expect(reportCount > 0)
@@ -154,54 +153,63 @@ struct ExtractionTests {
   }
 
   @Test("A repeated extraction writes only changed and missing files")
-  func again() throws {
+  func repeated() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
     try Self.extract(backup, directory)
-    func number(_ path: String) throws -> Int? {
+    func fileNumber(of path: String) throws -> Int? {
       try FileManager.default.attributesOfItem(atPath: directory.path("out/\(path)"))[.systemFileNumber] as? Int
     }
-    let fileNumber = try number("HomeDomain/top.bin")
+    let fileNumberBefore = try fileNumber(of: "HomeDomain/top.bin")
     try directory.write(Array("silk".utf8), to: "out/HomeDomain/Library/notes.txt")
     try FileManager.default.removeItem(atPath: directory.path("out/HomeDomain/Library/read-only"))
     let result = try Self.extract(backup, directory)
     #expect(result.fileCount == 5 && result.keptCount == 3)
-    #expect(try number("HomeDomain/top.bin") == fileNumber)
+    #expect(try fileNumber(of: "HomeDomain/top.bin") == fileNumberBefore)
     #expect(try entries(in: directory, "out") == Self.expected)
   }
 
+  /// A file system that does not sync, and whose disk is full after a number of writes.
+  private func disk(fullAfter writeLimit: Int) -> FileSystem {
+    let writeCount = Locked(0)
+    return FileSystem { call in
+      switch call {
+      case .sync, .syncFileSystem: return .omitted
+      case .write:
+        let isFull = writeCount.withLock { count in
+          count += 1
+          return count > writeLimit
+        }
+        return isFull ? .failure(.noSpace) : nil
+      default: return nil
+      }
+    }
+  }
+
+  /// A file system that does not sync, and that waits before each write.
+  private func slowDisk(microsecondsPerWrite: UInt32) -> FileSystem {
+    FileSystem { call in
+      if call == .write { usleep(microsecondsPerWrite) }
+      return call == .sync || call == .syncFileSystem ? .omitted : nil
+    }
+  }
+
   @Test("An interrupted extraction can be resumed with the same result")
-  func stopped() throws {
+  func resumed() throws {
     let directory = try TemporaryDirectory()
     let files = (0..<60).map { FileTreeBackup.File.text("f/\($0)", String(repeating: "\($0)", count: 5_000)) }
     let backup = try FileTreeBackup(files)
     try backup.write(to: directory)
     try Self.extract(backup, directory, to: "whole")
-    let writes = Mutex(0)
     for writeLimit in [1, 5, 40] {
-      writes.withLock { $0 = 0 }
-      // The disk is full after some writes.
-      let failing = FileSystem { call in
-        switch call {
-        case .sync, .syncFileSystem: .omitted
-        case .write:
-          writes.withLock { count in
-            count += 1
-            return count > writeLimit
-          } ? .failure(.noSpace) : nil
-        default: nil
-        }
+      let error = #expect(throws: KeyhaulError.self) {
+        try Self.extract(backup, directory, system: disk(fullAfter: writeLimit))
       }
-      let error = #expect(throws: KeyhaulError.self) { try Self.extract(backup, directory, system: failing) }
       #expect(error?.code == .noSpace)
     }
-    let slow = FileSystem { call in
-      if call == .write { usleep(20_000) }
-      return call == .sync || call == .syncFileSystem ? .omitted : nil
-    }
     let error = #expect(throws: KeyhaulError.self) {
-      try Self.extract(backup, directory, system: slow) { done, _ in done < 20_000 }
+      try Self.extract(backup, directory, system: slowDisk(microsecondsPerWrite: 20_000)) { done, _ in done < 20_000 }
     }
     #expect(error?.code == .interrupted)
     let result = try Self.extract(backup, directory)
@@ -211,7 +219,7 @@ struct ExtractionTests {
   }
 
   @Test("An extracted file counts as done only after it is synced")
-  func refusedByTheDisk() throws {
+  func syncFails() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
@@ -233,7 +241,7 @@ struct ExtractionTests {
   }
 
   @Test("The parent folders of a target are created with access for the owner only")
-  func deep() throws {
+  func parentFolders() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
@@ -287,7 +295,7 @@ struct ExtractionTests {
   }
 
   @Test("The target folder must be new, empty, or of an earlier extraction")
-  func folders() throws {
+  func targetFolder() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(Self.files)
     try backup.write(to: directory)
@@ -316,7 +324,7 @@ struct ExtractionTests {
   }
 
   @Test("An extraction without enough free space is refused in advance")
-  func room() throws {
+  func freeSpace() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup([.text("large", "x"), .init(path: "said to be huge", content: [1], size: 1 << 60)])
     try backup.write(to: directory)
@@ -336,10 +344,7 @@ struct ExtractionTests {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup([.init(path: "large", content: [UInt8](repeating: 1, count: 4 << 20))])
     try backup.write(to: directory)
-    let slow = FileSystem { call in
-      if call == .write { usleep(40_000) }
-      return call == .sync || call == .syncFileSystem ? .omitted : nil
-    }
+    let slow = slowDisk(microsecondsPerWrite: 40_000)
     let error = #expect(throws: KeyhaulError.self) {
       try Self.extract(backup, directory, system: slow, progress: { _, _ in false })
     }

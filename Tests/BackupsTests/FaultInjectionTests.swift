@@ -7,14 +7,16 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// Injects a fault into a single call.
+/// Injects a fault into one system call, chosen by its number.
 final class SingleFault: Sendable {
   private let state: Mutex<(count: Int, failingCall: Int, fault: FileSystem.InjectedFault)>
   private let isRepeated: Bool
 
   /// Creates a fault.
   ///
-  /// - Parameter isRepeated: Whether all further calls of the kind fail as well.
+  /// - Parameters:
+  ///   - failingCall: The number of the call that fails. The first call has the number 1.
+  ///   - isRepeated: Whether all later calls fail as well.
   init(at failingCall: Int, _ fault: FileSystem.InjectedFault, isRepeated: Bool = false) {
     state = Mutex((0, failingCall, fault))
     self.isRepeated = isRepeated
@@ -26,7 +28,8 @@ final class SingleFault: Sendable {
     FileSystem { [self] call in
       state.withLock { state in
         state.count += 1
-        if state.count == state.failingCall || (isRepeated && state.count > state.failingCall) { return state.fault }
+        let fails = isRepeated ? state.count >= state.failingCall : state.count == state.failingCall
+        if fails { return state.fault }
         return call == .sync ? .omitted : nil
       }
     }
@@ -34,11 +37,14 @@ final class SingleFault: Sendable {
 }
 
 extension FileSystem.InjectedFault {
-  /// Returns the calls that fail, one in each round: all, or a third of them in a quick run, which depends on the
-  /// fault.
+  /// Returns the numbers of the calls into which a test injects this fault, one after the other.
+  ///
+  /// A quick run has every third call. The faults start at different calls, so that together they cover all.
   func calls(among faults: [FileSystem.InjectedFault]) -> StrideThrough<Int> {
-    let (first, step) = Cases.areAllRun ? (1, 1) : (1 + (faults.firstIndex(of: self) ?? 0) % 3, 3)
-    return stride(from: first, through: 100_000, by: step)
+    let lastCall = 100_000
+    if Cases.areAllRun { return stride(from: 1, through: lastCall, by: 1) }
+    let faultIndex = faults.firstIndex(of: self) ?? 0
+    return stride(from: 1 + faultIndex % 3, through: lastCall, by: 3)
   }
 }
 
@@ -50,8 +56,8 @@ struct FaultInjectionTests {
 
   static let destinations = ["new/", "old/", "home/", "new.tar", "old.tar", "old.zip", "old.tar.gz", "old.tar.zst"]
 
-  /// Creates a directory with a backup in `old…` and other content in `home`.
-  private func prepare(_ directory: TemporaryDirectory, _ destination: String, _ old: StoredBackup) throws {
+  /// Writes the old backup to the destination if its name begins with "old", and an unrelated file to `home`.
+  private func prepare(_ directory: TemporaryDirectory, destination: String, old: StoredBackup) throws {
     let target = BackupDestination(path: directory.path(destination))
     if destination.hasPrefix("old") {
       _ = try BackupInstaller(system: unsynced).place(old.outgoing, at: target, replace: false)
@@ -59,44 +65,41 @@ struct FaultInjectionTests {
     try directory.write([1], to: "home/note.txt")
   }
 
-  private func stored(seed: String) throws -> StoredBackup {
+  private func backup(seed: String) throws -> StoredBackup {
     let files = try SampleBackup(seed: seed).storedFiles()
     return StoredBackup(
       directoryName: SampleBackup.udid, modificationTime: 0,
       files: try files.map { try StoredFile(path: $0.path, bytes: $0.bytes) })
   }
 
-  /// Writes repeatedly, with the first, second, and each further call failing, until no call fails.
+  /// Writes the new backup repeatedly, with the first, second, and each further call failing, until no call fails.
   @Test(
     "After a failure, the old or the new backup exists, and no other files (a third of the calls in a quick run)",
     arguments: destinations, faults)
   func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
-    let (old, new) = (try stored(seed: "old"), try stored(seed: "new"))
-    var after: [String]?
+    let old = try backup(seed: "old")
+    let new = try backup(seed: "new")
+    var treeAfterSuccess: [String]?
     for call in fault.calls(among: Self.faults) {
       let directory = try TemporaryDirectory()
-      try prepare(directory, destination, old)
-      let before = try tree(directory.path)
+      try prepare(directory, destination: destination, old: old)
+      let treeBefore = try tree(directory.path)
       let failing = SingleFault(at: call, fault)
-      var failed = false
+      var failure: KeyhaulError?
       do throws(KeyhaulError) {
         _ = try BackupInstaller(system: failing.system).place(
           new.outgoing, at: BackupDestination(path: directory.path(destination)), replace: true)
       } catch {
-        failed = true
-        switch fault {
-        case .failure(.noSpace), .failure(.diskQuotaExceeded): #expect(error.code == .noSpace, "call \(call): \(error)")
-        case .failure(.ioError): #expect(error.code == .unwritable, "call \(call): \(error)")
-        default: Issue.record("call \(call): \(error)")
-        }
+        failure = error
       }
-      let now = try tree(directory.path)
-      if failed {
-        #expect(now == before, "call \(call)")
+      let treeAfter = try tree(directory.path)
+      if let failure {
+        expectCode(of: failure, after: fault, call: call)
+        #expect(treeAfter == treeBefore, "call \(call)")
       } else {
-        after = after ?? now
-        #expect(now == after, "call \(call)")
-        #expect(now != before)
+        #expect(treeAfter != treeBefore)
+        #expect(treeAfter == treeAfterSuccess ?? treeAfter, "call \(call)")
+        treeAfterSuccess = treeAfter
       }
       if failing.callCount < call {
         #expect(call > 8, "the fault was injected into \(call - 1) calls")
@@ -105,20 +108,29 @@ struct FaultInjectionTests {
     }
   }
 
+  private func expectCode(of error: KeyhaulError, after fault: FileSystem.InjectedFault, call: Int) {
+    switch fault {
+    case .failure(.noSpace), .failure(.diskQuotaExceeded): #expect(error.code == .noSpace, "call \(call): \(error)")
+    case .failure(.ioError): #expect(error.code == .unwritable, "call \(call): \(error)")
+    default: Issue.record("call \(call): \(error)")
+    }
+  }
+
   @Test("If all calls fail from some point on, the old backup remains", arguments: destinations)
   func lastingFailure(destination: String) throws {
-    let (old, new) = (try stored(seed: "old"), try stored(seed: "new"))
+    let old = try backup(seed: "old")
+    let new = try backup(seed: "new")
     for call in 1... {
       let directory = try TemporaryDirectory()
-      try prepare(directory, destination, old)
+      try prepare(directory, destination: destination, old: old)
       let before = try tree(directory.path)
       let failing = SingleFault(at: call, .failure(.ioError), isRepeated: true)
       let target = BackupDestination(path: directory.path(destination))
-      let placed = try? BackupInstaller(system: failing.system).place(new.outgoing, at: target, replace: true)
-      if placed != nil { return }
-      // If all calls fail, hidden temporary files cannot be removed. The destination is unchanged.
-      let now = try tree(directory.path).filter { !$0.hasPrefix(".") && !$0.contains("/.") }
-      #expect(now == before, "from call \(call) on")
+      let result = try? BackupInstaller(system: failing.system).place(new.outgoing, at: target, replace: true)
+      if result != nil { return }
+      // Hidden temporary files remain, because their removal fails as well.
+      let visibleFiles = try tree(directory.path).filter { !$0.hasPrefix(".") && !$0.contains("/.") }
+      #expect(visibleFiles == before, "from call \(call) on")
       #expect(call < 200)
     }
   }
@@ -128,18 +140,18 @@ struct FaultInjectionTests {
     arguments: [0, 1, 2])
   func withoutExchange(failingRename: Int) throws {
     let directory = try TemporaryDirectory()
-    try prepare(directory, "old/", try stored(seed: "old"))
-    let new = try stored(seed: "new")
-    let renames = Mutex(0)
+    try prepare(directory, destination: "old/", old: try backup(seed: "old"))
+    let new = try backup(seed: "new")
+    let renameCount = Mutex(0)
     let system = FileSystem { call in
       switch call {
       case .exchange: return .failure(.noFunction)
       case .rename:
-        let number = renames.withLock { count in
+        let renameNumber = renameCount.withLock { count in
           count += 1
           return count
         }
-        return number == failingRename ? .failure(.ioError) : nil
+        return renameNumber == failingRename ? .failure(.ioError) : nil
       default: return nil
       }
     }
@@ -157,27 +169,33 @@ struct FaultInjectionTests {
     "The final name is synced after the last rename, and a failure of this sync is reported",
     arguments: ["new/", "old/", "new.tar", "old.tar"])
   func durableName(destination: String) throws {
-    func place(failingSync: Int?) throws -> (calls: [FileSystem.Call], isDurable: Bool) {
-      let directory = try TemporaryDirectory()
-      try prepare(directory, destination, try stored(seed: "old"))
-      let calls = Mutex<[FileSystem.Call]>([])
-      let system = FileSystem { call in
-        calls.withLock { calls in
-          calls.append(call)
-          guard call == .sync else { return nil }
-          return calls.count { $0 == .sync } == failingSync ? .failure(.ioError) : .omitted
-        }
+    let withoutFailure = try installNewBackup(at: destination, failingSync: nil)
+    #expect(withoutFailure.isDurable)
+    let lastRename = try #require(withoutFailure.calls.lastIndex { [.rename, .exchange].contains($0) })
+    #expect(withoutFailure.calls[lastRename...].contains(.sync))
+    let lastSync = withoutFailure.calls.count { $0 == .sync }
+    #expect(try !installNewBackup(at: destination, failingSync: lastSync).isDurable)
+  }
+
+  /// Installs the new backup and returns all system calls and whether the final name is durable.
+  ///
+  /// - Parameter failingSync: The number of the sync that fails, or `nil` if none fails.
+  private func installNewBackup(
+    at destination: String, failingSync: Int?
+  ) throws -> (calls: [FileSystem.Call], isDurable: Bool) {
+    let directory = try TemporaryDirectory()
+    try prepare(directory, destination: destination, old: try backup(seed: "old"))
+    let calls = Mutex<[FileSystem.Call]>([])
+    let system = FileSystem { call in
+      calls.withLock { calls in
+        calls.append(call)
+        guard call == .sync else { return nil }
+        return calls.count { $0 == .sync } == failingSync ? .failure(.ioError) : .omitted
       }
-      let placed = try BackupInstaller(system: system).place(
-        try stored(seed: "new").outgoing, at: BackupDestination(path: directory.path(destination)), replace: true)
-      return (calls.withLock { $0 }, placed.isDurable)
     }
-    let original = try place(failingSync: nil)
-    #expect(original.isDurable)
-    let rename = try #require(original.calls.lastIndex { [.rename, .exchange].contains($0) })
-    #expect(original.calls[rename...].contains(.sync))
-    let failed = try place(failingSync: original.calls.count { $0 == .sync })
-    #expect(!failed.isDurable)
+    let installed = try BackupInstaller(system: system).place(
+      try backup(seed: "new").outgoing, at: BackupDestination(path: directory.path(destination)), replace: true)
+    return (calls.withLock { $0 }, installed.isDurable)
   }
 
   @Test("The error for a full disk gives the required space")
@@ -185,16 +203,27 @@ struct FaultInjectionTests {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     let system = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
-    // Five lines of a seal, its header, and its code.
-    let listed = try sample.storedFiles().reduce(0) { $0 + "\($1.bytes.count) \($1.path)".utf8.count + 66 }
-    let size = try sample.storedFiles().reduce(27 + 65 + listed) { $0 + $1.bytes.count }
     let error = #expect(throws: KeyhaulError.self) {
       try sample.write(to: .file(directory.path("b.tar"), .tar), system: system)
     }
-    let text = "\(size / 1000),\(String(size % 1000 + 1000).dropFirst())"
-    #expect(error?.reason == "no space left on \(directory.path("b.tar")) (needs \(text) bytes)")
+    let files = try sample.storedFiles()
+    let byteCount = files.map(\.bytes.count).reduce(0, +) + sealByteCount(of: files)
+    #expect(
+      error?.reason
+        == "no space left on \(directory.path("b.tar")) (needs \(HumanReadable.grouped(byteCount)) bytes)")
     #expect(error?.advice == "free space and run it again; no partial file was left")
     #expect(try tree(directory.path).isEmpty)
+  }
+
+  /// Returns the size of a seal: a header, a line for each file, and an authentication code.
+  private func sealByteCount(of files: [(path: String, bytes: [UInt8])]) -> Int {
+    let headerByteCount = 27
+    let hexDigestAndSeparatorsByteCount = 66
+    let authenticationCodeByteCount = 65
+    let lineByteCounts = files.map { file in
+      "\(file.bytes.count) \(file.path)".utf8.count + hexDigestAndSeparatorsByteCount
+    }
+    return headerByteCount + lineByteCounts.reduce(0, +) + authenticationCodeByteCount
   }
 
   @Test(
@@ -202,17 +231,18 @@ struct FaultInjectionTests {
     arguments: ["old/", "old.tar", "old.zip", "old.tar.zst"])
   func reading(source: String) throws {
     let directory = try TemporaryDirectory()
-    try prepare(directory, source, try stored(seed: "old"))
-    let original = try BackupArchive.open(.path(directory.path(source))).digest
+    try prepare(directory, destination: source, old: try backup(seed: "old"))
+    let digest = try BackupArchive.open(.path(directory.path(source))).digest
     for fault in Self.faults {
       for call in 1... {
         let failing = SingleFault(at: call, fault)
         do {
           let archive = try BackupArchive.open(.path(directory.path(source)), limits: .standard, system: failing.system)
-          #expect(archive.digest == original)
+          #expect(archive.digest == digest)
         } catch {
           #expect(error.code == .unreadable, "call \(call): \(error)")
-          #expect(fault != .short && fault != .failure(.interrupted), "call \(call): \(error)")
+          let isRetried = fault == .short || fault == .failure(.interrupted)
+          #expect(!isRetried, "call \(call): \(error)")
         }
         if failing.callCount < call { break }
       }

@@ -11,7 +11,9 @@ final class FileTreeBackup {
   struct File: Sendable {
     var domain = "HomeDomain"
     let path: String
+    /// The content of a file, or `nil` for a directory or a link.
     var content: [UInt8]?
+    /// The target of a link, or `nil` for a file or a directory.
     var target: String?
     var mode: UInt32 = 0o644
     var modified: Int64 = 1_600_000_000
@@ -43,12 +45,11 @@ final class FileTreeBackup {
   }
 
   let sample: SampleBackup
-  private let parts: [(path: String, bytes: [UInt8])]
+  private var storedFiles: [(path: String, bytes: [UInt8])] = []
 
   init(_ files: [File], isEncrypted: Bool = true) throws {
-    let sample = try SampleBackup(hasPassword: isEncrypted)
+    sample = try SampleBackup(hasPassword: isEncrypted)
     var sql = ExternalDatabase.schema
-    var parts: [(path: String, bytes: [UInt8])] = []
     for (number, file) in files.enumerated() {
       var stored = file.content ?? []
       var wrappedKey: [UInt8]?
@@ -57,28 +58,29 @@ final class FileTreeBackup {
       }
       let record = try file.record(stored: stored, wrappedKey: wrappedKey)
       sql += ExternalDatabase.row(
-        file.identifier ?? file.hash, file.domain, file.path, file.flags, try record.archived())
+        file.identifier ?? file.storedName, file.domain, file.path, file.flags, try record.archived())
       if file.content != nil, file.isStored {
-        parts.append(("\(file.hash.prefix(2))/\(file.hash)", file.damage?(stored) ?? stored))
+        let path = "\(file.storedName.prefix(2))/\(file.storedName)"
+        storedFiles.append((path, file.damage?(stored) ?? stored))
       }
     }
-    let database = try ExternalDatabase.bytes(sql)
+    try addManifest(database: try ExternalDatabase.bytes(sql))
+    storedFiles.append(("Status.plist", try BackupStatus(uuid: "x", date: nil).serialized()))
+  }
+
+  /// Adds `Manifest.plist` and `Manifest.db`, which is encrypted if the backup has a password.
+  private func addManifest(database: [UInt8]) throws {
     let contents = sample.contents
     var manifest = BackupManifest(
-      date: SampleBackup.date, isEncrypted: isEncrypted, wasPasscodeSet: true, keybag: contents.keybag,
+      date: SampleBackup.date, isEncrypted: contents.isEncrypted, wasPasscodeSet: true, keybag: contents.keybag,
       manifestKey: nil, device: contents.device)
     var storedDatabase = database
-    if isEncrypted {
+    if contents.isEncrypted {
       let key = try Secret(count: 32, from: SeededRandomSource(seed: "list"))
       manifest.manifestKey = try sample.keys.wrapFileKey(key, keyClass: .fileUntilFirstUserAuthentication)
       storedDatabase = try FileCipher.encrypt(database, key: key)
     }
-    parts += [
-      ("Manifest.plist", try manifest.serialized()), ("Manifest.db", storedDatabase),
-      ("Status.plist", try BackupStatus(uuid: "x", date: nil).serialized()),
-    ]
-    self.parts = parts
-    self.sample = sample
+    storedFiles += [("Manifest.plist", try manifest.serialized()), ("Manifest.db", storedDatabase)]
   }
 
   /// Encrypts a file's content with a new key, which is wrapped with the key of a class.
@@ -93,7 +95,7 @@ final class FileTreeBackup {
   }
 
   func write(to directory: TemporaryDirectory, as name: String = "backup") throws {
-    for part in parts { try directory.write(part.bytes, to: "\(name)/\(part.path)") }
+    for file in storedFiles { try directory.write(file.bytes, to: "\(name)/\(file.path)") }
   }
 
   /// Returns the class keys, or `nil` if the backup has no password.
@@ -104,16 +106,25 @@ final class FileTreeBackup {
 }
 
 extension FileTreeBackup.File {
-  /// The identifier that belongs to the domain and path.
-  fileprivate var hash: String { SHA1.hash(FileTreeBackup.bytes("\(domain)-\(path)")).hex }
-  /// The number for the file's type in the manifest: 1 for a file, 2 for a directory, 4 for a link.
-  fileprivate var flags: Int { target != nil ? 4 : content == nil ? 2 : 1 }
+  /// The file's name in the backup, a hash of the domain and path.
+  fileprivate var storedName: String { SHA1.hash(FileTreeBackup.bytes("\(domain)-\(path)")).hex }
+
+  /// The number for the file's type in the manifest.
+  fileprivate var flags: Int {
+    if target != nil { return 4 }
+    return content == nil ? 2 : 1
+  }
+
+  /// The file's type in its mode, as `stat` returns it.
+  private var modeType: UInt32 {
+    if target != nil { return 0o120000 }
+    return content == nil ? 0o040000 : 0o100000
+  }
 
   fileprivate func record(stored: [UInt8], wrappedKey: [UInt8]?) throws -> FileRecord {
-    let type: UInt32 = target != nil ? 0o120000 : content == nil ? 0o040000 : 0o100000
-    return FileRecord(
+    FileRecord(
       relativePath: path, target: target, digest: content == nil ? nil : recordedDigest(stored: stored),
-      encryptionKey: try wrappedKey.map(ClassWrappedKey.init(parsing:)), mode: type | mode,
+      encryptionKey: try wrappedKey.map(ClassWrappedKey.init(parsing:)), mode: modeType | mode,
       lastModified: modified, size: size ?? Int64(content?.count ?? 0), protectionClass: KeyClass(rawValue: keyClass))
   }
 
@@ -127,22 +138,27 @@ extension FileTreeBackup.File {
   }
 }
 
-/// Returns the files in a folder with their kinds, modes, times, and contents, without Keyhaul's list of them.
+/// Describes each file in a folder, except for `keyhaul-files.jsonl`, with its kind, mode, time, and content.
+///
+/// Examples: `directory 755`, `link notes.txt`, `file 640 1400000000 milk`.
 func entries(in directory: TemporaryDirectory, _ name: String) throws -> [String: String] {
-  let files = FileManager.default
-  return try files.subpathsOfDirectory(atPath: directory.path(name)).reduce(into: [:]) { tree, path in
-    guard !path.hasPrefix("keyhaul-files") else { return }
+  var descriptions: [String: String] = [:]
+  for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path(name)) {
+    guard !path.hasPrefix("keyhaul-files") else { continue }
     let fullPath = directory.path("\(name)/\(path)")
-    let attributes = try files.attributesOfItem(atPath: fullPath)
+    let attributes = try FileManager.default.attributesOfItem(atPath: fullPath)
     let mode = String(attributes[.posixPermissions] as? Int ?? 0, radix: 8)
     let seconds = ((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0).rounded(.towardZero)
-    // Some file systems support any time.
+    // Some file systems have times that exceed an integer.
     let time = Int(exactly: seconds).map { "\($0)" } ?? "\(seconds)"
     switch attributes[.type] as? FileAttributeType {
-    case .typeDirectory?: tree[path] = "directory \(mode)"
-    case .typeSymbolicLink?: tree[path] = "link \(try files.destinationOfSymbolicLink(atPath: fullPath))"
+    case .typeDirectory?: descriptions[path] = "directory \(mode)"
+    case .typeSymbolicLink?:
+      descriptions[path] = "link \(try FileManager.default.destinationOfSymbolicLink(atPath: fullPath))"
     default:
-      tree[path] = "file \(mode) \(time) \(String(decoding: try directory.read("\(name)/\(path)"), as: UTF8.self))"
+      let content = String(decoding: try directory.read("\(name)/\(path)"), as: UTF8.self)
+      descriptions[path] = "file \(mode) \(time) \(content)"
     }
   }
+  return descriptions
 }

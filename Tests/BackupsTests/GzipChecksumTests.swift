@@ -12,7 +12,7 @@ struct GzipChecksumTests {
 
   init() throws {
     var files = try SampleBackup.storedFiles()
-    // The content contains a stored gzip file, and bytes that look like one.
+    // A gzip file inside the tar, and the first bytes of another one, must not be mistaken for members.
     var inner = GzipFixture()
     inner.add(Array("a letter, packed".utf8))
     inner.add(Array("and another".utf8))
@@ -25,9 +25,9 @@ struct GzipChecksumTests {
   func members() throws {
     for count in [1, 2, 3, 50] {
       var gzip = GzipFixture()
-      let size = (tar.count + count - 1) / count
-      for start in stride(from: 0, to: tar.count, by: size) {
-        gzip.add(Array(tar[start..<min(start + size, tar.count)]))
+      let memberByteCount = (tar.count + count - 1) / count
+      for start in stride(from: 0, to: tar.count, by: memberByteCount) {
+        gzip.add(Array(tar[start...].prefix(memberByteCount)))
       }
       #expect(try open(gzip.bytes).digest == digest, "\(count) members")
     }
@@ -49,25 +49,27 @@ struct GzipChecksumTests {
   func damage() throws {
     var valid = GzipFixture()
     valid.add(tar)
-    let letter = try #require(valid.bytes.firstRange(of: Array("a letter, packed".utf8)))
-    for offset in [letter.lowerBound, valid.bytes.count - 8, valid.bytes.count - 1] {
+    let contentOffset = try #require(valid.bytes.firstRange(of: Array("a letter, packed".utf8))).lowerBound
+    let checksumOffset = valid.bytes.count - 8
+    let lengthOffset = valid.bytes.count - 1
+    for offset in [contentOffset, checksumOffset, lengthOffset] {
       var changed = valid.bytes
       changed[offset] ^= 4
       let error = try #require(try failure(opening: changed))
       #expect(error == KeyhaulError(.damaged, "the gzip checksum does not match the contents"), "byte \(offset)")
     }
-    for missing in 1...8 {
-      let error = try #require(try failure(opening: Array(valid.bytes.dropLast(missing))))
-      #expect(error.category == .damaged, "\(missing) bytes less")
+    for missingCount in 1...8 {
+      let error = try #require(try failure(opening: Array(valid.bytes.dropLast(missingCount))))
+      #expect(error.category == .damaged, "\(missingCount) bytes less")
     }
   }
 
-  @Test("A wrong checksum of an earlier member is detected", arguments: [0, 1, 2])
-  func earlierMember(wrong: Int) throws {
+  @Test("A wrong checksum of any of three members is detected", arguments: [0, 1, 2])
+  func anyMember(wrongIndex: Int) throws {
     var gzip = GzipFixture()
     let third = tar.count / 3
-    for (index, part) in [tar[..<third], tar[third..<2 * third], tar[(2 * third)...]].enumerated() {
-      gzip.add(Array(part), checksum: index == wrong ? 0x1234_5678 : nil)
+    for (index, content) in [tar[..<third], tar[third..<2 * third], tar[(2 * third)...]].enumerated() {
+      gzip.add(Array(content), checksum: index == wrongIndex ? 0x1234_5678 : nil)
     }
     #expect(try failure(opening: gzip.bytes)?.code == .damaged)
   }
@@ -81,17 +83,21 @@ struct GzipChecksumTests {
     #expect(error == KeyhaulError(.unsupported, "it is compressed more than once"))
   }
 
-  @Test("CRC-32 matches RFC 1952 for data in portions of any size")
-  func checksums() {
-    // The standard check value of this checksum.
+  @Test("The checksum of the fixtures has the published check value")
+  func checkValue() {
+    // Source: Catalogue of parametrised CRC algorithms, CRC-32/ISO-HDLC.
     #expect(GzipFixture.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
-    // Several ranges for two parallel computations, and a remainder.
+  }
+
+  @Test("CRC-32 matches RFC 1952 for data in two portions of any size")
+  func portions() {
+    // Enough bytes for several blocks of the parallel computation, and a remainder.
     let bytes = (0..<7001).map { UInt8(truncatingIfNeeded: $0 * $0 / 7) }
-    for cut in [0, 1, 7, 8, 9, 500, 1024, 2047, 2048, 2049, 3500, 4096, 4953, 7000, 7001] {
-      var sum = CRC32()
-      bytes[..<cut].withUnsafeBytes { sum.update($0) }
-      bytes[cut...].withUnsafeBytes { sum.update($0) }
-      #expect(sum.value == GzipFixture.checksum(bytes))
+    for firstCount in [0, 1, 7, 8, 9, 500, 1024, 2047, 2048, 2049, 3500, 4096, 4953, 7000, 7001] {
+      var checksum = CRC32()
+      bytes[..<firstCount].withUnsafeBytes { checksum.update($0) }
+      bytes[firstCount...].withUnsafeBytes { checksum.update($0) }
+      #expect(checksum.value == GzipFixture.checksum(bytes))
     }
   }
 }

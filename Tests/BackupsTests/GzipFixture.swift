@@ -1,20 +1,26 @@
-/// A writer of stored gzip files with any faults in their trailers.
+/// A writer of gzip files without compression, and with any faults in their trailers.
+///
+/// Source: RFC 1952 for the member, RFC 1951 section 3.2.4 for its blocks.
 struct GzipFixture {
   private(set) var bytes: [UInt8] = []
 
   /// Adds a member. Its checksum and length can differ from those of its content.
   mutating func add(_ content: [UInt8], checksum: UInt32? = nil, byteCount: Int? = nil) {
+    // The magic number, the method "deflate", no flags, no time, no extra flags, and an unknown system.
     bytes += [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
     var remaining = content[...]
     repeat {
       let block = remaining.prefix(65_535)
       remaining = remaining.dropFirst(block.count)
-      let count = UInt32(block.count)
-      bytes.append(remaining.isEmpty ? 1 : 0)
-      bytes += Self.little(count | (count ^ 0xFFFF) << 16)
+      let isLastBlock = remaining.isEmpty
+      bytes.append(isLastBlock ? 1 : 0)
+      // The length, and its complement.
+      let length = UInt32(block.count)
+      bytes += Self.littleEndian(length | (length ^ 0xFFFF) << 16)
       bytes += block
     } while !remaining.isEmpty
-    bytes += Self.little(checksum ?? Self.checksum(content)) + Self.little(UInt32(byteCount ?? content.count))
+    bytes += Self.littleEndian(checksum ?? Self.checksum(content))
+    bytes += Self.littleEndian(UInt32(byteCount ?? content.count))
   }
 
   /// Returns the checksum computed bit by bit, as RFC 1952 defines it.
@@ -27,5 +33,7 @@ struct GzipFixture {
     return ~register
   }
 
-  static func little(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
+  private static func littleEndian(_ number: UInt32) -> [UInt8] {
+    (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+  }
 }

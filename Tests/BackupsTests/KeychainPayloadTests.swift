@@ -9,7 +9,13 @@ import Testing
 struct KeychainPayloadTests {
   private static let path = "51/\(KeychainPayload.fileIdentifier)"
 
-  /// Returns the sample with another encrypted manifest database. A `nil` record is NULL.
+  /// Returns the sample with another encrypted manifest database.
+  ///
+  /// - Parameters:
+  ///   - rows: The SQL that adds the rows of the table `Files`.
+  ///   - payload: The stored keychain file, or `nil` for that of the sample.
+  ///   - tail: The last bytes of the database.
+  ///   - isStored: Whether the backup contains the keychain file.
   private func archive(
     _ sample: borrowing SampleBackup, rows: String, isPadded: Bool = true, payload: [UInt8]? = nil,
     tail: [UInt8] = [], isStored: Bool = true
@@ -45,6 +51,7 @@ struct KeychainPayloadTests {
     return (record, try FileCipher.encrypt(sample.contents.keychainFile, key: key))
   }
 
+  /// Returns the error of reading the keychain file, or `nil` if there is none.
   private func failure(_ sample: borrowing SampleBackup, _ archive: BackupArchive) throws -> KeyhaulError? {
     do throws(KeyhaulError) {
       _ = try archive.keychainFile(with: sample.keys)
@@ -61,6 +68,7 @@ struct KeychainPayloadTests {
     let opened = try archive(sample, rows: try row(record), payload: stored).keychainFile(with: sample.keys)
     #expect(try opened.bytes == sample.contents.keychainFile)
     #expect(opened.anomalies.isEmpty)
+    // Flags other than 1, the value for a file.
     for flags in [33, 137, 0] {
       let archive = try archive(sample, rows: try row(record, flags: flags), payload: stored)
       #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
@@ -90,33 +98,43 @@ struct KeychainPayloadTests {
     }
   }
 
-  @Test(
-    "A keychain file that is not stored is missing, and one that is not listed is damaged")
-  func absences() throws {
+  @Test("A backup without a keychain file and its row has no keychain")
+  func neitherStoredNorListed() throws {
     let sample = try SampleBackup()
-    let (record, stored) = try payload(sample)
     #expect(try failure(sample, try archive(sample, rows: "", isStored: false))?.code == .noKeychain)
-    #expect(try failure(sample, try archive(sample, rows: ""))?.code == .damaged)
-    var files = try sample.storedFiles()
-    files[Self.path] = nil
-    let missing = try #require(try failure(sample, try open(packed(files))))
-    #expect(missing.code == .payloadMissing)
-    #expect(missing.category == .damaged)
-    let null = ExternalDatabase.row(
-      KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, nil)
-    #expect(try failure(sample, try archive(sample, rows: null))?.code == .damaged)
-    var keyless = record
-    keyless.encryptionKey = nil
-    #expect(try failure(sample, try archive(sample, rows: try row(keyless), payload: stored))?.code == .damaged)
-    let directory = try row(record, flags: 2)
-    #expect(try failure(sample, try archive(sample, rows: directory, payload: stored))?.code == .damaged)
-    var renamed = record
-    renamed.relativePath = "../keychain-backup.plist"
-    #expect(try failure(sample, try archive(sample, rows: try row(renamed), payload: stored))?.code == .damaged)
   }
 
-  @Test("A truncated keychain file, or one with a damaged key, is damaged")
-  func damage() throws {
+  @Test("A keychain file that the manifest lists, but that is not stored, is missing")
+  func notStored() throws {
+    let sample = try SampleBackup()
+    var files = try sample.storedFiles()
+    files[Self.path] = nil
+    let error = try #require(try failure(sample, try open(packed(files))))
+    #expect(error.code == .payloadMissing)
+    #expect(error.category == .damaged)
+  }
+
+  @Test("A stored keychain file is damaged if the manifest has no row for it, or one without a valid record")
+  func invalidRow() throws {
+    let sample = try SampleBackup()
+    let (record, stored) = try payload(sample)
+    let withoutRecord = ExternalDatabase.row(
+      KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, nil)
+    #expect(try failure(sample, try archive(sample, rows: ""))?.code == .damaged)
+    #expect(try failure(sample, try archive(sample, rows: withoutRecord))?.code == .damaged)
+
+    var withoutKey = record
+    withoutKey.encryptionKey = nil
+    var withOtherPath = record
+    withOtherPath.relativePath = "../keychain-backup.plist"
+    let ofDirectory = try row(record, flags: 2)
+    for row in [try row(withoutKey), try row(withOtherPath), ofDirectory] {
+      #expect(try failure(sample, try archive(sample, rows: row, payload: stored))?.code == .damaged, "\(row)")
+    }
+  }
+
+  @Test("A truncated keychain file is damaged")
+  func truncated() throws {
     let sample = try SampleBackup()
     var files = try sample.storedFiles()
     let complete = try #require(files[Self.path])
@@ -124,6 +142,11 @@ struct KeychainPayloadTests {
       files[Self.path] = Array(complete.prefix(count))
       #expect(try failure(sample, try open(packed(files)))?.category == .damaged, "\(count) bytes")
     }
+  }
+
+  @Test("A keychain file with a damaged key is damaged")
+  func damagedKey() throws {
+    let sample = try SampleBackup()
     var (record, stored) = try payload(sample)
     record.encryptionKey?.wrappedKey[5] ^= 1
     #expect(try failure(sample, try archive(sample, rows: try row(record), payload: stored))?.category == .damaged)
@@ -152,8 +175,8 @@ struct KeychainPayloadTests {
     #expect(error?.category == .damaged)
     let noPassword: Secret? = nil
     let lockedKeys = try keybag.unlock(password: noPassword, deviceKey: deviceKey)
-    let locked = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: lockedKeys) }
-    #expect(locked?.category == .wrongPassword)
+    let lockedError = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: lockedKeys) }
+    #expect(lockedError?.category == .wrongPassword)
   }
 
   @Test("A manifest key with a wrong size is damaged", arguments: [0, 43, 45])
@@ -177,10 +200,13 @@ struct KeychainPayloadTests {
     files[Self.path]?[40] ^= 1
     let changed = try open(packed(files)).keychainFile()
     #expect(try changed.anomalies == [.digestDiffers] && changed.bytes != sample.contents.keychainFile)
-    let locked = #expect(throws: KeyhaulError.self) {
-      try open(packed(try SampleBackup().storedFiles())).keychainFile()
-    }
-    #expect(locked?.category == .wrongPassword)
+  }
+
+  @Test("The keychain of a backup with a password is not readable without keys")
+  func withoutKeys() throws {
+    let archive = try open(packed(try SampleBackup().storedFiles()))
+    let error = #expect(throws: KeyhaulError.self) { try archive.keychainFile() }
+    #expect(error?.category == .wrongPassword)
   }
 }
 
@@ -270,17 +296,12 @@ final class SyntheticBackupTests {
 
   @Test("The keychain of the synthetic backup has its items, in the order of their kinds")
   func keychainFile() throws {
-    let opened = try BackupArchive.open(.path(directory.path)).keychainFile(with: keys)
-    #expect(opened.bytes == keychain)
-    #expect(opened.file.keybagUUID == keybag.uuidText)
-    #expect(
-      opened.file.entries.map(\.kind)
-        == [.genericPassword, .genericPassword, .internetPassword, .genericPassword].inFileOrder())
-    #expect(Set(opened.file.entries.compactMap(\.blob)) == Set(items.compactMap(\.blob)))
+    let payload = try BackupArchive.open(.path(directory.path)).keychainFile(with: keys)
+    #expect(payload.bytes == keychain)
+    #expect(payload.file.keybagUUID == keybag.uuidText)
+    let entries = payload.file.entries
+    let expectedKinds = ItemKind.allCases.flatMap { kind in items.map(\.kind).filter { $0 == kind } }
+    #expect(entries.map(\.kind) == expectedKinds)
+    #expect(Set(entries.compactMap(\.blob)) == Set(items.compactMap(\.blob)))
   }
-}
-
-extension [ItemKind] {
-  /// Returns the kinds in the order of a keychain file.
-  fileprivate func inFileOrder() -> [ItemKind] { ItemKind.allCases.flatMap { kind in filter { $0 == kind } } }
 }

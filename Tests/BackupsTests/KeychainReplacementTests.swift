@@ -10,6 +10,7 @@ import Testing
 @Suite("Replacement of keychain files")
 struct KeychainReplacementTests {
   static let names = ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"]
+  private static let keychainPath = "51/\(KeychainPayload.fileIdentifier)"
 
   /// Returns the backup's keychain file with an additional item.
   private func fileWithExtraItem(_ archive: BackupArchive, _ keys: ClassKeys) throws -> [UInt8] {
@@ -58,11 +59,13 @@ struct KeychainReplacementTests {
     #expect(try new.manifest.serialized() == old.manifest.serialized())
     let after = try new.plainFiles(new.keybag.keys(password))
     #expect(after.keys == before.keys)
-    for (path, now) in after {
+    for (path, newFile) in after {
+      let oldFile = try #require(before[path])
       let isKeychain = path == "\(KeychainPayload.domain)-\(KeychainPayload.relativePath)"
-      #expect((now.bytes == before[path]?.bytes) == !isKeychain, "\(path)")
-      #expect(now.record.size == Int64(now.bytes.count) && now.reading.matches(now.record.digest) != false, "\(path)")
-      #expect((now.record == before[path]?.record) == !isKeychain, "\(path)")
+      #expect((newFile.bytes != oldFile.bytes) == isKeychain, "\(path)")
+      #expect((newFile.record != oldFile.record) == isKeychain, "\(path)")
+      #expect(newFile.record.size == Int64(newFile.bytes.count), "\(path)")
+      #expect(newFile.reading.matches(newFile.record.digest) != false, "\(path)")
     }
     #expect(try new.keychainFile(with: new.keybag.keys(password)).anomalies.isEmpty)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 1)
@@ -73,44 +76,51 @@ struct KeychainReplacementTests {
     let directory = try TemporaryDirectory()
     let old = try makeBackup("b/", in: directory, hasPassword: hasPassword)
     let password = hasPassword ? "one" : ""
-    func attributes() throws -> [String: [FileAttributeKey: String]] {
-      try bytes(in: directory, "b").keys.reduce(into: [:]) { attributes, path in
-        let all = try FileManager.default.attributesOfItem(atPath: directory.path("b/\(path)"))
-        attributes[path] = [.modificationDate, .posixPermissions, .systemFileNumber].reduce(into: [:]) {
-          $0[$1] = "\(all[$1] ?? "none")"
-        }
-      }
-    }
-    let (stored, before) = (try bytes(in: directory, "b"), try attributes())
-    _ = try replace(old, at: directory.path("b"), with: fileWithExtraItem(old, old.keybag.keys(password)), password)
-    let (now, after) = (try bytes(in: directory, "b"), try attributes())
+    let oldFiles = try bytes(in: directory, "b")
+    let oldAttributes = try attributes(ofFilesIn: directory)
+    let file = try fileWithExtraItem(old, old.keybag.keys(password))
+    _ = try replace(old, at: directory.path("b"), with: file, password)
+    let newFiles = try bytes(in: directory, "b")
+    let newAttributes = try attributes(ofFilesIn: directory)
     // Without a password, the sample has no seal.
-    let changed = ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)", "Keyhaul.seal"]
-    #expect(stored.keys == now.keys)
-    for path in stored.keys {
-      #expect((stored[path] == now[path]) == !changed.contains(path), "\(path)")
-      #expect((before[path] == after[path]) == !changed.contains(path), "\(path)")
+    let changedPaths = ["Manifest.db", Self.keychainPath, "Keyhaul.seal"]
+    #expect(oldFiles.keys == newFiles.keys)
+    for path in oldFiles.keys {
+      let isChanged = changedPaths.contains(path)
+      #expect((oldFiles[path] != newFiles[path]) == isChanged, "\(path)")
+      #expect((oldAttributes[path] != newAttributes[path]) == isChanged, "\(path)")
     }
+  }
+
+  /// Returns the time, permissions, and file number of each file of the backup.
+  private func attributes(ofFilesIn directory: TemporaryDirectory) throws -> [String: [String]] {
+    var attributes: [String: [String]] = [:]
+    for path in try bytes(in: directory, "b").keys {
+      let all = try FileManager.default.attributesOfItem(atPath: directory.path("b/\(path)"))
+      let compared: [FileAttributeKey] = [.modificationDate, .posixPermissions, .systemFileNumber]
+      attributes[path] = compared.map { "\(all[$0] ?? "none")" }
+    }
+    return attributes
   }
 
   @Test("Without hard links, the other files are copied")
   func withoutLinks() throws {
     let directory = try TemporaryDirectory()
     let old = try makeBackup("b/", in: directory, hasPassword: true)
-    let stored = try bytes(in: directory, "b")
+    let oldFiles = try bytes(in: directory, "b")
     let file = try fileWithExtraItem(old, old.keybag.keys("one"))
-    let system = FileSystem { call in
+    let withoutLinks = FileSystem { call in
       switch call {
       case .link: .failure(.notSupported)
       case .sync: .omitted
       default: nil
       }
     }
-    _ = try replace(old, at: directory.path("b"), with: file, "one", system: system)
-    let now = try bytes(in: directory, "b")
-    let changed = Set(now.keys.filter { stored[$0] != now[$0] })
-    #expect(
-      changed == ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)", "Keyhaul.seal"] && stored.count == now.count)
+    _ = try replace(old, at: directory.path("b"), with: file, "one", system: withoutLinks)
+    let newFiles = try bytes(in: directory, "b")
+    let changedPaths = newFiles.keys.filter { oldFiles[$0] != newFiles[$0] }
+    #expect(Set(changedPaths) == ["Manifest.db", Self.keychainPath, "Keyhaul.seal"])
+    #expect(newFiles.count == oldFiles.count)
   }
 
   @Test(
@@ -126,34 +136,46 @@ struct KeychainReplacementTests {
       let failing = SingleFault(at: call, fault)
       let archive = try BackupArchive.open(.path(path))
       let result = Result { try replace(archive, at: path, with: file, "one", system: failing.system) }
-      let now = try BackupArchive.open(.path(path))
-      let keychain = try now.keychainFile(with: now.keybag.keys("one")).bytes
+      let after = try BackupArchive.open(.path(path))
+      let keychain = try after.keychainFile(with: after.keybag.keys("one")).bytes
       switch result {
       case .success: #expect(keychain == file, "call \(call)")
       case .failure: #expect(try tree(directory.path) == before, "call \(call)")
       }
-      // The last call was reached. The archive reads through another file system, so a zip needs few calls.
-      if failing.callCount < call { return #expect(call > (name == "b.zip" ? 3 : 8)) }
+      let allCallsHaveFailed = failing.callCount < call
+      if allCallsHaveFailed {
+        // The archive reads a zip through another file system, so few calls are left.
+        #expect(call > (name == "b.zip" ? 3 : 8))
+        return
+      }
     }
   }
 
-  @Test("A backup that has changed, and a directory with other files, are refused")
-  func changedMeanwhile() throws {
+  @Test("The keychain of a backup that has changed since it was opened is not replaced")
+  func changedSinceOpening() throws {
     let directory = try TemporaryDirectory()
     let old = try makeBackup("b/", in: directory, hasPassword: true)
     let file = try fileWithExtraItem(old, old.keybag.keys("one"))
     _ = try replace(old, at: directory.path("b"), with: file, "one")
     let before = try bytes(in: directory, "b")
-    let changed = #expect(throws: KeyhaulError.self) {
+    let error = #expect(throws: KeyhaulError.self) {
       _ = try replace(old, at: directory.path("b"), with: file, "one")
     }
-    #expect(changed?.code == .changed)
+    #expect(error?.code == .changed)
+    #expect(try bytes(in: directory, "b") == before)
+  }
+
+  @Test("The keychain of a backup in a directory with other files is not replaced")
+  func unrelatedFile() throws {
+    let directory = try TemporaryDirectory()
+    let archive = try makeBackup("b/", in: directory, hasPassword: true)
+    let file = try fileWithExtraItem(archive, archive.keybag.keys("one"))
     try directory.write([1], to: "b/note.txt")
-    let now = try BackupArchive.open(.path(directory.path("b")))
-    let occupied = #expect(throws: KeyhaulError.self) {
-      _ = try replace(now, at: directory.path("b"), with: file, "one")
+    let before = try bytes(in: directory, "b")
+    let error = #expect(throws: KeyhaulError.self) {
+      _ = try replace(archive, at: directory.path("b"), with: file, "one")
     }
-    #expect(occupied?.code == .occupied && occupied?.reason.contains("note.txt") == true)
-    #expect(try bytes(in: directory, "b").filter { $0.key != "note.txt" } == before)
+    #expect(error?.code == .occupied && error?.reason.contains("note.txt") == true)
+    #expect(try bytes(in: directory, "b") == before)
   }
 }

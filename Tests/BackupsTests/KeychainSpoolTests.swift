@@ -12,12 +12,12 @@ import Testing
 struct KeychainSpoolTests {
   private typealias Entry = KeychainBackupFile.Entry
 
-  /// Creates ten items with kinds in turn, of a megabyte each if they are large.
-  private func entries(large isLarge: Bool) throws -> [Entry] {
+  /// Creates ten items that alternate between the kinds, with a megabyte each if they are large.
+  private func entries(areLarge: Bool) throws -> [Entry] {
     let random = SeededRandomSource(seed: "items")
     return try (0..<10).map { number in
       Entry(
-        kind: ItemKind.allCases[number % 4], blob: try random.bytes(isLarge ? 1 << 20 : 300),
+        kind: ItemKind.allCases[number % 4], blob: try random.bytes(areLarge ? 1 << 20 : 300),
         persistentReference: number % 3 == 0 ? nil : try random.bytes(20))
     }
   }
@@ -43,9 +43,9 @@ struct KeychainSpoolTests {
   @Test(
     "A keychain written item by item equals one written from memory, and only a large one is in a temporary file",
     arguments: [true, false], [true, false])
-  func same(isLarge: Bool, hasPassword: Bool) throws {
+  func equalsFileFromMemory(isLarge: Bool, hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
-    let entries = try entries(large: isLarge)
+    let entries = try entries(areLarge: isLarge)
     let file = try KeychainBackupFile(keybagUUID: sample.contents.keybag.uuidText, entries: entries).serialized()
     let keychain = try spooled(entries, sample.contents.keybag)
     #expect(keychain.isInFile == isLarge)
@@ -71,7 +71,7 @@ struct KeychainSpoolTests {
   func traceless() throws {
     let sample = try SampleBackup()
     let before = try FileSystem.temporaryFileNames()
-    let keychain = try spooled(try entries(large: true), sample.contents.keybag)
+    let keychain = try spooled(try entries(areLarge: true), sample.contents.keybag)
     #expect(keychain.isInFile)
     #expect(try FileSystem.temporaryFileNames().subtracting(before).isEmpty)
     let directory = try TemporaryDirectory()
@@ -82,7 +82,7 @@ struct KeychainSpoolTests {
   @Test("A lack of space for the items or the encrypted file is an error, and the destination is unchanged")
   func noRoom() throws {
     let sample = try SampleBackup()
-    let entries = try entries(large: true)
+    let entries = try entries(areLarge: true)
     for call in [FileSystem.Call.create, .write] {
       let full = FileSystem { $0 == call ? .failure(.noSpace) : nil }
       let sealing = #expect(throws: KeyhaulError.self) {
@@ -102,19 +102,19 @@ struct KeychainSpoolTests {
   @Test("A failure to read the temporary file is an error, and the destination is unchanged")
   func unreadable() throws {
     let sample = try SampleBackup()
-    let reads = Locked(0)
+    let readCount = Locked(0)
     let directory = try TemporaryDirectory()
     // The items are read in at least eleven portions, then the encrypted file for its digest and for writing.
     for successCount in [0, 1, 7, 20, 60] {
-      reads.withLock { $0 = 0 }
+      readCount.withLock { $0 = 0 }
       let failing = FileSystem { call in
         guard call == .read else { return call == .sync ? .omitted : nil }
-        return reads.withLock { reads in
-          reads += 1
-          return reads > successCount ? .failure(.ioError) : nil
+        return readCount.withLock { count in
+          count += 1
+          return count > successCount ? .failure(.ioError) : nil
         }
       }
-      let keychain = try spooled(try entries(large: true), sample.contents.keybag, system: failing)
+      let keychain = try spooled(try entries(areLarge: true), sample.contents.keybag, system: failing)
       let error = #expect(throws: KeyhaulError.self) {
         try write(keychain, sample, to: .file(directory.path("b.tar"), .tar), system: failing)
       }

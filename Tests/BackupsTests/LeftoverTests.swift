@@ -8,6 +8,7 @@ import Testing
 
 @Suite("Leftovers of interrupted runs")
 struct LeftoverTests {
+  /// Encrypts the backup's keybag again with the same password.
   private func rekey(_ path: String) throws {
     let archive = try BackupArchive.open(.path(path))
     let keybag = try BackupKeybag.rewrap(
@@ -39,7 +40,7 @@ struct LeftoverTests {
   }
 
   @Test("A temporary file of a running process is not a leftover")
-  func atWork() throws {
+  func fileInUse() throws {
     let directory = try TemporaryDirectory()
     try directory.write([1], to: ".b.1f.tmp")
     let file = try FileHandle(forReadingFrom: URL(filePath: directory.path(".b.1f.tmp")))
@@ -51,7 +52,7 @@ struct LeftoverTests {
 
   @Test(
     "The next change of a backup's password removes its leftovers", arguments: ["b/", "b.tar"])
-  func swept(destination: String) throws {
+  func removed(destination: String) throws {
     let directory = try TemporaryDirectory()
     let path = directory.path(destination)
     let name = destination.replacing("/", with: "")

@@ -8,21 +8,26 @@ import Testing
 
 @Suite("Limits of reading backups")
 struct LimitTests {
-  /// Opens the sample with a limit at a value and at one less.
+  /// Checks that the sample can be opened with a limit of the given value, and not with a limit of one less.
   private func expectLimit(
-    _ value: Int, _ change: (inout BackupLimits, Int) -> Void, code: KeyhaulError.Code = .overLimit
+    _ value: Int, set: (inout BackupLimits, Int) -> Void, code: KeyhaulError.Code = .overLimit
   ) throws {
-    let files = try SampleBackup().storedFiles()
-    let bytes = packed(files)
+    let bytes = packed(try SampleBackup().storedFiles())
     var limits = BackupLimits()
-    change(&limits, value)
+    set(&limits, value)
     #expect(try failure(opening: bytes, limits: limits) == nil)
-    change(&limits, value - 1)
+    set(&limits, value - 1)
     #expect(try failure(opening: bytes, limits: limits)?.code == code)
   }
 
-  private func size(_ path: String) throws -> Int {
+  /// Returns the size of a file of the sample.
+  private func byteCount(of path: String) throws -> Int {
     try #require(try SampleBackup().storedFiles()[path]).count
+  }
+
+  private func largestPropertyListByteCount() throws -> Int {
+    let byteCounts = try ["Manifest.plist", "Status.plist", "Info.plist"].map(byteCount(of:))
+    return try #require(byteCounts.max())
   }
 
   @Test("The number of entries is limited, also in a zip")
@@ -57,7 +62,7 @@ struct LimitTests {
   @Test("A name that exceeds the limit is hostile")
   func pathLength() throws {
     // The longest name is "51/" and the 40 digits of an identifier.
-    try expectLimit(43, { $0.pathByteCount = $1 }, code: .hostile)
+    try expectLimit(43, set: { $0.pathByteCount = $1 }, code: .hostile)
   }
 
   @Test("The size of an entry and the total size are limited")
@@ -67,12 +72,11 @@ struct LimitTests {
     try expectLimit(sizes.reduce(0, +)) { $0.totalByteCount = Int64($1) }
   }
 
-  @Test("The size of metadata files in memory is limited")
-  func keptFiles() throws {
-    try expectLimit(try size("Manifest.db")) { $0.databaseByteCount = $1 }
-    try expectLimit(try size("51/\(KeychainPayload.fileIdentifier)")) { $0.keychainByteCount = $1 }
-    let plists = try ["Manifest.plist", "Status.plist", "Info.plist"].map(size)
-    try expectLimit(try #require(plists.max())) { $0.propertyListByteCount = $1 }
+  @Test("The sizes of files that are read into memory are limited")
+  func filesInMemory() throws {
+    try expectLimit(try byteCount(of: "Manifest.db")) { $0.databaseByteCount = $1 }
+    try expectLimit(try byteCount(of: "51/\(KeychainPayload.fileIdentifier)")) { $0.keychainByteCount = $1 }
+    try expectLimit(try largestPropertyListByteCount()) { $0.propertyListByteCount = $1 }
   }
 
   @Test(
@@ -85,7 +89,7 @@ struct LimitTests {
     let before = try FileManager.default.contentsOfDirectory(atPath: directory.path)
     var limits = BackupLimits()
     // The limit applies to entries of a container while they are read, so the copy must be reached first.
-    limits.propertyListByteCount = try ["Manifest.plist", "Status.plist", "Info.plist"].map(size).max() ?? 0
+    limits.propertyListByteCount = try largestPropertyListByteCount()
     _ = try BackupRewriter(system: .real, limits: limits).convert(
       archive, at: directory.path(source), to: .file(directory.path("copy.tar"), .tar))
     try FileManager.default.removeItem(atPath: directory.path("copy.tar"))
@@ -98,12 +102,12 @@ struct LimitTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == before)
   }
 
-  @Test("The size of metadata files in a directory is limited")
-  func keptFilesInDirectory() throws {
+  @Test("The size of the manifest in a directory is limited")
+  func manifestInDirectory() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("backup")))
     var limits = BackupLimits()
-    limits.databaseByteCount = try size("Manifest.db")
+    limits.databaseByteCount = try byteCount(of: "Manifest.db")
     _ = try BackupArchive.open(.path(directory.path("backup")), limits: limits)
     limits.databaseByteCount -= 1
     let error = #expect(throws: KeyhaulError.self) {
@@ -119,9 +123,9 @@ struct LimitTests {
     let source = directory.path(isDirectory ? "backup/" : "backup.tar")
     try SampleBackup().write(to: BackupDestination(path: source))
     var limits = BackupLimits()
-    // Info.plist must be the largest property list instead of the manifest.
+    // Only Info.plist may exceed the limit, so it must be larger than Manifest.plist.
     var files = try SampleBackup.storedFiles()
-    let info = [UInt8](repeating: 0x20, count: try #require(files["Manifest.plist"]).count + 1)
+    let info = [UInt8](repeating: UInt8(ascii: " "), count: try #require(files["Manifest.plist"]).count + 1)
     limits.propertyListByteCount = info.count - 1
     if isDirectory {
       try directory.write(info, to: "backup/Info.plist")
@@ -151,7 +155,7 @@ struct LimitTests {
   }
 
   @Test("The size of an old manifest in a directory is limited")
-  func oldList() throws {
+  func oldManifest() throws {
     let directory = try TemporaryDirectory()
     try MBDBBackup(try SampleBackup(hasPassword: false)).write(to: directory, "old")
     let size = try directory.read("old/Manifest.mbdb").count
@@ -182,10 +186,11 @@ struct LimitTests {
     #expect(BackupLimits.standard.sealByteCount == 256 << 20)
   }
 
-  @Test("Many directories with manifests in a container are limited")
-  func keptFilesOfManyDirectories() throws {
+  @Test("The total size of the files in memory is limited if a container has many directories with manifests")
+  func manyManifests() throws {
     var tar = TarFixture()
     for index in 0..<20 { tar.add("f\(index)/Manifest.db", [UInt8](repeating: 0, count: 1000)) }
+    // The limit of the total counts the keychain's limit twice and the property lists' limit three times.
     var limits = BackupLimits()
     limits.databaseByteCount = 1000
     limits.oldDatabaseByteCount = 1000
@@ -206,10 +211,11 @@ struct LimitTests {
     let directory = try TemporaryDirectory()
     _ = try BackupInstaller().place(bomb.outgoing, at: .file(directory.path("tar"), .tar), replace: false)
     _ = try BackupInstaller().place(bomb.outgoing, at: .file(directory.path("packed"), format), replace: false)
-    let (plain, compressed) = (try directory.read("tar").count, try directory.read("packed"))
+    let tarByteCount = try directory.read("tar").count
+    let compressed = try directory.read("packed")
     var limits = BackupLimits()
     limits.expansionFactor = 10
-    limits.decompressionAllowance = Int64(plain - 10 * compressed.count)
+    limits.decompressionAllowance = Int64(tarByteCount - 10 * compressed.count)
     #expect(try failure(opening: compressed, limits: limits)?.code == .notABackup)
     limits.decompressionAllowance -= 1
     #expect(try failure(opening: compressed, limits: limits)?.code == .overLimit)
@@ -217,16 +223,17 @@ struct LimitTests {
 
   @Test("The decompressed size of a zip is limited")
   func zipExpansion() throws {
+    let fileByteCount = 1 << 20
     let bomb = StoredBackup(
       directoryName: "x", modificationTime: 0,
-      files: [try StoredFile(path: "Manifest.plist", bytes: [UInt8](repeating: 0, count: 1 << 20))])
+      files: [try StoredFile(path: "Manifest.plist", bytes: [UInt8](repeating: 0, count: fileByteCount))])
     let directory = try TemporaryDirectory()
     _ = try BackupInstaller().place(bomb.outgoing, at: .file(directory.path("zip"), .zip), replace: false)
     let compressed = try directory.read("zip")
     #expect(compressed.count < 10_000)
     var limits = BackupLimits()
     limits.expansionFactor = 10
-    limits.decompressionAllowance = Int64((1 << 20) - 10 * compressed.count)
+    limits.decompressionAllowance = Int64(fileByteCount - 10 * compressed.count)
     #expect(try failure(opening: compressed, limits: limits)?.code != .overLimit)
     limits.decompressionAllowance -= 1
     #expect(try failure(opening: compressed, limits: limits)?.code == .overLimit)

@@ -18,12 +18,14 @@ struct MaliciousEntry: Sendable, CustomTestStringConvertible {
   var mode = 0o100600
   var content: [UInt8] = [1, 2, 3]
 
+  /// Creates a regular file with a malicious name.
   init(_ name: String, _ reason: String) {
     testDescription = "a name such as \(name.debugDescription.prefix(40))"
     self.name = Array(name.utf8)
     self.reason = reason
   }
 
+  /// Creates an entry named "x" of another type.
   init(_ description: String, type: Character, link: String = "", mode: Int, reason: String) {
     testDescription = description
     self.type = type
@@ -42,7 +44,7 @@ struct MaliciousContainerTests {
     MaliciousEntry("\(SampleBackup.udid)/../../x", "a part"),
     MaliciousEntry("a/../../b", "a part"),
     MaliciousEntry("a/./b", "a part"),
-    // Some of the letters have combining characters, which do not hide slashes.
+    // The combining characters after the slashes do not hide them.
     MaliciousEntry("../\u{338}x", "a part"),
     MaliciousEntry("/\u{301}etc/cron.d/x", "absolute"),
     MaliciousEntry("./../x", "a part"),
@@ -71,7 +73,7 @@ struct MaliciousContainerTests {
     MaliciousEntry("a block device", type: "4", mode: 0o060600, reason: "a device"),
   ]
 
-  /// Opens a container next to other files, and checks that they are unchanged.
+  /// Opens a container in a directory with other files, and checks the error and that the files are unchanged.
   private func expectRefusal(_ bytes: [UInt8], _ code: KeyhaulError.Code, _ reason: String) throws {
     let victim = try TemporaryDirectory()
     try victim.write(Array("precious".utf8), to: ".ssh/authorized_keys")
@@ -103,9 +105,7 @@ struct MaliciousContainerTests {
 
   @Test("A zip with a malicious entry is refused, and the disk is unchanged", arguments: names + links)
   func zipEntry(_ entry: MaliciousEntry) throws {
-    let sample = try SampleBackup()
-    var zip = ZipFixture()
-    for file in try sample.storedFiles() { zip.add(file.path, file.bytes) }
+    var zip = try zip(try SampleBackup())
     zip.add(nameBytes: entry.name, entry.content, mode: entry.mode)
     try expectRefusal(zip.finished(), entry.code, entry.reason)
   }
@@ -128,8 +128,8 @@ struct MaliciousContainerTests {
     try expectRefusal(tar.finished(), .hostile, "entry 1 is named \"51\"; it is a symbolic link")
   }
 
-  @Test("A container with names that differ only in their Unicode form is refused")
-  func unicodeForms() throws {
+  @Test("A container with names that differ only in their Unicode normalization is refused")
+  func unicodeNormalizations() throws {
     var tar = TarFixture()
     tar.addExtended([("path", Array("caf\u{E9}".utf8))])
     tar.add("x", [1])
@@ -167,21 +167,40 @@ struct MaliciousContainerTests {
     try expectRefusal(zip.finished(), .hostile, "\\u{0}")
   }
 
-  @Test("A large zip with 64-bit numbers and malicious names is refused")
-  func zip64() throws {
-    let sample = try SampleBackup()
+  private func zip(_ sample: borrowing SampleBackup) throws -> ZipFixture {
     var zip = ZipFixture()
     for file in try sample.storedFiles() { zip.add(file.path, file.bytes) }
-    let keychain = try open(zip.finishedAsZip64()).keychainFile(with: sample.keys)
+    return zip
+  }
+
+  @Test("A zip with 64-bit numbers is read")
+  func zip64() throws {
+    let sample = try SampleBackup()
+    let keychain = try open(try zip(sample).finishedAsZip64()).keychainFile(with: sample.keys)
     #expect(try keychain.bytes == sample.contents.keychainFile)
-    // Both end records may have a number, but only the same one.
+  }
+
+  @Test("The numbers of a zip's two end records must be equal, or missing in the last one")
+  func endRecordsOfZip64() throws {
+    let zip = try zip(try SampleBackup())
+    let missing = -1
     let (count, size, offset) = zip.endRecord
-    for endRecord in [zip.endRecord, (count, -1, -1), (-1, size, -1), (-1, -1, offset)] {
+    for endRecord in [
+      zip.endRecord, (count, missing, missing), (missing, size, missing), (missing, missing, offset),
+    ] {
       #expect(throws: Never.self) { try open(zip.finishedAsZip64(endRecord: endRecord)) }
     }
-    for endRecord in [(count + 1, -1, -1), (-1, size + 1, -1), (-1, -1, offset + 1), (count, size, offset - 1)] {
+    for endRecord in [
+      (count + 1, missing, missing), (missing, size + 1, missing), (missing, missing, offset + 1),
+      (count, size, offset - 1),
+    ] {
       try expectRefusal(zip.finishedAsZip64(endRecord: endRecord), .damaged, "two end records do not agree")
     }
+  }
+
+  @Test("A zip with 64-bit numbers is refused if a name has a NUL, or if its directory is outside of the file")
+  func maliciousZip64() throws {
+    var zip = try zip(try SampleBackup())
     zip.add(nameBytes: Array("a\u{0}b".utf8), [1])
     try expectRefusal(zip.finishedAsZip64(), .hostile, "\\u{0}")
     try expectRefusal(zip.finishedAsZip64(directoryAt: 1 << 50), .damaged, "lies outside the file")
@@ -190,14 +209,18 @@ struct MaliciousContainerTests {
 
   @Test("A zip with a wrong checksum is refused")
   func wrongChecksum() throws {
-    var zip = ZipFixture()
-    for file in try SampleBackup().storedFiles() { zip.add(file.path, file.bytes) }
-    var bytes = zip.finished()
-    bytes[60] ^= 1
+    var bytes = try zip(try SampleBackup()).finished()
+    // The content of the first file follows a header of 30 bytes and its name.
+    bytes[30 + "Manifest.plist".utf8.count + 16] ^= 1
     let error = try #require(try failure(opening: bytes))
     #expect(error.code == .damaged)
     #expect(error.reason.contains("CRC"))
-    try expectRefusal(zip.withoutDirectory(), .truncated, "the directory at the end of the zip is missing")
+  }
+
+  @Test("A zip without the directory at its end is refused")
+  func withoutDirectory() throws {
+    let bytes = try zip(try SampleBackup()).withoutDirectory()
+    try expectRefusal(bytes, .truncated, "the directory at the end of the zip is missing")
   }
 
   @Test("A zip from a pipe is refused, because its directory is at the end")
@@ -262,7 +285,7 @@ struct MaliciousContainerTests {
   }
 
   @Test("A container with a wrong size is refused")
-  func wrongClaim() throws {
+  func wrongSize() throws {
     for claimed in [2, 4] {
       var zip = ZipFixture()
       zip.add("Manifest.plist", [1, 2, 3], claimed: claimed)
@@ -282,8 +305,9 @@ struct MaliciousContainerTests {
     try expectRefusal(TarFixture().finished(), .notABackup, "no Manifest.plist")
     try expectRefusal(ZipFixture().finished(), .notABackup, "no Manifest.plist")
     try expectRefusal([], .notABackup, "empty")
-    let neither = "it is not a folder, a tar file or a zip file"
-    try expectRefusal([UInt8](repeating: 0x41, count: 4096), .notABackup, neither)
-    try expectRefusal(Array("{\"a\": 1}".utf8) + [UInt8](repeating: 32, count: 600), .notABackup, neither)
+    let otherFormat = "it is not a folder, a tar file or a zip file"
+    try expectRefusal([UInt8](repeating: UInt8(ascii: "A"), count: 4096), .notABackup, otherFormat)
+    let json = Array("{\"a\": 1}".utf8) + [UInt8](repeating: UInt8(ascii: " "), count: 600)
+    try expectRefusal(json, .notABackup, otherFormat)
   }
 }

@@ -9,47 +9,52 @@ import Testing
 @Suite("Extraction of malicious backups")
 struct MaliciousExtractionTests {
   @Test("No name, link, or file through a link is written outside the folder", arguments: [true, false])
-  func victim(isEncrypted: Bool) throws {
+  func outsideFolder(isEncrypted: Bool) throws {
     let directory = try TemporaryDirectory()
     try directory.write(Array("keep".utf8), to: "victim/file")
     try directory.write(Array("keep".utf8), to: "escape.txt")
-    let (victimBefore, fileBefore) = (try tree(directory.path("victim")), try directory.read("escape.txt"))
-    let outside = directory.path("victim")
-    let backup = try FileTreeBackup(
-      [
-        .text("../../escape.txt", "up"), .text("a/../../../escape.txt", "up"), .text("\(outside)/file", "absolute"),
-        .text("..", "itself"), .text("x", "domain", in: ".."), .text("victim/file", "domain", in: "../victim"),
-        .text("x", "domain", in: ""), .text("", "no name"),
-        .link("out", to: "../../victim"), .text("out/file", "is behind a link or is not a regular file"),
-        .link("absolute", to: outside), .text("absolute/file", "is behind a link or is not a regular file"),
-        .link("dir", to: "."), .link("sly", to: "dir/../../../victim"), .link("root", to: "/"), .link("empty", to: ""),
-        .text("late/file", "a directory first"), .link("late", to: "../../victim"),
-        .init(path: "own", target: "own"),
-        .text(String(repeating: "a/", count: 500_000) + "z", "a million parts"),
-        .init(path: "another", content: [1], identifier: String(repeating: "a", count: 40)),
-        .text("keyhaul-files.jsonl", "not the manifest", in: ".keyhaul-part"),
-        .text("x", "not the manifest", in: "keyhaul-files.jsonl"),
-      ], isEncrypted: isEncrypted)
+    let victimBefore = try tree(directory.path("victim"))
+    let backup = try FileTreeBackup(Self.escapingFiles(victim: directory.path("victim")), isEncrypted: isEncrypted)
     try backup.write(to: directory)
     for _ in 0..<2 {
       let result = try ExtractionTests.extract(backup, directory)
       #expect(try tree(directory.path("victim")) == victimBefore)
-      #expect(try directory.read("escape.txt") == fileBefore)
-      #expect(
-        try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == [
-          "backup", "escape.txt", "out", "victim",
-        ])
+      #expect(try directory.read("escape.txt") == Array("keep".utf8))
+      let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+      #expect(names == ["backup", "escape.txt", "out", "victim"])
       #expect(result.faults == [.overLimit: 1, .hostile: 2])
       // Two of eight links are written: those to their own directory and to themselves.
       #expect(result.linkCount == 2 && result.leftOut == [.targetOutsideFolder: 6])
       #expect(result.fileCount == 12)
     }
+    try checkExtractedFiles(in: directory)
+  }
+
+  /// Returns files and links whose names or targets are outside of the folder, or are used twice.
+  private static func escapingFiles(victim: String) -> [FileTreeBackup.File] {
+    [
+      .text("../../escape.txt", "up"), .text("a/../../../escape.txt", "up"), .text("\(victim)/file", "absolute"),
+      .text("..", "itself"), .text("x", "domain", in: ".."), .text("victim/file", "domain", in: "../victim"),
+      .text("x", "domain", in: ""), .text("", "no name"),
+      .link("out", to: "../../victim"), .text("out/file", "is behind a link or is not a regular file"),
+      .link("absolute", to: victim), .text("absolute/file", "is behind a link or is not a regular file"),
+      .link("dir", to: "."), .link("sly", to: "dir/../../../victim"), .link("root", to: "/"), .link("empty", to: ""),
+      .text("late/file", "a directory first"), .link("late", to: "../../victim"),
+      .init(path: "own", target: "own"),
+      .text(String(repeating: "a/", count: 500_000) + "z", "a million parts"),
+      .init(path: "another", content: [1], identifier: String(repeating: "a", count: 40)),
+      .text("keyhaul-files.jsonl", "not the manifest", in: ".keyhaul-part"),
+      .text("x", "not the manifest", in: "keyhaul-files.jsonl"),
+    ]
+  }
+
+  private func checkExtractedFiles(in directory: TemporaryDirectory) throws {
     let written = try entries(in: directory, "out")
     #expect(written["HomeDomain/%2E%2E/%2E%2E/escape.txt"]?.hasSuffix(" up") == true)
     #expect(written["%2E%2E/x"]?.hasSuffix(" domain") == true && written["..%2Fvictim/victim/file"] != nil)
     #expect(written["HomeDomain/out/file"]?.hasSuffix("is behind a link or is not a regular file") == true)
     #expect(written["HomeDomain/out"] == "directory 700" && written["HomeDomain/late"] == "directory 700")
-    // All written links have targets in the folder, independent of other links.
+    // The targets of all written links are in the folder, even if they lead through other links.
     let root = directory.url("out").resolvingSymlinksInPath().path
     for (path, entry) in written where entry.hasPrefix("link") && !path.hasSuffix("own") {
       let target = directory.url("out/\(path)").resolvingSymlinksInPath().path
@@ -85,19 +90,22 @@ struct MaliciousExtractionTests {
     let written = try entries(in: directory, "out")
     let contents = written.values.filter { $0.hasPrefix("file") }.compactMap { $0.split(separator: " ").last }
     #expect(Set(contents).count == 14 && result.fileCount == 14)
-    let folded = written.keys.map { $0.decomposedStringWithCanonicalMapping.lowercased() }
-    #expect(Set(folded).count == written.count)
-    #expect(written.keys.allSatisfy { $0.split(separator: "/").allSatisfy { $0.utf8.count <= 255 } })
-    // Two of three, one of two, one of two, one of two, a file with the name of a directory, and an overlong name.
-    #expect(result.renamedCount == 2 + 1 + 1 + 1 + 1 + 2)
+    let caseFoldedPaths = written.keys.map { $0.decomposedStringWithCanonicalMapping.lowercased() }
+    #expect(Set(caseFoldedPaths).count == written.count)
+    let names = written.keys.flatMap { path in path.split(separator: "/") }
+    #expect(names.allSatisfy { $0.utf8.count <= 255 })
+    let (casePaths, cafePaths, strassePaths, folderPaths, fileOrDirectoryPaths, longPaths) = (2, 1, 1, 1, 1, 2)
+    #expect(
+      result.renamedCount
+        == casePaths + cafePaths + strassePaths + folderPaths + fileOrDirectoryPaths + longPaths)
     #expect(
       written["HomeDomain/Case"]?.hasSuffix(" 1") == true && written["HomeDomain/a%2Fb"]?.hasSuffix(" 12") == true)
     try ExtractionTests.extract(backup, directory, to: "again")
     #expect(try entries(in: directory, "again") == written)
   }
 
-  @Test("Invalid sizes and times of files do not affect the extraction")
-  func numbers() throws {
+  @Test("Invalid sizes and times of files do not affect the extraction of other files")
+  func invalidNumbers() throws {
     let directory = try TemporaryDirectory()
     let numbers: [Int64] = [.min, -1, 0, 1 << 40, .max]
     let files = numbers.flatMap { number in
@@ -122,7 +130,7 @@ struct MaliciousExtractionTests {
   }
 
   @Test("Of two rows with the same path, the one with the correct identifier is written, and the other is reported")
-  func twice() throws {
+  func samePath() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup([
       .init(path: "file", content: [1], isStored: false, identifier: String(repeating: "b", count: 40)),
@@ -148,34 +156,37 @@ struct MaliciousExtractionTests {
     let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), selecting: { _ in true })
     #expect(plan.rowWithoutIdentifierCount == 2 && plan.fileCount == 1)
     let copy = try BackupRewriter(system: unsynced).decrypt(
-      archive, at: directory.path("backup"), to: BackupDestination(path: directory.path("clear/")),
+      archive, at: directory.path("backup"), to: BackupDestination(path: directory.path("decrypted/")),
       keys: archive.keybag.keys(SampleBackup.password))
     #expect(copy.rowWithoutIdentifierCount == 2 && !copy.isComplete && copy.faults.isEmpty)
     #expect(try ExtractionTests.extract(backup, directory).fileCount == 1)
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path(".")).sorted()
-    #expect(names == ["backup", "clear", "out"])
+    #expect(names == ["backup", "decrypted", "out"])
   }
 
   @Test("The components of names are encoded for all file systems")
-  func names() throws {
-    let expected = [
+  func encodedNames() throws {
+    let encodedNames = [
       "plain.txt": "plain.txt", "": "%2F", ".": "%2E", "..": "%2E%2E", "...": "...", "a/b": "a%2Fb", "100%": "100%",
       "bell\u{7}": "bell%07", "\u{1B}[2J": "%1B[2J", "del\u{7F}": "del%7F", "nul\0": "nul%00",
       "\u{202E}gpj.exe": "%E2%80%AEgpj.exe", "caf\u{E9}": "caf\u{E9}",
       "\u{1F468}\u{200D}\u{1F469}": "\u{1F468}\u{200D}\u{1F469}",
     ]
-    for (name, safe) in expected { #expect(try SafeName.name(of: name) == safe) }
-    let long = String(repeating: "\u{E9}", count: 128)
-    #expect(try SafeName.name(of: String(repeating: "x", count: 255)).utf8.count == 255)
-    #expect(try SafeName.name(of: long).utf8.count <= 255 && SafeName.name(of: long) != long)
-    // A name that is shortened is as long as possible: characters of 1, 2, 3 and 4 bytes, then ~ and eight digits.
+    for (name, encoded) in encodedNames { #expect(try SafeName.name(of: name) == encoded) }
+  }
+
+  @Test("A name of more than 255 bytes is shortened to whole characters, a tilde, and eight digits")
+  func shortenedNames() throws {
+    let longest = String(repeating: "x", count: 255)
+    #expect(try SafeName.name(of: longest) == longest)
+    // Characters of 1, 2, 3, and 4 bytes.
     for (character, byteCount) in [("x", 255), ("\u{E9}", 255), ("\u{20AC}", 255), ("\u{1F511}", 253)] {
       let name = try SafeName.name(of: String(repeating: character, count: 256))
       #expect(name.utf8.count == byteCount && name.dropLast(8).hasSuffix(character + "~"), "\(name)")
     }
   }
 
-  @Test("Links are allowed by their possible targets")
+  @Test("A link is written only if its target is in the folder, whatever the target is")
   func links() {
     for target in ["a", "a/b", "./a", ".", "..", "../a", "../../a", "a/./b", "a//b"] {
       #expect(SymlinkPolicy.staysInside(target, depth: 2), "\(target)")
@@ -183,6 +194,10 @@ struct MaliciousExtractionTests {
     for target in ["", "/", "/a", "../../../a", "a/..", "a/../../b", "./../../../a", "a\0b"] {
       #expect(!SymlinkPolicy.staysInside(target, depth: 2), "\(target)")
     }
+  }
+
+  @Test("A link is written only if its target has less than 1,024 bytes")
+  func linkTargetLength() {
     #expect(SymlinkPolicy.staysInside(String(repeating: "a", count: 1_023), depth: 1))
     #expect(!SymlinkPolicy.staysInside(String(repeating: "a", count: 1_024), depth: 1))
   }

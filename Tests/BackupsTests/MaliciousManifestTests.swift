@@ -24,7 +24,8 @@ struct MaliciousSchema: Sendable, CustomTestStringConvertible {
 
 @Suite("Manifest databases that no device creates")
 struct MaliciousManifestTests {
-  private static let files = "CREATE TABLE Files (fileID TEXT PRIMARY KEY, domain TEXT, relativePath TEXT, "
+  /// The beginning of a statement that creates the table `Files`. Its last two columns follow.
+  private static let filesTable = "CREATE TABLE Files (fileID TEXT PRIMARY KEY, domain TEXT, relativePath TEXT, "
 
   static let schemas = [
     MaliciousSchema(
@@ -34,11 +35,11 @@ struct MaliciousManifestTests {
     MaliciousSchema(
       "a virtual table", ExternalDatabase.schema + "CREATE VIRTUAL TABLE f USING fts5(x)", "no device creates"),
     MaliciousSchema("another table", ExternalDatabase.schema + "CREATE TABLE Other (x)", "\"Other\""),
-    MaliciousSchema("a computed column", files + "flags INTEGER, file BLOB AS (abs(flags)))", "\"Files\""),
+    MaliciousSchema("a computed column", filesTable + "flags INTEGER, file BLOB AS (abs(flags)))", "\"Files\""),
     MaliciousSchema(
-      "a generated column", files + "flags INTEGER, file BLOB GENERATED ALWAYS AS (1) STORED)", "\"Files\""),
-    MaliciousSchema("a check", files + "flags INTEGER CHECK (abs(flags) >= 0), file BLOB)", "\"Files\""),
-    MaliciousSchema("a computed default", files + "flags INTEGER DEFAULT (random()), file BLOB)", "\"Files\""),
+      "a generated column", filesTable + "flags INTEGER, file BLOB GENERATED ALWAYS AS (1) STORED)", "\"Files\""),
+    MaliciousSchema("a check", filesTable + "flags INTEGER CHECK (abs(flags) >= 0), file BLOB)", "\"Files\""),
+    MaliciousSchema("a computed default", filesTable + "flags INTEGER DEFAULT (random()), file BLOB)", "\"Files\""),
     MaliciousSchema(
       "an index of an expression", ExternalDatabase.schema + "CREATE INDEX i ON Files(lower(domain))", "\"i\""),
     MaliciousSchema(
@@ -66,8 +67,8 @@ struct MaliciousManifestTests {
     MaliciousSchema(
       "a comment in an index", ExternalDatabase.schema + "CREATE INDEX i ON Files(domain /* x */)", "\"i\""),
     MaliciousSchema(
-      "a table without row numbers", files + "flags INTEGER, file BLOB) WITHOUT ROWID", "\"Files\""),
-    MaliciousSchema("another collation", files + "flags INTEGER, file BLOB COLLATE NOCASE)", "\"Files\""),
+      "a table without row numbers", filesTable + "flags INTEGER, file BLOB) WITHOUT ROWID", "\"Files\""),
+    MaliciousSchema("another collation", filesTable + "flags INTEGER, file BLOB COLLATE NOCASE)", "\"Files\""),
     MaliciousSchema(
       "no Files table", "CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB)", .damaged, "no Files table"),
     MaliciousSchema("nothing at all", "PRAGMA user_version = 2", .damaged, "no Files table"),
@@ -75,8 +76,9 @@ struct MaliciousManifestTests {
       "other columns", "CREATE TABLE Files (fileID TEXT, domain TEXT, path TEXT, flags INTEGER, file BLOB)", .damaged,
       "unexpected columns"),
     MaliciousSchema(
-      "a column too many", files + "flags INTEGER, file BLOB, more TEXT)", .damaged, "unexpected columns"),
-    MaliciousSchema("columns in another order", files + "file BLOB, flags INTEGER)", .damaged, "unexpected columns"),
+      "a column too many", filesTable + "flags INTEGER, file BLOB, more TEXT)", .damaged, "unexpected columns"),
+    MaliciousSchema(
+      "columns in another order", filesTable + "file BLOB, flags INTEGER)", .damaged, "unexpected columns"),
     MaliciousSchema(
       "a thousand columns", "CREATE TABLE Files (\((0..<1000).map { "c\($0)" }.joined(separator: ", ")))", .damaged,
       "too many columns"),
@@ -86,7 +88,7 @@ struct MaliciousManifestTests {
     try ManifestDatabase(try DatabaseBytes(try SpooledData(bytes)))
   }
 
-  @Test("SQLite's own tables are ignored, and a forged table with such a name is refused")
+  @Test("SQLite's own tables are ignored")
   func systemTables() throws {
     let sequence = "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT); INSERT INTO t DEFAULT VALUES; DROP TABLE t;"
     let row = ExternalDatabase.row("a", "HomeDomain", "a", 1, nil)
@@ -94,6 +96,10 @@ struct MaliciousManifestTests {
     #expect(Data(bytes).range(of: Data("sqlite_sequence".utf8)) != nil)
     #expect(Data(bytes).range(of: Data("sqlite_stat1".utf8)) != nil)
     #expect(try open(bytes).anomalies.isEmpty)
+  }
+
+  @Test("A forged table with the name of one of SQLite's own tables is refused")
+  func forgedSystemTable() throws {
     let forged = try ExternalDatabase.bytes(
       ExternalDatabase.schema + "ANALYZE; PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = "
         + "'CREATE TABLE sqlite_stat1(tbl,idx,stat CHECK (abs(1)))' WHERE name = 'sqlite_stat1';")
@@ -101,20 +107,25 @@ struct MaliciousManifestTests {
   }
 
   @Test("A database whose tree refers to missing pages is damaged, without a disk error")
-  func farPages() throws {
-    var bytes = try ExternalDatabase.bytes(ExternalDatabase.schema)
-    let pageSize = Int(bytes[16]) << 8 | Int(bytes[17])
-    for count in [2, 60, 64] {
-      let pages = bytes.count / pageSize * count
+  func missingPages() throws {
+    let valid = try ExternalDatabase.bytes(ExternalDatabase.schema)
+    let pageSizeBytes = valid[16..<18]
+    let pageCount = valid.count / (Int(pageSizeBytes[16]) << 8 | Int(pageSizeBytes[17]))
+    for factor in [2, 60, 64] {
+      let claimedPageCount = pageCount * factor
+      var bytes = valid
       func write(_ number: Int, at offset: Int) {
         for index in 0..<4 { bytes[offset + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
       }
-      write(pages, at: 28)
+      // The number of pages in the header is valid if the counters at 24 and 92 are equal.
+      write(claimedPageCount, at: 28)
       bytes.replaceSubrange(92..<96, with: bytes[24..<28])
-      // An inner page without cells, whose last child is near the last page.
-      bytes.replaceSubrange(100..<108, with: [5, 0, 0, 0, 0, UInt8(pageSize >> 8 & 0xFF), UInt8(pageSize & 0xFF), 0])
-      write(pages - 1, at: 108)
-      #expect(try failure(bytes)?.category == .damaged, "\(count)")
+      // The first page becomes an inner page without cells, whose cell area begins at the end of the page. Its only
+      // child is near the last of the claimed pages.
+      let innerPage: [UInt8] = [5, 0, 0, 0, 0] + pageSizeBytes + [0]
+      bytes.replaceSubrange(100..<108, with: innerPage)
+      write(claimedPageCount - 1, at: 108)
+      #expect(try failure(bytes)?.category == .damaged, "\(factor)")
     }
   }
 
@@ -145,87 +156,118 @@ struct MaliciousManifestTests {
     #expect(try failure(try ExternalDatabase.bytes(ExternalDatabase.schema + sql)) == nil)
   }
 
-  @Test("A truncated or invalid database is damaged")
-  func bytes() throws {
-    let valid = try ExternalDatabase.bytes(ExternalDatabase.schema)
-    #expect(try failure(valid) == nil)
-    func changed(_ offset: Int, _ bytes: [UInt8]) -> [UInt8] {
-      var copy = valid
-      copy.replaceSubrange(offset..<offset + bytes.count, with: bytes)
-      return copy
-    }
+  @Test("A file that is not a database is damaged")
+  func notADatabase() throws {
     #expect(try failure([])?.code == .damaged)
     #expect(try failure(Array("not a database".utf8))?.reason == "the manifest database is not an SQLite database")
     #expect(try failure([UInt8](repeating: 7, count: 8192))?.code == .damaged)
+  }
+
+  @Test("A truncated database is reported as truncated")
+  func truncated() throws {
+    let valid = try ExternalDatabase.bytes(ExternalDatabase.schema)
+    #expect(try failure(valid) == nil)
     #expect(try failure(Array(valid.dropLast()))?.code == .truncated)
     #expect(try failure(Array(valid.dropLast(4096)))?.code == .truncated)
     #expect(try failure(Array(valid.prefix(100)))?.code == .truncated)
-    for size in [[0, 0], [3, 0xE8], [1, 0], [0xFF, 0xFF]] as [[UInt8]] {
-      #expect(try failure(changed(16, size))?.reason.contains("pages of") == true, "\(size)")
+  }
+
+  private func emptyManifest(changedTo bytes: [UInt8], at offset: Int) throws -> [UInt8] {
+    var database = try ExternalDatabase.bytes(ExternalDatabase.schema)
+    database.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+    return database
+  }
+
+  @Test(
+    "A database with an invalid page size is refused",
+    arguments: [[0, 0], [3, 0xE8], [1, 0], [0xFF, 0xFF]] as [[UInt8]])
+  func invalidPageSize(size: [UInt8]) throws {
+    let error = try failure(try emptyManifest(changedTo: size, at: 16))
+    #expect(error?.reason.contains("pages of") == true)
+  }
+
+  @Test("A database with invalid pages is damaged")
+  func invalidPages() throws {
+    let invalidFirstPageType = try emptyManifest(changedTo: [0xFF], at: 100)
+    let circularFreePageList = try emptyManifest(changedTo: [0, 0, 0, 2, 0, 0, 0, 9], at: 32)
+    let invalidSecondPage = try emptyManifest(changedTo: [UInt8](repeating: 0xFF, count: 4096), at: 4096)
+    for bytes in [invalidFirstPageType, circularFreePageList, invalidSecondPage] {
+      #expect(try failure(bytes)?.category == .damaged)
     }
-    // The first page is of an invalid type, the list of free pages is circular, or a root is after the end.
-    #expect(try failure(changed(100, [0xFF]))?.category == .damaged)
-    #expect(try failure(changed(32, [0, 0, 0, 2, 0, 0, 0, 9]))?.category == .damaged)
-    #expect(try failure(changed(4096, [UInt8](repeating: 0xFF, count: 4096)))?.category == .damaged)
   }
 
   @Test("A database in write-ahead mode is read, with a note")
   func writeAheadMode() throws {
-    var bytes = try ExternalDatabase.bytes(ExternalDatabase.schema)
-    bytes[18] = 2
-    bytes[19] = 2
+    // The versions that are required for writing and reading. Version 2 is the write-ahead mode.
+    let bytes = try emptyManifest(changedTo: [2, 2], at: 18)
     #expect(try open(bytes).anomalies == [.databaseInWriteAheadMode])
   }
 
   private let keychain = (domain: "KeychainDomain", path: "keychain-backup.plist")
 
-  private func keychainRow(_ rows: String) throws -> ListedFile? {
+  /// Looks up the keychain file in a manifest with the given rows.
+  private func keychainFile(inRows rows: String) throws -> ListedFile? {
     try open(try ExternalDatabase.bytes(ExternalDatabase.schema + rows)).file(
       domain: keychain.domain, relativePath: keychain.path)
   }
 
-  @Test("The keychain file is listed under its hash or not at all")
-  func keychainRows() throws {
+  /// A row of the keychain file with an invalid record.
+  private var validRow: String {
+    ExternalDatabase.row(KeychainPayload.fileIdentifier, keychain.domain, keychain.path, 1, [1])
+  }
+
+  @Test("The keychain file is found by its name and identifier")
+  func keychainRow() throws {
+    let valid = validRow
+    #expect(try keychainFile(inRows: valid)?.kind == .file)
+    #expect(throws: KeyhaulError.self) { try keychainFile(inRows: valid)?.record() }
+    #expect(try keychainFile(inRows: "") == nil)
+    let withoutRecord = try keychainFile(
+      inRows: ExternalDatabase.row(KeychainPayload.fileIdentifier, keychain.domain, keychain.path, 33, nil))
+    #expect(withoutRecord?.kind == .file)
+    #expect(try withoutRecord?.record() == nil)
+  }
+
+  @Test("A row of the keychain file with an identifier that does not match its name is refused")
+  func invalidKeychainRows() throws {
     let identifier = KeychainPayload.fileIdentifier
-    let valid = ExternalDatabase.row(identifier, keychain.domain, keychain.path, 1, [1])
-    #expect(try keychainRow(valid)?.kind == .file)
-    #expect(throws: KeyhaulError.self) { try keychainRow(valid)?.record() }
-    #expect(try keychainRow("") == nil)
-    let unfinished = try keychainRow(ExternalDatabase.row(identifier, keychain.domain, keychain.path, 33, nil))
-    #expect(unfinished?.kind == .file)
-    #expect(try unfinished?.record() == nil)
-    let wrong = String(repeating: "ab", count: 20)
+    let otherIdentifier = String(repeating: "ab", count: 20)
     let invalidRows = [
-      ExternalDatabase.row(wrong, keychain.domain, keychain.path, 1, [1]),
+      ExternalDatabase.row(otherIdentifier, keychain.domain, keychain.path, 1, [1]),
       ExternalDatabase.row(identifier.uppercased(), keychain.domain, keychain.path, 1, [1]),
       ExternalDatabase.row("../../etc/passwd", keychain.domain, keychain.path, 1, [1]),
       ExternalDatabase.row(identifier, "HomeDomain", "other", 1, [1]),
       ExternalDatabase.row(identifier, keychain.domain, "../keychain-backup.plist", 1, [1]),
-      valid + ExternalDatabase.row(wrong, keychain.domain, keychain.path, 1, [2]),
+      validRow + ExternalDatabase.row(otherIdentifier, keychain.domain, keychain.path, 1, [2]),
       "INSERT INTO Files VALUES ('\(identifier)', x'00', NULL, 'one', 7);",
     ]
     for rows in invalidRows {
-      let error = #expect(throws: KeyhaulError.self) { try keychainRow(rows) }
+      let error = #expect(throws: KeyhaulError.self) { try keychainFile(inRows: rows) }
       #expect(error?.code == .hostile)
     }
   }
 
   @Test("Rows are counted by type, and invalid rows are counted separately")
   func listing() throws {
-    func row(_ domain: String, _ path: String, _ flags: Int) throws -> String {
+    func row(_ domain: String, _ path: String, _ flags: Int) -> String {
       ExternalDatabase.row(SHA1.hash(Array("\(domain)-\(path)".utf8)).hex, domain, path, flags, nil)
     }
-    let sql =
-      try row("HomeDomain", "Library/a", 1) + row("HomeDomain", "Library", 2) + row("HomeDomain", "link", 4)
-      + row("CameraRollDomain", "b", 0x29) + row("HomeDomain", "../../etc/passwd", 1)
-      + row("HomeDomain", "/etc/passwd", 1) + row("Home/Domain", "x", 1)
-      + ExternalDatabase.row("nothex", "HomeDomain", "x", 1, nil) + "INSERT INTO Files VALUES (NULL, 1, x'00', 'a', 3);"
-    let listing = try open(try ExternalDatabase.bytes(ExternalDatabase.schema + sql)).listing(against: nil)
+    let validRows = [
+      row("HomeDomain", "Library/a", 1), row("HomeDomain", "Library", 2), row("HomeDomain", "link", 4),
+      row("CameraRollDomain", "b", 0x29),
+    ]
+    let invalidRows = [
+      row("HomeDomain", "../../etc/passwd", 1), row("HomeDomain", "/etc/passwd", 1), row("Home/Domain", "x", 1),
+      ExternalDatabase.row("nothex", "HomeDomain", "x", 1, nil),
+      "INSERT INTO Files VALUES (NULL, 1, x'00', 'a', 3);",
+    ]
+    let sql = ExternalDatabase.schema + (validRows + invalidRows).joined()
+    let listing = try open(try ExternalDatabase.bytes(sql)).listing(against: nil)
     #expect(listing.fileCount == 2)
     #expect(listing.directoryCount == 1)
     #expect(listing.linkCount == 1)
     #expect(listing.rowCountByDomain == ["HomeDomain": 3, "CameraRollDomain": 1])
-    #expect(listing.inconsistentRowCount == 5)
+    #expect(listing.inconsistentRowCount == invalidRows.count)
   }
 
   @Test("A value can have the maximum size, but not more")
@@ -233,11 +275,12 @@ struct MaliciousManifestTests {
     // The limit includes the row's other columns and its header.
     let limit = Int(DatabaseLimits.manifest.valueByteCount)
     let identifier = KeychainPayload.fileIdentifier
-    func rows(_ count: Int) -> String {
-      "INSERT INTO Files VALUES ('\(identifier)', '\(keychain.domain)', '\(keychain.path)', 1, zeroblob(\(count)));"
+    func row(recordByteCount: Int) -> String {
+      "INSERT INTO Files VALUES "
+        + "('\(identifier)', '\(keychain.domain)', '\(keychain.path)', 1, zeroblob(\(recordByteCount)));"
     }
-    #expect(try keychainRow(rows(limit - 200)) != nil)
-    let error = #expect(throws: KeyhaulError.self) { try keychainRow(rows(limit + 1)) }
+    #expect(try keychainFile(inRows: row(recordByteCount: limit - 200)) != nil)
+    let error = #expect(throws: KeyhaulError.self) { try keychainFile(inRows: row(recordByteCount: limit + 1)) }
     #expect(error?.code == .overLimit)
   }
 }

@@ -11,6 +11,7 @@ struct ManifestTests {
     try BackupsTests.failure(opening: packed(files))
   }
 
+  /// Decodes a binary property list among a backup's files.
   private func dictionary(
     _ files: [(path: String, bytes: [UInt8])], _ path: String
   ) throws -> PropertyDictionary {
@@ -46,11 +47,15 @@ struct ManifestTests {
     #expect(info.contains("<key>Unique Identifier</key>"))
     #expect(info.contains(SampleBackup.udid))
     #expect(info.contains("2026-11-20T18:04:10Z"))
-    let plain = try SampleBackup(hasPassword: false).storedFiles()
-    let plainRoot = try dictionary(plain, "Manifest.plist")
-    #expect(plainRoot["ManifestKey"] == nil)
-    #expect(plainRoot["BackupKeyBag"] != nil)
-    #expect(plainRoot["IsEncrypted"] == .boolean(false))
+  }
+
+  @Test("The manifest of a backup without a password has a keybag but no key of the manifest database")
+  func withoutPassword() throws {
+    let files = try SampleBackup(hasPassword: false).storedFiles()
+    let root = try dictionary(files, "Manifest.plist")
+    #expect(root["ManifestKey"] == nil)
+    #expect(root["BackupKeyBag"] != nil)
+    #expect(root["IsEncrypted"] == .boolean(false))
   }
 
   @Test("Unknown keys are preserved when a manifest is rewritten")
@@ -88,9 +93,10 @@ struct ManifestTests {
 
   @Test("A keybag with more class keys than on any device is refused")
   func hostileKeybag() throws {
-    let record = Array("UUID".utf8) + [0, 0, 0, 0]
-    let bag = (0...Keybag.maximumClassKeyCount + 1).flatMap { _ in record }
-    #expect(try failure(try files("Manifest.plist") { $0["BackupKeyBag"] = .data(bag) })?.code == .overLimit)
+    // A record with the tag UUID and no value begins a class key.
+    let classKey = Array("UUID".utf8) + [0, 0, 0, 0]
+    let keybag = (0...Keybag.maximumClassKeyCount + 1).flatMap { _ in classKey }
+    #expect(try failure(try files("Manifest.plist") { $0["BackupKeyBag"] = .data(keybag) })?.code == .overLimit)
   }
 
   @Test("A backup whose status has no state can be opened but not restored")
@@ -118,15 +124,19 @@ struct ManifestTests {
     #expect(try failure(try files("Manifest.plist") { $0["IsEncrypted"] = .array([]) })?.code == .damaged)
   }
 
-  @Test("A newer version is unsupported, and a backup without a manifest database is incomplete")
-  func unsupported() throws {
-    #expect(try failure(try self.files("Manifest.plist") { $0["Version"] = .string("11.0") })?.code == .unsupported)
+  @Test("A backup of a newer version is unsupported")
+  func newerVersion() throws {
+    #expect(try failure(try files("Manifest.plist") { $0["Version"] = .string("11.0") })?.code == .unsupported)
+  }
+
+  @Test("A backup without a manifest database is incomplete")
+  func withoutManifestDatabase() throws {
     var files = try SampleBackup().storedFiles()
     files["Manifest.db"] = nil
     #expect(try failure(files)?.code == .payloadMissing)
   }
 
-  @Test("An XML manifest is read like a binary one, and Info.plist adds missing values")
+  @Test("XML property lists are read like binary ones")
   func xml() throws {
     var files = try SampleBackup().storedFiles()
     let root = try dictionary(files, "Manifest.plist")
@@ -135,9 +145,11 @@ struct ManifestTests {
     let archive = try open(packed(files))
     #expect(archive.device.name == "old-phone")
     #expect(archive.keybag == (try open(packed(try SampleBackup().storedFiles()))).keybag)
-    var nameless = root
-    nameless["Lockdown"] = nil
-    files["Manifest.plist"] = try XMLPlist.encode(.dictionary(nameless))
+  }
+
+  @Test("Info.plist adds the values of the device that are missing in the manifest")
+  func deviceFromInfo() throws {
+    var files = try files("Manifest.plist") { $0["Lockdown"] = nil }
     #expect(try open(packed(files)).device.identifier == SampleBackup.udid)
     files["Info.plist"] = nil
     #expect(try open(packed(files)).device == BackupDevice())
@@ -168,18 +180,26 @@ struct ManifestTests {
   @Test("The digest of a backup matches its definition, computed separately")
   func digest() throws {
     let files = try SampleBackup().storedFiles()
-    let payload = "51/\(KeychainPayload.fileIdentifier)"
-    var text: [UInt8] = []
-    for path in [payload, "Manifest.db", "Manifest.plist"] {
+    var lines = ""
+    for path in ["51/\(KeychainPayload.fileIdentifier)", "Manifest.db", "Manifest.plist"] {
       let bytes = try #require(files[path])
-      text += Array("\(path)\0\(bytes.count)\0\(try Digest.sha256(bytes).hex)\n".utf8)
+      lines += "\(path)\0\(bytes.count)\0\(try Digest.sha256(bytes).hex)\n"
     }
-    #expect(try open(packed(files)).digest == "sha256:" + (try Digest.sha256(text).hex))
-    var without = files
-    without[payload] = nil
-    #expect(try open(packed(without)).hasKeychain == false)
-    var other = files
-    other["Info.plist"] = [1]
-    #expect(try open(packed(other)).digest == (try open(packed(files)).digest))
+    #expect(try open(packed(files)).digest == "sha256:" + (try Digest.sha256(Array(lines.utf8)).hex))
+  }
+
+  @Test("The digest of a backup does not include Info.plist")
+  func digestWithoutInfo() throws {
+    var files = try SampleBackup().storedFiles()
+    let digest = try open(packed(files)).digest
+    files["Info.plist"] = [1]
+    #expect(try open(packed(files)).digest == digest)
+  }
+
+  @Test("A backup without a keychain file has no keychain")
+  func withoutKeychain() throws {
+    var files = try SampleBackup().storedFiles()
+    files["51/\(KeychainPayload.fileIdentifier)"] = nil
+    #expect(try !open(packed(files)).hasKeychain)
   }
 }

@@ -20,8 +20,8 @@ struct MissingManifestTests {
     return files
   }
 
-  /// Opens the files as a directory, a tar, and a zip.
-  private func opened(_ files: Files) throws -> [BackupArchive] {
+  /// Opens a backup of the files as a directory, a tar, and a zip.
+  private func archives(of files: Files) throws -> [BackupArchive] {
     var zip = ZipFixture()
     for file in files {
       try directory.write(file.bytes, to: "folder/\(file.path)")
@@ -34,7 +34,7 @@ struct MissingManifestTests {
 
   @Test("A directory, a tar, and a zip are read as an unencrypted manifest, with a finding")
   func read() throws {
-    for archive in try opened(files()) {
+    for archive in try archives(of: files()) {
       #expect(archive.findings == [.manifestMissing])
       #expect(!archive.isEncrypted && !archive.isListEncrypted && archive.keybag.classKeys.isEmpty)
       #expect(archive.status?.isFinished == true)
@@ -53,7 +53,7 @@ struct MissingManifestTests {
 
   @Test("Only reading is allowed, and the refusal names the missing file")
   func refusals() throws {
-    let archive = try #require(try opened(files()).first)
+    let archive = try #require(try archives(of: files()).first)
     try archive.requireUsable(for: .reading)
     for use in BackupPurpose.allCases where use != .reading {
       let error = #expect(throws: KeyhaulError.self, "\(use)") { try archive.requireUsable(for: use) }
@@ -65,11 +65,11 @@ struct MissingManifestTests {
   }
 
   @Test("Rows in the write-ahead log are read as well")
-  func logged() throws {
+  func withLog() throws {
     var files = try files()
-    let logged = try JournaledManifest.moving("Library/fifteen", "Library/sixteen", of: files["Manifest.db"] ?? [])
-    (files["Manifest.db"], files["Manifest.db-wal"]) = (logged.database, logged.log)
-    for archive in try opened(files) {
+    let manifest = try JournaledManifest.moving("Library/fifteen", "Library/sixteen", of: files["Manifest.db"] ?? [])
+    (files["Manifest.db"], files["Manifest.db-wal"]) = (manifest.database, manifest.log)
+    for archive in try archives(of: files) {
       #expect(try archive.fileList().listing().fileCount == UnencryptedBackupFixture.files.count + 1)
       #expect(archive.anomalies.contains(.listJournalRead(name: "Manifest.db-wal")))
     }
@@ -81,21 +81,20 @@ struct MissingManifestTests {
     var files = try sample.storedFiles()
     let complete = try open(packed(files))
     let fileList = try complete.fileList(with: sample.keys)
-    let plain = try complete.keychainFile(with: sample.keys).bytes
+    let plainKeychain = try complete.keychainFile(with: sample.keys).bytes
     let file = try fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    let record = try #require(try file?.record()).archived()
+    let row = ExternalDatabase.row(
+      KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, record)
     files["Manifest.plist"] = nil
-    files["Manifest.db"] = try ExternalDatabase.bytes(
-      ExternalDatabase.schema
-        + ExternalDatabase.row(
-          KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, 1,
-          try #require(try file?.record()).archived()))
-    for archive in try opened(files) {
+    files["Manifest.db"] = try ExternalDatabase.bytes(ExternalDatabase.schema + row)
+    for archive in try archives(of: files) {
       #expect(archive.findings == [.manifestMissing] && archive.isEncrypted && !archive.isListEncrypted)
       #expect(try archive.fileList().listing().fileCount == 1)
     }
-    // A tool that also decrypted the payload left it with its recorded size.
-    files["51/\(KeychainPayload.fileIdentifier)"] = plain
-    for archive in try opened(files) { #expect(archive.findings == [.manifestMissing] && !archive.isEncrypted) }
+    // A payload that another tool decrypted has the recorded size, without padding.
+    files["51/\(KeychainPayload.fileIdentifier)"] = plainKeychain
+    for archive in try archives(of: files) { #expect(archive.findings == [.manifestMissing] && !archive.isEncrypted) }
   }
 
   @Test("A Manifest.db that is not a manifest database is not a backup")
@@ -107,10 +106,13 @@ struct MissingManifestTests {
       let error = try failure(opening: packed([("Manifest.db", bytes)]))
       #expect(error?.code == .notABackup && error?.reason == "it has no Manifest.plist in any folder")
       try directory.write(bytes, to: "folder/Manifest.db")
-      let folder = #expect(throws: KeyhaulError.self) { try BackupArchive.open(.path(directory.path("folder"))) }
-      #expect(folder?.code == .notABackup && folder?.reason == "it has no Manifest.plist")
+      let folderError = #expect(throws: KeyhaulError.self) { try BackupArchive.open(.path(directory.path("folder"))) }
+      #expect(folderError?.code == .notABackup && folderError?.reason == "it has no Manifest.plist")
     }
-    // An encrypted manifest database without its Manifest.plist cannot be recognized.
+  }
+
+  @Test("An encrypted Manifest.db without a Manifest.plist cannot be recognized as a backup")
+  func encryptedManifest() throws {
     var files = try SampleBackup.storedFiles()
     files["Manifest.plist"] = nil
     #expect(try failure(opening: packed(files))?.code == .notABackup)

@@ -7,6 +7,9 @@ import Testing
 
 @Suite("Backups of iOS 4 to 9")
 struct OldLayoutTests {
+  /// The size of the magic number and the version.
+  private static let manifestHeaderByteCount = 6
+
   /// Opens the backup as a directory, a tar with and without a leading directory, and a zip.
   private func archives(_ backup: MBDBBackup, _ directory: TemporaryDirectory) throws -> [BackupArchive] {
     try backup.write(to: directory, "backup")
@@ -64,10 +67,10 @@ struct OldLayoutTests {
       #expect(try file.record()?.lastModified == 1_400_000_000)
       var bytes: [UInt8] = []
       let reading = try archive.readPayload(of: file, with: sample.keys) { bytes.append(contentsOf: $0) }
-      #expect(bytes == MBDBBackup.text)
+      #expect(bytes == MBDBBackup.noteContent)
       let stored = try #require(backup.files[file.fileIdentifier])
       #expect(reading.storedByteCount == Int64(stored.count))
-      #expect(reading.plainByteCount == Int64(MBDBBackup.text.count))
+      #expect(reading.plainByteCount == Int64(MBDBBackup.noteContent.count))
       #expect(reading.storedSHA1 == SHA1.hash(stored))
       #expect(reading.storedSHA1 == (try file.record())?.digest)
       #expect(reading.hasValidPadding)
@@ -85,9 +88,9 @@ struct OldLayoutTests {
   @Test("A backup with an old and a new manifest is read with the new one")
   func bothManifests() throws {
     let sample = try SampleBackup()
-    let old = try MBDBBackup(sample)
+    let oldBackup = try MBDBBackup(sample)
     var files = try sample.storedFiles()
-    files.append(("Manifest.mbdb", try #require(old.files["Manifest.mbdb"])))
+    files.append(("Manifest.mbdb", try #require(oldBackup.files["Manifest.mbdb"])))
     let directory = try TemporaryDirectory()
     for file in files { try directory.write(file.bytes, to: "backup/\(file.path)") }
     for archive in [try open(packed(files)), try BackupArchive.open(.path(directory.path("backup")))] {
@@ -106,10 +109,10 @@ struct OldLayoutTests {
     for count in manifest.indices {
       files["Manifest.mbdb"] = Array(manifest.prefix(count))
       do throws(KeyhaulError) {
-        let archive = try reopened(files)
-        let opened = try archive.fileList().listing()
+        let archive = try openPacked(files)
+        let listing = try archive.fileList().listing()
         // The end of a record does not show whether more records follow.
-        #expect(opened.fileCount < 3 || opened.linkCount < 1)
+        #expect(listing.fileCount < 3 || listing.linkCount < 1)
         cutsAfterRecord += 1
       } catch {
         #expect(error.category == .damaged, "\(count): \(error)")
@@ -120,17 +123,18 @@ struct OldLayoutTests {
   }
 
   @Test("An old manifest with a flipped bit is read or refused, without a crash")
-  func flipped() throws {
+  func flippedBits() throws {
     let sample = try SampleBackup()
     var files = try MBDBBackup(sample).files
     let manifest = try #require(files["Manifest.mbdb"])
     var random = SeededRandom(seed: 4)
     for _ in 0..<500 {
       var changed = manifest
-      changed[Int.random(in: 0..<changed.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      let offset = Int.random(in: 0..<changed.count, using: &random)
+      changed[offset] ^= 1 << UInt8.random(in: 0..<8, using: &random)
       files["Manifest.mbdb"] = changed
       do throws(KeyhaulError) {
-        let archive = try reopened(files)
+        let archive = try openPacked(files)
         _ = try archive.fileList().listing()
         _ = try archive.keychainFile(with: sample.keys)
       } catch {
@@ -139,23 +143,32 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("An old manifest with a duplicate keychain file is refused, and an unlisted keychain file is damaged")
-  func duplicate() throws {
+  @Test("An old manifest that lists the keychain file twice is refused")
+  func duplicateKeychain() throws {
     let sample = try SampleBackup()
     var files = try MBDBBackup(sample).files
     let manifest = try #require(files["Manifest.mbdb"])
-    files["Manifest.mbdb"] = manifest + manifest.dropFirst(6)
-    let twice = #expect(throws: KeyhaulError.self) { try reopened(files).keychainFile(with: sample.keys) }
-    #expect(twice?.code == .hostile)
-    files["Manifest.mbdb"] = Array(manifest.prefix(6))
-    let unlisted = #expect(throws: KeyhaulError.self) { try reopened(files).keychainFile(with: sample.keys) }
-    #expect(unlisted?.code == .damaged)
-    files[KeychainPayload.fileIdentifier] = nil
-    let none = #expect(throws: KeyhaulError.self) { try reopened(files).keychainFile(with: sample.keys) }
-    #expect(none?.code == .noKeychain)
+    let records = manifest.dropFirst(Self.manifestHeaderByteCount)
+    files["Manifest.mbdb"] = manifest + records
+    let error = #expect(throws: KeyhaulError.self) { try openPacked(files).keychainFile(with: sample.keys) }
+    #expect(error?.code == .hostile)
   }
 
-  private func reopened(_ files: [(path: String, bytes: [UInt8])]) throws(KeyhaulError) -> BackupArchive {
+  @Test("With an old manifest without records, a stored keychain file is damaged, and a missing one is no keychain")
+  func unlistedKeychain() throws {
+    let sample = try SampleBackup()
+    var files = try MBDBBackup(sample).files
+    let manifest = try #require(files["Manifest.mbdb"])
+    files["Manifest.mbdb"] = Array(manifest.prefix(Self.manifestHeaderByteCount))
+    let storedError = #expect(throws: KeyhaulError.self) { try openPacked(files).keychainFile(with: sample.keys) }
+    #expect(storedError?.code == .damaged)
+    files[KeychainPayload.fileIdentifier] = nil
+    let missingError = #expect(throws: KeyhaulError.self) { try openPacked(files).keychainFile(with: sample.keys) }
+    #expect(missingError?.code == .noKeychain)
+  }
+
+  /// Opens files as a tar, with an error of this type only.
+  private func openPacked(_ files: [(path: String, bytes: [UInt8])]) throws(KeyhaulError) -> BackupArchive {
     do {
       return try open(packed(files))
     } catch let error as KeyhaulError {

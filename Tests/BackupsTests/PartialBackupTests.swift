@@ -40,14 +40,17 @@ struct PartialBackupTests {
   }
 
   @Test("A single file with the name of a manifest is not a partial backup")
-  func nothing() throws {
+  func singleFile() throws {
     let files: [(path: String, bytes: [UInt8])] = [("Manifest.plist", Array("once upon a time".utf8))]
     let error = #expect(throws: KeyhaulError.self) { try partialBackup(of: files) }
     #expect(error?.category == .damaged)
-    // A backup with an unsupported version is not a partial backup either.
-    var unsupported = try SampleBackup.storedFiles()
+  }
+
+  @Test("A backup of an unsupported version is not a partial backup")
+  func unsupportedVersion() throws {
+    var files = try SampleBackup.storedFiles()
     let root: PropertyDictionary = ["Version": .string("99.0"), "IsEncrypted": .boolean(false)]
-    unsupported["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
-    #expect(throws: KeyhaulError.self) { try partialBackup(of: unsupported) }
+    files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    #expect(throws: KeyhaulError.self) { try partialBackup(of: files) }
   }
 }

@@ -12,9 +12,11 @@ struct PlaintextManifestTests {
 
   /// Creates an encrypted backup as in iOS 10.1: a single key derivation, and an unencrypted manifest with file keys.
   ///
-  /// - Parameter sql: Additional SQL statements for the manifest.
+  /// - Parameters:
+  ///   - sql: Additional SQL statements for the manifest.
+  ///   - manifestKey: The value of `ManifestKey`, which an unencrypted manifest does not need.
   private func files(
-    _ sample: borrowing SampleBackup, more sql: String = "", manifestKey: PropertyValue? = nil
+    _ sample: borrowing SampleBackup, adding sql: String = "", manifestKey: PropertyValue? = nil
   ) throws -> [(path: String, bytes: [UInt8])] {
     var files = try sample.storedFiles()
     var root = try propertyList("Manifest.plist", in: files)
@@ -43,8 +45,8 @@ struct PlaintextManifestTests {
     try archive.requireUsable(for: .restoring)
   }
 
-  @Test("A backup with a seal whose code cannot be checked is not verified as whole")
-  func untriedSeal() throws {
+  @Test("A backup with a seal whose authentication code cannot be checked is damaged")
+  func uncheckableSeal() throws {
     let sample = try SampleBackup()
     var files = try files(sample, manifestKey: .data([3, 0, 0, 0] + [UInt8](repeating: 7, count: 40)))
     func verification() throws -> BackupVerification {
@@ -52,24 +54,29 @@ struct PlaintextManifestTests {
       #expect(archive.isEncrypted && !archive.isListEncrypted)
       return try BackupVerification(archive, keys: try archive.keybag.keys(SampleBackup.password))
     }
-    let before = try verification()
-    #expect(before.faults.allSatisfy { $0.check == .items })
-    // Without the password, anyone can create such a seal, but only with an invalid code.
+    let withoutSeal = try verification()
+    #expect(withoutSeal.faults.allSatisfy { $0.check == .items })
+    files["Keyhaul.seal"] = try sealWithInvalidCode(for: files)
+    let withSeal = try verification()
+    #expect(withSeal.verdict == .damaged && !withSeal.isWhole && !withSeal.isEachFileSealed)
+    #expect(withSeal.faults.filter { $0.check == .seal }.map(\.file) == ["Keyhaul.seal"], "\(withSeal.faults)")
+  }
+
+  /// Returns a seal that anyone can create without the password: only its authentication code is invalid.
+  private func sealWithInvalidCode(for files: [(path: String, bytes: [UInt8])]) throws -> [UInt8] {
     var seal = "keyhaul-seal 1 hmac-sha256\n"
     for (path, bytes) in files.filter({ $0.path != "Keyhaul.seal" }).sorted(by: { $0.path < $1.path }) {
       seal += "\(String(hexadecimal: try Digest.sha256(bytes))) \(bytes.count) \(path)\n"
     }
-    files["Keyhaul.seal"] = Array((seal + String(repeating: "0", count: 64) + "\n").utf8)
-    let sealed = try verification()
-    #expect(sealed.verdict == .damaged && !sealed.isWhole && !sealed.isEachFileSealed)
-    #expect(sealed.faults.filter { $0.check == .seal }.map(\.file) == ["Keyhaul.seal"], "\(sealed.faults)")
+    let code = String(repeating: "0", count: 64)
+    return Array("\(seal)\(code)\n".utf8)
   }
 
   @Test("The rows of the manifest determine the encryption, not the version or other tables")
-  func rowsDecide() throws {
+  func encryptionFromRows() throws {
     let sample = try SampleBackup()
     let properties = "INSERT INTO Properties VALUES ('salt', x'00'), ('passwordHash', x'00');"
-    #expect(try open(packed(try files(sample, more: properties))).isEncrypted)
+    #expect(try open(packed(try files(sample, adding: properties))).isEncrypted)
   }
 
   @Test("The password of a backup of iOS 10.1 can be changed and removed")
@@ -82,16 +89,16 @@ struct PlaintextManifestTests {
     let keybag = try BackupKeybag.rewrap(
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
     try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag)
-    let other = try BackupArchive.open(.path(path))
-    #expect(try other.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
-    // A keybag with the iterations of a backup without a password.
-    var withoutPassword = keybag
-    withoutPassword.secondRound = nil
+    let rekeyed = try BackupArchive.open(.path(path))
+    #expect(try rekeyed.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    // The keybag of a backup without a password has no second key derivation.
+    var keybagWithoutPassword = keybag
+    keybagWithoutPassword.secondRound = nil
     _ = try BackupRewriter(system: unsynced).reencrypt(
-      other, at: path, with: withoutPassword, keys: try keybag.keys("battery staple"))
-    let plain = try BackupArchive.open(.path(path))
-    #expect(!plain.isEncrypted && plain.anomalies.isEmpty, "\(plain.anomalies)")
-    #expect(try plain.keychainFile().bytes == sample.contents.keychainFile)
+      rekeyed, at: path, with: keybagWithoutPassword, keys: try keybag.keys("battery staple"))
+    let decrypted = try BackupArchive.open(.path(path))
+    #expect(!decrypted.isEncrypted && decrypted.anomalies.isEmpty, "\(decrypted.anomalies)")
+    #expect(try decrypted.keychainFile().bytes == sample.contents.keychainFile)
   }
 
   @Test("A backup without file keys is unencrypted despite its claim, and can be read but not restored or changed")

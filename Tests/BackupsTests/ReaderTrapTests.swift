@@ -8,6 +8,7 @@ import Testing
 
 @Suite("Known errors of other backup readers")
 struct ReaderTrapTests {
+  /// Opens the sample with a changed Manifest.plist.
   private func openSample(
     _ sample: borrowing SampleBackup, _ change: (inout PropertyDictionary) -> Void
   ) throws -> BackupArchive {
@@ -48,32 +49,28 @@ struct ReaderTrapTests {
     "A file is not truncated to its recorded size, because its padding determines it", arguments: [-20, -1, 0, 1, 4096])
   func recordedSize(difference: Int64) throws {
     let plain = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
-    let (archive, file, keys) = try backup(plain, recordedSize: Int64(plain.count) + difference)
+    let backup = try SingleFileBackup(plain, recordedSize: Int64(plain.count) + difference)
     var bytes: [UInt8] = []
-    let reading = try archive.readPayload(of: file, with: keys.keys) { bytes.append(contentsOf: $0) }
+    let reading = try backup.readFile { bytes.append(contentsOf: $0) }
     #expect(bytes == plain)
     #expect(reading.plainByteCount == 1000)
     #expect(reading.storedByteCount == 1008)
     #expect(reading.hasValidPadding)
   }
 
-  @Test("An empty file can be stored as a block of padding, as an empty payload, or not at all")
-  func emptyFile() throws {
-    for stored in [nil as [UInt8]?, []] {
-      let (archive, file, keys) = try backup([], recordedSize: 0, stored: .some(stored))
-      let reading = try archive.readPayload(of: file, with: keys.keys) { #expect($0.isEmpty) }
-      #expect(reading.plainByteCount == 0)
-      #expect(reading.hasValidPadding)
-    }
-    let (archive, file, keys) = try backup([], recordedSize: 0)
-    let reading = try archive.readPayload(of: file, with: keys.keys) { #expect($0.isEmpty) }
-    #expect(reading.storedByteCount == 16)
+  @Test(
+    "An empty file can be stored as a block of padding, as an empty payload, or not at all",
+    arguments: [SingleFileBackup.Payload.encrypted, .empty, .missing])
+  func emptyFile(payload: SingleFileBackup.Payload) throws {
+    let backup = try SingleFileBackup([], recordedSize: 0, payload: payload)
+    let reading = try backup.readFile { #expect($0.isEmpty) }
+    #expect(reading.storedByteCount == (payload == .encrypted ? 16 : 0))
     #expect(reading.plainByteCount == 0)
     #expect(reading.hasValidPadding)
   }
 
   @Test("Empty manifests and an empty keychain file are damaged")
-  func emptyParts() throws {
+  func emptyMetadata() throws {
     let sample = try SampleBackup()
     let directory = try TemporaryDirectory()
     for name in ["Manifest.db", "Manifest.plist", "51/\(KeychainPayload.fileIdentifier)"] {
@@ -89,6 +86,10 @@ struct ReaderTrapTests {
       }
       #expect(error?.category == .damaged, "\(name)")
     }
+  }
+
+  @Test("An empty file is not a backup")
+  func emptyContainer() throws {
     #expect(try failure(opening: [])?.code == .notABackup)
   }
 
@@ -101,9 +102,8 @@ struct ReaderTrapTests {
       + ExternalDatabase.row(
         SHA1.hash(Array("HomeDomain-a".utf8)).hex, "HomeDomain", "a", 16, nil)
       + ExternalDatabase.row(SHA1.hash(Array("HomeDomain-b".utf8)).hex, "HomeDomain", "b", 17, nil)
-    let fileList = FileList(
-      try ManifestDatabase(
-        try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(ExternalDatabase.schema + sql)))))
+    let bytes = try SpooledData(try ExternalDatabase.bytes(ExternalDatabase.schema + sql))
+    let fileList = FileList(try ManifestDatabase(try DatabaseBytes(bytes)))
     let listing = try fileList.listing()
     #expect(listing.rowWithoutDomainCount == 2)
     #expect(listing.inconsistentRowCount == 0)
@@ -123,12 +123,11 @@ struct ReaderTrapTests {
   func classSixteen() throws {
     let sample = try SampleBackup()
     var keybag = sample.contents.keybag
-    let model = try #require(keybag.classKeys.first { $0.keyClass == .fileNone })
-    let wrap = try #require(model.wrap)
+    let fileNone = try #require(keybag.classKeys.first { $0.keyClass == .fileNone })
     keybag.classKeys.append(
       Keybag.ClassKey(
-        uuid: [UInt8](repeating: 9, count: 16), keyClass: KeyClass(rawValue: 16), wrap: wrap,
-        wrappedKey: try #require(model.wrappedKey)))
+        uuid: [UInt8](repeating: 9, count: 16), keyClass: KeyClass(rawValue: 16), wrap: try #require(fileNone.wrap),
+        wrappedKey: try #require(fileNone.wrappedKey)))
     let noKey: DeviceKey? = nil
     let keys = try keybag.unlock(password: Secret(utf8: SampleBackup.password), deviceKey: noKey)
     let availability = [16, 0].map { keys.availability(of: KeyClass(rawValue: $0)) }
@@ -145,19 +144,18 @@ struct ReaderTrapTests {
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
   }
 
-  /// The keys of a sample, because a tuple cannot contain noncopyable values.
-  final class Keys {
-    let keys: ClassKeys
+}
 
-    init(_ sample: consuming SampleBackup) { keys = sample.keys }
-  }
+/// An encrypted backup whose manifest lists a single file.
+final class SingleFileBackup {
+  /// The stored payload of the file.
+  enum Payload: Sendable { case encrypted, empty, missing }
 
-  /// Creates a backup with an additional file.
-  ///
-  /// - Parameter stored: The stored bytes instead of the encrypted ones, or an inner `nil` to omit the payload.
-  private func backup(
-    _ plain: [UInt8], recordedSize: Int64, stored: [UInt8]?? = .none
-  ) throws -> (BackupArchive, ListedFile, Keys) {
+  private let sample: SampleBackup
+  private let archive: BackupArchive
+  private let file: ListedFile
+
+  init(_ plain: [UInt8], recordedSize: Int64, payload: Payload = .encrypted) throws {
     let sample = try SampleBackup()
     var files = try sample.storedFiles()
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "single"))
@@ -173,10 +171,21 @@ struct ReaderTrapTests {
     var manifest = try BackupManifest(parsing: try #require(files["Manifest.plist"]))
     manifest.manifestKey = try sample.keys.wrapFileKey(manifestKey, keyClass: .fileNone)
     files["Manifest.plist"] = try manifest.serialized()
-    let encrypted = try FileCipher.encrypt(plain, key: key)
-    files["\(identifier.prefix(2))/\(identifier)"] = stored ?? encrypted
+    let stored: [UInt8]? =
+      switch payload {
+      case .encrypted: try FileCipher.encrypt(plain, key: key)
+      case .empty: []
+      case .missing: nil
+      }
+    files["\(identifier.prefix(2))/\(identifier)"] = stored
     let archive = try open(packed(files))
-    let file = try #require(try archive.fileList(with: sample.keys).file(domain: "HomeDomain", relativePath: "file"))
-    return (archive, file, Keys(sample))
+    file = try #require(try archive.fileList(with: sample.keys).file(domain: "HomeDomain", relativePath: "file"))
+    self.archive = archive
+    self.sample = sample
+  }
+
+  /// Reads the file, and calls a closure with each portion of its plaintext.
+  func readFile(_ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> PayloadScan {
+    try archive.readPayload(of: file, with: sample.keys, portion: body)
   }
 }

@@ -17,11 +17,10 @@ struct ReencryptionTests {
       archive, at: path, with: keybag, keys: archive.keybag.keys(password))
   }
 
-  /// Creates the backup as a directory or a container file.
-  private func makeBackup(_ fixture: UnencryptedBackupFixture, _ directory: TemporaryDirectory, as destination: String)
-    throws
-    -> String
-  {
+  /// Creates the backup as a directory or a container file, and returns its path.
+  private func makeBackup(
+    _ fixture: UnencryptedBackupFixture, _ directory: TemporaryDirectory, as destination: String
+  ) throws -> String {
     try fixture.write(to: directory)
     guard destination != "backup" else { return directory.path("backup") }
     let archive = try BackupArchive.open(.path(directory.path("backup")))
@@ -54,7 +53,7 @@ struct ReencryptionTests {
   static let destinations = ["backup", "b.tar", "b.tar.zst", "b.zip"]
 
   @Test("After adding a password, no plaintext remains, and all files open with the password", arguments: destinations)
-  func protect(destination: String) throws {
+  func passwordAdded(destination: String) throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
     let path = try makeBackup(fixture, directory, as: destination)
@@ -66,8 +65,21 @@ struct ReencryptionTests {
     #expect(archive.isEncrypted && archive.keybag == keybag && archive.keybag.uuid == fixture.keybag.uuid)
     #expect(archive.manifest.manifestKey?.count == 44)
     #expect(throws: DataProtectionError.self) { _ = try archive.keybag.keys("") }
+    try checkEncryptedFiles(of: archive, fixture)
     let keys = try archive.keybag.keys("correct horse")
-    let files = try archive.plainFiles(keys)
+    let keychain = try archive.keychainFile(with: keys)
+    #expect(keychain.bytes == fixture.keychain && keychain.notes.isEmpty)
+    if destination == "backup" { try checkNoPlaintext(in: directory) }
+    // The keys of device-bound classes additionally require the device key.
+    for keyClass: UInt32 in 1...11 {
+      let expected: ClassKeyAvailability = [5, 9, 10, 11].contains(keyClass) ? .deviceBound : .available
+      #expect(keys.availability(of: KeyClass(rawValue: keyClass)) == expected)
+    }
+  }
+
+  /// Checks that each file has its content, its own key, and a matching record.
+  private func checkEncryptedFiles(of archive: BackupArchive, _ fixture: UnencryptedBackupFixture) throws {
+    let files = try archive.plainFiles(archive.keybag.keys("correct horse"))
     #expect(files.count == 6)
     for file in try fixture.contents() {
       let written = try #require(files["\(file.domain)-\(file.path)"])
@@ -75,7 +87,10 @@ struct ReencryptionTests {
       #expect(written.reading.hasValidPadding)
       #expect(written.record.digest == written.reading.storedSHA1)
       #expect(written.record.size == Int64(file.bytes.count) && written.record.extendedAttributes == [1, 2, 3])
-      #expect(written.reading.storedByteCount == Int64(file.bytes.count / 16 * 16 + 16))
+      // The padding fills the last cipher block, or is a block of its own.
+      let blockByteCount = 16
+      let paddedByteCount = (file.bytes.count / blockByteCount + 1) * blockByteCount
+      #expect(written.reading.storedByteCount == Int64(paddedByteCount))
     }
     #expect(Set(files.values.map { $0.record.encryptionKey?.wrappedKey }).count == 6)
     for (name, keyClass): (String, UInt32) in [
@@ -83,51 +98,52 @@ struct ReencryptionTests {
     ] {
       #expect(files[name]?.record.encryptionKey?.keyClass.rawValue == keyClass)
     }
-    let keychain = try archive.keychainFile(with: keys)
-    #expect(keychain.bytes == fixture.keychain && keychain.anomalies.isEmpty)
-    if destination == "backup" {
-      for (name, content) in try bytes(in: directory, "backup") {
-        for needle in ["plain text here", "Library/fifteen", "SQLite format 3", "keybag-uuid"] {
-          #expect(Data(content).range(of: Data(needle.utf8)) == nil, "\(needle) in \(name)")
-        }
+  }
+
+  /// Checks that no file contains the texts of the unencrypted files, manifest, and keychain.
+  private func checkNoPlaintext(in directory: TemporaryDirectory) throws {
+    for (name, content) in try bytes(in: directory, "backup") {
+      for text in ["plain text here", "Library/fifteen", "SQLite format 3", "keybag-uuid"] {
+        #expect(Data(content).range(of: Data(text.utf8)) == nil, "\(text) in \(name)")
       }
-    }
-    // Migratable classes open without the device key, and the others do not.
-    for number: UInt32 in 1...11 {
-      let expected: ClassKeyAvailability = [5, 9, 10, 11].contains(number) ? .deviceBound : .available
-      #expect(keys.availability(of: KeyClass(rawValue: number)) == expected)
     }
   }
 
   @Test("Removing the password restores the original backup, except for the keybag's salt", arguments: destinations)
-  func unprotect(destination: String) throws {
+  func passwordRemoved(destination: String) throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
     let path = try makeBackup(fixture, directory, as: destination)
     let original = try BackupArchive.open(.path(path), system: .real)
-    let plain = try original.plainFiles(original.keybag.keys(""))
-    _ = try rewrite(path, with: try fixture.keybagWithPassword("correct horse"), from: "")
-    let withoutPassword = try fixture.keybagWithoutPassword(
-      try fixture.keybagWithPassword("correct horse"), "correct horse")
-    _ = try rewrite(path, with: withoutPassword, from: "correct horse")
+    let originalFiles = try original.plainFiles(original.keybag.keys(""))
+    let keybagWithPassword = try fixture.keybagWithPassword("correct horse")
+    _ = try rewrite(path, with: keybagWithPassword, from: "")
+    let keybag = try fixture.keybagWithoutPassword(keybagWithPassword, "correct horse")
+    _ = try rewrite(path, with: keybag, from: "correct horse")
 
     let archive = try BackupArchive.open(.path(path))
-    #expect(!archive.isEncrypted && archive.manifest.manifestKey == nil && archive.keybag == withoutPassword)
+    #expect(!archive.isEncrypted && archive.manifest.manifestKey == nil && archive.keybag == keybag)
     #expect(archive.keybag.secondRound == nil)
     let files = try archive.plainFiles(archive.keybag.keys(""))
-    #expect(files.keys == plain.keys)
+    #expect(files.keys == originalFiles.keys)
     for (name, file) in files {
-      #expect(file.bytes == plain[name]?.bytes && file.record == plain[name]?.record, "\(name)")
+      #expect(file.bytes == originalFiles[name]?.bytes && file.record == originalFiles[name]?.record, "\(name)")
     }
     #expect(archive.manifest.others == original.manifest.others)
-    // The class keys are unchanged: with the device key, all open, and each unwraps what the other wrapped.
-    let old = try fixture.keybag.unlock(password: .empty, deviceKey: fixture.deviceKey)
-    let new = try withoutPassword.unlock(password: .empty, deviceKey: fixture.deviceKey)
+  }
+
+  @Test("The class keys are unchanged after adding and removing a password")
+  func sameClassKeys() throws {
+    let fixture = try UnencryptedBackupFixture()
+    let keybag = try fixture.keybagWithoutPassword(
+      try fixture.keybagWithPassword("correct horse"), "correct horse")
+    let oldKeys = try fixture.keybag.unlock(password: .empty, deviceKey: fixture.deviceKey)
+    let newKeys = try keybag.unlock(password: .empty, deviceKey: fixture.deviceKey)
     for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
-      let wrappedKey = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
-      let size = try new.unwrapFileKey(wrappedKey).count
-      #expect(size == 32, "class \(keyClass.rawValue)")
-      #expect(withoutPassword.classKey(keyClass)?.wrap == fixture.keybag.classKey(keyClass)?.wrap)
+      let wrappedKey = try oldKeys.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
+      let byteCount = try newKeys.unwrapFileKey(wrappedKey).count
+      #expect(byteCount == 32, "class \(keyClass.rawValue)")
+      #expect(keybag.classKey(keyClass)?.wrap == fixture.keybag.classKey(keyClass)?.wrap)
     }
   }
 
@@ -172,8 +188,8 @@ struct ReencryptionTests {
     let file = try #require(try fixture.contents().first { $0.path == "Media/large.jpg" })
     let name = "backup/\(file.identifier.prefix(2))/\(file.identifier)"
     var stored = try directory.read(name)
-    // The last byte of the padding is at most 16. A changed bit in the preceding block changes the same bit of it, with
-    // any key.
+    // In CBC mode, a changed bit of a block changes the same bit of the next one after decryption. Here, it is the last
+    // byte of the padding, which is at most 16.
     stored[stored.count - 17] ^= 0x80
     try directory.write(stored, to: name)
     let before = try tree(directory.path)
@@ -192,8 +208,9 @@ struct ReencryptionTests {
   func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
     let fixture = try UnencryptedBackupFixture()
     let keybag = try fixture.keybagWithPassword("x")
-    let step = (destination == "backup" ? 7 : 3) * (Cases.areAllRun ? 1 : 5)
-    for call in stride(from: 1, through: 100_000, by: step) {
+    // A directory needs more calls than a container.
+    let step = destination == "backup" ? 7 : 3
+    for call in stride(from: 1, through: 100_000, by: Cases.areAllRun ? step : 5 * step) {
       let directory = try TemporaryDirectory()
       let path = try makeBackup(fixture, directory, as: destination)
       let before = try tree(directory.path)
@@ -217,8 +234,15 @@ struct ReencryptionTests {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
     try fixture.write(to: directory)
-    let system = FileSystem { call in call == .exchange ? .failure(.noFunction) : call == .sync ? .omitted : nil }
-    _ = try rewrite(directory.path("backup"), with: try fixture.keybagWithPassword("x"), from: "", system: system)
+    let withoutExchange = FileSystem { call in
+      switch call {
+      case .exchange: .failure(.noFunction)
+      case .sync: .omitted
+      default: nil
+      }
+    }
+    let keybag = try fixture.keybagWithPassword("x")
+    _ = try rewrite(directory.path("backup"), with: keybag, from: "", system: withoutExchange)
     #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["backup"])
   }

@@ -11,11 +11,12 @@ import Testing
 struct RekeyTests {
   private static let faults: [FileSystem.InjectedFault] = [.failure(.noSpace), .failure(.ioError), .short]
 
-  private func rewrapped(_ keybag: Keybag, _ new: String = "battery staple") throws -> Keybag {
-    try BackupKeybag.rewrap(keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: new))
+  /// Returns the sample's keybag with another password.
+  private func rewrapped(_ keybag: Keybag, _ newPassword: String = "battery staple") throws -> Keybag {
+    try BackupKeybag.rewrap(keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: newPassword))
   }
 
-  private func replace(_ path: String, system: FileSystem = unsynced) throws {
+  private func changePassword(of path: String, system: FileSystem = unsynced) throws {
     let archive = try BackupArchive.open(.path(path))
     try BackupRewriter(system: system).replaceKeybag(
       of: archive, at: path, with: rewrapped(archive.keybag), keys: archive.keybag.keys(SampleBackup.password))
@@ -25,13 +26,13 @@ struct RekeyTests {
   func directory() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
-    let before = try bytes(in: directory, "b")
+    let oldFiles = try bytes(in: directory, "b")
     let old = try BackupArchive.open(.path(directory.path("b")), system: .real)
-    try replace(directory.path("b"))
-    let after = try bytes(in: directory, "b")
-    #expect(before.keys == after.keys)
-    let changed = ["Manifest.plist", "Keyhaul.seal"]
-    for (path, content) in before { #expect((after[path] == content) == !changed.contains(path), "\(path)") }
+    try changePassword(of: directory.path("b"))
+    let newFiles = try bytes(in: directory, "b")
+    #expect(oldFiles.keys == newFiles.keys)
+    let changedPaths = oldFiles.keys.filter { oldFiles[$0] != newFiles[$0] }
+    #expect(changedPaths.sorted() == ["Keyhaul.seal", "Manifest.plist"])
     let new = try BackupArchive.open(.path(directory.path("b")))
     var manifest = new.manifest
     manifest.keybag = old.keybag
@@ -39,9 +40,9 @@ struct RekeyTests {
     #expect(new.keybag.uuid == old.keybag.uuid && new.keybag.iterations == old.keybag.iterations)
     #expect(new.keybag.secondRound?.rounds == old.keybag.secondRound?.rounds)
     #expect(new.keybag.salt != old.keybag.salt && new.keybag.secondRound?.salt != old.keybag.secondRound?.salt)
-    for (left, right) in zip(old.keybag.classKeys, new.keybag.classKeys) {
-      #expect(left.keyClass == right.keyClass && left.wrap == right.wrap && left.uuid == right.uuid)
-      #expect(left.wrappedKey != right.wrappedKey)
+    for (oldKey, newKey) in zip(old.keybag.classKeys, new.keybag.classKeys) {
+      #expect(oldKey.keyClass == newKey.keyClass && oldKey.wrap == newKey.wrap && oldKey.uuid == newKey.uuid)
+      #expect(oldKey.wrappedKey != newKey.wrappedKey)
     }
   }
 
@@ -69,7 +70,7 @@ struct RekeyTests {
     for destination in ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"] {
       let path = directory.path(destination)
       try sample.write(to: BackupDestination(path: path))
-      try replace(path)
+      try changePassword(of: path)
       let archive = try BackupArchive.open(.path(path))
       let error = #expect(throws: DataProtectionError.self) { _ = try archive.keybag.keys(SampleBackup.password) }
       #expect(error?.code == .wrongPassword)
@@ -83,17 +84,17 @@ struct RekeyTests {
     let fixture = try UnencryptedBackupFixture()
     let keybag = try fixture.keybagWithPassword("one")
     let newKeybag = try BackupKeybag.rewrap(keybag, from: Secret(utf8: "one"), to: Secret(utf8: "two"))
-    // A key that was wrapped with a device-bound class of the old keybag opens with the new one and the device key.
-    let old = try keybag.unlock(password: Secret(utf8: "one"), deviceKey: fixture.deviceKey)
-    let new = try newKeybag.unlock(password: Secret(utf8: "two"), deviceKey: fixture.deviceKey)
+    // With the device key, the new keybag unwraps a key that the old one wrapped.
+    let oldKeys = try keybag.unlock(password: Secret(utf8: "one"), deviceKey: fixture.deviceKey)
+    let newKeys = try newKeybag.unlock(password: Secret(utf8: "two"), deviceKey: fixture.deviceKey)
     for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
-      let wrappedKey = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
-      let isSame = try new.unwrapFileKey(wrappedKey).matches(Secret(utf8: String(repeating: "k", count: 32)))
+      let wrappedKey = try oldKeys.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
+      let isSame = try newKeys.unwrapFileKey(wrappedKey).matches(Secret(utf8: String(repeating: "k", count: 32)))
       #expect(isSame, "class \(keyClass.rawValue)")
     }
-    let without = try newKeybag.unlock(password: Secret(utf8: "two"), deviceKey: nil)
-    for number: UInt32 in [5, 9, 10, 11] {
-      #expect(without.availability(of: KeyClass(rawValue: number)) == .deviceBound)
+    let keysWithoutDevice = try newKeybag.unlock(password: Secret(utf8: "two"), deviceKey: nil)
+    for keyClass: UInt32 in [5, 9, 10, 11] {
+      #expect(keysWithoutDevice.availability(of: KeyClass(rawValue: keyClass)) == .deviceBound)
     }
   }
 
@@ -101,19 +102,17 @@ struct RekeyTests {
   func xml() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
-    let root = try #require(try BinaryPlist.decode(try directory.read("b/Manifest.plist")).dictionaryValue)
-    var longer = root
-    longer["Zulu"] = .array([.string("<&>"), .boolean(true)])
-    try directory.write(try XMLPlist.encode(.dictionary(longer)), to: "b/Manifest.plist")
+    var root = try #require(try BinaryPlist.decode(try directory.read("b/Manifest.plist")).dictionaryValue)
+    root["Zulu"] = .array([.string("<&>"), .boolean(true)])
+    try directory.write(try XMLPlist.encode(.dictionary(root)), to: "b/Manifest.plist")
     try FileManager.default.removeItem(atPath: directory.path("b/Keyhaul.seal"))
-    try replace(directory.path("b"))
+    try changePassword(of: directory.path("b"))
     let written = try directory.read("b/Manifest.plist")
     #expect(written.starts(with: "<?xml".utf8))
-    var changed = try #require(try XMLPlist.decode(written).dictionaryValue)
-    #expect(changed.entries.map(\.key) == longer.entries.map(\.key))
-    #expect(changed["BackupKeyBag"] != longer["BackupKeyBag"])
-    changed["BackupKeyBag"] = longer["BackupKeyBag"]
-    #expect(changed["Zulu"] == longer["Zulu"])
+    let newRoot = try #require(try XMLPlist.decode(written).dictionaryValue)
+    #expect(newRoot.entries.map(\.key) == root.entries.map(\.key))
+    #expect(newRoot["BackupKeyBag"] != root["BackupKeyBag"])
+    #expect(newRoot["Zulu"] == root["Zulu"])
   }
 
   @Test("All other entries of a container are preserved, with any file extension")
@@ -123,28 +122,32 @@ struct RekeyTests {
     for file in try SampleBackup().storedFiles() { tar.add("./some backup/" + file.path, file.bytes) }
     tar.add("./some backup/note.txt", Array("mine".utf8))
     try directory.write(tar.finished(), to: "b.zip")
-    try replace(directory.path("b.zip"))
-    let script = """
-      import tarfile,sys,hashlib
-      for m in tarfile.open(sys.argv[1]): print(m.name, hashlib.sha1(tarfile.open(sys.argv[1]).extractfile(m).read()).hexdigest())
-      """
-    func listing() throws -> [String] {
-      let outcome = try ChildProcess("python3", ["-c", script, directory.path("b.zip")]).run()
-      return String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").map(String.init)
-    }
-    let after = try listing()
-    try directory.write(tar.finished(), to: "b.zip")
-    let before = try listing()
+    let before = try tarListing(directory.path("b.zip"))
+    try changePassword(of: directory.path("b.zip"))
+    let after = try tarListing(directory.path("b.zip"))
     #expect(before.count == 6 && after.count == 6)
-    for (left, right) in zip(before, after) { #expect((left == right) == !left.contains("Manifest.plist")) }
+    for (oldLine, newLine) in zip(before, after) {
+      #expect((oldLine != newLine) == oldLine.contains("Manifest.plist"))
+    }
   }
 
-  @Test("A manifest that has changed meanwhile is not overwritten")
+  /// Returns the name and the hash of each entry of a tar, as Python reads it.
+  private func tarListing(_ path: String) throws -> [String] {
+    let script = """
+      import hashlib, sys, tarfile
+      tar = tarfile.open(sys.argv[1])
+      for member in tar: print(member.name, hashlib.sha1(tar.extractfile(member).read()).hexdigest())
+      """
+    let outcome = try ChildProcess("python3", ["-c", script, path]).run()
+    return String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").map(String.init)
+  }
+
+  @Test("A manifest that has changed since the backup was opened is not overwritten")
   func changed() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     let archive = try BackupArchive.open(.path(directory.path("b")), system: .real)
-    try replace(directory.path("b"))
+    try changePassword(of: directory.path("b"))
     let current = try directory.read("b/Manifest.plist")
     let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter().replaceKeybag(
@@ -161,7 +164,7 @@ struct RekeyTests {
     arguments: ["b/", "b.tar.gz"], faults)
   func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
     let sample = try SampleBackup()
-    let new = try rewrapped(sample.contents.keybag)
+    let newKeybag = try rewrapped(sample.contents.keybag)
     for call in fault.calls(among: Self.faults) {
       let directory = try TemporaryDirectory()
       try sample.write(to: BackupDestination(path: directory.path(destination)), system: unsynced)
@@ -172,17 +175,16 @@ struct RekeyTests {
       var failed = false
       do throws(KeyhaulError) {
         try BackupRewriter(system: failing.system).replaceKeybag(
-          of: archive, at: directory.path(destination), with: new, keys: keys)
+          of: archive, at: directory.path(destination), with: newKeybag, keys: keys)
       } catch {
         failed = true
         #expect([.noSpace, .unwritable, .unreadable, .changed].contains(error.code), "call \(call): \(error)")
       }
       let after = try tree(directory.path)
       #expect((after == before) == failed && after.count == before.count, "call \(call)")
-      let keybag = try BackupArchive.open(.path(directory.path(destination))).keybag
-      #expect(keybag == (failed ? archive.keybag : new), "call \(call)")
-      let seal = try BackupArchive.open(.path(directory.path(destination))).seal
-      #expect(seal?.violations == [], "call \(call)")
+      let reopened = try BackupArchive.open(.path(directory.path(destination)))
+      #expect(reopened.keybag == (failed ? archive.keybag : newKeybag), "call \(call)")
+      #expect(reopened.seal?.violations == [], "call \(call)")
       if failing.callCount < call { break }
     }
   }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Backups
 
-/// Old file systems change the case of names, and some tools flatten directories.
+/// Some file systems change the case of names, and some tools move all files to one directory.
 @Suite("Payloads with unusual names")
 struct RenamedPayloadTests {
   /// A change of a path such as `7d/7dfd...`.
@@ -14,21 +14,22 @@ struct RenamedPayloadTests {
     case capitals, capitalFolder, capitalName, withoutFolder, capitalsWithoutFolder
 
     func path(_ path: String) -> String {
-      let parts = path.split(separator: "/").map(String.init)
-      guard parts.count == 2 else { return path }
+      let components = path.split(separator: "/").map(String.init)
+      guard components.count == 2 else { return path }
+      let (folder, name) = (components[0], components[1])
       return switch self {
       case .capitals: path.uppercased()
-      case .capitalFolder: "\(parts[0].uppercased())/\(parts[1])"
-      case .capitalName: "\(parts[0])/\(parts[1].uppercased())"
-      case .withoutFolder: parts[1]
-      case .capitalsWithoutFolder: parts[1].uppercased()
+      case .capitalFolder: "\(folder.uppercased())/\(name)"
+      case .capitalName: "\(folder)/\(name.uppercased())"
+      case .withoutFolder: name
+      case .capitalsWithoutFolder: name.uppercased()
       }
     }
   }
 
-  private typealias Stored = [(path: String, bytes: [UInt8])]
+  private typealias Files = [(path: String, bytes: [UInt8])]
 
-  private func write(_ files: Stored, to directory: TemporaryDirectory, as name: String) throws {
+  private func write(_ files: Files, to directory: TemporaryDirectory, as name: String) throws {
     switch name {
     case _ where name.hasSuffix(".tar"):
       var tar = TarFixture()
@@ -46,50 +47,82 @@ struct RenamedPayloadTests {
     try BackupArchive.open(.path(directory.path(name)))
   }
 
-  /// Two additional files of a backup of iOS 10 or later.
-  private static let others: Stored = [
+  /// Two files in addition to those of the sample.
+  private static let additionalFiles: Files = [
     ("7d/7dfdab5d912e63acbc583d14f05caf934d459f6a", Array("a file".utf8)),
     ("ab/ab00000000000000000000000000000000000000", Array("another".utf8)),
   ]
 
-  private func files(_ sample: borrowing SampleBackup) throws -> Stored { try sample.storedFiles() + Self.others }
+  private func files(_ sample: borrowing SampleBackup) throws -> Files {
+    try sample.storedFiles() + Self.additionalFiles
+  }
+
+  /// Writes the sample and the additional files with usual names to `original`, and with unusual names to a destination.
+  private func writeBoth(
+    _ sample: borrowing SampleBackup, _ naming: Naming, to directory: TemporaryDirectory, as destination: String
+  ) throws {
+    let files = try files(sample)
+    try write(files, to: directory, as: "original")
+    try write(files.map { (naming.path($0.path), $0.bytes) }, to: directory, as: destination)
+  }
 
   @Test(
-    "Payloads with unusual names are found in any format, and a copy has the usual names",
+    "Payloads with unusual names are found in any format, and are reported",
     arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
   func found(naming: Naming, destination: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
-    let files = try files(sample)
-    try write(files, to: directory, as: "original")
+    try writeBoth(sample, naming, to: directory, as: destination)
     let original = try open(directory, "original")
-    #expect(try original.storedFiles().finding == nil && original.anomalies == [])
-    try write(files.map { (naming.path($0.path), $0.bytes) }, to: directory, as: destination)
+    let originalPayloads = try original.storedFiles()
+    #expect(originalPayloads.finding == nil && original.anomalies == [])
+
     let archive = try open(directory, destination)
     #expect(archive.digest == original.digest && archive.hasKeychain)
-    let stored = try archive.storedFiles()
-    #expect(
-      try stored == original.storedFiles() && stored.count == 3 && stored.byteCount == original.storedFiles().byteCount)
-    // Without letters, the name of directory 51 stays unchanged.
-    let renamed = files.filter { naming.path($0.path) != $0.path }.map { naming.path($0.path) }.sorted()
-    #expect(stored.finding == .payloadsRenamed(count: renamed.count, unread: 0, first: renamed[0]))
-    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    let payloads = try archive.storedFiles()
+    #expect(payloads == originalPayloads)
+    #expect(payloads.count == 3 && payloads.byteCount == originalPayloads.byteCount)
+    // The name of the directory 51 has no letters, so it has no capitals either.
+    let renamedFiles = try files(sample).filter { naming.path($0.path) != $0.path }
+    let newPaths = renamedFiles.map { naming.path($0.path) }.sorted()
+    #expect(payloads.finding == .payloadsRenamed(count: newPaths.count, unread: 0, first: newPaths[0]))
     #expect(archive.anomalies.isEmpty == (destination == "b" && naming == .capitalFolder))
-    var contents: [String: [UInt8]] = [:]
-    for file in Self.others {
+  }
+
+  @Test(
+    "The contents of payloads with unusual names can be read",
+    arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
+  func contents(naming: Naming, destination: String) throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup()
+    try writeBoth(sample, naming, to: directory, as: destination)
+    let archive = try open(directory, destination)
+    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    for file in Self.additionalFiles {
       let identifier = String(file.path.dropFirst(3))
       var bytes: [UInt8] = []
       #expect(try archive.payload(named: identifier).forEachPortion { bytes += $0 })
       #expect(bytes == file.bytes)
     }
-    try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
+    var contents: [String: [UInt8]] = [:]
+    try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(KeyhaulError) in
       _ = try payload.forEachPortion { contents[payload.fileIdentifier, default: []] += $0 }
     }
     #expect(contents.count == 3 && contents["7dfdab5d912e63acbc583d14f05caf934d459f6a"] == Array("a file".utf8))
+  }
 
+  @Test(
+    "A copy of a backup with unusual names has the usual names",
+    arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
+  func copied(naming: Naming, destination: String) throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup()
+    try writeBoth(sample, naming, to: directory, as: destination)
+    let archive = try open(directory, destination)
     let rewriter = BackupRewriter(system: unsynced)
     let copy = try rewriter.convert(archive, at: directory.path(destination), to: .directory(directory.path("copy")))
-    #expect(copy.unrelatedFiles.isEmpty && copy.fileCount == files.count)
+    let fileCount = try files(sample).count
+    #expect(copy.unrelatedFiles.isEmpty && copy.fileCount == fileCount)
     #expect(try tree(directory.path("copy")) == tree(directory.path("original")))
     let existing = try rewriter.existingCopy(
       of: archive, at: directory.path(destination), in: directory.path("copy"), as: .directory(directory.path("copy")))
@@ -100,30 +133,30 @@ struct RenamedPayloadTests {
   func sealed(naming: Naming, destination: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup(hasPassword: false)
-    let files = try files(sample)
-    try write(files, to: directory, as: "original")
-    try write(files.map { (naming.path($0.path), $0.bytes) }, to: directory, as: destination)
+    try writeBoth(sample, naming, to: directory, as: destination)
+    let fileCount = try files(sample).count
     let rewriter = BackupRewriter(system: unsynced)
     for name in ["original", destination] {
-      #expect(try rewriter.seal(open(directory, name), at: directory.path(name), keys: nil) == files.count)
+      #expect(try rewriter.seal(open(directory, name), at: directory.path(name), keys: nil) == fileCount)
     }
-    let (original, archive) = (try open(directory, "original"), try open(directory, destination))
+    let original = try open(directory, "original")
+    let archive = try open(directory, destination)
     #expect(archive.parts[.seal] == original.parts[.seal] && archive.seal?.violations == [])
-    let check = try #require(try SealVerifier(archive))
+    let verifier = try #require(try SealVerifier(archive))
     try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(KeyhaulError) in
       let path = archive.layout.storedPath(of: payload.fileIdentifier)
-      check.compare(try PayloadHasher().entry(of: payload, at: path))
+      verifier.compare(try PayloadHasher().entry(of: payload, at: path))
     }
-    check.finish()
-    #expect(check.violations == [])
+    verifier.finish()
+    #expect(verifier.violations == [])
   }
 
   @Test("Unusual names are ignored if the usual name exists")
-  func second() throws {
+  func bothNames() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     try write(files(sample), to: directory, as: "b")
-    let nameWithoutFolder = String(Self.others[0].path.dropFirst(3))
+    let nameWithoutFolder = String(Self.additionalFiles[0].path.dropFirst(3))
     try directory.write([1], to: "b/\(nameWithoutFolder)")
     try directory.write([2], to: "b/\(MetadataFile.keychainFileIdentifier)")
     let archive = try open(directory, "b")
@@ -143,10 +176,11 @@ struct RenamedPayloadTests {
   func ambiguous(destination: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
-    let files = try files(sample).flatMap { file -> Stored in
-      let name = String(file.path.dropFirst(3))
-      return isFileIdentifier(name)
-        ? [(Naming.withoutFolder.path(file.path), [1]), (Naming.capitalName.path(file.path), [2])] : [file]
+    // Each payload has two unusual names with different contents.
+    let files = try files(sample).flatMap { file -> Files in
+      let isPayload = isFileIdentifier(String(file.path.dropFirst(3)))
+      guard isPayload else { return [file] }
+      return [(Naming.withoutFolder.path(file.path), [1]), (Naming.capitalName.path(file.path), [2])]
     }
     try write(files, to: directory, as: destination)
     let archive = try open(directory, destination)
@@ -170,8 +204,8 @@ struct RenamedPayloadTests {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     try write(files(sample).filter { $0.path.count < 40 }, to: directory, as: "b")
-    for file in Self.others { try directory.write(file.bytes, to: "elsewhere/\(file.path)") }
-    let secret = directory.path("elsewhere/\(Self.others[0].path)")
+    for file in Self.additionalFiles { try directory.write(file.bytes, to: "elsewhere/\(file.path)") }
+    let secret = directory.path("elsewhere/\(Self.additionalFiles[0].path)")
     for (link, target) in [
       ("7DFDAB5D912E63ACBC583D14F05CAF934D459F6A", secret), ("AB", directory.path("elsewhere/ab")),
       (MetadataFile.keychainFileIdentifier.uppercased(), secret),
@@ -181,7 +215,7 @@ struct RenamedPayloadTests {
     let archive = try open(directory, "b")
     let stored = try archive.storedFiles()
     #expect(stored.count == 0 && stored.finding == nil && !archive.hasKeychain)
-    for file in Self.others {
+    for file in Self.additionalFiles {
       #expect(try !archive.payload(named: String(file.path.dropFirst(3))).forEachPortion { _ in })
     }
     let copy = try BackupRewriter(system: unsynced)
@@ -202,7 +236,8 @@ struct RenamedPayloadTests {
       return (isInFolders ? "\(file.path.prefix(2))/\(file.path)" : file.path.uppercased(), file.bytes)
     }
     try write(renamed, to: directory, as: destination)
-    let (original, archive) = (try open(directory, "original"), try open(directory, destination))
+    let original = try open(directory, "original")
+    let archive = try open(directory, destination)
     #expect(archive.layout == .mbdb && archive.digest == original.digest)
     #expect(try archive.storedFiles() == original.storedFiles() && archive.storedFiles().finding != nil)
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
@@ -216,15 +251,15 @@ struct RenamedPayloadTests {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     try write(files(sample), to: directory, as: "b")
-    let old = MBDBBackup.identifier("HomeDomain", MBDBBackup.notePath)
-    try write(
-      try MBDBBackup(sample).files.filter { $0.path == "Manifest.mbdb" || $0.path == old }, to: directory, as: "b")
+    let oldPayload = MBDBBackup.identifier("HomeDomain", MBDBBackup.notePath)
+    let leftovers = try MBDBBackup(sample).files.filter { $0.path == "Manifest.mbdb" || $0.path == oldPayload }
+    try write(leftovers, to: directory, as: "b")
     for destination in ["b", "b.tar"] {
       let archive = try open(directory, destination)
       let stored = try archive.storedFiles()
       #expect(stored.count == 3 && stored.finding == nil && archive.anomalies == [])
       guard destination == "b" else { continue }
-      // They are copied as before.
+      // The container of the next round also has the leftovers.
       let copy = try BackupRewriter(system: unsynced).convert(
         archive, at: directory.path("b"), to: BackupDestination(path: directory.path("b.tar")))
       #expect(copy.unrelatedFiles.isEmpty)
@@ -244,10 +279,10 @@ struct RenamedPayloadTests {
     }
     let archive = try open(directory, "b")
     let written = try BackupRewriter(system: unsynced).decrypt(
-      archive, at: directory.path("b"), to: .directory(directory.path("clear")),
+      archive, at: directory.path("b"), to: .directory(directory.path("decrypted")),
       keys: archive.keybag.keys(SampleBackup.password))
     #expect(written.decryptedCount == 2 && written.isComplete && written.copy.unrelatedFiles.isEmpty)
-    let copy = try open(directory, "clear")
+    let copy = try open(directory, "decrypted")
     #expect(try copy.storedFiles().finding == nil && copy.storedFiles().count == 2)
   }
 }

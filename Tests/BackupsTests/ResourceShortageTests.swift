@@ -14,8 +14,8 @@ struct ResourceShortageTests {
   func code(reason: Errno) {
     let error = KeyhaulError(.damaged, "a file: \(reason.reason)", of: reason)
     #expect(error.isResourceShortage && error.code == .unreadable && error.category == .failed)
-    let other = KeyhaulError(.damaged, "a file: bad", of: .ioError)
-    #expect(!other.isResourceShortage && other.code == .damaged)
+    let withoutShortage = KeyhaulError(.damaged, "a file: bad", of: .ioError)
+    #expect(!withoutShortage.isResourceShortage && withoutShortage.code == .damaged)
   }
 
   @Test(
@@ -25,10 +25,10 @@ struct ResourceShortageTests {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(ExtractionTests.files, isEncrypted: false)
     try backup.write(to: directory)
-    let count = Locked(0)
+    let openedCount = Locked(0)
     let system = FileSystem(faults: { call in
       guard call == .open || call == .create else { return call == .sync || call == .syncFileSystem ? .omitted : nil }
-      let number = count.withLock {
+      let number = openedCount.withLock {
         $0 += 1
         return $0
       }

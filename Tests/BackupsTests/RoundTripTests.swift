@@ -14,8 +14,8 @@ struct RoundTripTests {
     let sample = try SampleBackup(hasPassword: hasPassword)
     let directory = try TemporaryDirectory()
     var digests: Set<String> = []
-    let destinations = ["folder/", "one.tar", "one.tar.gz", "one.tar.zst", "one.zip", "noextension"].map(directory.path)
-    for destination in destinations {
+    for name in ["folder/", "one.tar", "one.tar.gz", "one.tar.zst", "one.zip", "noextension"] {
+      let destination = directory.path(name)
       let outcome = try sample.write(to: BackupDestination(path: destination))
       #expect(outcome.path == destination)
       let archive = try BackupArchive.open(.path(destination))
@@ -31,7 +31,7 @@ struct RoundTripTests {
       #expect(archive.status?.snapshotState == "finished")
       #expect(archive.keybag == sample.contents.keybag)
       #expect(try archive.storedFiles().count == 1)
-      #expect(try archive.storedFiles().byteCount == Int64(archiveKeychainSize(sample.contents, hasPassword)))
+      #expect(try archive.storedFiles().byteCount == Int64(storedKeychainByteCount(sample.contents, hasPassword)))
       digests.insert(archive.digest)
     }
     #expect(digests.count == 1)
@@ -39,10 +39,10 @@ struct RoundTripTests {
     #expect(digest.hasPrefix("sha256:") && digest.utf8.count == 71)
   }
 
-  /// PKCS#7 adds 1 to 16 bytes.
-  private func archiveKeychainSize(_ contents: BackupContents, _ isEncrypted: Bool) throws -> Int {
-    let count = try contents.keychainFile.count
-    return isEncrypted ? count + 16 - count % 16 : count
+  /// Returns the size of the keychain file. If it is encrypted, it has 1 to 16 more bytes of PKCS#7 padding.
+  private func storedKeychainByteCount(_ contents: BackupContents, _ isEncrypted: Bool) throws -> Int {
+    let byteCount = try contents.keychainFile.count
+    return isEncrypted ? byteCount + 16 - byteCount % 16 : byteCount
   }
 
   @Test("A backup can be written to and read from a pipe as a tar")
@@ -74,25 +74,40 @@ struct RoundTripTests {
     #expect(digests.count == 1)
   }
 
-  @Test("GNU tar and Python's zipfile read the same files")
-  func otherReaders() throws {
-    let sample = try SampleBackup()
+  /// The paths of a container's entries, in the order in which they are written.
+  private static let entryPaths = [
+    "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "51/\(KeychainPayload.fileIdentifier)",
+    "Keyhaul.seal",
+  ].map { "\(SampleBackup.udid)/\($0)" }
+
+  @Test("GNU tar lists all files of a written tar")
+  func tarReadByGNU() throws {
     let directory = try TemporaryDirectory()
-    let expected = [
-      "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "51/\(KeychainPayload.fileIdentifier)",
-      "Keyhaul.seal",
-    ].map { "\(SampleBackup.udid)/\($0)" }
-    try sample.write(to: .directory(directory.path("backup")))
     for (name, format) in [("a.tar", ContainerFormat.tar), ("a.tar.gz", .gzippedTar), ("a.tar.zst", .zstandardTar)] {
-      try sample.write(to: .file(directory.path(name), format))
-      #expect(try run("tar", "-tf", directory.path(name)).split(separator: "\n").map(String.init) == expected)
+      try SampleBackup().write(to: .file(directory.path(name), format))
+      let listing = try run("tar", "-tf", directory.path(name))
+      #expect(listing.split(separator: "\n").map(String.init) == Self.entryPaths)
     }
-    try sample.write(to: .file(directory.path("a.zip"), .zip))
-    let script =
-      "import sys,zipfile; z=zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print(*z.namelist(),sep='\\n')"
-    #expect(
-      try run("python3", "-c", script, directory.path("a.zip")).split(separator: "\n").map(String.init) == expected)
-    // A tar by GNU tar can be read as well.
+  }
+
+  @Test("Python's zipfile lists all files of a written zip and finds no fault")
+  func zipReadByPython() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .file(directory.path("a.zip"), .zip))
+    let script = """
+      import sys, zipfile
+      container = zipfile.ZipFile(sys.argv[1])
+      assert container.testzip() is None
+      print(*container.namelist(), sep='\\n')
+      """
+    let listing = try run("python3", "-c", script, directory.path("a.zip"))
+    #expect(listing.split(separator: "\n").map(String.init) == Self.entryPaths)
+  }
+
+  @Test("A tar that GNU tar wrote has the same digest as its directory")
+  func tarByGNU() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("backup")))
     _ = try run("tar", "-C", directory.path("backup"), "-cf", directory.path("gnu.tar"), ".")
     _ = try run("tar", "-C", directory.path("backup"), "-czf", directory.path("gnu.tgz"), ".")
     let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
@@ -106,10 +121,12 @@ struct RoundTripTests {
     let directory = try TemporaryDirectory()
     try sample.write(to: .directory(directory.path("backup")))
     let script = """
-      import sqlite3,sys
-      d=sqlite3.connect(sys.argv[1])
-      print(*[d.execute('PRAGMA '+p).fetchone()[0] for p in ('integrity_check','user_version','page_size','auto_vacuum')])
-      for r in d.execute('SELECT fileID,domain,relativePath,flags FROM Files ORDER BY flags'): print(*r,sep='|')
+      import sqlite3, sys
+      database = sqlite3.connect(sys.argv[1])
+      pragmas = ('integrity_check', 'user_version', 'page_size', 'auto_vacuum')
+      print(*[database.execute('PRAGMA ' + pragma).fetchone()[0] for pragma in pragmas])
+      for row in database.execute('SELECT fileID, domain, relativePath, flags FROM Files ORDER BY flags'):
+        print(*row, sep='|')
       """
     let lines = try run("python3", "-c", script, directory.path("backup/Manifest.db")).split(separator: "\n")
     #expect(
@@ -121,11 +138,9 @@ struct RoundTripTests {
 
   @Test("Writing the same backup again results in the same bytes", arguments: ContainerFormat.allCases)
   func reproducible(format: ContainerFormat) throws {
-    let first = try SampleBackup().packed(as: format)
-    let second = try SampleBackup().packed(as: format)
-    #expect(first == second)
-    let other = try SampleBackup(seed: "other").packed(as: format)
-    #expect(first != other)
+    let packed = try SampleBackup().packed(as: format)
+    #expect(try SampleBackup().packed(as: format) == packed)
+    #expect(try SampleBackup(seed: "other").packed(as: format) != packed)
   }
 
   @Test("Files of a backup are only accessible to their owner")
@@ -134,25 +149,29 @@ struct RoundTripTests {
     let directory = try TemporaryDirectory()
     try sample.write(to: .directory(directory.path("backup")))
     try sample.write(to: .file(directory.path("one.tar"), .tar))
-    func mode(_ name: String) throws -> Int? {
-      try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
+    #expect(try permissions(of: "backup", in: directory) == 0o700)
+    #expect(try permissions(of: "backup/51", in: directory) == 0o700)
+    #expect(try permissions(of: "backup/Manifest.db", in: directory) == 0o600)
+    #expect(try permissions(of: "one.tar", in: directory) == 0o600)
+  }
+
+  @Test("A directory of the user keeps its permissions when a backup is written to it", arguments: [0o755, 0o750])
+  func permissionsOfExistingDirectory(permissions: Int) throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("own")
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    // Permissions that are set at the creation would depend on the umask.
+    try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: path)
+    for replaces in [false, true] {
+      try SampleBackup().write(to: .directory(path), replace: replaces)
+      #expect(try self.permissions(of: "own", in: directory) == permissions)
+      #expect(try self.permissions(of: "own/51", in: directory) == 0o700)
+      #expect(try self.permissions(of: "own/Manifest.db", in: directory) == 0o600)
     }
-    #expect(try mode("backup") == 0o700)
-    #expect(try mode("backup/51") == 0o700)
-    #expect(try mode("backup/Manifest.db") == 0o600)
-    #expect(try mode("one.tar") == 0o600)
-    // A directory that a user created keeps its permissions, also after it is replaced.
-    for bits in [0o755, 0o750] {
-      let name = "own \(bits)"
-      try FileManager.default.createDirectory(
-        atPath: directory.path(name), withIntermediateDirectories: false, attributes: [.posixPermissions: bits])
-      // Independent of the umask.
-      try FileManager.default.setAttributes([.posixPermissions: bits], ofItemAtPath: directory.path(name))
-      for replaces in [false, true] {
-        try sample.write(to: .directory(directory.path(name)), replace: replaces)
-        #expect(try mode(name) == bits && mode("\(name)/51") == 0o700 && mode("\(name)/Manifest.db") == 0o600)
-      }
-    }
+  }
+
+  private func permissions(of name: String, in directory: TemporaryDirectory) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
   }
 
   private func run(_ arguments: String...) throws -> String {

@@ -20,10 +20,9 @@ struct SampleBackup: ~Copyable {
   /// - Parameter secretByteCount: The size of the only item's data, which determines that of the backup.
   init(hasPassword: Bool = true, seed: String = "sample", secretByteCount: Int = 300) throws {
     let random = SeededRandomSource(seed: seed)
-    let hardware = try HardwareUID(from: random)
+    let deviceKey = try HardwareUID(from: random).deviceKey()
     let password: Secret? = hasPassword ? Secret(utf8: Self.password) : nil
-    let newKeybag = try BackupKeybag.make(
-      password: password, deviceKey: try hardware.deviceKey(), rounds: 10, random: random)
+    let newKeybag = try BackupKeybag.make(password: password, deviceKey: deviceKey, rounds: 10, random: random)
     let keybag = newKeybag.keybag
     let blob = try random.bytes(secretByteCount)
     let file = KeychainBackupFile(
@@ -85,7 +84,7 @@ func failure(opening bytes: [UInt8], limits: BackupLimits = .standard) throws ->
   }
 }
 
-/// Returns the names, kinds, and contents in a directory, to detect changes.
+/// Returns a line with the path and a hash of the content for each file in a directory, to detect changes.
 func tree(_ path: String) throws -> [String] {
   let names = try FileManager.default.subpathsOfDirectory(atPath: path).sorted()
   return names.map { name in

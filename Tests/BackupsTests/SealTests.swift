@@ -27,12 +27,12 @@ struct SealTests {
     let names = [
       "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e", "Info.plist", "Manifest.db", "Manifest.plist", "Status.plist",
     ]
-    let listed = try names.map { name in
+    let fileLines = try names.map { name in
       let bytes = try directory.read("b/\(name)")
       return "\(try Self.sha256(bytes)) \(bytes.count) \(name)"
     }
     #expect(sealLines.first == "keyhaul-seal 1 \(hasPassword ? "hmac-sha256" : "sha256")")
-    #expect(Array(sealLines.dropFirst().dropLast()) == listed)
+    #expect(Array(sealLines.dropFirst().dropLast()) == fileLines)
     let archive = try openBackup(directory.path("b"))
     #expect(archive.seal?.violations == [] && archive.seal?.isKeyed == hasPassword && archive.seal?.fileCount == 5)
     let body = Array((sealLines.dropLast().joined(separator: "\n") + "\n").utf8)
@@ -45,29 +45,30 @@ struct SealTests {
   func unreadable(call: FileSystem.Call) throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
-    var refusals = 0
-    for number in 0..<200 {
+    var errorCount = 0
+    for failingCall in 1...200 {
       let callCount = Locked(0)
       let system = FileSystem { current in
         guard current == call else { return nil }
         return callCount.withLock { count in
           count += 1
-          return count == number + 1 ? .failure(.permissionDenied) : nil
+          return count == failingCall ? .failure(.permissionDenied) : nil
         }
       }
       do throws(KeyhaulError) {
         let archive = try BackupArchive.open(.path(directory.path("b")), limits: .standard, system: system)
-        #expect(archive.seal?.violations == [], "\(call) \(number)")
-        if callCount.withLock({ $0 }) <= number { break }
+        #expect(archive.seal?.violations == [], "\(call) \(failingCall)")
+        let hasFailed = callCount.withLock { $0 } >= failingCall
+        if !hasFailed { break }
       } catch {
-        #expect(error.category == .failed, "\(call) \(number): \(error.reason)")
-        refusals += 1
+        #expect(error.category == .failed, "\(call) \(failingCall): \(error.reason)")
+        errorCount += 1
       }
     }
-    #expect(refusals >= 5)
+    #expect(errorCount >= 5)
   }
 
-  @Test("The code of a seal equals that of Python with the manifest's key")
+  @Test("The authentication code of a seal equals that of Python with the manifest's key")
   func code() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -75,21 +76,23 @@ struct SealTests {
     let archive = try openBackup(directory.path("b"))
     let keys = try archive.keybag.keys(SampleBackup.password)
     let key = try archive.fileKey(try #require(archive.manifest.manifestKey), of: "the list", keys: keys)
-    let digits = key.withBytes { String(hexadecimal: Array($0)) }
+    let hexadecimalKey = key.withBytes { String(hexadecimal: Array($0)) }
+    // A seal ends with a code of 64 digits and a newline.
     let script = """
-      import hashlib,hmac,sys
-      seal = open(sys.argv[1],"rb").read()
+      import hashlib, hmac, sys
+      seal = open(sys.argv[1], "rb").read()
       body, code = seal[:-65], seal[-65:-1].decode()
       key = hmac.new(bytes.fromhex(sys.argv[2]), b"keyhaul seal 1", hashlib.sha256).digest()
       sys.exit(0 if hmac.new(key, body, hashlib.sha256).hexdigest() == code else 1)
       """
-    let python = try ChildProcess("python3", ["-c", script, directory.path("b/Keyhaul.seal"), digits]).run()
+    let python = try ChildProcess("python3", ["-c", script, directory.path("b/Keyhaul.seal"), hexadecimalKey]).run()
     #expect(python.status == 0)
     #expect(try archive.sealViolation(with: keys) == nil)
   }
 
-  /// Changes a sealed backup directory, and returns the violations that are found without the password, or else the
-  /// violation that is found with it.
+  /// Changes a sealed backup directory and returns the violations of its seal.
+  ///
+  /// The violation that requires the password is only looked for if there are no others.
   private func sealViolations(
     after edit: (TemporaryDirectory) throws -> Void, hasPassword: Bool = true
   ) throws -> [SealViolation] {
@@ -115,10 +118,14 @@ struct SealTests {
       violations.map(\.file) == [name] && violations.map(\.reason) == ["it has changed since the backup was sealed"])
   }
 
-  @Test("A removed and an added metadata file are reported")
-  func removedAndAdded() throws {
-    let removed = try sealViolations { try FileManager.default.removeItem(atPath: $0.path("b/Info.plist")) }
-    #expect(removed.map(\.file) == ["Info.plist"] && removed.allSatisfy(\.isFileMissing))
+  @Test("A removed metadata file is reported")
+  func removed() throws {
+    let violations = try sealViolations { try FileManager.default.removeItem(atPath: $0.path("b/Info.plist")) }
+    #expect(violations.map(\.file) == ["Info.plist"] && violations.allSatisfy(\.isFileMissing))
+  }
+
+  @Test("A metadata file that was added after the backup was sealed is reported")
+  func addedFile() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     let info = try directory.read("b/Info.plist")
@@ -137,8 +144,7 @@ struct SealTests {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     let seal = try directory.read("b/Keyhaul.seal")
-    let first = try openBackup(directory.path("b"))
-    let keys = try first.keybag.keys(SampleBackup.password)
+    let keys = try openBackup(directory.path("b")).keybag.keys(SampleBackup.password)
     for offset in seal.indices {
       var changed = seal
       changed[offset] ^= 1 << UInt8(offset % 8)
@@ -147,31 +153,47 @@ struct SealTests {
       let isDetected = try archive.seal?.violations.isEmpty == false || archive.sealViolation(with: keys) != nil
       #expect(isDetected, "byte \(offset)")
     }
+  }
+
+  @Test("A truncated seal is detected")
+  func truncatedSeal() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    let seal = try directory.read("b/Keyhaul.seal")
     for count in stride(from: 0, to: seal.count, by: 7) {
       try directory.write(Array(seal.prefix(count)), to: "b/Keyhaul.seal")
       #expect(try openBackup(directory.path("b")).seal?.violations.isEmpty == false, "\(count) bytes")
     }
   }
 
-  @Test("The seal of another backup with the same password, and a forged seal, do not match")
-  func spliced() throws {
+  @Test("The seal of another backup with the same password does not match")
+  func sealOfOtherBackup() throws {
     let other = try TemporaryDirectory()
-    try BackupWriter(system: unsynced).writeSample(seed: "other", to: other.path("b"))
-    let stolen = try sealViolations { try $0.write(try other.read("b/Keyhaul.seal"), to: "b/Keyhaul.seal") }
-    #expect(!stolen.isEmpty)
-    // An attacker without the password creates a seal for the current files.
-    let forged = try sealViolations { directory in
-      let entries = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().dropLast().joined(separator: "\n")
-      let body = "keyhaul-seal 1 sha256\n\(entries)\n"
+    let sample = try SampleBackup(seed: "other")
+    _ = try BackupWriter(system: unsynced).write(
+      sample.contents, keys: sample.keys, random: SeededRandomSource(seed: "other"), to: .directory(other.path("b")))
+    let violations = try sealViolations { try $0.write(try other.read("b/Keyhaul.seal"), to: "b/Keyhaul.seal") }
+    #expect(!violations.isEmpty)
+  }
+
+  @Test("A seal without a key, which anyone can write, does not match a backup with a password")
+  func sealWithoutKey() throws {
+    let violations = try sealViolations { directory in
+      let fileLines = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().dropLast().joined(separator: "\n")
+      let body = "keyhaul-seal 1 sha256\n\(fileLines)\n"
       try directory.write(Array("\(body)\(try Self.sha256(Array(body.utf8)))\n".utf8), to: "b/Keyhaul.seal")
     }
-    #expect(forged.map(\.file) == ["Keyhaul.seal"] && forged[0].reason.contains("anyone can write"))
-    let keyed = try sealViolations(
+    #expect(violations.map(\.file) == ["Keyhaul.seal"] && violations[0].reason.contains("anyone can write"))
+  }
+
+  @Test("A seal with a key does not match a backup without a password")
+  func sealWithKey() throws {
+    let violations = try sealViolations(
       after: { directory in
-        let entries = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().joined(separator: "\n")
-        try directory.write(Array("keyhaul-seal 1 hmac-sha256\n\(entries)\n".utf8), to: "b/Keyhaul.seal")
+        let linesAfterHeader = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().joined(separator: "\n")
+        try directory.write(Array("keyhaul-seal 1 hmac-sha256\n\(linesAfterHeader)\n".utf8), to: "b/Keyhaul.seal")
       }, hasPassword: false)
-    #expect(keyed.map(\.file) == ["Keyhaul.seal"])
+    #expect(violations.map(\.file) == ["Keyhaul.seal"])
   }
 
   @Test("The keychain of an older backup with the same device and password does not match")
@@ -185,7 +207,7 @@ struct SealTests {
       try directory.write(try directory.read("old/\(name)"), to: "b/\(name)")
     }
     let archive = try openBackup(directory.path("b"))
-    // All parts belong to the same device and password.
+    // The keychain can be decrypted, because both backups have the same device and password.
     let keys = try archive.keybag.keys(SampleBackup.password)
     #expect(try archive.keychainFile(with: keys).bytes == old.contents.keychainFile)
     #expect(
@@ -222,69 +244,76 @@ struct SealTests {
     }
   }
 
-  @Test("The seal matches after changing or removing the password, replacing the keychain, and converting")
-  func renewed() throws {
+  private static let destinations = ["b/", "b.tar.zst"]
+
+  /// Changes the password of the sample backup.
+  private func changePassword(of path: String) throws {
+    let archive = try openBackup(path)
+    let newKeybag = try BackupKeybag.rewrap(
+      archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
+    try BackupRewriter(system: unsynced).replaceKeybag(
+      of: archive, at: path, with: newKeybag, keys: archive.keybag.keys(SampleBackup.password))
+  }
+
+  @Test("After the password is changed, the backup has a matching seal", arguments: destinations)
+  func sealAfterPasswordChange(destination: String) throws {
     let directory = try TemporaryDirectory()
-    for destination in ["b/", "b.tar.zst"] {
-      let path = directory.path(destination)
-      try SampleBackup().write(to: BackupDestination(path: path))
-      var archive = try openBackup(path)
-      let newKeybag = try BackupKeybag.rewrap(
-        archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
-      try BackupRewriter(system: unsynced).replaceKeybag(
-        of: archive, at: path, with: newKeybag, keys: archive.keybag.keys(SampleBackup.password))
-      archive = try openBackup(path)
-      #expect(archive.seal?.violations == [] && archive.seal?.fileCount == 5)
-      let keys = try archive.keybag.keys("battery staple")
-      #expect(try archive.sealViolation(with: keys) == nil)
-      // The manifest with the old password is no longer sealed.
-      let oldManifest = try SampleBackup.storedFiles().first { $0.path == "Manifest.plist" }
-      #expect(oldManifest != nil)
-      if destination == "b/", let oldManifest {
-        let manifest = try directory.read("b/Manifest.plist")
-        try directory.write(oldManifest.bytes, to: "b/Manifest.plist")
-        #expect(try openBackup(path).seal?.violations.map(\.file) == ["Manifest.plist"])
-        try directory.write(manifest, to: "b/Manifest.plist")
-      }
-      let file = try archive.keychainFile(with: keys).bytes
-      _ = try BackupRewriter(system: unsynced).replaceKeychain(
-        of: archive, at: path, with: file, keys: archive.keybag.keys("battery staple"))
-      archive = try openBackup(path)
-      #expect(archive.seal?.violations == [])
-      #expect(try archive.sealViolation(with: keys) == nil)
-      let decrypted = directory.path(destination == "b/" ? "decrypted/" : "decrypted.tar")
-      _ = try BackupRewriter(system: unsynced).decrypt(
-        archive, at: path, to: BackupDestination(path: decrypted), keys: archive.keybag.keys("battery staple"))
-      let copy = try openBackup(decrypted)
-      #expect(copy.seal?.violations == [] && copy.seal?.isKeyed == false && copy.seal?.fileCount == 5)
-    }
+    let path = directory.path(destination)
+    try SampleBackup().write(to: BackupDestination(path: path))
+    try changePassword(of: path)
+    let archive = try openBackup(path)
+    #expect(archive.seal?.violations == [] && archive.seal?.fileCount == 5)
+    #expect(try archive.sealViolation(with: archive.keybag.keys("battery staple")) == nil)
+  }
+
+  @Test("After the password is changed, the seal does not match the manifest with the old password")
+  func oldManifestAfterPasswordChange() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    let oldManifest = try directory.read("b/Manifest.plist")
+    try changePassword(of: directory.path("b"))
+    try directory.write(oldManifest, to: "b/Manifest.plist")
+    #expect(try openBackup(directory.path("b")).seal?.violations.map(\.file) == ["Manifest.plist"])
+  }
+
+  @Test("After the keychain is replaced, the backup has a matching seal", arguments: destinations)
+  func sealAfterKeychainReplacement(destination: String) throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path(destination)
+    try SampleBackup().write(to: BackupDestination(path: path))
+    let archive = try openBackup(path)
+    let keys = try archive.keybag.keys(SampleBackup.password)
+    let file = try archive.keychainFile(with: keys).bytes
+    _ = try BackupRewriter(system: unsynced).replaceKeychain(
+      of: archive, at: path, with: file, keys: archive.keybag.keys(SampleBackup.password))
+    let rewritten = try openBackup(path)
+    #expect(rewritten.seal?.violations == [])
+    #expect(try rewritten.sealViolation(with: keys) == nil)
+  }
+
+  @Test("A decrypted copy has a seal without a key", arguments: destinations)
+  func sealOfDecryptedCopy(destination: String) throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path(destination)
+    try SampleBackup().write(to: BackupDestination(path: path))
+    let archive = try openBackup(path)
+    let decrypted = directory.path(destination == "b/" ? "decrypted/" : "decrypted.tar")
+    _ = try BackupRewriter(system: unsynced).decrypt(
+      archive, at: path, to: BackupDestination(path: decrypted), keys: archive.keybag.keys(SampleBackup.password))
+    let copy = try openBackup(decrypted)
+    #expect(copy.seal?.violations == [] && copy.seal?.isKeyed == false && copy.seal?.fileCount == 5)
   }
 
   @Test("The password of a backup that does not match its seal cannot be changed")
-  func brokenRekey() throws {
+  func passwordChangeWithBrokenSeal() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     var status = try directory.read("b/Status.plist")
     status[status.count - 1] ^= 1
     try directory.write(status, to: "b/Status.plist")
     let before = try tree(directory.path)
-    let archive = try openBackup(directory.path("b"))
-    let newKeybag = try BackupKeybag.rewrap(
-      archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
-    let error = #expect(throws: KeyhaulError.self) {
-      try BackupRewriter(system: unsynced).replaceKeybag(
-        of: archive, at: directory.path("b"), with: newKeybag, keys: archive.keybag.keys(SampleBackup.password))
-    }
+    let error = #expect(throws: KeyhaulError.self) { try changePassword(of: directory.path("b")) }
     #expect(error?.code == .damaged)
     #expect(try tree(directory.path) == before)
-  }
-}
-
-extension BackupWriter {
-  /// Writes the sample of another seed with the same password.
-  fileprivate func writeSample(seed: String, to path: String) throws {
-    let sample = try SampleBackup(seed: seed)
-    _ = try write(
-      sample.contents, keys: sample.keys, random: SeededRandomSource(seed: seed), to: .directory(path))
   }
 }

@@ -11,8 +11,8 @@ import Testing
 struct SinglePassTests {
   static let containers = ["c.tar", "c.tar.gz", "c.tar.zst", "c.zip"]
 
-  /// Counts the calls of the file system.
-  private final class Counter: Sendable {
+  /// Counts the calls of a file system.
+  private final class CallCounter: Sendable {
     private let counts = Mutex<[FileSystem.Call: Int]>([:])
 
     var system: FileSystem {
@@ -28,11 +28,10 @@ struct SinglePassTests {
   }
 
   /// Writes a backup with a number of incompressible payloads of some kilobytes.
-  private func write(_ count: Int, to target: BackupDestination) throws {
-    let fixture = try UnencryptedBackupFixture()
-    var files = try fixture.stored()
+  private func writeBackup(payloadCount: Int, to target: BackupDestination) throws {
+    var files = try UnencryptedBackupFixture().stored()
     var random = SeededRandom(seed: 11)
-    for index in 0..<count {
+    for index in 0..<payloadCount {
       let identifier = try ListedFile.fileIdentifier(domain: "HomeDomain", relativePath: "\(index)")
       let bytes = (0..<500).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } }
       files.append(("\(identifier.prefix(2))/\(identifier)", bytes))
@@ -60,7 +59,7 @@ struct SinglePassTests {
     var contents: [String: [UInt8]] = [:]
     try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
       guard let file = files[payload.fileIdentifier], contents[payload.fileIdentifier] == nil else {
-        Issue.record("\(payload.fileIdentifier) is not listed, or came twice")
+        Issue.record("\(payload.fileIdentifier) is not listed, or was read twice")
         return
       }
       var bytes: [UInt8] = []
@@ -74,84 +73,97 @@ struct SinglePassTests {
 
   @Test("Reading four times as many payloads takes four times as many calls, without restarting", arguments: containers)
   func linear(container: String) throws {
-    var reads: [Int] = []
-    for count in [100, 400] {
-      let directory = try TemporaryDirectory()
-      let path = directory.path(container)
-      try write(count, to: BackupDestination(path: path))
-      let counter = Counter()
-      let archive = try BackupArchive.open(.path(path), limits: .standard, system: counter.system)
-      counter.reset()
-      var payloadCount = 0
-      var byteCount: Int64 = 0
-      let keys: ClassKeys? = nil
-      try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
-        payloadCount += 1
-        let file = try Self.listed(payload)
-        byteCount += try archive.read(payload, as: file, with: keys) { (_) throws(KeyhaulError) in }
-          .storedByteCount
-      }
-      let stored = try archive.storedFiles()
-      #expect(payloadCount == stored.count && byteCount == stored.byteCount)
-      reads.append(counter[.read])
-      // A zip is read by its central directory, so only it requires seeks.
-      #expect(counter[.seek] <= (container == "c.zip" ? 4 * payloadCount : 1))
-    }
-    #expect(reads[1] <= 4 * reads[0] + 8)
+    let readCount = try readCount(payloadCount: 100, container: container)
+    let readCountOfFourTimesAsMany = try self.readCount(payloadCount: 400, container: container)
+    #expect(readCountOfFourTimesAsMany <= 4 * readCount + 8)
   }
 
-  /// Returns a listed file for a payload that is not listed, to read its stored bytes.
-  private static func listed(_ payload: StoredPayload) throws(KeyhaulError) -> ListedFile {
+  /// Reads all payloads of a backup, checks the number of seeks, and returns the number of read calls.
+  private func readCount(payloadCount: Int, container: String) throws -> Int {
+    let directory = try TemporaryDirectory()
+    let path = directory.path(container)
+    try writeBackup(payloadCount: payloadCount, to: BackupDestination(path: path))
+    let counter = CallCounter()
+    let archive = try BackupArchive.open(.path(path), limits: .standard, system: counter.system)
+    counter.reset()
+    var readPayloadCount = 0
+    var byteCount: Int64 = 0
+    let keys: ClassKeys? = nil
+    try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
+      readPayloadCount += 1
+      let file = try Self.makeListedFile(for: payload)
+      let reading = try archive.read(payload, as: file, with: keys) { (_) throws(KeyhaulError) in }
+      byteCount += reading.storedByteCount
+    }
+    let stored = try archive.storedFiles()
+    #expect(readPayloadCount == stored.count && byteCount == stored.byteCount)
+    // Only a zip requires seeks, because it is read by its central directory.
+    #expect(counter[.seek] <= (container == "c.zip" ? 4 * readPayloadCount : 1))
+    return counter[.read]
+  }
+
+  /// Creates a listed file for a payload that is not listed, to read its stored bytes.
+  private static func makeListedFile(for payload: StoredPayload) throws(KeyhaulError) -> ListedFile {
     let record = FileRecord(relativePath: payload.fileIdentifier, mode: 0o100644, protectionClass: .fileNone)
     return try ListedFile(MBDBManifest.Entry(domain: "HomeDomain", record: record, extendedAttributes: []))
   }
 
-  @Test("Corrupt payloads do not stop the reading of others, up to the limit", arguments: [(2, true), (1, false)])
-  func corrupt(limit: Int, isSufficient: Bool) throws {
+  @Test("The other payloads of a zip with two corrupt payloads are read if the limit is two, but not if it is one")
+  func corruptPayloads() throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
     try fixture.write(to: directory)
     _ = try BackupRewriter(system: unsynced).convert(
       BackupArchive.open(.path(directory.path("backup"))), at: directory.path("backup"),
       to: .file(directory.path("c.zip"), .zip))
-    let all = Set(try fixture.contents().map(\.identifier))
-    // A small and a large payload.
-    let damaged = try fixture.contents().filter { $0.bytes.count == 16 || $0.bytes.count > 1000 }.map(\.identifier)
-    #expect(damaged.count == 2)
+    let allPayloads = Set(try fixture.contents().map(\.identifier))
+    let (smallFile, largeFile) = ("Library/sixteen", "Media/large.jpg")
+    let corruptFiles = try fixture.contents().filter { [smallFile, largeFile].contains($0.path) }
+    let corruptPayloads = Set(corruptFiles.map(\.identifier))
     var zip = try directory.read("c.zip")
-    for identifier in damaged { try Self.corrupt(identifier, in: &zip) }
+    for identifier in corruptPayloads { try Self.corrupt(identifier, in: &zip) }
     try directory.write(zip, to: "c.zip")
-    var limits = BackupLimits.standard
-    limits.resumptionCount = limit
-    let archive = try BackupArchive.open(.path(directory.path("c.zip")), limits: limits, system: .real)
-    var failed: [String] = []
-    var succeeded: [String] = []
-    let keys: ClassKeys? = nil
-    do throws(KeyhaulError) {
-      try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
-        let file = try Self.listed(payload)
-        do throws(KeyhaulError) {
-          _ = try archive.read(payload, as: file, with: keys) { (_) throws(KeyhaulError) in }
-          succeeded.append(payload.fileIdentifier)
-        } catch {
-          failed.append(payload.fileIdentifier)
-        }
-      }
-      #expect(isSufficient)
-      #expect(Set(failed) == Set(damaged))
-      #expect(Set(succeeded) == all.subtracting(damaged))
-    } catch {
-      #expect(!isSufficient && error.code == .damaged)
+
+    let results = try readPayloads(of: directory.path("c.zip"), corruptPayloadLimit: 2)
+    #expect(results.failed == corruptPayloads)
+    #expect(results.succeeded == allPayloads.subtracting(corruptPayloads))
+
+    let error = #expect(throws: KeyhaulError.self) {
+      _ = try readPayloads(of: directory.path("c.zip"), corruptPayloadLimit: 1)
     }
+    #expect(error?.code == .damaged)
+  }
+
+  /// Reads all payloads and returns the identifiers of those that can and cannot be read.
+  private func readPayloads(
+    of path: String, corruptPayloadLimit: Int
+  ) throws -> (succeeded: Set<String>, failed: Set<String>) {
+    var limits = BackupLimits.standard
+    limits.resumptionCount = corruptPayloadLimit
+    let archive = try BackupArchive.open(.path(path), limits: limits, system: .real)
+    var succeeded: Set<String> = []
+    var failed: Set<String> = []
+    let keys: ClassKeys? = nil
+    try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
+      let file = try Self.makeListedFile(for: payload)
+      do throws(KeyhaulError) {
+        _ = try archive.read(payload, as: file, with: keys) { (_) throws(KeyhaulError) in }
+        succeeded.insert(payload.fileIdentifier)
+      } catch {
+        failed.insert(payload.fileIdentifier)
+      }
+    }
+    return (succeeded, failed)
   }
 
   /// Changes the compressed data of an entry to begin with an invalid block type (RFC 1951, 3.2.3).
   private static func corrupt(_ identifier: String, in zip: inout [UInt8]) throws {
     let name = Array(identifier.utf8)
-    let end = try #require(zip.indices.first { zip[$0...].starts(with: name) }) + name.count
-    // The local header has 30 bytes. The last two are the size of its extra field.
-    let header = try #require((0..<end).last { zip[$0...].starts(with: [0x50, 0x4B, 3, 4]) })
-    let extra = Int(zip[header + 28]) | Int(zip[header + 29]) << 8
-    zip[end + extra] = 0xFF
+    let endOfName = try #require(zip.indices.first { zip[$0...].starts(with: name) }) + name.count
+    let signature = Array("PK\u{3}\u{4}".utf8)
+    let header = try #require((0..<endOfName).last { zip[$0...].starts(with: signature) })
+    // The last two bytes of the local header are the size of the extra field, which follows the name.
+    let extraFieldByteCount = Int(zip[header + 28]) | Int(zip[header + 29]) << 8
+    zip[endOfName + extraFieldByteCount] = 0xFF
   }
 }

@@ -15,7 +15,8 @@ struct UndecodedNameTests {
   /// A path in which U+F7F5 stands for the byte F5.
   private static let undecodedPath = "Library/abc\u{F7F5}\u{F7BA}.dat"
 
-  private func lines(_ directory: TemporaryDirectory) throws -> [JSONValue] {
+  /// Returns the lines of the list of extracted files.
+  private func extractedFileLines(in directory: TemporaryDirectory) throws -> [JSONValue] {
     var lines: [JSONValue] = []
     try ExtractedFiles.forEachLine(ofManifest: directory.path("out/keyhaul-files.jsonl")) { lines.append($0) }
     return lines
@@ -31,7 +32,7 @@ struct UndecodedNameTests {
       let result = try ExtractionTests.extract(backup, directory)
       #expect(result.fileCount == 2 && result.isComplete && result.renamedCount == 1)
       #expect(try directory.read("out/HomeDomain/Library/abc%F5%BA.dat") == Array("odd".utf8))
-      let line = try #require(try lines(directory).first { $0["relative_path_bytes"] != nil })
+      let line = try #require(try extractedFileLines(in: directory).first { $0["relative_path_bytes"] != nil })
       #expect(line["relative_path_bytes"]?.stringValue == "4c6962726172792f616263f5ba2e646174")
       #expect(line["path"]?.stringValue == "HomeDomain/Library/abc%F5%BA.dat" && line["domain_bytes"] == nil)
       // A repeated extraction keeps the file.
@@ -68,26 +69,26 @@ struct UndecodedNameTests {
     let backup = try FileTreeBackup(files, isEncrypted: false)
     try backup.write(to: directory)
     #expect(try ExtractionTests.extract(backup, directory).fileCount == 9)
-    let written = try lines(directory)
-    #expect(Set(written.compactMap { $0["path"]?.stringValue }).count == 9)
-    for line in written {
+    let lines = try extractedFileLines(in: directory)
+    let paths = Set(lines.compactMap { $0["path"]?.stringValue })
+    #expect(paths.count == 9)
+    for line in lines {
       let path = try #require(line["path"]?.stringValue)
       let identifier = try #require(line["file_id"]?.stringValue)
       let file = try #require(
         files.first { SHA1.hash(FileTreeBackup.bytes("\($0.domain)-\($0.path)")).hex == identifier })
       #expect(try directory.read("out/\(path)") == file.content)
     }
-    // The files of two folders are never in the same one.
-    let folders = Set(written.compactMap { $0["path"]?.stringValue }.filter { $0.hasSuffix("/x") })
-    #expect(Set(folders.map { $0.dropLast(2) }).count == 5)
+    // Each of the five files named "x" is in its own folder.
+    let foldersOfX = paths.filter { $0.hasSuffix("/x") }.map { $0.dropLast("/x".count) }
+    #expect(Set(foldersOfX).count == 5)
   }
 
   @Test("A path in Manifest.mbdb that is not UTF-8 does not affect other records or the keychain")
   func oldManifest() throws {
     let sample = try SampleBackup(hasPassword: true)
     let directory = try TemporaryDirectory()
-    try MBDBBackup(sample, further: [Self.undecodedPath]).write(to: directory, "backup")
-    let archive = try BackupArchive.open(.path(directory.path("backup")))
+    let archive = try openOldBackup(sample, in: directory)
     let fileList = try archive.fileList()
     let listing = try fileList.listing(against: try archive.storedFiles())
     #expect(listing.fileCount == 4 && listing.linkCount == 1)
@@ -96,12 +97,32 @@ struct UndecodedNameTests {
       fileList.findings
         == [.listNamesNotUTF8(name: "Manifest.mbdb", count: 1, first: "HomeDomain/Library/abc%F5%BA.dat")])
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+  }
+
+  /// Creates a backup of iOS 9 with a path that is not UTF-8.
+  private func openOldBackup(
+    _ sample: borrowing SampleBackup, in directory: TemporaryDirectory
+  ) throws -> BackupArchive {
+    try MBDBBackup(sample, additionalPaths: [Self.undecodedPath]).write(to: directory, "backup")
+    return try BackupArchive.open(.path(directory.path("backup")))
+  }
+
+  @Test("A path in Manifest.mbdb that is not UTF-8 is found by its displayed name only if this is requested")
+  func displayedName() throws {
+    let directory = try TemporaryDirectory()
+    let fileList = try openOldBackup(try SampleBackup(hasPassword: true), in: directory).fileList()
     #expect(
       try fileList.files(shownAs: "HomeDomain", "Library/abc%F5%BA.dat").map(\.undecodedPath)
         == [FileTreeBackup.bytes(Self.undecodedPath)])
     #expect(try fileList.files(shownAs: "HomeDomain", MBDBBackup.notePath).isEmpty)
-    // A name matches the file with this name, not one that is displayed like it.
     #expect(try fileList.file(domain: "HomeDomain", relativePath: "Library/abc%F5%BA.dat") == nil)
+  }
+
+  @Test("A file of an old backup with a path that is not UTF-8 is extracted")
+  func extractedFromOldBackup() throws {
+    let directory = try TemporaryDirectory()
+    let archive = try openOldBackup(try SampleBackup(hasPassword: true), in: directory)
+    let fileList = try archive.fileList()
     let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), selecting: { _ in true })
     let result = try FileExtractor(system: unsynced).extract(
       .init(plan, choice: "all", into: directory.path("out")), from: archive, list: fileList,

@@ -9,8 +9,7 @@ import TestSupport
 final class UnencryptedBackupFixture {
   static let udid = "4C1F0A2B-9D3E5F60718293A4"
 
-  /// The domain, path, class, and content of each file. Some contents are just shorter or longer than a cipher block of
-  /// 16 bytes, or as long.
+  /// The files, with contents that are shorter and longer than a cipher block of 16 bytes, or have its size.
   static let files: [(domain: String, path: String, keyClass: UInt32, content: [UInt8])] = [
     ("HomeDomain", "Library/empty", 3, []),
     ("HomeDomain", "Library/fifteen", 1, Array("plain text here".utf8)),
@@ -39,7 +38,8 @@ final class UnencryptedBackupFixture {
   /// Returns all stored files, including the keychain file.
   func contents() throws -> [(identifier: String, domain: String, path: String, bytes: [UInt8])] {
     let keychainFile = (KeychainPayload.domain, KeychainPayload.relativePath, keychain)
-    return try (Self.files.map { ($0.domain, $0.path, $0.content) } + [keychainFile]).map { domain, path, bytes in
+    let files = Self.files.map { ($0.domain, $0.path, $0.content) } + [keychainFile]
+    return try files.map { domain, path, bytes in
       (try ListedFile.fileIdentifier(domain: domain, relativePath: path), domain, path, bytes)
     }
   }
@@ -64,7 +64,8 @@ final class UnencryptedBackupFixture {
       directory, "HomeDomain", "Library", 2,
       try FileRecord(relativePath: "Library", mode: 0o040755, protectionClass: KeyClass(rawValue: 0)).archived())
     var files: [(path: String, bytes: [UInt8])] = []
-    for (file, keyClass) in zip(try contents(), Self.files.map(\.keyClass) + [3]) {
+    let keychainFileClass: UInt32 = 3
+    for (file, keyClass) in zip(try contents(), Self.files.map(\.keyClass) + [keychainFileClass]) {
       sql += ExternalDatabase.row(
         file.identifier, file.domain, file.path, 1, try Self.record(file.path, keyClass, file.bytes))
       files.append(("\(file.identifier.prefix(2))/\(file.identifier)", file.bytes))
@@ -120,12 +121,13 @@ extension BackupArchive {
 
 /// Returns the content of each file in a directory, by path.
 func bytes(in directory: TemporaryDirectory, _ name: String) throws -> [String: [UInt8]] {
-  let names = try FileManager.default.subpathsOfDirectory(atPath: directory.path(name))
-  return try names.reduce(into: [:]) { files, path in
+  var files: [String: [UInt8]] = [:]
+  for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path(name)) {
     var isDirectory: ObjCBool = false
     _ = FileManager.default.fileExists(atPath: directory.path("\(name)/\(path)"), isDirectory: &isDirectory)
     if !isDirectory.boolValue { files[path] = try directory.read("\(name)/\(path)") }
   }
+  return files
 }
 
 /// A file system without syncs, which the tests do not need.

@@ -6,8 +6,9 @@ import Testing
 
 @Suite("Visible losses of backups")
 struct VisibleLossTests {
-  private static let keychain = "51/\(KeychainPayload.fileIdentifier)"
+  private static let keychainPath = "51/\(KeychainPayload.fileIdentifier)"
 
+  /// Returns the losses of the sample backup after a change of its files.
   private func losses(
     hasPassword: Bool = true, _ change: (inout [(path: String, bytes: [UInt8])]) -> Void
   ) throws -> [String] {
@@ -18,7 +19,7 @@ struct VisibleLossTests {
   }
 
   @Test("An unchanged backup has no losses", arguments: [true, false])
-  func nothing(hasPassword: Bool) throws {
+  func unchanged(hasPassword: Bool) throws {
     #expect(try losses(hasPassword: hasPassword) { _ in } == [])
   }
 
@@ -30,7 +31,7 @@ struct VisibleLossTests {
 
   @Test("A missing listed file and an unreadable keychain are losses")
   func missing() throws {
-    let result = try losses { $0[Self.keychain] = nil }
+    let result = try losses { $0[Self.keychainPath] = nil }
     #expect(result.first == "1 listed file is not stored")
     #expect(result.last?.hasPrefix("its keychain cannot be read: the manifest lists ") == true && result.count == 2)
   }
@@ -39,7 +40,7 @@ struct VisibleLossTests {
   func changed() throws {
     let result = try losses(hasPassword: false) { files in
       // The data of the only item is in the middle.
-      if let bytes = files[Self.keychain] { files[Self.keychain]?[bytes.count / 2] ^= 1 }
+      if let bytes = files[Self.keychainPath] { files[Self.keychainPath]?[bytes.count / 2] ^= 1 }
     }
     #expect(result == ["its keychain file differs from what was written"])
   }

@@ -28,10 +28,9 @@ struct WorkLimitTests {
 
   @Test("A manifest with more domains than on any device is refused")
   func manyDomains() throws {
-    // Matching identifiers are hashes, which SQL cannot compute.
-    let count = BackupLimits.domainCount + 2
+    // SQL cannot compute the identifiers of the files, which are hashes.
     var rows: [String] = []
-    for number in 0..<count {
+    for number in 0..<BackupLimits.domainCount + 2 {
       let identifier = try ListedFile.identifier(domain: "D\(number)", relativePath: "")
       rows.append("('\(identifier)','D\(number)','',2,NULL)")
     }
@@ -42,7 +41,7 @@ struct WorkLimitTests {
     #expect(error?.code == .overLimit && error?.reason == "the manifest has more than 100,000 domains")
   }
 
-  @Test("Indexes of a manifest count as damaged if their check exceeds its limit of CPU time")
+  @Test("The indexes of a manifest count as damaged if their check exceeds its limit of CPU time")
   func indexes() throws {
     let rows = (0..<500).map { number in
       "INSERT INTO Files VALUES (printf('%040x', \(number)), 'HomeDomain', 'f\(number)', 1, NULL);"
@@ -51,7 +50,7 @@ struct WorkLimitTests {
     let connection = try ManifestConnection(try DatabaseBytes(try SpooledData(bytes)))
     #expect(try connection.firstFault() == nil)
     #expect(try connection.firstFault(within: 0) == "its indexes take too long to check")
-    // The limit applies only to its own check.
+    // The limit does not apply to the next check.
     #expect(try connection.firstFault() == nil)
   }
 
@@ -65,7 +64,7 @@ struct WorkLimitTests {
       ExternalDatabase.schema + "INSERT INTO Properties VALUES ('r', x'\(record.hex)');" + rows.joined()
       + "DELETE FROM Properties;"
     let database = try ManifestDatabase(try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(sql))))
-    // Forty megabytes of rows without a type in their flags, so that their records must be read.
+    // The flags of these rows have no type, so that their records of forty megabytes must be read.
     var kinds: [ListedFile.Kind] = []
     let duration = try ProcessorTime.of { try database.forEachFile { kinds.append($0.kind) } }
     #expect(kinds == [ListedFile.Kind](repeating: .other, count: 200))
@@ -92,11 +91,10 @@ struct WorkLimitTests {
       }
       return total
     }
-    // The keychain file and the three others.
-    let all = try totalByteCount(allowance: .max)
-    #expect(all > 300_000)
-    #expect(try totalByteCount(allowance: all) == all)
-    let error = #expect(throws: KeyhaulError.self) { try totalByteCount(allowance: all - 1) }
+    let total = try totalByteCount(allowance: .max)
+    #expect(total > 300_000)
+    #expect(try totalByteCount(allowance: total) == total)
+    let error = #expect(throws: KeyhaulError.self) { try totalByteCount(allowance: total - 1) }
     #expect(error?.code == .overLimit)
   }
 }

@@ -1,6 +1,25 @@
 /// A writer of zip files with any faults and uncompressed entries.
+///
+/// A zip has entries, each with a local header and its content, then the central directory, which repeats the headers,
+/// and an end record. Source: PKWARE APPNOTE, section 4.3.
 struct ZipFixture {
-  private var locals: [UInt8] = []
+  private enum Signature {
+    static let localHeader = Array("PK\u{3}\u{4}".utf8)
+    static let directoryHeader = Array("PK\u{1}\u{2}".utf8)
+    static let endRecord = Array("PK\u{5}\u{6}".utf8)
+    static let zip64EndRecord = Array("PK\u{6}\u{6}".utf8)
+    static let zip64Locator = Array("PK\u{6}\u{7}".utf8)
+  }
+
+  /// The types of extra fields.
+  private enum ExtraField {
+    static let zip64 = 0x0001
+    static let unicodePath = 0x7075
+  }
+
+  /// The entries with their local headers.
+  private var entries: [UInt8] = []
+  /// The central directory.
   private var directory: [UInt8] = []
   private var count = 0
 
@@ -13,7 +32,7 @@ struct ZipFixture {
     add(nameBytes: Array(name.utf8), content, mode: mode, claimed: claimed)
   }
 
-  /// Differences between the local header and the central directory.
+  /// The fields of a local header that differ from the central directory.
   struct Local {
     var name: [UInt8]?
     var flags: Int?
@@ -36,43 +55,54 @@ struct ZipFixture {
   ) {
     let size = claimed ?? content.count
     let checksum = Int(crc32(content))
-    func fields(_ name: [UInt8], _ flags: Int, _ method: Int, _ checksum: Int, _ compressedSize: Int, _ size: Int)
-      -> [UInt8]
-    {
-      word(20, 2) + word(flags, 2) + word(method, 2) + word(0, 2) + word(0x21, 2) + word(checksum, 4)
-        + word(compressedSize, 4)
-        + word(size, 4) + word(name.count, 2)
-    }
-    let offset = locals.count
+    let offset = entries.count
     let localName = local.name ?? nameBytes
-    locals += [0x50, 0x4B, 3, 4]
-    locals += fields(
-      localName, local.flags ?? flags, local.method, local.checksum ?? checksum, local.compressedSize ?? content.count,
-      local.size ?? size)
-    locals += word(local.extra.count, 2) + localName + local.extra + content
-    let extra = extra + (hasZip64Offset ? word(1, 2) + word(8, 2) + word(offset, 8) : [])
-    directory += [0x50, 0x4B, 1, 2] + word(0x0314, 2)
-    directory += fields(nameBytes, flags, 0, checksum, content.count, size) + word(extra.count, 2)
-    directory += word(0, 2) + word(0, 2) + word(0, 2) + word(mode << 16, 4)
-    directory += word(hasZip64Offset ? -1 : offset, 4) + nameBytes + extra
+    entries += Signature.localHeader
+    entries += commonFields(
+      flags: local.flags ?? flags, method: local.method, checksum: local.checksum ?? checksum,
+      compressedSize: local.compressedSize ?? content.count, size: local.size ?? size, nameByteCount: localName.count)
+    entries += word(local.extra.count, 2) + localName + local.extra + content
+
+    let directoryExtra = extra + (hasZip64Offset ? zip64Field(offset) : [])
+    let versionMadeByUnix = 0x0314
+    let (commentByteCount, disk, internalAttributes) = (0, 0, 0)
+    directory += Signature.directoryHeader + word(versionMadeByUnix, 2)
+    directory += commonFields(
+      flags: flags, method: 0, checksum: checksum, compressedSize: content.count, size: size,
+      nameByteCount: nameBytes.count)
+    directory += word(directoryExtra.count, 2) + word(commentByteCount, 2) + word(disk, 2)
+    directory += word(internalAttributes, 2) + word(mode << 16, 4)
+    directory += word(hasZip64Offset ? -1 : offset, 4) + nameBytes + directoryExtra
     count += 1
+  }
+
+  /// Returns the fields that both headers of an entry have, from the required version to the length of the name.
+  private func commonFields(
+    flags: Int, method: Int, checksum: Int, compressedSize: Int, size: Int, nameByteCount: Int
+  ) -> [UInt8] {
+    let (requiredVersion, time, date) = (20, 0, 0x21)
+    return word(requiredVersion, 2) + word(flags, 2) + word(method, 2) + word(time, 2) + word(date, 2)
+      + word(checksum, 4) + word(compressedSize, 4) + word(size, 4) + word(nameByteCount, 2)
   }
 
   /// Lists all entries again, so that several share a local header.
   mutating func listAgain(times: Int) {
-    let (entries, entryCount) = (directory, count)
+    let (originalDirectory, originalCount) = (directory, count)
     for _ in 0..<times {
-      directory += entries
-      count += entryCount
+      directory += originalDirectory
+      count += originalCount
     }
   }
 
-  /// The numbers of the end record.
-  var endRecord: (count: Int, size: Int, offset: Int) { (count, directory.count, locals.count) }
+  /// The numbers of the end record: the number of entries, and the size and the offset of the directory.
+  var endRecord: (count: Int, size: Int, offset: Int) { (count, directory.count, entries.count) }
 
-  func finished() -> [UInt8] {
-    locals + directory + [0x50, 0x4B, 5, 6] + word(0, 4) + word(count, 2) + word(count, 2)
-      + word(directory.count, 4) + word(locals.count, 4) + word(0, 2)
+  func finished() -> [UInt8] { entries + directory + serialized(endRecord) }
+
+  private func serialized(_ endRecord: (count: Int, size: Int, offset: Int)) -> [UInt8] {
+    let (disks, commentByteCount) = (0, 0)
+    return Signature.endRecord + word(disks, 4) + word(endRecord.count, 2) + word(endRecord.count, 2)
+      + word(endRecord.size, 4) + word(endRecord.offset, 4) + word(commentByteCount, 2)
   }
 
   /// Returns the zip with 64-bit end records.
@@ -83,38 +113,38 @@ struct ZipFixture {
   func finishedAsZip64(
     directoryAt offset: Int? = nil, endRecord: (count: Int, size: Int, offset: Int) = (-1, -1, -1)
   ) -> [UInt8] {
-    let record = locals.count + directory.count
-    let large =
-      [0x50, 0x4B, 6, 6] + word(44, 8) + word(45, 2) + word(45, 2) + word(0, 8) + word(count, 8) + word(count, 8)
-      + word(directory.count, 8) + word(offset ?? locals.count, 8)
-    let locator = [0x50, 0x4B, 6, 7] + word(0, 4) + word(record, 8) + word(1, 4)
-    let end =
-      [0x50, 0x4B, 5, 6] + word(0, 4) + word(endRecord.count, 2) + word(endRecord.count, 2) + word(endRecord.size, 4)
-      + word(endRecord.offset, 4) + word(0, 2)
-    return locals + directory + large + locator + end
+    let zip64RecordOffset = entries.count + directory.count
+    let (byteCountOfRest, version, disks, diskCount) = (44, 45, 0, 1)
+    let zip64Record =
+      Signature.zip64EndRecord + word(byteCountOfRest, 8) + word(version, 2) + word(version, 2) + word(disks, 8)
+      + word(count, 8) + word(count, 8) + word(directory.count, 8) + word(offset ?? entries.count, 8)
+    let locator = Signature.zip64Locator + word(disks, 4) + word(zip64RecordOffset, 8) + word(diskCount, 4)
+    return entries + directory + zip64Record + locator + serialized(endRecord)
   }
 
   /// Returns Info-ZIP's extra field with a UTF-8 name, which replaces the name in a header.
   func unicodePath(_ name: String, of header: String) -> [UInt8] {
-    word(0x7075, 2) + word(5 + name.utf8.count, 2) + [1] + word(Int(crc32(Array(header.utf8))), 4) + Array(name.utf8)
+    let version: [UInt8] = [1]
+    let content = version + word(Int(crc32(Array(header.utf8))), 4) + Array(name.utf8)
+    return word(ExtraField.unicodePath, 2) + word(content.count, 2) + content
   }
 
   /// Returns the Zip64 extra field, with 64-bit numbers.
   func zip64Field(_ numbers: Int...) -> [UInt8] {
-    word(1, 2) + word(8 * numbers.count, 2) + numbers.flatMap { word($0, 8) }
+    word(ExtraField.zip64, 2) + word(8 * numbers.count, 2) + numbers.flatMap { word($0, 8) }
   }
 
   /// Returns the zip with another zip's directory between its own directory and the end record.
   func finished(before other: ZipFixture) -> [UInt8] {
-    locals + directory + other.directory + [0x50, 0x4B, 5, 6] + word(0, 4) + word(count, 2) + word(count, 2)
-      + word(directory.count, 4) + word(locals.count, 4) + word(0, 2)
+    entries + directory + other.directory + serialized(endRecord)
   }
 
   /// Returns the entries without the central directory.
-  func withoutDirectory() -> [UInt8] { locals }
+  func withoutDirectory() -> [UInt8] { entries }
 
-  private func word(_ value: Int, _ count: Int) -> [UInt8] {
-    (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+  /// Returns a number in little-endian order.
+  private func word(_ value: Int, _ byteCount: Int) -> [UInt8] {
+    (0..<byteCount).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
   }
 
   /// Returns the CRC-32 checksum of ISO 3309, computed bit by bit.

@@ -82,7 +82,7 @@ struct ZipHeaderTests {
     .init(
       testDescription: "another compression method", local: { _ in .init(method: 8) }, code: .damaged,
       reason: "different compressions"),
-    // -1 is written as 0xFFFFFFFF, which means that the size is in the Zip64 field.
+    // A size of -1, which is written as 0xFFFFFFFF, refers to the Zip64 field.
     .init(
       testDescription: "another size in the Zip64 field",
       local: { .init(compressedSize: -1, size: -1, extra: $0.zip64Field(4, 3)) }, code: .damaged,
@@ -144,9 +144,10 @@ struct ZipHeaderTests {
     zip.add("Manifest.plist", [1, 2, 3])
     zip.add("Status.plist", [4, 5, 6])
     var bytes = zip.finished()
-    // Change the last byte of the second local header's signature. The first entry has a 30-byte local header, a name
-    // and 3 bytes of content.
-    bytes[30 + "Manifest.plist".utf8.count + 3 + 3] = 5
+    // The first entry has a local header of 30 bytes, a name, and 3 bytes of content.
+    let secondHeader = 30 + "Manifest.plist".utf8.count + 3
+    let lastByteOfSignature = secondHeader + 3
+    bytes[lastByteOfSignature] = 5
     let error = try #require(try failure(opening: bytes))
     #expect(error.code == .damaged)
     #expect(error.reason == "entry 2 has no local header")

@@ -13,6 +13,7 @@ import Testing
 struct BusyTests {
   /// A clock that advances while a caller sleeps, and runs a closure at each sleep.
   private final class SimulatedClock: Sendable {
+    /// The total duration of all sleeps.
     let slept = Locked<Duration>(.zero)
     let onSleep: @Sendable () -> Void
 
@@ -31,6 +32,7 @@ struct BusyTests {
     }
   }
 
+  /// Returns the device with another clock.
   private func device(_ device: VirtualDevice, with clock: SimulatedClock) -> VirtualDevice {
     var environment = device.environment
     environment.clock = clock.clock
@@ -43,9 +45,9 @@ struct BusyTests {
     let device = try phones.create()
     let session = try device.openSession(.writing, verb: "keyhaul restore")
     defer { session.invalidate() }
-    let later = self.device(device, with: SimulatedClock())
+    let waitingDevice = self.device(device, with: SimulatedClock())
     let error = #expect(throws: KeyhaulError.self) {
-      _ = try later.openSession(.writing, verb: "keyhaul backup", wait: .seconds(3))
+      _ = try waitingDevice.openSession(.writing, verb: "keyhaul backup", wait: .seconds(3))
     }
     #expect(error?.code == .deviceBusy)
     #expect(error?.category == .busy)
@@ -57,11 +59,11 @@ struct BusyTests {
   func sharing() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let (one, two) = (try device.openSession(.reading), try device.openSession(.reading))
+    let (firstReader, secondReader) = (try device.openSession(.reading), try device.openSession(.reading))
     #expect(try code { _ = try device.openSession(.writing) } == .deviceBusy)
-    one.invalidate()
+    firstReader.invalidate()
     #expect(try code { _ = try device.openSession(.writing) } == .deviceBusy)
-    two.invalidate()
+    secondReader.invalidate()
     let writer = try device.openSession(.writing)
     #expect(try code { _ = try device.openSession(.reading) } == .deviceBusy)
     writer.invalidate()
@@ -114,10 +116,10 @@ struct BusyTests {
     try session.add("plain", .always)
     let store = try session.keychain
     session.invalidate()
-    let keys = try device.openSession(.reading)
+    let readingSession = try device.openSession(.reading)
     #expect(throws: KeyhaulError.self) { try store.count(of: .key) }
-    #expect(throws: KeyhaulError.self) { try store.find(ItemQuery(), keys: keys.classKeys) }
-    #expect(throws: KeyhaulError.self) { try store.rows(includingTombstones: true, keys: keys.classKeys) }
+    #expect(throws: KeyhaulError.self) { try store.find(ItemQuery(), keys: readingSession.classKeys) }
+    #expect(throws: KeyhaulError.self) { try store.rows(includingTombstones: true, keys: readingSession.classKeys) }
     #expect(try code { _ = try session.find(ItemQuery()) } == .deviceNotWritable)
     #expect(try code { try session.add("other", .always) } == .deviceNotWritable)
     #expect(try code { _ = try session.update(.init(), with: .init()) } == .deviceNotWritable)
@@ -132,8 +134,8 @@ struct BusyTests {
     }
   }
 
-  @Test("A finished session has all changes on the disk, or throws an error")
-  func finished() throws {
+  @Test("After a session is closed, all of its changes are on the disk")
+  func closed() throws {
     let phones = try Phones()
     let device = try phones.create()
     let session = try device.openSession()
@@ -144,14 +146,20 @@ struct BusyTests {
     #expect(!FileManager.default.fileExists(atPath: DeviceFile.keychain.path(in: device.directory) + "-wal"))
     #expect(try device.openSession(.reading).record.revision == "r3")
     #expect(try device.openSession(.reading).itemCount == 2)
+  }
 
-    let faults = Faults(after: 20)
-    let failing = try device.using(faults.files).openSession()
-    try failing.add("three", .always)
-    while faults.stepCount < 20 { try? failing.recordBackup(at: Phones.now) }
-    #expect(try code { try failing.add("four", .always) } == nil)
-    #expect(try code { try failing.close() } == .deviceIO)
-    #expect(try device.openSession(.reading).itemCount == 4)
+  @Test("Closing a session throws an error if its changes cannot be written to the disk")
+  func closedWithError() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let stepLimit = 20
+    let faults = Faults(after: stepLimit)
+    let session = try device.using(faults.files).openSession()
+    try session.add("one", .always)
+    while faults.stepCount < stepLimit { try? session.recordBackup(at: Phones.now) }
+    #expect(try code { try session.add("two", .always) } == nil)
+    #expect(try code { try session.close() } == .deviceIO)
+    #expect(try device.openSession(.reading).itemCount == 2)
   }
 
   @Test("A session for reading rejects all changes")
@@ -173,16 +181,16 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     try device.openSession().add("plain", .always)
-    let free = try device.summary(verb: "keyhaul device list")
-    #expect(free.itemCount == 1)
-    #expect(free.state == .unlocked)
-    #expect(free.isPasscodeSet == true)
+    let summary = try device.summary(verb: "keyhaul device list")
+    #expect(summary.itemCount == 1)
+    #expect(summary.state == .unlocked)
+    #expect(summary.isPasscodeSet == true)
     let session = try device.openSession()
     defer { session.invalidate() }
-    let busy = try device.summary(verb: "keyhaul device list")
-    #expect(busy.isBusy)
-    #expect(busy.record.udid == free.record.udid)
-    #expect(busy.itemCount == nil)
+    let busySummary = try device.summary(verb: "keyhaul device list")
+    #expect(busySummary.isBusy)
+    #expect(busySummary.record.udid == summary.record.udid)
+    #expect(busySummary.itemCount == nil)
   }
 
   @Test("A reader removes only its own description from the lock file")
@@ -225,24 +233,30 @@ struct BusyTests {
   func creatingDevices() throws {
     let phones = try Phones()
     _ = try phones.create("first")
-    let waits = Locked(0)
-    let holder = Locked<DeviceSetLock?>(
+    let sleepCount = Locked(0)
+    let otherLock = Locked<DeviceSetLock?>(
       try DeviceSetLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles()))
     var environment = phones.home.environment
     environment.clock = DeviceClock(
       now: { Phones.now },
       sleep: { _ in
-        waits.withLock { $0 += 1 }
-        holder.withLock { $0 = nil }
+        sleepCount.withLock { $0 += 1 }
+        otherLock.withLock { $0 = nil }
       })
     _ = try DeviceSet(path: phones.home.path, environment: environment)
       .create(DeviceName("second"), passcode: Secret(utf8: ""))
-    #expect(waits.withLock { $0 } == 1)
-
-    let again = try DeviceSetLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles())
-    #expect(try code { _ = try phones.create("third") } == .deviceBusy)
-    _ = consume again
+    #expect(sleepCount.withLock { $0 } == 1)
     #expect(try phones.home.devices().map(\.name.text) == ["first", "second"])
+  }
+
+  @Test("A device cannot be created while another process creates one in the same folder")
+  func folderInUse() throws {
+    let phones = try Phones()
+    _ = try phones.create("first")
+    let otherLock = try DeviceSetLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles())
+    #expect(try code { _ = try phones.create("second") } == .deviceBusy)
+    _ = consume otherLock
+    #expect(try phones.home.devices().map(\.name.text) == ["first"])
   }
 
   @Test(
@@ -250,7 +264,7 @@ struct BusyTests {
     arguments: [
       "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}", "", "\u{1b}[31m", "{",
     ])
-  func staleText(_ text: String) throws {
+  func staleDescription(_ text: String) throws {
     let phones = try Phones()
     let device = try phones.create()
     try device.write(Array(text.utf8), to: .lock)

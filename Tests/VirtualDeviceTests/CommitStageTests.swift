@@ -31,6 +31,7 @@ struct CommitStageTests {
     return try phones.home.device(DeviceName(name))
   }
 
+  /// Returns the error of the closure, or `nil` if there is none.
   private func error(_ body: () throws -> Void) throws -> KeyhaulError? {
     do {
       try body()
@@ -42,23 +43,23 @@ struct CommitStageTests {
 
   @Test("The error's stage is correct for a failure at every step of every change", arguments: changes)
   func everyStep(_ change: CrashTests.Change) throws {
-    let start = try prepare(change)
-    let old = try CrashTests.Snapshot(start)
-    let finished = try copy(start, "finished")
-    try change.run(try finished.using(DeviceFiles()).openSession())
-    let new = try CrashTests.Snapshot(finished)
+    let original = try prepare(change)
+    let oldState = try CrashTests.Snapshot(original)
+    let changedDevice = try copy(original, "changed")
+    try change.run(try changedDevice.using(DeviceFiles()).openSession())
+    let newState = try CrashTests.Snapshot(changedDevice)
     var stages: Set<CommitStage> = []
-    for limit in 0..<200 {
-      let device = try copy(start, "cut-\(limit)")
-      let faults = Faults(after: limit, .noSpace)
+    for stepLimit in 0..<200 {
+      let device = try copy(original, "failed-\(stepLimit)")
+      let faults = Faults(after: stepLimit, .noSpace)
       let error = try error {
         let session = try device.using(faults.files).openSession()
         defer { session.invalidate() }
         try change.run(session)
       }
       guard let error else { break }
-      let found = try CrashTests.Snapshot(device)
-      #expect(found == (error.stage == .afterCommit ? new : old), "step \(limit): \(error)")
+      let state = try CrashTests.Snapshot(device)
+      #expect(state == (error.stage == .afterCommit ? newState : oldState), "step \(stepLimit): \(error)")
       stages.insert(error.stage)
     }
     #expect(stages == [.beforeCommit, .afterCommit])
@@ -80,12 +81,14 @@ struct CommitStageTests {
     defer { session.invalidate() }
     calls.withLock { $0 = [] }
     try change.run(session)
-    let all = calls.withLock { $0 }
-    let rename = try #require(all.firstIndex(of: .rename), "\(all)")
-    let before = all[..<rename]
-    #expect(before.count { $0 == .create } >= 1, "\(all)")
-    #expect(before.count { $0 == .sync } == before.count { $0 == .create } + 1, "\(all)")
-    #expect(all[rename...].contains(.sync), "\(all)")
+    let callsOfChange = calls.withLock { $0 }
+    let firstRename = try #require(callsOfChange.firstIndex(of: .rename), "\(callsOfChange)")
+    let callsBefore = callsOfChange[..<firstRename]
+    let createdCount = callsBefore.count { $0 == .create }
+    let syncedFolderCount = 1
+    #expect(createdCount >= 1, "\(callsOfChange)")
+    #expect(callsBefore.count { $0 == .sync } == createdCount + syncedFolderCount, "\(callsOfChange)")
+    #expect(callsOfChange[firstRename...].contains(.sync), "\(callsOfChange)")
   }
 
   @Test("The error's stage is correct for a failure at every step of creating a device")
@@ -156,13 +159,14 @@ struct CommitStageTests {
     let device = try phones.create("start", passcode: "1234")
     try device.openSession().setEraseAfterFailures(1)
     var codes: Set<KeyhaulError.Code> = []
-    for limit in 0..<100 {
-      let copy = try copy(device, "cut-\(limit)")
-      let faults = Faults(after: limit)
-      let found = try error { try copy.using(faults.files).openSession().unlock("x") }
-      let error = try #require(found)
+    for stepLimit in 0..<100 {
+      let copy = try copy(device, "failed-\(stepLimit)")
+      let faults = Faults(after: stepLimit)
+      let thrownError = try error { try copy.using(faults.files).openSession().unlock("x") }
+      let error = try #require(thrownError)
       #expect(error.stage == .beforeCommit)
-      #expect((error.code == .erased) == (try copy.openSession().isPasscodeSet == false), "step \(limit): \(error)")
+      let isErased = try !copy.openSession().isPasscodeSet
+      #expect((error.code == .erased) == isErased, "step \(stepLimit): \(error)")
       codes.insert(error.code)
       if !faults.didFail { break }
     }

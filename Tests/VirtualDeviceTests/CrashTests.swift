@@ -35,7 +35,7 @@ struct CrashTests {
     }
   }
 
-  /// The visible state of a device, except the number of failed attempts.
+  /// The visible state of a device.
   struct Snapshot: Equatable {
     let state: DeviceState
     let keybag: [UInt8]
@@ -45,7 +45,7 @@ struct CrashTests {
     let udid: String
     let record: DeviceRecord
 
-    /// The counters of attempts and revisions have rules of their own.
+    /// Compares everything except the record, because its counters of attempts and revisions may differ.
     static func == (left: Self, right: Self) -> Bool {
       left.state == right.state && left.keybag == right.keybag && left.keys == right.keys && left.rows == right.rows
         && left.items == right.items && left.udid == right.udid
@@ -91,64 +91,65 @@ struct CrashTests {
 
   @Test("After a crash at any step, a device has its old or its new state", arguments: Change.allCases)
   func everyStep(_ change: Change) throws {
-    let start = try prepare(change)
-    let old = try Snapshot(start)
-    let finished = try copy(start, "finished")
-    try change.run(try finished.using(DeviceFiles()).openSession())
-    let new = try Snapshot(finished)
-    #expect(old != new)
+    let original = try prepare(change)
+    let (oldState, newState) = try states(of: original, change)
 
-    var sawOld = false
-    var sawNew = false
-    for limit in 0..<200 {
-      let device = try copy(start, "cut-\(limit)")
-      let faults = Faults(after: limit)
-      try kill(device, faults, change)
+    var occurredStates: [Snapshot] = []
+    for stepLimit in 0..<200 {
+      let device = try copy(original, "interrupted-\(stepLimit)")
+      let faults = Faults(after: stepLimit)
+      try interrupt(change, on: device, faults)
       if !faults.didFail { break }
 
-      let found = try Snapshot(device)
-      #expect(found == old || found == new, "cut off at step \(limit)")
-      sawOld = sawOld || found == old
-      sawNew = sawNew || found == new
-      let revision = found.record.revisionCounter
-      #expect([old.record.revisionCounter, new.record.revisionCounter].contains(revision))
-      if found.rows != old.rows || found.keybag != old.keybag { #expect(revision > old.record.revisionCounter) }
-      #expect(try leftovers(device).isEmpty, "cut off at step \(limit)")
+      let state = try Snapshot(device)
+      #expect(state == oldState || state == newState, "interrupted at step \(stepLimit)")
+      occurredStates.append(state)
+      let (revision, oldRevision) = (state.record.revisionCounter, oldState.record.revisionCounter)
+      #expect([oldRevision, newState.record.revisionCounter].contains(revision))
+      if state.rows != oldState.rows || state.keybag != oldState.keybag { #expect(revision > oldRevision) }
+      #expect(try leftovers(device).isEmpty, "interrupted at step \(stepLimit)")
     }
-    #expect(sawOld)
-    #expect(sawNew || [.lock, .restart, .add].contains(change))
+    #expect(occurredStates.contains(oldState))
+    // The commit is the last step of these three changes.
+    #expect(occurredStates.contains(newState) || [.lock, .restart, .add].contains(change))
+  }
+
+  /// Returns the states of a device before and after a change, which is made on a copy.
+  private func states(of device: VirtualDevice, _ change: Change) throws -> (old: Snapshot, new: Snapshot) {
+    let oldState = try Snapshot(device)
+    let changedDevice = try copy(device, "changed")
+    try change.run(try changedDevice.using(DeviceFiles()).openSession())
+    let newState = try Snapshot(changedDevice)
+    #expect(oldState != newState)
+    return (oldState, newState)
   }
 
   @Test(
     "After a second crash during recovery, a device has its new state (a third of the steps in a quick run)",
     arguments: [Change.removePasscode, .erase, .changePasscode])
-  func killedTwice(_ change: Change) throws {
-    let start = try prepare(change)
-    let old = try Snapshot(start)
-    let finished = try copy(start, "finished")
-    try change.run(try finished.using(DeviceFiles()).openSession())
-    let new = try Snapshot(finished)
+  func interruptedTwice(_ change: Change) throws {
+    let original = try prepare(change)
+    let newState = try states(of: original, change).new
 
-    var committed = 0
-    for first in 0..<200 {
-      let cut = try copy(start, "cut-\(first)")
-      let faults = Faults(after: first)
-      try kill(cut, faults, change)
+    var committedCount = 0
+    for stepLimit in 0..<200 {
+      let interrupted = try copy(original, "interrupted-\(stepLimit)")
+      let faults = Faults(after: stepLimit)
+      try interrupt(change, on: interrupted, faults)
       if !faults.didFail { break }
-      guard cut.has(.change) else { continue }
-      committed += 1
-      let seconds = Cases.areAllRun ? stride(from: 0, to: 50, by: 1) : stride(from: first % 3, to: 50, by: 3)
-      for second in seconds {
-        let device = try copy(cut, "cut-\(first)-\(second)")
-        let secondFaults = Faults(after: second)
-        let errorCode = try code { try device.using(secondFaults.files).openSession().invalidate() }
-        #expect((errorCode != nil) == secondFaults.didFail)
-        #expect(try Snapshot(device) == new, "cut off at steps \(first) and \(second)")
-        if !secondFaults.didFail { break }
+      guard interrupted.has(.change) else { continue }
+      committedCount += 1
+      let recoveryLimits = Cases.areAllRun ? stride(from: 0, to: 50, by: 1) : stride(from: stepLimit % 3, to: 50, by: 3)
+      for recoveryLimit in recoveryLimits {
+        let device = try copy(interrupted, "interrupted-\(stepLimit)-\(recoveryLimit)")
+        let recoveryFaults = Faults(after: recoveryLimit)
+        let errorCode = try code { try device.using(recoveryFaults.files).openSession().invalidate() }
+        #expect((errorCode != nil) == recoveryFaults.didFail)
+        #expect(try Snapshot(device) == newState, "interrupted at steps \(stepLimit) and \(recoveryLimit)")
+        if !recoveryFaults.didFail { break }
       }
     }
-    #expect(committed > 3)
-    #expect(old != new)
+    #expect(committedCount > 3)
   }
 
   @Test("After a crash during its creation, a device is complete or does not exist")
@@ -211,11 +212,11 @@ struct CrashTests {
 
   @Test("A reader completes an interrupted change before it reads")
   func reader() throws {
-    let start = try prepare(.erase)
-    for limit in 0..<200 {
-      let device = try copy(start, "cut-\(limit)")
-      let faults = Faults(after: limit)
-      try kill(device, faults, .erase)
+    let original = try prepare(.erase)
+    for stepLimit in 0..<200 {
+      let device = try copy(original, "interrupted-\(stepLimit)")
+      let faults = Faults(after: stepLimit)
+      try interrupt(.erase, on: device, faults)
       guard device.has(.change) else {
         if !faults.didFail { break }
         continue
@@ -247,7 +248,7 @@ struct CrashTests {
   // MARK: Helpers
 
   /// Runs a change in a simulated process that dies at the first fault.
-  private func kill(_ device: VirtualDevice, _ faults: Faults, _ change: Change) throws {
+  private func interrupt(_ change: Change, on device: VirtualDevice, _ faults: Faults) throws {
     do {
       let session = try device.using(faults.files).openSession()
       defer { session.invalidate() }

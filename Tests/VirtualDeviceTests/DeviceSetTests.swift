@@ -37,11 +37,12 @@ struct DeviceSetTests {
   @Test("Two devices have different hardware keys, identifiers and serial numbers")
   func different() throws {
     let phones = try Phones()
-    let (one, two) = (try phones.create("one"), try phones.create("two"))
-    #expect(try one.read(.hardware) != two.read(.hardware))
-    let records = try [one, two].map { try $0.openSession(.reading).record }
-    #expect(records[0].udid != records[1].udid)
-    #expect(records[0].serialNumber != records[1].serialNumber)
+    let (device, otherDevice) = (try phones.create("one"), try phones.create("two"))
+    #expect(try device.read(.hardware) != otherDevice.read(.hardware))
+    let record = try device.openSession(.reading).record
+    let otherRecord = try otherDevice.openSession(.reading).record
+    #expect(record.udid != otherRecord.udid)
+    #expect(record.serialNumber != otherRecord.serialNumber)
   }
 
   @Test("Only the owner can access a device's folder, regardless of the umask", arguments: [mode_t(0o000), 0o077])
@@ -110,17 +111,21 @@ struct DeviceSetTests {
     try files.createDirectory(atPath: phones.path(".mine.tmp"), withIntermediateDirectories: false)
     try Data([1]).write(to: URL(fileURLWithPath: phones.path(".mine.tmp/diary.txt")))
     try files.createDirectory(atPath: phones.path(".not a name.tmp"), withIntermediateDirectories: false)
-    do {
-      // While another process creates or deletes a device, its temporary folder is not a leftover.
-      let lock = try DeviceSetLock(
-        phones.home.path, wait: .zero, clock: DeviceEnvironment.system.clock, DeviceEnvironment.system.files)
-      defer { _ = lock }
-      phones.home.clearLeftovers()
-      #expect(files.fileExists(atPath: phones.path(".phone.tmp/hardware.uid")))
-    }
     phones.home.clearLeftovers()
     #expect(
       try files.contentsOfDirectory(atPath: phones.home.path).sorted() == [".mine.tmp", ".not a name.tmp", "other"])
+  }
+
+  @Test("While another process creates or deletes a device, its temporary folder is not removed")
+  func temporaryFolderInUse() throws {
+    let phones = try Phones()
+    _ = try phones.create()
+    try FileManager.default.moveItem(atPath: phones.path("phone"), toPath: phones.path(".phone.tmp"))
+    let otherLock = try DeviceSetLock(
+      phones.home.path, wait: .zero, clock: DeviceEnvironment.system.clock, DeviceEnvironment.system.files)
+    phones.home.clearLeftovers()
+    #expect(FileManager.default.fileExists(atPath: phones.path(".phone.tmp/hardware.uid")))
+    _ = consume otherLock
   }
 
   @Test("A device is not deleted while its folder contains other files")

@@ -20,22 +20,19 @@ struct FinishedSessionTests {
   func closure() throws {
     let phones = try Phones()
     let device = try phones.create()
-    // Two items increase the revision twice. It is written before the first one and at the end of the session.
-    let counted = Faults()
-    try device.using(counted.files).withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
-      _ = try session.add(item("one"))
-      _ = try session.add(item("two"))
+    func addTwoItems(_ name: String, _ faults: Faults) throws {
+      try device.using(faults.files).withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
+        _ = try session.add(item("first of \(name)"))
+        _ = try session.add(item("second of \(name)"))
+      }
     }
-    let last = counted.stepCount
-    for limit in [last - 1, last - 2] {
-      let faults = Faults(after: limit)
-      #expect(
-        try code {
-          try device.using(faults.files).withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
-            _ = try session.add(item("three \(limit)"))
-            _ = try session.add(item("four \(limit)"))
-          }
-        } == .deviceIO, "after \(limit) of \(last) steps")
+    let withoutFaults = Faults()
+    try addTwoItems("all", withoutFaults)
+    let stepCount = withoutFaults.stepCount
+    // The last steps write the revision, after both items have been added.
+    for stepLimit in [stepCount - 1, stepCount - 2] {
+      let errorCode = try code { try addTwoItems("\(stepLimit)", Faults(after: stepLimit)) }
+      #expect(errorCode == .deviceIO, "after \(stepLimit) of \(stepCount) steps")
     }
   }
 
@@ -62,19 +59,19 @@ struct FinishedSessionTests {
   /// So this test lists the files that can open one.
   @Test("Only four files open a session for writing, and each session is closed")
   func writingSessions() throws {
-    let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().appending(path: "Sources")
+    let sources = URL(filePath: #filePath).appending(path: "../../../Sources").standardizedFileURL
     let files = try #require(FileManager.default.enumerator(atPath: sources.path))
-    var openers: [String] = []
+    var filesThatOpen: [String] = []
     for case let name as String in files where name.hasSuffix(".swift") {
       let text = try String(contentsOf: sources.appending(path: name), encoding: .utf8)
-      let lines = text.split(separator: "\n").filter {
+      let openingLines = text.split(separator: "\n").filter {
         ($0.contains("openSession(") || $0.contains("DeviceSession(self,")) && !$0.contains("func ")
       }
-      if lines.contains(where: { !$0.contains("(.reading") }) { openers.append(name) }
+      let opensForWriting = openingLines.contains { !$0.contains("(.reading") }
+      if opensForWriting { filesThatOpen.append(name) }
     }
     #expect(
-      openers.sorted() == [
+      filesThatOpen.sorted() == [
         "Apple/KeychainServices/Client/KeychainClient.swift",
         "CommandLine/keyhaul/Arguments/Resolving/ResolvedDevice.swift",
         "Library/DeviceServer/Backup2/DeviceContent.swift", "Library/VirtualDevice/Sessions/SessionCache.swift",

@@ -99,16 +99,26 @@ struct FixtureTests {
 
   @Test("With published keys, the same fixture and name result in the same device")
   func deterministic() throws {
-    let phones = (try Phones(), try Phones(seed: "others"))
-    let (one, two) = (try createDevice(phones.0, keys: .published), try createDevice(phones.1, keys: .published))
-    for file in [DeviceFile.hardware, .keybag, .memory, .record] { #expect(try one.read(file) == two.read(file)) }
-    let references = try [one, two].map { try $0.openSession().find(ItemQuery()).items.map(\.persistentReference) }
-    #expect(references[0] == references[1])
+    let (phones, otherPhones) = (try Phones(), try Phones(seed: "others"))
+    let device = try createDevice(phones, keys: .published)
+    let sameDevice = try createDevice(otherPhones, keys: .published)
+    for file in [DeviceFile.hardware, .keybag, .memory, .record] {
+      #expect(try device.read(file) == sameDevice.read(file))
+    }
+    func persistentReferences(_ device: VirtualDevice) throws -> [[UInt8]] {
+      try device.openSession().find(ItemQuery()).items.map(\.persistentReference)
+    }
+    #expect(try persistentReferences(device) == persistentReferences(sameDevice))
+  }
 
-    let other = try createDevice(phones.0, named: "twin", keys: .published)
-    #expect(try other.read(.hardware) != one.read(.hardware))
-    #expect(try other.openSession(.reading).record.name == "twin")
-    #expect(try other.openSession(.reading).record.udid != one.openSession(.reading).record.udid)
+  @Test("With published keys, the same fixture with another name results in another device")
+  func otherName() throws {
+    let phones = try Phones()
+    let device = try createDevice(phones, keys: .published)
+    let otherDevice = try createDevice(phones, named: "twin", keys: .published)
+    #expect(try otherDevice.read(.hardware) != device.read(.hardware))
+    #expect(try otherDevice.openSession(.reading).record.name == "twin")
+    #expect(try otherDevice.openSession(.reading).record.udid != device.openSession(.reading).record.udid)
   }
 
   @Test("A given passcode replaces that of the fixture")
@@ -126,9 +136,9 @@ struct FixtureTests {
       .replacing("\"protection\": \"ak\"", with: "\"protection\": \"kSecAttrAccessibleWhenUnlocked\"")
     try #require(
       withHeaderNames.contains("kSecAttrAccount") && withHeaderNames.contains("kSecAttrAccessibleWhenUnlocked"))
-    let (named, plain) = (try decode(withHeaderNames), try decode(Self.fixture))
-    #expect(named.items.map(\.item.attributes) == plain.items.map(\.item.attributes))
-    #expect(named.items[0].item[.account] == .string("anna") && named.items[0].item.protection == .whenUnlocked)
+    let items = try decode(withHeaderNames).items
+    #expect(try items.map(\.item.attributes) == decode(Self.fixture).items.map(\.item.attributes))
+    #expect(items[0].item[.account] == .string("anna") && items[0].item.protection == .whenUnlocked)
   }
 
   @Test(
@@ -228,7 +238,7 @@ struct FixtureTests {
       try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: 1_000)
     }
     #expect(error?.code == .badFixture)
-    // The file may have been read only up to the limit.
+    // The error has no size, because a file is only read up to the limit.
     #expect(error?.reason == "it has more than 1,000 bytes, which is the limit")
     #expect(
       try code { _ = try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count - 1) } == .badFixture)
@@ -281,8 +291,8 @@ struct FixtureTests {
       .appending(path: "../../Fixtures/devices/\(name).json")
     let fixture = try DeviceFixture(decoding: Array(Data(contentsOf: path)), from: name)
     let session = try phones.home.create(from: fixture).openSession()
-    let live = fixture.items.count { !$0.item.isTombstone }
-    #expect(try session.itemCount == live)
-    #expect(try session.find(ItemQuery(wantsSecret: true)).items.count == live)
+    let itemCount = fixture.items.count { !$0.item.isTombstone }
+    #expect(try session.itemCount == itemCount)
+    #expect(try session.find(ItemQuery(wantsSecret: true)).items.count == itemCount)
   }
 }

@@ -58,8 +58,8 @@ struct LockQueueTests {
     _ = consume ticket
   }
 
-  @Test("A process waits no longer than its limit, and stops on request")
-  func limit() throws {
+  @Test("A process waits no longer than its limit")
+  func waitLimit() throws {
     let phones = try Phones()
     let phone = try phones.create()
     let holder = try phone.openSession()
@@ -68,11 +68,19 @@ struct LockQueueTests {
     let waiting = device(phone) { duration in slept.withLock { $0 += duration } }
     #expect(try code { try waiting.openAndClose(.writing, wait: .seconds(7)) } == .deviceBusy)
     #expect(slept.withLock { $0 } <= .seconds(7) && slept.withLock { $0 } > .seconds(6))
-    let sleeps = Locked(0)
+  }
+
+  @Test("A process stops waiting on request")
+  func stoppedWaiting() throws {
+    let phones = try Phones()
+    let phone = try phones.create()
+    let holder = try phone.openSession()
+    defer { holder.invalidate() }
+    let sleepCount = Locked(0)
     let stopping = device(
-      phone, sleep: { _ in sleeps.withLock { $0 += 1 } }, shouldContinue: { sleeps.withLock { $0 } < 3 })
+      phone, sleep: { _ in sleepCount.withLock { $0 += 1 } }, shouldContinue: { sleepCount.withLock { $0 } < 3 })
     #expect(try code { try stopping.openAndClose(.writing, wait: .seconds(3600)) } == .deviceBusy)
-    #expect(sleeps.withLock { $0 } == 3)
+    #expect(sleepCount.withLock { $0 } == 3)
   }
 
   @Test("A waiting process gets a device that two others constantly release and acquire again")
@@ -85,25 +93,25 @@ struct LockQueueTests {
       checkCount.withLock { $0 += 1 }
       DeviceClock.system.sleep(duration)
     }
-    let isOver = Locked(false)
-    let done = DispatchSemaphore(value: 0)
+    let shouldStop = Locked(false)
+    let finishedThreads = DispatchSemaphore(value: 0)
     for _ in 0..<2 {
       Thread {
-        while !isOver.withLock({ $0 }) {
+        while !shouldStop.withLock({ $0 }) {
           try? phone.openSession(.writing, verb: "greedy", wait: .seconds(60)).invalidate()
         }
-        done.signal()
+        finishedThreads.signal()
       }.start()
     }
     for _ in 0..<10 {
       checkCount.withLock { $0 = 0 }
       try waiting.openSession(.writing, verb: "patient", wait: .seconds(300)).invalidate()
-      // With three processes, chance may delay one several times but not a hundred times. The number of checks counts,
-      // not the uses by others, because a busy machine may suspend a process for any time.
+      // With three processes, chance may delay one several times but not a hundred times. The test counts the checks of
+      // the waiting process, because the others may use the device often while a busy machine suspends it.
       #expect(checkCount.withLock { $0 } < 100)
     }
-    isOver.withLock { $0 = true }
-    for _ in 0..<2 { done.wait() }
+    shouldStop.withLock { $0 = true }
+    for _ in 0..<2 { finishedThreads.wait() }
   }
 }
 

@@ -19,7 +19,8 @@ struct LockStateTests {
     for protection in ProtectionClass.allCases { try session.add(protection.rawValue, protection) }
   }
 
-  private func statuses() throws -> [ProtectionClass: Int32] {
+  /// Returns the status of reading the item of each class.
+  private func statuses() throws -> [ProtectionClass: SecItemStatus] {
     let session = try device.openSession(.reading)
     return try Dictionary(
       uniqueKeysWithValues: ProtectionClass.allCases.map { ($0, try session.statusOfReading($0.rawValue)) })
@@ -28,7 +29,7 @@ struct LockStateTests {
   @Test("All items are accessible on an unlocked device")
   func unlocked() throws {
     #expect(try device.openSession(.reading).state == .unlocked)
-    #expect(try statuses().values.allSatisfy { $0 == 0 })
+    #expect(try statuses().values.allSatisfy { $0 == .success })
   }
 
   @Test("Items that require an unlocked device are not accessible on a locked one")
@@ -37,8 +38,10 @@ struct LockStateTests {
     #expect(try device.openSession(.reading).state == .locked)
     #expect(
       try statuses() == [
-        .whenUnlocked: -25308, .whenUnlockedThisDeviceOnly: -25308, .whenPasscodeSetThisDeviceOnly: -25308,
-        .afterFirstUnlock: 0, .afterFirstUnlockThisDeviceOnly: 0, .always: 0, .alwaysThisDeviceOnly: 0,
+        .whenUnlocked: .interactionNotAllowed, .whenUnlockedThisDeviceOnly: .interactionNotAllowed,
+        .whenPasscodeSetThisDeviceOnly: .interactionNotAllowed,
+        .afterFirstUnlock: .success, .afterFirstUnlockThisDeviceOnly: .success, .always: .success,
+        .alwaysThisDeviceOnly: .success,
       ])
   }
 
@@ -48,37 +51,48 @@ struct LockStateTests {
     #expect(try device.openSession(.reading).state == .beforeFirstUnlock)
     #expect(
       try statuses() == [
-        .whenUnlocked: -25308, .whenUnlockedThisDeviceOnly: -25308, .whenPasscodeSetThisDeviceOnly: -25308,
-        .afterFirstUnlock: -25308, .afterFirstUnlockThisDeviceOnly: -25308, .always: 0, .alwaysThisDeviceOnly: 0,
+        .whenUnlocked: .interactionNotAllowed, .whenUnlockedThisDeviceOnly: .interactionNotAllowed,
+        .whenPasscodeSetThisDeviceOnly: .interactionNotAllowed,
+        .afterFirstUnlock: .interactionNotAllowed, .afterFirstUnlockThisDeviceOnly: .interactionNotAllowed,
+        .always: .success, .alwaysThisDeviceOnly: .success,
       ])
   }
 
   @Test("The passcode makes all items accessible again, after a lock and after a restart", arguments: [true, false])
-  func unlockAgain(_ afterRestart: Bool) throws {
-    try afterRestart ? device.openSession().restart() : device.openSession().lock()
+  func unlockAgain(_ isAfterRestart: Bool) throws {
+    if isAfterRestart {
+      try device.openSession().restart()
+    } else {
+      try device.openSession().lock()
+    }
     try device.openSession().unlock("1234")
     #expect(try device.openSession(.reading).state == .unlocked)
-    #expect(try statuses().values.allSatisfy { $0 == 0 })
+    #expect(try statuses().values.allSatisfy { $0 == .success })
   }
 
   @Test("An item cannot be added if the key of its class is not in memory")
   func addWhileLocked() throws {
     let session = try device.openSession()
     try session.lock()
-    #expect(try session.statusOfAdding("new", .whenUnlocked) == -25308)
-    #expect(try session.statusOfAdding("new", .afterFirstUnlock) == 0)
+    #expect(try session.statusOfAdding("new", .whenUnlocked) == .interactionNotAllowed)
+    #expect(try session.statusOfAdding("new", .afterFirstUnlock) == .success)
     try session.restart()
-    #expect(try session.statusOfAdding("newer", .afterFirstUnlock) == -25308)
-    #expect(try session.statusOfAdding("newer", .always) == 0)
+    #expect(try session.statusOfAdding("newer", .afterFirstUnlock) == .interactionNotAllowed)
+    #expect(try session.statusOfAdding("newer", .always) == .success)
   }
 
-  @Test("Locking a device that is not unlocked changes nothing")
+  @Test("Locking a locked device changes nothing")
   func lockTwice() throws {
     let session = try device.openSession()
     try session.lock()
     let memory = try device.read(.memory)
     try session.lock()
     #expect(try device.read(.memory) == memory)
+  }
+
+  @Test("Locking a device before its first unlock changes nothing")
+  func lockBeforeFirstUnlock() throws {
+    let session = try device.openSession()
     try session.restart()
     try session.lock()
     #expect(session.state == .beforeFirstUnlock)
@@ -87,22 +101,22 @@ struct LockStateTests {
 
   @Test("A device without a passcode cannot be locked")
   func lockWithoutPasscode() throws {
-    let open = try phones.create("open", passcode: "").openSession()
-    #expect(try code { try open.lock() } == .noPasscode)
-    #expect(open.state == .unlocked)
-    #expect(try code { try open.unlock("1234") } == .noPasscode)
-    #expect(try code { try open.unlock("") } == nil)
+    let session = try phones.create("open", passcode: "").openSession()
+    #expect(try code { try session.lock() } == .noPasscode)
+    #expect(session.state == .unlocked)
+    #expect(try code { try session.unlock("1234") } == .noPasscode)
+    #expect(try code { try session.unlock("") } == nil)
   }
 
-  @Test("An item without a class requires an unlocked device, but is always accessible on iOS 4")
-  func defaultClass() throws {
-    let old = DeviceOptions(identity: DeviceIdentity(productVersion: try ProductVersion("4.3.5")))
-    for (device, expected) in [(device, Int32(-25308)), (try phones.create("old", old), 0)] {
-      let session = try device.openSession()
-      try session.add("plain", nil)
-      try session.restart()
-      #expect(try session.statusOfReading("plain") == expected)
-    }
+  @Test(
+    "An item without a class requires an unlocked device, but is always accessible on iOS 4",
+    arguments: [("18.1", .interactionNotAllowed), ("4.3.5", .success)] as [(String, SecItemStatus)])
+  func defaultClass(version: String, status: SecItemStatus) throws {
+    let options = DeviceOptions(identity: DeviceIdentity(productVersion: try ProductVersion(version)))
+    let session = try phones.create("other", options).openSession()
+    try session.add("plain", nil)
+    try session.restart()
+    #expect(try session.statusOfReading("plain") == status)
   }
 }
 
@@ -194,9 +208,7 @@ extension DeviceSession {
   /// Returns the class keys in memory, by class number.
   func rawKeys(_ classes: ClosedRange<UInt32>) -> [UInt32: [UInt8]] {
     var keys: [UInt32: [UInt8]] = [:]
-    for number in classes {
-      keys[number] = classKeys.rawKey(KeyClass(rawValue: number))
-    }
+    for keyClass in classes { keys[keyClass] = classKeys.rawKey(KeyClass(rawValue: keyClass)) }
     return keys
   }
 }

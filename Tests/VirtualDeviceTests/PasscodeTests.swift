@@ -14,33 +14,33 @@ struct PasscodeClassTests {
     let device = try phones.create()
     let session = try device.openSession()
 
-    #expect(try session.statusOfAdding("plain", .whenUnlocked) == 0)
-    #expect(try session.statusOfAdding("card", .whenPasscodeSetThisDeviceOnly) == 0)
-    #expect(try session.statusOfReading("plain") == 0)
-    #expect(try session.statusOfReading("card") == 0)
+    #expect(try session.statusOfAdding("plain", .whenUnlocked) == .success)
+    #expect(try session.statusOfAdding("card", .whenPasscodeSetThisDeviceOnly) == .success)
+    #expect(try session.statusOfReading("plain") == .success)
+    #expect(try session.statusOfReading("card") == .success)
 
     #expect(try session.removePasscode(Secret(utf8: "1234")) == 1)
-    #expect(try session.statusOfReading("plain") == 0)
-    #expect(try session.statusOfReading("card") == -25300)
-    #expect(try session.statusOfAdding("plain", .whenUnlocked) == -25299)
-    #expect(try session.statusOfAdding("card", .whenPasscodeSetThisDeviceOnly) == -25293)
+    #expect(try session.statusOfReading("plain") == .success)
+    #expect(try session.statusOfReading("card") == .itemNotFound)
+    #expect(try session.statusOfAdding("plain", .whenUnlocked) == .duplicateItem)
+    #expect(try session.statusOfAdding("card", .whenPasscodeSetThisDeviceOnly) == .authFailed)
 
     try session.setPasscode(Secret(utf8: "5678"))
-    #expect(try session.statusOfReading("plain") == 0)
-    #expect(try session.statusOfReading("card") == -25300)
-    #expect(try session.statusOfAdding("card", .whenPasscodeSetThisDeviceOnly) == 0)
+    #expect(try session.statusOfReading("plain") == .success)
+    #expect(try session.statusOfReading("card") == .itemNotFound)
+    #expect(try session.statusOfAdding("card", .whenPasscodeSetThisDeviceOnly) == .success)
   }
 
   @Test("Setting a passcode creates a new key for class 12 and keeps all others")
   func newKey() throws {
     let phones = try Phones()
     let session = try phones.create().openSession()
-    let before = session.rawKeys(1...12)
+    let (otherKeys, passcodeClassKey) = (session.rawKeys(1...11), session.rawKeys(12...12))
     try session.removePasscode(Secret(utf8: "1234"))
     #expect(session.rawKeys(12...12).isEmpty)
     try session.setPasscode(Secret(utf8: "1234"))
-    #expect(session.rawKeys(1...11) == before.filter { $0.key != 12 })
-    #expect(session.rawKeys(12...12) != before.filter { $0.key == 12 })
+    #expect(session.rawKeys(1...11) == otherKeys)
+    #expect(session.rawKeys(12...12) != passcodeClassKey)
   }
 
   @Test("Changing the passcode keeps every item, including those of the passcode class")
@@ -68,11 +68,15 @@ struct PasscodeClassTests {
     #expect(try code { try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "2")) } == .locked)
     #expect(try code { try session.removePasscode(Secret(utf8: "1234")) } == .locked)
     #expect(try device.read(.keybag) == keybag)
+  }
 
-    let open = try phones.create("open", passcode: "").openSession()
-    #expect(try code { try open.removePasscode(Secret(utf8: "")) } == .noPasscode)
-    #expect(try code { try open.changePasscode(from: Secret(utf8: ""), to: Secret(utf8: "1")) } == .noPasscode)
-    #expect(try code { try open.setPasscode(Secret(utf8: "")) } == .emptyPasscode)
+  @Test("Without a passcode, none can be changed or removed, and an empty one cannot be set")
+  func refusedWithoutPasscode() throws {
+    let phones = try Phones()
+    let session = try phones.create("open", passcode: "").openSession()
+    #expect(try code { try session.removePasscode(Secret(utf8: "")) } == .noPasscode)
+    #expect(try code { try session.changePasscode(from: Secret(utf8: ""), to: Secret(utf8: "1")) } == .noPasscode)
+    #expect(try code { try session.setPasscode(Secret(utf8: "")) } == .emptyPasscode)
   }
 }
 
@@ -209,8 +213,8 @@ struct GuessingTests {
 
 @Suite("Stopped passcode derivations")
 struct StoppedPasscodeTests {
-  /// Returns a device whose derivation takes several portions, in an environment that stops it.
-  private func stopping(_ phones: Phones) throws -> VirtualDevice {
+  /// Creates a device in an environment that stops the derivation of its passcode's key after the first portion.
+  private func deviceThatStops(_ phones: Phones) throws -> VirtualDevice {
     _ = try phones.create()
     var environment = phones.home.environment
     environment.clock = DeviceClock(now: { Phones.now }, sleep: { _ in }, shouldContinue: { false })
@@ -220,7 +224,7 @@ struct StoppedPasscodeTests {
   @Test("A stopped attempt leaves the device as it was and is not counted")
   func unlock() throws {
     let phones = try Phones(rounds: 30_000)
-    let device = try stopping(phones)
+    let device = try deviceThatStops(phones)
     let session = try device.openSession()
     try session.restart()
     let files = try [DeviceFile.record, .keybag].map { try device.read($0) }
@@ -232,17 +236,19 @@ struct StoppedPasscodeTests {
     #expect(try [DeviceFile.record, .keybag].map { try device.read($0) } == files)
   }
 
-  @Test("A stopped change of the passcode or a stopped erase changes nothing", arguments: 0..<3)
-  func changes(action: Int) throws {
+  enum Action: CaseIterable { case changePasscode, removePasscode, erase }
+
+  @Test("A stopped change of the passcode or a stopped erase changes nothing", arguments: Action.allCases)
+  func changes(action: Action) throws {
     let phones = try Phones(rounds: 30_000)
-    let device = try stopping(phones)
+    let device = try deviceThatStops(phones)
     let session = try device.openSession()
     let files = try [DeviceFile.record, .keybag].map { try device.read($0) }
     let error = #expect(throws: KeyhaulError.self) {
       switch action {
-      case 0: try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "5678"))
-      case 1: try session.removePasscode(Secret(utf8: "1234"))
-      default: try session.erase()
+      case .changePasscode: try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "5678"))
+      case .removePasscode: try session.removePasscode(Secret(utf8: "1234"))
+      case .erase: try session.erase()
       }
     }
     #expect((error?.underlying as? DataProtectionError)?.code == .cancelled)

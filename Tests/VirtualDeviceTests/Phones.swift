@@ -81,24 +81,24 @@ extension DeviceSession {
   }
 
   /// Returns Apple's status for adding an item.
-  func statusOfAdding(_ account: String, _ protection: ProtectionClass) throws -> Int32 {
+  func statusOfAdding(_ account: String, _ protection: ProtectionClass) throws -> SecItemStatus {
     try status { try add(account, protection) }
   }
 
-  /// Returns Apple's status for reading an item: 0 if it was found, -25300 if not, or the error of the search.
-  func statusOfReading(_ account: String) throws -> Int32 {
+  /// Returns Apple's status for reading an item.
+  func statusOfReading(_ account: String) throws -> SecItemStatus {
     var isFound = false
     let status = try status { isFound = try secret(of: account) != nil }
-    return status == 0 && !isFound ? -25300 : status
+    return status == .success && !isFound ? .itemNotFound : status
   }
 
-  private func status(_ body: () throws -> Void) throws -> Int32 {
+  private func status(_ body: () throws -> Void) throws -> SecItemStatus {
     do {
       try body()
-      return 0
+      return .success
     } catch let error as KeyhaulError {
       guard error.code.domain == .keychainStore else { throw error }
-      return error.status.rawValue
+      return error.status
     }
   }
 
@@ -115,7 +115,7 @@ func code(_ body: () throws -> Void) throws -> KeyhaulError.Code? {
   }
 }
 
-/// Lets every changing file operation after a number of steps fail, as if the process had died there.
+/// Makes every changing file operation after a number of steps fail, as if the process had died there.
 final class Faults: Sendable {
   private static let steps: Set<FileSystem.Call> = [
     .makeDirectory, .create, .write, .sync, .rename, .remove, .database,
@@ -127,11 +127,11 @@ final class Faults: Sendable {
   }
 
   private let state = Locked(State())
-  private let limit: Int
+  private let stepLimit: Int
   private let reason: Errno
 
-  init(after limit: Int = .max, _ reason: Errno = .ioError) {
-    self.limit = limit
+  init(after stepLimit: Int = .max, _ reason: Errno = .ioError) {
+    self.stepLimit = stepLimit
     self.reason = reason
   }
 
@@ -141,7 +141,7 @@ final class Faults: Sendable {
       FileSystem { call in
         guard Self.steps.contains(call) else { return nil }
         return self.state.withLock { state in
-          guard state.doneCount < self.limit else {
+          guard state.doneCount < self.stepLimit else {
             state.hasFailed = true
             return .failure(self.reason)
           }

@@ -23,63 +23,60 @@ struct PublishedKeyTests {
 
   @Test("Two devices from the same fixture have different keys and identifiers by default")
   func random() throws {
-    let phones = (try Phones(), try Phones(seed: "others"))
-    let (one, two) = (
-      try phones.0.home.create(from: fixture()), try phones.1.home.create(from: fixture())
-    )
-    for (left, right) in zip(try files(one), try files(two)) { #expect(left != right) }
-    #expect(try one.openSession(.reading).record.udid != two.openSession(.reading).record.udid)
-    for device in [one, two] {
+    let (phones, otherPhones) = (try Phones(), try Phones(seed: "others"))
+    let device = try phones.home.create(from: fixture())
+    let otherDevice = try otherPhones.home.create(from: fixture())
+    for (file, otherFile) in zip(try files(device), try files(otherDevice)) { #expect(file != otherFile) }
+    #expect(try device.openSession(.reading).record.udid != otherDevice.openSession(.reading).record.udid)
+    #expect(!String(decoding: try device.read(.record), as: UTF8.self).contains("published"))
+    for device in [device, otherDevice] {
       let session = try device.openSession(.reading)
       #expect(!session.record.hasPublishedHardwareKey)
       #expect(try !session.isHardwareKeyPublished(knownSeeds: [7]))
       #expect(session.record.created == Timestamp.date(from: "2026-11-20T17:58:00Z"))
       session.invalidate()
     }
-    #expect(!String(decoding: try one.read(.record), as: UTF8.self).contains("published"))
   }
 
   @Test("A device with published keys has the published hardware key and records this")
   func published() throws {
-    let phones = (try Phones(), try Phones(seed: "others"))
-    let (one, two) = (
-      try phones.0.home.create(from: fixture(), keys: .published),
-      try phones.1.home.create(from: fixture(), keys: .published)
-    )
-    #expect(try files(one) == files(two))
-    let session = try one.openSession()
+    let (phones, otherPhones) = (try Phones(), try Phones(seed: "others"))
+    let device = try phones.home.create(from: fixture(), keys: .published)
+    let sameDevice = try otherPhones.home.create(from: fixture(), keys: .published)
+    #expect(try files(device) == files(sameDevice))
+    let session = try device.openSession()
     #expect(session.record.hasPublishedHardwareKey)
     #expect(try session.isHardwareKeyPublished())
     try session.erase()
     #expect(try session.isHardwareKeyPublished())
     session.invalidate()
-    #expect(try one.summary(verb: "test").isHardwareKeyPublished == true)
-    let record = String(decoding: try one.read(.record), as: UTF8.self)
+    #expect(try device.summary(verb: "test").isHardwareKeyPublished == true)
+    let record = String(decoding: try device.read(.record), as: UTF8.self)
     #expect(record.contains("\"published_hardware_key\": true"))
   }
 
-  /// Removes the note on published keys from a device, as earlier versions did not write it.
-  private func removeRecord(_ device: VirtualDevice) throws {
+  /// Removes the member on published keys from a device's record, as if an earlier version had written the record.
+  private func removePublishedKeyMember(_ device: VirtualDevice) throws {
     let text = String(decoding: try device.read(.record), as: UTF8.self)
-    let plain = text.replacing(/,?\s*"published_hardware_key"\s*:\s*true/, with: "")
-    #expect(plain != text)
-    try device.write(Array(plain.utf8), to: .record)
+    let textWithoutMember = text.replacing(/,?\s*"published_hardware_key"\s*:\s*true/, with: "")
+    #expect(textWithoutMember != text)
+    try device.write(Array(textWithoutMember.utf8), to: .record)
     #expect(try !device.openSession(.reading).record.hasPublishedHardwareKey)
   }
 
   @Test("A published hardware key of an earlier version is recognized by a known seed")
-  func earlier() throws {
+  func earlierVersion() throws {
     let phones = try Phones()
     for name in ["sample", "twin"] {
       let device = try phones.home.create(from: fixture(), named: DeviceName(name), keys: .published)
-      try removeRecord(device)
+      try removePublishedKeyMember(device)
       let session = try device.openSession(.reading)
       #expect(try !session.isHardwareKeyPublished(knownSeeds: [6, 8]))
       #expect(try session.isHardwareKeyPublished(knownSeeds: [6, 7, 8]))
     }
     // A fixture without a seed uses the standard one.
     let unseeded = try phones.home.create(from: fixture(seed: ""), named: DeviceName("plain"), keys: .published)
-    try removeRecord(unseeded)
+    try removePublishedKeyMember(unseeded)
     #expect(try unseeded.openSession(.reading).isHardwareKeyPublished())
   }
 

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Device records")
 struct RecordTests {
-  private func text(_ device: VirtualDevice) throws -> String {
+  private func recordText(_ device: VirtualDevice) throws -> String {
     String(decoding: try device.read(.record), as: UTF8.self)
   }
 
@@ -18,14 +18,17 @@ struct RecordTests {
     "A record at the size limit for new devices is accepted, and one byte more creates no device")
   func longestRecord() throws {
     let phones = try Phones()
-    func options(_ byteCount: Int) -> DeviceOptions {
-      DeviceOptions(apps: [DeviceApp(name: String(repeating: "a", count: byteCount), accessGroups: ["A.chat"])])
+    func options(appNameByteCount: Int) -> DeviceOptions {
+      let name = String(repeating: "a", count: appNameByteCount)
+      return DeviceOptions(apps: [DeviceApp(name: name, accessGroups: ["A.chat"])])
     }
     let limit = DeviceFile.record.sizeLimit - DeviceRecord.spareByteCount
-    let shortest = try phones.create("phone0", options(1)).read(.record).count
-    let longestName = limit - shortest + 1
-    #expect(try phones.create("phone1", options(longestName)).read(.record).count == limit)
-    let error = #expect(throws: KeyhaulError.self) { try phones.create("phone2", options(longestName + 1)) }
+    let shortestByteCount = try phones.create("phone0", options(appNameByteCount: 1)).read(.record).count
+    let largest = limit - shortestByteCount + 1
+    #expect(try phones.create("phone1", options(appNameByteCount: largest)).read(.record).count == limit)
+    let error = #expect(throws: KeyhaulError.self) {
+      try phones.create("phone2", options(appNameByteCount: largest + 1))
+    }
     let reason = "device.json has \(limit + 1) bytes; the limit for a new device is \(limit)"
     #expect(error?.code == .badFixture && error?.reason.hasSuffix(reason) == true)
     #expect(
@@ -40,7 +43,7 @@ struct RecordTests {
     let device = try phones.create("phone", options)
     let record = try device.openSession(.reading).record
     #expect(
-      try text(device) == """
+      try recordText(device) == """
         {
           "apps": [
             {
@@ -71,7 +74,8 @@ struct RecordTests {
   func unknownMembers() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let added = try text(device).replacing("\"revision\"", with: "\"colour\": {\"case\": [1, 2.5]},\n  \"revision\"")
+    let added = try recordText(device).replacing(
+      "\"revision\"", with: "\"colour\": {\"case\": [1, 2.5]},\n  \"revision\"")
     try device.write(Array(added.utf8), to: .record)
     let session = try device.openSession()
     try session.recordBackup(at: Phones.now)
@@ -85,7 +89,8 @@ struct RecordTests {
   func otherFormat() throws {
     let phones = try Phones()
     let device = try phones.create()
-    try device.write(Array(try text(device).replacing("virtual-device/1", with: "virtual-device/2").utf8), to: .record)
+    try device.write(
+      Array(try recordText(device).replacing("virtual-device/1", with: "virtual-device/2").utf8), to: .record)
     #expect(try code { _ = try device.openSession() } == .unsupportedVersion)
     #expect(try code { _ = try device.summary(verb: "test") } == .unsupportedVersion)
   }
@@ -108,7 +113,7 @@ struct RecordTests {
   func damaged(_ old: String, _ new: String, _ path: String) throws {
     let phones = try Phones()
     let device = try phones.create()
-    let original = try text(device)
+    let original = try recordText(device)
     let changed = original.replacing(old, with: new, maxReplacements: 1)
     try #require(changed != original)
     try device.write(Array(changed.utf8), to: .record)
@@ -241,12 +246,12 @@ struct RevisionTests {
   }
 
   @Test("The revision is stored before items change")
-  func before() throws {
+  func storedBeforeItems() throws {
     let phones = try Phones()
     let device = try phones.create()
     let session = try device.openSession()
     let store = try session.prepareItemChanges()
-    #expect(try JSONValue(parsing: device.read(.record)).objectValue?["revision"] == .integer(2))
+    #expect(try storedRevision(device) == .integer(2))
     #expect(try store.count(of: .genericPassword) == 0)
   }
 }

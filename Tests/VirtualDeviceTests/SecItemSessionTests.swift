@@ -39,16 +39,16 @@ struct SecItemSessionTests {
     device = try home.create(DeviceName("phone"), options, passcode: Secret(utf8: "1234"))
   }
 
-  private func status(_ body: () throws(SecItemError) -> Void) -> Int32 {
+  private func status(_ call: () throws(SecItemError) -> Void) -> SecItemStatus {
     do throws(SecItemError) {
-      try body()
-      return 0
+      try call()
+      return .success
     } catch {
-      return error.status.rawValue
+      return error.status
     }
   }
 
-  private func statusOfReading(_ session: DeviceSession, as app: String = "mail") -> Int32 {
+  private func statusOfReading(_ session: DeviceSession, as app: String = "mail") -> SecItemStatus {
     status { () throws(SecItemError) in _ = try session.secItemCopyMatching(["class": "genp"], as: app) }
   }
 
@@ -58,39 +58,40 @@ struct SecItemSessionTests {
     let revision = session.record.revision
     try session.secItemAdd(mail, as: "mail")
     #expect(session.record.revision != revision)
-    #expect(statusOfReading(session) == 0)
-    #expect(statusOfReading(session, as: "shop") == -25300)
-    #expect(statusOfReading(session, as: "nobody") == -34018)
+    #expect(statusOfReading(session) == .success)
+    #expect(statusOfReading(session, as: "shop") == .itemNotFound)
+    #expect(statusOfReading(session, as: "nobody") == .missingEntitlement)
     try session.secItemUpdate(["class": "genp"], changes: ["labl": "l"], as: "mail")
     try session.secItemDelete(["class": "genp"], as: "mail")
-    #expect(statusOfReading(session) == -25300)
+    #expect(statusOfReading(session) == .itemNotFound)
   }
 
   @Test("A session for reading allows searches and rejects changes (-25291)")
   func reading() throws {
     try device.openSession().secItemAdd(mail, as: "mail")
     let session = try device.openSession(.reading)
-    #expect(statusOfReading(session) == 0)
-    #expect(status { () throws(SecItemError) in try session.secItemAdd(mail, as: "mail") } == -25291)
+    #expect(statusOfReading(session) == .success)
+    #expect(status { () throws(SecItemError) in try session.secItemAdd(mail, as: "mail") } == .notAvailable)
   }
 
   @Test("A lock is announced immediately, and the keys are removed ten seconds later")
-  func grace() throws {
+  func gracePeriod() throws {
     let session = try device.openSession()
     try session.secItemAdd(mail, as: "mail")
     let events = Locked<[ProtectedDataEvent]>([])
     device.protectedData.observe { event in events.withLock { $0.append(event) } }
-    let end = KeychainDate(secondsSinceReferenceDate: 785_412_355)
+    let now = device.environment.clock.now().secondsSinceReferenceDate
+    let lockDate = KeychainDate(secondsSinceReferenceDate: now + 10)
 
     try session.requestLock()
-    #expect(events.withLock { $0 } == [.willBecomeUnavailable(at: end)])
-    #expect(statusOfReading(session) == 0)
+    #expect(events.withLock { $0 } == [.willBecomeUnavailable(at: lockDate)])
+    #expect(statusOfReading(session) == .success)
     clock.advance(9.5)
-    #expect(statusOfReading(session) == 0 && session.isLocking && session.state == .unlocked)
+    #expect(statusOfReading(session) == .success && session.isLocking && session.state == .unlocked)
     clock.advance(0.5)
-    #expect(statusOfReading(session) == -25308)
+    #expect(statusOfReading(session) == .interactionNotAllowed)
     #expect(session.state == .locked && !session.isLocking)
-    #expect(events.withLock { $0 } == [.willBecomeUnavailable(at: end), .didBecomeUnavailable])
+    #expect(events.withLock { $0 } == [.willBecomeUnavailable(at: lockDate), .didBecomeUnavailable])
     let hasKey = session.classKeys.hasKey(of: .whenUnlocked)
     #expect(!hasKey)
   }
@@ -107,11 +108,12 @@ struct SecItemSessionTests {
   @Test("Waiting for the lock takes the rest of the ten seconds")
   func waiting() throws {
     let session = try device.openSession()
+    let requestTime = device.environment.clock.now().secondsSinceReferenceDate
     try session.requestLock()
     clock.advance(4)
     session.waitForLock()
     #expect(session.state == .locked)
-    #expect(device.environment.clock.now().secondsSinceReferenceDate == 785_412_355)
+    #expect(device.environment.clock.now().secondsSinceReferenceDate == requestTime + 10)
   }
 
   @Test("Unlocking within the ten seconds keeps the keys, and no removal is announced")
@@ -127,7 +129,7 @@ struct SecItemSessionTests {
   }
 
   @Test("An immediate lock removes the keys at once and is announced before and after, like an unlock")
-  func atOnce() throws {
+  func immediateLock() throws {
     let session = try device.openSession()
     let events = Locked<[ProtectedDataEvent]>([])
     let observation = device.protectedData.observe { event in events.withLock { $0.append(event) } }
@@ -158,16 +160,18 @@ struct SecItemSessionTests {
     var query = mail
     query["accc"] = .accessControl(control)
     try session.secItemAdd(query, as: "mail")
-    func read() -> Int32 {
+    func statusOfReadingSecret() -> SecItemStatus {
       status { () throws(SecItemError) in
         _ = try session.secItemCopyMatching(["class": "genp", "r_Data": true], as: "mail")
       }
     }
-    #expect(read() == -25308)
-    for (answer, expected) in [(.allow, 0), (.deny, -25293), (.cancel, -128)] as [(AuthenticationOutcome, Int32)] {
-      device.user.answer = answer
-      #expect(read() == expected)
-    }
+    #expect(statusOfReadingSecret() == .interactionNotAllowed)
+    device.user.answer = .allow
+    #expect(statusOfReadingSecret() == .success)
+    device.user.answer = .deny
+    #expect(statusOfReadingSecret() == .authFailed)
+    device.user.answer = .cancel
+    #expect(statusOfReadingSecret() == .userCanceled)
     #expect(device.user.requests.count == 4)
   }
 
@@ -177,11 +181,11 @@ struct SecItemSessionTests {
     var query = mail
     query["pdmn"] = "akpu"
     try session.secItemAdd(query, as: "mail")
-    #expect(statusOfReading(session) == 0)
+    #expect(statusOfReading(session) == .success)
     try session.removePasscode(Secret(utf8: "1234"))
-    #expect(statusOfReading(session) == -25300)
-    #expect(status { () throws(SecItemError) in try session.secItemAdd(query, as: "mail") } == -25293)
+    #expect(statusOfReading(session) == .itemNotFound)
+    #expect(status { () throws(SecItemError) in try session.secItemAdd(query, as: "mail") } == .authFailed)
     try session.setPasscode(Secret(utf8: "5678"))
-    #expect(statusOfReading(session) == -25300)
+    #expect(statusOfReading(session) == .itemNotFound)
   }
 }

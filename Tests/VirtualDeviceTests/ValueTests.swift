@@ -95,7 +95,7 @@ struct TimestampTests {
   @Test(
     "A date outside the calendar becomes the nearest end of its range",
     arguments: [Double.infinity, 1e300, .greatestFiniteMagnitude])
-  func far(_ seconds: Double) {
+  func outsideCalendar(_ seconds: Double) {
     #expect(Timestamp.text(of: KeychainDate(secondsSinceReferenceDate: seconds)) == "9999-12-31T23:59:59Z")
     #expect(Timestamp.text(of: KeychainDate(secondsSinceReferenceDate: -seconds)) == "0001-01-01T00:00:00Z")
   }

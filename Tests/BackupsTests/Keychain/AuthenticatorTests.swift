@@ -12,11 +12,11 @@ import Testing
 struct AuthenticatorTests {
   private static let address =
     "otpauth://totp/Example:anna?secret=JBSWY3DPEHPK3PXP&issuer=Example&algorithm=SHA1&digits=6&period=30"
-  private static let store = "Library/Application Support/default.store"
-  private static let group = "AppDomainGroup-group.me.proton.authenticator"
+  private static let protonPath = "Library/Application Support/default.store"
+  private static let protonDomain = "AppDomainGroup-group.me.proton.authenticator"
 
-  // Encrypted with Python's cryptography package, in the format of the app's source: an address and a Steam account.
-  // The key is ff ee 00 01 … 1d.
+  /// The address above and a Steam account, encrypted with Python's cryptography package in the format of Proton
+  /// Authenticator's source.
   private static let encryptedEntries = [
     """
     000102030405060708090a0b057f71bb8b769d20fcf272c1b0b355089c729bd22ce888088b85e86047df3451cc6e7f4e52502b629854f69f
@@ -28,14 +28,17 @@ struct AuthenticatorTests {
     eeeeeebcb875ed3aec8e
     """,
   ].map { $0.filter { $0 != "\n" } }
-  // As Foundation writes JSON: a slash is escaped.
+  /// The key ff ee 00 01 … 1d as a JSON string in Base64. Foundation escapes the slash.
   private static let key = #""\/+4AAQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0=""#
 
-  private func database(_ rows: [String], named key: String = "key-1") throws -> [UInt8] {
-    var sql = "CREATE TABLE ZENCRYPTEDENTRYENTITY (Z_PK INTEGER PRIMARY KEY, ZORDER INTEGER, ZKEYID VARCHAR,"
-    sql += " ZENCRYPTEDDATA BLOB);"
-    for (number, entry) in rows.enumerated() {
-      sql += "INSERT INTO ZENCRYPTEDENTRYENTITY VALUES (\(number + 1), \(-number), '\(key)', x'\(entry)');"
+  /// Creates a database of Proton Authenticator. The app's order is the reverse of the order of the entries.
+  private func protonDatabase(_ encryptedEntries: [String] = Self.encryptedEntries) throws -> [UInt8] {
+    var sql = """
+      CREATE TABLE ZENCRYPTEDENTRYENTITY
+        (Z_PK INTEGER PRIMARY KEY, ZORDER INTEGER, ZKEYID VARCHAR, ZENCRYPTEDDATA BLOB);
+      """
+    for (index, entry) in encryptedEntries.enumerated() {
+      sql += "INSERT INTO ZENCRYPTEDENTRYENTITY VALUES (\(index + 1), \(-index), 'key-1', x'\(entry)');"
     }
     return try ExternalDatabase.bytes(sql)
   }
@@ -55,14 +58,15 @@ struct AuthenticatorTests {
     accounts.accounts.map { $0.address.withBytes { String(decoding: $0, as: UTF8.self) } }
   }
 
-  private func missing(_ accounts: AuthenticatorAccounts) -> [String] {
+  /// Describes each app whose accounts are missing, with the reason.
+  private func missingApps(_ accounts: AuthenticatorAccounts) -> [String] {
     accounts.missing.map { "\($0.app.rawValue): \($0.obstacle.identifier)" }
   }
 
   @Test("Proton Authenticator's accounts are decrypted with the key in the keychain, in the order of the app")
   func proton() throws {
     let backup = try EditableBackup(
-      files: [.init(Self.store, try database(Self.encryptedEntries), domain: Self.group)], items: [keyItem()])
+      files: [.init(Self.protonPath, try protonDatabase(), domain: Self.protonDomain)], items: [keyItem()])
     let result = try accounts(of: backup)
     #expect(addresses(result) == ["otpauth://steam/Steam?issuer=Steam&secret=JBSWY3DPEHPK3PXP", Self.address])
     #expect(result.missing.isEmpty && !result.hasUnreadableFile)
@@ -70,10 +74,10 @@ struct AuthenticatorTests {
 
   @Test("Without the key, or with another one, Proton Authenticator's accounts are counted as missing")
   func protonWithoutKey() throws {
-    let file = EditableBackup.File(Self.store, try database(Self.encryptedEntries), domain: Self.group)
-    let other = Self.key.replacing("AAQ", with: "BBQ")
+    let file = EditableBackup.File(Self.protonPath, try protonDatabase(), domain: Self.protonDomain)
+    let otherKey = Self.key.replacing("AAQ", with: "BBQ")
     for items in [
-      [], [keyItem(other)], [keyItem("no key")], [keyItem(Self.key, .whenUnlockedThisDeviceOnly)],
+      [], [keyItem(otherKey)], [keyItem("no key")], [keyItem(Self.key, .whenUnlockedThisDeviceOnly)],
       [.password("key-1", service: "other.example", secret: Self.key)],
     ] {
       let result = try accounts(of: try EditableBackup(files: [file], items: items))
@@ -84,15 +88,15 @@ struct AuthenticatorTests {
 
   @Test("A damaged database of Proton Authenticator is reported, and the accounts of other apps are still found")
   func damagedProton() throws {
-    let valid = try database(Self.encryptedEntries)
+    let valid = try protonDatabase()
     let view = try ExternalDatabase.bytes(
       "CREATE VIEW ZENCRYPTEDENTRYENTITY AS SELECT 'a' AS ZKEYID, x'00' AS ZENCRYPTEDDATA;")
-    let preferences = try Self.preferences(["a"], ["a": Self.address])
+    let preferences = try Self.freeOTPPreferences(order: ["a"], addresses: ["a": Self.address])
     let other = try ExternalDatabase.bytes("CREATE TABLE other (a);")
     for bytes in [[], Array("SQLite format 3".utf8), Array(valid.prefix(4096)), other, view] {
       let backup = try EditableBackup(
         files: [
-          .init(Self.store, bytes, domain: Self.group),
+          .init(Self.protonPath, bytes, domain: Self.protonDomain),
           .init(
             "Library/Preferences/org.fedorahosted.freeotp.plist", preferences,
             domain: "AppDomain-org.fedorahosted.freeotp"),
@@ -100,7 +104,7 @@ struct AuthenticatorTests {
       let result = try accounts(of: backup)
       #expect(result.hasUnreadableFile)
       #expect(addresses(result) == [Self.address])
-      #expect(missing(result) == ["freeotp: never-in-backup", "proton-authenticator: unreadable-file"])
+      #expect(missingApps(result) == ["freeotp: never-in-backup", "proton-authenticator: unreadable-file"])
     }
   }
 
@@ -108,34 +112,45 @@ struct AuthenticatorTests {
     try ProtonAuthenticatorStore.rows(of: try AppDatabase(file: bytes))
   }
 
-  @Test("A changed byte of a database does not crash the reader, and too many rows are refused")
+  @Test("A database with changed bytes is read or refused, without a crash")
   func changedBytes() throws {
-    let valid = try database(Self.encryptedEntries)
-    var source = SeededRandom(seed: 11)
+    let valid = try protonDatabase()
+    var random = SeededRandom(seed: 11)
     for _ in 0..<300 {
       var changed = valid
-      for _ in 0..<4 { changed[Int(source.next() % UInt64(changed.count))] = UInt8(truncatingIfNeeded: source.next()) }
+      for _ in 0..<4 {
+        let offset = Int(random.next() % UInt64(changed.count))
+        changed[offset] = UInt8(truncatingIfNeeded: random.next())
+      }
       guard let rows = try? Self.rows(changed) else { continue }
       #expect(rows.count <= ProtonAuthenticatorStore.maximumRowCount)
     }
-    // One row more than the limit.
-    var sql = "CREATE TABLE ZENCRYPTEDENTRYENTITY (ZKEYID VARCHAR, ZENCRYPTEDDATA BLOB);"
-    sql += "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001)"
-    sql += " INSERT INTO ZENCRYPTEDENTRYENTITY SELECT 'k', x'00' FROM n;"
-    let many = try ExternalDatabase.bytes(sql)
-    #expect(throws: KeyhaulError.self) { try Self.rows(many) }
   }
 
-  private static func preferences(_ order: [String], _ values: [String: String]) throws -> [UInt8] {
+  @Test("A database with too many rows is refused")
+  func rowLimit() throws {
+    let bytes = try ExternalDatabase.bytes(
+      """
+      CREATE TABLE ZENCRYPTEDENTRYENTITY (ZKEYID VARCHAR, ZENCRYPTEDDATA BLOB);
+      WITH RECURSIVE n(i) AS
+        (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(ProtonAuthenticatorStore.maximumRowCount + 1))
+        INSERT INTO ZENCRYPTEDENTRYENTITY SELECT 'k', x'00' FROM n;
+      """)
+    #expect(throws: KeyhaulError.self) { try Self.rows(bytes) }
+  }
+
+  /// Creates the preferences of FreeOTP: the order of the accounts' names, and the address of each account.
+  private static func freeOTPPreferences(order: [String], addresses: [String: String]) throws -> [UInt8] {
     var root: [String: Any] = ["tokenOrder": order, "other": "otpauth://totp/other?secret=AA"]
-    for (name, value) in values { root[name] = value }
+    for (name, address) in addresses { root[name] = address }
     return Array(try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0))
   }
 
   @Test(
     "FreeOTP's first versions kept addresses in their preferences, in the order of the app", arguments: [true, false])
   func freeOTP(hasPassword: Bool) throws {
-    let bytes = try Self.preferences(["b", "a", "gone"], ["a": "otpauth://totp/a?secret=AA", "b": Self.address])
+    let bytes = try Self.freeOTPPreferences(
+      order: ["b", "a", "gone"], addresses: ["a": "otpauth://totp/a?secret=AA", "b": Self.address])
     let backup = try EditableBackup(
       hasPassword: hasPassword,
       files: [
@@ -144,11 +159,11 @@ struct AuthenticatorTests {
       ], items: [.password("anna")])
     let result = try accounts(of: backup)
     #expect(addresses(result) == [Self.address, "otpauth://totp/a?secret=AA"])
-    #expect(missing(result) == ["freeotp: never-in-backup"])
+    #expect(missingApps(result) == ["freeotp: never-in-backup"])
   }
 
   @Test("Apps whose codes cannot be read are found by their files, their folders or the list of installed apps")
-  func others() throws {
+  func unreadableApps() throws {
     let backup = try EditableBackup(
       files: [
         .init("TwoFAS.sqlite", [0], domain: "AppDomainGroup-group.twofas.com"),
@@ -157,11 +172,15 @@ struct AuthenticatorTests {
     let result = try accounts(
       of: backup, installed: ["com.finnwea.Raivo", "com.google.Authenticator", "org.example.other"])
     #expect(
-      missing(result) == [
+      missingApps(result) == [
         "ente-auth: device-key", "google-authenticator: unpublished-storage", "raivo: app-password",
         "2fas: unpublished-key",
       ])
-    let none = try accounts(of: try EditableBackup(items: [.password("anna")]), installed: ["org.example.other"])
-    #expect(none.accounts.isEmpty && none.missing.isEmpty)
+  }
+
+  @Test("A backup without a known authenticator app has no accounts and no missing apps")
+  func noAuthenticator() throws {
+    let result = try accounts(of: try EditableBackup(items: [.password("anna")]), installed: ["org.example.other"])
+    #expect(result.accounts.isEmpty && result.missing.isEmpty)
   }
 }

@@ -9,19 +9,24 @@ import Testing
 
 @Suite("Iterating over the items of a backup")
 struct BackupItemReaderTests {
-  /// More than two jobs process at a time. Every third item is device-bound, and one is damaged.
-  private static let count = 5_000
+  /// The number of items, more than two jobs process at a time.
+  private static let itemCount = 5_000
+  /// The number of every third item, beginning with the first.
+  private static let deviceBoundCount = 1_667
+  /// The index of an item that is not device-bound.
+  private static let damagedIndex = 1_234
 
+  /// Creates a backup in which every third item is device-bound, and one is damaged.
   private func backup(hasPassword: Bool = true) throws -> EditableBackup {
     try EditableBackup(
       hasPassword: hasPassword,
-      items: (0..<Self.count).map { number in
+      items: (0..<Self.itemCount).map { number in
         .password("anna-\(number)", number.isMultiple(of: 3) ? .whenUnlockedThisDeviceOnly : .afterFirstUnlock)
       },
       editEntries: { entries in
         var entries = entries
-        let blob = try #require(entries[1_234].blob)
-        entries[1_234].blob = blob.dropLast() + [blob[blob.count - 1] ^ 1]
+        let blob = try #require(entries[Self.damagedIndex].blob)
+        entries[Self.damagedIndex].blob = blob.dropLast() + [blob[blob.count - 1] ^ 1]
         return entries
       })
   }
@@ -30,7 +35,7 @@ struct BackupItemReaderTests {
     try archive.unlock(password: backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil)
   }
 
-  /// The device key that is used.
+  /// The device whose key is used.
   enum Hardware: CaseIterable { case none, own, other }
 
   private func deviceKey(_ hardware: Hardware, _ backup: EditableBackup) throws -> DeviceKey? {
@@ -60,24 +65,25 @@ struct BackupItemReaderTests {
     let collect = { (portion: [BackupItem]) throws(KeyhaulError) in items += portion }
     try reader.forEachPortion(translating: { $0 }, collect)
     let results = items.map { ItemResult(index: $0.index, account: $0.item?[.account], reason: reader.reason(of: $0)) }
-    #expect(
-      results
-        == opened.items.map { ItemResult(index: $0.index, account: $0.item?[.account], reason: opened.reason(of: $0)) })
-    #expect(results.map(\.index) == Array(0..<Self.count))
+    let expected = opened.items.map { item in
+      ItemResult(index: item.index, account: item.item?[.account], reason: opened.reason(of: item))
+    }
+    #expect(results == expected)
+    #expect(results.map(\.index) == Array(0..<Self.itemCount))
     #expect(reader.hardware == opened.hardware && reader.anomalies == opened.anomalies)
-    let readable = results.count { $0.reason == nil }
+    let decryptedCount = results.count { $0.reason == nil }
+    let damagedCount = 1
     switch (hasPassword, hardware) {
-    case (_, .own): #expect(readable == Self.count - 1)
-    // Every third item, and the damaged one.
-    case (true, _): #expect(readable == Self.count - 1_667 - 1)
-    case (false, _): #expect(readable == 0)
+    case (_, .own): #expect(decryptedCount == Self.itemCount - damagedCount)
+    case (true, _): #expect(decryptedCount == Self.itemCount - damagedCount - Self.deviceBoundCount)
+    case (false, _): #expect(decryptedCount == 0)
     }
   }
 
   private struct StopRequest: Error {}
 
   @Test("An error of the caller stops the iteration")
-  func ends() throws {
+  func stopped() throws {
     let backup = try backup()
     let archive = try BackupArchive.open(.path(backup.path))
     let reader = try archive.reader(with: try key(archive, backup), for: .exporting)

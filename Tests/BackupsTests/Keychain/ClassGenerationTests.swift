@@ -9,10 +9,10 @@ import Testing
 @Suite("Items of later key generations")
 struct ClassGenerationTests {
   @Test("An item of a later key generation is counted by its class, and no other key decrypts it")
-  func named() throws {
+  func laterGeneration() throws {
     let backup = try EditableBackup(items: [.password("anna"), .password("berta")]) { entries in
       var entries = entries
-      // The class is the second little-endian word of the item's data: 6 becomes 22.
+      // The data begins with two little-endian words, the version and the class. Class 6 becomes class 22.
       entries[0].blob?[4] |= 0x10
       return entries
     }

@@ -17,12 +17,15 @@ struct ComparisonScopeTests {
     return item
   }
 
+  /// Compares two keychains with one item each.
+  ///
+  /// - Parameter scope: The parts of an item that the second keychain can contain.
   private func difference(
     _ first: KeychainItem, _ second: KeychainItem, _ scope: KeychainEntry.Scope
   ) throws -> KeychainDifference {
-    var scoped = KeychainEntry(index: 0, item: second)
-    scoped.scope = scope
-    return try KeychainDifference(from: [KeychainEntry(index: 0, item: first)], to: [scoped])
+    var secondEntry = KeychainEntry(index: 0, item: second)
+    secondEntry.scope = scope
+    return try KeychainDifference(from: [KeychainEntry(index: 0, item: first)], to: [secondEntry])
   }
 
   @Test("A secret that a source does not contain is counted, and is not a change")
@@ -41,8 +44,8 @@ struct ComparisonScopeTests {
   func dates() throws {
     let scope = KeychainEntry.Scope(hasWholeSeconds: true)
     func changes(_ date: Double, _ scope: KeychainEntry.Scope) throws -> [AttributeCode] {
-      try difference(item("l", date: 1.75, secret: "s"), item("l", date: date, secret: "s"), scope).changed
-        .flatMap(\.attributes)
+      let (first, second) = (item("l", date: 1.75, secret: "s"), item("l", date: date, secret: "s"))
+      return try difference(first, second, scope).changed.flatMap(\.attributes)
     }
 
     #expect(try changes(1, scope) == [])

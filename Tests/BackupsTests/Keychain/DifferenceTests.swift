@@ -8,8 +8,8 @@ import Testing
 
 @Suite("Comparisons of keychains")
 struct DifferenceTests {
-  private func decrypted(_ items: KeychainItem..., from first: Int = 0) -> [KeychainEntry] {
-    items.enumerated().map { KeychainEntry(index: first + $0, item: $1) }
+  private func decrypted(_ items: KeychainItem..., from firstIndex: Int = 0) -> [KeychainEntry] {
+    items.enumerated().map { KeychainEntry(index: firstIndex + $0, item: $1) }
   }
 
   private func reference(_ byte: UInt8) throws -> [UInt8] {
@@ -57,23 +57,24 @@ struct DifferenceTests {
   }
 
   @Test("Items are paired if a restore reads the same primary key, whatever the encoding of their attributes")
-  func spellings() throws {
-    var plain = KeychainItem.password("anna")
-    plain.kind = .internetPassword
-    plain[.port] = .integer(443)
-    var spelled = plain
-    spelled[.account] = .data(Array("anna".utf8))
-    spelled[.port] = .string("443")
+  func encodings() throws {
+    var item = KeychainItem.password("anna")
+    item.kind = .internetPassword
+    item[.port] = .integer(443)
+    var encodedDifferently = item
+    encodedDifferently[.account] = .data(Array("anna".utf8))
+    encodedDifferently[.port] = .string("443")
     for code in [AttributeCode.path, .securityDomain, .syncViewHint, .tokenID, .sharingGroup] {
-      spelled[code] = .string("")
+      encodedDifferently[code] = .string("")
     }
-    spelled[.authenticationType] = .data([])
-    let difference = try KeychainDifference(from: decrypted(plain), to: decrypted(spelled))
+    encodedDifferently[.authenticationType] = .data([])
+    let difference = try KeychainDifference(from: decrypted(item), to: decrypted(encodedDifferently))
     #expect(difference.isEmpty && difference.sameCount == 1)
 
-    spelled[.path] = .string("/mail")
-    let other = try KeychainDifference(from: decrypted(plain), to: decrypted(spelled))
-    #expect(other.added.count == 1 && other.removed.count == 1)
+    var otherItem = encodedDifferently
+    otherItem[.path] = .string("/mail")
+    let otherDifference = try KeychainDifference(from: decrypted(item), to: decrypted(otherItem))
+    #expect(otherDifference.added.count == 1 && otherDifference.removed.count == 1)
   }
 
   @Test("A changed item has its changed attributes, including the secret")
@@ -92,18 +93,24 @@ struct DifferenceTests {
   }
 
   @Test("A changed secret is distinguished from a changed date")
-  func secretOnly() throws {
-    let secret = try KeychainDifference(
-      from: decrypted(.password("anna", secret: "one")), to: decrypted(.password("anna", secret: "two")))
-    #expect(secret.changed.first?.attributes == [] && secret.changed.first?.isSecretChanged == true)
-    let touched = try KeychainDifference(
-      from: decrypted(.password("anna", secret: "one")), to: decrypted(.password("anna", secret: "one", changed: 2000)))
-    #expect(touched.changed.first?.isOnlyModificationDate == true)
-    var notes = KeychainItem.password("anna", secret: "one")
-    notes.kind = .internetPassword
-    let bare = notes
-    notes.secrets[.extraNotes] = SensitiveBytes(copying: Array("planted note".utf8))
-    #expect(try KeychainDifference(from: decrypted(bare), to: decrypted(notes)).changed.first?.isSecretChanged == true)
+  func secretOrDate() throws {
+    let old = decrypted(.password("anna", secret: "one"))
+    let withNewSecret = decrypted(.password("anna", secret: "two"))
+    let withNewDate = decrypted(.password("anna", secret: "one", changed: 2000))
+    let secretChange = try #require(try KeychainDifference(from: old, to: withNewSecret).changed.first)
+    #expect(secretChange.attributes == [] && secretChange.isSecretChanged)
+    let dateChange = try #require(try KeychainDifference(from: old, to: withNewDate).changed.first)
+    #expect(dateChange.isOnlyModificationDate)
+  }
+
+  @Test("An added note of a password is a changed secret")
+  func addedNote() throws {
+    var item = KeychainItem.password("anna", secret: "one")
+    item.kind = .internetPassword
+    var itemWithNote = item
+    itemWithNote.secrets[.extraNotes] = SensitiveBytes(copying: Array("planted note".utf8))
+    let difference = try KeychainDifference(from: decrypted(item), to: decrypted(itemWithNote))
+    #expect(difference.changed.first?.isSecretChanged == true)
   }
 
   @Test("A missing attribute equals its default, and access controls are ignored")
@@ -124,7 +131,7 @@ struct DifferenceTests {
   }
 
   @Test("Encrypted items of both keychains are counted by their references, without their contents")
-  func sealedInBoth() throws {
+  func encryptedInBoth() throws {
     let difference = try KeychainDifference(
       from: [encrypted(0, reference(1))] + decrypted(.password("anna"), from: 1),
       to: decrypted(.password("anna")) + [encrypted(1, reference(1))])
@@ -132,18 +139,18 @@ struct DifferenceTests {
   }
 
   @Test("An item that is encrypted in the other keychain under the same reference is not new")
-  func sealedAndOpen() throws {
-    let onDevice = KeychainEntry(index: 0, item: .password("token"), persistentReference: try reference(1))
-    let difference = try KeychainDifference(from: [encrypted(0, reference(1))], to: [onDevice])
+  func encryptedInFirst() throws {
+    let decryptedEntry = KeychainEntry(index: 0, item: .password("token"), persistentReference: try reference(1))
+    let difference = try KeychainDifference(from: [encrypted(0, reference(1))], to: [decryptedEntry])
     #expect(difference.added.isEmpty && difference.undecrypted == .init(inBoth: 1, decryptedOnlyInSecond: 1))
     #expect(difference.isEmpty && !difference.isComplete)
   }
 
   @Test("Encrypted items are not paired by row numbers, which are not unique")
   func rowNumbers() throws {
-    let number = try PersistentReference.rowID(.genericPassword, 7).serialized()
-    let other = KeychainEntry(index: 0, item: .password("token"), persistentReference: number)
-    let difference = try KeychainDifference(from: [encrypted(0, number)], to: [other])
+    let reference = try PersistentReference.rowID(.genericPassword, 7).serialized()
+    let decryptedEntry = KeychainEntry(index: 0, item: .password("token"), persistentReference: reference)
+    let difference = try KeychainDifference(from: [encrypted(0, reference)], to: [decryptedEntry])
     #expect(difference.added.count == 1 && difference.undecrypted == .init(onlyInFirst: 1))
   }
 
@@ -154,27 +161,37 @@ struct DifferenceTests {
     #expect(difference.undecrypted == .init(onlyInFirst: 2, onlyInSecond: 1, possiblePairs: 1))
   }
 
-  @Test("An item that may be encrypted in the other keychain is neither added nor removed")
-  func doubtful() throws {
-    let bound = KeychainItem.password("token", .whenUnlockedThisDeviceOnly)
-    let forward = try KeychainDifference(
-      from: [encrypted(0, reference(1))], to: decrypted(bound, .password("anna"), from: 4))
-    #expect(forward.added.map(\.index) == [5] && forward.possiblyInFirst.map(\.index) == [4])
-    #expect(forward.undecrypted == .init(onlyInFirst: 1))
-    let backward = try KeychainDifference(from: decrypted(bound), to: [encrypted(0, nil, .tagMismatch)])
-    #expect(
-      backward.removed.isEmpty && backward.possiblyInSecond.map(\.identity.account) == ["token"] && backward.isEmpty)
-    var key = bound
-    key.kind = .key
-    #expect(try KeychainDifference(from: [encrypted(0, nil)], to: decrypted(key)).added.count == 1)
+  private static let deviceBoundItem = KeychainItem.password("token", .whenUnlockedThisDeviceOnly)
+
+  @Test("An item that may be encrypted in the first keychain is not added")
+  func possiblyInFirst() throws {
+    let difference = try KeychainDifference(
+      from: [encrypted(0, reference(1))], to: decrypted(Self.deviceBoundItem, .password("anna"), from: 4))
+    #expect(difference.added.map(\.index) == [5] && difference.possiblyInFirst.map(\.index) == [4])
+    #expect(difference.undecrypted == .init(onlyInFirst: 1))
   }
 
-  @Test("With shared references, an item with its own reference is a different item")
-  func sharedReferences() throws {
-    let bound = KeychainItem.password("token", .whenUnlockedThisDeviceOnly)
+  @Test("An item that may be encrypted in the second keychain is not removed")
+  func possiblyInSecond() throws {
+    let difference = try KeychainDifference(
+      from: decrypted(Self.deviceBoundItem), to: [encrypted(0, nil, .tagMismatch)])
+    #expect(difference.removed.isEmpty && difference.isEmpty)
+    #expect(difference.possiblyInSecond.map(\.identity.account) == ["token"])
+  }
+
+  @Test("An encrypted item of another kind cannot be the added item")
+  func encryptedItemOfOtherKind() throws {
+    var key = Self.deviceBoundItem
+    key.kind = .key
+    let difference = try KeychainDifference(from: [encrypted(0, nil)], to: decrypted(key))
+    #expect(difference.added.count == 1)
+  }
+
+  @Test("If the keychains have references in common, an item with its own reference is a different item")
+  func commonReferences() throws {
     let before = [encrypted(0, try reference(1)), encrypted(1, try reference(2))]
     let after = [
-      KeychainEntry(index: 0, item: bound, persistentReference: try reference(1)),
+      KeychainEntry(index: 0, item: Self.deviceBoundItem, persistentReference: try reference(1)),
       KeychainEntry(
         index: 1, item: .password("another", .whenUnlockedThisDeviceOnly), persistentReference: try reference(3)),
     ]
@@ -183,37 +200,55 @@ struct DifferenceTests {
     #expect(difference.undecrypted == .init(inBoth: 1, decryptedOnlyInSecond: 1, onlyInFirst: 1))
   }
 
-  @Test("More undecided items than encrypted counterparts are a difference")
-  func moreDoubtfulThanSealed() throws {
-    let bound = ["one", "two"].map { KeychainItem.password($0, .whenUnlockedThisDeviceOnly) }
-    let one = try KeychainDifference(from: [encrypted(0, nil)], to: decrypted(bound[0]))
-    let two = try KeychainDifference(from: [encrypted(0, nil)], to: decrypted(bound[0], bound[1]))
-    #expect(one.isEmpty && !two.isEmpty && two.added.isEmpty && two.possiblyInFirst.count == 2)
+  @Test("Two items that may both be the only encrypted item are a difference")
+  func morePossibleItemsThanEncrypted() throws {
+    let first = KeychainItem.password("one", .whenUnlockedThisDeviceOnly)
+    let second = KeychainItem.password("two", .whenUnlockedThisDeviceOnly)
+    let withOne = try KeychainDifference(from: [encrypted(0, nil)], to: decrypted(first))
+    let withTwo = try KeychainDifference(from: [encrypted(0, nil)], to: decrypted(first, second))
+    #expect(withOne.isEmpty)
+    #expect(!withTwo.isEmpty && withTwo.added.isEmpty && withTwo.possiblyInFirst.count == 2)
   }
 
-  @Test("Added and removed items with the same names have disambiguators")
-  func disambiguators() throws {
-    func page(_ port: Int64?, group: String = "app") -> KeychainItem {
-      var item = KeychainItem.password("anna", with: [.server: .string("mail.example")])
-      item.kind = .internetPassword
-      if let port { item[.port] = .integer(port) }
-      item[.accessGroup] = .string(group)
-      return item
-    }
-    let moved = try KeychainDifference(from: decrypted(page(nil), page(80, group: "b")), to: decrypted(page(8443)))
-    #expect(moved.added.map(\.disambiguators) == [["port 8443", "access group app"]])
-    #expect(moved.removed.map(\.disambiguators) == [["no port", "access group app"], ["port 80", "access group b"]])
-    let synced = try KeychainDifference(
-      from: decrypted(.password("anna")), to: decrypted(.password("anna", with: [.synchronizable: .integer(1)])))
+  private func internetPassword(port: Int64?, group: String) -> KeychainItem {
+    var item = KeychainItem.password("anna", with: [.server: .string("mail.example")])
+    item.kind = .internetPassword
+    if let port { item[.port] = .integer(port) }
+    item[.accessGroup] = .string(group)
+    return item
+  }
+
+  @Test("Added and removed internet passwords with the same names are distinguished by port and access group")
+  func disambiguatorsOfInternetPasswords() throws {
+    let difference = try KeychainDifference(
+      from: decrypted(internetPassword(port: nil, group: "app"), internetPassword(port: 80, group: "b")),
+      to: decrypted(internetPassword(port: 8443, group: "app")))
+    #expect(difference.added.map(\.disambiguators) == [["port 8443", "access group app"]])
     #expect(
-      synced.added.map(\.disambiguators) == [["synced"]] && synced.removed.map(\.disambiguators) == [["not synced"]])
-    // Two Unicode forms of a name: ü as one character, and as u with a diaeresis.
-    let spelled = try KeychainDifference(
-      from: decrypted(.password("anna", service: "Z\u{FC}")), to: decrypted(.password("anna", service: "Zu\u{308}")))
-    #expect(spelled.added.map(\.disambiguators) == [["service 0x5a75cc88"]])
-    #expect(spelled.removed.map(\.disambiguators) == [["service 0x5ac3bc"]])
-    let others = try KeychainDifference(from: decrypted(.password("anna")), to: decrypted(.password("berta")))
-    #expect(others.added.map(\.disambiguators) == [[]])
+      difference.removed.map(\.disambiguators) == [["no port", "access group app"], ["port 80", "access group b"]])
+  }
+
+  @Test("A synced and an unsynced item with the same names are distinguished")
+  func disambiguatorsOfSyncedItem() throws {
+    let difference = try KeychainDifference(
+      from: decrypted(.password("anna")), to: decrypted(.password("anna", with: [.synchronizable: .integer(1)])))
+    #expect(difference.added.map(\.disambiguators) == [["synced"]])
+    #expect(difference.removed.map(\.disambiguators) == [["not synced"]])
+  }
+
+  @Test("Names that differ only in their Unicode normalization are distinguished by their bytes")
+  func disambiguatorsOfUnicodeNames() throws {
+    let (composed, decomposed) = ("Z\u{FC}", "Zu\u{308}")
+    let difference = try KeychainDifference(
+      from: decrypted(.password("anna", service: composed)), to: decrypted(.password("anna", service: decomposed)))
+    #expect(difference.added.map(\.disambiguators) == [["service 0x5a75cc88"]])
+    #expect(difference.removed.map(\.disambiguators) == [["service 0x5ac3bc"]])
+  }
+
+  @Test("Items with different names have no disambiguators")
+  func noDisambiguators() throws {
+    let difference = try KeychainDifference(from: decrypted(.password("anna")), to: decrypted(.password("berta")))
+    #expect(difference.added.map(\.disambiguators) == [[]])
   }
 
   @Test("Damaged items are distinguished from device-bound ones")

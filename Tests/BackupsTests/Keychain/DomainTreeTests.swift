@@ -48,25 +48,29 @@ struct DomainTreeTests {
   }
 
   @Test("Each file is in its own directory, in any order of the manifest")
-  func neighbors() throws {
+  func directories() throws {
     let root = try tree([
       .init("Library/a", bytes(1)), .init("Library/b", bytes(2)), .init("Library2/c", bytes(4)), .init("d", bytes(8)),
       .init("Library/e", bytes(16)), .init("Library/e", bytes(32), domain: "MediaDomain"),
       .init("Library/x/f", bytes(64)),
     ]).root
-    let sizes = root.children.map { domain in
+    #expect(root.children.map(\.name) == ["HomeDomain", "MediaDomain"])
+    let (home, media) = (root.children[0], root.children[1])
+    func sizes(of domain: DomainTree.Node) -> [String: Int64] {
       Dictionary(uniqueKeysWithValues: domain.children.map { ($0.name, $0.storedByteCount) })
     }
-    #expect(root.children.map(\.name) == ["HomeDomain", "MediaDomain"] && root.children[0].storedByteCount == 95)
-    #expect(sizes == [["Library": 83, "Library2": 4], ["Library": 32]])
+    #expect(home.storedByteCount == 95)
+    #expect(sizes(of: home) == ["Library": 83, "Library2": 4])
+    #expect(sizes(of: media) == ["Library": 32])
   }
 
   @Test("Missing files are counted, but empty ones are not")
   func missing() throws {
-    var gone = EditableBackup.File("Library/gone.txt", bytes(3))
+    var missing = EditableBackup.File("Library/gone.txt", bytes(3))
+    missing.isStored = false
     var empty = EditableBackup.File("empty.txt", [])
-    (gone.isStored, empty.isStored) = (false, false)
-    let root = try tree([gone, empty, .init("there.txt", bytes(2))]).root
+    empty.isStored = false
+    let root = try tree([missing, empty, .init("there.txt", bytes(2))]).root
     #expect(root.fileCount == 3 && root.missingCount == 1 && root.storedByteCount == 2)
     #expect(root.children.first?.children.first?.missingCount == 1)
   }
@@ -90,8 +94,8 @@ struct DomainTreeTests {
 
   @Test("The sums of sizes do not overflow")
   func sums() throws {
-    var node = DomainTree.Node(sumOf: [])
-    node.storedByteCount = .max
-    #expect(DomainTree.Node(sumOf: [node, node]).storedByteCount == .max)
+    var largeNode = DomainTree.Node(sumOf: [])
+    largeNode.storedByteCount = .max
+    #expect(DomainTree.Node(sumOf: [largeNode, largeNode]).storedByteCount == .max)
   }
 }

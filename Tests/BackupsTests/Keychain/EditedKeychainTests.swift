@@ -11,27 +11,28 @@ import Testing
 struct EditedKeychainTests {
   private static let now = KeychainDate(secondsSinceReferenceDate: 800_000_000)
 
-  /// Opens a backup with its password and, by default, the device key.
-  private func edited(_ backup: EditableBackup, withDevice: Bool = true) throws -> (EditedKeychain, UnlockedBackup) {
+  /// Opens a backup's keychain for changes with its password and, by default, the device key.
+  private func editedKeychain(_ backup: EditableBackup, withDeviceKey: Bool = true) throws -> EditedKeychain {
     let archive = try backup.open()
-    func key() throws -> DeviceKey? { withDevice ? try backup.hardware.deviceKey() : nil }
-    let derived = try archive.unlock(password: Secret(utf8: EditableBackup.password))
-    let opened = try archive.open(with: derived, deviceKey: key(), for: .rewriting)
-    let keychain = try EditedKeychain(
-      opened, keys: try derived.classKeys(deviceKey: key()), now: Self.now, random: SeededRandomSource(seed: "edit"))
-    return (keychain, opened)
+    func deviceKey() throws -> DeviceKey? { withDeviceKey ? try backup.hardware.deviceKey() : nil }
+    let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
+    let unlocked = try archive.open(with: key, deviceKey: deviceKey(), for: .rewriting)
+    return try EditedKeychain(
+      unlocked, keys: try key.classKeys(deviceKey: deviceKey()), now: Self.now,
+      random: SeededRandomSource(seed: "edit"))
   }
 
-  private func code(_ work: () throws -> Void) -> ItemEditError.Code? {
+  /// Returns the code of the error of a change, or `nil` if there is none.
+  private func errorCode(_ change: () throws -> Void) -> ItemEditError.Code? {
     do {
-      try work()
+      try change()
       return nil
     } catch { return (error as? ItemEditError)?.code }
   }
 
   @Test("An added item gets its dates, identifiers, and digest, as on a device")
   func added() throws {
-    let (keychain, _) = try edited(EditableBackup(items: [.password("anna"), .password("bob")]))
+    let keychain = try editedKeychain(EditableBackup(items: [.password("anna"), .password("bob")]))
     let (item, index) = try keychain.add(.password("carl", secret: "s"))
     #expect(index == 2 && item.creationDate == Self.now && item.modificationDate == Self.now)
     #expect(try item[.digest]?.dataValue == item.digest() && item[.persistentReference]?.dataValue?.count == 16)
@@ -45,32 +46,40 @@ struct EditedKeychainTests {
   @Test("A second item with the same primary key is refused, unless the first is marked as deleted")
   func duplicates() throws {
     let deleted = KeychainItem.password("bob", with: [.tombstone: .integer(1), .synchronizable: .integer(0)])
-    let (keychain, _) = try edited(EditableBackup(items: [.password("anna"), deleted]))
-    #expect(code { _ = try keychain.add(.password("anna")) } == .duplicate)
-    #expect(code { _ = try keychain.update([0], with: ItemChanges(attributes: [.account: .string("bob")])) } == nil)
-    #expect(code { _ = try keychain.add(.password("bob")) } == .duplicate)
-    #expect(code { _ = try keychain.add(.password("anna")) } == nil)
+    let keychain = try editedKeychain(EditableBackup(items: [.password("anna"), deleted]))
+    #expect(errorCode { _ = try keychain.add(.password("anna")) } == .duplicate)
+    #expect(
+      errorCode { _ = try keychain.update([0], with: ItemChanges(attributes: [.account: .string("bob")])) } == nil)
+    #expect(errorCode { _ = try keychain.add(.password("bob")) } == .duplicate)
+    #expect(errorCode { _ = try keychain.add(.password("anna")) } == nil)
     #expect(try KeychainBackupFile(parsing: keychain.serialized()).entries.count == 2)
   }
 
-  @Test("Items that no backup contains, and items without a proven key, are refused")
-  func refusals() throws {
-    let (keychain, _) = try edited(EditableBackup(items: [.password("anna")]), withDevice: false)
+  @Test("An item that no backup contains is refused")
+  func neverInBackup() throws {
+    let keychain = try editedKeychain(EditableBackup(items: [.password("anna")]), withDeviceKey: false)
     #expect(
-      code { _ = try keychain.add(.password("x", .whenPasscodeSetThisDeviceOnly)) } == .neverInBackup(.passcodeOnly))
-    let bound = KeychainItem.password("x", .whenUnlockedThisDeviceOnly)
-    #expect(code { _ = try keychain.add(bound) } == .classKeyMissing(bound.protection?.keyClass ?? .fileNone))
-    // The device key is available, but no item proves it.
-    let (unproven, _) = try edited(EditableBackup(items: [.password("anna")]))
-    #expect(code { _ = try unproven.add(bound) } == .hardwareUnproven(bound.protection?.keyClass ?? .fileNone))
-    let (proven, _) = try edited(
+      errorCode { _ = try keychain.add(.password("x", .whenPasscodeSetThisDeviceOnly)) }
+        == .neverInBackup(.passcodeOnly))
+  }
+
+  @Test("A device-bound item is added only with a device key that another item proves")
+  func deviceBoundItem() throws {
+    let item = KeychainItem.password("x", .whenUnlockedThisDeviceOnly)
+    let keyClass = ProtectionClass.whenUnlockedThisDeviceOnly.keyClass
+    let migratable = try EditableBackup(items: [.password("anna")])
+    let withoutKey = try editedKeychain(migratable, withDeviceKey: false)
+    #expect(errorCode { _ = try withoutKey.add(item) } == .classKeyMissing(keyClass))
+    let unproven = try editedKeychain(migratable)
+    #expect(errorCode { _ = try unproven.add(item) } == .hardwareUnproven(keyClass))
+    let proven = try editedKeychain(
       EditableBackup(items: [.password("anna"), .password("b", .whenUnlockedThisDeviceOnly)]))
-    #expect(code { _ = try proven.add(bound) } == nil)
+    #expect(errorCode { _ = try proven.add(item) } == nil)
   }
 
   @Test("A keychain file with content that would be lost cannot be edited")
   func unknownContent() throws {
     let xml = try EditableBackup(items: [.password("anna")], keychainInXML: true)
-    #expect(code { _ = try edited(xml) } == .unknownContent)
+    #expect(errorCode { _ = try editedKeychain(xml) } == .unknownContent)
   }
 }

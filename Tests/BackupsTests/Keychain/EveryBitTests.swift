@@ -13,17 +13,17 @@ import Testing
 struct EveryBitTests {
   /// Whether to change all eight bits of each byte instead of one: `make -C Tests every-bit`.
   private static let changesAllBits = ProcessInfo.processInfo.environment["KEYHAUL_EVERY_BIT"] == "1"
+  /// The number of test cases among which the bytes of each file are divided.
   private static let partCount = 8
 
   private let verifier = VerificationTests()
 
   /// Creates a sealed backup of about 40 kB, mostly in files without a digest.
-  private func sealed() throws -> EditableBackup {
-    let text = try SeededRandomSource(seed: "every bit").bytes(9_000)
-    var undigested = EditableBackup.File("photo.jpg", text)
-    undigested.digest = .none
+  private func sealedBackup() throws -> EditableBackup {
+    var photo = EditableBackup.File("photo.jpg", try SeededRandomSource(seed: "every bit").bytes(9_000))
+    photo.digest = .none
     let backup = try EditableBackup(
-      files: [undigested, .init("letter.txt", VerificationTests.text)], items: VerificationTests.items)
+      files: [photo, .init("letter.txt", VerificationTests.text)], items: VerificationTests.items)
     let archive = try backup.open()
     _ = try BackupRewriter().seal(
       archive, at: backup.path,
@@ -47,25 +47,26 @@ struct EveryBitTests {
     }
   }
 
-  /// Returns the bits of a file: all, one for each byte, or a selection.
-  private func flips(in byteCount: Int, part: Int) -> [(offset: Int, bit: Int)] {
+  /// Returns the bits of a file that are changed: all of the part's bytes, or one of each selected byte.
+  private func changedBits(in byteCount: Int, part: Int) -> [(offset: Int, bit: Int)] {
     let offsets = stride(from: part, to: byteCount, by: Self.partCount)
     if Self.changesAllBits { return offsets.flatMap { offset in (0..<8).map { (offset, $0) } } }
-    return Self.selection(of: offsets, part: part).map { ($0, ($0 / Self.partCount) % 8) }
+    return Self.selection(of: offsets, part: part).map { offset in (offset, (offset / Self.partCount) % 8) }
   }
 
-  /// Returns a selection of positions in a file: a few, four times as many without a limit of cases, or all with `make
-  /// -C Tests every-bit`. A debug build needs a quarter of an hour for a hundred thousand verifications.
+  /// Selects 48 offsets in a file, or 12 in a quick run.
+  ///
+  /// A debug build needs a quarter of an hour for a hundred thousand verifications.
   private static func selection(of offsets: some Sequence<Int>, part: Int) -> [Int] {
     Cases.part(of: Array(offsets), count: Cases.count(48, quick: 12), seed: UInt64(part))
   }
 
   /// Changes one bit after another, calls the closure with each changed backup, and restores each file.
-  private func forEachFlip(
+  private func forEachChangedBit(
     of backup: EditableBackup, part: Int, _ body: (_ name: String, _ location: String) throws -> Void
   ) throws {
     for file in try files(of: backup) {
-      for (offset, bit) in flips(in: file.bytes.count, part: part) {
+      for (offset, bit) in changedBits(in: file.bytes.count, part: part) {
         var changed = file.bytes
         changed[offset] ^= 1 << UInt8(bit)
         try backup.write(changed, to: file.name)
@@ -79,10 +80,11 @@ struct EveryBitTests {
     "A change of any bit of a sealed backup is detected (twelve for each file and part in a quick run)",
     arguments: 0..<partCount)
   func sealedBits(part: Int) throws {
-    let backup = try sealed()
+    let backup = try sealedBackup()
     #expect(try !isDetected(backup))
-    var (count, undetected) = (0, [String]())
-    try forEachFlip(of: backup, part: part) { _, location in
+    var count = 0
+    var undetected: [String] = []
+    try forEachChangedBit(of: backup, part: part) { _, location in
       count += 1
       if try !isDetected(backup) { undetected.append(location) }
     }
@@ -95,10 +97,10 @@ struct EveryBitTests {
 
   @Test("Most changes of a sealed backup are detected without its password", arguments: 0..<partCount)
   func bitsWithoutPassword(part: Int) throws {
-    let backup = try sealed()
+    let backup = try sealedBackup()
     #expect(try !isDetected(backup, withPassword: false))
     var (count, detectedCount) = (0, 0)
-    try forEachFlip(of: backup, part: part) { _, _ in
+    try forEachChangedBit(of: backup, part: part) { _, _ in
       count += 1
       if try isDetected(backup, withPassword: false) { detectedCount += 1 }
     }
@@ -112,12 +114,13 @@ struct EveryBitTests {
     "A truncated file of a sealed backup is detected (twelve lengths for each file and part in a quick run)",
     arguments: 0..<partCount)
   func sealedLengths(part: Int) throws {
-    let backup = try sealed()
-    var (count, undetected) = (0, [String]())
+    let backup = try sealedBackup()
+    var count = 0
+    var undetected: [String] = []
     for file in try files(of: backup) {
-      let all = Array(stride(from: part, to: file.bytes.count, by: Self.partCount))
-      // An empty seal is a truncated one. Without the file, the backup is unsealed.
-      for length in Self.changesAllBits ? all : Self.selection(of: all, part: part) {
+      // A length of zero is included: an empty seal is truncated, but without the file, the backup would be unsealed.
+      let allLengths = Array(stride(from: part, to: file.bytes.count, by: Self.partCount))
+      for length in Self.changesAllBits ? allLengths : Self.selection(of: allLengths, part: part) {
         try backup.write(Array(file.bytes.prefix(length)), to: file.name)
         count += 1
         if try !isDetected(backup) { undetected.append("\(file.name), \(length) bytes") }
@@ -132,39 +135,37 @@ struct EveryBitTests {
 
   @Test("Undetected changes of an unsealed backup are of the kinds in docs/Format.md", arguments: 0..<partCount)
   func unsealedBits(part: Int) throws {
-    let backup = try sealed()
+    let backup = try sealedBackup()
     try backup.remove("Keyhaul.seal")
     let photo = try backup.storedPath("HomeDomain/photo.jpg")
-    let before = try decryptedItems(backup)
-    let fieldsBefore = try BackupFields(of: backup, fileWithoutDigest: photo)
-    let verdict = try verifier.verify(backup, knowsPassword: true).verdict
-    var (undetected, count) = ([String: Int](), [String: Int]())
-    try forEachFlip(of: backup, part: part) { name, location in
-      count[name, default: 0] += 1
+    let originalItems = try decryptedItems(backup)
+    let originalFields = try BackupFields(of: backup, fileWithoutDigest: photo)
+    let originalVerdict = try verifier.verify(backup, knowsPassword: true).verdict
+    var changeCounts: [String: Int] = [:]
+    var undetectedCounts: [String: Int] = [:]
+    try forEachChangedBit(of: backup, part: part) { name, location in
+      changeCounts[name, default: 0] += 1
       guard try !isDetected(backup) else { return }
-      undetected[name, default: 0] += 1
-      // The change is not detected, and no item is replaced by another. A class whose `WRAP` requires the device
-      // decrypts no items.
+      undetectedCounts[name, default: 0] += 1
+      let changedFields = try BackupFields(of: backup, fileWithoutDigest: photo).changed(since: originalFields)
+      let undocumentedFields = changedFields.subtracting(BackupFields.undetected)
+      #expect(undocumentedFields.isEmpty, "\(location): \(undocumentedFields)")
+      // No item is replaced by another. The items of a class are only lost if its changed `WRAP` requires the device key.
       let items = try decryptedItems(backup)
-      #expect(items.isSubset(of: before), "\(location)")
-      let changedFields = try BackupFields(of: backup, fileWithoutDigest: photo).changed(since: fieldsBefore)
-      #expect(
-        changedFields.isSubset(of: BackupFields.undetected),
-        "\(location): \(changedFields.subtracting(BackupFields.undetected))")
-      #expect(items == before || changedFields.contains("keybag class WRAP"), "\(location)")
-      // A missing state in Status.plist changes the verdict.
-      guard changedFields.contains("Status.plist SnapshotState") else { return }
-      #expect(try verifier.verify(backup, knowsPassword: true).verdict != verdict, "\(location)")
+      #expect(items.isSubset(of: originalItems), "\(location)")
+      #expect(items == originalItems || changedFields.contains("keybag class WRAP"), "\(location)")
+      if changedFields.contains("Status.plist SnapshotState") {
+        #expect(try verifier.verify(backup, knowsPassword: true).verdict != originalVerdict, "\(location)")
+      }
     }
     // In a file without a digest, only a change in the padding is detected.
     let keychain = try backup.storedPath("\(KeychainPayload.domain)/\(KeychainPayload.relativePath)")
     let letter = try backup.storedPath("HomeDomain/letter.txt")
-    #expect(undetected[keychain] == nil && undetected[letter] == nil && (undetected[photo] ?? 0) > 0)
-    if Self.changesAllBits {
-      for name in undetected.keys.sorted() {
-        print(
-          "every bit, part \(part): \(name): \(undetected[name] ?? 0) of \(count[name] ?? 0) undetected without a seal")
-      }
+    #expect(undetectedCounts[keychain] == nil && undetectedCounts[letter] == nil)
+    #expect((undetectedCounts[photo] ?? 0) > 0)
+    guard Self.changesAllBits else { return }
+    for (name, count) in undetectedCounts.sorted(by: { $0.key < $1.key }) {
+      print("every bit, part \(part): \(name): \(count) of \(changeCounts[name] ?? 0) undetected without a seal")
     }
   }
 
@@ -172,13 +173,14 @@ struct EveryBitTests {
   func kinds() throws {
     let page = URL(filePath: #filePath).appending(path: "../../../../docs/Format.md").standardizedFileURL
     let text = try String(contentsOf: page, encoding: .utf8)
-    let table = try #require(text.split(separator: "## What a flipped bit means").last?.split(separator: "## ").first)
-    let rows = table.split(separator: "\n")
+    let section = try #require(text.split(separator: "## What a flipped bit means").last?.split(separator: "## ").first)
+    let lines = section.split(separator: "\n")
     for field in BackupFields.undetected {
       let group = BackupFields.documentedRowPrefixes.first { field.hasPrefix("\($0.key) ") }
-      let start = try #require(group, "\(field)").value
-      let text = rows.filter { $0.hasPrefix("| \(start)") }.joined()
-      #expect(text.contains(field.split(separator: " ").last ?? "?"), "\(field)")
+      let rowPrefix = "| " + (try #require(group, "\(field)").value)
+      let row = lines.filter { $0.hasPrefix(rowPrefix) }.joined()
+      let nameInGroup = try #require(field.split(separator: " ").last)
+      #expect(row.contains(nameInGroup), "\(field)")
     }
   }
 
@@ -190,8 +192,8 @@ struct EveryBitTests {
         with: archive.unlock(password: Secret(utf8: EditableBackup.password)), for: .reading)
       let texts: [String] = opened.items.compactMap { item in
         guard case .opened(let decrypted) = item.opening else { return nil }
-        return
-          "\(item.index) \(ItemDescriptor(decrypted)) \(decrypted.secret?.withBytes { String(hexadecimal: Array($0)) } ?? "")"
+        let secret = decrypted.secret?.withBytes { String(hexadecimal: Array($0)) } ?? ""
+        return "\(item.index) \(ItemDescriptor(decrypted)) \(secret)"
       }
       return Set(texts)
     } catch is KeyhaulError {

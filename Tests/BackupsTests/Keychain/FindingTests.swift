@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Backups with a changed part")
 struct FindingTests {
-  private static let keychain = "KeychainDomain/keychain-backup.plist"
+  private static let keychainPath = "KeychainDomain/keychain-backup.plist"
 
   private func backup(hasPassword: Bool = true) throws -> EditableBackup {
     try EditableBackup(
@@ -51,7 +51,7 @@ struct FindingTests {
   @Test("A backup with a damaged keychain file has its files and no items")
   func keychainDamaged() throws {
     let backup = try backup()
-    try backup.change(Self.keychain) { $0[3] ^= 1 }
+    try backup.change(Self.keychainPath) { $0[3] ^= 1 }
     try expect(.keychainDamaged, itemCount: 0, of: backup)
     #expect(try opened(backup, for: .reading).fileList.listing().fileCount == 2)
   }
@@ -59,7 +59,7 @@ struct FindingTests {
   @Test("A backup with a missing keychain file has its files and no items")
   func keychainMissing() throws {
     let backup = try backup()
-    try backup.remove(Self.keychain)
+    try backup.remove(Self.keychainPath)
     try expect(.keychainMissing, itemCount: 0, of: backup)
   }
 

@@ -2,7 +2,7 @@ import Backups
 import KeychainFormats
 import Testing
 
-@Suite("Item identities")
+@Suite("Item descriptors")
 struct ItemDescriptorTests {
   private let item = KeychainItem(
     kind: .genericPassword,
@@ -10,18 +10,18 @@ struct ItemDescriptorTests {
       "acct": .string("anna"), "svce": .string("mail.example.org"), "icmt": .string("a private comment"),
     ])
 
-  @Test("An identity with shared names equals one with copied names")
-  func shared() {
+  @Test("A descriptor that shares its names with the item equals one with copied names")
+  func sharedNames() {
     #expect(ItemDescriptor.sharing(item) == ItemDescriptor(item))
     #expect(ItemDescriptor.sharing(item).account == "anna" && ItemDescriptor.sharing(item).label == nil)
   }
 
-  @Test("A dump of an identity contains only the names, even with a shared item")
+  @Test("A dump of a descriptor contains only the names, even if it shares them with the item")
   func dumped() {
-    for identity in [ItemDescriptor.sharing(item), ItemDescriptor(item)] {
+    for descriptor in [ItemDescriptor.sharing(item), ItemDescriptor(item)] {
       var text = ""
-      dump(identity, to: &text)
-      text += String(reflecting: identity)
+      dump(descriptor, to: &text)
+      text += String(reflecting: descriptor)
       #expect(text.contains("anna") && text.contains("mail.example.org"))
       #expect(!text.contains("private comment"), "\(text)")
     }

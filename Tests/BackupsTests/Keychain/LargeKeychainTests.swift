@@ -36,82 +36,87 @@ struct LargeKeychainTests {
     }
   }
 
-  /// Decrypts a backup, with or without the device key, and then again with it.
+  /// Decrypts a backup, with or without the device key.
+  ///
+  /// - Parameter previous: The result of a previous decryption, whose keychain file is used again.
   private func decrypt(
-    _ archive: BackupArchive, _ backup: EditableBackup, withDevice: Bool
-  ) throws -> (first: UnlockedBackup, reusedWithDevice: UnlockedBackup) {
+    _ archive: BackupArchive, _ backup: EditableBackup, withDeviceKey: Bool, reusing previous: UnlockedBackup? = nil
+  ) throws -> UnlockedBackup {
     let password: Secret? = backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil
     let key = try archive.unlock(password: password)
-    let first = try archive.open(
-      with: key, deviceKey: withDevice ? try backup.hardware.deviceKey() : nil, for: .reading)
-    return (
-      first,
-      try first.archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading, reusing: first)
-    )
+    let deviceKey = withDeviceKey ? try backup.hardware.deviceKey() : nil
+    guard let previous else { return try archive.open(with: key, deviceKey: deviceKey, for: .reading) }
+    return try previous.archive.open(with: key, deviceKey: deviceKey, for: .reading, reusing: previous)
   }
 
-  private func outcomes(_ opened: UnlockedBackup) throws -> [Outcome] { try opened.items.map { try Outcome($0) } }
+  private func outcomes(_ unlocked: UnlockedBackup) throws -> [Outcome] { try unlocked.items.map { try Outcome($0) } }
 
   @Test("A large keychain has the same items from a temporary file and from memory", arguments: [true, false])
   func bothStorages(hasPassword: Bool) throws {
     let backup = try EditableBackup(hasPassword: hasPassword, items: Self.items)
-    var results: [[Outcome]] = []
-    for storage in [ManifestStorage.temporaryFile, .memory] {
-      let archive = try BackupArchive.open(.path(backup.path), storage: storage)
-      #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
-      let (withoutDevice, reused) = try decrypt(archive, backup, withDevice: false)
-      let (withDevice, _) = try decrypt(archive, backup, withDevice: true)
-      #expect(try outcomes(reused) == outcomes(withDevice))
-      #expect(withDevice.items.count { $0.item != nil } == 12)
-      #expect(withoutDevice.items.count { $0.item != nil } == (hasPassword ? 6 : 0))
-      results += [try outcomes(withoutDevice), try outcomes(withDevice)]
-    }
-    #expect(results[0] == results[2] && results[1] == results[3])
+    let inFile = try outcomes(in: .temporaryFile, of: backup)
+    let inMemory = try outcomes(in: .memory, of: backup)
+    #expect(inFile.withoutDeviceKey == inMemory.withoutDeviceKey && inFile.withDeviceKey == inMemory.withDeviceKey)
     let secrets = try Self.items.map { try $0.secret?.withBytes { try Digest.sha256($0) } }
-    #expect(results[1].map(\.secret) == secrets)
+    #expect(inFile.withDeviceKey.map(\.secret) == secrets)
   }
 
-  @Test("A large keychain with scattered items has all of them")
-  func scattered() throws {
-    // An unknown key with ten megabytes is between the two arrays of items.
-    var address = KeychainItem.password("berta")
-    address = KeychainItem(kind: .internetPassword, attributes: address.attributes, secrets: address.secrets)
+  /// Decrypts a backup of all items without and with the device key, and checks the numbers of decrypted items.
+  private func outcomes(
+    in storage: ManifestStorage, of backup: EditableBackup
+  ) throws -> (withoutDeviceKey: [Outcome], withDeviceKey: [Outcome]) {
+    let archive = try BackupArchive.open(.path(backup.path), storage: storage)
+    #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
+    let withoutDeviceKey = try decrypt(archive, backup, withDeviceKey: false)
+    let withDeviceKey = try decrypt(archive, backup, withDeviceKey: true)
+    #expect(withoutDeviceKey.items.count { $0.item != nil } == (backup.hasPassword ? 6 : 0))
+    #expect(withDeviceKey.items.count { $0.item != nil } == 12)
+    let reused = try decrypt(archive, backup, withDeviceKey: true, reusing: withoutDeviceKey)
+    #expect(try outcomes(reused) == outcomes(withDeviceKey))
+    return (try outcomes(withoutDeviceKey), try outcomes(withDeviceKey))
+  }
+
+  @Test("A large keychain has all items if ten megabytes of unknown content are between them")
+  func unknownContentBetweenItems() throws {
+    let genericPassword = KeychainItem.password("berta")
+    let internetPassword = KeychainItem(
+      kind: .internetPassword, attributes: genericPassword.attributes, secrets: genericPassword.secrets)
     let backup = try EditableBackup(
-      items: [.password("anna"), address],
+      items: [.password("anna"), internetPassword],
       editKeychain: { bytes in
         let root = try #require(try BinaryPlist.decode(bytes).dictionaryValue)
-        var wide = PropertyDictionary()
+        var newRoot = PropertyDictionary()
         for entry in root.entries {
-          if entry.key == .string("inet") { wide["other"] = .data([UInt8](repeating: 7, count: 10 << 20)) }
-          wide.entries.append(entry)
+          if entry.key == .string("inet") { newRoot["other"] = .data([UInt8](repeating: 7, count: 10 << 20)) }
+          newRoot.entries.append(entry)
         }
-        return try BinaryPlist.encode(.dictionary(wide))
+        return try BinaryPlist.encode(.dictionary(newRoot))
       })
     let archive = try BackupArchive.open(.path(backup.path))
     #expect(archive.storedLargeKeychain != nil)
-    let (opened, _) = try decrypt(archive, backup, withDevice: false)
-    #expect(opened.items.map { $0.item?[.account] } == [.string("anna"), .string("berta")])
-    let memory = try BackupArchive.open(.path(backup.path), storage: .memory)
-    #expect(try outcomes(opened) == outcomes(try decrypt(memory, backup, withDevice: false).first))
+    let unlocked = try decrypt(archive, backup, withDeviceKey: false)
+    #expect(unlocked.items.map { $0.item?[.account] } == [.string("anna"), .string("berta")])
+    let archiveInMemory = try BackupArchive.open(.path(backup.path), storage: .memory)
+    let unlockedInMemory = try decrypt(archiveInMemory, backup, withDeviceKey: false)
+    #expect(try outcomes(unlocked) == outcomes(unlockedInMemory))
   }
 
-  @Test("A small keychain is read again with another device key")
-  func sealedForHardware() throws {
+  @Test("A keychain file that requires the device key is read again for another device key")
+  func keychainNeedsDeviceKey() throws {
     let backup = try EditableBackup(
       items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
     let archive = try BackupArchive.open(.path(backup.path))
-    let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
-    let withSourceKey = try archive.open(with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading)
+    let withSourceKey = try decrypt(archive, backup, withDeviceKey: true)
     #expect(withSourceKey.hiddenKeychain == nil && withSourceKey.items.count == 1)
-    let other = try HardwareUID(from: SeededRandomSource(seed: "another phone"))
-    let reused = try withSourceKey.archive.open(
-      with: key, deviceKey: try other.deviceKey(), for: .reading, reusing: withSourceKey)
-    #expect(reused.hiddenKeychain?.kind == .keychainDamaged && reused.items.isEmpty)
-    #expect(
-      try withSourceKey.archive.open(
-        with: key, deviceKey: try backup.hardware.deviceKey(), for: .reading, reusing: withSourceKey
-      ).items
-        .count == 1)
+
+    let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
+    let otherDevice = try HardwareUID(from: SeededRandomSource(seed: "another phone"))
+    let withOtherKey = try withSourceKey.archive.open(
+      with: key, deviceKey: try otherDevice.deviceKey(), for: .reading, reusing: withSourceKey)
+    #expect(withOtherKey.hiddenKeychain?.kind == .keychainDamaged && withOtherKey.items.isEmpty)
+
+    let withSourceKeyAgain = try decrypt(archive, backup, withDeviceKey: true, reusing: withSourceKey)
+    #expect(withSourceKeyAgain.items.count == 1)
   }
 
   /// An anomaly of a large keychain file.
@@ -150,25 +155,33 @@ struct LargeKeychainTests {
   @Test("A large keychain file with an anomaly has the same findings as one in memory", arguments: Anomaly.allCases)
   func sameFindings(_ anomaly: Anomaly) throws {
     let backup = try backup(anomaly)
-    var verifications: [BackupVerification] = []
-    var results: [(items: [Outcome], anomalies: [BackupAnomaly])] = []
-    for storage in [ManifestStorage.temporaryFile, .memory] {
-      let archive = try BackupArchive.open(.path(backup.path), storage: storage)
-      #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
-      let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
-      verifications.append(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil)))
-      let unlocked = try archive.open(with: key, for: .reading)
-      results.append((try outcomes(unlocked), unlocked.anomalies))
-    }
-    #expect(verifications[0] == verifications[1], "\(verifications)")
-    #expect(results[0].items == results[1].items && results[0].anomalies == results[1].anomalies)
+    let inFile = try read(backup, in: .temporaryFile)
+    let inMemory = try read(backup, in: .memory)
+    #expect(inFile == inMemory)
+    let verification = inFile.verification
     switch anomaly {
     case .none, .plaintextDigest, .unknownKey, .inXML:
-      #expect(verifications[0].faults == [] && results[0].items.count == 12)
-    case .wrongDigest: #expect(verifications[0].faults != [] && results[0].items.count == 12)
-    case .otherKeybag: #expect(verifications[0].isKeychainRefused)
-    case .longer, .withoutPadding, .cutPlist: #expect(verifications[0].isKeychainLost && results[0].items == [])
+      #expect(verification.faults == [] && inFile.items.count == 12)
+    case .wrongDigest: #expect(verification.faults != [] && inFile.items.count == 12)
+    case .otherKeybag: #expect(verification.isKeychainRefused)
+    case .longer, .withoutPadding, .cutPlist: #expect(verification.isKeychainLost && inFile.items == [])
     }
+  }
+
+  /// The results of verifying and decrypting a backup.
+  private struct ReadingResult: Equatable {
+    let verification: BackupVerification
+    let items: [Outcome]
+    let notes: [BackupAnomaly]
+  }
+
+  private func read(_ backup: EditableBackup, in storage: ManifestStorage) throws -> ReadingResult {
+    let archive = try BackupArchive.open(.path(backup.path), storage: storage)
+    #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
+    let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
+    let verification = try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil))
+    let unlocked = try archive.open(with: key, for: .reading)
+    return ReadingResult(verification: verification, items: try outcomes(unlocked), notes: unlocked.notes)
   }
 
   @Test(
@@ -176,28 +189,29 @@ struct LargeKeychainTests {
     arguments: Operation.allCases)
   func unreadable(_ operation: Operation) throws {
     let backup = try EditableBackup(items: Self.items)
-    let reads = Locked(0)
+    let readCount = Locked(0)
     let readLimit = Locked(Int.max)
     let system = FileSystem { call in
       guard call == .read else { return nil }
-      return reads.withLock { reads in
-        reads += 1
-        return reads > readLimit.withLock { $0 } ? .failure(.ioError) : nil
+      return readCount.withLock { count in
+        count += 1
+        return count > readLimit.withLock { $0 } ? .failure(.ioError) : nil
       }
     }
-    func count(failingAfter limit: Int) throws -> Int {
+    /// Returns the number of reads after the backup is open.
+    func performOperation(failingAfter limit: Int) throws -> Int {
       let archive = try BackupArchive.open(.path(backup.path), limits: .standard, system: system)
-      reads.withLock { $0 = 0 }
+      readCount.withLock { $0 = 0 }
       readLimit.withLock { $0 = limit }
       defer { readLimit.withLock { $0 = .max } }
       try perform(operation, archive, backup)
-      return reads.withLock { $0 }
+      return readCount.withLock { $0 }
     }
-    let all = try count(failingAfter: .max)
-    #expect(all > 40)
-    for limit in [0, 1, all / 2, all - 3, all - 2, all - 1] {
-      let error = #expect(throws: KeyhaulError.self) { try count(failingAfter: limit) }
-      #expect(error?.reason.contains("a temporary file: input/output error") == true, "\(limit) of \(all)")
+    let totalCount = try performOperation(failingAfter: .max)
+    #expect(totalCount > 40)
+    for limit in [0, 1, totalCount / 2, totalCount - 3, totalCount - 2, totalCount - 1] {
+      let error = #expect(throws: KeyhaulError.self) { try performOperation(failingAfter: limit) }
+      #expect(error?.reason.contains("a temporary file: input/output error") == true, "\(limit) of \(totalCount)")
     }
   }
 
@@ -208,16 +222,18 @@ struct LargeKeychainTests {
 
   private func perform(_ operation: Operation, _ archive: BackupArchive, _ backup: EditableBackup) throws {
     switch operation {
-    case .opening: _ = try decrypt(archive, backup, withDevice: false)
+    case .opening:
+      let unlocked = try decrypt(archive, backup, withDeviceKey: false)
+      _ = try decrypt(archive, backup, withDeviceKey: true, reusing: unlocked)
     case .iterating:
       let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
       let reader = try archive.reader(with: key, for: .exporting)
-      var readable = 0
+      var decryptedCount = 0
       let count = { (portion: [BackupItem]) throws(KeyhaulError) in
-        readable += portion.count { $0.item != nil }
+        decryptedCount += portion.count { $0.item != nil }
       }
       try reader.forEachPortion(translating: { $0 }, count)
-      #expect(readable == 6)
+      #expect(decryptedCount == 6)
     case .verifying:
       let key = try archive.unlock(password: backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil)
       let verification = try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil))

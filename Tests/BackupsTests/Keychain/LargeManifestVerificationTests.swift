@@ -21,7 +21,9 @@ struct LargeManifestVerificationTests {
 
   /// The result of a verification with a failed read.
   private enum Outcome: Equatable {
-    case ended(String)
+    /// The verification ended with an error.
+    case error(reason: String)
+    /// The verification was completed.
     case faults([BackupVerification.Fault])
   }
 
@@ -30,43 +32,44 @@ struct LargeManifestVerificationTests {
   )
   func unreadable() throws {
     let backup = try backup()
-    let reads = Locked(0)
-    let failing = Locked(-1)
+    let readCount = Locked(0)
+    let failingRead = Locked<Int?>(nil)
     let system = FileSystem { call in
       guard call == .read else { return nil }
-      return reads.withLock { reads in
-        reads += 1
-        return reads == failing.withLock { $0 } ? .failure(.ioError) : nil
+      return readCount.withLock { count in
+        count += 1
+        return count == failingRead.withLock { $0 } ? .failure(.ioError) : nil
       }
     }
     let archive = try BackupArchive.open(.path(backup.path), limits: .standard, system: system)
     let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
-    func outcome(failing number: Int) throws -> Outcome {
-      reads.withLock { $0 = 0 }
-      failing.withLock { $0 = number }
-      defer { failing.withLock { $0 = -1 } }
+    func outcome(failingRead number: Int?) throws -> Outcome {
+      readCount.withLock { $0 = 0 }
+      failingRead.withLock { $0 = number }
+      defer { failingRead.withLock { $0 = nil } }
       do throws(KeyhaulError) {
         return .faults(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil), jobs: 1).faults)
       } catch {
-        return .ended(error.reason)
+        return .error(reason: error.reason)
       }
     }
-    #expect(try outcome(failing: 0) == .faults([]))
-    let count = reads.withLock { $0 }
+    #expect(try outcome(failingRead: nil) == .faults([]))
+    let totalCount = readCount.withLock { $0 }
     // The manifest is read before the payloads, and again for each of them.
-    var (ended, faulty) = (0, 0)
-    let failures = Array(stride(from: count / 4, to: count, by: count / 12))
-    for number in Cases.chosen(failures, quick: 4) {
-      switch try outcome(failing: number) {
-      case .ended(let reason):
-        ended += 1
-        #expect(reason == "a temporary file: input/output error", "read \(number) of \(count)")
+    var errorCount = 0
+    var faultCount = 0
+    let failingReads = Array(stride(from: totalCount / 4, to: totalCount, by: totalCount / 12))
+    for number in Cases.chosen(failingReads, quick: 4) {
+      switch try outcome(failingRead: number) {
+      case .error(let reason):
+        errorCount += 1
+        #expect(reason == "a temporary file: input/output error", "read \(number) of \(totalCount)")
       case .faults(let faults):
-        faulty += 1
-        #expect(faults.map(\.kind) == [.payloadUnreadable], "read \(number) of \(count)")
+        faultCount += 1
+        #expect(faults.map(\.kind) == [.payloadUnreadable], "read \(number) of \(totalCount)")
         #expect(faults.first?.file?.hasPrefix("HomeDomain/") == true, "\(faults)")
       }
     }
-    #expect(ended > 0 && faulty > 0, "\(ended) ended, \(faulty) faulty")
+    #expect(errorCount > 0 && faultCount > 0, "\(errorCount) errors, \(faultCount) faults")
   }
 }

@@ -30,14 +30,14 @@ struct ReasonTests {
 
   @Test("A secret without a name cannot be restored to any device, whatever its class")
   func secretOnly() {
-    func archived(_ protection: ProtectionClass?, isSecretOnly: Bool) -> BackupItem {
+    func item(_ protection: ProtectionClass?, isSecretOnly: Bool) -> BackupItem {
       BackupItem(
         index: 0, kind: .genericPassword, protection: protection, classKey: .available,
         opening: .opened(.password("anna")), isSecretOnly: isSecretOnly)
     }
     let contents = BackupItemCounts([
-      archived(.whenUnlocked, isSecretOnly: false), archived(.whenUnlockedThisDeviceOnly, isSecretOnly: false),
-      archived(.whenUnlocked, isSecretOnly: true), archived(nil, isSecretOnly: true),
+      item(.whenUnlocked, isSecretOnly: false), item(.whenUnlockedThisDeviceOnly, isSecretOnly: false),
+      item(.whenUnlocked, isSecretOnly: true), item(nil, isSecretOnly: true),
     ])
     #expect(contents.migratable == 1 && contents.thisDeviceOnly == 1 && contents.secretOnly == 2)
     #expect(contents.total == 4 && contents.countByProtection[.whenUnlocked] == 2)
@@ -65,13 +65,12 @@ struct ReasonTests {
     #expect(reason(item(.hardwareMissing), backupHasPassword: false) == .backupNotEncrypted)
     #expect(
       reason(item(.hardwareMissing, .whenUnlockedThisDeviceOnly), backupHasPassword: false) == .deviceBound)
-    // With a password, this class needs no hardware key, unless the keybag was changed. The item must not count as
-    // migratable.
+    // In a backup with a password, a migratable class needs the device key only if the keybag was changed.
     #expect(reason(item(.hardwareMissing)) == .deviceBound)
   }
 
   @Test("A failed item is device-bound, unless the device key decrypted another item of its class; then it is damaged")
-  func proof() {
+  func evidence() {
     let failed = item(.keyUnwrapFailed, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
     #expect(reason(failed) == .deviceBound)
     let decrypted = item(nil, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)

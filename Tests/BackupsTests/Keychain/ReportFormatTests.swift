@@ -23,6 +23,7 @@ struct ReportFormatTests {
     files[8].isStored = false
     files[9] = EditableBackup.File("empty.txt", [])
     files[9].isStored = false
+    // The files 0, 4, 10, and 11 stay unchanged.
     let backup = try EditableBackup(layout: layout, files: files, items: [.password("anna")])
     for name in ["file-3.txt", "file-1.txt"] { try backup.change("HomeDomain/\(name)") { $0[3] ^= 1 } }
     try backup.change("HomeDomain/file-5.txt") { $0[$0.count - 1] ^= 1 }
@@ -68,15 +69,16 @@ struct ReportFormatTests {
       return nil
     }
     let archive = try BackupArchive.open(.path(backup.path), limits: .standard, system: system)
-    let before = listCalls.count
+    let countBefore = listCalls.count
     _ = try archive.storedFiles()
-    let callsPerListing = listCalls.count - before
+    let callsPerListing = listCalls.count - countBefore
     #expect(callsPerListing > 0)
     let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
     let keys: ClassKeys? = try key.classKeys(deviceKey: nil)
     let report = try BackupVerification(archive, keys: keys)
     #expect(report.notes == Self.notes)
-    #expect(listCalls.count - before == 2 * callsPerListing)
+    // One listing is that above, and the other is that of the verification.
+    #expect(listCalls.count - countBefore == 2 * callsPerListing)
   }
 
   private final class Counter: Sendable {

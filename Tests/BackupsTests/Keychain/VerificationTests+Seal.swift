@@ -17,7 +17,7 @@ extension VerificationTests {
         .classKeys(deviceKey: nil)
     }
 
-    private func sealed(hasPassword: Bool = true, layout: BackupLayout = .manifestDB) throws -> EditableBackup {
+    private func sealedBackup(hasPassword: Bool = true, layout: BackupLayout = .manifestDB) throws -> EditableBackup {
       let backup = try base.backup(
         hasPassword: hasPassword, layout: layout,
         files: VerificationTests.files() + [.init("second.txt", Array("a letter to Berta".utf8))])
@@ -32,7 +32,7 @@ extension VerificationTests {
       "A sealed backup has no file in which a change cannot be detected", arguments: BackupLayout.allCases,
       [true, false])
     func whole(layout: BackupLayout, hasPassword: Bool) throws {
-      let backup = try sealed(hasPassword: hasPassword, layout: layout)
+      let backup = try sealedBackup(hasPassword: hasPassword, layout: layout)
       let verification = try base.verify(backup)
       #expect(verification.faults == [] && verification.verifiedAllFiles)
       #expect(verification.files?.withoutDigest == 1)
@@ -55,7 +55,7 @@ extension VerificationTests {
 
     @Test("Only the changed file without a digest is reported, with and without the password")
     func changedFile() throws {
-      let backup = try sealed()
+      let backup = try sealedBackup()
       try backup.change("HomeDomain/undigested.txt") { $0[20] ^= 1 }
       let path = try backup.storedPath("HomeDomain/undigested.txt")
       for knowsPassword in [true, false] {
@@ -68,34 +68,34 @@ extension VerificationTests {
     }
 
     @Test("Two exchanged files are reported")
-    func swapped() throws {
-      let backup = try sealed()
-      let (first, second) = (try backup.read("HomeDomain/undigested.txt"), try backup.read("HomeDomain/second.txt"))
-      try backup.change("HomeDomain/undigested.txt") { $0 = second }
-      try backup.change("HomeDomain/second.txt") { $0 = first }
-      let paths = try ["undigested.txt", "second.txt"].map { try backup.storedPath("HomeDomain/\($0)") }
-      #expect(reasonsByFile(in: try base.verify(backup)) == [paths[0]: Self.changed, paths[1]: Self.changed])
+    func exchanged() throws {
+      let backup = try sealedBackup()
+      let (name, otherName) = ("HomeDomain/undigested.txt", "HomeDomain/second.txt")
+      let (bytes, otherBytes) = (try backup.read(name), try backup.read(otherName))
+      try backup.change(name) { $0 = otherBytes }
+      try backup.change(otherName) { $0 = bytes }
+      let (path, otherPath) = (try backup.storedPath(name), try backup.storedPath(otherName))
+      #expect(reasonsByFile(in: try base.verify(backup)) == [path: Self.changed, otherPath: Self.changed])
     }
 
     @Test("A removed file and an added unlisted file are reported")
     func removedAndAdded() throws {
-      let backup = try sealed()
-      let path = try backup.storedPath("HomeDomain/second.txt")
+      let backup = try sealedBackup()
+      let removedPath = try backup.storedPath("HomeDomain/second.txt")
       try backup.remove("HomeDomain/second.txt")
-      let added = "ab/ab" + String(repeating: "0", count: 38)
-      try backup.write([1, 2, 3], to: added)
+      #expect(try base.verify(backup).isOnlyIncomplete)
+      let addedPath = "ab/ab" + String(repeating: "0", count: 38)
+      try backup.write([1, 2, 3], to: addedPath)
       let verification = try base.verify(backup)
       #expect(
         reasonsByFile(in: verification)
-          == [path: "it was sealed, but is missing", added: "it is present, but was not sealed"])
+          == [removedPath: "it was sealed, but is missing", addedPath: "it is present, but was not sealed"])
       #expect(!verification.isOnlyIncomplete)
-      try backup.remove(added)
-      #expect(try base.verify(backup).isOnlyIncomplete)
     }
 
     @Test("A sealed backup whose files seem unencrypted is reported as changed")
     func madeToLookUnencrypted() throws {
-      let backup = try sealed()
+      let backup = try sealedBackup()
       let unencrypted = try base.backup(hasPassword: false)
       for name in ["Manifest.plist", "Manifest.db"] { try backup.write(try unencrypted.read(name), to: name) }
       let archive = try backup.open()
@@ -108,7 +108,7 @@ extension VerificationTests {
 
     @Test("Without the password, the report states that the seal's code was not checked")
     func withoutPassword() throws {
-      let verification = try base.verify(sealed(), knowsPassword: false)
+      let verification = try base.verify(sealedBackup(), knowsPassword: false)
       let unchecked = try #require(verification.unchecked.first { $0.id == .seal })
       #expect(
         unchecked.reason
@@ -117,7 +117,7 @@ extension VerificationTests {
 
     @Test("Encrypting or decrypting a sealed backup requires that its files are unchanged")
     func reencryption() throws {
-      let backup = try sealed(hasPassword: false)
+      let backup = try sealedBackup(hasPassword: false)
       try backup.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }
       let archive = try backup.open()
       let keybag = try BackupKeybag.addingPassword(

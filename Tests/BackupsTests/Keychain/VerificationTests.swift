@@ -104,10 +104,14 @@ struct VerificationTests {
     #expect(withoutDeviceKey.items == .init(readable: 0, deviceBound: 3, damaged: 0))
     #expect(detail(.files, withoutDeviceKey) == "2 of 2 present, 2 digests match")
     #expect(try verify(backup, hardware: .own).verdict == .whole)
-    // One of its files has no digest.
-    let unproven = try self.backup(hasPassword: false)
-    #expect(try verify(unproven).verdict == .foreign && !verify(unproven).isWhole)
-    #expect(try verify(unproven, hardware: .own).verdict == .unproven)
+  }
+
+  @Test("A backup without a password that has a file without a digest is not whole, even with its device's key")
+  func withoutPasswordAndDigest() throws {
+    let backup = try backup(hasPassword: false)
+    let withoutDeviceKey = try verify(backup)
+    #expect(withoutDeviceKey.verdict == .foreign && !withoutDeviceKey.isWhole)
+    #expect(try verify(backup, hardware: .own).verdict == .unproven)
   }
 
   @Test("A backup without a keychain has no fault and no items")
@@ -118,7 +122,7 @@ struct VerificationTests {
   }
 
   @Test("A different recorded size is reported, but is not a fault")
-  func otherSize() throws {
+  func differentSize() throws {
     var file = EditableBackup.File("letter.txt", Self.text)
     file.size = 5
     let verification = try verify(backup(files: [file]))
@@ -286,7 +290,7 @@ struct VerificationTests {
   func damagedManifest(layout: BackupLayout) throws {
     let backup = try backup(layout: layout)
     try backup.change(layout == .mbdb ? "Manifest.mbdb" : "Manifest.db") { bytes in
-      // The first length in the manifest, or a block at the start of the encrypted database.
+      // The byte is part of the first length in Manifest.mbdb, or of the first block of the encrypted database.
       bytes[6] ^= 0x70
     }
     let verification = try verify(backup)
@@ -303,15 +307,15 @@ struct VerificationTests {
   }
 
   @Test("The faults of a kind are listed up to the limit, and all are counted", arguments: [0, 1])
-  func manyFaults(more: Int) throws {
-    let files = (0..<BackupVerification.maximumFaultCount + more).map { index in
+  func manyFaults(excessCount: Int) throws {
+    let files = (0..<BackupVerification.maximumFaultCount + excessCount).map { index in
       var file = EditableBackup.File("\(index).txt", [1])
       file.isStored = false
       return file
     }
     let verification = try verify(backup(files: files))
     #expect(verification.faults.count == BackupVerification.maximumFaultCount)
-    #expect(verification.faultCount == [.files: BackupVerification.maximumFaultCount + more])
+    #expect(verification.faultCount == [.files: BackupVerification.maximumFaultCount + excessCount])
     #expect(verification.isOnlyIncomplete)
   }
 
@@ -327,7 +331,7 @@ struct VerificationTests {
   }
 
   @Test("A truncated file is detected without the password")
-  func quickCut() throws {
+  func quickTruncated() throws {
     let backup = try backup()
     try backup.change("HomeDomain/letter.txt") { $0.removeLast(5) }
     let verification = try verify(backup, knowsPassword: false)
@@ -349,7 +353,7 @@ struct VerificationTests {
   }
 
   @Test("The digests and the manifest of iOS 9 are checked without the password")
-  func quickOld() throws {
+  func quickOldLayout() throws {
     let backup = try backup(layout: .mbdb)
     #expect(try verify(backup, knowsPassword: false).isFaultless)
     try backup.change("HomeDomain/letter.txt") { $0[20] ^= 1 }
@@ -375,49 +379,74 @@ struct VerificationTests {
     #expect(verification.unchecked.count == BackupVerification.CheckID.allCases.count - 1)
   }
 
-  /// The columns: whether a fault was found, whether Status.plist has a state, decrypted items, device-bound items, files
-  /// whose changes cannot be detected, and the expected results.
+  /// The results of a verification from which the verdict follows, and the expected verdict.
+  struct VerdictCase: Sendable {
+    var hasFault = false
+    /// Whether Status.plist has a state.
+    var hasState = true
+    /// Whether at least one item can be decrypted. All others are device-bound.
+    var isReadable = true
+    /// The number of files whose changes cannot be detected.
+    var unprovenFileCount = 0
+    let verdict: BackupVerification.Verdict
+    var isFaultless = true
+    var isWhole = true
+  }
+
   @Test(
     "The verdict and its two summaries follow from faults, the state, items and files",
     arguments: [
-      (false, true, 2, 1, 0, .whole, true, true), (false, true, 2, 1, 1, .unproven, true, false),
-      (false, true, 0, 2, 0, .foreign, true, true), (false, true, 0, 2, 1, .foreign, true, false),
-      (false, false, 2, 1, 0, .unconfirmed, false, false), (false, false, 0, 2, 0, .unconfirmed, false, false),
-      (true, true, 2, 1, 0, .damaged, false, false), (true, false, 0, 2, 0, .damaged, false, false),
-    ]
-      as [(Bool, Bool, Int, Int, Int, BackupVerification.Verdict, Bool, Bool)])
-  func verdicts(
-    hasFault: Bool, hasState: Bool, readable: Int, deviceBound: Int, unproven: Int,
-    verdict: BackupVerification.Verdict, isFaultless: Bool, isWhole: Bool
-  ) {
-    for (withoutDigest, unread) in [(unproven, 0), (0, unproven)] {
+      VerdictCase(verdict: .whole),
+      VerdictCase(unprovenFileCount: 1, verdict: .unproven, isWhole: false),
+      VerdictCase(isReadable: false, verdict: .foreign),
+      VerdictCase(isReadable: false, unprovenFileCount: 1, verdict: .foreign, isWhole: false),
+      VerdictCase(hasState: false, verdict: .unconfirmed, isFaultless: false, isWhole: false),
+      VerdictCase(hasState: false, isReadable: false, verdict: .unconfirmed, isFaultless: false, isWhole: false),
+      VerdictCase(hasFault: true, verdict: .damaged, isFaultless: false, isWhole: false),
+      VerdictCase(
+        hasFault: true, hasState: false, isReadable: false, verdict: .damaged, isFaultless: false, isWhole: false),
+    ])
+  func verdicts(expected: VerdictCase) {
+    let (unprovenFileCount, noFiles) = (expected.unprovenFileCount, 0)
+    for (withoutDigest, unread) in [(unprovenFileCount, noFiles), (noFiles, unprovenFileCount)] {
       var verification = BackupVerification(isQuick: false)
-      if hasFault { verification.add(.init(.files, .digestMismatch, "changed")) }
-      verification.statesSnapshotState = hasState
-      verification.items = .init(readable: readable, deviceBound: deviceBound)
+      if expected.hasFault { verification.add(.init(.files, .digestMismatch, "changed")) }
+      verification.statesSnapshotState = expected.hasState
+      verification.items =
+        expected.isReadable ? .init(readable: 2, deviceBound: 1) : .init(readable: 0, deviceBound: 2)
       verification.files = .init(withoutDigest: withoutDigest, unread: unread)
-      #expect(verification.verdict == verdict)
-      #expect(verification.isFaultless == isFaultless && verification.isWhole == isWhole)
+      #expect(verification.verdict == expected.verdict)
+      #expect(verification.isFaultless == expected.isFaultless && verification.isWhole == expected.isWhole)
     }
   }
 
   // MARK: Progress
 
-  @Test("The verification reports its progress and can be stopped")
+  @Test("The verification reports its progress up to the size of all stored files")
   func progress() throws {
     let backup = try backup()
     let archive = try backup.open()
-    var steps: [Int64] = []
-    var total: Int64 = 0
+    var doneByteCounts: [Int64] = []
+    var totalByteCount: Int64 = 0
     let keys: ClassKeys? = try archive.unlock(password: Secret(utf8: EditableBackup.password)).classKeys(deviceKey: nil)
-    _ = try BackupVerification(archive, keys: keys) { done, all in
-      steps.append(done)
-      total = all
+    _ = try BackupVerification(archive, keys: keys) { done, total in
+      doneByteCounts.append(done)
+      totalByteCount = total
       return true
     }
-    let stored = try archive.storedFiles().byteCount
-    #expect(stored > Int64(Self.text.count))
-    #expect(steps == steps.sorted() && steps.last == total && total == stored)
+    let storedByteCount = try archive.storedFiles().byteCount
+    #expect(storedByteCount > Int64(Self.text.count))
+    #expect(doneByteCounts == doneByteCounts.sorted() && doneByteCounts.last == totalByteCount)
+    #expect(totalByteCount == storedByteCount)
+    // The backup deletes its directory when it is released.
+    withExtendedLifetime(backup) {}
+  }
+
+  @Test("The verification stops if the progress closure returns false")
+  func stopped() throws {
+    let backup = try backup()
+    let archive = try backup.open()
+    let keys: ClassKeys? = try archive.unlock(password: Secret(utf8: EditableBackup.password)).classKeys(deviceKey: nil)
     do {
       _ = try BackupVerification(archive, keys: keys) { _, _ in false }
       Issue.record("the verification continued")

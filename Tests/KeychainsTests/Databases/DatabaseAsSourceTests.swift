@@ -8,17 +8,18 @@ import Testing
 
 @Suite("Keychain databases as sources of items")
 struct DatabaseAsSourceTests {
+  /// Decrypts the rows of a database with the keys in it, and returns them with the source that is made from them.
   private static func source(
-    _ bytes: [UInt8], log: [UInt8] = [], classKeys: [KeyClass: SensitiveBytes] = [:]
-  ) throws -> (KeychainDump, [KeychainDatabase.DecryptedRow]) {
+    _ bytes: [UInt8], log: [UInt8] = []
+  ) throws -> (dump: KeychainDump, rows: [KeychainDatabase.DecryptedRow]) {
     let database = try KeychainDatabase(file: bytes, log: log)
-    let rows = try database.decrypted(with: database.keys(classKeys: classKeys))
-    return (KeychainDump(database, opened: rows, hasGivenKeys: !classKeys.isEmpty), rows)
+    let rows = try database.decrypted(with: database.keys())
+    return (KeychainDump(database, opened: rows, hasGivenKeys: false), rows)
   }
 
   @Test("A source made from a database has all rows as items, and its details list schema, versions, log and keys")
   func databaseDetails() throws {
-    let (source, _) = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log())
+    let source = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log()).dump
     let vectors = try TestVectors.database()
     let expected = try vectors["items"].elements + vectors["wal"]["more_items"].elements
     #expect(source.format == .database && source.items.count == expected.count)
@@ -32,8 +33,8 @@ struct DatabaseAsSourceTests {
 
   @Test("Columns that differ from the decrypted item are reported")
   func columns() throws {
-    let (_, rows) = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log())
-    #expect(rows.allSatisfy { $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
+    let unchangedRows = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log()).rows
+    #expect(unchangedRows.allSatisfy { $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
     let changes: [(sql: String, kind: ItemKind, columns: [AttributeCode])] = [
       ("UPDATE genp SET agrp = 'mallory' WHERE rowid = 1", .genericPassword, [.accessGroup]),
       ("UPDATE genp SET acct = x'00' WHERE rowid = 1", .genericPassword, [.account]),
@@ -42,16 +43,16 @@ struct DatabaseAsSourceTests {
       ("UPDATE keys SET pdmn = 'dk' WHERE rowid = 1", .key, [.protection]),
     ]
     for (sql, kind, columns) in changes {
-      let (_, rows) = try Self.source(DatabaseFile.changed(by: sql))
-      let found = rows.filter { !$0.differingColumns.isEmpty }
-      #expect(found.map(\.row.kind) == [kind] && found.map(\.row.number) == [1], "\(sql)")
-      #expect(Set(found.flatMap(\.differingColumns)) == Set(columns), "\(sql)")
+      let rows = try Self.source(DatabaseFile.changed(by: sql)).rows
+      let differingRows = rows.filter { !$0.differingColumns.isEmpty }
+      #expect(differingRows.map(\.row.kind) == [kind] && differingRows.map(\.row.number) == [1], "\(sql)")
+      #expect(Set(differingRows.flatMap(\.differingColumns)) == Set(columns), "\(sql)")
     }
   }
 
   @Test("Empty blobs and empty texts are equal, because daemons of different releases write both")
   func emptyColumns() throws {
-    let (_, rows) = try Self.source(DatabaseFile.changed(by: "UPDATE genp SET musr = x'', tkid = x''"))
+    let rows = try Self.source(DatabaseFile.changed(by: "UPDATE genp SET musr = x'', tkid = x''")).rows
     #expect(rows.flatMap(\.differingColumns).map(\.rawValue) == [])
   }
 
@@ -64,7 +65,7 @@ struct DatabaseAsSourceTests {
 
   @Test("All rows of a database without keys are listed as undecryptable items")
   func withoutKeys() throws {
-    let (source, _) = try Self.source(DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp"))
+    let source = try Self.source(DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp")).dump
     let undecryptable = source.items.filter { $0.fault?.reason == .noClassKey }
     #expect(!undecryptable.isEmpty && undecryptable.allSatisfy { $0.item == nil && $0.protection != nil })
   }
@@ -92,9 +93,9 @@ struct ClassKeyFileTests {
   }
 
   @Test("Invalid class key files are rejected with a byte offset and without any digit")
-  func refused() throws {
+  func invalidFiles() throws {
     let digits = Self.digits
-    let files: [(String, String)] = [
+    let files: [(text: String, reason: String)] = [
       ("", "it is not a JSON object, at byte 0"),
       ("[]", "it is not a JSON object, at byte 0"),
       ("{}", "it has no key, at byte 1"),

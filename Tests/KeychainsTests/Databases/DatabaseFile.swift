@@ -5,7 +5,9 @@ import TestSupport
 
 /// The database of the test vectors, and modified copies of it.
 enum DatabaseFile {
+  /// The database with 12 items.
   static func bytes() throws -> [UInt8] { try TestVectors.database()["base64"].base64Bytes }
+  /// The log of the database with another item.
   static func log() throws -> [UInt8] { try TestVectors.database()["wal"]["base64"].base64Bytes }
 
   struct SQLiteFailure: Error { let message: String }
@@ -15,12 +17,16 @@ enum DatabaseFile {
     let directory = try TemporaryDirectory()
     let path = directory.url.appending(path: "changed.db")
     try Data(bytes()).write(to: path)
-    var handle: OpaquePointer?
-    defer { sqlite3_close_v2(handle) }
-    let all = "PRAGMA synchronous = OFF; PRAGMA journal_mode = DELETE; \(sql)"
-    guard sqlite3_open(path.path, &handle) == SQLITE_OK, sqlite3_exec(handle, all, nil, nil, nil) == SQLITE_OK else {
-      throw SQLiteFailure(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
-    }
+    try execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = DELETE; \(sql)", at: path.path)
     return try [UInt8](Data(contentsOf: path))
+  }
+
+  /// Runs statements on a database file, which is created if necessary.
+  static func execute(_ sql: String, at path: String) throws {
+    var connection: OpaquePointer?
+    defer { sqlite3_close_v2(connection) }
+    guard sqlite3_open(path, &connection) == SQLITE_OK, sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK else {
+      throw SQLiteFailure(message: sqlite3_errmsg(connection).map { String(cString: $0) } ?? "")
+    }
   }
 }

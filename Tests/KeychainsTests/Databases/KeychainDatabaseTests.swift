@@ -31,16 +31,16 @@ struct KeychainDatabaseTests {
 
   @Test("A database may have as many metadata keys as the limit and no more")
   func keyLimit() throws {
-    func bytes(adding count: Int) throws -> [UInt8] {
+    let existingCount = 7
+    func bytes(keyCount: Int) throws -> [UInt8] {
       try DatabaseFile.changed(
         by: """
-          WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < \(999 + count))
-          INSERT INTO metadatakeys(keyclass, data) SELECT i, x'00' FROM n
+          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(keyCount - existingCount))
+          INSERT INTO metadatakeys(keyclass, data) SELECT 1000 + i, x'00' FROM n
           """)
     }
-    // The database of the vectors has seven.
-    #expect(try KeychainDatabase(file: bytes(adding: 993)).wrappedMetadataKeys.count == 1000)
-    let error = try #require(throws: KeyhaulError.self) { _ = try KeychainDatabase(file: bytes(adding: 994)) }
+    #expect(try KeychainDatabase(file: bytes(keyCount: 1000)).wrappedMetadataKeys.count == 1000)
+    let error = try #require(throws: KeyhaulError.self) { _ = try KeychainDatabase(file: bytes(keyCount: 1001)) }
     #expect(error.code == .databaseOverLimit && error.reason == "metadatakeys has more than 1000 rows")
   }
 
@@ -111,8 +111,10 @@ struct KeychainDatabaseTests {
   func otherDigest() throws {
     let changed = try DatabaseFile.changed(by: "UPDATE genp SET sha1 = x'00' WHERE rowid = 2")
     let database = try KeychainDatabase(file: changed)
-    let opened = try database.decrypted(with: database.keys())
-    #expect(opened.map(\.hasMatchingDigest) == opened.map { $0.row.kind != .genericPassword || $0.row.number != 2 })
+    for decrypted in try database.decrypted(with: database.keys()) {
+      let isChanged = decrypted.row.kind == .genericPassword && decrypted.row.number == 2
+      #expect(decrypted.hasMatchingDigest == !isChanged, "\(decrypted.row.kind) \(decrypted.row.number)")
+    }
   }
 
   @Test("Rows that cannot be decrypted are kept, each with its reason")
@@ -130,25 +132,30 @@ struct KeychainDatabaseTests {
     #expect(verdicts.filter { $0 == .open }.count == 8)
   }
 
-  private func expect(_ database: KeychainDatabase, toContain expected: [TestVectors]) throws {
-    let opened = try database.decrypted(with: database.keys())
-    #expect(opened.count == expected.count)
-    for vector in expected {
+  /// Checks that a database has exactly the rows of test vectors.
+  private func expect(_ database: KeychainDatabase, toContain vectors: [TestVectors]) throws {
+    let rows = try database.decrypted(with: database.keys())
+    #expect(rows.count == vectors.count)
+    for vector in vectors {
       let (table, number) = (try vector["table"].string, try vector["rowid"].integer)
-      let found = try #require(opened.first { $0.row.kind.rawValue == table && $0.row.number == number })
+      let decrypted = try #require(rows.first { $0.row.kind.rawValue == table && $0.row.number == number })
       let location = Comment(rawValue: "\(table):\(number)")
-      #expect(found.result.verdict.rawValue == (try vector["verdict"].string), location)
-      #expect(found.result.findings.isEmpty, location)
-      #expect(found.hasMatchingDigest == true, location)
-      #expect(try found.row.version.map(Int.init) == vector["version"].integer, location)
-      #expect(try found.row.digest == vector["sha1"].bytes, location)
-      let item = try #require(found.result.item, location)
-      let attributes = try vector["attributes"].members.mapValues { try $0.property }
-      #expect(Dictionary(uniqueKeysWithValues: item.attributes.map { ($0.rawValue, $1) }) == attributes, location)
-      let secrets = try vector["secret"].members.mapValues { try $0["hex"].bytes }
-      let foundSecrets = Dictionary(
-        uniqueKeysWithValues: item.secrets.map { ($0.rawValue, $1.withBytes { Array($0) }) })
-      #expect(foundSecrets == secrets, location)
+      #expect(decrypted.result.verdict.rawValue == (try vector["verdict"].string), location)
+      #expect(decrypted.result.findings.isEmpty, location)
+      #expect(decrypted.hasMatchingDigest == true, location)
+      #expect(try decrypted.row.version.map(Int.init) == vector["version"].integer, location)
+      #expect(try decrypted.row.digest == vector["sha1"].bytes, location)
+      let item = try #require(decrypted.result.item, location)
+      try expect(item, toEqual: vector, at: location)
     }
+  }
+
+  private func expect(_ item: KeychainItem, toEqual vector: TestVectors, at location: Comment) throws {
+    let attributes = Dictionary(uniqueKeysWithValues: item.attributes.map { ($0.rawValue, $1) })
+    let expectedAttributes = try vector["attributes"].members.mapValues { try $0.property }
+    #expect(attributes == expectedAttributes, location)
+    let secrets = Dictionary(uniqueKeysWithValues: item.secrets.map { ($0.rawValue, $1.withBytes { Array($0) }) })
+    let expectedSecrets = try vector["secret"].members.mapValues { try $0["hex"].bytes }
+    #expect(secrets == expectedSecrets, location)
   }
 }

@@ -7,6 +7,7 @@ import Testing
 
 @Suite("Malicious keychain databases")
 struct MaliciousDatabaseTests {
+  /// Returns the code of the error of reading a database, or `nil` if there is none.
   private func code(_ file: [UInt8], limit: Int = 1000) -> KeyhaulError.Code? {
     do throws(KeyhaulError) {
       _ = try KeychainDatabase(file: file, log: [], acceptingAtMost: limit)
@@ -42,7 +43,12 @@ struct MaliciousDatabaseTests {
   func computedIndex(definition: String) throws {
     let file = try DatabaseFile.changed(by: "CREATE INDEX i ON \(definition)")
     #expect(try KeychainDatabase(file: file).indexState == .unchecked)
-    #expect(try KeychainDatabase(file: DatabaseFile.changed(by: "CREATE INDEX i ON genp(svce)")).indexState == .sound)
+  }
+
+  @Test("An additional index of a column is checked")
+  func plainIndex() throws {
+    let file = try DatabaseFile.changed(by: "CREATE INDEX i ON genp(svce)")
+    #expect(try KeychainDatabase(file: file).indexState == .sound)
   }
 
   @Test("If a database lacks an item table, the others are read and the missing one is listed")
@@ -62,14 +68,16 @@ struct MaliciousDatabaseTests {
     #expect(database.missingTables == [.genericPassword] && !database.rows.contains { $0.kind == .genericPassword })
   }
 
-  @Test("A database with a computed column is rejected, and a trigger has no effect")
-  func columnsAndTriggers() throws {
-    let computed = try DatabaseFile.changed(
-      by: "ALTER TABLE genp ADD COLUMN more AS (zeroblob(1000000)) VIRTUAL")
-    #expect(code(computed) == .databaseDamaged)
-    let triggered = try DatabaseFile.changed(
-      by: "CREATE TRIGGER harm AFTER INSERT ON genp BEGIN DELETE FROM genp; END")
-    #expect(try KeychainDatabase(file: triggered).rows.count == 12)
+  @Test("A database with a computed column is rejected")
+  func computedColumn() throws {
+    let file = try DatabaseFile.changed(by: "ALTER TABLE genp ADD COLUMN more AS (zeroblob(1000000)) VIRTUAL")
+    #expect(code(file) == .databaseDamaged)
+  }
+
+  @Test("A trigger in a database has no effect")
+  func trigger() throws {
+    let file = try DatabaseFile.changed(by: "CREATE TRIGGER harm AFTER INSERT ON genp BEGIN DELETE FROM genp; END")
+    #expect(try KeychainDatabase(file: file).rows.count == 12)
   }
 
   @Test("A database that is truncated anywhere is rejected as damaged")
@@ -81,10 +89,14 @@ struct MaliciousDatabaseTests {
     #expect(code(Array(intact.prefix(99))) == .notADatabase)
   }
 
-  @Test("The number of items in a database is limited, and a log of zeros is ignored")
-  func limits() throws {
+  @Test("The number of items in a database is limited")
+  func itemLimit() throws {
     #expect(code(try DatabaseFile.bytes(), limit: 12) == nil)
     #expect(code(try DatabaseFile.bytes(), limit: 11) == .databaseOverLimit)
+  }
+
+  @Test("A file of zeros is not a log")
+  func logOfZeros() {
     #expect(WriteAheadLog([UInt8](repeating: 0, count: 4096)) == nil)
   }
 

@@ -1,5 +1,4 @@
 import Basics
-import CSQLite
 import Foundation
 import KeychainCrypto
 import KeychainFormats
@@ -21,33 +20,43 @@ struct OldDatabaseFile {
   init(_ rows: [(table: String, columns: String, values: String)] = [], dataColumn: String = "data") throws {
     let directory = try TemporaryDirectory()
     let path = directory.url.appending(path: "keychain-2.db").path
-    let times = "rowid INTEGER PRIMARY KEY AUTOINCREMENT,cdat REAL,mdat REAL"
-    let names =
-      "crtr INTEGER,type INTEGER,scrp INTEGER,labl BLOB,alis BLOB,invi INTEGER,nega INTEGER,cusi INTEGER,prot BLOB"
-    let end = "\(dataColumn) BLOB,agrp TEXT,pdmn TEXT"
-    let statements = [
-      "CREATE TABLE genp(\(times),desc BLOB,icmt BLOB,\(names),acct BLOB NOT NULL DEFAULT '',svce BLOB NOT NULL DEFAULT '',"
-        + "gena BLOB,\(end),UNIQUE(acct,svce,agrp))",
-      "CREATE TABLE inet(\(times),desc BLOB,icmt BLOB,\(names),acct BLOB NOT NULL DEFAULT '',sdmn BLOB NOT NULL DEFAULT '',"
-        + "srvr BLOB NOT NULL DEFAULT '',ptcl INTEGER NOT NULL DEFAULT 0,atyp BLOB NOT NULL DEFAULT '',"
-        + "port INTEGER NOT NULL DEFAULT 0,path BLOB NOT NULL DEFAULT '',\(end),"
-        + "UNIQUE(acct,sdmn,srvr,ptcl,atyp,port,path,agrp))",
-      "CREATE TABLE cert(\(times),ctyp INTEGER NOT NULL DEFAULT 0,cenc INTEGER,labl BLOB,alis BLOB,subj BLOB,"
-        + "issr BLOB NOT NULL DEFAULT '',slnr BLOB NOT NULL DEFAULT '',skid BLOB,pkhh BLOB,\(end),UNIQUE(ctyp,issr,slnr,agrp))",
-      "CREATE TABLE keys(\(times),kcls INTEGER NOT NULL DEFAULT 0,labl BLOB,alis BLOB,perm INTEGER,priv INTEGER,"
-        + "modi INTEGER,klbl BLOB NOT NULL DEFAULT '',atag BLOB NOT NULL DEFAULT '',crtr INTEGER NOT NULL DEFAULT 0,"
-        + "type INTEGER NOT NULL DEFAULT 0,bsiz INTEGER NOT NULL DEFAULT 0,esiz INTEGER NOT NULL DEFAULT 0,\(end),"
-        + "UNIQUE(kcls,klbl,atag,crtr,type,bsiz,esiz,agrp))",
+    let insertions = rows.map { "INSERT INTO \($0.table)(\($0.columns)) VALUES(\($0.values))" }
+    let statements = Self.schema(dataColumn: dataColumn) + insertions
+    try DatabaseFile.execute(statements.joined(separator: ";"), at: path)
+    bytes = try [UInt8](Data(contentsOf: URL(filePath: path)))
+  }
+
+  private static func schema(dataColumn: String) -> [String] {
+    let firstColumns = "rowid INTEGER PRIMARY KEY AUTOINCREMENT,cdat REAL,mdat REAL"
+    let passwordColumns = """
+      desc BLOB,icmt BLOB,crtr INTEGER,type INTEGER,scrp INTEGER,labl BLOB,alis BLOB,invi INTEGER,nega INTEGER,\
+      cusi INTEGER,prot BLOB,acct BLOB NOT NULL DEFAULT ''
+      """
+    let lastColumns = "\(dataColumn) BLOB,agrp TEXT,pdmn TEXT"
+    return [
+      """
+      CREATE TABLE genp(\(firstColumns),\(passwordColumns),svce BLOB NOT NULL DEFAULT '',gena BLOB,\(lastColumns),\
+      UNIQUE(acct,svce,agrp))
+      """,
+      """
+      CREATE TABLE inet(\(firstColumns),\(passwordColumns),sdmn BLOB NOT NULL DEFAULT '',\
+      srvr BLOB NOT NULL DEFAULT '',ptcl INTEGER NOT NULL DEFAULT 0,atyp BLOB NOT NULL DEFAULT '',\
+      port INTEGER NOT NULL DEFAULT 0,path BLOB NOT NULL DEFAULT '',\(lastColumns),\
+      UNIQUE(acct,sdmn,srvr,ptcl,atyp,port,path,agrp))
+      """,
+      """
+      CREATE TABLE cert(\(firstColumns),ctyp INTEGER NOT NULL DEFAULT 0,cenc INTEGER,labl BLOB,alis BLOB,subj BLOB,\
+      issr BLOB NOT NULL DEFAULT '',slnr BLOB NOT NULL DEFAULT '',skid BLOB,pkhh BLOB,\(lastColumns),\
+      UNIQUE(ctyp,issr,slnr,agrp))
+      """,
+      """
+      CREATE TABLE keys(\(firstColumns),kcls INTEGER NOT NULL DEFAULT 0,labl BLOB,alis BLOB,perm INTEGER,\
+      priv INTEGER,modi INTEGER,klbl BLOB NOT NULL DEFAULT '',atag BLOB NOT NULL DEFAULT '',\
+      crtr INTEGER NOT NULL DEFAULT 0,type INTEGER NOT NULL DEFAULT 0,bsiz INTEGER NOT NULL DEFAULT 0,\
+      esiz INTEGER NOT NULL DEFAULT 0,\(lastColumns),UNIQUE(kcls,klbl,atag,crtr,type,bsiz,esiz,agrp))
+      """,
       "CREATE TABLE tversion(version INTEGER)", "INSERT INTO tversion(version) VALUES(5)",
     ]
-    let inserts = rows.map { "INSERT INTO \($0.table)(\($0.columns)) VALUES(\($0.values))" }
-    var handle: OpaquePointer?
-    defer { sqlite3_close_v2(handle) }
-    let all = (statements + inserts).joined(separator: ";")
-    guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, all, nil, nil, nil) == SQLITE_OK else {
-      throw DatabaseFile.SQLiteFailure(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
-    }
-    bytes = try [UInt8](Data(contentsOf: URL(filePath: path)))
   }
 
   /// Returns a real item of iOS 5, its key wrapped by this test's class key, and the vector with its column values.
@@ -70,13 +79,16 @@ struct OldDatabaseFile {
 struct OldSchemaTests {
   private static func hashed(_ text: String) -> String { OldDatabaseFile.hex(SHA1.hash(Array(text.utf8))) }
 
+  /// Creates a database with a real item, and with a certificate and a key that cannot be decrypted.
+  ///
+  /// - Parameter account: Returns the column value of an account name.
   private static func database(account: (String) -> String = hashed) throws -> KeychainDatabase {
     let (blob, vector) = try OldDatabaseFile.realItem()
-    let expected = try vector["expect_attributes"]
-    let text = { (code: String) in try expected[code].string }
+    let attributes = try vector["expect_attributes"]
     let row = [
-      OldDatabaseFile.hex(blob), account(try text("acct")), hashed(try text("svce")), hashed(try text("labl")),
-      "'\(try text("agrp"))'", "'\(try text("pdmn"))'",
+      OldDatabaseFile.hex(blob), account(try attributes["acct"].string), hashed(try attributes["svce"].string),
+      hashed(try attributes["labl"].string), "'\(try attributes["agrp"].string)'",
+      "'\(try attributes["pdmn"].string)'",
     ]
     let undecryptable = OldDatabaseFile.hex(Array(blob.dropLast()))
     return try KeychainDatabase(
@@ -115,9 +127,10 @@ struct OldSchemaTests {
 
   @Test("A column of schema 5 may contain an attribute's value or its hash, but no other value")
   func columns() throws {
-    for (account, isAccepted) in [
-      (Self.hashed, true), ({ OldDatabaseFile.hex(Array($0.utf8)) }, true), ({ _ in Self.hashed("mallory") }, false),
-    ] as [((String) -> String, Bool)] {
+    let hash = Self.hashed
+    let value = { (name: String) in OldDatabaseFile.hex(Array(name.utf8)) }
+    let hashOfOtherValue = { (_: String) in Self.hashed("mallory") }
+    for (account, isAccepted) in [(hash, true), (value, true), (hashOfOtherValue, false)] {
       let database = try Self.database(account: account)
       let first = try #require(try database.decrypted(with: Self.keys(of: database)).first)
       #expect(first.differingColumns.contains(.account) == !isAccepted)

@@ -17,6 +17,7 @@ struct RollbackJournalTests {
     let file: [UInt8]
     let journal: [UInt8]
 
+    /// Runs statements without a commit, and copies the files before the connection is closed.
     init(_ change: String) throws {
       before = try DatabaseFile.changed(by: "PRAGMA page_size = 1024; VACUUM")
       let directory = try TemporaryDirectory()
@@ -24,8 +25,8 @@ struct RollbackJournalTests {
       try Data(before).write(to: URL(filePath: path))
       var handle: OpaquePointer?
       defer { sqlite3_close_v2(handle) }
-      let all = "PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; \(change)"
-      guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, all, nil, nil, nil) == SQLITE_OK else {
+      let sql = "PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; \(change)"
+      guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
         throw DatabaseFile.SQLiteFailure(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
       }
       file = try [UInt8](Data(contentsOf: URL(filePath: path)))
@@ -58,17 +59,19 @@ struct RollbackJournalTests {
       defer { sqlite3_finalize(statement) }
       var rows: [String] = []
       while sqlite3_step(statement) == SQLITE_ROW {
-        rows.append(
-          (0..<sqlite3_column_count(statement)).map { column in
-            sqlite3_column_text(statement, column).map { String(cString: $0) } ?? "NULL"
-          }.joined(separator: "|"))
+        let values = (0..<sqlite3_column_count(statement)).map { column in
+          sqlite3_column_text(statement, column).map { String(cString: $0) } ?? "NULL"
+        }
+        rows.append(values.joined(separator: "|"))
       }
       return rows.joined(separator: "\n")
     }
   }
 
-  private static let allRowsSQL =
-    "SELECT rowid, hex(data), hex(sha1), acct, agrp FROM genp UNION ALL SELECT rowid, hex(data), hex(sha1), acct, agrp FROM inet"
+  private static let allRowsSQL = """
+    SELECT rowid, hex(data), hex(sha1), acct, agrp FROM genp
+    UNION ALL SELECT rowid, hex(data), hex(sha1), acct, agrp FROM inet
+    """
   private static let changes = [
     "DELETE FROM genp; DELETE FROM inet", "UPDATE genp SET data = randomblob(9000)",
     "DROP TABLE genp; CREATE TABLE other(x); INSERT INTO other SELECT randomblob(3000) FROM keys",
@@ -97,15 +100,16 @@ struct RollbackJournalTests {
     let unfinished = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)")
     let journal = unfinished.journal
     var statuses = Set<DatabaseDetails.JournalStatus>()
-    for step in 0..<60 {
-      var other = journal
-      if step % 2 == 0 {
-        other.removeLast(journal.count * (60 - step) / 61)
+    let stepCount = 60
+    for step in 0..<stepCount {
+      var damagedJournal = journal
+      if step.isMultiple(of: 2) {
+        damagedJournal.removeLast(journal.count * (stepCount - step) / (stepCount + 1))
       } else {
-        other[journal.count * step / 60] ^= 0x10
+        damagedJournal[journal.count * step / stepCount] ^= 0x10
       }
-      let rowsInSQLite = try? unfinished.rowsAfterRecovery(Self.allRowsSQL, journal: other)
-      guard let database = try? KeychainDatabase(file: unfinished.file, journal: other) else { continue }
+      let rowsInSQLite = try? unfinished.rowsAfterRecovery(Self.allRowsSQL, journal: damagedJournal)
+      guard let database = try? KeychainDatabase(file: unfinished.file, journal: damagedJournal) else { continue }
       statuses.insert(database.journalStatus)
       // If the journal was applied, the database is intact and SQLite has the same rows.
       guard database.journalStatus == .rolledBack else { continue }
@@ -115,19 +119,34 @@ struct RollbackJournalTests {
     #expect(statuses.contains(.rolledBack))
   }
 
-  @Test("Empty and zeroed journals are ignored, and a journal that does not begin like one is reported")
-  func finished() throws {
+  /// The header of a journal: a magic number of 8 bytes, and five numbers of 4 bytes. The third number is the page count
+  /// of the database before the change, and the fourth one is the sector size, at which the first record begins.
+  ///
+  /// Source: SQLite, "Database File Format", section 3.
+  private enum JournalHeader {
+    static let byteCount = 28
+    static let pageCount = 16..<20
+    static let sectorSize = 20..<24
+  }
+
+  @Test("An empty journal, and one with a zeroed header as after a commit, are ignored")
+  func committed() throws {
     let unfinished = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)")
-    let zeroed = [UInt8](repeating: 0, count: 28) + unfinished.journal.dropFirst(28)
-    for journal in [[], zeroed] {
+    let zeros = [UInt8](repeating: 0, count: JournalHeader.byteCount)
+    let zeroedJournal = zeros + unfinished.journal.dropFirst(zeros.count)
+    for journal in [[], zeroedJournal] {
       let database = try KeychainDatabase(file: unfinished.before, journal: journal)
       #expect(database.journalStatus == .none && database.rows.count == 12)
     }
-    // SQLite ignores and removes these files, although they may be damaged journals.
-    let damaged = unfinished.journal
+  }
+
+  @Test("A journal with a truncated or damaged header, which SQLite ignores, is reported")
+  func invalidHeader() throws {
+    let unfinished = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)")
+    let valid = unfinished.journal
     for journal in [
-      Array("no journal at all".utf8), Array(damaged.prefix(27)), [0] + damaged.dropFirst(), [7] + damaged.dropFirst(),
-      damaged.prefix(7) + [0] + damaged.dropFirst(8),
+      Array("no journal at all".utf8), Array(valid.prefix(JournalHeader.byteCount - 1)), [0] + valid.dropFirst(),
+      [7] + valid.dropFirst(), valid.prefix(7) + [0] + valid.dropFirst(8),
     ] {
       let database = try KeychainDatabase(file: unfinished.before, journal: journal)
       #expect(database.journalStatus == .journalUnreadable && database.rows.count == 12)
@@ -157,14 +176,14 @@ struct RollbackJournalTests {
   }
 
   @Test("A journal that names a distant page does not allocate memory for the pages before it")
-  func farPage() throws {
+  func distantPage() throws {
     let unfinished = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)")
     // The header states the page count of the largest database, and the first record is for its last page.
-    let last: [UInt8] = [0x00, 0x03, 0xFF, 0xFF]
+    let lastPage: [UInt8] = [0x00, 0x03, 0xFF, 0xFF]
     var journal = unfinished.journal
-    journal.replaceSubrange(16..<20, with: last)
-    let first = Int(journal.bigEndian(at: 20))
-    journal.replaceSubrange(first..<first + 4, with: last)
+    journal.replaceSubrange(JournalHeader.pageCount, with: lastPage)
+    let firstRecord = Int(journal.bigEndian(at: JournalHeader.sectorSize.lowerBound))
+    journal.replaceSubrange(firstRecord..<firstRecord + 4, with: lastPage)
     let image = try KeychainDatabase(file: unfinished.before, journal: journal).image
     #expect(image.count <= unfinished.before.count + journal.count)
   }
@@ -172,13 +191,17 @@ struct RollbackJournalTests {
   @Test("A journal that states too many pages for the database exceeds the limit, regardless of its page size")
   func pageCountLimit() throws {
     var journal = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)").journal
-    journal.replaceSubrange(16..<20, with: [0xFF, 0xFF, 0xFF, 0xFF])
+    journal.replaceSubrange(JournalHeader.pageCount, with: [0xFF, 0xFF, 0xFF, 0xFF])
     let error = #expect(throws: KeyhaulError.self) {
       _ = try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal)
     }
     #expect(error?.code == .databaseOverLimit)
-    // A sector size of zero could cause an endless loop.
-    journal.replaceSubrange(20..<24, with: [0, 0, 0, 0])
+  }
+
+  @Test("A journal with a sector size of zero is reported, and does not cause an endless loop")
+  func sectorSizeOfZero() throws {
+    var journal = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)").journal
+    journal.replaceSubrange(JournalHeader.sectorSize, with: [0, 0, 0, 0])
     #expect(try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal).journalStatus == .journalUnreadable)
   }
 }

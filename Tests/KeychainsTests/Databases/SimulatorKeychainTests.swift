@@ -14,15 +14,20 @@ struct SimulatorKeychainTests {
     let directory: TemporaryDirectory
     var path: String { directory.path("keychain-2-debug.db") }
 
-    init(_ file: [UInt8]? = nil, log: Bool = true) throws {
+    init(_ file: [UInt8]? = nil, hasLog: Bool = true) throws {
       directory = try TemporaryDirectory()
       try directory.write(file ?? DatabaseFile.bytes(), to: "keychain-2-debug.db")
-      if log { try directory.write(DatabaseFile.log(), to: "keychain-2-debug.db-wal") }
+      if hasLog { try directory.write(DatabaseFile.log(), to: "keychain-2-debug.db-wal") }
     }
 
+    /// Returns the content of each file by its name, except for shared memory, which reading changes.
     func files() throws -> [String: [UInt8]] {
-      try FileManager.default.contentsOfDirectory(atPath: directory.url.path).filter { !$0.hasSuffix("-shm") }
-        .reduce(into: [:]) { $0[$1] = try directory.read($1) }
+      var files: [String: [UInt8]] = [:]
+      for name in try FileManager.default.contentsOfDirectory(atPath: directory.url.path) where !name.hasSuffix("-shm")
+      {
+        files[name] = try directory.read(name)
+      }
+      return files
     }
 
     func rows() throws -> [KeychainDatabase.DecryptedRow] {
@@ -47,6 +52,7 @@ struct SimulatorKeychainTests {
       ], secrets: ["v_Data": SensitiveBytes(copying: Array(secret.utf8))])
   }
 
+  /// Returns the stored parts of a row, for comparisons.
   private static func stored(_ row: KeychainDatabase.DecryptedRow) -> [[UInt8]] {
     [Array(row.row.kind.rawValue.utf8), Array("\(row.row.number)".utf8), row.row.encryptedItem, row.row.digest ?? []]
   }
@@ -82,10 +88,10 @@ struct SimulatorKeychainTests {
       rows.allSatisfy { $0.result.verdict == .open && $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
     #expect(rows.map(Self.stored).filter(before.contains).count == before.count)
     #expect(rows.compactMap(\.result.fault?.reason) == [])
-    let new = try #require(rows.first { $0.result.item?[.account] == .string("anna") })
-    #expect(new.row.version == 8 && new.result.keyClass?.rawValue == 7)
-    #expect(new.result.item?.secret?.withBytes { Array($0) } == Array("tr0ub4dor".utf8))
-    #expect(new.result.item?[.persistentReference]?.dataValue?.count == 16)
+    let newRow = try #require(rows.first { $0.result.item?[.account] == .string("anna") })
+    #expect(newRow.row.version == 8 && newRow.result.keyClass?.rawValue == 7)
+    #expect(newRow.result.item?.secret?.withBytes { Array($0) } == Array("tr0ub4dor".utf8))
+    #expect(newRow.result.item?[.persistentReference]?.dataValue?.count == 16)
   }
 
   @Test("An item with the same primary key is replaced only on request, and keeps its row and persistent reference")
@@ -137,7 +143,7 @@ struct SimulatorKeychainTests {
   @Test("A class without a key gets one, and existing keys are kept")
   func newClass() throws {
     let folder = try SimulatorFolder(
-      DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp; DELETE FROM inet"), log: false)
+      DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp; DELETE FROM inet"), hasLog: false)
     let keychain = try SimulatorKeychain(path: folder.path)
     for account in ["a", "b"] { _ = try keychain.insert(Self.item(account, secret: account), replacingExisting: true) }
     try keychain.commit(changing: [])
@@ -169,7 +175,7 @@ struct SimulatorKeychainTests {
       (11, 0, true), (11, 99, true), (12, 0, true), (12, 11, true), (10, 255, false), (12, 12, false), (13, 0, false),
     ] {
       let bytes = try DatabaseFile.changed(by: "UPDATE tversion SET version = \(major), minor = \(minor)")
-      let folder = try SimulatorFolder(bytes, log: false)
+      let folder = try SimulatorFolder(bytes, hasLog: false)
       let keychain = try? SimulatorKeychain(path: folder.path)
       #expect((keychain != nil) == isAccepted, "\(major).\(minor)")
     }
@@ -177,11 +183,12 @@ struct SimulatorKeychainTests {
 
   @Test("A database that another process has open is rejected and not changed")
   func busy() throws {
-    let folder = try SimulatorFolder(log: false)
-    var other: OpaquePointer?
-    defer { sqlite3_close_v2(other) }
-    #expect(sqlite3_open(folder.path, &other) == SQLITE_OK)
-    #expect(sqlite3_exec(other, "PRAGMA journal_mode = WAL; SELECT count(*) FROM genp", nil, nil, nil) == SQLITE_OK)
+    let folder = try SimulatorFolder(hasLog: false)
+    var otherConnection: OpaquePointer?
+    defer { sqlite3_close_v2(otherConnection) }
+    #expect(sqlite3_open(folder.path, &otherConnection) == SQLITE_OK)
+    #expect(
+      sqlite3_exec(otherConnection, "PRAGMA journal_mode = WAL; SELECT count(*) FROM genp", nil, nil, nil) == SQLITE_OK)
     let before = try folder.files()
     let error = #expect(throws: KeyhaulError.self) { _ = try SimulatorKeychain(path: folder.path) }
     #expect(error?.code == .databaseBusy && error?.category == .busy)
@@ -208,13 +215,18 @@ struct SimulatorKeychainTests {
       ("DROP TABLE metadatakeys", .unknownDatabase, "it has no metadatakeys table"),
     ]
     for (sql, code, reason) in cases {
-      let folder = try SimulatorFolder(DatabaseFile.changed(by: sql), log: false)
+      // The log belongs to the unchanged database.
+      let folder = try SimulatorFolder(DatabaseFile.changed(by: sql), hasLog: false)
       let before = try folder.files()
       let error = #expect(throws: KeyhaulError.self, "\(sql)") { _ = try SimulatorKeychain(path: folder.path) }
       #expect(error == KeyhaulError(code, reason), "\(sql)")
       #expect(try folder.files() == before, "\(sql)")
     }
-    let absent = #expect(throws: KeyhaulError.self) { _ = try SimulatorKeychain(path: "/nowhere/k.db") }
-    #expect(absent?.code == .databaseNotWritable)
+  }
+
+  @Test("A missing database is not writable")
+  func missingDatabase() throws {
+    let error = #expect(throws: KeyhaulError.self) { _ = try SimulatorKeychain(path: "/nowhere/k.db") }
+    #expect(error?.code == .databaseNotWritable)
   }
 }

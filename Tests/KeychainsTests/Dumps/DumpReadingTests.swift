@@ -60,7 +60,7 @@ struct DumpReadingTests {
   }
 
   @Test("In dumps in which every value is data, values are converted to the types of the attributes")
-  func untyped() throws {
+  func valuesAsData() throws {
     let dump = try KeychainDump(
       parsing: plist(
         "<dict><key>genp</key>"
@@ -85,7 +85,7 @@ struct DumpReadingTests {
     #expect(secret(item) == Array("text\u{0}".utf8))
   }
 
-  @Test("The table of an item in an array is stated or follows from its attributes, and the item records which")
+  @Test("An item in an array records whether its table is stated or follows from its attributes")
   func array() throws {
     let dump = try KeychainDump(
       parsing: plist(
@@ -183,12 +183,12 @@ struct DumpReadingTests {
             "accessible_attribute": "kSecAttrAccessibleWhenUnlocked", "data": "\(text)", "dataHex": "00ff"},
            {"item_class": "kSecClassGenericPassword", "account": "otto", "data": "x", "dataHex": "\(text)"}]
           """.utf8))
-      let (empty, exact, rendered) = (dump.items[0], dump.items[1], dump.items[2])
-      #expect(!empty.hasSecret && empty.fault == nil && !empty.isSecretRendered, "\(text)")
-      #expect(empty.item?.attributes == [.service: .string("chat.example")], "\(text)")
-      #expect(empty.unusableAttributes == [.account, .creationDate, .label, .protection].sorted(), "\(text)")
-      #expect(secret(exact) == [0, 0xFF] && !exact.isSecretRendered, "\(text)")
-      #expect(secret(rendered) == Array("x".utf8) && rendered.isSecretRendered, "\(text)")
+      let (withoutSecret, withExactSecret, withRenderedSecret) = (dump.items[0], dump.items[1], dump.items[2])
+      #expect(!withoutSecret.hasSecret && withoutSecret.fault == nil && !withoutSecret.isSecretRendered, "\(text)")
+      #expect(withoutSecret.item?.attributes == [.service: .string("chat.example")], "\(text)")
+      #expect(withoutSecret.unusableAttributes == [.account, .creationDate, .label, .protection].sorted(), "\(text)")
+      #expect(secret(withExactSecret) == [0, 0xFF] && !withExactSecret.isSecretRendered, "\(text)")
+      #expect(secret(withRenderedSecret) == Array("x".utf8) && withRenderedSecret.isSecretRendered, "\(text)")
     }
   }
 
@@ -203,14 +203,15 @@ struct DumpReadingTests {
 
   @Test("An access control in a dump is kept if it has constraints, and may determine the protection class")
   func accessControl() throws {
-    let plain = try DERPropertyList.encode(.dictionary(["prot": .string("aku")]))
-    let guarded = try DERPropertyList.encode(
+    let withoutConstraints = try DERPropertyList.encode(.dictionary(["prot": .string("aku")]))
+    let withConstraints = try DERPropertyList.encode(
       .dictionary(["prot": .string("ak"), "acl": .dictionary(["od": .boolean(true)])]))
-    func entry(_ control: [UInt8]) -> String {
-      text("agrp", "a") + "<key>accc</key><data>\(base64(control))</data>" + data("v_Data", "1")
+    let invalid: [UInt8] = [0x31, 0x7F]
+    func entry(_ accessControl: [UInt8]) -> String {
+      text("agrp", "a") + "<key>accc</key><data>\(base64(accessControl))</data>" + data("v_Data", "1")
     }
     let dump = try KeychainDump(
-      parsing: plist(entries(entry(plain), entry(guarded), entry([0x31, 0x7F]))))
+      parsing: plist(entries(entry(withoutConstraints), entry(withConstraints), entry(invalid))))
 
     #expect(dump.items.map(\.protection) == [.whenUnlockedThisDeviceOnly, .whenUnlocked, nil])
     #expect(dump.items.map { $0.item?[.accessControl] != nil } == [false, true, false])

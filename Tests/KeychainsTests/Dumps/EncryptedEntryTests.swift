@@ -15,14 +15,11 @@ struct EncryptedEntryTests {
     bytes = try vector["base64"].base64Bytes
   }
 
-  /// Returns the dump of the file with replaced text.
-  private func changed(_ replacements: (String, String)...) throws -> KeychainDump {
-    var text = String(decoding: bytes, as: UTF8.self)
-    for (old, new) in replacements {
-      #expect(text.contains(old), "\(old)")
-      text = text.replacing(old, with: new)
-    }
-    return try KeychainDump(parsing: Array(text.utf8))
+  /// Reads the dump after a text in it is replaced.
+  private func dump(replacing old: String, with new: String) throws -> KeychainDump {
+    let text = String(decoding: bytes, as: UTF8.self)
+    #expect(text.contains(old), "\(old)")
+    return try KeychainDump(parsing: Array(text.replacing(old, with: new).utf8))
   }
 
   @Test("Encrypted entries are decrypted as far as their keys allow, with the results of another reader")
@@ -46,9 +43,9 @@ struct EncryptedEntryTests {
         #expect(item.item == nil)
         continue
       }
-      let attributes = try expectedItem["attributes"].members.reduce(into: AttributeMap<PropertyValue>()) {
-        all, member in
-        all[AttributeCode(rawValue: member.key)] = try member.value.property
+      var attributes = AttributeMap<PropertyValue>()
+      for (code, value) in try expectedItem["attributes"].members {
+        attributes[AttributeCode(rawValue: code)] = try value.property
       }
       #expect(item.item?.attributes == attributes)
     }
@@ -65,7 +62,7 @@ struct EncryptedEntryTests {
 
   @Test("Attributes determine the table of an entry without one, and undecryptable entries are skipped")
   func withoutTables() throws {
-    let dump = try changed(("<key>table</key>", "<key>other</key>"))
+    let dump = try dump(replacing: "<key>table</key>", with: "<key>other</key>")
 
     #expect(
       dump.items.map(\.kind) == [
@@ -75,56 +72,89 @@ struct EncryptedEntryTests {
     #expect(dump.skipped == [.unknownLayout: 1, .noTable: 1])
   }
 
-  @Test("A fault in the version, class, tamper check or parts of an entry does not affect other entries")
-  func damaged() throws {
-    func faults(_ dump: KeychainDump) -> [String?] { dump.items.map { $0.fault?.reason.rawValue } }
+  private func faults(_ dump: KeychainDump) -> [String?] { dump.items.map { $0.fault?.reason.rawValue } }
 
-    let version = try changed(("<integer>7</integer>\n\t\t</dict>", "<integer>9</integer>\n\t\t</dict>"))
-    #expect(faults(version) == [nil, "unsupported-version", "no-class-key", "tag-mismatch", "no-class-key", nil])
-    let withoutClass = try changed(("<key>classKeyIdx</key>", "<key>classKey</key>"))
+  @Test("An unsupported version of an entry does not affect other entries")
+  func unsupportedVersion() throws {
+    let dump = try dump(
+      replacing: "<integer>7</integer>\n\t\t</dict>", with: "<integer>9</integer>\n\t\t</dict>")
+    #expect(faults(dump) == [nil, "unsupported-version", "no-class-key", "tag-mismatch", "no-class-key", nil])
+  }
+
+  @Test("A wrong tamper check of an entry does not affect other entries")
+  func wrongTamperCheck() throws {
+    let dump = try dump(
+      replacing: "<string>37B79A1C-259F-CD90-363E-EC8F40821958</string>", with: "<string>37</string>")
+    #expect(faults(dump).prefix(2) == ["malformed", nil])
+    #expect(dump.items.first?.item == nil)
+  }
+
+  @Test("Entries without a class or without metadata are malformed")
+  func missingKeys() throws {
+    let withoutClass = try dump(replacing: "<key>classKeyIdx</key>", with: "<key>classKey</key>")
     #expect(faults(withoutClass) == Array(repeating: "malformed", count: 6))
     #expect(withoutClass.items.allSatisfy { $0.item == nil && $0.protection == nil })
-    let tamper = try changed(("<string>37B79A1C-259F-CD90-363E-EC8F40821958</string>", "<string>37</string>"))
-    #expect(faults(tamper).first == "malformed" && faults(tamper).dropFirst().first == .some(nil))
-    #expect(tamper.items.first?.item == nil)
-    let withoutMetadata = try changed(("<key>metadata</key>", "<key>meta</key>"))
+    let withoutMetadata = try dump(replacing: "<key>metadata</key>", with: "<key>meta</key>")
     #expect(faults(withoutMetadata) == Array(repeating: "malformed", count: 6))
   }
 
-  @Test("Base64 text counts as data, and an unusable class key affects only items of its class")
-  func keys() throws {
-    let key = "<data>\n\t\t9sv/78Y9zuXKbDVmdoJKsxJvlSqmD2ke4nyIJrm8MkM=\n\t\t</data>"
-    let text = try changed((key, "<string>9sv/78Y9zuXKbDVmdoJKsxJvlSqmD2ke4nyIJrm8MkM=</string>"))
-    #expect(text.items.first?.hasSecret == true)
+  /// The class key of items that are accessible when unlocked.
+  private static let whenUnlockedKey = "<data>\n\t\t9sv/78Y9zuXKbDVmdoJKsxJvlSqmD2ke4nyIJrm8MkM=\n\t\t</data>"
 
-    for unusableKey in ["<data>AAAA</data>", "<string>*</string>", "<integer>1</integer>", "<dict/>"] {
-      let dump = try changed((key, unusableKey))
-      #expect(dump.items.filter { $0.protection == .whenUnlocked }.allSatisfy { $0.fault?.reason == .malformed })
-      #expect(dump.items.filter(\.hasSecret).map(\.protection) == [.afterFirstUnlock, .whenUnlockedThisDeviceOnly])
-    }
+  @Test("A class key can be Base64 text instead of data")
+  func keyAsText() throws {
+    let dump = try dump(
+      replacing: Self.whenUnlockedKey, with: "<string>9sv/78Y9zuXKbDVmdoJKsxJvlSqmD2ke4nyIJrm8MkM=</string>")
+    #expect(dump.items.first?.hasSecret == true)
   }
 
-  @Test("Entries that are not items are counted, too many entries are rejected, and so are tables beside entries")
-  func hostile() throws {
-    func read(_ entries: String, _ more: String = "", limit: Int = 10) throws -> KeychainDump {
-      try KeychainDump(
-        parsing: plist(
-          "<dict><key>classKeyIdxToUnwrappedMetadataClassKey</key><dict/><key>keychainEntries</key>"
-            + "<array>\(entries)</array>\(more)</dict>"), acceptingAtMost: limit)
-    }
-    let dump = try read("<string/><dict/><dict>\(text("table", "idnt"))</dict><dict>\(text("table", "x"))</dict>")
+  @Test(
+    "An unusable class key affects only items of its class",
+    arguments: ["<data>AAAA</data>", "<string>*</string>", "<integer>1</integer>", "<dict/>"])
+  func unusableKey(key: String) throws {
+    let dump = try dump(replacing: Self.whenUnlockedKey, with: key)
+    #expect(dump.items.filter { $0.protection == .whenUnlocked }.allSatisfy { $0.fault?.reason == .malformed })
+    #expect(dump.items.filter(\.hasSecret).map(\.protection) == [.afterFirstUnlock, .whenUnlockedThisDeviceOnly])
+  }
+
+  /// Reads a dump with other entries.
+  ///
+  /// - Parameter xml: Keys and values beside the entries.
+  private func dump(entries: String, beside xml: String = "", limit: Int = 10) throws -> KeychainDump {
+    try KeychainDump(
+      parsing: plist(
+        "<dict><key>classKeyIdxToUnwrappedMetadataClassKey</key><dict/><key>keychainEntries</key>"
+          + "<array>\(entries)</array>\(xml)</dict>"), acceptingAtMost: limit)
+  }
+
+  @Test("Entries that are not items are counted by the reason")
+  func skippedEntries() throws {
+    let dump = try dump(
+      entries: "<string/><dict/><dict>\(text("table", "idnt"))</dict><dict>\(text("table", "x"))</dict>")
     #expect(dump.items.isEmpty)
     #expect(dump.skipped == [.notAnItem: 1, .noTable: 1, .identity: 1, .unknownTable: 1])
     #expect(dump.unknownTables == ["x"])
+  }
+
+  @Test("Too many entries are rejected")
+  func tooManyEntries() {
     #expect(throws: KeyhaulError(.dumpOverLimit, "more than 2 entries")) {
-      try read("<dict/><dict/><dict/>", limit: 2)
+      try dump(entries: "<dict/><dict/><dict/>", limit: 2)
     }
+  }
+
+  @Test("Tables beside entries are rejected")
+  func tablesBesideEntries() {
     #expect(
       throws: KeyhaulError(.unknownDump, "it has both encrypted entries and tables, which no known tool writes")
-    ) { try read("", "<key>genp</key><array/>") }
-    let huge = try read(
-      "<dict>\(text("table", "genp"))<key>classKeyIdx</key><integer>-1</integer><key>version</key>"
+    ) { try dump(entries: "", beside: "<key>genp</key><array/>") }
+  }
+
+  @Test("An entry with the largest version number is unsupported")
+  func largestVersion() throws {
+    let dump = try dump(
+      entries: "<dict>\(text("table", "genp"))<key>classKeyIdx</key><integer>-1</integer><key>version</key>"
         + "<integer>9223372036854775807</integer></dict>")
-    #expect(huge.items.first?.fault?.reason == .unsupportedVersion)
+    #expect(dump.items.first?.fault?.reason == .unsupportedVersion)
   }
 }

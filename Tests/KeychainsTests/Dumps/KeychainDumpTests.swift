@@ -8,12 +8,13 @@ import Testing
 struct KeychainDumpTests {
   @Test("Items of a dump are numbered as in a backup, by kind and then in the dump's order")
   func numbering() {
-    let dump = KeychainDump(
-      format: .items,
-      items: [(0, ItemKind.key), (2, .genericPassword), (3, .key), (5, .genericPassword)].map { entry, kind in
-        DumpedItem(entry: entry, kind: kind, content: .attributesOnly(KeychainItem(kind: kind), nil))
-      },
-      skipped: [.identity: 1, .noTable: 1])
+    let kindsByEntry: [(entry: Int, kind: ItemKind)] = [
+      (0, .key), (2, .genericPassword), (3, .key), (5, .genericPassword),
+    ]
+    let items = kindsByEntry.map { entry, kind in
+      DumpedItem(entry: entry, kind: kind, content: .attributesOnly(KeychainItem(kind: kind), nil))
+    }
+    let dump = KeychainDump(format: .items, items: items, skipped: [.identity: 1, .noTable: 1])
 
     #expect(dump.items.map(\.entry) == [2, 5, 0, 3])
     #expect(dump.items.map(\.index) == [0, 1, 2, 3])

@@ -6,6 +6,7 @@ import Testing
 
 @Suite("Malicious dumps")
 struct MaliciousDumpTests {
+  /// Returns the code of the error of reading a dump, or `nil` if there is none.
   private func code(_ bytes: [UInt8]) -> KeyhaulError.Code? {
     do throws(KeyhaulError) {
       _ = try KeychainDump(parsing: bytes)
@@ -44,24 +45,25 @@ struct MaliciousDumpTests {
 
   @Test("A dump that is one byte too long is rejected before it is read")
   func tooLong() {
-    var bytes = [UInt8](repeating: 0x20, count: KeychainDump.maximumByteCount)
+    let space = UInt8(ascii: " ")
+    var bytes = [UInt8](repeating: space, count: KeychainDump.maximumByteCount)
     bytes[0] = 0
     #expect(code(bytes) == .unreadableDump)
-    #expect(code(bytes + [0x20]) == .dumpOverLimit)
+    #expect(code(bytes + [space]) == .dumpOverLimit)
   }
 
   @Test("A dump may have as many entries as the limit and no more")
   func tooMany() {
-    let three = Array("[{\"item_class\": \"a\"}, 0, 0]".utf8)
-    #expect(throws: Never.self) { try KeychainDump(parsing: three, acceptingAtMost: 3) }
+    let threeEntries = Array("[{\"item_class\": \"a\"}, 0, 0]".utf8)
+    #expect(throws: Never.self) { try KeychainDump(parsing: threeEntries, acceptingAtMost: 3) }
     #expect(throws: KeyhaulError(.dumpOverLimit, "more than 2 entries")) {
-      try KeychainDump(parsing: three, acceptingAtMost: 2)
+      try KeychainDump(parsing: threeEntries, acceptingAtMost: 2)
     }
     #expect(KeychainDump.maximumItemCount == 200_000)
   }
 
   @Test("Values of wrong types make attributes unusable, but not the item")
-  func wrongKinds() throws {
+  func wrongTypes() throws {
     let dump = try KeychainDump(
       parsing: plist(
         "<dict><key>genp</key>"

@@ -49,12 +49,13 @@ struct ToolDumpTests {
         {"_class": 99, "_fieldOrder": "acct", "_fieldTypes": "[]uint8,string", "acct": "YW5uYQ=="}], "Internet": null,
        "Keys": null}
       """)
-    let (typed, untyped) = (dump.items[0], dump.items[1])
-    #expect(typed.item?.attributes.keys.sorted() == [.account, .protection, .service].sorted())
-    #expect(typed.item?[.account] == .data(Array("anna".utf8)) && typed.item?[.service] == .string("YWJj"))
-    #expect(typed.unusableAttributes == [.generic] && typed.protection == .afterFirstUnlockThisDeviceOnly)
-    #expect(secret(typed) == Array("hunter2".utf8))
-    #expect(untyped.item?[.account] == .string("YW5uYQ==") && untyped.protection == nil, "the lists do not match")
+    let (withTypes, withInvalidTypes) = (dump.items[0], dump.items[1])
+    #expect(withTypes.item?.attributes.keys.sorted() == [.account, .protection, .service].sorted())
+    #expect(withTypes.item?[.account] == .data(Array("anna".utf8)) && withTypes.item?[.service] == .string("YWJj"))
+    #expect(withTypes.unusableAttributes == [.generic] && withTypes.protection == .afterFirstUnlockThisDeviceOnly)
+    #expect(secret(withTypes) == Array("hunter2".utf8))
+    // The lists of fields and types have different lengths.
+    #expect(withInvalidTypes.item?[.account] == .string("YW5uYQ==") && withInvalidTypes.protection == nil)
   }
 
   @Test("The lines that irestore prints before the JSON list the items that the JSON omits")
@@ -67,14 +68,17 @@ struct ToolDumpTests {
     #expect(dump.items.map(\.protection) == [.alwaysThisDeviceOnly, nil, .whenUnlockedThisDeviceOnly])
     #expect(dump.items.map { $0.fault?.reason } == [.noClassKey, nil, .noClassKey])
     #expect(dump.skipped == [.noTable: 1])
+  }
+
+  @Test("irestore's lines without valid JSON after them are rejected, with the location of the fault")
+  func irestoreLinesWithoutJSON() throws {
     for text in ["Selected MyPad 0123\n", "Selected MyPad\n{\n}\n", "Selected MyPad\n{\n"] {
-      #expect(throws: KeyhaulError.self) { try self.dump(text) }
+      #expect(throws: KeyhaulError.self) { try dump(text) }
     }
-    #expect {
-      try self.dump("Selected MyPad 0123\n\n{\n  \"General\": x\n}\n")
-    } throws: {
-      ($0 as? KeyhaulError)?.reason.contains("(line 4, column 14)") == true
+    let error = #expect(throws: KeyhaulError.self) {
+      try dump("Selected MyPad 0123\n\n{\n  \"General\": x\n}\n")
     }
+    #expect(error?.reason.contains("(line 4, column 14)") == true)
     #expect(KeychainDump.hasSignature(Array("Selected MyPad 0123\n".utf8)))
   }
 
@@ -110,21 +114,20 @@ struct ToolDumpTests {
       dump.items.map(\.kind) == [
         .genericPassword, .genericPassword, .genericPassword, .internetPassword, .certificate, .key,
       ])
-    let anna = dump.items[0]
+    let (anna, withoutText, eve) = (dump.items[0], dump.items[1], dump.items[2])
+    let (mail, certificate, key) = (dump.items[3], dump.items[4], dump.items[5])
     #expect(secret(anna) == Array("hunter2".utf8) && anna.protection == .whenUnlocked)
     #expect(anna.item?[.label] == .data(Array("abc".utf8)) && anna.item?[.type] == .integer(5))
     #expect(anna.item?[.isInvisible] == .integer(1) && anna.item?[.accessControl] == nil)
     #expect(anna.item?.creationDate?.secondsSinceReferenceDate == moment)
     #expect(anna.unusableAttributes == [.generic], "the description omits bytes")
-    #expect(dump.items[1].fault == DumpFault(.malformed, "raw is not text"))
-    #expect(dump.items[2].item?[.account] == .string("eve") && dump.items[2].fault == nil && !dump.items[2].hasSecret)
-    let mail = dump.items[3]
+    #expect(withoutText.fault == DumpFault(.malformed, "raw is not text"))
+    #expect(eve.item?[.account] == .string("eve") && eve.fault == nil && !eve.hasSecret)
     #expect(mail.fault == DumpFault(.malformed, "data only describes the secret") && !mail.hasSecret)
     #expect(mail.protection == .alwaysThisDeviceOnly && mail.unusableAttributes == [.account])
-    let certificate = dump.items[4]
     #expect(certificate.fault == nil && !certificate.hasSecret)
     #expect(certificate.item?[.accessControl] == .string("kSecAccessControlUserPresence"))
-    #expect(dump.items[5].fault == DumpFault(.malformed, "raw is not Base64 text"))
+    #expect(key.fault == DumpFault(.malformed, "raw is not Base64 text"))
     #expect(dump.skipped == [.identity: 2, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
   }
 
@@ -153,7 +156,7 @@ struct ToolDumpTests {
 
   // MARK: keychain_dumper
 
-  /// An item as versions of 2013 and later print it, without the lines on protection.
+  /// Returns an item as versions of 2013 and later print it, without the lines on protection.
   private static func printed(_ account: String, _ secret: String) -> String {
     """
     Generic Password
@@ -189,16 +192,15 @@ struct ToolDumpTests {
 
   @Test("The text of the first versions has no headings, and a converted file may have other line ends")
   func firstVersion() throws {
-    let item = Self.printed("anna", "hunter2").split(separator: "\n", omittingEmptySubsequences: false)
-      .dropFirst(2)
-    let text = item.joined(separator: "\r\n") + item.joined(separator: "\r\n")
-    let dump = try dump(text)
+    let lines = Self.printed("anna", "hunter2").split(separator: "\n", omittingEmptySubsequences: false)
+    let item = lines.dropFirst(2).joined(separator: "\r\n")
+    let dump = try dump(item + item)
     #expect(dump.items.map { secret($0) } == [Array("hunter2".utf8), Array("hunter2".utf8)])
     #expect(dump.items.allSatisfy { $0.kind == .genericPassword && $0.item?[.account] == .string("anna") })
   }
 
-  @Test("The protection class, certificates and keys are read, and the parts of an identity are not read twice")
-  func otherKinds() throws {
+  @Test("In keychain_dumper's text, certificates and keys are read, and the parts of an identity are not read twice")
+  func certificatesAndKeys() throws {
     let certificate = """
       Certificate
       -----------
@@ -250,24 +252,35 @@ struct ToolDumpTests {
     #expect(dump.items.count == 1 && item.item == nil && item.fault?.reason == .malformed)
   }
 
-  @Test("Text that is not UTF-8 is in the encoding of NeXTSTEP, and bytes without a character are counted")
-  func encoding() throws {
-    let text = Self.printed("Gr\u{1}n", "stra\u{2}e").utf8.map { byte -> UInt8 in
+  /// Reads an item with the account "Grün" and the secret "straße", with the given bytes for ü and ß.
+  private func dump(bytesOfUmlaut: [UInt8], bytesOfSharpS: [UInt8]) throws -> KeychainDump {
+    let (umlautPlaceholder, sharpSPlaceholder): (UInt8, UInt8) = (1, 2)
+    let bytes = Self.printed("Gr\u{1}n", "stra\u{2}e").utf8.flatMap { byte -> [UInt8] in
       switch byte {
-      // ü and ß in Perl's Encode::Byte ("nextstep").
-      case 1: 0xF6
-      case 2: 0xFB
-      default: byte
+      case umlautPlaceholder: bytesOfUmlaut
+      case sharpSPlaceholder: bytesOfSharpS
+      default: [byte]
       }
     }
-    let dump = try KeychainDump(parsing: text)
-    #expect(dump.items.first?.item?[.account] == .string("Grün"))
-    #expect(secret(dump.items.first) == Array("straße".utf8))
-    let unmappable = try KeychainDump(parsing: text.map { $0 == 0xFB || $0 == 0xF6 ? 0xFE : $0 })
-    #expect(unmappable.items.first?.unusableAttributes == [.account] && unmappable.items.first?.hasSecret == false)
-    #expect(unmappable.items.first?.fault?.reason == .malformed)
-    let converted = try self.dump(Self.printed("Grün", "straße"))
-    #expect(secret(converted.items.first) == Array("straße".utf8))
+    return try KeychainDump(parsing: bytes)
+  }
+
+  @Test("Text that is not UTF-8 is in the encoding of NeXTSTEP")
+  func encoding() throws {
+    // Source: Perl's Encode::Byte ("nextstep").
+    let inNeXTSTEP = try dump(bytesOfUmlaut: [0xF6], bytesOfSharpS: [0xFB])
+    let inUTF8 = try dump(bytesOfUmlaut: Array("ü".utf8), bytesOfSharpS: Array("ß".utf8))
+    for dump in [inNeXTSTEP, inUTF8] {
+      #expect(dump.items.first?.item?[.account] == .string("Grün"))
+      #expect(secret(dump.items.first) == Array("straße".utf8))
+    }
+  }
+
+  @Test("An attribute and a secret with bytes that are not characters in the encoding of NeXTSTEP are unusable")
+  func undefinedCharacters() throws {
+    let item = try #require(try dump(bytesOfUmlaut: [0xFE], bytesOfSharpS: [0xFE]).items.first)
+    #expect(item.unusableAttributes == [.account] && !item.hasSecret)
+    #expect(item.fault?.reason == .malformed)
   }
 
   @Test("Text that reports no items is an empty dump, and other text is not a dump")
@@ -314,21 +327,24 @@ struct ToolDumpTests {
     var readCount = 0
     for round in 0..<9_000 {
       var bytes = examples[round % examples.count]
-      for _ in 0...Int.random(in: 0..<3, using: &random) {
-        let index = Int.random(in: bytes.indices, using: &random)
-        switch Int.random(in: 0..<3, using: &random) {
-        case 0: bytes[index] = .random(in: 0...255, using: &random)
-        case 1: bytes.removeSubrange(index..<min(index + .random(in: 1...8, using: &random), bytes.count - 1))
-        default:
-          let start = Int.random(in: bytes.indices, using: &random)
-          bytes.insert(contentsOf: bytes[start..<min(start + 12, bytes.count)], at: index)
-        }
-      }
+      for _ in 0...Int.random(in: 0..<3, using: &random) { Self.damage(&bytes, using: &random) }
       guard let dump = try? KeychainDump(parsing: bytes) else { continue }
       readCount += 1
       for item in dump.items { #expect(item.item != nil || item.fault != nil) }
     }
     #expect(readCount > 1000, "many damaged dumps must still be readable")
+  }
+
+  /// Changes a byte, removes up to eight bytes, or inserts a copy of up to twelve bytes.
+  private static func damage(_ bytes: inout [UInt8], using random: inout SeededRandom) {
+    let index = Int.random(in: bytes.indices, using: &random)
+    switch Int.random(in: 0..<3, using: &random) {
+    case 0: bytes[index] = .random(in: 0...255, using: &random)
+    case 1: bytes.removeSubrange(index..<min(index + .random(in: 1...8, using: &random), bytes.count - 1))
+    default:
+      let start = Int.random(in: bytes.indices, using: &random)
+      bytes.insert(contentsOf: bytes[start..<min(start + 12, bytes.count)], at: index)
+    }
   }
 
   @Test("The number of entries is limited in each format")

@@ -9,6 +9,7 @@ import Testing
 
 @Suite("Adding keychain items")
 struct AddingTests {
+  /// Returns the code of the error that a closure must throw.
   private func failure(_ body: () throws -> Void) -> KeyhaulError.Code? {
     #expect(throws: KeyhaulError.self, performing: body)?.code
   }
@@ -39,11 +40,11 @@ struct AddingTests {
   @Test("Items are accessible when unlocked by default, certificates and items of the push service always")
   func defaultProtection() throws {
     let keychain = try Keychain()
-    let apsd = KeychainItem(kind: .certificate, attributes: [.accessGroup: .string("com.apple.apsd")])
     for kind in ItemKind.allCases {
       try keychain.add(KeychainItem(kind: kind, attributes: [.accessGroup: .string("g")]))
     }
-    try keychain.add(apsd)
+    let ofPushService = KeychainItem(kind: .certificate, attributes: [.accessGroup: .string("com.apple.apsd")])
+    try keychain.add(ofPushService)
     #expect(try keychain.sql("SELECT pdmn FROM genp") == [["'ak'"]])
     #expect(try keychain.sql("SELECT pdmn FROM keys") == [["'ak'"]])
     #expect(try keychain.sql("SELECT agrp, pdmn FROM cert") == [["'g'", "'dk'"], ["'com.apple.apsd'", "'dku'"]])
@@ -167,19 +168,31 @@ struct AddingTests {
     #expect(failure { try keychain.add(.genericPassword().with([.protection: .string("zz")])) } == .parameter)
   }
 
-  @Test("An access control is stored unchanged and is not allowed for synchronized items")
+  private static let constraints: PropertyDictionary = [
+    "od": .dictionary(["pkofn": .integer(1)]), "odel": .boolean(true),
+  ]
+  private static let itemWithAccessControl = KeychainItem.genericPassword().with([
+    .accessControl: .dictionary(constraints)
+  ])
+
+  @Test("An access control is stored unchanged")
   func accessControl() throws {
     let keychain = try Keychain()
-    let constraints: PropertyDictionary = ["od": .dictionary(["pkofn": .integer(1)]), "odel": .boolean(true)]
-    let item = KeychainItem.genericPassword().with([.accessControl: .dictionary(constraints)])
-    try keychain.add(item)
+    try keychain.add(Self.itemWithAccessControl)
 
     let found = try #require(try keychain.find(ItemQuery(wantsSecret: true)).first)
 
-    // DER sorts the pairs.
-    #expect(Set(found.accessControl?.entries ?? []) == Set(constraints.entries))
+    // The order differs, because DER sorts the pairs.
+    #expect(Set(found.accessControl?.entries ?? []) == Set(Self.constraints.entries))
     #expect(found.item.secretText == "correct horse")
+    // The first word is little-endian: version 6, and bit 31 for a fixed initialization vector.
     #expect(try keychain.sql("SELECT substr(hex(data), 1, 8) FROM genp") == [["'06000080'"]])
+  }
+
+  @Test("A synchronized item with an access control, and an invalid access control, are refused")
+  func refusedAccessControls() throws {
+    let keychain = try Keychain()
+    let item = Self.itemWithAccessControl
     #expect(failure { try keychain.add(item.with([.synchronizable: .integer(1)])) } == .parameter)
     #expect(failure { try keychain.add(item.with([.accessControl: .data([1])])) } == .parameter)
   }

@@ -21,6 +21,7 @@ struct UpdatingTests {
       tombstones: tombstones, random: keychain.random)
   }
 
+  /// Returns the code of the error that a closure must throw.
   private func failure(_ body: () throws -> Int) -> KeyhaulError.Code? {
     #expect(throws: KeyhaulError.self) { _ = try body() }?.code
   }
@@ -59,7 +60,7 @@ struct UpdatingTests {
   }
 
   @Test("A conflict with another item rolls back the whole update")
-  func collision() throws {
+  func conflict() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("a"))
     try keychain.add(.genericPassword("b"))
@@ -106,8 +107,8 @@ struct UpdatingTests {
       } == .interactionNotAllowed)
   }
 
-  @Test("Renaming a synchronized item leaves a tombstone and makes a new record; renaming a local one does not")
-  func renaming() throws {
+  @Test("Renaming a synchronized item leaves a tombstone and makes a new record")
+  func renamingSynchronizedItem() throws {
     let keychain = try Keychain()
     let before = try keychain.add(.genericPassword("old").with([.synchronizable: .integer(1)]))
     #expect(try update(keychain, [.account: .string("new")], tombstones: .leave) == 1)
@@ -123,11 +124,14 @@ struct UpdatingTests {
     #expect(renamed[.account] == .string("new"))
     #expect(renamed[.uuid] != before.item[.uuid])
     #expect(renamed[.persistentReference] == before.item[.persistentReference])
+  }
 
-    let local = try Keychain()
-    try local.add(.genericPassword("old"))
-    #expect(try update(local, [.account: .string("new")], tombstones: .leave) == 1)
-    #expect(try local.sql("SELECT count(*) FROM genp") == [["1"]])
+  @Test("Renaming a local item leaves no tombstone")
+  func renamingLocalItem() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword("old"))
+    #expect(try update(keychain, [.account: .string("new")], tombstones: .leave) == 1)
+    #expect(try keychain.sql("SELECT count(*) FROM genp") == [["1"]])
   }
 }
 
@@ -174,19 +178,21 @@ struct DeletingTests {
     #expect(try keychain.sql("SELECT tomb, labl FROM genp") == [["1", "NULL"]])
   }
 
-  @Test("A deletion leaves no tombstone if that is forbidden or the item is locked")
-  func withoutTombstone() throws {
-    let item = KeychainItem.genericPassword().with([.synchronizable: .integer(1)])
-    let forbidden = try Keychain()
-    try forbidden.add(item)
-    #expect(try delete(forbidden, tombstones: .forbid) == 1)
-    #expect(try forbidden.sql("SELECT count(*) FROM genp") == [["0"]])
+  @Test("A deletion leaves no tombstone if tombstones are forbidden")
+  func forbiddenTombstone() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword().with([.synchronizable: .integer(1)]))
+    #expect(try delete(keychain, tombstones: .forbid) == 1)
+    #expect(try keychain.sql("SELECT count(*) FROM genp") == [["0"]])
+  }
 
-    let locked = try Keychain()
-    try locked.add(item)
-    let keys = try locked.lockedKeys()
-    try locked.store.delete(ItemQuery(), keys: keys, now: .seconds(1), tombstones: .leave, random: locked.random)
-    #expect(try locked.sql("SELECT count(*) FROM genp") == [["0"]])
+  @Test("A deletion of a locked item leaves no tombstone")
+  func lockedItem() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword().with([.synchronizable: .integer(1)]))
+    let keys = try keychain.lockedKeys()
+    try keychain.store.delete(ItemQuery(), keys: keys, now: .seconds(1), tombstones: .leave, random: keychain.random)
+    #expect(try keychain.sql("SELECT count(*) FROM genp") == [["0"]])
   }
 
   @Test("Deleting a tombstone removes its row")

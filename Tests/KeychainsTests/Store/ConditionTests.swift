@@ -9,8 +9,8 @@ import Testing
 
 @Suite("Searches with a condition on decrypted items")
 struct ConditionTests {
-  /// Returns a keychain with three items of two classes. The first and the last meet the condition.
-  private func filled() throws -> Keychain {
+  /// Creates a keychain with three items of two classes. The first and the last meet the condition.
+  private func keychainWithItems() throws -> Keychain {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("anna", service: "chat.example"))
     try keychain.add(.genericPassword("ben", service: "mail.example", as: .always))
@@ -36,8 +36,8 @@ struct ConditionTests {
   }
 
   @Test("A condition limits searches, updates and deletions to the items that meet it")
-  func everyCall() throws {
-    let keychain = try filled()
+  func limitsCalls() throws {
+    let keychain = try keychainWithItems()
     #expect(try keychain.find(query).map { $0.item[.account] } == [.string("anna"), .string("cleo")])
     #expect(try keychain.store.rows(matching: query, keys: keychain.keys).map(\.summary.reference.rowID) == [1, 3])
     #expect(try update(keychain, keys: keychain.keys) == 2)
@@ -48,31 +48,38 @@ struct ConditionTests {
 
   @Test("Updates and deletions with a condition fail while a possible match is locked")
   func locked() throws {
-    let keychain = try filled()
+    let keychain = try keychainWithItems()
     let locked = try keychain.lockedKeys()
-    func code(_ body: () throws -> Void) -> KeyhaulError.Code? {
-      do { try body() } catch { return (error as? KeyhaulError)?.code }
-      return nil
+    let calls: [() throws -> Void] = [
+      { _ = try delete(keychain, keys: locked) }, { _ = try update(keychain, keys: locked) },
+      { _ = try keychain.store.rows(matching: query, keys: locked) },
+    ]
+    for call in calls {
+      let error = #expect(throws: KeyhaulError.self) { try call() }
+      #expect(error?.code == .interactionNotAllowed)
     }
-    #expect(code { _ = try delete(keychain, keys: locked) } == .interactionNotAllowed)
-    #expect(code { _ = try update(keychain, keys: locked) } == .interactionNotAllowed)
-    #expect(
-      code { _ = try keychain.store.rows(matching: query, keys: locked) } == .interactionNotAllowed)
     #expect(try accounts(keychain) == ["anna", "ben", "cleo"])
     #expect(try keychain.find(ItemQuery(attributes: [.label: .string("new")])).isEmpty)
   }
 
-  @Test("A deletion with a condition keeps undecryptable rows, unlike one by columns")
-  func damaged() throws {
-    let keychain = try filled()
+  @Test("An update and a deletion with a condition skip undecryptable rows")
+  func undecryptableRow() throws {
+    let keychain = try keychainWithItems()
     try keychain.tamper("UPDATE genp SET data = substr(data, 1, 60) WHERE rowid = 1")
     #expect(try keychain.store.rows(matching: query, keys: keychain.keys).map(\.summary.reference.rowID) == [3])
     #expect(try update(keychain, keys: keychain.keys) == 1)
     #expect(try delete(keychain, keys: keychain.keys) == 1)
     #expect(try keychain.sql("SELECT rowid FROM genp") == [["1"], ["2"]])
-    let byColumns = ItemQuery(kind: .genericPassword)
-    #expect(try keychain.store.rows(matching: byColumns, keys: keychain.keys).count == 2)
-    #expect(
-      try keychain.store.delete(byColumns, keys: keychain.keys, now: .seconds(1), random: keychain.random) == 2)
+  }
+
+  @Test("A deletion without a condition includes undecryptable rows")
+  func undecryptableRowWithoutCondition() throws {
+    let keychain = try keychainWithItems()
+    try keychain.tamper("UPDATE genp SET data = substr(data, 1, 60) WHERE rowid = 1")
+    let withoutCondition = ItemQuery(kind: .genericPassword)
+    #expect(try keychain.store.rows(matching: withoutCondition, keys: keychain.keys).count == 3)
+    let deletedCount = try keychain.store.delete(
+      withoutCondition, keys: keychain.keys, now: .seconds(1), random: keychain.random)
+    #expect(deletedCount == 3)
   }
 }

@@ -11,28 +11,29 @@ import Testing
 
 @Suite("Damaged keychain rows")
 struct DamagedRowTests {
-  private func filled() throws -> Keychain {
+  private func keychainWithThreeItems() throws -> Keychain {
     let keychain = try Keychain()
     for name in ["a", "b", "c"] { try keychain.add(.genericPassword(name)) }
     return keychain
   }
 
-  private func faults(_ keychain: Keychain, keys: ClassKeys) throws -> [Bool] {
+  /// Returns for each row whether it is undecodable.
+  private func undecodableRows(_ keychain: Keychain, keys: ClassKeys) throws -> [Bool] {
     try keychain.store.rows(includingTombstones: false, keys: keys).map { $0.fault?.isPermanent ?? false }
   }
 
   @Test("A flipped bit in an encrypted item makes only that item undecodable")
   func flippedBits() throws {
-    let keychain = try filled()
+    let keychain = try keychainWithThreeItems()
     let hex = try #require(try keychain.sql("SELECT hex(data) FROM genp WHERE rowid = 2").first?.first)
-    let sealed = try [UInt8](hex: String(hex.dropFirst().dropLast()))
-    for index in stride(from: 0, to: sealed.count, by: sealed.count / 40) + [8, 12, sealed.count - 1] {
-      var damaged = sealed
+    let encrypted = try [UInt8](hex: String(hex.dropFirst().dropLast()))
+    for index in stride(from: 0, to: encrypted.count, by: encrypted.count / 40) + [8, 12, encrypted.count - 1] {
+      var damaged = encrypted
       damaged[index] ^= 0x01
       try keychain.store.write { (transaction) throws(KeyhaulError) in
         try transaction.database.run("UPDATE genp SET data = ? WHERE rowid = 2", [.blob(damaged)])
       }
-      #expect(try faults(keychain, keys: keychain.keys) == [false, true, false], "\(index)")
+      #expect(try undecodableRows(keychain, keys: keychain.keys) == [false, true, false], "\(index)")
     }
   }
 
@@ -45,7 +46,7 @@ struct DamagedRowTests {
       "data = x'08000000'", "data = x'06000080FFFFFFFF'",
     ])
   func wrongTypes(change: String) throws {
-    let keychain = try filled()
+    let keychain = try keychainWithThreeItems()
     try keychain.tamper("UPDATE genp SET \(change) WHERE rowid = 2")
     let found = try keychain.store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys)
     #expect(found.items.map(\.rowID) == [1, 3])
@@ -55,14 +56,14 @@ struct DamagedRowTests {
 
   @Test("A row that another device encrypted cannot be decoded")
   func otherDevice() throws {
-    let keychain = try filled()
-    let other = try Keychain("another phone")
-    #expect(try faults(keychain, keys: other.keys) == [true, true, true])
-    #expect(try faults(keychain, keys: keychain.keys) == [false, false, false])
+    let keychain = try keychainWithThreeItems()
+    let otherKeychain = try Keychain("another phone")
+    #expect(try undecodableRows(keychain, keys: otherKeychain.keys) == [true, true, true])
+    #expect(try undecodableRows(keychain, keys: keychain.keys) == [false, false, false])
   }
 
   @Test("An encrypted item that was moved to another table counts as corrupt")
-  func movedBlob() throws {
+  func movedData() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword())
     try keychain.add(.internetPassword())
@@ -92,7 +93,7 @@ struct DamagedRowTests {
 @Suite("Errors of the keychain store")
 struct KeychainErrorTests {
   @Test("Every error has a category, a summary and advice")
-  func table() {
+  func categories() {
     let expected: [(KeyhaulError.Code, ErrorCategory)] = [
       (.duplicateItem, .failed), (.itemNotFound, .notFound), (.interactionNotAllowed, .locked), (.authFailed, .refused),
       (.decode, .damaged), (.parameter, .failed), (.noSuchAttribute, .failed), (.storeIO, .failed),

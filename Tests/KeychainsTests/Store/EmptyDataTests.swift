@@ -39,6 +39,7 @@ struct EmptyDataTests {
     try ItemKind.allCases.map { try keychain.sql("SELECT * FROM \($0.rawValue) ORDER BY rowid") }
   }
 
+  /// Returns the type and length of each value in the columns with unhashed data, such as `blob0`.
   private func typesAndLengths(of kind: ItemKind, _ keychain: Keychain) throws -> [String] {
     let columns = (dataColumns[kind] ?? []).map { "typeof(\($0)) || length(\($0))" }.joined(separator: ",")
     return try keychain.sql("SELECT \(columns) FROM \(kind.rawValue)").flatMap { $0 }
@@ -69,12 +70,13 @@ struct EmptyDataTests {
   func bothForms() throws {
     let keychain = try Keychain()
     try addMinimalItems(to: keychain)
-    let summaries = try keychain.store.rowSummaries(includingTombstones: true)
+    let summariesWithText = try keychain.store.rowSummaries(includingTombstones: true)
     try writeEmptyBlobs(in: keychain)
-    #expect(try allRows(keychain).joined().joined().filter { $0 == "x" }.count == 6)
-    let again = try keychain.store.rowSummaries(includingTombstones: true)
-    #expect(again.map(\.primaryKey) == summaries.map(\.primaryKey) && again.count == 4)
-    #expect(again.map(\.multiUser) == [[], [], [], []])
+    let emptyBlob = "x"
+    #expect(try allRows(keychain).joined().joined().filter { $0 == emptyBlob }.count == 6)
+    let summariesWithBlobs = try keychain.store.rowSummaries(includingTombstones: true)
+    #expect(summariesWithBlobs.map(\.primaryKey) == summariesWithText.map(\.primaryKey))
+    #expect(summariesWithBlobs.map(\.multiUser) == [[], [], [], []])
     #expect(try ItemKind.allCases.map { try keychain.store.count(of: $0) } == [1, 1, 1, 1])
     let byLabel = ItemQuery(kind: .key, attributes: [.applicationLabel: .data([])])
     let byHash = ItemQuery(kind: .certificate, attributes: [.publicKeyHash: .string("")])
@@ -112,14 +114,15 @@ struct OldEmptyDataTests {
     return keychain
   }
 
-  private func forms(_ keychain: Keychain, _ path: String? = nil) throws -> Set<String> {
-    let queue = try DatabaseQueue(path: path ?? keychain.path)
+  /// Returns the types of the empty values in `musr` and `klbl`: `blob`, `text`, or both.
+  private func emptyDataTypes(in path: String) throws -> Set<String> {
+    let queue = try DatabaseQueue(path: path)
     return try queue.read { database in
-      var forms: Set<String> = []
+      var types: Set<String> = []
       for kind in ItemKind.allCases {
-        forms.formUnion(try String.fetchAll(database, sql: "SELECT DISTINCT typeof(musr) FROM \(kind.rawValue)"))
+        types.formUnion(try String.fetchAll(database, sql: "SELECT DISTINCT typeof(musr) FROM \(kind.rawValue)"))
       }
-      return forms.union(try String.fetchAll(database, sql: "SELECT DISTINCT typeof(klbl) FROM keys"))
+      return types.union(try String.fetchAll(database, sql: "SELECT DISTINCT typeof(klbl) FROM keys"))
     }
   }
 
@@ -139,7 +142,7 @@ struct OldEmptyDataTests {
     #expect(try store.find(ItemQuery(wantsSecret: true), keys: keychain.keys).items[0].item.secretText != nil)
     try store.close()
     #expect(try Data(keychain.directory.read("keychain-2.db")) == before)
-    #expect(try forms(keychain) == ["blob"])
+    #expect(try emptyDataTypes(in: keychain.path) == ["blob"])
   }
 
   @Test("Opening a database for writing normalizes empty blobs once and changes nothing else")
@@ -147,7 +150,7 @@ struct OldEmptyDataTests {
     let keychain = try oldKeychain()
     let before = try unchangedColumns(keychain)
     let store = try KeychainStore.open(at: keychain.path)
-    #expect(try forms(keychain) == ["text"])
+    #expect(try emptyDataTypes(in: keychain.path) == ["text"])
     #expect(try unchangedColumns(keychain) == before)
     #expect(try store.find(ItemQuery(), keys: keychain.keys).items.count == 5)
     let duplicate = #expect(throws: KeyhaulError.self) {
@@ -167,15 +170,15 @@ struct OldEmptyDataTests {
       "UPDATE genp SET musr = x'' WHERE rowid = 2", "UPDATE keys SET klbl = x''", "UPDATE cert SET musr = x''",
       "UPDATE inet SET persistref = x''", "UPDATE cert SET pkhh = x''",
     ])
-  func later(change: String) throws {
+  func laterBlobs(change: String) throws {
     let keychain = try oldKeychain()
     try KeychainStore.open(at: keychain.path).close()
     try keychain.tamper(change)
     try KeychainStore.open(at: keychain.path).close()
-    for table in ["genp", "inet", "cert", "keys"] {
-      for column in ["musr", "persistref"] + (table == "cert" ? ["pkhh"] : table == "keys" ? ["klbl"] : []) {
-        #expect(
-          try keychain.sql("SELECT count(*) FROM \(table) WHERE \(column) = x''") == [["0"]], "\(table).\(column)")
+    for (kind, columns) in dataColumns {
+      for column in columns {
+        let count = try keychain.sql("SELECT count(*) FROM \(kind.rawValue) WHERE \(column) = x''")
+        #expect(count == [["0"]], "\(kind.rawValue).\(column)")
       }
     }
   }
@@ -183,24 +186,26 @@ struct OldEmptyDataTests {
   @Test("After a power failure during normalization, the database has the old or the new state")
   func powerLoss() throws {
     let keychain = try oldKeychain((0..<300).map { "account \($0)" })
-    let copies = ["before": keychain.directory.path("before.db"), "within": keychain.directory.path("within.db")]
-    func copy(_ name: String) throws {
+    let copyBefore = keychain.directory.path("before.db")
+    let copyDuring = keychain.directory.path("during.db")
+    func copyFiles(to path: String) throws {
       for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: keychain.path + suffix) {
-        try FileManager.default.copyItem(atPath: keychain.path + suffix, toPath: (copies[name] ?? "") + suffix)
+        try FileManager.default.copyItem(atPath: keychain.path + suffix, toPath: path + suffix)
       }
     }
     let store = try KeychainStore.open(at: keychain.path, isForReading: true)
-    try copy("before")
+    try copyFiles(to: copyBefore)
     try store.write { (transaction) throws(KeyhaulError) in
       try EmptyData.normalize(in: transaction)
-      try translatingErrors { try copy("within") }
+      try translatingErrors { try copyFiles(to: copyDuring) }
     }
     try store.close()
-    #expect(try forms(keychain) == ["text"])
-    for (name, path) in copies {
-      #expect(try forms(keychain, path) == ["blob"], "\(name)")
+    #expect(try emptyDataTypes(in: keychain.path) == ["text"])
+    // The copies are in the state after a power failure. The change is not committed, so that opening normalizes them.
+    for path in [copyBefore, copyDuring] {
+      #expect(try emptyDataTypes(in: path) == ["blob"], "\(path)")
       let opened = try KeychainStore.open(at: path)
-      #expect(try forms(keychain, path) == ["text"] && opened.count(of: .genericPassword) == 300, "\(name)")
+      #expect(try emptyDataTypes(in: path) == ["text"] && opened.count(of: .genericPassword) == 300, "\(path)")
     }
   }
 
@@ -214,34 +219,26 @@ struct OldEmptyDataTests {
         throw KeyhaulError(.diskFull, "the disk is full")
       }
     }
-    #expect(try forms(keychain) == ["blob"])
+    #expect(try emptyDataTypes(in: keychain.path) == ["blob"])
   }
 
-  /// Returns a keychain in which only the form of empty data distinguishes two rows with the same primary key, and the
-  /// comments of the items that remain after normalization.
-  private func duplicates(old: Double, new: Double) throws -> (keychain: Keychain, comments: [String?]) {
+  @Test(
+    "Of two duplicate rows, the one modified last stays, or with equal dates the one with empty text",
+    arguments: [(5, 9, "text"), (9, 5, "blob"), (7, 7, "text")] as [(Double, Double, String)])
+  func duplicates(dateOfBlob: Double, dateOfText: Double, remaining: String) throws {
     let keychain = try Keychain()
-    try keychain.add(.genericPassword().with([.comment: .string("old form")]), at: old)
+    try keychain.add(.genericPassword().with([.comment: .string("blob")]), at: dateOfBlob)
     try keychain.tamper("UPDATE genp SET musr = x''")
-    // The unique index accepts both, because the values differ.
-    try keychain.add(.genericPassword().with([.comment: .string("right form")]), at: new)
+    // The unique index accepts a second row with the same primary key, because the values of `musr` differ.
+    try keychain.add(.genericPassword().with([.comment: .string("text")]), at: dateOfText)
     #expect(try keychain.sql("SELECT typeof(musr) FROM genp ORDER BY rowid") == [["'blob'"], ["'text'"]])
     try keychain.store.close()
+
     let store = try KeychainStore.open(at: keychain.path)
     let items = try store.find(ItemQuery(), keys: keychain.keys).items
     try store.close()
-    return (keychain, items.map { $0.item[.comment]?.stringValue })
-  }
-
-  @Test("Of two duplicate rows, the one modified last stays, or with equal dates the one with empty text")
-  func duplicates() throws {
-    for (old, new, expected) in [(5, 9, "right form"), (9, 5, "old form"), (7, 7, "right form")]
-      as [(Double, Double, String)]
-    {
-      let (keychain, comments) = try duplicates(old: old, new: new)
-      #expect(comments == [expected], "\(old) and \(new)")
-      #expect(try keychain.sql("SELECT typeof(musr), count(*) FROM genp") == [["'text'", "1"]])
-    }
+    #expect(items.map { $0.item[.comment] } == [.string(remaining)])
+    #expect(try keychain.sql("SELECT typeof(musr), count(*) FROM genp") == [["'text'", "1"]])
   }
 
   @Test("Rows with NULL in their primary key are not duplicates, and an invalid date counts as missing")
@@ -260,15 +257,15 @@ struct OldEmptyDataTests {
   }
 
   @Test("The search for empty blobs uses only indexes")
-  func probes() throws {
+  func queryPlan() throws {
     let keychain = try Keychain()
     for group in 0..<40 {
       try keychain.store.add(
         contentsOf: (0..<25).map { .genericPassword("\($0)", group: "group \(group)") }, keys: keychain.keys,
         now: .seconds(1), random: keychain.random)
     }
-    let steps = try EmptyData.probeSQL(for: .genericPassword).flatMap { probe in
-      try keychain.sql("EXPLAIN QUERY PLAN " + probe).compactMap(\.last)
+    let steps = try EmptyData.probeSQL(for: .genericPassword).flatMap { sql in
+      try keychain.sql("EXPLAIN QUERY PLAN " + sql).compactMap(\.last)
     }
     #expect(steps.contains { $0.hasPrefix("'SEARCH genp USING") })
     #expect(!steps.contains { $0.hasPrefix("'SCAN genp") }, "\(steps)")

@@ -8,10 +8,11 @@ import Testing
 
 @Suite("Import conflicts with existing rows")
 struct ImportConflictTests {
+  /// The reference in the column, and the one in the backup, which begins with the table.
   private let backupReference = [UInt8](repeating: 0xBB, count: 16)
   private var reference: [UInt8] { Array("genp".utf8) + backupReference }
 
-  /// Returns a keychain with one restored row.
+  /// Creates a keychain with one restored row.
   private func keychain(_ existing: KeychainItem) throws -> Keychain {
     let keychain = try Keychain()
     try keychain.restore(
@@ -19,6 +20,7 @@ struct ImportConflictTests {
     return keychain
   }
 
+  /// Returns the row number, dates, identifiers, and tombstone flag of the only row.
   private func row(_ keychain: Keychain) throws -> [String] {
     let rows = try keychain.sql("SELECT rowid, mdat, cdat, UUID, persistref, tomb FROM genp")
     #expect(rows.count == 1)
@@ -48,8 +50,9 @@ struct ImportConflictTests {
 
   @Test("With equal dates, the item with the smaller digest wins, regardless of the order")
   func sameDate() throws {
-    let digests = try [old, new].map { try IncomingItem($0.dated(1000)).digest() }
-    let winner = digests[0].lexicographicallyPrecedes(digests[1]) ? "old" : "new"
+    let oldDigest = try IncomingItem(old.dated(1000)).digest()
+    let newDigest = try IncomingItem(new.dated(1000)).digest()
+    let winner = oldDigest.lexicographicallyPrecedes(newDigest) ? "old" : "new"
     for (first, second) in [(old, new), (new, old)] {
       let keychain = try keychain(first.dated(1000))
       let resolution = try keychain.restore(second.dated(1000), reference: reference)
@@ -67,25 +70,29 @@ struct ImportConflictTests {
     let resolution = try keychain.restore(old.dated(1000), reference: reference)
     #expect(resolution.outcome == .identical)
     let after = try keychain.sql("SELECT * FROM genp")
-    for again in [reference, nil] {
-      #expect(try keychain.restore(old.dated(1000), reference: again).outcome == .identical)
-      #expect(try keychain.restore(new.dated(999), reference: again).outcome == .keepsExisting(.existingNewer))
-      // The item is not even encrypted again.
+    for equalOrNoReference in [reference, nil] {
+      #expect(try keychain.restore(old.dated(1000), reference: equalOrNoReference).outcome == .identical)
+      #expect(
+        try keychain.restore(new.dated(999), reference: equalOrNoReference).outcome == .keepsExisting(.existingNewer))
+      // The encrypted data are equal too, so the item was not encrypted again.
       #expect(try keychain.sql("SELECT * FROM genp") == after)
     }
     #expect(try row(keychain) == ["1", "1000.0", "1.0", "'OLD'", "x" + backupReference.hex, "0"])
   }
 
-  @Test("An item without a valid date loses against one with a date")
-  func undated() throws {
-    let dated = try keychain(old.dated(1000))
-    #expect(try dated.restore(new).outcome == .keepsExisting(.incomingUndated))
-    #expect(try dated.only().secretText == "old")
+  @Test("An item without a date does not replace a row with a date")
+  func undatedItem() throws {
+    let keychain = try keychain(old.dated(1000))
+    #expect(try keychain.restore(new).outcome == .keepsExisting(.incomingUndated))
+    #expect(try keychain.only().secretText == "old")
+  }
 
-    let undated = try keychain(old)
-    #expect(try undated.restore(new.dated(3)).outcome == .replaces(.existingUndated))
-    #expect(try row(undated)[1] == "3.0")
-    #expect(try undated.only().secretText == "new")
+  @Test("An item with a date replaces a row without one")
+  func undatedRow() throws {
+    let keychain = try keychain(old)
+    #expect(try keychain.restore(new.dated(3)).outcome == .replaces(.existingUndated))
+    #expect(try keychain.only().modificationDate == .seconds(3))
+    #expect(try keychain.only().secretText == "new")
   }
 
   @Test("A tombstone is replaced regardless of its date, and its UUID and reference are kept")
@@ -138,13 +145,13 @@ struct ImportConflictTests {
     let stored = try #require(
       try ImportConflict.resolve(incoming: first, existing: nil).storedItem(incoming: first.item, existing: nil))
     let planned = try ImportConflict.resolve(incoming: second, existing: try ExistingRow(storing: stored))
-    let after = try #require(planned.storedItem(incoming: second.item, existing: stored))
+    let plannedItem = try #require(planned.storedItem(incoming: second.item, existing: stored))
 
     let keychain = try Keychain()
     try keychain.restore(old.dated(1000))
     #expect(try keychain.restore(new.dated(date)) == planned)
 
     let row = try #require(try keychain.store.rows(includingTombstones: true, keys: keychain.keys).first)
-    #expect(try ExistingRow(row) == ExistingRow(storing: after))
+    #expect(try ExistingRow(row) == ExistingRow(storing: plannedItem))
   }
 }

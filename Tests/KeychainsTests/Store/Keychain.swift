@@ -38,10 +38,11 @@ final class Keychain {
 
   /// Returns the keys that a locked device keeps in memory.
   func lockedKeys() throws -> ClassKeys {
-    var keys = try keybag.unlock(
+    let allKeys = try keybag.unlock(
       passcode: Secret(utf8: Keychain.passcode), hardware: HardwareUID(from: SeededRandomSource(seed: hardwareSeed)))
-    keys = keys.dropping([.fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
-    return keys
+    return allKeys.dropping([
+      .fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly,
+    ])
   }
 
   var path: String { directory.path("keychain-2.db") }
@@ -74,6 +75,7 @@ final class Keychain {
 
   // MARK: SQL, on a separate connection
 
+  /// Returns the rows of a query, with each value as in SQL. Data begin with `x` and have no quotation marks.
   func sql(_ statement: String, _ arguments: StatementArguments = []) throws -> [[String]] {
     try DatabaseQueue(path: path).read { database in
       try Row.fetchAll(database, sql: statement, arguments: arguments).map { row in
@@ -90,6 +92,7 @@ final class Keychain {
     }
   }
 
+  /// Changes the database as another program could do it.
   func tamper(_ statement: String, _ arguments: StatementArguments = []) throws {
     try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: statement, arguments: arguments) }
   }

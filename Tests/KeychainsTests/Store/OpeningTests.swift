@@ -16,6 +16,7 @@ struct OpeningTests {
     return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
   }
 
+  /// Returns the error with which the store must refuse a path.
   private func refusal(_ path: String) -> KeyhaulError? {
     #expect(throws: KeyhaulError.self) { try KeychainStore.open(at: path) }
   }
@@ -26,19 +27,19 @@ struct OpeningTests {
     try keychain.add(.genericPassword(secret: "s3cret"))
     try keychain.store.close()
 
-    let again = try KeychainStore.open(at: keychain.path)
+    let store = try KeychainStore.open(at: keychain.path)
 
-    let found = try again.find(ItemQuery(wantsSecret: true), keys: keychain.keys)
+    let found = try store.find(ItemQuery(wantsSecret: true), keys: keychain.keys)
     #expect(found.items.map(\.item.secretText) == ["s3cret"])
-    #expect(try again.count(of: .genericPassword) == 1)
+    #expect(try store.count(of: .genericPassword) == 1)
   }
 
   @Test(
     "Only the owner may read the database files, regardless of the umask", arguments: [0o000, 0o022, 0o777] as [mode_t])
   func modes(mask: mode_t) throws {
     let directory = try TemporaryDirectory()
-    let before = umask(mask)
-    defer { umask(before) }
+    let previousMask = umask(mask)
+    defer { umask(previousMask) }
     let store = try KeychainStore.create(at: directory.path("keychain-2.db"))
     _ = try store.count(of: .key)
     for name in ["keychain-2.db", "keychain-2.db-wal", "keychain-2.db-shm"] {
@@ -104,9 +105,13 @@ struct OpeningTests {
       #expect(error?.category == .failed)
       #expect(error?.description == "the keychain is closed: it was used after it was closed")
     }
-    let memory = try KeychainStore.inMemory()
-    try memory.close()
-    #expect(throws: KeyhaulError.self) { try memory.count(of: .key) }
+  }
+
+  @Test("A call on a closed store in memory throws")
+  func closedInMemory() throws {
+    let store = try KeychainStore.inMemory()
+    try store.close()
+    #expect(throws: KeyhaulError.self) { try store.count(of: .key) }
   }
 
   @Test("Calls on other threads fail with the same error or finish while a store is being closed")
@@ -175,7 +180,7 @@ struct OpeningTests {
     let directory = try TemporaryDirectory()
     #expect(refusal(directory.path("absent.db"))?.code == .notAvailable)
     #expect(refusal(directory.path)?.code == .storeDamaged)
-    try directory.write(Array(repeating: 0x41, count: 8192), to: "text.db")
+    try directory.write(Array(repeating: UInt8(ascii: "A"), count: 8192), to: "text.db")
     #expect(refusal(directory.path("text.db"))?.code == .storeDamaged)
     try directory.write([], to: "empty.db")
     #expect(refusal(directory.path("empty.db"))?.code == .storeDamaged)
@@ -221,7 +226,7 @@ struct OpeningTests {
     #expect(error?.category == .damaged)
   }
 
-  @Test("A version with upper halves from an unfinished upgrade is accepted")
+  @Test("A database with an unfinished upgrade, whose version has the previous one in its upper half, is accepted")
   func unfinishedUpgrade() throws {
     let keychain = try Keychain()
     try keychain.store.close()

@@ -10,6 +10,7 @@ import Testing
 
 @Suite("Restoring items into a keychain")
 struct RestoringTests {
+  /// Restores an item into an empty keychain and returns the stored item.
   private func restored(_ item: KeychainItem, reference: [UInt8]? = nil) throws -> KeychainItem {
     let keychain = try Keychain()
     #expect(try keychain.restore(item, reference: reference).outcome == .insertsNew)
@@ -17,7 +18,7 @@ struct RestoringTests {
   }
 
   @Test("Dates and UUID come from the backup, and the digest is computed again")
-  func keptAttributes() throws {
+  func attributesFromBackup() throws {
     let item = KeychainItem.genericPassword().dated(77).with([
       .uuid: .string("7F7A6E46-0000-4000-8000-000000000001"), .digest: .data([UInt8](repeating: 0, count: 20)),
       AttributeCode(rawValue: "future"): .string("kept"),
@@ -43,19 +44,24 @@ struct RestoringTests {
 
   @Test("A valid reference beside an item takes precedence over the reference in the item")
   func references() throws {
-    let inner = [UInt8](repeating: 0x11, count: 16)
-    let outer = [UInt8](repeating: 0x22, count: 16)
-    let item = KeychainItem.genericPassword().with([.persistentReference: .data(inner)])
-    func reference(_ bytes: [UInt8]?) throws -> [UInt8]? {
+    let referenceInItem = [UInt8](repeating: 0x11, count: 16)
+    let referenceBesideItem = [UInt8](repeating: 0x22, count: 16)
+    let item = KeychainItem.genericPassword().with([.persistentReference: .data(referenceInItem)])
+    func restoredReference(_ bytes: [UInt8]?) throws -> [UInt8]? {
       try restored(item, reference: bytes)[.persistentReference]?.dataValue
     }
-    #expect(try reference(Array("genp".utf8) + outer) == outer)
-    #expect(try reference(nil) == inner)
-    #expect(try reference(Array("inet".utf8) + outer) == inner)
-    #expect(try reference(Array("genp".utf8) + [0, 0, 0, 0, 0, 0, 0, 9]) == inner)
-    #expect(try reference([1, 2, 3]) == inner)
-    let random = try restored(item.with([.persistentReference: .data([])]))[.persistentReference]?.dataValue
-    #expect(random?.count == 16)
+    #expect(try restoredReference(Array("genp".utf8) + referenceBesideItem) == referenceBesideItem)
+    let ofOtherTable = Array("inet".utf8) + referenceBesideItem
+    let withRowNumber = Array("genp".utf8) + [0, 0, 0, 0, 0, 0, 0, 9]
+    for invalidReference in [nil, ofOtherTable, withRowNumber, [1, 2, 3]] {
+      #expect(try restoredReference(invalidReference) == referenceInItem)
+    }
+  }
+
+  @Test("An item with an empty persistent reference gets a random one")
+  func emptyReference() throws {
+    let item = KeychainItem.genericPassword().with([.persistentReference: .data([])])
+    #expect(try restored(item)[.persistentReference]?.dataValue?.count == 16)
   }
 
   @Test("Items of all users except the system keychain become items of the single user")
@@ -76,7 +82,7 @@ struct RestoringTests {
   }
 
   @Test("A password that becomes synchronized conflicts with the synchronized row")
-  func inferredSyncMeetsRow() throws {
+  func inferredSyncConflict() throws {
     let keychain = try Keychain()
     let safari = KeychainItem.internetPassword(group: "com.apple.cfnetwork")
     try keychain.restore(safari.with([.synchronizable: .integer(1)]).dated(10))
@@ -84,34 +90,40 @@ struct RestoringTests {
     #expect(try keychain.sql("SELECT sync, mdat FROM inet") == [["1", "20.0"]])
   }
 
-  @Test("An access control in a backup is dropped, but one of a preserved item is kept")
-  func accessControl() throws {
-    let constraints = PropertyValue.dictionary(["od": .boolean(true)])
-    let item = KeychainItem.genericPassword().with([.accessControl: constraints])
-    #expect(try restored(item)[.accessControl] == nil)
-    #expect(try restored(item.with([.accessControl: .data([1])]))[.accessControl] == nil)
+  private static let constraints = PropertyValue.dictionary(["od": .boolean(true)])
 
+  @Test("An access control in a backup is not restored")
+  func accessControlInBackup() throws {
+    let item = KeychainItem.genericPassword()
+    #expect(try restored(item.with([.accessControl: Self.constraints]))[.accessControl] == nil)
+    #expect(try restored(item.with([.accessControl: .data([1])]))[.accessControl] == nil)
+  }
+
+  @Test("An item that is preserved during a restore keeps its access control")
+  func accessControlOfPreservedItem() throws {
+    let item = KeychainItem.genericPassword().with([.accessControl: Self.constraints])
     let keychain = try Keychain()
     let preserved = try IncomingItem(preserved: item)
     try keychain.store.restore { (transaction) throws(KeyhaulError) in
       try transaction.importItem(preserved, keys: keychain.keys, random: keychain.random)
     }
-    #expect(try keychain.only()[.accessControl] == constraints)
+    #expect(try keychain.only()[.accessControl] == Self.constraints)
   }
 
   @Test("The largest item can be stored, and a larger one is rejected before the restore begins")
   func size() throws {
-    func item(_ count: Int) -> KeychainItem {
+    func item(secretByteCount: Int) -> KeychainItem {
       var item = KeychainItem.genericPassword()
-      item.secret = SensitiveBytes(copying: [UInt8](repeating: 7, count: count))
+      item.secret = SensitiveBytes(copying: [UInt8](repeating: 7, count: secretByteCount))
       return item
     }
-    // The encoding of everything except the secret. From 16 MiB on, its length field has a constant size.
-    let probe = 16 << 20
-    let normalizedCount = try IncomingItem(item(probe)).item.derDictionary().count
-    let largest = IncomingItem.maximumByteCount - (normalizedCount - probe)
-    #expect(try restored(item(largest)).secret?.count == largest)
-    let error = #expect(throws: KeychainRuleError.self) { try IncomingItem(item(largest + 1)) }
+    // In DER, the length field of a secret has the same size from 16 MiB on.
+    let sampleByteCount = 16 << 20
+    let encodedByteCount = try IncomingItem(item(secretByteCount: sampleByteCount)).item.derDictionary().count
+    let overhead = encodedByteCount - sampleByteCount
+    let largest = IncomingItem.maximumByteCount - overhead
+    #expect(try restored(item(secretByteCount: largest)).secret?.count == largest)
+    let error = #expect(throws: KeychainRuleError.self) { try IncomingItem(item(secretByteCount: largest + 1)) }
     #expect(error?.code == .decode)
   }
 
@@ -142,15 +154,16 @@ struct RestoringTests {
     ]
     for row in rows { try keychain.restore(row.item.with([.label: .string(row.name)])) }
 
-    let count = try keychain.store.restore { (transaction) throws(KeyhaulError) in
+    let deletedCount = try keychain.store.restore { (transaction) throws(KeyhaulError) in
       try transaction.deleteNonSynced()
     }
 
     let remaining = try ItemKind.allCases.flatMap { kind in
-      try keychain.sql("SELECT labl FROM \(kind.rawValue)")
+      try keychain.sql("SELECT labl FROM \(kind.rawValue)").joined()
     }
-    #expect(Set(remaining.flatMap { $0 }) == Set(rows.filter(\.stays).map { "x" + SHA1.hash(Array($0.name.utf8)).hex }))
-    #expect(count == rows.filter { !$0.stays }.count)
+    let expected = rows.filter(\.stays).map { "x" + SHA1.hash(Array($0.name.utf8)).hex }
+    #expect(Set(remaining) == Set(expected))
+    #expect(deletedCount == rows.count { !$0.stays })
   }
 
   @Test("An item that is preserved, deleted and imported again keeps everything except its row number")

@@ -90,6 +90,7 @@ private enum AppleSchema {
 
 @Suite("New keychain databases")
 struct SchemaTests {
+  /// Returns the statements that created the objects of a type in a new database.
   private func statements(_ type: String) throws -> [String] {
     let directory = try TemporaryDirectory()
     _ = try KeychainStore.create(at: directory.path("keychain-2.db"))

@@ -13,7 +13,7 @@ struct SearchingTests {
     Set(try keychain.find(query).compactMap { $0.item[.account]?.stringValue })
   }
 
-  private func filled() throws -> Keychain {
+  private func keychainWithItems() throws -> Keychain {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("anna", group: "one"))
     try keychain.add(.genericPassword("ben", service: "web", group: "two"))
@@ -25,7 +25,7 @@ struct SearchingTests {
 
   @Test("Searches filter by attributes, kind, group and synchronization")
   func filters() throws {
-    let keychain = try filled()
+    let keychain = try keychainWithItems()
     #expect(try accounts(keychain, ItemQuery()) == ["anna", "ben", "cleo", "dora"])
     #expect(try keychain.find(ItemQuery()).count == 5)
     #expect(try accounts(keychain, ItemQuery(kind: .genericPassword)) == ["anna", "ben", "cleo"])
@@ -41,7 +41,7 @@ struct SearchingTests {
 
   @Test("Searching by an unknown attribute finds nothing without a kind and fails with one")
   func unknownAttributes() throws {
-    let keychain = try filled()
+    let keychain = try keychainWithItems()
     #expect(try keychain.find(ItemQuery(attributes: ["zzzz": .integer(1)])).isEmpty)
     for code in [AttributeCode.server, .valueData, .encryptedData, "zzzz", "acct=acct OR 1"] {
       let error = #expect(throws: KeyhaulError.self) {
@@ -53,14 +53,14 @@ struct SearchingTests {
 
   @Test("The limit applies to all kinds together, and a limit of zero finds nothing")
   func limits() throws {
-    let keychain = try filled()
+    let keychain = try keychainWithItems()
     for limit in [0, 1, 4, 5] { #expect(try keychain.find(ItemQuery(limit: limit)).count == limit) }
     #expect(try keychain.find(ItemQuery(limit: 6)).count == 5)
   }
 
   @Test("Items are found by row and by persistent reference")
   func references() throws {
-    let keychain = try filled()
+    let keychain = try keychainWithItems()
     let dora = try #require(try keychain.find(ItemQuery(kind: .internetPassword)).first)
     #expect(try accounts(keychain, ItemQuery(row: dora.summary.reference)) == ["dora"])
     #expect(try accounts(keychain, ItemQuery(persistentReference: dora.persistentReference)) == ["dora"])
@@ -69,7 +69,7 @@ struct SearchingTests {
 
   @Test("A search returns secrets only on request")
   func secrets() throws {
-    let keychain = try filled()
+    let keychain = try keychainWithItems()
     let query = ItemQuery(attributes: [.account: .string("anna")])
     #expect(try keychain.find(query).map(\.item.secretText) == [nil])
     var withSecret = query
@@ -79,7 +79,7 @@ struct SearchingTests {
 
   @Test("A changed access group column does not make an item visible to another group")
   func changedGroup() throws {
-    let keychain = try filled()
+    let keychain = try keychainWithItems()
     try keychain.tamper("UPDATE genp SET agrp = 'two' WHERE agrp = 'one'")
     #expect(try accounts(keychain, ItemQuery(accessGroups: .only(["two"]))) == ["ben"])
   }

@@ -17,12 +17,13 @@ struct StoppedChangeTests {
     (0..<count).map { .genericPassword("person-\($0)", secret: "secret \($0)") }
   }
 
-  /// Performs a change that is stopped after `count` checks, and expects that nothing has changed.
+  /// Performs a change that is stopped after a number of checks, and expects that nothing has changed.
   private func expectRollback(
-    of change: (KeychainStore, Keychain) throws(KeyhaulError) -> Void, after count: Int, on keychain: Keychain
+    of change: (KeychainStore, Keychain) throws(KeyhaulError) -> Void, afterChecks checkCount: Int,
+    on keychain: Keychain
   ) throws {
     let before = (rows: try keychain.sql(Self.rows), schema: try keychain.sql(Self.schema))
-    let budget = CheckBudget(count: count)
+    let budget = CheckBudget(count: checkCount)
     let store = try KeychainStore.open(at: keychain.path, shouldContinue: { budget.useCheck() })
     let error = #expect(throws: KeyhaulError.self) { try change(store, keychain) }
     #expect(error?.code == .cancelled, "\(String(describing: error))")
@@ -31,9 +32,9 @@ struct StoppedChangeTests {
     #expect(try keychain.sql("PRAGMA integrity_check") == [["'ok'"]])
   }
 
-  // The indexes of the table are created after the 2,100 items.
+  // The store checks before each of the 2,100 items and then before each index, which is created after the items.
   @Test("Stopping a restore between two items or two indexes rolls it back", arguments: [0, 1_000, 2_100, 2_105])
-  func restore(count: Int) throws {
+  func restore(checkCount: Int) throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("before"))
     let incoming = try items(2_100).map { try IncomingItem($0) }
@@ -46,7 +47,7 @@ struct StoppedChangeTests {
             for item in incoming { try transaction.importItem(item, keys: keychain.keys, random: keychain.random) }
           }
         }
-      }, after: count, on: keychain)
+      }, afterChecks: checkCount, on: keychain)
   }
 
   @Test("Stopping the creation of a device from a description rolls it back")
@@ -55,12 +56,12 @@ struct StoppedChangeTests {
     try expectRollback(
       of: { (store, keychain) throws(KeyhaulError) in
         try store.provision(items, keys: keychain.keys, random: keychain.random)
-      }, after: 5, on: try Keychain())
+      }, afterChecks: 5, on: try Keychain())
   }
 
-  // The items exceed SQLite's cache, so that pages are already written and the indexes of the table are dropped.
+  // The items exceed SQLite's cache, so that pages are already written. The indexes of the table are dropped.
   @Test("Stopping a change of a file without a log rolls it back")
-  func unfinished() throws {
+  func withoutLogStopped() throws {
     let secret = String(repeating: "s", count: 6_000)
     let items = (0..<2_100).map { KeychainItem.genericPassword("person-\($0)", secret: secret) }
     let keychain = try Keychain()
@@ -68,31 +69,35 @@ struct StoppedChangeTests {
     try expectRollback(
       of: { (store, keychain) throws(KeyhaulError) in
         try store.provision(items, isUnfinished: true, keys: keychain.keys, random: keychain.random)
-      }, after: 2_102, on: keychain)
+      }, afterChecks: 2_102, on: keychain)
     #expect(try keychain.sql("PRAGMA journal_mode") == [["'wal'"]])
   }
 
   @Test("A database that was filled without a log has the same content, and has a log afterwards")
   func withoutLog() throws {
-    let databases = try [false, true].map { isUnfinished in
-      let keychain = try Keychain()
-      try keychain.store.close()
-      let log = keychain.path + "-wal"
-      let store = try KeychainStore.open(
-        at: keychain.path, shouldContinue: { FileManager.default.fileExists(atPath: log) != isUnfinished })
-      // With this many items, the indexes of the table are dropped and created again.
-      try store.provision(items(2_100), isUnfinished: isUnfinished, keys: keychain.keys, random: keychain.random)
-      #expect(try keychain.sql("PRAGMA journal_mode") == [["'wal'"]])
-      #expect(try keychain.sql("PRAGMA integrity_check") == [["'ok'"]])
-      return (rows: try keychain.sql(Self.rows), schema: try keychain.sql(Self.schema))
-    }
-    #expect(databases[0].rows.count == 2_100)
-    #expect(databases[0].rows == databases[1].rows)
-    #expect(databases[0].schema == databases[1].schema)
+    let withLog = try provisionedDatabase(hasLog: true)
+    let withoutLog = try provisionedDatabase(hasLog: false)
+    #expect(withLog.rows.count == 2_100)
+    #expect(withLog.rows == withoutLog.rows)
+    #expect(withLog.schema == withoutLog.schema)
+  }
+
+  /// Fills a database with or without a log, and returns its rows and schema.
+  private func provisionedDatabase(hasLog: Bool) throws -> (rows: [[String]], schema: [[String]]) {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    let log = keychain.path + "-wal"
+    let store = try KeychainStore.open(
+      at: keychain.path, shouldContinue: { FileManager.default.fileExists(atPath: log) == hasLog })
+    // With this many items, the indexes of the table are dropped and created again.
+    try store.provision(items(2_100), isUnfinished: !hasLog, keys: keychain.keys, random: keychain.random)
+    #expect(try keychain.sql("PRAGMA journal_mode") == [["'wal'"]])
+    #expect(try keychain.sql("PRAGMA integrity_check") == [["'ok'"]])
+    return (rows: try keychain.sql(Self.rows), schema: try keychain.sql(Self.schema))
   }
 
   @Test("Stopping an update or a deletion rolls it back", arguments: [0, 12])
-  func changes(count: Int) throws {
+  func changes(checkCount: Int) throws {
     let keychain = try Keychain()
     for item in items(10) { try keychain.add(item) }
     let changes = ItemChanges(attributes: [.label: .string("new")])
@@ -100,11 +105,11 @@ struct StoppedChangeTests {
       of: { (store, keychain) throws(KeyhaulError) in
         try store.update(
           ItemQuery(), with: changes, keys: keychain.keys, now: .reference, random: keychain.random)
-      }, after: count, on: keychain)
+      }, afterChecks: checkCount, on: keychain)
     try expectRollback(
       of: { (store, keychain) throws(KeyhaulError) in
         try store.delete(ItemQuery(), keys: keychain.keys, now: .reference, random: keychain.random)
-      }, after: min(count, 5), on: keychain)
+      }, afterChecks: min(checkCount, 5), on: keychain)
   }
 
   @Test("A change that is not stopped completes")

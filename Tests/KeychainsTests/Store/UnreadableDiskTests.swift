@@ -18,24 +18,24 @@ struct UnreadableDiskTests {
     for name in ["a", "b", "c"] { try keychain.add(.genericPassword(name)) }
     // Closing merges the log into the file.
     if suffix.isEmpty { try keychain.store.close() }
-    var failures = 0
-    for read in 1...500 {
-      try FailingReads.start(keychain.path + suffix, from: read)
+    var failureCount = 0
+    for firstFailingRead in 1...500 {
+      try FailingReads.start(keychain.path + suffix, from: firstFailingRead)
       defer { FailingReads.stop() }
       do throws(KeyhaulError) {
         let store = try KeychainStore.open(at: keychain.path, isForReading: true)
         let found = try store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys)
-        guard FailingReads.count >= read else {
+        guard FailingReads.count >= firstFailingRead else {
           #expect(found.items.count == 3)
           break
         }
       } catch {
-        failures += 1
-        #expect(error.code == .storeIO, "read \(read): \(error)")
-        #expect(error.reason.hasPrefix("SQLite returned 1"), "read \(read): \(error)")
+        failureCount += 1
+        #expect(error.code == .storeIO, "read \(firstFailingRead): \(error)")
+        #expect(error.reason.hasPrefix("SQLite returned 1"), "read \(firstFailingRead): \(error)")
       }
     }
-    #expect(failures > 3)
+    #expect(failureCount > 3)
     let store = try KeychainStore.open(at: keychain.path)
     #expect(try store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys).items.count == 3)
   }
@@ -62,14 +62,15 @@ struct UnreadableDiskTests {
 
 /// Injects errors into SQLite's reads of one file.
 private enum FailingReads {
-  private static let state = Locked((inode: UInt64(0), from: 0, count: 0))
+  /// The file, by its inode, the number of its first read that fails, and the number of reads so far.
+  private static let state = Locked((inode: UInt64(0), firstFailingRead: 0, count: 0))
 
-  /// Lets all reads of a file fail, starting with the read of this number.
-  static func start(_ path: String, from number: Int) throws {
+  /// Makes the read with a number, and all later reads of a file, fail.
+  static func start(_ path: String, from firstFailingRead: Int) throws {
     _ = isInstalled
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     let inode = try #require(attributes[.systemFileNumber] as? UInt64)
-    state.withLock { $0 = (inode, number, 0) }
+    state.withLock { $0 = (inode, firstFailingRead, 0) }
   }
 
   static func stop() { state.withLock { $0.inode = 0 } }
@@ -83,7 +84,7 @@ private enum FailingReads {
     return state.withLock { state in
       guard state.inode == status.st_ino else { return false }
       state.count += 1
-      return state.count >= state.from
+      return state.count >= state.firstFailingRead
     }
   }
 

@@ -37,10 +37,10 @@ struct SecItemAccessControlTests {
 
   @Test("All constraints are required, or only one of them if the flags contain `or`")
   func counts() throws {
-    let all = try makeControl([.biometryAny, .devicePasscode]).requirement(for: .decrypt)
-    #expect(all.factors == [.biometryAny, .devicePasscode] && all.requiredCount == 2)
-    let one = try makeControl([.biometryAny, .devicePasscode, .or]).requirement(for: .decrypt)
-    #expect(one.factors == all.factors && one.requiredCount == 1)
+    let bothRequired = try makeControl([.biometryAny, .devicePasscode]).requirement(for: .decrypt)
+    #expect(bothRequired.factors == [.biometryAny, .devicePasscode] && bothRequired.requiredCount == 2)
+    let oneRequired = try makeControl([.biometryAny, .devicePasscode, .or]).requirement(for: .decrypt)
+    #expect(oneRequired.factors == bothRequired.factors && oneRequired.requiredCount == 1)
   }
 
   @Test("Only decryption requires authentication, not encryption or deletion")
@@ -83,11 +83,11 @@ struct SecItemAccessControlTests {
     let control = try makeControl(.userPresence)
     try phone.add(["class": "genp", "acct": "a", "accc": .accessControl(control)])
     try phone.add(["class": "genp", "acct": "b", "pdmn": "ck"])
-    let guarded = try phone.find(["class": "genp", "acct": "a", "r_Attributes": true])
-    #expect(guarded?["accc"]?.accessControlValue == control)
-    #expect(guarded?["pdmn"] == "ak")
-    let plain = try phone.find(["class": "genp", "acct": "b", "r_Attributes": true])
-    #expect(plain?["accc"]?.accessControlValue == AccessControl(protection: .afterFirstUnlock))
+    let withConstraint = try phone.find(["class": "genp", "acct": "a", "r_Attributes": true])
+    #expect(withConstraint?["accc"]?.accessControlValue == control)
+    #expect(withConstraint?["pdmn"] == "ak")
+    let withoutConstraint = try phone.find(["class": "genp", "acct": "b", "r_Attributes": true])
+    #expect(withoutConstraint?["accc"]?.accessControlValue == AccessControl(protection: .afterFirstUnlock))
   }
 
   @Test("A search requests each distinct authentication once")

@@ -23,22 +23,33 @@ struct SecItemCallRow: CustomStringConvertible, Sendable {
 
   var description: String { "line \(line): \(rule)" }
 
-  static func all(_ file: String = #filePath) throws -> [SecItemCallRow] {
-    let directory = URL(fileURLWithPath: file).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent()
-      .deletingLastPathComponent()
-    let text = try String(contentsOf: directory.appending(path: "Fixtures/secitem-calls.csv"), encoding: .utf8)
-    return try text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().compactMap { index, line in
-      guard index > 0, !line.isEmpty, !line.hasPrefix("#") else { return nil }
-      let fields = line.split(separator: ",", omittingEmptySubsequences: false).map {
-        $0.trimmingCharacters(in: .whitespaces)
-      }
-      guard fields.count == 9, let status = Int32(fields[6]) else { throw Malformed(line: index + 1) }
-      return SecItemCallRow(
-        line: index + 1, call: fields[0], app: fields[1], device: fields[2].split(separator: " ").map(String.init),
-        given: fields[3].split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }, query: fields[4],
-        changes: fields[5], status: status, result: fields[7], rule: fields[8])
+  static func all() throws -> [SecItemCallRow] {
+    let table = URL(filePath: #filePath).appending(path: "../../../../Fixtures/secitem-calls.csv").standardizedFileURL
+    let text = try String(contentsOf: table, encoding: .utf8)
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    var rows: [SecItemCallRow] = []
+    // The first line is the header.
+    for (index, line) in lines.enumerated().dropFirst() where !line.isEmpty && !line.hasPrefix("#") {
+      rows.append(try SecItemCallRow(String(line), number: index + 1))
     }
+    return rows
+  }
+
+  private init(_ text: String, number: Int) throws {
+    let fields = text.split(separator: ",", omittingEmptySubsequences: false).map {
+      $0.trimmingCharacters(in: .whitespaces)
+    }
+    guard fields.count == 9, let status = Int32(fields[6]) else { throw Malformed(line: number) }
+    line = number
+    call = fields[0]
+    app = fields[1]
+    device = fields[2].split(separator: " ").map(String.init)
+    given = fields[3].split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+    query = fields[4]
+    changes = fields[5]
+    self.status = status
+    result = fields[7]
+    rule = fields[8]
   }
 
   struct Malformed: Error { let line: Int }
@@ -61,9 +72,9 @@ struct SecItemQueryReader {
         if word != "-" { query["class"] = .string(String(word)) }
         continue
       }
-      // An underscore in braces stands for a space, because protocols are padded.
-      query[String(word[..<equals])] = try value(
-        word[word.index(after: equals)...].replacingOccurrences(of: "{_}", with: " "))
+      // The values of protocols are padded with spaces, which are written as `{_}` here.
+      let text = word[word.index(after: equals)...].replacingOccurrences(of: "{_}", with: " ")
+      query[String(word[..<equals])] = try value(text)
     }
     return query
   }
@@ -109,8 +120,8 @@ struct SecItemQueryReader {
     "passcode": .devicePasscode, "or": .or, "and": .and, "key": .privateKeyUsage, "password": .applicationPassword,
   ]
 
-  /// Parses an access control. `ak` alone has no constraints; `!od` forbids decryption, and `ask-delete` restricts
-  /// deletion.
+  /// Parses an access control, such as `ak`, which has no constraints, `ak:presence+password`, or `ak:ask-delete`, which
+  /// restricts deletion.
   private func accessControl(_ text: String) throws -> AccessControl {
     let parts = text.split(separator: ":").map(String.init)
     let protection = try parsed(ProtectionClass(rawValue: parts[0]), text)

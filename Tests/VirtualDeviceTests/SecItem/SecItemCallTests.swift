@@ -23,14 +23,15 @@ struct SecItemCallTests {
     phone.isSyncing = row.device.contains("syncing")
     var reader = SecItemQueryReader()
     for (index, text) in row.given.enumerated() {
-      let parts = text.split(separator: ">", maxSplits: 1).map(String.init)
-      var query = try reader.query(parts[parts.count - 1])
+      // A query, or `app>query`.
+      let appAndQuery = text.split(separator: ">", maxSplits: 1).map(String.init)
+      let app = appAndQuery.count > 1 ? appAndQuery[0] : "mail"
+      var query = try reader.query(appAndQuery[appAndQuery.count - 1])
       query["r_PersistentRef"] = true
-      let reference = try phone.add(query, as: parts.count > 1 ? parts[0] : "mail")
+      let reference = try phone.add(query, as: app)
       if index == 0 { reader.reference = try #require(reference?.dataValue) }
     }
-    phone.answer = try #require(
-      row.device.compactMap(AuthenticationOutcome.init(rawValue:)).first ?? .unavailable as AuthenticationOutcome?)
+    phone.answer = row.device.compactMap(AuthenticationOutcome.init(rawValue:)).first ?? .unavailable
     try phone.enter(row.device.compactMap(SecItemPhone.State.init(rawValue:)).first ?? .unlocked)
 
     let query = try reader.query(row.query)
@@ -44,7 +45,7 @@ struct SecItemCallTests {
       default: try phone.delete(query, as: row.app)
       }
     }
-    #expect(status == row.status, "\(row)")
+    #expect(status.rawValue == row.status, "\(row)")
     if !row.result.isEmpty { #expect(shape(of: result) == row.result, "\(row)") }
   }
 

@@ -1,10 +1,11 @@
 import Basics
 import KeychainFormats
+import VirtualDevice
 
-/// A simple model of a keychain: a list of items and the rules of Apple's calls, without a database, keys, or any code
-/// under test.
+/// A simple model of a keychain: a list of items and the rules of Apple's calls, without a database or keys.
 struct SecItemModel {
   enum Kind: CaseIterable { case generic, internet }
+  /// The lock state. `boot` is the state before the first unlock after a restart.
   enum Lock { case unlocked, locked, boot }
 
   /// The primary key of an item.
@@ -28,6 +29,7 @@ struct SecItemModel {
     var isTombstone = false
   }
 
+  /// The arguments of an addition. `nil` means that the query does not contain the attribute.
   struct Draft {
     var kind: Kind
     var account: String
@@ -49,6 +51,7 @@ struct SecItemModel {
     var synchronized = Synchronized.unspecified
   }
 
+  /// The changes of an update. `nil` means that the attribute stays the same.
   struct Change {
     var account: String?
     var label: String?
@@ -74,13 +77,15 @@ struct SecItemModel {
   }
 
   /// Returns the status of using a key of the class in the current lock state.
-  private func status(of protection: ProtectionClass, adding: Bool = false) -> Int32 {
-    switch protection {
-    case .always, .alwaysThisDeviceOnly: 0
-    case .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly: lock == .boot ? -25308 : 0
-    case .whenUnlocked, .whenUnlockedThisDeviceOnly: lock == .unlocked ? 0 : -25308
-    case .whenPasscodeSetThisDeviceOnly: !hasPasscode ? -25293 : lock == .unlocked ? 0 : -25308
-    }
+  private func status(of protection: ProtectionClass) -> SecItemStatus {
+    let isAccessible =
+      switch protection {
+      case .always, .alwaysThisDeviceOnly: true
+      case .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly: lock != .boot
+      case .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly: lock == .unlocked
+      }
+    if protection == .whenPasscodeSetThisDeviceOnly, !hasPasscode { return .authFailed }
+    return isAccessible ? .success : .interactionNotAllowed
   }
 
   mutating func removePasscode() {
@@ -90,95 +95,99 @@ struct SecItemModel {
 
   // MARK: Calls
 
-  mutating func add(_ draft: Draft, app: String, now: Double) -> Int32 {
+  mutating func add(_ draft: Draft, app: String, now: Double) -> SecItemStatus {
     let groups = Self.groups(of: app)
-    if let group = draft.group, !groups.contains(group) { return -34018 }
+    if let group = draft.group, !groups.contains(group) { return .missingEntitlement }
     let protection = draft.protection ?? .whenUnlocked
     let encryptionStatus = status(of: protection)
-    guard encryptionStatus == 0 else { return encryptionStatus }
+    guard encryptionStatus == .success else { return encryptionStatus }
     let key = Key(
       kind: draft.kind, account: draft.account, service: draft.service, group: draft.group ?? groups[0],
       isSynchronized: draft.isSynchronized)
     var item = Item(
       key: key, row: nextRow, protection: protection, label: "", secret: draft.secret, created: now, modified: now)
     if let index = items.firstIndex(where: { $0.key == key }) {
-      guard items[index].isTombstone, status(of: items[index].protection) == 0 else { return -25299 }
+      guard items[index].isTombstone, status(of: items[index].protection) == .success else { return .duplicateItem }
       item.row = items[index].row
       items[index] = item
     } else {
       nextRow += 1
       items.append(item)
     }
-    return 0
+    return .success
   }
 
   /// Returns the items, or the status that ends the search.
-  func find(_ query: Query, app: String, all: Bool) -> (status: Int32, items: [Item]) {
-    guard let found = matches(query, app) else { return (-34018, []) }
-    let rows = all ? found : Array(found.prefix(1))
-    if let locked = rows.map({ status(of: $0.protection) }).first(where: { $0 != 0 }) { return (locked, []) }
-    return rows.isEmpty ? (-25300, []) : (0, rows)
-  }
-
-  mutating func update(_ query: Query, _ change: Change, app: String, now: Double) -> Int32 {
-    guard let found = matches(query, app) else { return -34018 }
-    if let group = change.group, !Self.groups(of: app).contains(group) { return -34018 }
-    var changed = self
-    for item in found {
-      let status = changed.update(item, change, now)
-      guard status == 0 else { return status }
+  func find(_ query: Query, app: String, all: Bool) -> (status: SecItemStatus, items: [Item]) {
+    guard let matches = matches(query, app) else { return (.missingEntitlement, []) }
+    let results = all ? matches : Array(matches.prefix(1))
+    for item in results {
+      let status = status(of: item.protection)
+      guard status == .success else { return (status, []) }
     }
-    self = changed
-    return found.isEmpty ? -25300 : 0
+    return results.isEmpty ? (.itemNotFound, []) : (.success, results)
   }
 
-  private mutating func update(_ item: Item, _ change: Change, _ now: Double) -> Int32 {
+  mutating func update(_ query: Query, _ change: Change, app: String, now: Double) -> SecItemStatus {
+    guard let matches = matches(query, app) else { return .missingEntitlement }
+    if let group = change.group, !Self.groups(of: app).contains(group) { return .missingEntitlement }
+    // A failed update of one item must not change the others.
+    var changedModel = self
+    for item in matches {
+      let status = changedModel.update(item, change, now)
+      guard status == .success else { return status }
+    }
+    self = changedModel
+    return matches.isEmpty ? .itemNotFound : .success
+  }
+
+  private mutating func update(_ item: Item, _ change: Change, _ now: Double) -> SecItemStatus {
     let decryptionStatus = status(of: item.protection)
-    guard decryptionStatus == 0 else { return decryptionStatus }
-    var new = item
-    new.key.account = change.account ?? item.key.account
-    new.key.group = change.group ?? item.key.group
-    new.key.isSynchronized = change.isSynchronized ?? item.key.isSynchronized
-    new.label = change.label ?? item.label
-    new.secret = change.secret ?? item.secret
-    new.protection = change.protection ?? item.protection
-    new.modified = now
-    let encryptionStatus = status(of: new.protection)
-    guard encryptionStatus == 0 else { return encryptionStatus }
-    if new.key != item.key, let other = items.firstIndex(where: { $0.key == new.key }) {
-      guard items[other].isTombstone, status(of: items[other].protection) == 0 else { return -25299 }
+    guard decryptionStatus == .success else { return decryptionStatus }
+    var newItem = item
+    newItem.key.account = change.account ?? item.key.account
+    newItem.key.group = change.group ?? item.key.group
+    newItem.key.isSynchronized = change.isSynchronized ?? item.key.isSynchronized
+    newItem.label = change.label ?? item.label
+    newItem.secret = change.secret ?? item.secret
+    newItem.protection = change.protection ?? item.protection
+    newItem.modified = now
+    let encryptionStatus = status(of: newItem.protection)
+    guard encryptionStatus == .success else { return encryptionStatus }
+    if newItem.key != item.key, let other = items.firstIndex(where: { $0.key == newItem.key }) {
+      guard items[other].isTombstone, status(of: items[other].protection) == .success else { return .duplicateItem }
       items.remove(at: other)
     }
-    guard let index = items.firstIndex(where: { $0.row == item.row }) else { return -25300 }
-    items[index] = new
-    if new.key != item.key, item.key.isSynchronized, isSyncing {
+    guard let index = items.firstIndex(where: { $0.row == item.row }) else { return .itemNotFound }
+    items[index] = newItem
+    if newItem.key != item.key, item.key.isSynchronized, isSyncing {
       var tombstone = item
       tombstone.isTombstone = true
       tombstone.row = nextRow
       nextRow += 1
       items.append(tombstone)
     }
-    return 0
+    return .success
   }
 
-  mutating func delete(_ query: Query, app: String) -> Int32 {
-    guard let found = matches(query, app) else { return -34018 }
-    for item in found {
+  mutating func delete(_ query: Query, app: String) -> SecItemStatus {
+    guard let matches = matches(query, app) else { return .missingEntitlement }
+    for item in matches {
       guard let index = items.firstIndex(where: { $0.row == item.row }) else { continue }
-      if item.key.isSynchronized, isSyncing, status(of: item.protection) == 0 {
+      if item.key.isSynchronized, isSyncing, status(of: item.protection) == .success {
         items[index].isTombstone = true
       } else {
         items.remove(at: index)
       }
     }
-    return found.isEmpty ? -25300 : 0
+    return matches.isEmpty ? .itemNotFound : .success
   }
 
   /// Returns the matching items in the order in which they were added; `nil` if the group is not the app's.
   private func matches(_ query: Query, _ app: String) -> [Item]? {
     let groups = Self.groups(of: app)
     if let group = query.group, !groups.contains(group) { return nil }
-    return items.filter { item in
+    let matches = items.filter { item in
       guard !item.isTombstone, item.key.kind == query.kind else { return false }
       guard query.group.map({ $0 == item.key.group }) ?? groups.contains(item.key.group) else { return false }
       switch query.synchronized {
@@ -189,6 +198,7 @@ struct SecItemModel {
       return (query.account ?? item.key.account) == item.key.account
         && (query.service ?? item.key.service) == item.key.service
         && (query.protection ?? item.protection) == item.protection
-    }.sorted { $0.row < $1.row }
+    }
+    return matches.sorted { $0.row < $1.row }
   }
 }

@@ -24,9 +24,9 @@ struct SecItemModelTests {
       let count = Int.random(in: Self.stepsPerSequence, using: &random)
       let steps = (0..<count).map { _ in SecItemStep.random(using: &random) }
       guard try difference(steps, isSyncing, phone) != nil else { continue }
-      let short = try shortened(steps, isSyncing, phone)
-      let difference = try difference(short, isSyncing, phone) ?? "no difference"
-      let sequence = short.map(\.description).joined(separator: "; ")
+      let shortestSteps = try shortened(steps, isSyncing, phone)
+      let difference = try difference(shortestSteps, isSyncing, phone) ?? "no difference"
+      let sequence = shortestSteps.map(\.description).joined(separator: "; ")
       Issue.record("seed \(seed), syncing \(isSyncing): \(sequence): \(difference)")
       return
     }
@@ -37,9 +37,9 @@ struct SecItemModelTests {
     _ steps: [SecItemStep], _ isSyncing: Bool, _ phone: SecItemPhone
   ) throws -> [SecItemStep] {
     for index in steps.indices {
-      var fewer = steps
-      fewer.remove(at: index)
-      if try difference(fewer, isSyncing, phone) != nil { return try shortened(fewer, isSyncing, phone) }
+      var fewerSteps = steps
+      fewerSteps.remove(at: index)
+      if try difference(fewerSteps, isSyncing, phone) != nil { return try shortened(fewerSteps, isSyncing, phone) }
     }
     return steps
   }
@@ -55,7 +55,7 @@ struct SecItemModelTests {
   }
 }
 
-/// A run of one sequence.
+/// A run of one sequence on the keychain and the model.
 private struct SecItemRun {
   let phone: SecItemPhone
   var model: SecItemModel
@@ -66,6 +66,7 @@ private struct SecItemRun {
     model = SecItemModel(hasPasscode: true, isSyncing: isSyncing)
   }
 
+  /// Applies a step to both, and returns a description of the difference, or `nil` if there is none.
   mutating func apply(_ step: SecItemStep) throws -> String? {
     phone.now += 1
     switch step {
@@ -79,12 +80,13 @@ private struct SecItemRun {
     case .delete(let app, let query):
       return compare(phone.statusOfDeleting(query.query, as: app), model.delete(query, app: app))
     case .lock, .unlock, .restart, .setPasscode, .changePasscode, .removePasscode:
-      try handle(step)
+      try changeState(step)
       return nil
     }
   }
 
-  private mutating func handle(_ step: SecItemStep) throws {
+  /// Changes the lock state or the passcode of both, if this is possible in the current state.
+  private mutating func changeState(_ step: SecItemStep) throws {
     let isUnlocked = model.lock == .unlocked
     switch step {
     case .lock where isUnlocked && model.hasPasscode:
@@ -108,7 +110,7 @@ private struct SecItemRun {
     }
   }
 
-  private func compare(_ status: Int32, _ expected: Int32) -> String? {
+  private func compare(_ status: SecItemStatus, _ expected: SecItemStatus) -> String? {
     status == expected ? nil : "the keychain returns \(status), the model \(expected)"
   }
 
@@ -129,16 +131,16 @@ private struct SecItemRun {
   /// Returns a difference between all items after the last step, unlocked.
   func finalDifference() throws -> String? {
     var run = self
-    if model.lock != .unlocked { try run.handle(.unlock) }
+    if model.lock != .unlocked { try run.changeState(.unlock) }
     for kind in SecItemModel.Kind.allCases where model.items.contains(where: { $0.key.kind == kind }) {
       let query = SecItemModel.Query(kind: kind, synchronized: .any)
       if let mismatch = run.compareSearch("both", query, true) { return "at the end: \(mismatch)" }
     }
     let rows = try phone.store.rowSummaries(includingTombstones: true)
     guard rows.count == model.items.count else { return "\(rows.count) rows, the model has \(model.items.count)" }
-    let tombstones = rows.filter(\.isTombstone).count
-    let expected = model.items.filter(\.isTombstone).count
-    return tombstones == expected ? nil : "\(tombstones) tombstones, the model has \(expected)"
+    let tombstoneCount = rows.count(where: \.isTombstone)
+    let expectedCount = model.items.count(where: \.isTombstone)
+    return tombstoneCount == expectedCount ? nil : "\(tombstoneCount) tombstones, the model has \(expectedCount)"
   }
 }
 

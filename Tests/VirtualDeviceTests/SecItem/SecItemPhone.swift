@@ -25,6 +25,7 @@ final class SecItemPhone {
     "apsd": SecItemCaller(keychainAccessGroups: ["com.apple.apsd"]),
   ]
 
+  /// The lock state. `boot` is the state before the first unlock after a restart.
   enum State: String, CaseIterable { case unlocked, locked, boot }
 
   let store: KeychainStore
@@ -115,16 +116,17 @@ final class SecItemPhone {
   }
 
   /// Changes the passcode. An empty one removes it, together with the items of its class.
-  func changePasscode(to new: String) throws {
-    let changed = try keybag.changingPasscode(
-      from: Secret(utf8: passcode), to: Secret(utf8: new), hardware: hardware(), random: random)
-    keybag = changed.keybag
-    keys = changed.classKeys
-    passcode = new
+  func changePasscode(to newPasscode: String) throws {
+    let newKeybag = try keybag.changingPasscode(
+      from: Secret(utf8: passcode), to: Secret(utf8: newPasscode), hardware: hardware(), random: random)
+    keybag = newKeybag.keybag
+    keys = newKeybag.classKeys
+    passcode = newPasscode
     isInInitialState = false
-    if new.isEmpty { try store.removeAll(protectedBy: .whenPasscodeSetThisDeviceOnly) }
+    if newPasscode.isEmpty { try store.removeAll(protectedBy: .whenPasscodeSetThisDeviceOnly) }
   }
 
+  /// Brings the unlocked device into a lock state.
   func enter(_ state: State) throws {
     switch state {
     case .unlocked: break
@@ -166,28 +168,28 @@ final class SecItemPhone {
   }
 
   /// Returns Apple's status of a call.
-  func status(_ call: () throws(SecItemError) -> Void) -> Int32 {
+  func status(_ call: () throws(SecItemError) -> Void) -> SecItemStatus {
     do throws(SecItemError) {
       try call()
-      return 0
+      return .success
     } catch {
-      return error.status.rawValue
+      return error.status
     }
   }
 
-  func statusOfAdding(_ query: SecItemQuery, as app: String = "mail") -> Int32 {
+  func statusOfAdding(_ query: SecItemQuery, as app: String = "mail") -> SecItemStatus {
     status { () throws(SecItemError) in try add(query, as: app) }
   }
 
-  func statusOfFinding(_ query: SecItemQuery, as app: String = "mail") -> Int32 {
+  func statusOfFinding(_ query: SecItemQuery, as app: String = "mail") -> SecItemStatus {
     status { () throws(SecItemError) in _ = try find(query, as: app) }
   }
 
-  func statusOfUpdating(_ query: SecItemQuery, _ changes: SecItemQuery, as app: String = "mail") -> Int32 {
+  func statusOfUpdating(_ query: SecItemQuery, _ changes: SecItemQuery, as app: String = "mail") -> SecItemStatus {
     status { () throws(SecItemError) in try update(query, changes, as: app) }
   }
 
-  func statusOfDeleting(_ query: SecItemQuery, as app: String = "mail") -> Int32 {
+  func statusOfDeleting(_ query: SecItemQuery, as app: String = "mail") -> SecItemStatus {
     status { () throws(SecItemError) in try delete(query, as: app) }
   }
 }

@@ -65,9 +65,9 @@ struct SecItemResultTests {
   func rollback() throws {
     let phone = try SecItemPhone()
     for account in ["a", "b", "c"] { try phone.add(["class": "genp", "acct": .string(account)]) }
-    #expect(phone.statusOfUpdating(["class": "genp"], ["acct": "z"]) == -25299)
+    #expect(phone.statusOfUpdating(["class": "genp"], ["acct": "z"]) == .duplicateItem)
     for account in ["a", "b", "c"] {
-      #expect(phone.statusOfFinding(["class": "genp", "acct": .string(account)]) == 0)
+      #expect(phone.statusOfFinding(["class": "genp", "acct": .string(account)]) == .success)
     }
   }
 
@@ -89,11 +89,11 @@ struct SecItemResultTests {
     let item: SecItemQuery = ["class": "genp", "acct": "a", "sync": true, "r_PersistentRef": true]
     let reference = try phone.add(item)
     try phone.delete(["class": "genp", "sync": true])
-    #expect(phone.statusOfFinding(["class": "genp", "sync": true]) == -25300)
-    #expect(phone.statusOfFinding(["class": "genp", "sync": true, "tomb": true]) == 0)
+    #expect(phone.statusOfFinding(["class": "genp", "sync": true]) == .itemNotFound)
+    #expect(phone.statusOfFinding(["class": "genp", "sync": true, "tomb": true]) == .success)
     #expect(try phone.add(item) == reference)
     try phone.delete(["class": "genp", "sync": true, "u_Tomb": false])
-    #expect(phone.statusOfFinding(["class": "genp", "sync": true, "tomb": true]) == -25300)
+    #expect(phone.statusOfFinding(["class": "genp", "sync": true, "tomb": true]) == .itemNotFound)
   }
 
   @Test("The key u_Tomb decides about tombstones, also for local items (SecItemDb.c, s3dl_should_make_tombstone)")
@@ -103,28 +103,28 @@ struct SecItemResultTests {
     let tombstone = search.replacing("tomb", with: true)
     try phone.add(search)
     try phone.delete(search.replacing("u_Tomb", with: true))
-    #expect(phone.statusOfFinding(search) == -25300)
-    #expect(phone.statusOfFinding(tombstone) == 0)
+    #expect(phone.statusOfFinding(search) == .itemNotFound)
+    #expect(phone.statusOfFinding(tombstone) == .success)
     try phone.delete(tombstone.replacing("u_Tomb", with: true))
-    #expect(phone.statusOfFinding(tombstone) == 0)
+    #expect(phone.statusOfFinding(tombstone) == .success)
     try phone.delete(tombstone)
-    #expect(phone.statusOfFinding(tombstone) == -25300)
+    #expect(phone.statusOfFinding(tombstone) == .itemNotFound)
 
     try phone.add(search)
     try phone.update(search.replacing("u_Tomb", with: true), ["acct": "b"])
-    #expect(phone.statusOfFinding(tombstone) == 0)
-    #expect(phone.statusOfFinding(["class": "genp", "acct": "b"]) == 0)
+    #expect(phone.statusOfFinding(tombstone) == .success)
+    #expect(phone.statusOfFinding(["class": "genp", "acct": "b"]) == .success)
   }
 
   @Test("An item that is added as a tombstone stays one until the next addition replaces it")
   func addedTombstone() throws {
     let phone = try SecItemPhone()
     try phone.add(["class": "genp", "acct": "a", "tomb": true])
-    #expect(phone.statusOfFinding(["class": "genp"]) == -25300)
-    #expect(phone.statusOfFinding(["class": "genp", "tomb": true]) == 0)
-    #expect(phone.statusOfAdding(["class": "genp", "acct": "a"]) == 0)
-    #expect(phone.statusOfFinding(["class": "genp"]) == 0)
-    #expect(phone.statusOfFinding(["class": "genp", "tomb": true]) == -25300)
+    #expect(phone.statusOfFinding(["class": "genp"]) == .itemNotFound)
+    #expect(phone.statusOfFinding(["class": "genp", "tomb": true]) == .success)
+    #expect(phone.statusOfAdding(["class": "genp", "acct": "a"]) == .success)
+    #expect(phone.statusOfFinding(["class": "genp"]) == .success)
+    #expect(phone.statusOfFinding(["class": "genp", "tomb": true]) == .itemNotFound)
   }
 
   @Test("Items of an App Clip are flagged in the database")
@@ -140,7 +140,7 @@ struct SecItemResultTests {
     let phone = try SecItemPhone()
     phone.defaultProtection = .always
     try phone.restart()
-    #expect(phone.statusOfAdding(["class": "genp"]) == 0)
+    #expect(phone.statusOfAdding(["class": "genp"]) == .success)
     #expect(try phone.find(["class": "genp", "r_Attributes": true])?["pdmn"] == "dk")
   }
 
@@ -157,11 +157,11 @@ struct SecItemResultTests {
     #expect(try phone.find(["class": "keys", "r_Attributes": true])?["pdmn"] == "dk")
     let byReference: SecItemQuery = ["v_PersistentRef": reference ?? .null]
     #expect(try phone.find(byReference.replacing("r_Data", with: true))?.text == "public")
-    #expect(phone.statusOfFinding(byReference.replacing("atag", with: .bytes("t"))) == -50)
-    #expect(phone.statusOfAdding(byReference) == -50)
-    #expect(phone.statusOfUpdating(byReference, ["labl": "l"]) == 0)
-    #expect(phone.statusOfDeleting(byReference) == 0)
-    #expect(phone.statusOfFinding(byReference) == -25300)
+    #expect(phone.statusOfFinding(byReference.replacing("atag", with: .bytes("t"))) == .parameter)
+    #expect(phone.statusOfAdding(byReference) == .parameter)
+    #expect(phone.statusOfUpdating(byReference, ["labl": "l"]) == .success)
+    #expect(phone.statusOfDeleting(byReference) == .success)
+    #expect(phone.statusOfFinding(byReference) == .itemNotFound)
   }
 
   @Test("The description of a value does not reveal it")

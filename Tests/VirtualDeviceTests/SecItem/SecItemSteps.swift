@@ -44,10 +44,11 @@ enum SecItemStep: CustomStringConvertible {
 }
 
 /// Returns a random value, or `nil` in half of the cases.
-private func maybe<Value>(_ values: [Value], _ random: inout SeededRandom) -> Value? {
+private func randomOrNil<Value>(_ values: [Value], _ random: inout SeededRandom) -> Value? {
   Bool.random(using: &random) ? values.randomElement(using: &random) : nil
 }
 
+/// The groups of the apps. The shared one is chosen most often.
 private let groupNames = ["TEAM.mail", "TEAM.shop", "TEAM.shared", "TEAM.shared"]
 
 extension SecItemModel.Kind {
@@ -63,8 +64,9 @@ extension SecItemModel.Draft {
   static func random(using random: inout SeededRandom) -> Self {
     Self(
       kind: .random(using: &random), account: ["a", "b"].randomElement(using: &random) ?? "a",
-      service: ["", "s"].randomElement(using: &random) ?? "", group: maybe(groupNames, &random),
-      protection: maybe(ProtectionClass.allCases, &random), isSynchronized: Int.random(in: 0..<4, using: &random) == 0,
+      service: ["", "s"].randomElement(using: &random) ?? "", group: randomOrNil(groupNames, &random),
+      protection: randomOrNil(ProtectionClass.allCases, &random),
+      isSynchronized: Int.random(in: 0..<4, using: &random) == 0,
       secret: "secret \(Int.random(in: 0..<9, using: &random))")
   }
 
@@ -83,9 +85,10 @@ extension SecItemModel.Draft {
 extension SecItemModel.Query {
   static func random(using random: inout SeededRandom) -> Self {
     Self(
-      kind: .random(using: &random), account: maybe(["a", "b"], &random), service: maybe(["", "s"], &random),
-      group: Int.random(in: 0..<3, using: &random) == 0 ? maybe(groupNames, &random) : nil,
-      protection: Int.random(in: 0..<3, using: &random) == 0 ? maybe(ProtectionClass.allCases, &random) : nil,
+      kind: .random(using: &random), account: randomOrNil(["a", "b"], &random),
+      service: randomOrNil(["", "s"], &random),
+      group: Int.random(in: 0..<3, using: &random) == 0 ? randomOrNil(groupNames, &random) : nil,
+      protection: Int.random(in: 0..<3, using: &random) == 0 ? randomOrNil(ProtectionClass.allCases, &random) : nil,
       synchronized: [.unspecified, .yes, .no, .any, .any].randomElement(using: &random) ?? .unspecified)
   }
 

@@ -14,17 +14,19 @@ final class EditableBackup {
   static let password = "correct horse"
   static let date = KeychainDate(secondsSince1970: 1_795_197_850)
 
+  /// A file of the backup, and its row in the manifest.
   struct File {
     var domain = "HomeDomain"
     var path: String
     var bytes: [UInt8]
     /// The kind of digest in the manifest.
     var digest: Digest = .ofStored
+    /// The recorded size, if it is not the actual one.
     var size: Int64?
+    /// Whether the directory contains the file, not only the manifest.
     var isStored = true
     /// The identifier, if it is not the hash of domain and path.
     var identifier: String?
-
     var keyClass = KeyClass.fileUntilFirstUserAuthentication
 
     enum Digest { case ofStored, ofPlaintext, wrong, none }
@@ -41,10 +43,22 @@ final class EditableBackup {
   let layout: BackupLayout
   let hardware: HardwareUID
   private(set) var keybag: Keybag
+  /// The wrapped key of the manifest database, if it is encrypted.
+  private var manifestKey: [UInt8]?
+  /// The paths in the backup by the domain and path of each file, such as `HomeDomain/a.txt`.
   private var storedPaths: [String: String] = [:]
 
   var path: String { directory.path("backup") }
 
+  /// Creates a backup.
+  ///
+  /// - Parameters:
+  ///   - keychainDigest: The kind of digest of the keychain file in the manifest.
+  ///   - keychainKeyClass: The class whose key encrypts the keychain file.
+  ///   - editEntries: Changes the encrypted items.
+  ///   - keybagUUID: The keybag in the keychain file, if it is not that of the backup.
+  ///   - keychainInXML: Whether the keychain file is an XML property list.
+  ///   - editKeychain: Changes the keychain file.
   init(
     hasPassword: Bool = true, layout: BackupLayout = .manifestDB, files: [File] = [], items: [KeychainItem] = [],
     hasKeychain: Bool = true, keychainDigest: File.Digest = .ofStored,
@@ -66,13 +80,8 @@ final class EditableBackup {
 
     var allFiles = files
     if hasKeychain {
-      let entries = try items.map { item in
-        KeychainBackupFile.Entry(
-          kind: item.kind, blob: try keys.seal(item, as: .backup, random: random).serialized(),
-          persistentReference: try PersistentReference.uuid(item.kind, random.bytes(16)).serialized())
-      }
-      let file = KeychainBackupFile(
-        keybagUUID: keybagUUID ?? keybag.uuidText, entries: try editEntries(entries))
+      let entries = try editEntries(try items.map { try Self.entry(for: $0, keys: keys, random: random) })
+      let file = KeychainBackupFile(keybagUUID: keybagUUID ?? keybag.uuidText, entries: entries)
       let binary = try editKeychain(try file.serialized())
       let bytes = keychainInXML ? try XMLPlist.encode(try BinaryPlist.decode(binary)) : binary
       var keychain = File(KeychainPayload.relativePath, bytes, domain: KeychainPayload.domain)
@@ -80,20 +89,29 @@ final class EditableBackup {
       keychain.keyClass = keychainKeyClass
       allFiles.append(keychain)
     }
-    var rows: [(File, ListedRow)] = []
-    for file in allFiles { rows.append((file, try store(file, keys: keys, random: random))) }
-    try writeFileList(rows, keys: keys, random: random)
-    try write(
-      try BackupStatus(uuid: nil, date: Self.date).serialized(), to: "Status.plist")
+    let rows = try allFiles.map { try store($0, keys: keys, random: random) }
+    try writeManifests(rows, keys: keys, random: random)
+    try write(try BackupStatus(uuid: nil, date: Self.date).serialized(), to: "Status.plist")
   }
 
+  /// Encrypts an item.
+  private static func entry(
+    for item: KeychainItem, keys: ClassKeys, random: SeededRandomSource
+  ) throws -> KeychainBackupFile.Entry {
+    KeychainBackupFile.Entry(
+      kind: item.kind, blob: try keys.seal(item, as: .backup, random: random).serialized(),
+      persistentReference: try PersistentReference.uuid(item.kind, random.bytes(16)).serialized())
+  }
+
+  /// A row of the manifest.
   private struct ListedRow {
     let identifier: String
+    let domain: String
     let record: FileRecord
-    let key: [UInt8]?
-    let digest: [UInt8]?
+    let wrappedKey: [UInt8]?
   }
 
+  /// Writes a file, and returns its row in the manifest.
   private func store(
     _ file: File, keys: ClassKeys, random: SeededRandomSource
   ) throws -> ListedRow {
@@ -112,25 +130,24 @@ final class EditableBackup {
       case .wrong: try Digest.sha1([0])
       case .none: nil
       }
-    let location = layout.storedPath(of: identifier)
-    storedPaths["\(file.domain)/\(file.path)"] = location
-    if file.isStored { try write(stored, to: location) }
+    let storedPath = layout.storedPath(of: identifier)
+    storedPaths["\(file.domain)/\(file.path)"] = storedPath
+    if file.isStored { try write(stored, to: storedPath) }
     let record = FileRecord(
       relativePath: file.path, digest: digest, encryptionKey: try wrappedKey.map { try ClassWrappedKey(parsing: $0) },
       mode: 0o100644, size: file.size ?? Int64(file.bytes.count), protectionClass: .fileUntilFirstUserAuthentication)
-    return ListedRow(identifier: identifier, record: record, key: wrappedKey, digest: digest)
+    return ListedRow(identifier: identifier, domain: file.domain, record: record, wrappedKey: wrappedKey)
   }
 
-  private func writeFileList(
-    _ rows: [(File, ListedRow)], keys: ClassKeys, random: SeededRandomSource
+  private func writeManifests(
+    _ rows: [ListedRow], keys: ClassKeys, random: SeededRandomSource
   ) throws {
-    var manifestKey: [UInt8]?
     switch layout {
     case .manifestDB:
       var bytes = try ManifestDatabaseBuilder.build(
-        rows.map { file, row in
+        rows.map { row in
           .init(
-            fileIdentifier: row.identifier, domain: file.domain, relativePath: file.path, flags: 1,
+            fileIdentifier: row.identifier, domain: row.domain, relativePath: row.record.relativePath, flags: 1,
             record: try row.record.archived())
         })
       if hasPassword {
@@ -140,15 +157,12 @@ final class EditableBackup {
       }
       try write(bytes, to: "Manifest.db")
     case .mbdb:
-      try write(MBDBFixture.bytes(rows.map { ($0.domain, $1.record, $1.key, $1.digest) }), to: "Manifest.mbdb")
+      try write(MBDBFixture.bytes(rows.map { ($0.domain, $0.record, $0.wrappedKey) }), to: "Manifest.mbdb")
     }
-    try writeManifest(keybag, manifestKey: manifestKey)
-    self.manifestKey = manifestKey
+    try writeManifestPlist()
   }
 
-  private var manifestKey: [UInt8]?
-
-  private func writeManifest(_ keybag: Keybag, manifestKey: [UInt8]?) throws {
+  private func writeManifestPlist() throws {
     let manifest = BackupManifest(
       version: layout == .mbdb ? "9.1" : "10.0", date: Self.date, isEncrypted: hasPassword, wasPasscodeSet: true,
       keybag: keybag, manifestKey: manifestKey,
@@ -162,11 +176,11 @@ final class EditableBackup {
 
   func write(_ bytes: [UInt8], to name: String) throws { try directory.write(bytes, to: "backup/\(name)") }
 
-  /// Returns the stored path of a file by its domain and path, such as `HomeDomain/a.txt`. A name without a slash is
-  /// that of a metadata file.
+  /// Returns the path of a file by its domain and path, such as `HomeDomain/a.txt`, or by its name in the backup, such
+  /// as `Manifest.db`.
   private func relativePath(of name: String) -> String { "backup/" + (storedPaths[name] ?? name) }
 
-  /// Returns the stored path of a file in the backup's directory.
+  /// Returns the path in the backup of a file by its domain and path.
   func storedPath(_ name: String) throws -> String { try #require(storedPaths[name]) }
 
   func read(_ name: String) throws -> [UInt8] { try directory.read(relativePath(of: name)) }
@@ -181,46 +195,51 @@ final class EditableBackup {
     try FileManager.default.removeItem(atPath: directory.path(relativePath(of: name)))
   }
 
-  /// Changes a byte of the first record with a tag in the keybag.
+  /// Changes the first byte of the first value with a tag in the keybag.
   func changeKeybag(_ tag: String) throws {
     var bytes = keybag.serialized()
-    let head = Array(tag.utf8)
-    guard let start = bytes.indices.first(where: { bytes[$0...].starts(with: head) }) else { return }
-    bytes[start + 8] ^= 0xFF
+    let record = try #require(bytes.firstRange(of: Array(tag.utf8)))
+    // The value follows a tag and a length of four bytes each.
+    bytes[record.lowerBound + 8] ^= 0xFF
     keybag = try Keybag(parsing: bytes)
-    try writeManifest(keybag, manifestKey: manifestKey)
+    try writeManifestPlist()
   }
 
   func open() throws -> BackupArchive { try BackupArchive.open(.path(path)) }
 }
 
-/// A `Manifest.mbdb` of iOS 4 to 9, written by hand. Source: published readers (mbdb.py).
+/// A writer of `Manifest.mbdb`, the manifest of iOS 4 to 9, without Keyhaul's own code. Source: published readers
+/// (mbdb.py).
 enum MBDBFixture {
-  static func bytes(_ rows: [(domain: String, record: FileRecord, key: [UInt8]?, digest: [UInt8]?)]) -> [UInt8] {
+  static func bytes(_ rows: [(domain: String, record: FileRecord, wrappedKey: [UInt8]?)]) -> [UInt8] {
+    // The magic number, and version 5.0.
     var bytes = Array("mbdb".utf8) + [5, 0]
     func add(_ value: [UInt8]?) {
-      guard let value else {
-        bytes += [0xFF, 0xFF]
-        return
-      }
-      bytes += [UInt8(value.count >> 8), UInt8(value.count & 0xFF)] + value
+      let absentLength = 0xFFFF
+      addInteger(UInt64(value?.count ?? absentLength), byteCount: 2)
+      bytes += value ?? []
     }
-    func addInteger(_ value: UInt64, _ byteCount: Int) {
+    func addInteger(_ value: UInt64, byteCount: Int) {
       for index in (0..<byteCount).reversed() { bytes.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(index)))) }
     }
+    let (inode, owner, group, time, attributeCount): (UInt64, UInt64, UInt64, UInt64, UInt64) =
+      (7, 501, 501, 1_450_000_000, 0)
     for row in rows {
+      let linkTarget: [UInt8]? = nil
       add(Array(row.domain.utf8))
       add(Array(row.record.relativePath.utf8))
-      add(nil)
-      add(row.digest)
-      add(row.key)
-      addInteger(UInt64(row.record.mode), 2)
-      addInteger(7, 8)
-      addInteger(501, 4)
-      addInteger(501, 4)
-      for _ in 0..<3 { addInteger(1_450_000_000, 4) }
-      addInteger(UInt64(row.record.size), 8)
-      bytes += [UInt8(row.record.protectionClass.rawValue), 0]
+      add(linkTarget)
+      add(row.record.digest)
+      add(row.wrappedKey)
+      addInteger(UInt64(row.record.mode), byteCount: 2)
+      addInteger(inode, byteCount: 8)
+      addInteger(owner, byteCount: 4)
+      addInteger(group, byteCount: 4)
+      // The times of the last modification, of the last status change, and of the creation.
+      for _ in 0..<3 { addInteger(time, byteCount: 4) }
+      addInteger(UInt64(row.record.size), byteCount: 8)
+      addInteger(UInt64(row.record.protectionClass.rawValue), byteCount: 1)
+      addInteger(attributeCount, byteCount: 1)
     }
     return bytes
   }
