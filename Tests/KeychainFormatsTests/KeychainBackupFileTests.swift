@@ -103,29 +103,24 @@ struct KeychainBackupFileTests {
 
   @Test("A file with the maximum number of items is read and written, and one more item is rejected")
   func entryCount() throws {
-    func bytes(_ count: Int) throws -> [UInt8] {
-      let head = PlistParts([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xD0])
-      var bytes: [UInt8] = head.header
-      bytes += [0xD1, 1, 3]
-      bytes += head.objects[1]
-      bytes += [0xD0, 0xAF, 0x12]
-      bytes += [UInt8](bigEndian: count, count: 4)
-      bytes += [UInt8](repeating: 2, count: count)
-      let table = bytes.count
-      bytes += [8, 11, 16, 17] + [0, 0, 0, 0, 0, 0, 1, 1]
-      for number in [4, 0, table] { bytes += [UInt8](bigEndian: number, count: 8) }
-      return bytes
+    // A file with this many references to one empty item.
+    func bytes(_ count: Int) -> [UInt8] {
+      let root: [UInt8] = [0xD1, 1, 3]
+      let key = [0x54] + Array("genp".utf8)
+      let item: [UInt8] = [0xD0]
+      let items = [0xAF, 0x12] + [UInt8](bigEndian: count, count: 4) + [UInt8](repeating: 2, count: count)
+      return PlistParts(root, key, item, items).bytes
     }
     let limit = 60_000
     #expect(try KeychainBackupFile(parsing: bytes(limit), acceptingAtMost: limit).entries.count == limit)
-    Fault("one more", try bytes(limit + 1), .overLimit, at: 17)
+    Fault("one more", bytes(limit + 1), .overLimit, at: 17)
       .check(.keychainFile) { bytes throws(FormatError) in
         try KeychainBackupFile(parsing: bytes, acceptingAtMost: limit)
       }
-    let entries = [KeychainBackupFile.Entry](
+    let tooManyEntries = [KeychainBackupFile.Entry](
       repeating: .init(kind: .key, blob: nil), count: KeychainBackupFile.maximumEntryCount + 1)
-    let more = KeychainBackupFile(keybagUUID: nil, entries: entries)
-    #expect { try more.serialized() } throws: { ($0 as? FormatError)?.code == .overLimit }
+    let tooLarge = KeychainBackupFile(keybagUUID: nil, entries: tooManyEntries)
+    #expect { try tooLarge.serialized() } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 
   @Test("A file without items has no keys for kinds")

@@ -5,7 +5,11 @@ import Testing
 
 @Suite("Manifests of iOS 4 to 9")
 struct MBDBManifestTests {
-  /// A directory's root record: domain, an empty path, no target, no digest, no key.
+  // A record: domain, path, target, digest, wrapped key, mode, inode, user, group, three times (last modification, last
+  // status change, birth), size, protection class and the number of attributes; then the name and value of each
+  // attribute. A text or data begins with its length in two bytes; ffff means that it is missing.
+
+  /// The root directory of a domain: an empty path, no target, no digest, no key.
   private static let root =
     "0004 486f6d65 0000 ffff ffff ffff 41ed 0000000000000007 000001f5 000001f6"
     + " 53724e00 53724e01 ffffffff 0000000000000000 04 00"
