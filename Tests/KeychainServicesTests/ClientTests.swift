@@ -127,29 +127,33 @@ struct ClientTests {
     #expect(KeychainClient(notes.device, as: "stranger").perform { add() } == errSecMissingEntitlement)
   }
 
+  /// Adds an item and reads it, and returns a description of the failure; `nil` if both succeed.
+  private static func failureOfAddingAndReading(_ name: String) -> String? {
+    let item: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrAccount: name]
+    let newItem = item.merging([kSecValueData: Data(name.utf8)]) { $1 }
+    let query = item.merging([kSecReturnData: true]) { $1 }
+    var result: CFTypeRef?
+    let additionStatus = SecItemAdd(newItem as CFDictionary, nil)
+    let searchStatus = SecItemCopyMatching(query as CFDictionary, &result)
+    let isRead = result as? Data == Data(name.utf8)
+    if additionStatus == errSecSuccess, searchStatus == errSecSuccess, isRead { return nil }
+    return "\(name): \(additionStatus), \(searchStatus), \(isRead)"
+  }
+
   @Test("Concurrent calls of several threads on a device lose no items")
   func contention() throws {
     let client = try KeychainClient.onNewDevice()
-    let failures = Locked<[OSStatus]>([])
+    let failures = Locked<[String]>([])
     DispatchQueue.concurrentPerform(iterations: 8) { thread in
       client.perform {
         for number in 0..<25 {
-          let name = "\(thread)-\(number)"
-          let item: [CFString: Any] = [
-            kSecClass: kSecClassGenericPassword, kSecAttrAccount: name, kSecValueData: Data(name.utf8),
-          ]
-          let query: [CFString: Any] = [
-            kSecClass: kSecClassGenericPassword, kSecAttrAccount: name, kSecReturnData: true,
-          ]
-          var result: CFTypeRef?
-          let statuses = [SecItemAdd(item as CFDictionary, nil), SecItemCopyMatching(query as CFDictionary, &result)]
-          let wrong = statuses.filter { $0 != errSecSuccess } + (result as? Data == Data(name.utf8) ? [] : [1])
-          failures.withLock { $0 += wrong }
+          guard let failure = Self.failureOfAddingAndReading("\(thread)-\(number)") else { continue }
+          failures.withLock { $0.append(failure) }
         }
       }
     }
     #expect(failures.withLock(\.self) == [])
-    #expect(try client.itemCount() == 200)
+    #expect(try client.itemCount() == 8 * 25)
   }
 
   @Test("A call waits for a device in use, and fails with errSecNotAvailable (-25291) after the timeout")

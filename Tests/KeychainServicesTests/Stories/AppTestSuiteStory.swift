@@ -94,14 +94,17 @@ struct AppTestSuiteStory {
     try phone.unlock()
     let backup = try environment.backUp(phone, password: TestEnvironment.password)
 
-    let new = try environment.phone()
-    new.authenticationOutcome = .allow
-    try environment.restore(backup, password: TestEnvironment.password, onto: new)
-    #expect(try new.perform { try store.credentials(for: "anna") } == anna)
-    let password = new.perform { store.persistentReference(server: "example.org").flatMap(store.password(reference:)) }
+    let newPhone = try environment.phone()
+    newPhone.authenticationOutcome = .allow
+    try environment.restore(backup, password: TestEnvironment.password, onto: newPhone)
+    #expect(try newPhone.perform { try store.credentials(for: "anna") } == anna)
+    let password = newPhone.perform {
+      store.persistentReference(server: "example.org").flatMap(store.password(reference:))
+    }
     #expect(password == "s3cret")
-    #expect(new.perform { try? store.seed(reason: "Pay") } == nil, "an item with access control is in no backup")
-    #expect(try new.perform { try store.deviceIdentifier() } != identifier, "another phone gets its own identifier")
+    #expect(newPhone.perform { try? store.seed(reason: "Pay") } == nil, "an item with access control is in no backup")
+    #expect(
+      try newPhone.perform { try store.deviceIdentifier() } != identifier, "another phone gets its own identifier")
 
     try phone.erase()
     try environment.restore(backup, password: TestEnvironment.password, onto: phone)
