@@ -253,14 +253,14 @@ struct PasswordManagerStory {
   }
 
   private static let samePhone: Set<RestoreMethod> = [.samePhoneWithoutPassword, .samePhoneWithPassword]
-  private static let everyPhone = samePhone.union([.otherPhoneWithPassword])
+  private static let samePhoneOrWithPassword = samePhone.union([.otherPhoneWithPassword])
 
   static let combinations = [
-    Combination(accessMode: .whenUnlocked, migrate: true, protection: "ak", validAfter: everyPhone),
+    Combination(accessMode: .whenUnlocked, migrate: true, protection: "ak", validAfter: samePhoneOrWithPassword),
     Combination(accessMode: .whenUnlocked, migrate: false, protection: "aku", validAfter: samePhone),
-    Combination(accessMode: .afterFirstUnlock, migrate: true, protection: "ck", validAfter: everyPhone),
+    Combination(accessMode: .afterFirstUnlock, migrate: true, protection: "ck", validAfter: samePhoneOrWithPassword),
     Combination(accessMode: .afterFirstUnlock, migrate: false, protection: "cku", validAfter: samePhone),
-    Combination(accessMode: .always, migrate: true, protection: "dk", validAfter: everyPhone),
+    Combination(accessMode: .always, migrate: true, protection: "dk", validAfter: samePhoneOrWithPassword),
     Combination(accessMode: .always, migrate: false, protection: "dku", validAfter: samePhone),
   ]
 
