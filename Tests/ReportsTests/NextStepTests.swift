@@ -100,44 +100,40 @@ struct NextStepTests {
   func devices() {
     func page(
       _ decisions: [Decision], removed: [ItemDescriptor] = [], isEncrypted: Bool = true, isSameDevice: Bool = false
-    )
-      -> PlanPage
-    {
+    ) -> PlanPage {
       .make(
         decisions, removed: removed, from: "old-phone", isEncrypted: isEncrypted, isSameDevice: isSameDevice,
         kind: .device)
     }
-    func restore(_ text: String = "Plan with that backup", _ flags: String = "") -> Steps {
-      [
-        (
-          text,
-          [
-            "keyhaul plan old-phone.backup --to new-phone\(flags) -o move.plan",
-            "keyhaul restore old-phone.backup --to new-phone --plan move.plan",
-          ]
-        )
-      ]
-    }
+    let restore: Steps = [
+      (
+        "Plan with that backup",
+        [
+          "keyhaul plan old-phone.backup --to new-phone -o move.plan",
+          "keyhaul restore old-phone.backup --to new-phone --plan move.plan",
+        ]
+      )
+    ]
     let backup: Steps = [("Make a backup with a password.", ["keyhaul backup old-phone -o old-phone.backup"])]
     let new = decision(0, .migrates(.new))
     let table: [(situation: String, page: PlanPage, steps: Steps)] = [
       ("the device is empty", page([]), []),
-      ("all move", page([new]), backup + restore()),
+      ("all move", page([new]), backup + restore),
       ("all are on the target already", page([decision(0, .migrates(.identical))]), []),
       ("none moves", page([decision(0, .staysBehind(.passcodeOnly))]), Self.keep),
       (
         "a restore removes existing items", page([new], removed: [identity("x")]),
-        backup + [("To keep the items on", ["keyhaul plan old-phone --to new-phone --existing merge"])] + restore()
+        backup + [("To keep the items on", ["keyhaul plan old-phone --to new-phone --existing merge"])] + restore
       ),
       (
         "without a password nothing would move",
         page([decision(0, .staysBehind(.backupNotEncrypted))], isEncrypted: false),
-        [("Make a backup with a password. The item that", backup[0].commands)] + restore()
+        [("Make a backup with a password. The item that", backup[0].commands)] + restore
       ),
       (
         "without a password all return to the same device", page([new], isEncrypted: false, isSameDevice: true),
         [("Make a backup without a password.", ["keyhaul backup old-phone -o old-phone.backup --no-password"])]
-          + restore()
+          + restore
       ),
     ]
     for (situation, page, steps) in table { check(StepList(page), steps, situation) }
@@ -145,15 +141,10 @@ struct NextStepTests {
 
   @Test("The steps after an inspection are useful in every situation")
   func inspections() throws {
-    func item(_ protection: ProtectionClass?, _ reason: Reason? = nil, isSecretOnly: Bool = false)
-      -> KeychainEntry
-    {
-      isSecretOnly
-        ? .secretOnly(0, protection)
-        : KeychainEntry(
-          index: 0, undecryptable: ItemDescriptor(undecryptable: .genericPassword), protection: protection,
-          persistentReference: nil,
-          reason: reason)
+    func item(_ protection: ProtectionClass?, _ reason: Reason? = nil) -> KeychainEntry {
+      KeychainEntry(
+        index: 0, undecryptable: ItemDescriptor(undecryptable: .genericPassword), protection: protection,
+        persistentReference: nil, reason: reason)
     }
     func page(
       _ items: [KeychainEntry]?, isEncrypted: Bool = true, hasKeychain: Bool = true
@@ -166,8 +157,8 @@ struct NextStepTests {
     let plan: Steps = [("See what a restore to a device would do", ["keyhaul plan family.backup --to DEVICE"])]
     let password: Steps = [
       (
-        "To move the keychain to another device, make a new backup with a "
-          + "password.", ["keyhaul explain backup-password"]
+        "To move the keychain to another device, make a new backup with a password.",
+        ["keyhaul explain backup-password"]
       )
     ]
     let damage: Steps = [("Find out what is damaged", ["keyhaul verify family.backup", "keyhaul verify COPY"])]
@@ -181,7 +172,7 @@ struct NextStepTests {
     let portable = item(.whenUnlocked)
     let bound = item(.whenUnlockedThisDeviceOnly)
     let lost = item(.whenUnlocked, .tagMismatch)
-    let secret = item(.whenUnlocked, isSecretOnly: true)
+    let secretOnly = KeychainEntry.secretOnly(0, .whenUnlocked)
     let table: [(situation: String, page: InspectionPage, steps: Steps)] = [
       ("no password is given", try page(nil), decrypt + plan + verify),
       ("the password decrypts it", try page([portable, bound]), plan + verify),
@@ -192,9 +183,9 @@ struct NextStepTests {
       ("it has no password and no items", try page([], isEncrypted: false), verify),
       ("one of two is damaged", try page([portable, lost]), damage + plan),
       ("all are damaged", try page([lost]), damage),
-      ("it contains only secrets without names", try page([secret]), save + verify),
+      ("it contains only secrets without names", try page([secretOnly]), save + verify),
       (
-        "it contains only secrets without names, and has no password", try page([secret], isEncrypted: false),
+        "it contains only secrets without names, and has no password", try page([secretOnly], isEncrypted: false),
         save + verify
       ),
     ]
@@ -203,55 +194,52 @@ struct NextStepTests {
 
   @Test("The steps after a comparison are useful in every situation")
   func differences() throws {
-    let anna = item("anna")
-    let sealed = KeychainEntry(
+    let encrypted = KeychainEntry(
       index: 0, undecryptable: ItemDescriptor(undecryptable: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
       persistentReference: nil, reason: .deviceBound)
     let damaged = KeychainEntry(
       index: 0, undecryptable: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
       reason: .tagMismatch)
-    func side(_ kind: DifferencePage.Side.Kind, _ name: String, _ count: Int, hasKeychain: Bool = true)
-      -> DifferencePage.Side
-    {
-      .init(kind: kind, name: name, argument: name, deviceName: nil, itemCount: count, hasKeychain: hasKeychain)
+    func side(
+      _ kind: DifferencePage.Side.Kind, _ name: String, itemCount: Int = 1, hasKeychain: Bool = true
+    ) -> DifferencePage.Side {
+      .init(kind: kind, name: name, argument: name, deviceName: nil, itemCount: itemCount, hasKeychain: hasKeychain)
     }
-    let (monday, family) = (side(.archive, "monday", 1), side(.archive, "family", 1))
-    let (phone, other) = (side(.device, "phone", 1), side(.device, "other", 1))
-    let empty = side(.archive, "family", 0, hasKeychain: false)
-    let one = [KeychainEntry(index: 0, item: anna)]
+    let (monday, family) = (side(.archive, "monday"), side(.archive, "family"))
+    let (phone, other) = (side(.device, "phone"), side(.device, "other"))
+    let emptyFamily = side(.archive, "family", itemCount: 0, hasKeychain: false)
+    let emptyPhone = side(.device, "phone", itemCount: 0)
+    let one = [KeychainEntry(index: 0, item: item("anna"))]
     let two = one + [KeychainEntry(index: 1, item: item("berta"))]
     let bound = [KeychainEntry(index: 0, item: item("berta", .whenUnlockedThisDeviceOnly))]
-    let plan: Steps = [("See what restoring family to a device would do", ["keyhaul plan family --to DEVICE"])]
-    let table:
-      [(situation: String, DifferencePage.Side, [KeychainEntry], DifferencePage.Side, [KeychainEntry], Steps)] =
-        [
-          ("two backups are the same", monday, one, family, one, []),
-          ("two backups differ", monday, one, family, two, plan),
-          ("all items are missing, and nothing can be restored", monday, one, empty, [], []),
-          (
-            "a device has changed", monday, one, phone, two,
-            [("Make a new backup", ["keyhaul backup phone -o new.backup"])]
-          ),
-          ("a device equals its backup", monday, one, phone, one, []),
-          ("a device has no items", monday, one, side(.device, "phone", 0), [], []),
-          (
-            "a backup is compared with a device", phone, one, family, two,
-            [("See what restoring family to phone would do", ["keyhaul plan family --to phone"])]
-          ),
-          ("two devices differ", phone, one, other, two, []),
-          ("damage on a device has no other copy", phone, one + [damaged], other, one, []),
-          (
-            "damage in a backup", monday, one + [damaged], phone, one,
-            [("Find out what is damaged", ["keyhaul verify monday"])]
-          ),
-          (
-            "an encrypted item may match", monday, [sealed], family, bound,
-            [("To see which encrypted items are the same", ["keyhaul diff monday family --device-key-file PATH"])]
-          ),
-        ]
-    for (situation, first, before, second, after, steps) in table {
-      let page = DifferencePage(
-        from: first, to: second, try KeychainDifference(from: before, to: after), program: "keyhaul 1.0")
+
+    let backUpPhone: Steps = [("Make a new backup", ["keyhaul backup phone -o new.backup"])]
+    let planFamily: Steps = [("See what restoring family to a device would do", ["keyhaul plan family --to DEVICE"])]
+    let planFamilyToPhone: Steps = [
+      ("See what restoring family to phone would do", ["keyhaul plan family --to phone"])
+    ]
+    let verifyMonday: Steps = [("Find out what is damaged", ["keyhaul verify monday"])]
+    let useDeviceKey: Steps = [
+      ("To see which encrypted items are the same", ["keyhaul diff monday family --device-key-file PATH"])
+    ]
+
+    typealias Side = (info: DifferencePage.Side, entries: [KeychainEntry])
+    let table: [(situation: String, old: Side, new: Side, steps: Steps)] = [
+      ("two backups are the same", (monday, one), (family, one), []),
+      ("two backups differ", (monday, one), (family, two), planFamily),
+      ("all items are missing, and nothing can be restored", (monday, one), (emptyFamily, []), []),
+      ("a device has changed", (monday, one), (phone, two), backUpPhone),
+      ("a device equals its backup", (monday, one), (phone, one), []),
+      ("a device has no items", (monday, one), (emptyPhone, []), []),
+      ("a backup is compared with a device", (phone, one), (family, two), planFamilyToPhone),
+      ("two devices differ", (phone, one), (other, two), []),
+      ("damage on a device has no other copy", (phone, one + [damaged]), (other, one), []),
+      ("damage in a backup", (monday, one + [damaged]), (phone, one), verifyMonday),
+      ("an encrypted item may match", (monday, [encrypted]), (family, bound), useDeviceKey),
+    ]
+    for (situation, old, new, steps) in table {
+      let difference = try KeychainDifference(from: old.entries, to: new.entries)
+      let page = DifferencePage(from: old.info, to: new.info, difference, program: "keyhaul 1.0")
       check(StepList(page), steps, situation)
     }
   }

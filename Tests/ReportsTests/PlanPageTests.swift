@@ -16,7 +16,7 @@ struct PlanPageTests {
     let lost = decision(2, .unreadable(.tagMismatch))
     let needsPassword = decision(3, .staysBehind(.backupNotEncrypted))
     let existing = [identity("a"), identity("b")]
-    let verdicts: [(PlanPage, String)] = [
+    let verdicts: [(page: PlanPage, verdict: String)] = [
       (.make([]), "There is nothing to move to new-phone."),
       (.make([move]), "The only item in the backup moves to new-phone."),
       (.make([move, move]), "All 2 items in the backup move to new-phone."),
@@ -43,7 +43,7 @@ struct PlanPageTests {
   }
 
   @Test("If the manifest and the files disagree about a password, the page does not say that there is none")
-  func protection() throws {
+  func contradictoryPasswordFindings() throws {
     func text(_ findings: [BackupFinding], isEncrypted: Bool) throws -> String {
       let page = PlanPage.make([decision(0, .migrates(.new))], isEncrypted: isEncrypted, findings: findings)
       return try PageReader(page.html()).visibleText
@@ -82,11 +82,13 @@ struct PlanPageTests {
       .make((0..<120).map { decision($0, .migrates(.new)) }, isSameDevice: nil),
     ]
     for page in pages {
-      let read = try PageReader(page.html())
-      #expect(read.elements.count { $0 == "main" } == 1)
-      #expect(read.elements.count { $0 == "h1" } == 1)
-      #expect(read.elements.count { $0 == "tr" } == (page.plan.decisions.isEmpty ? 0 : page.plan.decisions.count + 1))
-      #expect(!read.elements.contains("script") && !read.attributes.contains("style"))
+      let reader = try PageReader(page.html())
+      #expect(reader.elements.count { $0 == "main" } == 1)
+      #expect(reader.elements.count { $0 == "h1" } == 1)
+      // The table has a row for its heading.
+      let rowCount = page.plan.decisions.isEmpty ? 0 : page.plan.decisions.count + 1
+      #expect(reader.elements.count { $0 == "tr" } == rowCount)
+      #expect(!reader.elements.contains("script") && !reader.attributes.contains("style"))
     }
   }
 
@@ -160,8 +162,8 @@ struct PlanPageTests {
 
   @Test("Commands contain the typed argument of the target, and none backs up a real device")
   func devicesInCommands() throws {
-    let path = PlanPage.make([decision(0, .migrates(.new))], targetArgument: "./phones/new-phone")
-    #expect(try PageReader(path.html()).visibleText.contains("--to   ./phones/new-phone"))
+    let pageForPath = PlanPage.make([decision(0, .migrates(.new))], targetArgument: "./phones/new-phone")
+    #expect(try PageReader(pageForPath.html()).visibleText.contains("--to   ./phones/new-phone"))
     for name in ["--help", "my phone", String(repeating: "x", count: 200)] {
       let page = PlanPage.make([decision(0, .staysBehind(.backupNotEncrypted))], device: name, isEncrypted: false)
       let visibleText = try PageReader(page.html()).visibleText
