@@ -24,16 +24,16 @@ struct PairingTests {
   @Test("A pairing accepts the certificate that its client presents in TLS, and no other captured certificate")
   func clientCertificates() throws {
     let records = try #require(try ProtocolVector.file()["pairRecords"] as? [[String: Any]])
+    let digests = try records.map { try #require($0["derSHA256"] as? [String: String]) }
     for (index, record) in records.enumerated() {
       let pairing = try #require(Pairing(record: try PairRequest.captured(index), escrowBag: [1]))
-      let accepted = Set(try pairing.clientCertificates.map { String(hexadecimal: try Digest.sha256($0)) })
-      let presented = try #require(record["presentsInTLS"] as? String)
-      for (other, entry) in records.enumerated() {
-        let digests = try #require(entry["derSHA256"] as? [String: String])
-        for (name, digest) in digests {
-          let isOwn = other == index && (name == "HostCertificate" || name == "RootCertificate")
-          #expect(accepted.contains(digest) == isOwn, "\(name) of \(other)")
-          if other == index, name == presented { #expect(accepted.contains(digest)) }
+      let acceptedDigests = Set(try pairing.clientCertificates.map { String(hexadecimal: try Digest.sha256($0)) })
+      let presentedName = try #require(record["presentsInTLS"] as? String)
+      #expect(acceptedDigests.contains(try #require(digests[index][presentedName])))
+      for (otherIndex, otherDigests) in digests.enumerated() {
+        for (name, digest) in otherDigests {
+          let isOfClient = otherIndex == index && (name == "HostCertificate" || name == "RootCertificate")
+          #expect(acceptedDigests.contains(digest) == isOfClient, "\(name) of \(otherIndex)")
         }
       }
     }
@@ -101,8 +101,8 @@ struct LockdownTests {
   func openValues() throws {
     let phone = try ServedPhone()
     var lockdown = LockdownConversation(phone.served)
-    let all = try answer(&lockdown, ["Request": .string("GetValue")])["Value"]?.dictionaryValue
-    let keys = Set(all?.entries.compactMap(\.key.stringValue) ?? [])
+    let values = try answer(&lockdown, ["Request": .string("GetValue")])["Value"]?.dictionaryValue
+    let keys = Set(values?.entries.compactMap(\.key.stringValue) ?? [])
     #expect(
       keys == [
         "BuildVersion", "DeviceClass", "DevicePublicKey", "ProductType", "ProductVersion", "UniqueDeviceID",
@@ -115,10 +115,17 @@ struct LockdownTests {
     let domain = try answer(
       &lockdown, ["Request": .string("GetValue"), "Domain": .string("com.apple.mobile.backup")])
     #expect(domain["Error"] == .string("MissingValue"))
-    let key = try answer(&lockdown, ["Request": .string("GetValue"), "Key": .string("DevicePublicKey")])
-    let text = String(decoding: key["Value"]?.dataValue ?? [], as: UTF8.self)
-    #expect(text.hasPrefix("-----BEGIN RSA PUBLIC KEY-----\n"))
-    #expect(text.utf8.count == 426)
+  }
+
+  @Test("A client can read the device's public key in PEM before a session")
+  func devicePublicKey() throws {
+    let phone = try ServedPhone()
+    var lockdown = LockdownConversation(phone.served)
+    let answer = try answer(&lockdown, ["Request": .string("GetValue"), "Key": .string("DevicePublicKey")])
+    let publicKey = String(decoding: answer["Value"]?.dataValue ?? [], as: UTF8.self)
+    #expect(publicKey.hasPrefix("-----BEGIN RSA PUBLIC KEY-----\n"))
+    // A key of 2,048 bits.
+    #expect(publicKey.utf8.count == 426)
   }
 
   @Test("Requests without a session get the captured errors")
@@ -129,13 +136,13 @@ struct LockdownTests {
       let channel = ScriptedChannel(try ProtocolVector.named(name).bytes)
       return try #require(try PropertyListFrame.small.read(from: channel, within: nil)?.dictionaryValue)
     }
-    func same(_ found: PropertyDictionary, as name: String) throws -> Bool {
-      ProtocolVector.comparable(of: .dictionary(found)) == (try ProtocolVector.named(name).decoded)
+    func isEqual(_ answer: PropertyDictionary, toCaptured name: String) throws -> Bool {
+      ProtocolVector.comparable(of: .dictionary(answer)) == (try ProtocolVector.named(name).decoded)
     }
     let type = try answer(&lockdown, request("lockdown.QueryType.request"))
-    #expect(try same(type, as: "lockdown.QueryType.answer"))
+    #expect(try isEqual(type, toCaptured: "lockdown.QueryType.answer"))
     let session = try answer(&lockdown, request("lockdown.StartSession.pmd.request"))
-    #expect(try same(session, as: "lockdown.StartSession.unknownHost.answer"))
+    #expect(try isEqual(session, toCaptured: "lockdown.StartSession.unknownHost.answer"))
     let service = try answer(&lockdown, request("lockdown.StartService.request"))
     #expect(service["Error"] == .string("SessionInactive"))
     let stop = try answer(&lockdown, request("lockdown.StopSession.request"))
@@ -290,8 +297,8 @@ struct ListenAddressTests {
     #expect(!ListenAddress.isSystemSocket("./usbmuxd"))
   }
 
-  @Test("Only the owner can use a socket, a second server is refused, and another file is not replaced")
-  func path() throws {
+  @Test("Only the owner can use a socket, a second server is refused, and the socket is removed with its server")
+  func socket() throws {
     let folder = try TemporaryDirectory()
     let phone = try ServedPhone()
     let path = folder.path("phone.sock")
@@ -302,6 +309,12 @@ struct ListenAddressTests {
       #expect(throws: ListenError.answered(path)) { try DeviceServer([phone.served], at: .path(path)) { _ in } }
     }
     #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
+  @Test("A server does not replace another file with its socket")
+  func occupiedPath() throws {
+    let folder = try TemporaryDirectory()
+    let phone = try ServedPhone()
     try folder.write([1], to: "file.sock")
     #expect(throws: ListenError.occupied(folder.path("file.sock"))) {
       try DeviceServer([phone.served], at: .path(folder.path("file.sock"))) { _ in }
