@@ -37,7 +37,7 @@ extension FileSystem.InjectedFault {
   /// Returns the calls that fail, one in each round: all, or a third of them in a quick run, which depends on the
   /// fault.
   func calls(among faults: [FileSystem.InjectedFault]) -> StrideThrough<Int> {
-    let (first, step) = Cases.areAllRun ? (1, 1) : (1 + (faults.firstIndex(of: self) ?? 0) % 3, 3)
+    let (first, step) = Cases.isExhaustive ? (1, 1) : (1 + (faults.firstIndex(of: self) ?? 0) % 3, 3)
     return stride(from: first, through: 100_000, by: step)
   }
 }

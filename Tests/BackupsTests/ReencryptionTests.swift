@@ -192,7 +192,7 @@ struct ReencryptionTests {
   func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
     let fixture = try UnencryptedBackupFixture()
     let keybag = try fixture.keybagWithPassword("x")
-    let step = (destination == "backup" ? 7 : 3) * (Cases.areAllRun ? 1 : 5)
+    let step = (destination == "backup" ? 7 : 3) * (Cases.isExhaustive ? 1 : 5)
     for call in stride(from: 1, through: 100_000, by: step) {
       let directory = try TemporaryDirectory()
       let path = try makeBackup(fixture, directory, as: destination)

@@ -137,7 +137,7 @@ struct CrashTests {
       if !faults.didFail { break }
       guard cut.has(.change) else { continue }
       committed += 1
-      let seconds = Cases.areAllRun ? stride(from: 0, to: 50, by: 1) : stride(from: first % 3, to: 50, by: 3)
+      let seconds = Cases.isExhaustive ? stride(from: 0, to: 50, by: 1) : stride(from: first % 3, to: 50, by: 3)
       for second in seconds {
         let device = try copy(cut, "cut-\(first)-\(second)")
         let secondFaults = Faults(after: second)

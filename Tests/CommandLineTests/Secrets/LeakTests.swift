@@ -186,13 +186,13 @@ struct LeakTests {
     }
     var printed = Data()
     for (index, line) in Self.lines.enumerated() {
-      for mode in Cases.areAllRun ? Self.modes(of: index) : Self.quickModes(of: index) {
+      for mode in Cases.isExhaustive ? Self.modes(of: index) : Self.quickModes(of: index) {
         let outcome = try sandbox.devices.run("TMPDIR=$PWD/tmp keyhaul \(line) \(mode)")
         printed += Data(outcome.output.utf8) + Data(outcome.errors.utf8)
         #expect(outcome.status < 128, "\(line) \(mode): \(outcome)")
       }
     }
-    #expect(printed.count > (Cases.areAllRun ? 200_000 : 60_000))
+    #expect(printed.count > (Cases.isExhaustive ? 200_000 : 60_000))
     #expect(try sandbox.names(in: "tmp").isEmpty)
 
     // Compressed files are also searched without their compression.

@@ -3,8 +3,10 @@ import CSQLite
 import Foundation
 import Keychains
 
-/// A keychain database with its write-ahead log and journal. The input is the lengths of the first two, with four bytes
-/// each, then the file, the log and the journal.
+/// A keychain database with its write-ahead log and journal.
+///
+/// The input consists of the length of the file in four bytes, the length of the log in four bytes, the file, the log
+/// and the journal. The lengths are big-endian.
 enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
   case keychainDatabase = "keychain-database"
 
@@ -35,10 +37,13 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
 
   private static func parts(of bytes: [UInt8]) -> (file: [UInt8], log: [UInt8], journal: [UInt8])? {
     guard bytes.count >= 8 else { return nil }
-    let counts = (number(in: bytes, at: 0), number(in: bytes, at: 4))
-    let file = bytes.dropFirst(8).prefix(counts.0)
-    let log = bytes.dropFirst(8 + file.count).prefix(counts.1)
-    let journal = bytes.dropFirst(8 + file.count + log.count)
+    let fileLength = number(in: bytes, at: 0)
+    let logLength = number(in: bytes, at: 4)
+    var remaining = bytes[8...]
+    let file = remaining.prefix(fileLength)
+    remaining = remaining.dropFirst(file.count)
+    let log = remaining.prefix(logLength)
+    let journal = remaining.dropFirst(log.count)
     return (Array(file), Array(log), Array(journal))
   }
 
@@ -51,16 +56,18 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
   /// Returns three databases with three rows: without a log, with the last row in a log, and with a change that a
   /// journal rolls back.
   func examples() throws -> [[UInt8]] {
-    let rows = "INSERT INTO genp(data, sha1, acct) VALUES(x'0000000807', x'00', 'a'), (zeroblob(40), NULL, NULL)"
-    let last = "INSERT INTO inet(data, sha1, acct) VALUES(zeroblob(700), x'01', 'b')"
+    let firstRows = "INSERT INTO genp(data, sha1, acct) VALUES(x'0000000807', x'00', 'a'), (zeroblob(40), NULL, NULL)"
+    let lastRow = "INSERT INTO inet(data, sha1, acct) VALUES(zeroblob(700), x'01', 'b')"
+    // With a cache of one page, SQLite writes the change to the file before it is committed.
+    let unfinishedChange = "PRAGMA cache_size = 1; BEGIN; UPDATE genp SET data = zeroblob(5000)"
     return [
-      try files("\(rows); \(last)", then: ""),
-      try files("\(rows); PRAGMA journal_mode = WAL", then: last),
-      try files("\(rows); \(last)", then: "PRAGMA cache_size = 1; BEGIN; UPDATE genp SET data = zeroblob(5000)"),
+      try files("\(firstRows); \(lastRow)", then: ""),
+      try files("\(firstRows); PRAGMA journal_mode = WAL", then: lastRow),
+      try files("\(firstRows); \(lastRow)", then: unfinishedChange),
     ]
   }
 
-  /// Returns the files of a database that the statements create, read during the change.
+  /// Returns an input with the files of a database that the statements create, read before the change is finished.
   private func files(_ statements: String, then change: String) throws -> [UInt8] {
     let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -77,10 +84,10 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
           ? [UInt8](try Data(contentsOf: URL(filePath: path + suffix))) : []
       }
     }
-    let counts = parts.prefix(2).flatMap { part in
+    let lengths = parts.prefix(2).flatMap { part in
       (0..<4).map { UInt8(truncatingIfNeeded: part.count >> (24 - 8 * $0)) }
     }
-    return counts + parts.joined()
+    return lengths + parts.joined()
   }
 
   private static func run(_ sql: String, at path: String, _ body: () throws -> Void) throws {
