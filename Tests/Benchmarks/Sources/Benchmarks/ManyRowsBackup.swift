@@ -12,7 +12,7 @@ struct ManyRowsBackup {
   let rowCount: Int
   /// The size of each file. Empty files suffice for figures that depend only on names and sizes.
   var payloadByteCount = 0
-  /// The share of rows that are files. The other rows are directories.
+  /// Of each ten rows, the first three are files. The others are directories.
   private static let fileShare = (files: 3, rows: 10)
 
   /// Writes the backup in another process, because the memory of this one counts in the peak of the programs it starts.
@@ -68,10 +68,27 @@ struct ManyRowsBackup {
       BEGIN;
       """
     guard sqlite3_exec(connection, schema, nil, nil, nil) == SQLITE_OK else { throw failure(connection) }
+    try insertRows(connection, directory: directory, keys: keys, random: random)
+    let indexes = """
+      COMMIT; CREATE INDEX FilesDomainIdx ON Files(domain); CREATE INDEX FilesRelativePathIdx ON Files(relativePath);
+      CREATE INDEX FilesFlagsIdx ON Files(flags);
+      """
+    guard sqlite3_exec(connection, indexes, nil, nil, nil) == SQLITE_OK else { throw failure(connection) }
+  }
+
+  /// The flags of a row in the table `Files`.
+  private enum RowFlags {
+    static let file: Int32 = 1, directory: Int32 = 2
+  }
+
+  private func insertRows(
+    _ connection: OpaquePointer?, directory: URL, keys: ClassKeys, random: some RandomSource
+  ) throws {
     var statement: OpaquePointer?
     guard
       sqlite3_prepare_v2(connection, "INSERT INTO Files VALUES (?, ?, ?, ?, ?)", -1, &statement, nil) == SQLITE_OK
     else { throw failure(connection) }
+    defer { sqlite3_finalize(statement) }
     func insert(_ identifier: String, _ domain: String, _ path: String, _ flags: Int32, _ record: [UInt8]) throws {
       let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
       sqlite3_bind_text(statement, 1, identifier, -1, transient)
@@ -83,30 +100,29 @@ struct ManyRowsBackup {
         throw failure(connection)
       }
     }
-    let templates = try [true, false].map { try Self.record("Library/Caches/0", isFile: $0).archived() }
+    let emptyFileRecord = try Self.record("Library/Caches/0", isFile: true).archived()
+    let directoryRecord = try Self.record("Library/Caches/0", isFile: false).archived()
+    // The last row is the keychain.
     for index in 0..<(rowCount - 1) {
       let domain = "AppDomain-com.example.app\(index / 5000)"
       let path = "Library/Caches/\(index % 5000 / 100)/entry-\(index % 5000)"
-      let isFile = index % Self.fileShare.rows < Self.fileShare.files
       let identifier = try ListedFile.fileIdentifier(domain: domain, relativePath: path)
-      let stored = directory.appending(path: "\(identifier.prefix(2))/\(identifier)")
-      guard isFile, payloadByteCount > 0 else {
-        try insert(identifier, domain, path, isFile ? 1 : 2, templates[isFile ? 0 : 1])
-        // An empty file is one block once it is encrypted.
-        if isFile { try Data(count: 16).write(to: stored) }
+      guard index % Self.fileShare.rows < Self.fileShare.files else {
+        try insert(identifier, domain, path, RowFlags.directory, directoryRecord)
         continue
       }
-      let record = try write(
-        try SystemRandomSource().bytes(payloadByteCount), path: path, to: stored, keys: keys, random: random)
-      try insert(identifier, domain, path, 1, try record.archived())
+      let payload = directory.appending(path: "\(identifier.prefix(2))/\(identifier)")
+      if payloadByteCount == 0 {
+        try insert(identifier, domain, path, RowFlags.file, emptyFileRecord)
+        // An empty file is one block once it is encrypted.
+        try Data(count: 16).write(to: payload)
+      } else {
+        let contents = try SystemRandomSource().bytes(payloadByteCount)
+        let record = try write(contents, path: path, to: payload, keys: keys, random: random)
+        try insert(identifier, domain, path, RowFlags.file, try record.archived())
+      }
     }
     try insertKeychain(into: directory, keys: keys, random: random, insert)
-    sqlite3_finalize(statement)
-    let indexes = """
-      COMMIT; CREATE INDEX FilesDomainIdx ON Files(domain); CREATE INDEX FilesRelativePathIdx ON Files(relativePath);
-      CREATE INDEX FilesFlagsIdx ON Files(flags);
-      """
-    guard sqlite3_exec(connection, indexes, nil, nil, nil) == SQLITE_OK else { throw failure(connection) }
   }
 
   private func insertKeychain(
@@ -119,20 +135,20 @@ struct ManyRowsBackup {
       keychain, path: KeychainPayload.relativePath,
       to: directory.appending(path: "\(identifier.prefix(2))/\(identifier)"),
       keys: keys, random: random)
-    try insert(identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try record.archived())
+    try insert(identifier, KeychainPayload.domain, KeychainPayload.relativePath, RowFlags.file, try record.archived())
   }
 
-  /// Stores a file, encrypted with its own key.
+  /// Stores a file, encrypted with its own key, and returns its record.
   private func write(
     _ bytes: [UInt8], path: String, to url: URL, keys: ClassKeys, random: some RandomSource
   ) throws -> FileRecord {
     let key = try Secret(count: 32, from: random)
-    let field = try keys.wrapFileKey(key, keyClass: .fileUntilFirstUserAuthentication, random: random)
-    let stored = try FileCipher.encrypt(bytes, key: key)
-    try Data(stored).write(to: url)
+    let wrappedKey = try keys.wrapFileKey(key, keyClass: .fileUntilFirstUserAuthentication, random: random)
+    let ciphertext = try FileCipher.encrypt(bytes, key: key)
+    try Data(ciphertext).write(to: url)
     var record = Self.record(path, isFile: true)
-    record.encryptionKey = try ClassWrappedKey(parsing: field)
-    record.digest = try Digest.sha1(stored)
+    record.encryptionKey = try ClassWrappedKey(parsing: wrappedKey)
+    record.digest = try Digest.sha1(ciphertext)
     record.size = Int64(bytes.count)
     return record
   }
