@@ -16,8 +16,8 @@ struct JSONStreamTests {
     let document: JSONValue = [
       "text": .string(text), "secret": .sensitive(SensitiveBytes(copying: Array(text.utf8)), .text),
     ]
-    let read = try JSONSerialization.jsonObject(with: Data(document.bytes())) as? [String: String]
-    #expect(read == ["text": text, "secret": text])
+    let decodedDocument = try JSONSerialization.jsonObject(with: Data(document.bytes())) as? [String: String]
+    #expect(decodedDocument == ["text": text, "secret": text])
     #expect(document.bytes().allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x0A })
   }
 
@@ -48,13 +48,13 @@ struct JSONStreamTests {
   func portions(count: Int) throws {
     let elements = makeElements(count)
     for finalMembers: [(String, JSONValue)] in [[], [("end", ["a": [1, 2]]), ("last", .null)]] {
-      var written = WrittenDocument()
+      var output = WrittenDocument()
       var stream = JSONStream(["format": "test", "none": [], "parts": []])
-      for element in elements { stream.append(element) { written.append($0) } }
-      stream.end(finalMembers) { written.append($0) }
+      for element in elements { stream.append(element) { output.append($0) } }
+      stream.end(finalMembers) { output.append($0) }
       let expected = JSONValue.object([("format", "test"), ("none", []), ("parts", .array(elements))] + finalMembers)
-      #expect(written.bytes == expected.bytes())
-      #expect(written.largestPortion < 40_000)
+      #expect(output.bytes == expected.bytes())
+      #expect(output.largestPortion < 40_000)
     }
   }
 
@@ -66,17 +66,18 @@ struct JSONStreamTests {
     let onDemand: JSONValue = ["a": .each(Array(0..<count)) { elements[$0] }, "b": [1]]
     let expected: JSONValue = ["a": .array(elements), "b": [1]]
 
-    var written = WrittenDocument()
-    onDemand.forEachPortion { written.append($0) }
+    var output = WrittenDocument()
+    onDemand.forEachPortion { output.append($0) }
 
-    #expect(written.bytes == expected.bytes())
-    #expect(written.largestPortion < 40_000)
+    #expect(output.bytes == expected.bytes())
+    #expect(output.largestPortion < 40_000)
     #expect(onDemand.bytes() == expected.bytes())
     #expect(onDemand.compactText() == expected.compactText())
     #expect(onDemand == expected && expected == onDemand && onDemand["a"]?.arrayValue == elements)
     #expect(onDemand != ["a": .array(elements + [1]), "b": [1]])
-    let read = try #require(JSONSerialization.jsonObject(with: Data(written.bytes)) as? [String: Any])
-    #expect((read["a"] as? [[String: Any]])?.map { $0["number"] as? Int } == Array(0..<count))
+    let decodedDocument = try #require(
+      JSONSerialization.jsonObject(with: Data(output.bytes)) as? [String: Any])
+    #expect((decodedDocument["a"] as? [[String: Any]])?.map { $0["number"] as? Int } == Array(0..<count))
   }
 
   @Test("No further element is created after the receiver throws")

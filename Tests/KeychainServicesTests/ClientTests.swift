@@ -21,16 +21,16 @@ struct ProcessClientTests {
     #expect(find() == errSecItemNotFound)
     #expect(add() == errSecSuccess)
     #expect(find() == errSecSuccess)
-    let first = try DefaultKeychain.client()
-    #expect(first.notificationCenter === NotificationCenter.default)
+    let automaticClient = try DefaultKeychain.client()
+    #expect(automaticClient.notificationCenter === NotificationCenter.default)
 
-    let chosen = try KeychainClient.onNewDevice(app: "mail")
-    DefaultKeychain.use(chosen.device, as: "mail")
+    let chosenClient = try KeychainClient.onNewDevice(app: "mail")
+    DefaultKeychain.use(chosenClient.device, as: "mail")
     #expect(find() == errSecItemNotFound)
     #expect(add() == errSecSuccess)
     #expect(find() == errSecSuccess)
 
-    DefaultKeychain.use(first)
+    DefaultKeychain.use(automaticClient)
     #expect(find() == errSecSuccess)
     DefaultKeychain.use(nil)
     #expect(find() == errSecItemNotFound)
@@ -71,16 +71,16 @@ struct ProcessClientTests {
   @Test("A second phone cannot run in the whole process at the same time, but can run in its own task")
   func secondPhone() throws {
     let phone = try Phone()
-    let other = try Phone()
+    let otherPhone = try Phone()
     try phone.run(inWholeProcess: true) {
-      let error = #expect(throws: PhoneError.self) { try other.run(inWholeProcess: true) { _ = add() } }
+      let error = #expect(throws: PhoneError.self) { try otherPhone.run(inWholeProcess: true) { _ = add() } }
       #expect(error?.code == .processInUse)
       #expect(error.map { "\($0)" }?.contains("@Suite(.serialized)") == true)
-      try other.run { #expect(find() == errSecItemNotFound) }
+      try otherPhone.run { #expect(find() == errSecItemNotFound) }
     }
-    try other.run(inWholeProcess: true) { #expect(add() == errSecSuccess) }
+    try otherPhone.run(inWholeProcess: true) { #expect(add() == errSecSuccess) }
     #expect(try phone.itemCount == 0)
-    #expect(try other.itemCount == 1)
+    #expect(try otherPhone.itemCount == 1)
   }
 
   @Test("A failed run in the whole process makes room for the next phone")

@@ -39,9 +39,9 @@ struct DefaultDeviceConfigurationTests {
 
   @Test("Blank values and values of other types do not change the default device")
   func invalidValues() {
-    let list: [String: Any] = ["CFBundleIdentifier": 7, "keychain-access-groups": "TEAM.app"]
+    let propertyList: [String: Any] = ["CFBundleIdentifier": 7, "keychain-access-groups": "TEAM.app"]
     let environment = ["KEYHAUL_DEVICE_APP": " ", "KEYHAUL_DEVICE_GROUPS": ",,"]
-    let device = DefaultDeviceConfiguration(environment: environment, propertyList: list)
+    let device = DefaultDeviceConfiguration(environment: environment, propertyList: propertyList)
     #expect(device == DefaultDeviceConfiguration(environment: [:], propertyList: [:]))
   }
 }

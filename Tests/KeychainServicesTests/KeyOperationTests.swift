@@ -183,8 +183,8 @@ struct KeyOperationTests {
       let ciphertext = try encrypted(key.publicKey, example.algorithm, example.input).get()
       #expect(decrypted(key.privateKey, example.algorithm, ciphertext) == .success(example.input), "\(name)")
       #expect(ciphertext.count == example.output.count, "\(name)")
-      let again = try encrypted(key.publicKey, example.algorithm, example.input).get()
-      #expect((ciphertext == again) == name.hasSuffix("raw"), "\(name)")
+      let secondCiphertext = try encrypted(key.publicKey, example.algorithm, example.input).get()
+      #expect((ciphertext == secondCiphertext) == name.hasSuffix("raw"), "\(name)")
     }
   }
 
@@ -218,7 +218,7 @@ struct KeyOperationTests {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.last)
     let keys = [rsa.privateKey, rsa.publicKey, curve.privateKey, curve.publicKey]
-    // Whether each of these keys supports the algorithm, in their order.
+    // `isSupported` has a value for each key: RSA private, RSA public, curve private, curve public.
     let cases: [(algorithm: SecKeyAlgorithm, operation: SecKeyOperationType, isSupported: [Bool])] = [
       (.rsaSignatureMessagePKCS1v15SHA256, .sign, [true, false, false, false]),
       (.rsaSignatureMessagePSSSHA512, .verify, [false, true, false, false]),
