@@ -47,7 +47,7 @@ struct CallComparison {
   ///
   /// - Returns: The received status and result, or `nil` if they are as expected.
   private static func difference(of row: CallRow, with keychain: some ComparedKeychain) throws -> String? {
-    var builder = QueryBuilder(answered: keychain.context)
+    var builder = QueryBuilder(contextForAnswer: keychain.context)
     for givenItem in row.given {
       let status = try add(givenItem, to: keychain, &builder)
       guard status == errSecSuccess else { return "status \(status) for an item before the call" }
@@ -66,7 +66,7 @@ struct CallComparison {
     }
     let shape = ResultShape(row).text(of: result)
     let isExpected = status == row.status && (row.result.isEmpty || shape == row.result)
-    return isExpected ? nil : Self.outcome(status, row.result.isEmpty && status == row.status ? "" : shape)
+    return isExpected ? nil : Self.outcome(status, shape)
   }
 
   /// Adds an item of a row as the app `mail`, or as the app in front of a `>`.
@@ -141,8 +141,9 @@ struct ResultShape {
         .joined(separator: " ")
     case CFArrayGetTypeID():
       let values = value as? NSArray ?? []
-      let first = values.firstObject.map { text(of: $0 as CFTypeRef) }
-      return (["list \(values.count)"] + [first].compactMap { $0 }).joined(separator: " of ")
+      let count = "list \(values.count)"
+      guard let firstElement = values.firstObject else { return count }
+      return "\(count) of \(text(of: firstElement as CFTypeRef))"
     case SecKeyGetTypeID(): return "<key>"
     case SecCertificateGetTypeID(): return "<certificate>"
     case SecIdentityGetTypeID(): return "<identity>"

@@ -29,9 +29,9 @@ struct ChangedMessageTests {
   /// The captured messages of a layer, for a phone.
   private struct Messages {
     let all: [[UInt8]]
-    /// The messages that a client can send first.
-    let first: [[UInt8]]
-    /// The messages before the first one.
+    /// The messages with which a client can begin after the opening.
+    let initial: [[UInt8]]
+    /// The bytes that a client sends at the start of every connection.
     let opening: [UInt8]
 
     init(of layer: Layer, for phone: ServedPhone) throws {
@@ -45,7 +45,7 @@ struct ChangedMessageTests {
       all = messages(vectors)
       // A backup client begins with a request. Its other messages are responses.
       let requests = vectors.filter { $0.decoded?.contains("TargetIdentifier") == true }
-      first = layer == .backup ? messages(requests) : all
+      initial = layer == .backup ? messages(requests) : all
       opening =
         switch layer {
         case .lockdown: try ProtocolVector.named("mux.Connect.lockdown.request").bytes
@@ -58,7 +58,7 @@ struct ChangedMessageTests {
 
   /// Returns a stream of captured messages with up to six changes.
   private static func stream(of messages: Messages, _ random: inout SeededRandom) -> [UInt8] {
-    var bytes = messages.first.randomElement(using: &random) ?? []
+    var bytes = messages.initial.randomElement(using: &random) ?? []
     for _ in 0..<Int.random(in: 0...4, using: &random) { bytes += messages.all.randomElement(using: &random) ?? [] }
     for _ in 0..<Int.random(in: 0...6, using: &random) where !bytes.isEmpty {
       let index = Int.random(in: 0..<bytes.count, using: &random)
@@ -82,7 +82,7 @@ struct ChangedMessageTests {
     let files = try Self.files(of: phone)
     let server = try DeviceServer([phone.served], at: .loopback(port: 0, usesIPv6: false)) { _ in }
     let messages = try Messages(of: layer, for: phone)
-    try #require(messages.first.count >= 3)
+    try #require(messages.initial.count >= 3)
     let openingChannel = ScriptedChannel(messages.opening)
     var random = SeededRandom(seed: 52)
     try serve(openingChannel, on: phone, server, layer, &random)
@@ -104,6 +104,7 @@ struct ChangedMessageTests {
     #expect(!names.contains("staged"))
   }
 
+  /// Passes the messages of a channel to the part of the server that reads this layer.
   private func serve(
     _ channel: ScriptedChannel, on phone: ServedPhone, _ server: DeviceServer, _ layer: Layer,
     _ random: inout SeededRandom

@@ -142,12 +142,12 @@ struct PhoneTests {
 
   @Test("Two phones can be moved to each other at the same time")
   func mutualMoves() async throws {
-    let left = try Phone()
-    let right = try Phone()
+    let phone = try Phone()
+    let otherPhone = try Phone()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {
-        group.addTask { _ = try left.move(to: right, backup: .encrypted) }
-        group.addTask { _ = try right.move(to: left, backup: .encrypted) }
+        group.addTask { _ = try phone.move(to: otherPhone, backup: .encrypted) }
+        group.addTask { _ = try otherPhone.move(to: phone, backup: .encrypted) }
       }
       try await group.waitForAll()
     }

@@ -11,25 +11,23 @@ import VirtualDevice
 @main
 struct Contention {
   static func main() throws {
-    var arguments = Array(CommandLine.arguments.dropFirst())
+    let arguments = Array(CommandLine.arguments.dropFirst())
     if arguments.first == "worker", arguments.count == 4 {
       try work(home: arguments[1], worker: arguments[2], rounds: Int(arguments[3]) ?? 0)
-      return
+    } else if arguments.count == 2 {
+      try check(processCount: Int(arguments[0]) ?? 8, rounds: Int(arguments[1]) ?? 1000)
+    } else {
+      try check(processCount: 8, rounds: 1000)
     }
-    if arguments.count != 2 { arguments = ["8", "1000"] }
-    let processCount = Int(arguments[0]) ?? 8
-    let rounds = Int(arguments[1]) ?? 1000
+  }
+
+  /// Runs the processes, counts the items, and exits with 1 if one is missing or a process failed.
+  private static func check(processCount: Int, rounds: Int) throws {
     let expectedCount = processCount * rounds
     let home = try TemporaryDeviceSet()
     try home.devices.create(DeviceName("shared"), passcode: Secret(utf8: "1234"))
     let start = ContinuousClock.now
-    let workers = try (0..<processCount).map { number in
-      let process = Process()
-      process.executableURL = URL(filePath: CommandLine.arguments[0])
-      process.arguments = ["worker", home.devices.path, String(number), String(rounds)]
-      try process.run()
-      return process
-    }
+    let workers = try (0..<processCount).map { try startWorker($0, home: home.devices.path, rounds: rounds) }
     for worker in workers { worker.waitUntilExit() }
     let failedCount = workers.count { $0.terminationStatus != 0 }
     let device = try home.devices.device(DeviceName("shared"))
@@ -41,6 +39,14 @@ struct Contention {
     let isComplete = count == expectedCount && failedCount == 0
     print(isComplete ? "1 passed, 0 failed" : "0 passed, 1 failed")
     exit(isComplete ? 0 : 1)
+  }
+
+  private static func startWorker(_ number: Int, home: String, rounds: Int) throws -> Process {
+    let process = Process()
+    process.executableURL = URL(filePath: CommandLine.arguments[0])
+    process.arguments = ["worker", home, String(number), String(rounds)]
+    try process.run()
+    return process
   }
 
   /// Adds an item, closes the device, and finds the item again, for each round.

@@ -23,14 +23,8 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
   func run(_ bytes: [UInt8]) {
     do throws(FormatError) {
       switch self {
-      case .keybag:
-        let keybag = try Keybag(parsing: bytes)
-        expect(keybag.serialized() == bytes, "a keybag is written as it was read")
-        try? keybag.validate()
-      case .itemBlob:
-        if let old = try? LegacyItemBlob(parsing: bytes) { _ = String(describing: old) }
-        let blob = try ItemBlob(parsing: bytes)
-        expect(blob.serialized() == bytes, "a blob is written as it was read")
+      case .keybag: try checkKeybag(bytes)
+      case .itemBlob: try checkItemBlob(bytes)
       case .accessControlledItemBlob:
         let blob = try AccessControlledItemBlob(parsing: bytes)
         expect(blob.serialized() == bytes, "a blob with access control is written as it was read")
@@ -50,14 +44,8 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         try checkPropertyList(
           bytes, "a property list in XML", decode: { (bytes) throws(FormatError) in try XMLPlist.decode(bytes) },
           encode: XMLPlist.encode)
-      case .fileRecord:
-        let record = try FileRecord(archive: bytes)
-        guard let written = try? record.archived() else { return }
-        expect(try FileRecord(archive: written) == record, "a file record is the same after it is written and read")
-      case .oldManifest:
-        var (entries, count) = (try MBDBManifest(bytes).entries(), 0)
-        while try entries.next() != nil { count += 1 }
-        expect(count <= bytes.count, "a manifest has no more records than bytes")
+      case .fileRecord: try checkFileRecord(bytes)
+      case .oldManifest: try checkOldManifest(bytes)
       case .keychainFile: try checkKeychainFile(bytes)
       case .sealedItem:
         guard let secret = EncryptedSamples.open(bytes) else { return }
@@ -67,6 +55,31 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
       // The bytes do not follow the format. The description of the error must not fail either.
       _ = String(describing: error)
     }
+  }
+
+  private func checkKeybag(_ bytes: [UInt8]) throws(FormatError) {
+    let keybag = try Keybag(parsing: bytes)
+    expect(keybag.serialized() == bytes, "a keybag is written as it was read")
+    try? keybag.validate()
+  }
+
+  private func checkItemBlob(_ bytes: [UInt8]) throws(FormatError) {
+    if let legacyBlob = try? LegacyItemBlob(parsing: bytes) { _ = String(describing: legacyBlob) }
+    let blob = try ItemBlob(parsing: bytes)
+    expect(blob.serialized() == bytes, "a blob is written as it was read")
+  }
+
+  private func checkFileRecord(_ bytes: [UInt8]) throws(FormatError) {
+    let record = try FileRecord(archive: bytes)
+    guard let archive = try? record.archived() else { return }
+    expect(try FileRecord(archive: archive) == record, "a file record is the same after it is written and read")
+  }
+
+  private func checkOldManifest(_ bytes: [UInt8]) throws(FormatError) {
+    var entries = try MBDBManifest(bytes).entries()
+    var count = 0
+    while try entries.next() != nil { count += 1 }
+    expect(count <= bytes.count, "a manifest has no more records than bytes")
   }
 
   private func checkDatabaseItem(_ bytes: [UInt8]) throws(FormatError) {
