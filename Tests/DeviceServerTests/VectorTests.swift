@@ -23,8 +23,8 @@ struct VectorTests {
     #expect(ProtocolVector.comparable(of: value) == vector.decoded)
     let dictionary = try #require(value.dictionaryValue)
     // The same content, written by Keyhaul, is read as the same packet.
-    let written = ScriptedChannel(try MultiplexerPacket.bytes(of: dictionary, tag: packet.tag))
-    let reread = try #require(try MultiplexerPacket.read(from: written, within: nil))
+    let bytes = try MultiplexerPacket.bytes(of: dictionary, tag: packet.tag)
+    let reread = try #require(try MultiplexerPacket.read(from: ScriptedChannel(bytes), within: nil))
     #expect(reread.tag == packet.tag)
     #expect(try PropertyListFrame.value(of: reread.body) == value)
     if vector.isFromClient { #expect(MultiplexerRequest(dictionary) != .other) }
@@ -43,8 +43,8 @@ struct VectorTests {
     #expect(channel.remainingCount == 0)
     #expect(ProtocolVector.comparable(of: value) == vector.decoded)
     let encoding = vector.layer == "devicelink" ? PropertyListFrame.Encoding.binary : .xml
-    let written = ScriptedChannel(try PropertyListFrame.bytes(of: value, as: encoding))
-    let reread = try #require(try PropertyListFrame.deviceLink.read(from: written, within: nil))
+    let bytes = try PropertyListFrame.bytes(of: value, as: encoding)
+    let reread = try #require(try PropertyListFrame.deviceLink.read(from: ScriptedChannel(bytes), within: nil))
     #expect(ProtocolVector.comparable(of: reread) == vector.decoded)
   }
 
@@ -131,17 +131,17 @@ struct VectorTests {
     let files = SharedFiles()
     let open = try fileConduitPacket("afc.open.lockfile.request")
     let lock = try fileConduitPacket("afc.lock.request")
-    let isLocked = try ProtocolVector.named("afc.lock.answer").bytes
-    let isBusy = try ProtocolVector.named("afc.lock.busy.answer").bytes
-    let waiting = FileConduit(files)
-    _ = waiting.answer(to: open)
+    let lockedAnswer = try ProtocolVector.named("afc.lock.answer").bytes
+    let busyAnswer = try ProtocolVector.named("afc.lock.busy.answer").bytes
+    let connection = FileConduit(files)
+    _ = connection.answer(to: open)
     do {
-      let owner = FileConduit(files)
-      _ = owner.answer(to: open)
-      #expect(owner.answer(to: lock).bytes == isLocked)
-      #expect(waiting.answer(to: lock).bytes == isBusy)
+      let connectionWithLock = FileConduit(files)
+      _ = connectionWithLock.answer(to: open)
+      #expect(connectionWithLock.answer(to: lock).bytes == lockedAnswer)
+      #expect(connection.answer(to: lock).bytes == busyAnswer)
     }
-    #expect(waiting.answer(to: lock).bytes == isLocked)
+    #expect(connection.answer(to: lock).bytes == lockedAnswer)
   }
 }
 
@@ -226,23 +226,23 @@ struct FileStreamTests {
   func writtenAgain(vector: ProtocolVector) throws {
     // Without parts, the vector is one block.
     let parts = vector.parts.isEmpty ? [("block", vector.bytes.count)] : vector.parts
-    var written: [UInt8] = []
+    var output: [UInt8] = []
     var remaining = vector.bytes[...]
     for (name, byteCount) in parts {
       // Each part begins with its length in four bytes.
       let content = Array(remaining.prefix(byteCount).dropFirst(4))
       remaining = remaining.dropFirst(byteCount)
       if name == "end" {
-        written += bigEndianBytes(UInt32(0))
+        output += bigEndianBytes(UInt32(0))
       } else if name.hasPrefix("name") {
-        written += DeviceLink.lengthAndBytes(content)
+        output += DeviceLink.lengthAndBytes(content)
       } else {
         let code = try #require(content.first.flatMap(DeviceLink.BlockCode.init(rawValue:)))
-        written += DeviceLink.block(code, Array(content.dropFirst()))
+        output += DeviceLink.block(code, Array(content.dropFirst()))
       }
     }
     #expect(remaining.isEmpty)
-    #expect(written == vector.bytes)
+    #expect(output == vector.bytes)
   }
 
   @Test("A block that only a device sends ends the conversation")

@@ -30,23 +30,23 @@ struct OpenDeviceTests {
     let phone = try DefaultKeychain.client()
     for round in 1...3 {
       #expect(add("anna") == errSecSuccess)
-      let before = try phone.device.withSession(.reading, verb: "test") { (session) throws(KeyhaulError) in
-        (revision: session.record.revision, itemCount: try session.itemCount)
+      let (revision, itemCount) = try phone.device.withSession(.reading, verb: "test") {
+        (session) throws(KeyhaulError) in (session.record.revision, try session.itemCount)
       }
-      #expect(before.itemCount == 1, "round \(round)")
+      #expect(itemCount == 1, "round \(round)")
       try phone.device.withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
         try session.erase()
       }
       #expect(SecItemCopyMatching(item as CFDictionary, nil) == errSecItemNotFound)
       #expect(add("bert") == errSecSuccess)
       #expect(try phone.itemCount() == 1)
-      let after = try phone.device.withSession(.reading, verb: "test") { (session) throws(KeyhaulError) in
+      let newRevision = try phone.device.withSession(.reading, verb: "test") { (session) throws(KeyhaulError) in
         session.record.revision
       }
-      #expect(after != before.revision)
-      var secondItem = item
-      secondItem[kSecAttrAccount] = "bert"
-      #expect(SecItemDelete(secondItem as CFDictionary) == errSecSuccess)
+      #expect(newRevision != revision)
+      var bert = item
+      bert[kSecAttrAccount] = "bert"
+      #expect(SecItemDelete(bert as CFDictionary) == errSecSuccess)
     }
   }
 
