@@ -120,12 +120,12 @@ struct CertificatesAndKeysTests {
       #expect(SecItemAdd([kSecValueRef: reference] as [CFString: Any] as CFDictionary, nil) == errSecSuccess)
     }
     let backup = try environment.backUp(DefaultKeychain.client(), password: TestEnvironment.password)
-    let new = try environment.phone()
-    try environment.restore(backup, password: TestEnvironment.password, onto: new)
+    let newPhone = try environment.phone()
+    try environment.restore(backup, password: TestEnvironment.password, onto: newPhone)
 
     let query: [CFString: Any] = [kSecClass: kSecClassIdentity, kSecAttrApplicationLabel: label, kSecReturnRef: true]
     var result: CFTypeRef?
-    let status = new.perform { SecItemCopyMatching(query as CFDictionary, &result) }
+    let status = newPhone.perform { SecItemCopyMatching(query as CFDictionary, &result) }
     #expect(status == errSecSuccess)
     #expect(result is SecIdentity)
   }

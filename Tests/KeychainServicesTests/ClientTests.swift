@@ -119,11 +119,11 @@ struct ClientTests {
     let mail = KeychainClient(notes.device, as: "mail")
     #expect(notes.perform { add() } == errSecSuccess)
     #expect(mail.perform { find() } == errSecItemNotFound)
-    let shared = item.merging([kSecAttrAccessGroup: "shared"]) { $1 }
-    #expect(notes.perform { SecItemAdd(shared as CFDictionary, nil) } == errSecSuccess)
+    let sharedItem = item.merging([kSecAttrAccessGroup: "shared"]) { $1 }
+    #expect(notes.perform { SecItemAdd(sharedItem as CFDictionary, nil) } == errSecSuccess)
     #expect(mail.perform { find() } == errSecSuccess)
-    let inOtherGroup = item.merging([kSecAttrAccessGroup: "notes"]) { $1 }
-    #expect(mail.perform { SecItemCopyMatching(inOtherGroup as CFDictionary, nil) } == errSecMissingEntitlement)
+    let queryInGroupOfNotes = item.merging([kSecAttrAccessGroup: "notes"]) { $1 }
+    #expect(mail.perform { SecItemCopyMatching(queryInGroupOfNotes as CFDictionary, nil) } == errSecMissingEntitlement)
     #expect(KeychainClient(notes.device, as: "stranger").perform { add() } == errSecMissingEntitlement)
   }
 
@@ -191,10 +191,9 @@ struct LockNotificationTests {
   func jumpingClock() throws {
     let phone = try KeychainClient.onNewDevice(passcode: "1234")
     let clock = phone.device.environment.clock
-    let before = clock.now().secondsSinceReferenceDate
+    let start = clock.now().secondsSinceReferenceDate
     try phone.lock()
-    let after = clock.now().secondsSinceReferenceDate
-    #expect(after - before >= 10)
+    #expect(clock.now().secondsSinceReferenceDate - start >= 10)
     #expect(phone.perform { add() } == errSecInteractionNotAllowed)
     try phone.unlock(passcode: "1234")
     #expect(phone.perform { add() } == errSecSuccess)
@@ -222,9 +221,9 @@ struct LockNotificationTests {
   func notifications() throws {
     let environment = try TestEnvironment()
     let phone = try environment.phone()
-    let other = try environment.phone()
+    let otherPhone = try environment.phone()
     var names: [String] = []
-    let namesOfOther = try notifications(of: other.notificationCenter) {
+    let namesOfOtherPhone = try notifications(of: otherPhone.notificationCenter) {
       names = try notifications(of: phone.notificationCenter) {
         try phone.lock()
         try phone.unlock()
@@ -236,7 +235,7 @@ struct LockNotificationTests {
         "UIApplicationProtectedDataWillBecomeUnavailable", "UIApplicationProtectedDataDidBecomeAvailable",
         "UIApplicationDidEnterBackgroundNotification",
       ])
-    #expect(namesOfOther == [], "only the locked phone posts notifications")
+    #expect(namesOfOtherPhone == [], "only the locked phone posts notifications")
   }
 
   @Test("Items are readable during the ten seconds before the lock, and an unlock in that time cancels the lock")

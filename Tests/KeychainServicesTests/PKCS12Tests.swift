@@ -52,20 +52,22 @@ struct PKCS12Tests {
 
   @Test(
     "The import returns the identities with the correct password, and otherwise a status", arguments: PKCS12Case.all)
-  func opening(_ file: PKCS12Case) throws {
-    let (status, items) = file.open()
-    #expect(Int(status) == file.status)
-    #expect((items == nil) == (file.status != 0), "a failed import returns no items")
-    #expect(try (items ?? []).map(checkedIdentity) == file.identities)
+  func opening(_ example: PKCS12Case) throws {
+    let (status, items) = example.open()
+    #expect(Int(status) == example.status)
+    #expect((items == nil) == (example.status != 0), "a failed import returns no items")
+    #expect(try (items ?? []).map(checkedIdentity) == example.identities)
   }
 
   /// Checks that the parts of an imported item belong together, and returns its identity.
   private func checkedIdentity(of item: [String: Any]) throws -> PKCS12Case.Identity {
     let identity = try #require(item[kSecImportItemIdentity as String] as? SecIdentity)
-    var (copiedCertificate, copiedKey) = (SecCertificate?.none, SecKey?.none)
+    var copiedCertificate: SecCertificate?
+    var copiedKey: SecKey?
     #expect(SecIdentityCopyCertificate(identity, &copiedCertificate) == errSecSuccess)
     #expect(SecIdentityCopyPrivateKey(identity, &copiedKey) == errSecSuccess)
-    let (certificate, privateKey) = (try #require(copiedCertificate), try #require(copiedKey))
+    let certificate = try #require(copiedCertificate)
+    let privateKey = try #require(copiedKey)
 
     let chain = try #require(item[kSecImportItemCertChain as String] as? [SecCertificate])
     #expect(chain.first == certificate)
@@ -112,7 +114,8 @@ struct PKCS12Tests {
   func names() throws {
     let item = try #require(try PKCS12Case.named("a key with its certificate and its root").open().items?.first)
     let chain = try #require(item[kSecImportItemCertChain as String] as? [SecCertificate])
-    var (name, addresses) = (CFString?.none, CFArray?.none)
+    var name: CFString?
+    var addresses: CFArray?
     #expect(SecCertificateCopyCommonName(chain[0], &name) == errSecSuccess && name as String? == "Anna")
     #expect(SecCertificateCopyEmailAddresses(chain[0], &addresses) == errSecSuccess)
     #expect(Set(addresses as? [String] ?? []) == ["anna@example.org", "a@example.net"])
@@ -130,13 +133,14 @@ struct PKCS12Tests {
       #expect(SecItemCopyMatching(query as CFDictionary, &result) == status)
       #expect(result as? [SecCertificate] == (status == errSecSuccess ? [chain[0]] : nil), "\(address)")
     }
-    let withNumberAsAddress: [CFString: Any] = [kSecClass: kSecClassCertificate, kSecMatchEmailAddressIfPresent: 7]
-    #expect(SecItemCopyMatching(withNumberAsAddress as CFDictionary, nil) == errSecParam)
+    let queryWithNumber: [CFString: Any] = [kSecClass: kSecClassCertificate, kSecMatchEmailAddressIfPresent: 7]
+    #expect(SecItemCopyMatching(queryWithNumber as CFDictionary, nil) == errSecParam)
   }
 
   @Test("A generated key pair is stored if it is permanent")
   func keyPairs() throws {
-    var (publicKey, privateKey) = (SecKey?.none, SecKey?.none)
+    var publicKey: SecKey?
+    var privateKey: SecKey?
     let parameters: [CFString: Any] = [
       kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecAttrKeySizeInBits: 256,
       kSecPrivateKeyAttrs: [kSecAttrIsPermanent: true, kSecAttrApplicationTag: Data("pair".utf8)] as [CFString: Any],
@@ -149,7 +153,8 @@ struct PKCS12Tests {
 
   @Test("A key pair of an impossible size is errSecParam, and no key is returned")
   func impossibleKeyPair() {
-    var (publicKey, privateKey) = (SecKey?.none, SecKey?.none)
+    var publicKey: SecKey?
+    var privateKey: SecKey?
     let parameters: [CFString: Any] = [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 3]
     #expect(SecKeyGeneratePair(parameters as CFDictionary, &publicKey, &privateKey) == errSecParam)
     #expect(publicKey == nil && privateKey == nil)
@@ -169,20 +174,19 @@ struct PKCS12Tests {
 
   @Test("The import of a damaged or truncated file returns no other identity")
   func damage() throws {
-    let file = try PKCS12Case.named("without encryption, with a MAC")
-    for index in stride(from: 0, to: file.file.count, by: 7) {
-      var changed = file.file
-      changed[index] ^= 0x41
-      for data in [changed, file.file.prefix(index)] {
-        let (status, items) = file.open(Data(data))
+    let example = try PKCS12Case.named("without encryption, with a MAC")
+    for index in stride(from: 0, to: example.file.count, by: 7) {
+      var changedFile = example.file
+      changedFile[index] ^= 0x41
+      for data in [changedFile, example.file.prefix(index)] {
+        let (status, items) = example.open(Data(data))
         #expect([errSecSuccess, errSecAuthFailed, errSecDecode].contains(status), "at \(index)")
         // The MAC does not cover the outer structure of the file, so a change there may remain undetected.
-        let identities = (items ?? []).compactMap {
+        let certificates = (items ?? []).compactMap {
           ($0[kSecImportItemCertChain as String] as? [SecCertificate])?.first
         }
-        #expect(
-          identities.map { SecCertificateCopyData($0) as Data } == (status == 0 ? [file.identities[0].certificate] : [])
-        )
+        let expectedCertificates = status == errSecSuccess ? [example.identities[0].certificate] : []
+        #expect(certificates.map { SecCertificateCopyData($0) as Data } == expectedCertificates)
       }
     }
   }

@@ -14,6 +14,7 @@ struct TrustCase: CustomTestStringConvertible, Sendable {
   let anchors: [SecCertificate]
   /// The status of the evaluation, 0 if the chain is trusted.
   let status: Int
+  /// The number of certificates in the evaluated chain, or `nil` if it is not checked.
   let length: Int?
 
   var testDescription: String { name }
@@ -91,14 +92,14 @@ struct TrustTests {
     let chain = try TrustCase.named("a complete chain of a server")
     let trust = try chain.trust([SecPolicyCreateBasicX509(), chain.secPolicy] as NSArray)
     #expect(SecTrustEvaluateWithError(trust, nil))
-    let other = SecPolicyCreateSSL(true, "other.example.org" as CFString)
-    #expect(SecTrustSetPolicies(trust, [SecPolicyCreateBasicX509(), other] as NSArray) == errSecSuccess)
+    let otherPolicy = SecPolicyCreateSSL(true, "other.example.org" as CFString)
+    #expect(SecTrustSetPolicies(trust, [SecPolicyCreateBasicX509(), otherPolicy] as NSArray) == errSecSuccess)
     var result = SecTrustResultType.unspecified
     #expect(SecTrustGetTrustResult(trust, &result) == errSecSuccess && result == .invalid)
     #expect(!SecTrustEvaluateWithError(trust, nil))
     var policies: CFArray?
     #expect(SecTrustCopyPolicies(trust, &policies) == errSecSuccess && policies?.count == 2)
-    let properties = SecPolicyCopyProperties(other) as? [String: Any]
+    let properties = SecPolicyCopyProperties(otherPolicy) as? [String: Any]
     #expect(properties?[kSecPolicyName as String] as? String == "other.example.org")
     #expect(properties?[kSecPolicyOid as String] as? String == kSecPolicyAppleSSL as String)
   }
@@ -139,11 +140,11 @@ struct TrustTests {
   func badInput() throws {
     let leaf = try leaf()
     let hundred = [SecCertificate](repeating: leaf, count: 100)
-    let refused: [(certificates: CFTypeRef, policies: CFTypeRef?)] = [
+    let invalidInputs: [(certificates: CFTypeRef, policies: CFTypeRef?)] = [
       (NSArray(), nil), (NSString(string: "x"), nil), (NSArray(array: [leaf, "x"]), nil),
       (NSArray(array: hundred + [leaf]), nil), (leaf, NSArray()), (leaf, leaf),
     ]
-    for (certificates, policies) in refused {
+    for (certificates, policies) in invalidInputs {
       var trust: SecTrust?
       #expect(SecTrustCreateWithCertificates(certificates, policies, &trust) == errSecParam)
       #expect(trust == nil)

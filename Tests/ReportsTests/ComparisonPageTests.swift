@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Comparison page")
 struct ComparisonPageTests {
-  /// Returns an item with the outcomes of its class, or excluded from every backup for a reason.
+  /// Returns an item with the outcomes of its protection class, or with the reason that keeps it out of every restore.
   private func item(
     _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, account: String = "anna",
     group: String? = "ABCDE12345.org.example.chat"
@@ -108,7 +108,8 @@ struct ComparisonPageTests {
 
   @Test("The checklist asks for a new backup only if there is none or if a password would move more items")
   func newBackup() {
-    let (portable, bound) = (item(0, .whenUnlocked), item(1, .whenUnlockedThisDeviceOnly))
+    let portable = item(0, .whenUnlocked)
+    let bound = item(1, .whenUnlockedThisDeviceOnly)
     let backUpVirtualDevice = "Make a backup with a password, and keep the password. | keyhaul backup old-phone -o "
     // Keyhaul makes backups of virtual devices only, so there is no command.
     let backUpRealDevice = "Make a new backup with a password. 1 of these items would then move."
@@ -140,8 +141,8 @@ struct ComparisonPageTests {
     #expect(
       entries(page, .backup).last
         == "Find another copy of the backup, or make a new one: 1 item cannot be read in this one.")
-    let unnamed = "2 passwords stay: their names and apps are encrypted. Sign in again where an app asks for it."
-    #expect(entries(page, .apps).first == unnamed)
+    let expectedText = "2 passwords stay: their names and apps are encrypted. Sign in again where an app asks for it."
+    #expect(entries(page, .apps).first == expectedText)
     #expect(group(.apps, of: page).entries[0].unnamedCount == 2)
   }
 
@@ -173,8 +174,9 @@ struct ComparisonPageTests {
       ]
       return try PageReader(page(items, apps: AppDirectory([]), name: name).html())
     }
-    let (hostile, harmless) = (try structure(name), try structure("name"))
-    #expect(hostile.elements.filter { $0 != "span" } == harmless.elements.filter { $0 != "span" })
-    #expect(hostile.attributes == harmless.attributes)
+    let structureWithName = try structure(name)
+    let expectedStructure = try structure("name")
+    #expect(structureWithName.elements.filter { $0 != "span" } == expectedStructure.elements.filter { $0 != "span" })
+    #expect(structureWithName.attributes == expectedStructure.attributes)
   }
 }

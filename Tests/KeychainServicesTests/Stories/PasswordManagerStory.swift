@@ -56,11 +56,11 @@ struct PasswordManagerStory {
   @Test("The stored item has the identifier as its account and generic attribute, and the app's first access group")
   func storedForm() throws {
     manager().register(key: "s3cret", forIdentifier: "mail")
-    let stored = try attributes(of: "mail")
-    #expect(stored[kSecAttrAccount as String] as? Data == Data("mail".utf8))
-    #expect(stored[kSecAttrGeneric as String] as? Data == Data("mail".utf8))
-    #expect(stored[kSecAttrService as String] as? String == PasswordManager.service)
-    #expect(stored[kSecAttrAccessGroup as String] as? String == "team.notes")
+    let storedAttributes = try attributes(of: "mail")
+    #expect(storedAttributes[kSecAttrAccount as String] as? Data == Data("mail".utf8))
+    #expect(storedAttributes[kSecAttrGeneric as String] as? Data == Data("mail".utf8))
+    #expect(storedAttributes[kSecAttrService as String] as? String == PasswordManager.service)
+    #expect(storedAttributes[kSecAttrAccessGroup as String] as? String == "team.notes")
   }
 
   @Test("An identifier has one key for each access group")
@@ -163,7 +163,7 @@ struct PasswordManagerStory {
     "After a restart, only `always` keys are readable, and after the first unlock also `afterFirstUnlock` keys"
   )
   func restart() throws {
-    // Whether the key is valid before the first unlock, while the phone is unlocked, and after it is locked again.
+    // The validities before the first unlock, while the phone is unlocked, and after it is locked again.
     for (mode, expectedValidities) in [
       (PasswordManager.AccessMode.whenUnlocked, [false, true, false]), (.afterFirstUnlock, [false, true, true]),
       (.always, [true, true, true]),
@@ -265,9 +265,9 @@ struct PasswordManagerStory {
   ]
 
   @Test(
-    "Each of the six combinations has the expected result for each of the four restores", arguments: combinations,
-    RestoreMethod.allCases)
-  func table(combination: Combination, method: RestoreMethod) throws {
+    "After a restore, a key is valid if its settings allow it on that phone and with that backup",
+    arguments: combinations, RestoreMethod.allCases)
+  func restore(combination: Combination, method: RestoreMethod) throws {
     let password = method.hasPassword ? TestEnvironment.password : nil
     let manager = manager(combination.accessMode, migrate: combination.migrate)
     #expect(manager.register(key: "s3cret", forIdentifier: "mail"))
@@ -281,8 +281,8 @@ struct PasswordManagerStory {
     let shouldBeValid = combination.validAfter.contains(method)
     #expect(isValid(on: target) == shouldBeValid)
     if shouldBeValid {
-      let stored = try target.perform { try attributes(of: "mail") }
-      #expect(stored[kSecAttrAccessible as String] as? String == combination.protection)
+      let restoredAttributes = try target.perform { try attributes(of: "mail") }
+      #expect(restoredAttributes[kSecAttrAccessible as String] as? String == combination.protection)
     }
   }
 
