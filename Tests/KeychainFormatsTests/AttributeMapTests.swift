@@ -23,7 +23,8 @@ struct AttributeMapTests {
   @Test(
     "An attribute map equals a dictionary after any changes, with few codes and with many", arguments: [4, 30, 200])
   func changes(codeCount: Int) {
-    var (map, dictionary): (AttributeMap<Number>, [AttributeCode: Number]) = ([:], [:])
+    var map: AttributeMap<Number> = [:]
+    var dictionary: [AttributeCode: Number] = [:]
     var random = RandomNumbers(state: UInt64(codeCount))
     for step in 0..<4000 {
       let code = AttributeCode(rawValue: "code\(random.next(below: codeCount))")
@@ -61,7 +62,8 @@ struct AttributeMapTests {
   @Test(
     "A packed map has the same values as an unpacked one, and stays equal after changes", arguments: [14, 90])
   func packing(codeCount: Int) {
-    var (map, dictionary): (AttributeMap<PropertyValue>, [AttributeCode: PropertyValue]) = ([:], [:])
+    var map: AttributeMap<PropertyValue> = [:]
+    var dictionary: [AttributeCode: PropertyValue] = [:]
     var random = RandomNumbers(state: 7)
     var packedCount = 0
     for _ in 0..<3000 {
@@ -83,7 +85,7 @@ struct AttributeMapTests {
       KeychainDate(secondsSinceReferenceDate: 0.25, encodedText: "20010101000000.25Z"),
       KeychainDate(secondsSinceReferenceDate: 0.25), KeychainDate(secondsSinceReferenceDate: .nan),
       KeychainDate(secondsSinceReferenceDate: -.infinity, encodedText: ""),
-      // Dates in whole seconds, with a time zone and in an unusual form, and texts that do not match the date.
+      // Whole seconds, milliseconds, a time zone, and an unusual form; then texts that do not match the date.
       try DERDate.parse("20240309122640Z"), try DERDate.parse("20240309122640.125Z"),
       try DERDate.parse("20240309122640.5-0730"), try DERDate.parse("00010101000000.123456789012345678Z"),
       KeychainDate(secondsSinceReferenceDate: 1, encodedText: "20010101000000Z"),

@@ -63,7 +63,8 @@ struct FileRecordEditingTests {
 
     let changed = try FileRecord.replacing(encryptionKey: key, digest: digest, in: bytes)
     var expected = original
-    (expected.encryptionKey, expected.digest) = (key, digest)
+    expected.encryptionKey = key
+    expected.digest = digest
     #expect(try FileRecord(archive: changed) == expected)
     #expect(Data(changed).range(of: Data(path.malformedBytes)) != nil)
 
@@ -82,9 +83,9 @@ struct FileRecordEditingTests {
     root["$objects"] = .array(objects)
     let changed = try FileRecord.replacing(
       encryptionKey: key, digest: digest, in: try BinaryPlist.encode(.dictionary(root)))
-    let read = try #require(
+    let changedPlist = try #require(
       try PropertyListSerialization.propertyList(from: Data(changed), format: nil) as? [String: Any])
-    let file = try #require((read["$objects"] as? [Any])?[1] as? [String: Any])
+    let file = try #require((changedPlist["$objects"] as? [Any])?[1] as? [String: Any])
     #expect(file["ContentEncodingMethod"] as? Int == 3)
     #expect(file["Mode"] as? Int == 0o100644 && file["EncryptionKey"] != nil)
   }

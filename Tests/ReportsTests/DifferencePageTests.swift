@@ -53,7 +53,9 @@ struct DifferencePageTests {
 
   @Test("The verdict counts new, changed, missing and equal items in one sentence")
   func verdicts() throws {
-    let (anna, berta, carl) = (item("anna"), item("berta"), item("carl"))
+    let anna = item("anna")
+    let berta = item("berta")
+    let carl = item("carl")
     let encryptedKey = KeychainEntry(
       index: 0, undecryptable: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
       reason: .deviceBound)
@@ -206,11 +208,11 @@ struct DifferencePageTests {
       let page = try page(entries([old, item("missing")]), entries([new, item(name + "2")]), from: side(name))
       return try PageReader(page.html())
     }
-    let hostile = try structure(name)
-    let harmless = try structure("name")
-    #expect(hostile.elements.filter { $0 != "span" } == harmless.elements.filter { $0 != "span" })
-    #expect(hostile.attributes == harmless.attributes)
-    #expect(!hostile.elements.contains("script"))
+    let structureWithName = try structure(name)
+    let expectedStructure = try structure("name")
+    #expect(structureWithName.elements.filter { $0 != "span" } == expectedStructure.elements.filter { $0 != "span" })
+    #expect(structureWithName.attributes == expectedStructure.attributes)
+    #expect(!structureWithName.elements.contains("script"))
   }
 
   @Test("A long list is collapsed, and a short list is expanded")

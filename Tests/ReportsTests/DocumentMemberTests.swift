@@ -147,8 +147,9 @@ struct DocumentMemberTests {
       #expect(change["modified_first"] == .string(first.date) && change["modified_second"] == .string(second.date))
       #expect(change["attributes"]?.arrayValue?.contains("pdmn") == true && change["secret_changed"] == false)
     }
-    let (oldSide, newSide) = ((old, "2001-01-01T00:01:40Z"), (new, "2001-01-01T00:03:20Z"))
-    try checkChange(from: oldSide, to: newSide)
-    try checkChange(from: newSide, to: oldSide)
+    let oldDate = "2001-01-01T00:01:40Z"
+    let newDate = "2001-01-01T00:03:20Z"
+    try checkChange(from: (old, oldDate), to: (new, newDate))
+    try checkChange(from: (new, newDate), to: (old, oldDate))
   }
 }

@@ -210,15 +210,19 @@ struct OneTimePasswordTests {
   }
 
   /// Reads a Protocol Buffer whose numbers and lengths are below 16,384.
+  ///
+  /// A field begins with a byte with its number and its type (`number << 3 | type`). A number of type 0 follows, or the
+  /// length and the bytes of type 2. Each byte of a number or a length has seven bits, the lowest ones first. Its highest
+  /// bit is set if another byte follows.
   private func protobufFields(_ bytes: [UInt8]) -> [Field] {
     var remaining = bytes[...]
-    func number() -> Int {
-      let first = Int(remaining.popFirst() ?? 0)
-      return first < 0x80 ? first : first & 0x7F | Int(remaining.popFirst() ?? 0) << 7
+    func readNumber() -> Int {
+      let lowByte = Int(remaining.popFirst() ?? 0)
+      return lowByte < 0x80 ? lowByte : lowByte & 0x7F | Int(remaining.popFirst() ?? 0) << 7
     }
     var fields: [Field] = []
     while let key = remaining.popFirst() {
-      let value = number()
+      let value = readNumber()
       let isBytes = key & 7 == 2
       fields.append(Field(number: key >> 3, value: value, bytes: isBytes ? Array(remaining.prefix(value)) : []))
       if isBytes { remaining = remaining.dropFirst(value) }
