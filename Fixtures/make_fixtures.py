@@ -84,15 +84,15 @@ class Identity:
             serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
         self.hash = hashlib.sha1(self.point).digest()
         self.serial = int.from_bytes(digest[:8], "big") >> 1
-        authority = issuer is None
+        is_authority = issuer is None
         issuer = issuer or self
         builder = (
             x509.CertificateBuilder().subject_name(self.name).issuer_name(issuer.name)
             .public_key(self.key.public_key()).serial_number(self.serial)
             .not_valid_before(datetime.datetime(2024, 1, 1)).not_valid_after(datetime.datetime(2044, 1, 1))
-            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+            .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
             .add_extension(x509.SubjectKeyIdentifier(self.hash), critical=False))
-        if not authority:
+        if not is_authority:
             builder = builder.add_extension(
                 x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         certificate = builder.sign(issuer.key, hashes.SHA256(), ecdsa_deterministic=True)
@@ -129,6 +129,7 @@ LAPTOP = Identity("ssh work laptop")
 
 
 def authority_item():
+    """Return the description of an item with the certificate of the authority that issued the VPN certificate."""
     return AUTHORITY.certificate_item("dk", "2024-01-15T08:00:00Z", "Example Root CA", agrp="apple")
 
 
@@ -151,8 +152,17 @@ def document(name, product_type, product_version, passcode, apps, items):
 
 
 def old_phone():
+    """Return the phone that the demonstration and the tutorials move from: items of every kind and protection."""
+    apps = [("chat", [CHAT]), ("bank", [BANK]), ("authenticator", [AUTHENTICATOR]), ("home", [HOME])]
+    return document(
+        "old-phone", "iPhone15,2", "18.1", "135790", apps,
+        old_phone_generic_passwords() + old_phone_internet_passwords() + old_phone_certificates() + old_phone_keys())
+
+
+def old_phone_generic_passwords():
+    """Return the generic passwords of the old phone."""
     otpauth = "otpauth://totp/Example:anna@example.org?secret=JBSWY3DPEHPK3PXP&issuer=Example&digits=6&period=30"
-    generic_passwords = [
+    return [
         home_network("plum-orchard-42", "2026-11-19T20:14:31.73Z", "2024-02-01T18:02:11.5Z"),
         generic(
             "ck", text("Gäste willkommen"), "2026-06-30T11:20:05.018231Z", svce="AirPort", acct="Café Zürich",
@@ -189,7 +199,11 @@ def old_phone():
             "dk", text("circle peer"), "2026-02-02T02:02:02Z", svce="SecureObjectSync", acct="peer key",
             agrp="com.apple.security.sos"),
     ]
-    internet_passwords = [
+
+
+def old_phone_internet_passwords():
+    """Return the internet passwords of the old phone."""
+    return [
         internet(
             "ak", text("correct horse battery staple"), "2026-11-18T10:00:01.000125Z", srvr="imap.example.org",
             acct="anna", ptcl="imap", port=993, atyp="dflt", labl="imap.example.org (anna)", agrp="apple"),
@@ -208,11 +222,19 @@ def old_phone():
             "dk", data(b"ftp\x00pass"), "2023-03-03T03:03:03Z", srvr="ftp.example.net", acct="upload", ptcl="ftp ",
             port=21, path="/incoming", labl="ftp.example.net", agrp="apple"),
     ]
-    certificates = [
+
+
+def old_phone_certificates():
+    """Return the certificates of the old phone."""
+    return [
         authority_item(),
         VPN.certificate_item("ck", "2026-05-20T13:00:00.25Z", "VPN identity", agrp="apple"),
     ]
-    keys = [
+
+
+def old_phone_keys():
+    """Return the keys of the old phone: one with an identity, and one of its Secure Enclave."""
+    return [
         VPN.key_item(
             "cku", "2026-05-20T13:00:00.25Z", "VPN identity", data(VPN.private_bytes), agrp="apple",
             atag=data(b"org.example.vpn")),
@@ -220,13 +242,10 @@ def old_phone():
             "aku", "2026-08-08T08:08:08.08Z", "ssh work laptop", data(LAPTOP.point), agrp=CHAT, extr=0, next=1,
             sens=1, asen=1, atag="ssh · work laptop", token="com.apple.setoken"),
     ]
-    apps = [("chat", [CHAT]), ("bank", [BANK]), ("authenticator", [AUTHENTICATOR]), ("home", [HOME])]
-    return document(
-        "old-phone", "iPhone15,2", "18.1", "135790", apps,
-        generic_passwords + internet_passwords + certificates + keys)
 
 
 def new_phone():
+    """Return the phone that the old phone's items move to: it has an older Wi-Fi password and the same authority."""
     items = [
         home_network("old-plum-orchard", "2025-03-02T19:00:00Z", "2025-03-02T19:00:00Z"),
         authority_item(),
@@ -235,6 +254,7 @@ def new_phone():
 
 
 def malicious_names():
+    """Return a device whose labels and comments attack the terminal, page or file that shows them."""
     cases = [
         ("terminal escapes", "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b[2J"),
         ("text direction", "invoice\u202egpj.exe \u2066isolated\u2069 \u200bzero\u200dwidth\ufeff"),
@@ -277,7 +297,12 @@ def rule_item(term, changed="2026-06-01T12:00:00Z", protection="ak", secret="eve
 def der(tag, contents):
     """Return a DER element of less than 64 KiB."""
     count = len(contents)
-    length = bytes([count]) if count < 0x80 else bytes([0x81, count]) if count < 0x100 else b"\x82" + count.to_bytes(2)
+    if count < 0x80:
+        length = bytes([count])
+    elif count < 0x100:
+        length = bytes([0x81, count])
+    else:
+        length = b"\x82" + count.to_bytes(2)
     return bytes([tag]) + length + contents
 
 
@@ -289,7 +314,10 @@ def der_dictionary(members):
 def secure_enclave_key(name):
     """Return a value in the format of CryptoKit's SecureEnclave.P256 dataRepresentation, derived from the seed."""
     point = Identity(name).point
-    derived = lambda label, count: hashlib.sha512(f"{SEED} {name} {label}".encode()).digest()[:count]
+
+    def derived(label, count):
+        return hashlib.sha512(f"{SEED} {name} {label}".encode()).digest()[:count]
+
     access = der_dictionary({"dacl": der(0x01, b"\x01")})
     key = {
         "bc": der(0x02, b"\x0a"),
@@ -306,6 +334,7 @@ def secure_enclave_key(name):
 
 
 def every_rule():
+    """Return a device with one item for each outcome of a move to every-rule-target."""
     chip = Identity("every rule chip")
     passwords = [
         rule_item("device-bound", protection="aku"), rule_item("backup-not-encrypted"),
@@ -325,6 +354,7 @@ def every_rule():
 
 
 def every_rule_target():
+    """Return the device that decides which items of every-rule replace its own, and which of its own are preserved."""
     items = [
         rule_item("replaces", "2026-01-01T12:00:00Z", secret="target"),
         rule_item("keeps-existing", "2026-11-01T12:00:00Z", secret="target"), rule_item("identical"),
@@ -352,26 +382,27 @@ def validate(description):
 
 
 def main():
+    """Write or compare the descriptions. Return 1 if a file differs, or if no description belongs to a file."""
     parser = argparse.ArgumentParser(description="Make the device descriptions, or check that they are up to date.")
     parser.add_argument("--check", action="store_true", help="write no files; exit 1 if one differs")
     arguments = parser.parse_args()
-    differs = []
-    for name, make in FIXTURES.items():
-        description = make()
-        validated = validate(description)
-        content = json.dumps(description, ensure_ascii=True, indent=2) + "\n"
+    outdated_names = []
+    for name, make_description in FIXTURES.items():
+        description = make_description()
+        was_validated = validate(description)
+        content = (json.dumps(description, ensure_ascii=True, indent=2) + "\n").encode("utf-8")
         path = FOLDER / "devices" / f"{name}.json"
         if not arguments.check:
-            path.write_bytes(content.encode("utf-8"))
-        elif not path.exists() or path.read_bytes() != content.encode("utf-8"):
-            differs.append(name)
-        print(f"{name}: {len(description['items'])} items, {'valid' if validated else 'schema not checked'}")
-    extra = {path.stem for path in (FOLDER / "devices").iterdir()} - set(FIXTURES)
-    for name in differs:
+            path.write_bytes(content)
+        elif not path.exists() or path.read_bytes() != content:
+            outdated_names.append(name)
+        print(f"{name}: {len(description['items'])} items, {'valid' if was_validated else 'schema not checked'}")
+    unknown_names = {path.stem for path in (FOLDER / "devices").iterdir()} - set(FIXTURES)
+    for name in outdated_names:
         print(f"devices/{name}.json is out of date", file=sys.stderr)
-    for name in sorted(extra):
+    for name in sorted(unknown_names):
         print(f"devices/{name} is not made by this script", file=sys.stderr)
-    return 1 if differs or extra else 0
+    return 1 if outdated_names or unknown_names else 0
 
 
 if __name__ == "__main__":

@@ -26,24 +26,39 @@ PATTERNS = {
 
 
 def read(path):
+    """Return the text of a file of this repository."""
     return (TOP / path).read_text(encoding="utf-8")
 
 
-def main():
-    version = re.search(r'static let number = "([^"]+)"', read(REFERENCE))[1]
+def find_differences(version):
+    """Return a message for each file that has another version than the program, or none."""
     problems = []
     for path, pattern in PATTERNS.items():
         versions = re.findall(pattern, read(path), re.M)
         if path == "CHANGELOG.md":
+            # The other headings are those of earlier versions.
             versions = versions[:1]
         if not versions:
             problems.append(f"{path} contains no version")
-        problems += [f"{path} has version {other}, but the program has {version}"
-                     for other in versions if other != version]
+        problems += [f"{path} has version {file_version}, but the program has {version}"
+                     for file_version in versions if file_version != version]
+    return problems
+
+
+def find_unreleased_changes(version):
+    """Return a message if the changelog does not start with a dated section for this version: ## 1.2.3 - 2026-11-20."""
+    headings = re.findall(r"^## (.*)$", read("CHANGELOG.md"), re.M)
+    if re.fullmatch(rf"\[?{re.escape(version)}\]? - \d{{4}}-\d\d-\d\d", headings[0]):
+        return []
+    return [f"the changelog starts with {headings[0]!r} instead of {version} and a date"]
+
+
+def main():
+    """Compare the versions. End with an error that lists every difference."""
+    version = re.search(r'static let number = "([^"]+)"', read(REFERENCE))[1]
+    problems = find_differences(version)
     if "--release" in sys.argv[1:]:
-        headings = re.findall(r"^## (.*)$", read("CHANGELOG.md"), re.M)
-        if not re.fullmatch(rf"\[?{re.escape(version)}\]? - \d{{4}}-\d\d-\d\d", headings[0]):
-            problems.append(f"the changelog starts with {headings[0]!r} instead of {version} and a date")
+        problems += find_unreleased_changes(version)
     if problems:
         sys.exit("\n".join(f"error: {problem}" for problem in problems))
     print(f"{version} in {len(PATTERNS) + 1} files")

@@ -33,6 +33,11 @@ def bold(text):
     return f"\\fB{escape(text)}\\fR"
 
 
+def flag(name):
+    """Return a flag in bold, such as --json or -o."""
+    return bold(("--" if name["kind"] == "long" else "-") + name["name"])
+
+
 def paragraph(text):
     """Return a paragraph of a help text for roff, without its line breaks."""
     return escape(" ".join(text.split()))
@@ -125,9 +130,8 @@ class PageWriter:
         if argument["kind"] == "positional":
             term = f"\\fI{escape(argument['valueName'])}\\fR"
         else:
-            def flag(name):
-                return bold(("--" if name["kind"] == "long" else "-") + name["name"])
-            term = ", ".join(flag(name) for name in sorted(argument["names"], key=lambda name: name["kind"] == "long"))
+            short_names_first = sorted(argument["names"], key=lambda name: name["kind"] == "long")
+            term = ", ".join(flag(name) for name in short_names_first)
             if argument["kind"] == "option":
                 term += f" \\fI{escape(argument['valueName'])}\\fR"
         text = paragraph(argument.get("abstract", ""))
@@ -169,10 +173,20 @@ class PageWriter:
 
     def write_formats(self):
         """Write keyhaul-formats(5) from docs/Format.md."""
-        source = (TOP / "docs/Format.md").read_text(encoding="utf-8").split("\n")
         lines = [".SH NAME", "keyhaul\\-formats \\- formats that keyhaul reads and writes"]
+        lines += self.markdown_lines((TOP / "docs/Format.md").read_text(encoding="utf-8"))
+        while lines[-1] == ".PP":
+            lines.pop()
+        # A paragraph without text is omitted.
+        lines = [line for line, following in zip(lines, lines[1:] + [""])
+                 if line != ".PP" or not following.startswith((".PP", ".SH", ".SS", ".TP", ".IP"))]
+        self.write("keyhaul-formats", 5, lines + [".SH SEE ALSO", bold("keyhaul") + "(1)"])
+
+    def markdown_lines(self, text):
+        """Convert a page in Markdown to roff: headings, code blocks, tables, lists and paragraphs."""
+        lines = []
         in_code = False
-        for line in source:
+        for line in text.split("\n"):
             plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line).replace("**", "")
             if line.startswith("```"):
                 in_code = not in_code
@@ -191,11 +205,7 @@ class PageWriter:
                 lines += [".IP " + ("\\(bu" if mark == "-" else mark) + " 4", self.inline(text)]
             else:
                 lines.append(self.inline(plain.strip()) if line.strip() else ".PP")
-        while lines[-1] == ".PP":
-            lines.pop()
-        lines = [line for line, following in zip(lines, lines[1:] + [""])
-                 if line != ".PP" or not following.startswith((".PP", ".SH", ".SS", ".TP", ".IP"))]
-        self.write("keyhaul-formats", 5, lines + [".SH SEE ALSO", bold("keyhaul") + "(1)"])
+        return lines
 
     def table_row_lines(self, line):
         """Return a row of a table as an entry of a list, or no lines for the row below the head."""
@@ -214,6 +224,7 @@ class PageWriter:
 
 
 def main():
+    """Write all pages into the folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("folder", type=pathlib.Path)

@@ -64,6 +64,7 @@ def release_manifest(manifest, commit):
 
 
 def main():
+    """Create the release of the current commit, or with --check only its manifest."""
     manifest = (TOP / "Package.swift").read_text(encoding="utf-8")
     if sys.argv[1:] == ["--check"]:
         release_manifest(manifest, "0" * 40)
@@ -76,17 +77,27 @@ def main():
     tag, commit = f"v{version}", git("rev-parse", "HEAD")
     if git("tag", "--list", tag):
         fail(f"the tag {tag} already exists")
-    blob = git("hash-object", "-w", "--stdin", input=release_manifest(manifest, commit))
-    date = git("log", "-1", "--format=%cI")
+    release = commit_release(release_manifest(manifest, commit), commit, version, tag)
+    print(f"{tag} is {release}, made from {commit}; to publish it: git push origin {tag}")
+
+
+def commit_release(manifest, commit, version, tag):
+    """Create the commit with the manifest of the release, and its tag. Return the commit.
+
+    The commit has the date of its parent, so that each run creates the same commit.
+    """
+    blob = git("hash-object", "-w", "--stdin", input=manifest)
     with tempfile.TemporaryDirectory() as folder:
+        # A separate index, so that the index of the working folder does not change.
         index = {**os.environ, "GIT_INDEX_FILE": f"{folder}/index"}
-        git("read-tree", "HEAD", env=index)
+        git("read-tree", commit, env=index)
         git("update-index", "--cacheinfo", f"100644,{blob},Package.swift", env=index)
         tree = git("write-tree", env=index)
+    date = git("log", "-1", "--format=%cI", commit)
     dated = {**os.environ, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     release = git("commit-tree", tree, "-p", commit, "-m", f"Release {version}", env=dated)
     git("tag", "--annotate", tag, release, "--message", f"Keyhaul {version}", env=dated)
-    print(f"{tag} is {release}, made from {commit}; to publish it: git push origin {tag}")
+    return release
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ def is_completed(prefix, shell, share):
 
 
 def main():
+    """Complete the call in each shell. End with an error that lists the shells that did not complete it."""
     share, prefix = sys.argv[1], sys.argv[2:]
     failed_shells = [shell for shell in SHELLS if not is_completed(prefix, shell, share)]
     if failed_shells:

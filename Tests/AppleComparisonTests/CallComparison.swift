@@ -29,7 +29,7 @@ struct CallComparison {
       do {
         if let obstacle = keychain.obstacle(to: row) { throw NotRun(reason: obstacle) }
         try keychain.prepare(for: row)
-        if let received = try Self.difference(row, keychain) {
+        if let received = try Self.difference(of: row, with: keychain) {
           differences.append(Difference(row: row, received: received))
         }
       } catch let error as NotRun {
@@ -46,18 +46,11 @@ struct CallComparison {
   /// Makes the call of a row, and compares its status and result with the row.
   ///
   /// - Returns: The received status and result, or `nil` if they are as expected.
-  private static func difference(_ row: CallRow, _ keychain: some ComparedKeychain) throws -> String? {
-    var builder = QueryBuilder(answered: keychain.context)
-    for text in row.given {
-      let parts = text.split(separator: ">", maxSplits: 1).map(String.init)
-      var result: CFTypeRef?
-      let status = try keychain.run(as: parts.count > 1 ? parts[0] : "mail") {
-        var item = try builder.dictionary(keychain.withGroups(parts[parts.count - 1]))
-        item[kSecReturnPersistentRef as String] = true
-        return SecItemAdd(item as CFDictionary, &result)
-      }
+  private static func difference(of row: CallRow, with keychain: some ComparedKeychain) throws -> String? {
+    var builder = QueryBuilder(contextForAnswer: keychain.context)
+    for givenItem in row.given {
+      let status = try add(givenItem, to: keychain, &builder)
       guard status == errSecSuccess else { return "status \(status) for an item before the call" }
-      if builder.reference == nil { builder.reference = result as? Data }
     }
     try keychain.enterState(of: row)
     var result: CFTypeRef?
@@ -73,7 +66,25 @@ struct CallComparison {
     }
     let shape = ResultShape(row).text(of: result)
     let isExpected = status == row.status && (row.result.isEmpty || shape == row.result)
-    return isExpected ? nil : Self.outcome(status, row.result.isEmpty && status == row.status ? "" : shape)
+    return isExpected ? nil : Self.outcome(status, shape)
+  }
+
+  /// Adds an item of a row as the app `mail`, or as the app in front of a `>`.
+  private static func add(
+    _ text: String, to keychain: some ComparedKeychain, _ builder: inout QueryBuilder
+  ) throws -> OSStatus {
+    let parts = text.split(separator: ">", maxSplits: 1).map(String.init)
+    let app = parts.count > 1 ? parts[0] : "mail"
+    let query = parts[parts.count - 1]
+    let itemBuilder = builder
+    var result: CFTypeRef?
+    let status = try keychain.run(as: app) {
+      var item = try itemBuilder.dictionary(keychain.withGroups(query))
+      item[kSecReturnPersistentRef as String] = true
+      return SecItemAdd(item as CFDictionary, &result)
+    }
+    if status == errSecSuccess, builder.reference == nil { builder.reference = result as? Data }
+    return status
   }
 
   private static func outcome(_ status: OSStatus, _ result: String) -> String {
@@ -130,8 +141,9 @@ struct ResultShape {
         .joined(separator: " ")
     case CFArrayGetTypeID():
       let values = value as? NSArray ?? []
-      let first = values.firstObject.map { text(of: $0 as CFTypeRef) }
-      return (["list \(values.count)"] + [first].compactMap { $0 }).joined(separator: " of ")
+      let count = "list \(values.count)"
+      guard let firstElement = values.firstObject else { return count }
+      return "\(count) of \(text(of: firstElement as CFTypeRef))"
     case SecKeyGetTypeID(): return "<key>"
     case SecCertificateGetTypeID(): return "<certificate>"
     case SecIdentityGetTypeID(): return "<identity>"

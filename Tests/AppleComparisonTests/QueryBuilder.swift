@@ -16,7 +16,7 @@ struct QueryBuilder {
   /// The persistent reference of the first given item.
   var reference: Data?
   /// Returns a context in which the user has given this answer.
-  let answered: (String) throws -> LAContext
+  let contextForAnswer: (String) throws -> LAContext
 
   struct Unreadable: Error {
     let word: String
@@ -34,7 +34,7 @@ struct QueryBuilder {
         if word != "-" { query["class"] = String(word) }
         continue
       }
-      // An underscore in braces stands for a space, because protocols are padded.
+      // `{_}` is a space, which separates words otherwise: the protocol FTP is `ftp{_}`.
       let value = word[word.index(after: equals)...].replacingOccurrences(of: "{_}", with: " ")
       query[String(word[..<equals])] = try self.value(value)
     }
@@ -106,7 +106,7 @@ struct QueryBuilder {
       }
       return context
     }
-    return try answered(answer)
+    return try contextForAnswer(answer)
   }
 
   private static let flags: [String: SecAccessControlCreateFlags] = [

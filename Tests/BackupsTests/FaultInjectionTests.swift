@@ -42,7 +42,7 @@ extension FileSystem.InjectedFault {
   /// A quick run has every third call. The faults start at different calls, so that together they cover all.
   func calls(among faults: [FileSystem.InjectedFault]) -> StrideThrough<Int> {
     let lastCall = 100_000
-    if Cases.areAllRun { return stride(from: 1, through: lastCall, by: 1) }
+    if Cases.isExhaustive { return stride(from: 1, through: lastCall, by: 1) }
     let faultIndex = faults.firstIndex(of: self) ?? 0
     return stride(from: 1 + faultIndex % 3, through: lastCall, by: 3)
   }

@@ -68,7 +68,7 @@ struct ReencryptionTests {
     try checkEncryptedFiles(of: archive, fixture)
     let keys = try archive.keybag.keys("correct horse")
     let keychain = try archive.keychainFile(with: keys)
-    #expect(keychain.bytes == fixture.keychain && keychain.notes.isEmpty)
+    #expect(keychain.bytes == fixture.keychain && keychain.anomalies.isEmpty)
     if destination == "backup" { try checkNoPlaintext(in: directory) }
     // The keys of device-bound classes additionally require the device key.
     for keyClass: UInt32 in 1...11 {
@@ -210,7 +210,7 @@ struct ReencryptionTests {
     let keybag = try fixture.keybagWithPassword("x")
     // A directory needs more calls than a container.
     let step = destination == "backup" ? 7 : 3
-    for call in stride(from: 1, through: 100_000, by: Cases.areAllRun ? step : 5 * step) {
+    for call in stride(from: 1, through: 100_000, by: Cases.isExhaustive ? step : 5 * step) {
       let directory = try TemporaryDirectory()
       let path = try makeBackup(fixture, directory, as: destination)
       let before = try tree(directory.path)

@@ -26,12 +26,40 @@ struct ChangedMessageTests {
     }
   }
 
+  /// The captured messages of a layer, for a phone.
+  private struct Messages {
+    let all: [[UInt8]]
+    /// The messages with which a client can begin after the opening.
+    let initial: [[UInt8]]
+    /// The bytes that a client sends at the start of every connection.
+    let opening: [UInt8]
+
+    init(of layer: Layer, for phone: ServedPhone) throws {
+      let vectors = ProtocolVector.all.filter { $0.isFromClient && layer.vectorLayers.contains($0.layer) }
+      // The captured messages name another device. Its identifier has the same length.
+      func messages(_ vectors: [ProtocolVector]) -> [[UInt8]] {
+        vectors.map {
+          $0.bytes.replacing(Array("55A16284-5725385955A4A8EF".utf8), with: Array(phone.served.udid.utf8))
+        }
+      }
+      all = messages(vectors)
+      // A backup client begins with a request. Its other messages are responses.
+      let requests = vectors.filter { $0.decoded?.contains("TargetIdentifier") == true }
+      initial = layer == .backup ? messages(requests) : all
+      opening =
+        switch layer {
+        case .lockdown: try ProtocolVector.named("mux.Connect.lockdown.request").bytes
+        case .backup:
+          try ["dl.VersionExchange.answer", "dl.Hello.request"].flatMap { try ProtocolVector.named($0).bytes }
+        case .multiplexer, .services, .fileConduit: []
+        }
+    }
+  }
+
   /// Returns a stream of captured messages with up to six changes.
-  private static func stream(
-    _ first: [[UInt8]], then messages: [[UInt8]], _ random: inout SeededRandom
-  ) -> [UInt8] {
-    var bytes = first.randomElement(using: &random) ?? []
-    for _ in 0..<Int.random(in: 0...4, using: &random) { bytes += messages.randomElement(using: &random) ?? [] }
+  private static func stream(of messages: Messages, _ random: inout SeededRandom) -> [UInt8] {
+    var bytes = messages.initial.randomElement(using: &random) ?? []
+    for _ in 0..<Int.random(in: 0...4, using: &random) { bytes += messages.all.randomElement(using: &random) ?? [] }
     for _ in 0..<Int.random(in: 0...6, using: &random) where !bytes.isEmpty {
       let index = Int.random(in: 0..<bytes.count, using: &random)
       switch Int.random(in: 0...3, using: &random) {
@@ -53,36 +81,20 @@ struct ChangedMessageTests {
     }
     let files = try Self.files(of: phone)
     let server = try DeviceServer([phone.served], at: .loopback(port: 0, usesIPv6: false)) { _ in }
-    let vectors = ProtocolVector.all.filter { $0.isFromClient && layer.vectorLayers.contains($0.layer) }
-    // The captured messages name another device. Its identifier has the same length.
-    func messages(_ vectors: [ProtocolVector]) -> [[UInt8]] {
-      vectors.map {
-        $0.bytes.replacing(Array("55A16284-5725385955A4A8EF".utf8), with: Array(phone.served.udid.utf8))
-      }
-    }
-    let all = messages(vectors)
-    // A backup client begins with a request. Its other messages are responses.
-    let first = layer == .backup ? messages(vectors.filter { $0.decoded?.contains("TargetIdentifier") == true }) : all
-    try #require(first.count >= 3)
-    let opening: [UInt8] =
-      switch layer {
-      case .lockdown: try ProtocolVector.named("mux.Connect.lockdown.request").bytes
-      case .backup:
-        try ["dl.VersionExchange.answer", "dl.Hello.request"].flatMap { try ProtocolVector.named($0).bytes }
-      case .multiplexer, .services, .fileConduit: []
-      }
-    let greeting = ScriptedChannel(opening)
+    let messages = try Messages(of: layer, for: phone)
+    try #require(messages.initial.count >= 3)
+    let openingChannel = ScriptedChannel(messages.opening)
     var random = SeededRandom(seed: 52)
-    try serve(greeting, on: phone, server, layer, &random)
+    try serve(openingChannel, on: phone, server, layer, &random)
     let count = Cases.count(20_000, quick: 400)
     var answeredCount = 0
     for _ in 0..<count {
       // A few clients omit the opening.
-      let begin = Int.random(in: 0..<16, using: &random) > 0 ? opening : []
-      let bytes = begin + Self.stream(first, then: all, &random)
-      let channel = ScriptedChannel(bytes, portion: Int.random(in: 1...64, using: &random))
+      let opening = Int.random(in: 0..<16, using: &random) > 0 ? messages.opening : []
+      let bytes = opening + Self.stream(of: messages, &random)
+      let channel = ScriptedChannel(bytes, maximumReadCount: Int.random(in: 1...64, using: &random))
       try serve(channel, on: phone, server, layer, &random)
-      if channel.output.count > greeting.output.count { answeredCount += 1 }
+      if channel.output.count > openingChannel.output.count { answeredCount += 1 }
     }
     // Many changed messages must still get an answer.
     #expect(answeredCount > count / 4)
@@ -92,6 +104,7 @@ struct ChangedMessageTests {
     #expect(!names.contains("staged"))
   }
 
+  /// Passes the messages of a channel to the part of the server that reads this layer.
   private func serve(
     _ channel: ScriptedChannel, on phone: ServedPhone, _ server: DeviceServer, _ layer: Layer,
     _ random: inout SeededRandom
@@ -122,8 +135,10 @@ struct ChangedMessageTests {
   /// The files of the device that a client may not change, by name.
   private static func files(of phone: ServedPhone) throws -> [String: Data] {
     let folder = URL(filePath: phone.served.device.directory)
-    return try ["device.json", "hardware.uid", "keybag", "keychain-2.db"].reduce(into: [:]) {
-      $0[$1] = try Data(contentsOf: folder.appending(path: $1))
+    var files: [String: Data] = [:]
+    for name in ["device.json", "hardware.uid", "keybag", "keychain-2.db"] {
+      files[name] = try Data(contentsOf: folder.appending(path: name))
     }
+    return files
   }
 }

@@ -5,88 +5,6 @@ import Testing
 
 @testable import DeviceServer
 
-/// The pairing records that clients sent, from the captured messages.
-enum PairRequest {
-  /// Returns a captured record. Its device certificate is for the key of another device.
-  static func captured(_ index: Int) throws -> PropertyDictionary {
-    let records = try #require(try ProtocolVector.file()["pairRecords"] as? [[String: Any]])
-    var record: PropertyDictionary = [:]
-    for key in ["HostID", "SystemBUID"] { record[key] = .string(try #require(records[index][key] as? String)) }
-    for key in ["DeviceCertificate", "HostCertificate", "RootCertificate"] {
-      record[key] = .data(Array(try #require(records[index][key] as? String).utf8))
-    }
-    return record
-  }
-}
-
-@Suite("Pairing")
-struct PairingTests {
-  @Test("A pairing accepts the certificate that its client presents in TLS, and no other captured certificate")
-  func clientCertificates() throws {
-    let records = try #require(try ProtocolVector.file()["pairRecords"] as? [[String: Any]])
-    for (index, record) in records.enumerated() {
-      let pairing = try #require(Pairing(record: try PairRequest.captured(index), escrowBag: [1]))
-      let accepted = Set(try pairing.clientCertificates.map { String(hexadecimal: try Digest.sha256($0)) })
-      let presented = try #require(record["presentsInTLS"] as? String)
-      for (other, entry) in records.enumerated() {
-        let digests = try #require(entry["derSHA256"] as? [String: String])
-        for (name, digest) in digests {
-          let isOwn = other == index && (name == "HostCertificate" || name == "RootCertificate")
-          #expect(accepted.contains(digest) == isOwn, "\(name) of \(other)")
-          if other == index, name == presented { #expect(accepted.contains(digest)) }
-        }
-      }
-    }
-  }
-
-  @Test("A record without a certificate or with an invalid identifier is not a pairing")
-  func damagedRecords() throws {
-    let record = try PairRequest.captured(0)
-    #expect(Pairing(record: record, escrowBag: [1]) != nil)
-    for key in ["HostID", "SystemBUID", "DeviceCertificate", "HostCertificate", "RootCertificate"] {
-      var damaged = record
-      damaged[key] = nil
-      #expect(Pairing(record: damaged, escrowBag: [1]) == nil, "\(key)")
-      damaged[key] = .string("../../x")
-      #expect(Pairing(record: damaged, escrowBag: [1]) == nil, "\(key)")
-    }
-  }
-
-  @Test("A stored pairing is read back unchanged, and has no private key of the computer")
-  func storage() throws {
-    var record = try PairRequest.captured(1)
-    record["RootPrivateKey"] = .data(Array("-----BEGIN PRIVATE KEY-----".utf8))
-    let pairing = try #require(Pairing(record: record, escrowBag: [1, 2]))
-    #expect(Pairing(stored: pairing.stored) == pairing)
-    #expect(!pairing.stored.entries.contains { $0.key.stringValue?.contains("Private") == true })
-  }
-
-  @Test("The device's key is the same each time its file is read")
-  func storedKey() throws {
-    let file = try PairingFile()
-    let bytes = try file.encoded()
-    #expect(try file.encoded() == bytes)
-    for _ in 0..<2 {
-      let reread = try #require(PairingFile(bytes))
-      #expect(reread.privateKey.withBytes { Array($0) } == file.privateKey.withBytes { Array($0) })
-      #expect(try reread.encoded() == bytes)
-    }
-  }
-
-  @Test("The 65th pairing removes the oldest one")
-  func manyPairings() throws {
-    var file = try PairingFile()
-    for number in 0..<65 {
-      var record = try PairRequest.captured(0)
-      record["HostID"] = .string("HOST-\(number)")
-      file.add(try #require(Pairing(record: record, escrowBag: [1])))
-    }
-    #expect(file.pairings.count == 64)
-    #expect(file.pairings.first?.hostID == "HOST-1")
-    #expect(PairingFile(try file.encoded())?.pairings == file.pairings)
-  }
-}
-
 @Suite("Lockdown")
 struct LockdownTests {
   private func answer(
@@ -101,8 +19,8 @@ struct LockdownTests {
   func openValues() throws {
     let phone = try ServedPhone()
     var lockdown = LockdownConversation(phone.served)
-    let all = try answer(&lockdown, ["Request": .string("GetValue")])["Value"]?.dictionaryValue
-    let keys = Set(all?.entries.compactMap(\.key.stringValue) ?? [])
+    let values = try answer(&lockdown, ["Request": .string("GetValue")])["Value"]?.dictionaryValue
+    let keys = Set(values?.entries.compactMap(\.key.stringValue) ?? [])
     #expect(
       keys == [
         "BuildVersion", "DeviceClass", "DevicePublicKey", "ProductType", "ProductVersion", "UniqueDeviceID",
@@ -115,10 +33,17 @@ struct LockdownTests {
     let domain = try answer(
       &lockdown, ["Request": .string("GetValue"), "Domain": .string("com.apple.mobile.backup")])
     #expect(domain["Error"] == .string("MissingValue"))
-    let key = try answer(&lockdown, ["Request": .string("GetValue"), "Key": .string("DevicePublicKey")])
-    let text = String(decoding: key["Value"]?.dataValue ?? [], as: UTF8.self)
-    #expect(text.hasPrefix("-----BEGIN RSA PUBLIC KEY-----\n"))
-    #expect(text.utf8.count == 426)
+  }
+
+  @Test("A client can read the device's public key in PEM before a session")
+  func devicePublicKey() throws {
+    let phone = try ServedPhone()
+    var lockdown = LockdownConversation(phone.served)
+    let answer = try answer(&lockdown, ["Request": .string("GetValue"), "Key": .string("DevicePublicKey")])
+    let publicKey = String(decoding: answer["Value"]?.dataValue ?? [], as: UTF8.self)
+    #expect(publicKey.hasPrefix("-----BEGIN RSA PUBLIC KEY-----\n"))
+    // A key of 2,048 bits.
+    #expect(publicKey.utf8.count == 426)
   }
 
   @Test("Requests without a session get the captured errors")
@@ -129,21 +54,22 @@ struct LockdownTests {
       let channel = ScriptedChannel(try ProtocolVector.named(name).bytes)
       return try #require(try PropertyListFrame.small.read(from: channel, within: nil)?.dictionaryValue)
     }
-    func same(_ found: PropertyDictionary, as name: String) throws -> Bool {
-      ProtocolVector.comparable(of: .dictionary(found)) == (try ProtocolVector.named(name).decoded)
+    func isEqual(_ answer: PropertyDictionary, toCaptured name: String) throws -> Bool {
+      ProtocolVector.comparable(of: .dictionary(answer)) == (try ProtocolVector.named(name).decoded)
     }
-    let type = try answer(&lockdown, request("lockdown.QueryType.request"))
-    #expect(try same(type, as: "lockdown.QueryType.answer"))
-    let session = try answer(&lockdown, request("lockdown.StartSession.pmd.request"))
-    #expect(try same(session, as: "lockdown.StartSession.unknownHost.answer"))
-    let service = try answer(&lockdown, request("lockdown.StartService.request"))
-    #expect(service["Error"] == .string("SessionInactive"))
-    let stop = try answer(&lockdown, request("lockdown.StopSession.request"))
-    #expect(stop["Error"] == .string("SessionInactive"))
-    let unknown = try answer(&lockdown, ["Request": .string("Frobnicate")])
-    #expect(unknown["Error"] == .string("UnknownRequest"))
-    let set = try answer(&lockdown, ["Request": .string("SetValue")])
-    #expect(set["Error"] == .string("SetProhibited"))
+    let queryType = try answer(&lockdown, request("lockdown.QueryType.request"))
+    #expect(try isEqual(queryType, toCaptured: "lockdown.QueryType.answer"))
+    let startSession = try answer(&lockdown, request("lockdown.StartSession.pmd.request"))
+    #expect(try isEqual(startSession, toCaptured: "lockdown.StartSession.unknownHost.answer"))
+    let cases: [(request: PropertyDictionary, error: String)] = [
+      (try request("lockdown.StartService.request"), "SessionInactive"),
+      (try request("lockdown.StopSession.request"), "SessionInactive"),
+      (["Request": .string("Frobnicate")], "UnknownRequest"),
+      (["Request": .string("SetValue")], "SetProhibited"),
+    ]
+    for (request, error) in cases {
+      #expect(try answer(&lockdown, request)["Error"] == .string(error), "\(request)")
+    }
   }
 
   @Test("The log has a line for each request, with its names and no other value")
@@ -193,8 +119,12 @@ struct LockdownTests {
     #expect(authorizer.decide() == .refused)
     #expect(authorizer.decide() == .pending)
     #expect(prompts.all.count == 3)
-    let once = PairingAuthorizer(device: "phone", .once)
-    #expect([once.decide(), once.decide(), once.decide()] == [.granted, .refused, .refused])
+  }
+
+  @Test("A device that trusts only one client refuses each later one")
+  func consentForOneClient() {
+    let authorizer = PairingAuthorizer(device: "phone", .once)
+    #expect([authorizer.decide(), authorizer.decide(), authorizer.decide()] == [.granted, .refused, .refused])
   }
 
   @Test("A port accepts one connection, for the pairing that it was issued for")
@@ -264,47 +194,6 @@ struct LockdownTests {
     let phone = try ServedPhone()
     #expect(throws: KeyhaulError.self) {
       try ServedDevice(phone.served.device, deviceID: 1, trust: .always, rounds: 1) { _ in }
-    }
-  }
-}
-
-@Suite("Listening addresses")
-struct ListenAddressTests {
-  @Test(
-    "Only loopback addresses and paths are accepted",
-    arguments: [
-      ("127.0.0.1:0", true), ("127.0.0.1:65535", true), ("[::1]:27015", true), ("./phone.sock", true),
-      ("phone.sock", true), ("0.0.0.0:27015", false), ("127.0.0.1:65536", false), ("127.0.0.1", false),
-      ("192.168.1.2:27015", false), ("localhost:27015", false), ("*:27015", false), ("[::]:27015", false), ("", false),
-      ("host:1.sock", false),
-    ])
-  func addresses(text: String, isAccepted: Bool) {
-    #expect((ListenAddress(text) != nil) == isAccepted)
-  }
-
-  @Test("The system's own usbmuxd is never replaced")
-  func systemSocket() {
-    #expect(ListenAddress.isSystemSocket("/var/run/usbmuxd"))
-    #expect(ListenAddress.isSystemSocket("/run/usbmuxd"))
-    #expect(ListenAddress.isSystemSocket("/run/../run/usbmuxd"))
-    #expect(!ListenAddress.isSystemSocket("./usbmuxd"))
-  }
-
-  @Test("Only the owner can use a socket, a second server is refused, and another file is not replaced")
-  func path() throws {
-    let folder = try TemporaryDirectory()
-    let phone = try ServedPhone()
-    let path = folder.path("phone.sock")
-    do {
-      let server = try DeviceServer([phone.served], at: .path(path)) { _ in }
-      #expect(server.address == "UNIX:\(path)")
-      #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
-      #expect(throws: ListenError.answered(path)) { try DeviceServer([phone.served], at: .path(path)) { _ in } }
-    }
-    #expect(!FileManager.default.fileExists(atPath: path))
-    try folder.write([1], to: "file.sock")
-    #expect(throws: ListenError.occupied(folder.path("file.sock"))) {
-      try DeviceServer([phone.served], at: .path(folder.path("file.sock"))) { _ in }
     }
   }
 }

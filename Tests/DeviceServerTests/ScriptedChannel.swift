@@ -11,12 +11,12 @@ final class ScriptedChannel: ByteChannel {
   }
 
   private let state: Locked<State>
-  /// The maximum number of bytes in a read, to split a stream.
-  private let portion: Int
+  private let maximumReadCount: Int
 
-  init(_ input: [UInt8] = [], portion: Int = .max) {
+  /// - Parameter maximumReadCount: The maximum number of bytes in a read, to split a stream.
+  init(_ input: [UInt8] = [], maximumReadCount: Int = .max) {
     state = Locked(State(input: input[...]))
-    self.portion = max(1, portion)
+    self.maximumReadCount = max(1, maximumReadCount)
   }
 
   var output: [UInt8] { state.withLock { $0.output } }
@@ -24,10 +24,10 @@ final class ScriptedChannel: ByteChannel {
   var remainingCount: Int { state.withLock { $0.input.count } }
 
   func read(upTo count: Int, within limit: Duration?) throws(WireError) -> [UInt8] {
-    let portion = portion
+    let maximumCount = min(count, maximumReadCount)
     return state.withLock { state in
       guard !state.isClosed else { return [] }
-      let bytes = Array(state.input.prefix(min(count, portion)))
+      let bytes = Array(state.input.prefix(maximumCount))
       state.input = state.input.dropFirst(bytes.count)
       return bytes
     }

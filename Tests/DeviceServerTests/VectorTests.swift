@@ -23,8 +23,8 @@ struct VectorTests {
     #expect(ProtocolVector.comparable(of: value) == vector.decoded)
     let dictionary = try #require(value.dictionaryValue)
     // The same content, written by Keyhaul, is read as the same packet.
-    let written = ScriptedChannel(try MultiplexerPacket.bytes(of: dictionary, tag: packet.tag))
-    let reread = try #require(try MultiplexerPacket.read(from: written, within: nil))
+    let bytes = try MultiplexerPacket.bytes(of: dictionary, tag: packet.tag)
+    let reread = try #require(try MultiplexerPacket.read(from: ScriptedChannel(bytes), within: nil))
     #expect(reread.tag == packet.tag)
     #expect(try PropertyListFrame.value(of: reread.body) == value)
     if vector.isFromClient { #expect(MultiplexerRequest(dictionary) != .other) }
@@ -43,8 +43,8 @@ struct VectorTests {
     #expect(channel.remainingCount == 0)
     #expect(ProtocolVector.comparable(of: value) == vector.decoded)
     let encoding = vector.layer == "devicelink" ? PropertyListFrame.Encoding.binary : .xml
-    let written = ScriptedChannel(try PropertyListFrame.bytes(of: value, as: encoding))
-    let reread = try #require(try PropertyListFrame.deviceLink.read(from: written, within: nil))
+    let bytes = try PropertyListFrame.bytes(of: value, as: encoding)
+    let reread = try #require(try PropertyListFrame.deviceLink.read(from: ScriptedChannel(bytes), within: nil))
     #expect(ProtocolVector.comparable(of: reread) == vector.decoded)
   }
 
@@ -88,81 +88,85 @@ struct VectorTests {
 
   @Test("The server's own messages have the content that clients accepted")
   func ownMessages() throws {
-    func content(_ value: PropertyValue) -> String? { ProtocolVector.comparable(of: value) }
-    func expected(_ name: String) throws -> String? { try ProtocolVector.named(name).decoded }
-    #expect(content(.dictionary(MultiplexerResult.done.answer)) == (try expected("mux.Connect.lockdown.answer")))
-    #expect(
-      content(.dictionary(MultiplexerResult.noDevice.answer)) == (try expected("mux.ReadPairRecord.missing.answer")))
-    #expect(
-      content(.dictionary(NotificationProxy.relay("com.apple.LocalAuthentication.ui.presented")))
-        == (try expected("np.Relay")))
+    func check(_ message: PropertyValue, _ name: String) throws {
+      #expect(try ProtocolVector.comparable(of: message) == ProtocolVector.named(name).decoded, "\(name)")
+    }
+    try check(.dictionary(MultiplexerResult.done.answer), "mux.Connect.lockdown.answer")
+    try check(.dictionary(MultiplexerResult.noDevice.answer), "mux.ReadPairRecord.missing.answer")
+    try check(.dictionary(NotificationProxy.relay("com.apple.LocalAuthentication.ui.presented")), "np.Relay")
     let applications = PropertyListServices.installationProxy(
       ["Command": .string("Browse")], applications: ["org.example.chat"])
-    #expect(
-      try applications.map { content(.dictionary($0)) } == [expected("ip.Browse.answer"), expected("ip.Browse.end")])
+    try #require(applications.count == 2)
+    try check(.dictionary(applications[0]), "ip.Browse.answer")
+    try check(.dictionary(applications[1]), "ip.Browse.end")
     let diagnostics = PropertyListServices.diagnostics([
       "Request": .string("MobileGestalt"), "MobileGestaltKeys": .array([.string("PasswordConfigured")]),
     ])
-    #expect(content(.dictionary(diagnostics.answer)) == (try expected("diag.MobileGestalt.answer")))
-    #expect(
-      content(.array([.string("DLMessageProcessMessage"), DeviceLink.response(nil)]))
-        == (try expected("dl.Response.ok")))
-    let wrong = DeviceLink.response(BackupFailure(.wrongPassword, BackupFailure.wrongPassword))
-    #expect(content(.array([.string("DLMessageProcessMessage"), wrong])) == (try expected("dl.Response.207")))
+    try check(.dictionary(diagnostics.answer), "diag.MobileGestalt.answer")
+    let success = DeviceLink.response(nil)
+    try check(.array([.string("DLMessageProcessMessage"), success]), "dl.Response.ok")
+    let wrongPassword = DeviceLink.response(BackupFailure(.wrongPassword, BackupFailure.wrongPassword))
+    try check(.array([.string("DLMessageProcessMessage"), wrongPassword]), "dl.Response.207")
+  }
+
+  private func fileConduitPacket(_ name: String) throws -> FileConduitPacket {
+    try #require(try FileConduitPacket.read(from: ScriptedChannel(ProtocolVector.named(name).bytes)))
   }
 
   @Test("AFC answers the captured requests as the captured server did")
   func fileConduitAnswers() throws {
-    let files = SharedFiles()
-    let conduit = FileConduit(files)
+    let conduit = FileConduit(SharedFiles())
     for name in [
       "afc.open.lockfile", "afc.lock", "afc.info.missing", "afc.unlock", "afc.close", "afc.mkdir", "afc.open.write",
       "afc.write",
     ] {
-      let request = try #require(
-        try FileConduitPacket.read(from: ScriptedChannel(ProtocolVector.named(name + ".request").bytes)))
+      let request = try fileConduitPacket(name + ".request")
       let answer = try ProtocolVector.named(name + ".answer").bytes
       #expect(conduit.answer(to: request).bytes == answer, "\(name)")
     }
   }
 
-  @Test("A second connection gets the captured answer of a busy lock, and the lock after the first is gone")
+  @Test("A lock of another connection is busy, and is free when that connection ends")
   func busyLock() throws {
     let files = SharedFiles()
-    let open = try #require(
-      try FileConduitPacket.read(from: ScriptedChannel(ProtocolVector.named("afc.open.lockfile.request").bytes)))
-    let lock = try #require(
-      try FileConduitPacket.read(from: ScriptedChannel(ProtocolVector.named("afc.lock.request").bytes)))
-    let second = FileConduit(files)
-    _ = second.answer(to: open)
+    let open = try fileConduitPacket("afc.open.lockfile.request")
+    let lock = try fileConduitPacket("afc.lock.request")
+    let lockedAnswer = try ProtocolVector.named("afc.lock.answer").bytes
+    let busyAnswer = try ProtocolVector.named("afc.lock.busy.answer").bytes
+    let connection = FileConduit(files)
+    _ = connection.answer(to: open)
     do {
-      let first = FileConduit(files)
-      _ = first.answer(to: open)
-      #expect(first.answer(to: lock).bytes == (try ProtocolVector.named("afc.lock.answer").bytes))
-      #expect(second.answer(to: lock).bytes == (try ProtocolVector.named("afc.lock.busy.answer").bytes))
+      let connectionWithLock = FileConduit(files)
+      _ = connectionWithLock.answer(to: open)
+      #expect(connectionWithLock.answer(to: lock).bytes == lockedAnswer)
+      #expect(connection.answer(to: lock).bytes == busyAnswer)
     }
-    #expect(second.answer(to: lock).bytes == (try ProtocolVector.named("afc.lock.answer").bytes))
+    #expect(connection.answer(to: lock).bytes == lockedAnswer)
   }
 }
 
 @Suite("Captured streams of files")
 struct FileStreamTests {
-  private func named(_ name: String) throws -> [UInt8] { try ProtocolVector.named(name).bytes }
+  private static let path = "55A16284-5725385955A4A8EF/Status.plist"
+
+  private func bytes(of name: String) throws -> [UInt8] { try ProtocolVector.named(name).bytes }
 
   @Test("The bytes of an uploaded file are those that clients accepted")
   func upload() throws {
-    let stream = try named("dl.UploadFiles.files")
-    // Two names, then one block of data.
-    let parts = try ProtocolVector.named("dl.UploadFiles.files").parts
-    let start = parts[0].byteCount + parts[1].byteCount + 5
-    let content = Array(stream[start..<(start + parts[2].byteCount - 5)])
-    let channel = ScriptedChannel(try named("dl.UploadFiles.answer"))
+    let vector = try ProtocolVector.named("dl.UploadFiles.files")
+    let stream = vector.bytes
+    // Two names, then one block of data, which begins with its length in four bytes and its code.
+    let blockStart = vector.parts[0].byteCount + vector.parts[1].byteCount
+    let blockEnd = blockStart + vector.parts[2].byteCount
+    let content = Array(stream[(blockStart + 5)..<blockEnd])
+    let channel = ScriptedChannel(try bytes(of: "dl.UploadFiles.answer"))
     let file = DeviceLink.OutgoingFile(
-      content, displayName: "/.ba/Status.plist", to: "55A16284-5725385955A4A8EF/Status.plist")
+      content, displayName: "/.ba/Status.plist", to: Self.path)
     try DeviceLink(channel).upload([file], progress: 1)
+    // The output is a message, then the stream.
     #expect(channel.output.suffix(stream.count) == stream[...])
-    let message = ScriptedChannel(Array(channel.output.dropLast(stream.count)))
-    let value = try #require(try PropertyListFrame.deviceLink.read(from: message, within: nil))
+    let messageChannel = ScriptedChannel(Array(channel.output.dropLast(stream.count)))
+    let value = try #require(try PropertyListFrame.deviceLink.read(from: messageChannel, within: nil))
     #expect(ProtocolVector.comparable(of: value) == (try ProtocolVector.named("dl.UploadFiles.request").decoded))
   }
 
@@ -170,23 +174,23 @@ struct FileStreamTests {
     "A file that the client lacks is reported as missing, regardless of how the stream is split",
     arguments: ["old", "new"])
   func missingFile(client: String) throws {
-    let stream = try named("dl.DownloadFiles.missing.\(client).files")
-    let answer = try named("dl.DownloadFiles.missing.\(client).answer")
-    for portion in 1...(stream.count + answer.count) {
-      let channel = ScriptedChannel(stream + answer, portion: portion)
-      let bytes = try DeviceLink(channel).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 1 << 20)
+    let stream = try bytes(of: "dl.DownloadFiles.missing.\(client).files")
+    let answer = try bytes(of: "dl.DownloadFiles.missing.\(client).answer")
+    for maximumReadCount in 1...(stream.count + answer.count) {
+      let channel = ScriptedChannel(stream + answer, maximumReadCount: maximumReadCount)
+      let bytes = try DeviceLink(channel).downloadBytes(Self.path, atMost: 1 << 20)
       #expect(bytes == nil)
       #expect(channel.remainingCount == 0)
     }
   }
 
   @Test("A file that the client has is read completely, regardless of how the stream is split")
-  func foundFile() throws {
-    let stream = try named("dl.DownloadFiles.found.files")
-    let answer = try named("dl.UploadFiles.answer")
-    for portion in 1...(stream.count + answer.count) {
-      let channel = ScriptedChannel(stream + answer, portion: portion)
-      let bytes = try DeviceLink(channel).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 1 << 20)
+  func completeFile() throws {
+    let stream = try bytes(of: "dl.DownloadFiles.found.files")
+    let answer = try bytes(of: "dl.UploadFiles.answer")
+    for maximumReadCount in 1...(stream.count + answer.count) {
+      let channel = ScriptedChannel(stream + answer, maximumReadCount: maximumReadCount)
+      let bytes = try DeviceLink(channel).downloadBytes(Self.path, atMost: 1 << 20)
       #expect(bytes?.starts(with: Array("bplist00".utf8)) == true)
       #expect(bytes?.count == 58)
     }
@@ -194,26 +198,25 @@ struct FileStreamTests {
 
   @Test("A stream that ends before its last byte is an error")
   func truncatedStream() throws {
-    let stream = try named("dl.DownloadFiles.found.files") + named("dl.UploadFiles.answer")
+    let stream = try bytes(of: "dl.DownloadFiles.found.files") + bytes(of: "dl.UploadFiles.answer")
     for count in 0..<stream.count {
       let channel = ScriptedChannel(Array(stream.prefix(count)))
       #expect(throws: BackupServiceError.self) {
-        try DeviceLink(channel).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 1 << 20)
+        try DeviceLink(channel).downloadBytes(Self.path, atMost: 1 << 20)
       }
     }
   }
 
   @Test("A file that was not requested or exceeds its limit ends the conversation")
   func unrequestedFiles() throws {
-    let stream = try named("dl.DownloadFiles.found.files") + named("dl.UploadFiles.answer")
+    let stream = try bytes(of: "dl.DownloadFiles.found.files") + bytes(of: "dl.UploadFiles.answer")
     #expect(throws: DeviceLink.protocolError("the client sent another file")) {
       try DeviceLink(ScriptedChannel(stream)).downloadBytes("55A16284-5725385955A4A8EF/Manifest.pl", atMost: 1 << 20)
     }
     #expect(throws: DeviceLink.protocolError("a file of more than 57 bytes")) {
-      try DeviceLink(ScriptedChannel(stream)).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 57)
+      try DeviceLink(ScriptedChannel(stream)).downloadBytes(Self.path, atMost: 57)
     }
-    let file = try DeviceLink(ScriptedChannel(stream)).downloadBytes(
-      "55A16284-5725385955A4A8EF/Status.plist", atMost: 58)
+    let file = try DeviceLink(ScriptedChannel(stream)).downloadBytes(Self.path, atMost: 58)
     #expect(file?.count == 58)
   }
 
@@ -223,30 +226,32 @@ struct FileStreamTests {
   func writtenAgain(vector: ProtocolVector) throws {
     // Without parts, the vector is one block.
     let parts = vector.parts.isEmpty ? [("block", vector.bytes.count)] : vector.parts
-    var (written, remaining): ([UInt8], ArraySlice<UInt8>) = ([], vector.bytes[...])
+    var output: [UInt8] = []
+    var remaining = vector.bytes[...]
     for (name, byteCount) in parts {
+      // Each part begins with its length in four bytes.
       let content = Array(remaining.prefix(byteCount).dropFirst(4))
       remaining = remaining.dropFirst(byteCount)
       if name == "end" {
-        written += bigEndianBytes(UInt32(0))
+        output += bigEndianBytes(UInt32(0))
       } else if name.hasPrefix("name") {
-        written += DeviceLink.lengthAndBytes(content)
+        output += DeviceLink.lengthAndBytes(content)
       } else {
         let code = try #require(content.first.flatMap(DeviceLink.BlockCode.init(rawValue:)))
-        written += DeviceLink.block(code, Array(content.dropFirst()))
+        output += DeviceLink.block(code, Array(content.dropFirst()))
       }
     }
     #expect(remaining.isEmpty)
-    #expect(written == vector.bytes)
+    #expect(output == vector.bytes)
   }
 
   @Test("A block that only a device sends ends the conversation")
   func remoteError() throws {
     let name = DeviceLink.lengthAndBytes(Array("U/a".utf8))
-    let channel = ScriptedChannel(name + (try named("dl.file.remoteError")))
+    let channel = ScriptedChannel(name + (try bytes(of: "dl.file.remoteError")))
     #expect(throws: DeviceLink.protocolError("a block that only a device sends")) {
       try DeviceLink(channel).receiveFile(named: "U/a", atMost: 100) { _ in }
     }
-    #expect(DeviceLink.block(.remoteError, Array("Input/output error".utf8)) == (try named("dl.file.remoteError")))
+    #expect(DeviceLink.block(.remoteError, Array("Input/output error".utf8)) == (try bytes(of: "dl.file.remoteError")))
   }
 }

@@ -6,12 +6,12 @@ import Testing
 @Suite("Code for iOS that imports only Foundation")
 struct FoundationOnlyTests {
   @Test("Code that imports only Foundation compiles with the flag that imports Security, and finds its stored item")
-  func keeps() throws {
+  func storedItem() throws {
     // No other test of this process selects a default phone.
-    try DefaultKeychain.using(.onNewDevice(passcode: "0000")) { keep() }
+    try DefaultKeychain.using(.onNewDevice(passcode: "0000")) { storeAndFind() }
   }
 
-  private func keep() {
+  private func storeAndFind() {
     let query: [CFString: Any] = [
       kSecClass: kSecClassInternetPassword, kSecAttrServer: "mail.example.org", kSecAttrAccount: "anna",
     ]
@@ -21,8 +21,8 @@ struct FoundationOnlyTests {
     defer { SecItemDelete(query as CFDictionary) }
     var search = query
     search[kSecReturnData] = true
-    var found: CFTypeRef?
-    #expect(SecItemCopyMatching(search as CFDictionary, &found) == errSecSuccess)
-    #expect(found as? Data == Data("secret".utf8))
+    var result: CFTypeRef?
+    #expect(SecItemCopyMatching(search as CFDictionary, &result) == errSecSuccess)
+    #expect(result as? Data == Data("secret".utf8))
   }
 }

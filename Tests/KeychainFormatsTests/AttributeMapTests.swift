@@ -13,7 +13,8 @@ struct AttributeMapTests {
   /// A reproducible sequence of numbers.
   private struct RandomNumbers {
     var state: UInt64
-    mutating func next(_ limit: Int) -> Int {
+
+    mutating func next(below limit: Int) -> Int {
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
       return Int(state >> 33) % limit
     }
@@ -22,11 +23,12 @@ struct AttributeMapTests {
   @Test(
     "An attribute map equals a dictionary after any changes, with few codes and with many", arguments: [4, 30, 200])
   func changes(codeCount: Int) {
-    var (map, dictionary): (AttributeMap<Number>, [AttributeCode: Number]) = ([:], [:])
+    var map: AttributeMap<Number> = [:]
+    var dictionary: [AttributeCode: Number] = [:]
     var random = RandomNumbers(state: UInt64(codeCount))
     for step in 0..<4000 {
-      let code = AttributeCode(rawValue: "code\(random.next(codeCount))")
-      let value = random.next(3) == 0 ? nil : Number(integerLiteral: step)
+      let code = AttributeCode(rawValue: "code\(random.next(below: codeCount))")
+      let value = random.next(below: 3) == 0 ? nil : Number(integerLiteral: step)
       map[code] = value
       dictionary[code] = value
       #expect(map.count == dictionary.count && map[code] == dictionary[code])
@@ -43,9 +45,9 @@ struct AttributeMapTests {
   }
 
   /// Returns a value of any attribute type, or sometimes of a type that only property lists have.
-  private func value(_ random: inout RandomNumbers) -> PropertyValue {
-    let number = random.next(1000)
-    switch random.next(24) {
+  private func makeRandomValue(_ random: inout RandomNumbers) -> PropertyValue {
+    let number = random.next(below: 1000)
+    switch random.next(below: 24) {
     case 0..<5: return .string(String(repeating: "ö\u{301}", count: number % 40))
     case 5..<10: return .data((0..<number % 300).map { UInt8(truncatingIfNeeded: $0 &* number) })
     case 10..<14: return .integer(Int64(number) - 500)
@@ -60,15 +62,16 @@ struct AttributeMapTests {
   @Test(
     "A packed map has the same values as an unpacked one, and stays equal after changes", arguments: [14, 90])
   func packing(codeCount: Int) {
-    var (map, dictionary): (AttributeMap<PropertyValue>, [AttributeCode: PropertyValue]) = ([:], [:])
+    var map: AttributeMap<PropertyValue> = [:]
+    var dictionary: [AttributeCode: PropertyValue] = [:]
     var random = RandomNumbers(state: 7)
     var packedCount = 0
     for _ in 0..<3000 {
-      let code = AttributeCode(rawValue: "code\(random.next(codeCount))")
-      let value = random.next(3) == 0 ? nil : value(&random)
+      let code = AttributeCode(rawValue: "code\(random.next(below: codeCount))")
+      let value = random.next(below: 3) == 0 ? nil : makeRandomValue(&random)
       map[code] = value
       dictionary[code] = value
-      if random.next(2) == 0 { map.pack() }
+      if random.next(below: 2) == 0 { map.pack() }
       if case .packed = map.contents { packedCount += 1 }
       #expect(map.count == dictionary.count && map[code] == dictionary[code])
       #expect(map == AttributeMap(dictionary.map { ($0.key, $0.value) }))
@@ -82,7 +85,7 @@ struct AttributeMapTests {
       KeychainDate(secondsSinceReferenceDate: 0.25, encodedText: "20010101000000.25Z"),
       KeychainDate(secondsSinceReferenceDate: 0.25), KeychainDate(secondsSinceReferenceDate: .nan),
       KeychainDate(secondsSinceReferenceDate: -.infinity, encodedText: ""),
-      // Dates in whole seconds, with a time zone and in an unusual form, and texts that do not match the date.
+      // Whole seconds, milliseconds, a time zone, and an unusual form; then texts that do not match the date.
       try DERDate.parse("20240309122640Z"), try DERDate.parse("20240309122640.125Z"),
       try DERDate.parse("20240309122640.5-0730"), try DERDate.parse("00010101000000.123456789012345678Z"),
       KeychainDate(secondsSinceReferenceDate: 1, encodedText: "20010101000000Z"),
@@ -105,9 +108,8 @@ struct AttributeMapTests {
   func packedUUIDs() throws {
     let texts: [String] = [
       "9866DE2D-1601-4A2B-A978-EF6767496B37", "9866de2d-1601-4A2B-A978-EF6767496B37",
-      "9866DE2D-1601-4A2B-A978-EF6767496B3",
-      "9866DE2D-1601-4A2B-A978-EF6767496B377", "9866DE2D+1601-4A2B-A978-EF6767496B37",
-      "G866DE2D-1601-4A2B-A978-EF6767496B37",
+      "9866DE2D-1601-4A2B-A978-EF6767496B3", "9866DE2D-1601-4A2B-A978-EF6767496B377",
+      "9866DE2D+1601-4A2B-A978-EF6767496B37", "G866DE2D-1601-4A2B-A978-EF6767496B37",
       "00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", String(repeating: "é", count: 18),
     ]
     let packed = try #require(PackedPropertyValues(texts.map(PropertyValue.string)))
@@ -116,8 +118,8 @@ struct AttributeMapTests {
 
   @Test("Packing preserves integers next to every power of two")
   func packedIntegers() throws {
-    let bits = (0..<64).flatMap { shift in [-1, 0, 1].map { (Int64(1) << shift) &+ $0 } }
-    let numbers = bits + bits.map { 0 &- $0 } + [.min, .max]
+    let positiveNumbers = (0..<64).flatMap { shift in [-1, 0, 1].map { (Int64(1) << shift) &+ $0 } }
+    let numbers = positiveNumbers + positiveNumbers.map { 0 &- $0 } + [.min, .max]
     let packed = try #require(PackedPropertyValues(numbers.map(PropertyValue.integer)))
     #expect(numbers.indices.allSatisfy { packed[$0] == .integer(numbers[$0]) })
   }
@@ -127,11 +129,11 @@ struct AttributeMapTests {
     // The largest packed value has two offsets of two bytes and its type.
     let maximumByteCount = (16 << 10) - 3 * 2 - 2 - 1
     #expect(PackedPropertyValues([.integer(1), .data(Array(repeating: 7, count: maximumByteCount))]) != nil)
-    let others: [PropertyValue] = [
+    let unpackableValues: [PropertyValue] = [
       .data(Array(repeating: 7, count: maximumByteCount + 1)), .null, .real(1), .uid(1), .unsignedInteger(.max),
       .array([]), .dictionary([:]), .set([]),
     ]
-    for value in others {
+    for value in unpackableValues {
       #expect(PackedPropertyValues([.integer(1), value]) == nil)
     }
   }

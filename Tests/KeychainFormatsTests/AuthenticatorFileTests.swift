@@ -10,6 +10,7 @@ struct AuthenticatorFileTests {
     message.withUnsafeBytes { AuthenticatorEntry.address(of: $0) }?.withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
+  /// Returns a protocol buffer field with a length and contents (wire type 2).
   private func field(_ number: UInt8, _ contents: [UInt8]) -> [UInt8] {
     [number << 3 | 2, UInt8(contents.count)] + contents
   }
@@ -36,19 +37,28 @@ struct AuthenticatorFileTests {
     for count in 0..<entry.count { #expect(address(of: Array(entry.prefix(count))) == nil) }
   }
 
-  @Test("The texts of an app's preferences are read in place, and damaged preferences are refused")
-  func preferences() throws {
+  private func preferencesBytes() throws -> [UInt8] {
     let value: [String: Any] = ["tokenOrder": ["b", "a", 3], "a": "otpauth://totp/x", "b": "Bänk", "c": 1]
-    let bytes = Array(try PropertyListSerialization.data(fromPropertyList: value, format: .binary, options: 0))
+    return Array(try PropertyListSerialization.data(fromPropertyList: value, format: .binary, options: 0))
+  }
+
+  @Test("The texts of an app's preferences are read in place")
+  func preferences() throws {
+    let bytes = try preferencesBytes()
     try bytes.withUnsafeBytes { (bytes) throws in
       let preferences = try PreferencesFile(bytes)
       #expect(try preferences.texts("tokenOrder") == ["b", "a"])
       #expect(try preferences.texts("other") == nil && preferences.texts("a") == nil)
       let text = try preferences.sensitiveText("a")?.withBytes { String(decoding: $0, as: UTF8.self) }
       #expect(text == "otpauth://totp/x")
-      // An address is ASCII. Another text is not one.
+      // An address is ASCII, so other texts are not returned.
       #expect(try preferences.sensitiveText("b") == nil && preferences.sensitiveText("c") == nil)
     }
+  }
+
+  @Test("Changing a bit of an app's preferences does not crash the reader, and truncated preferences are rejected")
+  func damagedPreferences() throws {
+    let bytes = try preferencesBytes()
     var source = SeededRandom(seed: 5)
     for _ in 0..<2_000 {
       var changed = bytes

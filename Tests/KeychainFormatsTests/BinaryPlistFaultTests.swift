@@ -3,15 +3,22 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-/// A binary property list that is assembled from its parts.
+/// A binary property list that is assembled from its parts, so that a test can change each of them.
+///
+/// The file consists of the header, the objects, a table with the offset of each object, and a trailer of 32 bytes: six
+/// bytes, the width of offsets, the width of references, and three numbers of 8 bytes (the number of objects, the root
+/// object, and the offset of the table).
 struct PlistParts {
   var header = Array("bplist00".utf8)
   var objects: [[UInt8]]
   var root: UInt64 = 0
+  /// The number of objects in the trailer; `nil` for the correct one.
   var count: UInt64?
   var offsetWidth: UInt8 = 1
   var referenceWidth: UInt8 = 1
+  /// The offset of the table in the trailer; `nil` for the correct one.
   var tableOffset: UInt64?
+  /// The table; `nil` for the correct one.
   var offsets: [UInt8]?
 
   init(_ objects: [UInt8]...) { self.objects = objects }
@@ -23,7 +30,6 @@ struct PlistParts {
   }
 
   var objectsEnd: Int { header.count + objects.reduce(0) { $0 + $1.count } }
-  var trailer: Int { objectsEnd + (offsets?.count ?? objects.count) }
 
   var bytes: [UInt8] {
     var offset = header.count
@@ -35,45 +41,53 @@ struct PlistParts {
     let numbers = [count ?? UInt64(objects.count), root, tableOffset ?? UInt64(objectsEnd)]
     var bytes = header + objects.flatMap(\.self) + (offsets ?? table)
     bytes += [0, 0, 0, 0, 0, 0, offsetWidth, referenceWidth]
-    for number in numbers { bytes += (0..<8).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
+    for number in numbers { bytes += [UInt8](bigEndian: Int(truncatingIfNeeded: number), count: 8) }
     return bytes
   }
 }
 
 @Suite("Binary property lists with one fault")
 struct BinaryPlistFaultTests {
+  /// An array with one reference, to the text "a".
   private static let array = PlistParts([0xA1, 1], [0x51, 0x61])
+
+  /// Offsets in the bytes of `array`.
+  private enum Offset {
+    static let array = 8, reference = 9, table = 12, trailer = 14
+    static let offsetWidth = trailer + 6, referenceWidth = trailer + 7
+    static let count = trailer + 8, root = trailer + 16, tableOffset = trailer + 24
+  }
 
   private static func object(_ name: String, _ bytes: [UInt8], _ code: FormatError.Code, at offset: Int = 8) -> Fault {
     Fault(name, PlistParts(bytes).bytes, code, at: offset)
   }
 
-  private static func trailer(_ name: String, at offset: Int, _ change: (inout PlistParts) -> Void) -> Fault {
+  private static func changed(_ name: String, at offset: Int, _ change: (inout PlistParts) -> Void) -> Fault {
     Fault(name, array.with(change).bytes, .malformed, at: offset)
   }
 
-  static let trailerFaults: [Fault] = [
+  static let structureFaults: [Fault] = [
     Fault("no bytes", [], .malformed, at: 0),
     Fault("another format", Array("<?xml version".utf8), .malformed, at: 0),
     Fault("only a header", Array("bplist00".utf8), .truncated, at: 8),
     Fault("a header and 31 bytes", Array("bplist00".utf8) + [UInt8](repeating: 0, count: 31), .truncated, at: 39),
     Fault("version 15", array.with { $0.header = Array("bplist15".utf8) }.bytes, .unsupportedVersion, at: 6),
-    trailer("an offset width of 0", at: 14 + 6) { $0.offsetWidth = 0 },
-    trailer("an offset width of 9", at: 14 + 6) { $0.offsetWidth = 9 },
-    trailer("a reference width of 0", at: 14 + 7) { $0.referenceWidth = 0 },
-    trailer("a reference width of 9", at: 14 + 7) { $0.referenceWidth = 9 },
-    trailer("no objects", at: 14 + 8) { $0.count = 0 },
-    trailer("more objects than offsets", at: 14 + 8) { $0.count = 3 },
-    trailer("a count whose table overflows", at: 14 + 8) { $0.count = .max },
-    trailer("a root beyond the objects", at: 14 + 16) { $0.root = 2 },
-    trailer("the largest root", at: 14 + 16) { $0.root = .max },
-    trailer("a table inside the header", at: 14 + 24) { $0.tableOffset = 8 },
-    trailer("a table inside the trailer", at: 14 + 24) { $0.tableOffset = 14 },
-    trailer("the largest table offset", at: 14 + 24) { $0.tableOffset = .max },
-    trailer("an object inside the header", at: 12) { $0.offsets = [7, 10] },
-    trailer("an object inside the table", at: 12) { $0.offsets = [12, 10] },
-    trailer("a reference beyond the objects", at: 9) { $0.objects[0] = [0xA1, 2] },
-    trailer("an array that holds itself", at: 8) { $0.objects[0] = [0xA1, 0] },
+    changed("an offset width of 0", at: Offset.offsetWidth) { $0.offsetWidth = 0 },
+    changed("an offset width of 9", at: Offset.offsetWidth) { $0.offsetWidth = 9 },
+    changed("a reference width of 0", at: Offset.referenceWidth) { $0.referenceWidth = 0 },
+    changed("a reference width of 9", at: Offset.referenceWidth) { $0.referenceWidth = 9 },
+    changed("no objects", at: Offset.count) { $0.count = 0 },
+    changed("more objects than offsets", at: Offset.count) { $0.count = 3 },
+    changed("a count whose table overflows", at: Offset.count) { $0.count = .max },
+    changed("a root beyond the objects", at: Offset.root) { $0.root = 2 },
+    changed("the largest root", at: Offset.root) { $0.root = .max },
+    changed("a table inside the header", at: Offset.tableOffset) { $0.tableOffset = 8 },
+    changed("a table inside the trailer", at: Offset.tableOffset) { $0.tableOffset = UInt64(Offset.trailer) },
+    changed("the largest table offset", at: Offset.tableOffset) { $0.tableOffset = .max },
+    changed("an object inside the header", at: Offset.table) { $0.offsets = [7, 10] },
+    changed("an object inside the table", at: Offset.table) { $0.offsets = [UInt8(Offset.table), 10] },
+    changed("a reference beyond the objects", at: Offset.reference) { $0.objects[0] = [0xA1, 2] },
+    changed("an array that contains itself", at: Offset.array) { $0.objects[0] = [0xA1, 0] },
   ]
 
   static let objectFaults: [Fault] = [
@@ -103,7 +117,7 @@ struct BinaryPlistFaultTests {
 
   @Test(
     "A binary property list with a fault is rejected with the reason and the offset",
-    arguments: trailerFaults + objectFaults)
+    arguments: structureFaults + objectFaults)
   func fault(_ fault: Fault) {
     fault.check(.binaryPlist) { bytes throws(FormatError) in try BinaryPlist.decode(bytes) }
   }
@@ -114,6 +128,10 @@ struct BinaryPlistFaultTests {
     #expect(try BinaryPlist.decode(negative) == .integer(-1))
     let small = PlistParts([0x14] + [UInt8](repeating: 0, count: 15) + [9]).bytes
     #expect(try BinaryPlist.decode(small) == .integer(9))
+  }
+
+  @Test("A real number of 4 bytes is read")
+  func narrowReal() throws {
     #expect(try BinaryPlist.decode(PlistParts([0x22, 0x3F, 0x80, 0, 0]).bytes) == .real(1))
   }
 
@@ -141,8 +159,9 @@ struct BinaryPlistFaultTests {
 
   @Test("Shared containers that expand to a billion values are rejected, but a few shared containers are read")
   func sharedContainers() throws {
+    // Each array refers twice to the next one, and the last one to a text.
     func doubling(_ levels: Int) -> [UInt8] {
-      var parts = PlistParts([0x51, 0x61]).with { $0.objects = [] }
+      var parts = PlistParts()
       for level in 0..<levels { parts.objects.append([0xA2, UInt8(level + 1), UInt8(level + 1)]) }
       parts.objects.append([0x51, 0x61])
       return parts.bytes
@@ -153,13 +172,13 @@ struct BinaryPlistFaultTests {
 
   @Test("Overlapping objects of a property list are not copied repeatedly")
   func overlappingObjects() throws {
-    // Objects 1 to 40 are all the same data of 100 bytes.
     let data: [UInt8] = [0x4F, 0x10, 100] + [UInt8](repeating: 7, count: 100)
-    func overlapping(_ copies: UInt8) -> [UInt8] {
-      let references = [0xAF, 0x10, copies] + (1...copies).map(\.self)
-      return PlistParts(references, data).with { parts in
-        parts.offsets = [8] + [UInt8](repeating: UInt8(8 + references.count), count: Int(copies))
-        parts.count = UInt64(copies) + 1
+    // An array of objects that are all at the same offset.
+    func overlapping(_ count: UInt8) -> [UInt8] {
+      let array = [0xAF, 0x10, count] + (1...count).map(\.self)
+      return PlistParts(array, data).with { parts in
+        parts.offsets = [8] + [UInt8](repeating: UInt8(8 + array.count), count: Int(count))
+        parts.count = UInt64(count) + 1
       }.bytes
     }
     #expect(try BinaryPlist.decode(overlapping(1)).arrayValue == [.data([UInt8](repeating: 7, count: 100))])
@@ -168,14 +187,17 @@ struct BinaryPlistFaultTests {
 
   @Test("A property list with the maximum number of values per byte is read, and one more value is rejected")
   func valuesPerByte() throws {
-    let shared = [0xAA] + [UInt8](repeating: 1, count: 10)
-    let inner = [0xAA] + [UInt8](repeating: 2, count: 10)
+    // One outer array, ten times the inner one, and ten texts in each: 111 values.
+    func plist(paddedBy paddingByteCount: Int) -> [UInt8] {
+      let outer = [0xAA] + [UInt8](repeating: 1, count: 10)
+      let inner = [0xAA] + [UInt8](repeating: 2, count: 10)
+      return PlistParts(outer, inner, [0x51, 0x61], [UInt8](repeating: 0, count: paddingByteCount)).bytes
+    }
     let limits = BinaryPlist.Limits(maximumByteCount: 1000, maximumDepth: 10, valuesPerByte: 1)
-    // One outer array, ten inner ones, ten texts in each: 111 values.
-    let exact = PlistParts(shared, inner, [0x51, 0x61], [UInt8](repeating: 0, count: 43)).bytes
+    let exact = plist(paddedBy: 43)
     #expect(exact.count == 111)
     #expect(try BinaryPlist.decode(exact, limits: limits).arrayValue?.count == 10)
-    let short = PlistParts(shared, inner, [0x51, 0x61], [UInt8](repeating: 0, count: 42)).bytes
+    let short = plist(paddedBy: 42)
     #expect { try BinaryPlist.decode(short, limits: limits) } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 

@@ -20,8 +20,8 @@ struct BinaryPlistTests {
   @Test("Foundation reads every value that the writer writes")
   func foundationReads() throws {
     let bytes = try BinaryPlist.encode(Self.everything)
-    let read = try PropertyListSerialization.propertyList(from: Data(bytes), format: nil)
-    let root = try #require(read as? [String: Any])
+    let plist = try PropertyListSerialization.propertyList(from: Data(bytes), format: nil)
+    let root = try #require(plist as? [String: Any])
     #expect(root["true"] as? Bool == true)
     #expect(
       root["numbers"] as? [Int64] == [
@@ -69,8 +69,9 @@ struct BinaryPlistTests {
   @Test("Equal texts are stored once, but texts with different bytes separately")
   func sharedTexts() throws {
     let text = String(repeating: "long text ", count: 20)
-    let once = try BinaryPlist.encode(.array([.string(text)])).count
-    #expect(try BinaryPlist.encode(.array([.string(text), .string(text)])).count == once + 1)
+    let byteCountOfOneText = try BinaryPlist.encode(.array([.string(text)])).count
+    // The second text is a reference of one byte.
+    #expect(try BinaryPlist.encode(.array([.string(text), .string(text)])).count == byteCountOfOneText + 1)
     let forms = try BinaryPlist.decode(BinaryPlist.encode(.array([.string("e\u{301}"), .string("\u{E9}")])))
     #expect(forms.arrayValue?.compactMap { $0.stringValue?.unicodeScalars.count } == [2, 1])
   }

@@ -5,9 +5,10 @@ import Testing
 
 @Suite("Fast reading of items in DER")
 struct CanonicalDERReaderTests {
-  private enum Outcome: Equatable {
+  /// The result of reading an item. The fast reader packs the item while it reads, the strict reader does not.
+  private enum ReadResult: Equatable {
     case item(KeychainItem)
-    case fault(String)
+    case error(String)
 
     init(_ bytes: [UInt8], _ kind: ItemKind, packs: Bool, repairsDates: Bool) {
       do throws(FormatError) {
@@ -17,33 +18,40 @@ struct CanonicalDERReaderTests {
         if !packs { item.pack() }
         self = .item(item)
       } catch {
-        self = .fault(error.description)
+        self = .error(error.description)
       }
     }
 
-    /// Compares also the texts of dates and the order.
     static func == (left: Self, right: Self) -> Bool {
       switch (left, right) {
-      case (.fault(let left), .fault(let right)): left == right
+      case (.error(let left), .error(let right)): left == right
       case (.item(let left), .item(let right)):
-        left.isPacked == right.isPacked && left.attributes.keys == right.attributes.keys
-          && left.secrets.keys == right.secrets.keys
-          && (left.isPacked ? left.hasSamePackedContent(as: right) : left.attributes == right.attributes)
-          && zip(left.secrets, right.secrets).allSatisfy { $0.value.constantTimeEquals($1.value) }
+        left.isPacked == right.isPacked && hasEqualAttributes(left, right) && hasEqualSecrets(left, right)
       default: false
       }
+    }
+
+    /// Packed items are compared with the texts of their dates, which `==` of attributes ignores.
+    private static func hasEqualAttributes(_ left: KeychainItem, _ right: KeychainItem) -> Bool {
+      left.attributes.keys == right.attributes.keys
+        && (left.isPacked ? left.hasSamePackedContent(as: right) : left.attributes == right.attributes)
+    }
+
+    private static func hasEqualSecrets(_ left: KeychainItem, _ right: KeychainItem) -> Bool {
+      left.secrets.keys == right.secrets.keys
+        && zip(left.secrets, right.secrets).allSatisfy { $0.value.constantTimeEquals($1.value) }
     }
 
     var isPackedItem: Bool { if case .item(let item) = self { item.isPacked } else { false } }
   }
 
-  /// Reads the bytes with both readers, and returns whether they give a packed item.
+  /// Reads the bytes with both readers, compares their results, and returns whether the result is a packed item.
   @discardableResult
-  private static func compare(_ bytes: [UInt8], _ kind: ItemKind) -> Bool {
+  private static func compareReaders(_ bytes: [UInt8], _ kind: ItemKind) -> Bool {
     var isPacked = false
     for repairsDates in [true, false] {
-      let fast = Outcome(bytes, kind, packs: true, repairsDates: repairsDates)
-      let strict = Outcome(bytes, kind, packs: false, repairsDates: repairsDates)
+      let fast = ReadResult(bytes, kind, packs: true, repairsDates: repairsDates)
+      let strict = ReadResult(bytes, kind, packs: false, repairsDates: repairsDates)
       #expect(fast == strict, "\(bytes)")
       isPacked = isPacked || fast.isPackedItem
     }
@@ -68,6 +76,7 @@ struct CanonicalDERReaderTests {
 
   private static let secret = pair("v_Data", element(0x04, [1, 2, 3]))
 
+  /// Encoded values: valid ones, and ones with each kind of fault.
   private static let values: [[UInt8]] = {
     let integers: [[UInt8]] = [
       [], [0], [1], [0x7F], [0x80], [0xFF], [0, 0x7F], [0, 0x80], [0xFF, 0x7F], [0xFF, 0x80], [0x7F, 0xFF], [0x80, 0],
@@ -98,14 +107,16 @@ struct CanonicalDERReaderTests {
   @Test(
     "The fast reader and the strict reader give the same item for every type of value", arguments: ItemKind.allCases)
   func values(_ kind: ItemKind) {
+    let account = Self.pair("acct", Self.text("x"))
     var packedCount = 0
     for value in Self.values {
       for code in ["acct", "svce", "v_Data", "binn", "a code of more than seven letters", "", "é"] {
-        let single = Self.element(0x31, Self.pair(code, value) + Self.secret)
-        packedCount += Self.compare(single, kind) ? 1 : 0
-        Self.compare(Self.element(0x31, Self.pair("acct", Self.text("x")) + Self.pair(code, value)), kind)
-        Self.compare(single + [0], kind)
-        Self.compare(Array(single.dropLast()), kind)
+        let pair = Self.pair(code, value)
+        let item = Self.element(0x31, pair + Self.secret)
+        if Self.compareReaders(item, kind) { packedCount += 1 }
+        Self.compareReaders(Self.element(0x31, account + pair), kind)
+        Self.compareReaders(item + [0], kind)
+        Self.compareReaders(Array(item.dropLast()), kind)
       }
     }
     // Items as devices write them are packed.
@@ -113,10 +124,11 @@ struct CanonicalDERReaderTests {
   }
 
   @Test("An item with the encoding of devices is read by the fast reader", arguments: ItemKind.allCases)
-  func fast(_ kind: ItemKind) throws {
+  func deviceEncoding(_ kind: ItemKind) throws {
     let codes = AttributeTable.definitions(of: kind).filter { !$0.flags.contains(.returnedAsData) }.map(\.code)
+      .prefix(37)
     var item = KeychainItem(kind: kind)
-    for (index, code) in codes.prefix(37).enumerated() {
+    for (index, code) in codes.enumerated() {
       let values: [PropertyValue] = [
         .string("person@example.org"), .integer(Int64(index)), .data([1, 2, 3]), .boolean(true),
         .date(try DERDate.parse("20251107092000.125Z")),
@@ -125,35 +137,34 @@ struct CanonicalDERReaderTests {
     }
     item.secret = SensitiveBytes(copying: [1, 2, 3])
     let bytes = try item.derDictionary().withBytes { Array($0) }
-    let fast = bytes.withRawBytes { KeychainItem(packing: $0, kind: kind) }
-    #expect(fast?.attributes.count == min(codes.count, 37) && fast?.secrets.count == 1)
-    #expect(Self.compare(bytes, kind))
+    let readItem = bytes.withRawBytes { KeychainItem(packing: $0, kind: kind) }
+    #expect(readItem?.attributes.count == codes.count && readItem?.secrets.count == 1)
+    #expect(Self.compareReaders(bytes, kind))
   }
 
   @Test("The fast reader and the strict reader give the same item for every kind of malformed pair")
   func pairs() {
     let (key, value) = (Self.text("acct"), Self.text("x"))
+    let null = Self.element(0x05, [])
+    func manyPairs(_ count: Int) -> [UInt8] { (0..<count).flatMap { Self.pair("a\($0)", value) } }
     let contents: [[UInt8]] = [
       [], Self.element(0x30, []), Self.element(0x30, key), Self.element(0x30, key + value + value),
       Self.element(0x31, key + value), Self.element(0x30, Self.element(0x12, Array("1".utf8)) + value),
       Self.element(0x30, Self.element(0x04, [1]) + value),
       Self.element(0x30, value + key) + Self.element(0x30, key + value),
-      Self.secret + Self.secret, Self.pair("v_Data", value), Self.pair("v_Data", Self.element(0x05, [])) + Self.secret,
-      Self.pair("acct", Self.element(0x05, [])) + Self.pair("acct", value),
-      (0..<42).flatMap { Self.pair("a\($0)", value) }, (0..<43).flatMap { Self.pair("a\($0)", value) },
-      (0..<60).flatMap { Self.pair("a\($0)", value) } + Self.pair("a7", value),
+      Self.secret + Self.secret, Self.pair("v_Data", value), Self.pair("v_Data", null) + Self.secret,
+      Self.pair("acct", null) + Self.pair("acct", value), manyPairs(42), manyPairs(43),
+      manyPairs(60) + Self.pair("a7", value),
     ]
     for content in contents {
-      Self.compare(Self.element(0x31, content), .genericPassword)
-      Self.compare(Self.element(0x30, content), .genericPassword)
-      Self.compare(Self.element(0x31, content) + content, .genericPassword)
+      Self.compareReaders(Self.element(0x31, content), .genericPassword)
+      Self.compareReaders(Self.element(0x30, content), .genericPassword)
+      Self.compareReaders(Self.element(0x31, content) + content, .genericPassword)
     }
-    #expect(Self.compare(Self.element(0x31, (0..<42).flatMap { Self.pair("a\($0)", value) }), .genericPassword))
+    #expect(Self.compareReaders(Self.element(0x31, manyPairs(42)), .genericPassword))
   }
 
-  @Test("The fast reader and the strict reader give the same item after random changes", arguments: UInt64(0)..<60)
-  func changed(_ seed: UInt64) throws {
-    var random = SeededRandom(seed: seed)
+  private static func makeRandomItem(_ random: inout SeededRandom) throws -> KeychainItem {
     var item = KeychainItem(kind: .internetPassword)
     item[.account] = .string("alice@example.org")
     item[.port] = .integer(Int64(truncatingIfNeeded: random.next()) >> Int64.random(in: 0...63, using: &random))
@@ -162,20 +173,29 @@ struct CanonicalDERReaderTests {
     item[.modificationDate] = .date(try DERDate.parse("20251107092000.125Z"))
     item[.uuid] = .string("DEADBEEF-0000-1111-2222-0123456789AB")
     item.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...40, using: &random)))
-    let bytes = try item.derDictionary().withBytes { Array($0) }
-    #expect(Self.compare(bytes, .internetPassword))
+    return item
+  }
+
+  /// Flips a bit, replaces a byte, removes a byte or repeats one.
+  private static func changeRandomByte(of bytes: inout [UInt8], _ random: inout SeededRandom) {
+    let offset = Int.random(in: bytes.indices, using: &random)
+    switch Int.random(in: 0..<4, using: &random) {
+    case 0: bytes[offset] ^= 1 << UInt8.random(in: 0...7, using: &random)
+    case 1: bytes[offset] = UInt8(truncatingIfNeeded: random.next())
+    case 2: bytes.remove(at: offset)
+    default: bytes.insert(bytes[offset], at: offset)
+    }
+  }
+
+  @Test("The fast reader and the strict reader give the same item after random changes", arguments: UInt64(0)..<60)
+  func changed(_ seed: UInt64) throws {
+    var random = SeededRandom(seed: seed)
+    let bytes = try Self.makeRandomItem(&random).derDictionary().withBytes { Array($0) }
+    #expect(Self.compareReaders(bytes, .internetPassword))
     for _ in 0..<300 {
       var changed = bytes
-      for _ in 0..<Int.random(in: 1...3, using: &random) {
-        let offset = Int.random(in: changed.indices, using: &random)
-        switch Int.random(in: 0..<4, using: &random) {
-        case 0: changed[offset] ^= 1 << UInt8.random(in: 0...7, using: &random)
-        case 1: changed[offset] = UInt8(truncatingIfNeeded: random.next())
-        case 2: changed.remove(at: offset)
-        default: changed.insert(changed[offset], at: offset)
-        }
-      }
-      Self.compare(changed, .internetPassword)
+      for _ in 0..<Int.random(in: 1...3, using: &random) { Self.changeRandomByte(of: &changed, &random) }
+      Self.compareReaders(changed, .internetPassword)
     }
   }
 }

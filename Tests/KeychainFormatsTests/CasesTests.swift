@@ -5,35 +5,36 @@ import Testing
 @Suite("Selection of test cases for a quick run")
 struct CasesTests {
   @Test(
-    "A quick run includes the first case, the last case and one case of each part between them, in order",
+    "A quick run includes the first case, the last case and one case of each section between them, in order",
     arguments: [2, 3, 7, 99])
-  func part(count: Int) {
-    let part = Cases.part(of: 0..<100, count: count, seed: 5)
-    #expect(part.count == count && Set(part).count == count)
-    #expect(part.first == 0 && part.last == 99 && part == part.sorted())
-    let gaps = zip(part, part.dropFirst()).map { $1 - $0 }
-    #expect(gaps.allSatisfy { $0 <= 2 * (98 / max(count - 2, 1) + 1) })
+  func sections(count: Int) {
+    let selection = Cases.quickSelection(from: 0..<100, count: count, seed: 5)
+    #expect(selection.count == count && Set(selection).count == count)
+    #expect(selection.first == 0 && selection.last == 99 && selection == selection.sorted())
+    let gaps = zip(selection, selection.dropFirst()).map { $1 - $0 }
+    let longestSection = 98 / max(count - 2, 1) + 1
+    #expect(gaps.allSatisfy { $0 <= 2 * longestSection })
   }
 
   @Test("A quick run includes all cases if there are few, and only the first one if it includes only one")
   func edges() {
-    #expect(Cases.part(of: [1, 2, 3], count: 3, seed: 1) == [1, 2, 3])
-    #expect(Cases.part(of: [1, 2, 3], count: 9, seed: 1) == [1, 2, 3])
-    #expect(Cases.part(of: [1, 2, 3], count: 1, seed: 1) == [1])
-    #expect(Cases.part(of: [Int](), count: 4, seed: 1) == [])
+    #expect(Cases.quickSelection(from: [1, 2, 3], count: 3, seed: 1) == [1, 2, 3])
+    #expect(Cases.quickSelection(from: [1, 2, 3], count: 9, seed: 1) == [1, 2, 3])
+    #expect(Cases.quickSelection(from: [1, 2, 3], count: 1, seed: 1) == [1])
+    #expect(Cases.quickSelection(from: [Int](), count: 4, seed: 1) == [])
   }
 
   @Test("Quick runs include the same cases if their seeds are equal, and other cases if not")
   func seeded() {
-    let part = Cases.part(of: 0..<1000, count: 10, seed: 1)
-    #expect(part == Cases.part(of: 0..<1000, count: 10, seed: 1))
-    #expect(part != Cases.part(of: 0..<1000, count: 10, seed: 2))
+    let selection = Cases.quickSelection(from: 0..<1000, count: 10, seed: 1)
+    #expect(selection == Cases.quickSelection(from: 0..<1000, count: 10, seed: 1))
+    #expect(selection != Cases.quickSelection(from: 0..<1000, count: 10, seed: 2))
   }
 
   @Test("An exhaustive run includes all cases")
   func exhaustive() {
-    #expect(Cases.count(50, quick: 10) == (Cases.areAllRun ? 50 : 10))
+    #expect(Cases.count(50, quick: 10) == (Cases.isExhaustive ? 50 : 10))
     #expect(Cases.count(5, quick: 10) == 5)
-    #expect(Cases.chosen(0..<50, quick: 10).count == (Cases.areAllRun ? 50 : 10))
+    #expect(Cases.chosen(0..<50, quick: 10).count == (Cases.isExhaustive ? 50 : 10))
   }
 }

@@ -9,7 +9,7 @@ struct DateDigitTests {
   /// 2001-01-01T00:00:00Z in microseconds since 1970.
   private static let epoch: Int64 = 978_307_200_000_000
 
-  /// The decimal places.
+  /// Returns the decimal places of a date's text, which ends in "Z".
   private static func fraction(of text: String) -> Substring {
     guard let point = text.firstIndex(of: ".") else { return "" }
     return text[text.index(after: point)...].dropLast()
@@ -19,11 +19,11 @@ struct DateDigitTests {
   func moments() throws {
     var random = SeededRandom(seed: 44)
     for index in 0..<100_000 {
-      // Half of them before 2001, up to a hundred years away.
+      // Up to a hundred years before or after 2001.
       let offset = Int64.random(in: -36_525 * Self.day..<36_525 * Self.day, using: &random)
       let date = KeychainDate(microsecondsSince1970: Self.epoch + offset)
-      let micro = ((offset % 1_000_000) + 1_000_000) % 1_000_000
-      var digits = String(repeating: "0", count: 6 - String(micro).count) + String(micro)
+      let microseconds = String(((offset % 1_000_000) + 1_000_000) % 1_000_000)
+      var digits = String(repeating: "0", count: 6 - microseconds.count) + microseconds
       while digits.last == "0" { digits.removeLast() }
 
       let der = try #require(DERDate.format(date))

@@ -26,54 +26,66 @@ struct FileRecordEditingTests {
     }
   }
 
+  /// A text that the writer can encode, and malformed bytes of the same length that replace it in the archive.
+  private struct Replacement {
+    let text: String
+    let encodedText: [UInt8]
+    let malformedBytes: [UInt8]
+
+    /// UTF-8 with the byte F5.
+    static let utf8Path = Replacement(
+      text: "name!", encodedText: Array("name!".utf8), malformedBytes: [0x6E, 0xF5, 0xBA, 0x65, 0x21])
+    /// UTF-16 with an unpaired surrogate.
+    static let utf16Path = Replacement(
+      text: "n\u{E000}me!", encodedText: [0xE0, 0x00, 0, 0x6D], malformedBytes: [0xD8, 0x00, 0, 0x6D])
+    static let target = Replacement(
+      text: "aim", encodedText: Array("aim".utf8), malformedBytes: [0x61, 0xFF, 0x6D])
+
+    func apply(to bytes: inout [UInt8]) throws {
+      let range = try #require(Data(bytes).range(of: Data(encodedText)))
+      bytes.replaceSubrange(range, with: malformedBytes)
+    }
+  }
+
   @Test("Names that are not UTF-8 or UTF-16 are preserved byte for byte", arguments: [false, true])
   func undecodedNames(isUTF16: Bool) throws {
-    // A record with "name!" and "aim" in it, which are replaced with malformed text: the byte F5 and an unpaired
-    // surrogate.
-    let placeholder = isUTF16 ? "n\u{E000}me!" : "name!"
-    let record = FileRecord(
-      relativePath: placeholder, target: "aim", digest: [1], mode: 0o120644, protectionClass: .fileNone)
-    func undecoded(_ bytes: [UInt8], _ pairs: [([UInt8], [UInt8])]) throws -> [UInt8] {
-      var bytes = bytes
-      for (old, new) in pairs {
-        let range = try #require(Data(bytes).range(of: Data(old)))
-        bytes.replaceSubrange(range, with: new)
-      }
-      return bytes
-    }
-    let name: [UInt8] = isUTF16 ? [0xD8, 0x00, 0, 0x6D] : [0x6E, 0xF5, 0xBA, 0x65, 0x21]
-    let pairs: [([UInt8], [UInt8])] = [
-      (isUTF16 ? [0xE0, 0x00, 0, 0x6D] : Array("name!".utf8), name), (Array("aim".utf8), [0x61, 0xFF, 0x6D]),
-    ]
-    let bytes = try undecoded(record.archived(), pairs)
-    let before = try FileRecord(archive: bytes)
-    #expect(before.undecodedPath != nil && before.undecodedTarget == [0x61, 0xFF, 0x6D])
-    // A record that is created from its fields would have another name.
-    #expect(throws: FormatError(.fileRecord, .unencodable, "a name in it is not UTF-8")) { try before.archived() }
+    let path = isUTF16 ? Replacement.utf16Path : .utf8Path
+    var bytes = try FileRecord(
+      relativePath: path.text, target: Replacement.target.text, digest: [1], mode: 0o120644, protectionClass: .fileNone
+    ).archived()
+    try path.apply(to: &bytes)
+    try Replacement.target.apply(to: &bytes)
+    let original = try FileRecord(archive: bytes)
+    #expect(original.undecodedPath != nil && original.undecodedTarget == Replacement.target.malformedBytes)
+    // Only an edit of the bytes preserves the names: neither the record nor the property list can be written again.
+    #expect(throws: FormatError(.fileRecord, .unencodable, "a name in it is not UTF-8")) { try original.archived() }
     #expect(throws: FormatError.self) { try BinaryPlist.decode(bytes) }
+
     let changed = try FileRecord.replacing(encryptionKey: key, digest: digest, in: bytes)
-    var expected = before
-    (expected.encryptionKey, expected.digest) = (key, digest)
+    var expected = original
+    expected.encryptionKey = key
+    expected.digest = digest
     #expect(try FileRecord(archive: changed) == expected)
-    #expect(Data(changed).range(of: Data(name)) != nil)
+    #expect(Data(changed).range(of: Data(path.malformedBytes)) != nil)
+
     let withoutKey = try FileRecord.replacing(encryptionKey: nil, digest: nil, in: changed)
-    #expect(try FileRecord(archive: withoutKey).undecodedPath == before.undecodedPath)
+    #expect(try FileRecord(archive: withoutKey).undecodedPath == original.undecodedPath)
   }
 
   @Test("Unknown content of a record is preserved, according to Foundation")
   func unknown() throws {
-    let first = FileRecord(relativePath: "a", mode: 0o100644, protectionClass: .fileNone)
-    var root = try #require(try BinaryPlist.decode(first.archived()).dictionaryValue)
+    let record = FileRecord(relativePath: "a", mode: 0o100644, protectionClass: .fileNone)
+    var root = try #require(try BinaryPlist.decode(record.archived()).dictionaryValue)
     var objects = try #require(root["$objects"]?.arrayValue)
-    var record = try #require(objects[1].dictionaryValue)
-    record["ContentEncodingMethod"] = .integer(3)
-    objects[1] = .dictionary(record)
+    var recordMembers = try #require(objects[1].dictionaryValue)
+    recordMembers["ContentEncodingMethod"] = .integer(3)
+    objects[1] = .dictionary(recordMembers)
     root["$objects"] = .array(objects)
     let changed = try FileRecord.replacing(
       encryptionKey: key, digest: digest, in: try BinaryPlist.encode(.dictionary(root)))
-    let read = try #require(
+    let changedPlist = try #require(
       try PropertyListSerialization.propertyList(from: Data(changed), format: nil) as? [String: Any])
-    let file = try #require((read["$objects"] as? [Any])?[1] as? [String: Any])
+    let file = try #require((changedPlist["$objects"] as? [Any])?[1] as? [String: Any])
     #expect(file["ContentEncodingMethod"] as? Int == 3)
     #expect(file["Mode"] as? Int == 0o100644 && file["EncryptionKey"] != nil)
   }

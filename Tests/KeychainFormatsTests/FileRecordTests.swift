@@ -50,11 +50,12 @@ struct FileRecordTests {
     #expect(try FileRecord(archive: bytes) == Self.full)
   }
 
-  private func archive(_ record: PropertyDictionary, _ others: [PropertyValue] = []) throws -> [UInt8] {
+  /// Returns an archive of a record (object 1) and other objects (from 2).
+  private func archive(_ record: PropertyDictionary, _ otherObjects: [PropertyValue] = []) throws -> [UInt8] {
     try BinaryPlist.encode(
       .dictionary([
         "$top": .dictionary(["root": .uid(1)]),
-        "$objects": .array([.string("$null"), .dictionary(record)] + others),
+        "$objects": .array([.string("$null"), .dictionary(record)] + otherObjects),
       ]))
   }
 
@@ -121,34 +122,46 @@ struct FileRecordTests {
   }
 
   @Test("A field is read through 16 references, and rejected with 17")
-  func hops() throws {
-    func record(_ references: Int) throws -> [UInt8] {
+  func referenceChains() throws {
+    func record(references: Int) throws -> [UInt8] {
+      // The record itself has the first reference; each further one refers to the next object.
       let chain = (1..<references).map { PropertyValue.uid(UInt64($0 + 2)) }
       return try archive(["RelativePath": .uid(2)], chain + [.string("end")])
     }
-    #expect(try FileRecord(archive: record(16)).relativePath == "end")
-    Fault("seventeen", try record(17), .malformed, at: nil).check(.fileRecord, FileRecord.init(archive:))
+    #expect(try FileRecord(archive: record(references: 16)).relativePath == "end")
+    Fault("seventeen", try record(references: 17), .malformed, at: nil).check(.fileRecord, FileRecord.init(archive:))
   }
 
-  @Test("Keys may be UTF-16, the first of two equal keys counts, and a wrapper without a value is ignored")
+  /// Reads a record whose object has two members: the first key refers to the path "a", the second one to "b".
+  private func readRecord(firstKey: [UInt8], secondKey: [UInt8]) throws -> FileRecord {
+    func text(_ text: String) -> [UInt8] { [0x50 | UInt8(text.utf8.count)] + Array(text.utf8) }
+    let objects: [[UInt8]] = [
+      [0xD2, 1, 2, 3, 4], text("$top"), text("$objects"),  // 0: {$top: 3, $objects: 4}
+      [0xD1, 5, 6],  // 3: {root: 6}
+      [0xA2, 7, 8],  // 4: [null, record]
+      text("root"), [0x80, 1], [0x00],  // 6: a reference to object 1 of $objects
+      [0xD2, 9, 10, 11, 12], firstKey, secondKey, text("a"), text("b"),  // 8: {firstKey: "a", secondKey: "b"}
+    ]
+    return try FileRecord(archive: PlistParts().with { $0.objects = objects }.bytes)
+  }
+
+  @Test("Keys may be UTF-16, and the first of two equal keys counts")
   func unusualKeys() throws {
-    func record(_ first: [UInt8], _ second: [UInt8]) throws -> FileRecord {
-      let texts = ["$top", "$objects", "root", "NS.string"].map { [0x50 | UInt8($0.utf8.count)] + Array($0.utf8) }
-      let objects: [[UInt8]] = [
-        [0xD2, 1, 2, 3, 4], texts[0], texts[1], [0xD1, 5, 6], [0xA2, 7, 8], texts[2], [0x80, 1], [0x00],
-        [0xD2, 9, 10, 11, 12], first, second, [0x51, 0x61], [0x51, 0x62],
-      ]
-      return try FileRecord(archive: PlistParts([]).with { $0.objects = objects }.bytes)
-    }
     let name = Array("RelativePath".utf8)
-    func wide(_ high: UInt8) -> [UInt8] { [0x6C] + name.flatMap { [high, $0] } }
-    #expect(try record(wide(0), [0x51, 0x7A]).relativePath == "a")
-    #expect(try record([0x51, 0x7A], wide(0)).relativePath == "b")
-    #expect(try record([0x5C] + name, wide(0)).relativePath == "a")
-    #expect(throws: FormatError.self) { try record([0x51, 0x7A], wide(1)) }
-    Fault(
-      "a wrapper of null", try archive(["RelativePath": .dictionary(["NS.string": .uid(0)])]), .malformed, at: nil
-    ).check(.fileRecord, FileRecord.init(archive:))
+    let asciiKey = [0x5C] + name
+    let otherKey: [UInt8] = [0x51, 0x7A]
+    func utf16Key(highByte: UInt8) -> [UInt8] { [0x6C] + name.flatMap { [highByte, $0] } }
+    #expect(try readRecord(firstKey: utf16Key(highByte: 0), secondKey: otherKey).relativePath == "a")
+    #expect(try readRecord(firstKey: otherKey, secondKey: utf16Key(highByte: 0)).relativePath == "b")
+    #expect(try readRecord(firstKey: asciiKey, secondKey: utf16Key(highByte: 0)).relativePath == "a")
+    #expect(throws: FormatError.self) { try readRecord(firstKey: otherKey, secondKey: utf16Key(highByte: 1)) }
+  }
+
+  @Test("A wrapper of null is rejected as a path")
+  func nullWrapper() throws {
+    let wrapper = PropertyValue.dictionary(["NS.string": .uid(0)])
+    Fault("a wrapper of null", try archive(["RelativePath": wrapper]), .malformed, at: nil)
+      .check(.fileRecord, FileRecord.init(archive:))
   }
 
   @Test("The type bits of a mode determine the type of the file")

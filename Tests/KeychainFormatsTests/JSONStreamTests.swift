@@ -16,8 +16,8 @@ struct JSONStreamTests {
     let document: JSONValue = [
       "text": .string(text), "secret": .sensitive(SensitiveBytes(copying: Array(text.utf8)), .text),
     ]
-    let read = try JSONSerialization.jsonObject(with: Data(document.bytes())) as? [String: String]
-    #expect(read == ["text": text, "secret": text])
+    let decodedDocument = try JSONSerialization.jsonObject(with: Data(document.bytes())) as? [String: String]
+    #expect(decodedDocument == ["text": text, "secret": text])
     #expect(document.bytes().allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x0A })
   }
 
@@ -29,43 +29,55 @@ struct JSONStreamTests {
     #expect(Base64Digits.text(of: bytes) == Data(bytes).base64EncodedString())
   }
 
+  /// The portions of a document, joined.
+  private struct WrittenDocument {
+    private(set) var bytes: [UInt8] = []
+    private(set) var largestPortion = 0
+
+    mutating func append(_ portion: UnsafeRawBufferPointer) {
+      bytes += portion
+      largestPortion = max(largestPortion, portion.count)
+    }
+  }
+
+  private func makeElements(_ count: Int) -> [JSONValue] {
+    (0..<count).map { .object([("number", .count($0)), ("half", ["x"])]) }
+  }
+
   @Test("A long array that is written element by element gives the same document", arguments: [0, 1, 3, 4000])
   func portions(count: Int) throws {
-    let elements: [JSONValue] = (0..<count).map { .object([("number", .count($0)), ("half", ["x"])]) }
-    for others: [(String, JSONValue)] in [[], [("end", ["a": [1, 2]]), ("last", .null)]] {
-      var (bytes, largest): ([UInt8], Int) = ([], 0)
-      func collect(_ portion: UnsafeRawBufferPointer) {
-        bytes += portion
-        largest = max(largest, portion.count)
-      }
+    let elements = makeElements(count)
+    for finalMembers: [(String, JSONValue)] in [[], [("end", ["a": [1, 2]]), ("last", .null)]] {
+      var output = WrittenDocument()
       var stream = JSONStream(["format": "test", "none": [], "parts": []])
-      for element in elements { stream.append(element, to: collect) }
-      stream.end(others, to: collect)
-      let expected = JSONValue.object([("format", "test"), ("none", []), ("parts", .array(elements))] + others)
-      #expect(bytes == expected.bytes())
-      #expect(largest < 40_000)
+      for element in elements { stream.append(element) { output.append($0) } }
+      stream.end(finalMembers) { output.append($0) }
+      let expected = JSONValue.object([("format", "test"), ("none", []), ("parts", .array(elements))] + finalMembers)
+      #expect(output.bytes == expected.bytes())
+      #expect(output.largestPortion < 40_000)
     }
   }
 
   @Test("An array whose elements are created on demand gives the same document", arguments: [0, 1, 3, 4000])
   func onDemand(count: Int) throws {
-    let parts = (0..<count).map { JSONValue.object([("number", .count($0)), ("half", .each(["x"]) { .string($0) })]) }
-    let (onDemand, expected): (JSONValue, JSONValue) = (
-      ["a": .each(Array(0..<count)) { parts[$0] }, "b": [1]], ["a": .array(parts), "b": [1]]
-    )
-    var (bytes, largest): ([UInt8], Int) = ([], 0)
-    onDemand.forEachPortion { portion in
-      bytes += portion
-      largest = max(largest, portion.count)
+    let elements = (0..<count).map {
+      JSONValue.object([("number", .count($0)), ("half", .each(["x"]) { .string($0) })])
     }
-    #expect(
-      bytes == expected.bytes() && onDemand.bytes() == expected.bytes()
-        && onDemand.compactText() == expected.compactText())
-    #expect(largest < 40_000)
-    #expect(onDemand == expected && expected == onDemand && onDemand["a"]?.arrayValue == parts)
-    #expect(onDemand != ["a": .array(parts + [1]), "b": [1]])
-    let read = try #require(JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
-    #expect((read["a"] as? [[String: Any]])?.map { $0["number"] as? Int } == Array(0..<count))
+    let onDemand: JSONValue = ["a": .each(Array(0..<count)) { elements[$0] }, "b": [1]]
+    let expected: JSONValue = ["a": .array(elements), "b": [1]]
+
+    var output = WrittenDocument()
+    onDemand.forEachPortion { output.append($0) }
+
+    #expect(output.bytes == expected.bytes())
+    #expect(output.largestPortion < 40_000)
+    #expect(onDemand.bytes() == expected.bytes())
+    #expect(onDemand.compactText() == expected.compactText())
+    #expect(onDemand == expected && expected == onDemand && onDemand["a"]?.arrayValue == elements)
+    #expect(onDemand != ["a": .array(elements + [1]), "b": [1]])
+    let decodedDocument = try #require(
+      JSONSerialization.jsonObject(with: Data(output.bytes)) as? [String: Any])
+    #expect((decodedDocument["a"] as? [[String: Any]])?.map { $0["number"] as? Int } == Array(0..<count))
   }
 
   @Test("No further element is created after the receiver throws")
@@ -82,16 +94,16 @@ struct JSONStreamTests {
 
   @Test("A nested array that is written element by element gives the same document", arguments: [0, 1, 3])
   func nested(count: Int) {
-    let elements: [JSONValue] = (0..<count).map { .object([("number", .count($0)), ("half", ["x"])]) }
+    let elements = makeElements(count)
     func document(_ parts: [JSONValue]) -> JSONValue {
       ["format": "test", "groups": [["first"], ["name": "a", "none": [], "parts": .array(parts)]]]
     }
-    for others: [(String, JSONValue)] in [[], [("end", ["a": [1, 2]])]] {
+    for finalMembers: [(String, JSONValue)] in [[], [("end", ["a": [1, 2]])]] {
       var bytes: [UInt8] = []
       var stream = JSONStream(document([]))
       for element in elements { stream.append(element) { bytes += $0 } }
-      stream.end(others) { bytes += $0 }
-      #expect(bytes == document(elements).adding(others).bytes())
+      stream.end(finalMembers) { bytes += $0 }
+      #expect(bytes == document(elements).adding(finalMembers).bytes())
     }
   }
 }

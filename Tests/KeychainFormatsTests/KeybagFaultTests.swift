@@ -4,7 +4,19 @@ import TestSupport
 import Testing
 
 /// A small keybag as records, so that a test can damage one of them.
+///
+/// A record is a tag of four letters, the length of the value as a big-endian number of four bytes, and the value.
 struct KeybagParts {
+  /// A record of the valid keybag. The raw value is its position.
+  enum Field: Int, CaseIterable {
+    // The header.
+    case version, type, uuid, hmacKey, wrap, salt, iterations, secondRoundType, secondRoundIterations, secondRoundSalt
+    // The only class key.
+    case classUUID, keyClass, classWrap, keyType, wrappedKey
+
+    var isInHeader: Bool { rawValue < KeybagParts.header.count }
+  }
+
   var records: [(tag: String, value: [UInt8])]
 
   static let header: [(tag: String, value: [UInt8])] = [
@@ -13,69 +25,74 @@ struct KeybagParts {
     ("ITER", [0, 0, 0x27, 0x10]), ("DPWT", [0, 0, 0, 1]), ("DPIC", [0, 0, 0x03, 0xE8]),
     ("DPSL", [UInt8](repeating: 0x33, count: 20)),
   ]
-  static let group: [(tag: String, value: [UInt8])] = [
+  static let classKey: [(tag: String, value: [UInt8])] = [
     ("UUID", [UInt8](repeating: 0x44, count: 16)), ("CLAS", [0, 0, 0, 6]), ("WRAP", [0, 0, 0, 2]),
     ("KTYP", [0, 0, 0, 0]), ("WPKY", [UInt8](repeating: 0x55, count: 40)),
   ]
 
-  static let valid = KeybagParts(records: header + group)
+  static let valid = KeybagParts(records: header + classKey)
 
   var bytes: [UInt8] {
     var bytes: [UInt8] = []
     for record in records {
-      let count = UInt32(record.value.count)
       bytes += Array(record.tag.utf8)
-      bytes += [UInt8(count >> 24), UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF)]
+      bytes += [UInt8](bigEndian: record.value.count, count: 4)
       bytes += record.value
     }
     return bytes
   }
 
-  func offset(of index: Int) -> Int { records[..<index].reduce(0) { $0 + 8 + $1.value.count } }
+  subscript(_ field: Field) -> (tag: String, value: [UInt8]) {
+    get { records[field.rawValue] }
+    set { records[field.rawValue] = newValue }
+  }
 
-  func without(_ index: Int) -> [UInt8] {
+  func byteCount(of field: Field) -> Int { 8 + self[field].value.count }
+
+  func offset(of field: Field) -> Int { records[..<field.rawValue].reduce(0) { $0 + 8 + $1.value.count } }
+
+  func offset(after field: Field) -> Int { offset(of: field) + byteCount(of: field) }
+
+  func removing(_ field: Field) -> [UInt8] {
     var copy = self
-    copy.records.remove(at: index)
+    copy.records.remove(at: field.rawValue)
     return copy.bytes
   }
 
-  func repeating(_ index: Int) -> [UInt8] {
+  func repeating(_ field: Field) -> [UInt8] {
     var copy = self
-    copy.records.insert(records[index], at: index + 1)
+    copy.records.insert(self[field], at: field.rawValue + 1)
     return copy.bytes
   }
 
-  func with(_ index: Int, _ value: [UInt8]) -> [UInt8] {
+  func setting(_ field: Field, to value: [UInt8]) -> [UInt8] {
     var copy = self
-    copy.records[index].value = value
+    copy[field].value = value
     return copy.bytes
   }
-
-  func offsetAfter(_ index: Int) -> Int { offset(of: index) + 8 + records[index].value.count }
 }
 
 @Suite("Keybags with one fault")
 struct KeybagFaultTests {
   private static let bag = KeybagParts.valid
-  private static let headerEnd = bag.offset(of: 10)
   private static let bytes = bag.bytes
-  private static let end = bytes.count
+  private static let headerEnd = bag.offset(after: .secondRoundSalt)
 
-  private static func without(_ index: Int) -> Fault {
-    let (tag, value) = bag.records[index]
-    let end = index < 10 ? headerEnd : end
-    return Fault("no \(tag) (\(index))", bag.without(index), .malformed, at: end - 8 - value.count)
+  /// A fault whose offset is the end of the part with the missing field: of the header or of the class key.
+  private static func missing(_ field: KeybagParts.Field) -> Fault {
+    let end = field.isInHeader ? headerEnd : bytes.count
+    return Fault(
+      "no \(bag[field].tag) (\(field))", bag.removing(field), .malformed, at: end - bag.byteCount(of: field))
   }
 
-  private static func repeated(_ index: Int) -> Fault {
-    Fault(
-      "\(bag.records[index].tag) twice (\(index))", bag.repeating(index), .malformed, at: bag.offsetAfter(index))
+  private static func repeated(_ field: KeybagParts.Field) -> Fault {
+    Fault("\(bag[field].tag) twice (\(field))", bag.repeating(field), .malformed, at: bag.offset(after: field))
   }
 
-  private static func shortened(_ index: Int) -> Fault {
+  private static func shortened(_ field: KeybagParts.Field) -> Fault {
     Fault(
-      "\(bag.records[index].tag) a byte short (\(index))", bag.with(index, bag.records[index].value.dropLast()),
-      .malformed, at: bag.offset(of: index))
+      "\(bag[field].tag) a byte short (\(field))", bag.setting(field, to: bag[field].value.dropLast()), .malformed,
+      at: bag.offset(of: field))
   }
 
   static let faults: [Fault] =
@@ -85,27 +102,32 @@ struct KeybagFaultTests {
       Fault("a tag without a length", Array("VERS".utf8) + [0, 0], .truncated, at: 4),
       Fault("a length past the end", Array("VERS".utf8) + [0, 0, 0, 5, 0, 0, 0, 4], .truncated, at: 8),
       Fault("the largest length", Array("VERS".utf8) + [0xFF, 0xFF, 0xFF, 0xFF], .truncated, at: 8),
-      Fault("three bytes after the last record", bytes + [0, 0, 0], .truncated, at: end),
-      Fault("the last record cut short", bytes.dropLast(), .truncated, at: end - 40),
-      Fault("DPIC without DPSL", bag.without(9), .malformed, at: headerEnd - 28),
-      Fault("DPSL without DPIC", bag.without(8), .malformed, at: headerEnd - 12),
+      Fault("three bytes after the last record", bytes + [0, 0, 0], .truncated, at: bytes.count),
+      Fault("the last record cut short", bytes.dropLast(), .truncated, at: bytes.count - 40),
       Fault(
-        "a wrapped key of 32 bytes where the password wraps", bag.with(14, .init(repeating: 0, count: 32)), .malformed,
-        at: bag.offset(of: 14)),
+        "a key of 32 bytes, which the password wraps", bag.setting(.wrappedKey, to: .init(repeating: 0, count: 32)),
+        .malformed, at: bag.offset(of: .wrappedKey)),
       Fault(
-        "a wrapped key of 40 bytes where only the device wraps", bag.with(12, [0, 0, 0, 1]), .malformed,
-        at: bag.offset(of: 14)),
-      Fault("a Curve25519 class without its public key", bag.with(13, [0, 0, 0, 1]), .malformed, at: end),
+        "a key of 40 bytes, which only the device wraps", bag.setting(.classWrap, to: [0, 0, 0, 1]), .malformed,
+        at: bag.offset(of: .wrappedKey)),
       Fault(
-        "a class twice", KeybagParts(records: bag.records + KeybagParts.group).bytes, .malformed, at: end),
+        "a Curve25519 class without its public key", bag.setting(.keyType, to: [0, 0, 0, 1]), .malformed,
+        at: bytes.count),
+      Fault(
+        "a class twice", KeybagParts(records: bag.records + KeybagParts.classKey).bytes, .malformed, at: bytes.count),
     ]
-  static let absentFields = [0, 1, 3, 4, 5, 6, 11, 12, 14].map(without)
-  static let repeatedFields = [0, 1, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14].map(repeated)
-  static let shortenedFields = (0...14).map(shortened)
+  /// The iterations and the salt of the second round may be missing only together.
+  static let missingFields = [
+    KeybagParts.Field.version, .type, .hmacKey, .wrap, .salt, .iterations, .secondRoundIterations, .secondRoundSalt,
+    .keyClass, .classWrap, .wrappedKey,
+  ].map(missing)
+  /// A second UUID is not a fault: it begins a class key.
+  static let repeatedFields = KeybagParts.Field.allCases.filter { $0 != .uuid && $0 != .classUUID }.map(repeated)
+  static let shortenedFields = KeybagParts.Field.allCases.map(shortened)
 
   @Test(
     "A keybag with a fault is rejected with the name of the field and the offset",
-    arguments: faults + absentFields + repeatedFields + shortenedFields)
+    arguments: faults + missingFields + repeatedFields + shortenedFields)
   func fault(_ fault: Fault) {
     fault.check(.keybag) { bytes throws(FormatError) in try Keybag(parsing: bytes).validate() }
   }
@@ -121,33 +143,34 @@ struct KeybagFaultTests {
 
   @Test(
     "Two different values that derive the key are a fault; two equal values are not",
-    arguments: [(3, "HMCK", false), (5, "SALT", true), (6, "ITER", true), (8, "DPIC", true), (9, "DPSL", true)])
-  func derivation(index: Int, tag: String, isFault: Bool) throws {
-    var records = Self.bag.records
-    #expect(records[index].tag == tag)
-    records.insert(records[index], at: 10)
-    #expect(try Keybag(parsing: KeybagParts(records: records).bytes).derivationFault == nil)
-    records[10].value[0] ^= 1
-    let fault = try Keybag(parsing: KeybagParts(records: records).bytes).derivationFault
+    arguments: [
+      (.hmacKey, false), (.salt, true), (.iterations, true), (.secondRoundIterations, true), (.secondRoundSalt, true),
+    ] as [(KeybagParts.Field, Bool)])
+  func derivation(field: KeybagParts.Field, isFault: Bool) throws {
+    var parts = Self.bag
+    let (tag, headerCount) = (parts[field].tag, KeybagParts.header.count)
+    parts.records.insert(parts[field], at: headerCount)
+    #expect(try Keybag(parsing: parts.bytes).derivationFault == nil)
+    parts.records[headerCount].value[0] ^= 1
+    let fault = try Keybag(parsing: parts.bytes).derivationFault
     #expect(fault == (isFault ? "its \(tag) occurs twice with different values" : nil))
   }
 
   @Test("64 kB and 64 class keys are read; one more byte or class key is rejected")
   func limits() throws {
-    let limit = Keybag.maximumByteCount
-    #expect(
-      try Keybag(parsing: KeybagParts(records: [("ABCD", .init(repeating: 1, count: limit - 8))]).bytes).header.count
-        == 1
-    )
-    Fault(
-      "too large", KeybagParts(records: [("ABCD", .init(repeating: 1, count: limit - 7))]).bytes, .overLimit, at: nil
-    )
-    .check(.keybag, Keybag.init(parsing:))
-    let group: (tag: String, value: [UInt8]) = ("UUID", [])
-    let groups = Array(repeating: group, count: Keybag.maximumClassKeyCount + 1)
-    #expect(try Keybag(parsing: KeybagParts(records: groups).bytes).classKeys.count == Keybag.maximumClassKeyCount)
-    Fault("too many", KeybagParts(records: groups + [group]).bytes, .overLimit, at: nil)
-      .check(.keybag, Keybag.init(parsing:))
+    func keybag(byteCount: Int) -> [UInt8] {
+      KeybagParts(records: [("ABCD", .init(repeating: 1, count: byteCount - 8))]).bytes
+    }
+    func keybag(classKeyCount: Int) -> [UInt8] {
+      let emptyUUID: (tag: String, value: [UInt8]) = ("UUID", [])
+      // The first UUID belongs to the header.
+      return KeybagParts(records: Array(repeating: emptyUUID, count: 1 + classKeyCount)).bytes
+    }
+    let (byteLimit, keyLimit) = (Keybag.maximumByteCount, Keybag.maximumClassKeyCount)
+    #expect(try Keybag(parsing: keybag(byteCount: byteLimit)).header.count == 1)
+    #expect(try Keybag(parsing: keybag(classKeyCount: keyLimit)).classKeys.count == keyLimit)
+    Fault("too large", keybag(byteCount: byteLimit + 1), .overLimit, at: nil).check(.keybag, Keybag.init(parsing:))
+    Fault("too many", keybag(classKeyCount: keyLimit + 1), .overLimit, at: nil).check(.keybag, Keybag.init(parsing:))
   }
 
   @Test(
@@ -164,8 +187,11 @@ struct KeybagFaultTests {
 
 @Suite("Editing keybags")
 struct KeybagChangeTests {
+  /// A keybag with unknown records at the end of the header and of the class key.
   private let parts = KeybagParts(
-    records: KeybagParts.header + [("GRCE", [1, 2, 3])] + KeybagParts.group + [("XXXX", []), ("XXXX", [9])])
+    records: KeybagParts.header + [("GRCE", [1, 2, 3])] + KeybagParts.classKey + [("XXXX", []), ("XXXX", [9])])
+  private let secondRoundRecords =
+    KeybagParts.Field.secondRoundType.rawValue...KeybagParts.Field.secondRoundSalt.rawValue
 
   @Test("A wrapped key is replaced in place, and the unknown records around it are preserved")
   func replacingKey() throws {
@@ -173,27 +199,31 @@ struct KeybagChangeTests {
     #expect(bag.serialized() == parts.bytes)
     let key = [UInt8](repeating: 0x99, count: 40)
     bag.classKeys[0].wrappedKey = key
-    #expect(bag.serialized() == parts.with(15, key))
+    var expected = parts
+    let index = try #require(expected.records.firstIndex { $0.tag == "WPKY" })
+    expected.records[index].value = key
+    #expect(bag.serialized() == expected.bytes)
     #expect(bag.classKey(.whenUnlocked)?.wrappedKey == key)
   }
 
   @Test("Removing the second round removes only its three records")
   func removingSecondRound() throws {
     var bag = try Keybag(parsing: parts.bytes)
+    let salt = [UInt8](repeating: 0x77, count: 20)
     bag.secondRound = nil
-    bag.salt = [UInt8](repeating: 0x77, count: 20)
+    bag.salt = salt
     var expected = parts
-    expected.records[5].value = [UInt8](repeating: 0x77, count: 20)
-    expected.records.removeSubrange(7...9)
+    expected[.salt].value = salt
+    expected.records.removeSubrange(secondRoundRecords)
     #expect(bag.serialized() == expected.bytes)
     try bag.validate()
   }
 
   @Test("Adding a second round appends its records to the header")
   func addingSecondRound() throws {
-    var records = KeybagParts.header + KeybagParts.group
-    records.removeSubrange(7...9)
-    var bag = try Keybag(parsing: KeybagParts(records: records).bytes)
+    var withoutSecondRound = KeybagParts.valid
+    withoutSecondRound.records.removeSubrange(secondRoundRecords)
+    var bag = try Keybag(parsing: withoutSecondRound.bytes)
     bag.secondRound = Keybag.SecondRound(rounds: 1000, salt: [UInt8](repeating: 0x33, count: 20))
     #expect(bag.serialized() == KeybagParts.valid.bytes)
   }
@@ -218,10 +248,10 @@ struct KeybagChangeTests {
 
   @Test("The class number of a backup's keybag is not masked, and the flag bits of a device's keybag type are dropped")
   func rawNumbers() throws {
-    var parts = KeybagParts.valid
-    parts.records[1].value = [0x40, 0, 0, 0]
-    parts.records[11].value = [0, 0, 0, 0x16]
-    let bag = try Keybag(parsing: parts.bytes)
+    var changed = KeybagParts.valid
+    changed[.type].value = [0x40, 0, 0, 0]
+    changed[.keyClass].value = [0, 0, 0, 0x16]
+    let bag = try Keybag(parsing: changed.bytes)
     #expect(bag.type == .system)
     #expect(bag.classKeys[0].keyClass == KeyClass(rawValue: 0x16))
     #expect(bag.classKey(.whenUnlocked) == nil)
@@ -229,18 +259,19 @@ struct KeybagChangeTests {
 
   @Test("A keybag cannot be created with a salt of 19 bytes or a duplicate class")
   func refusedFields() throws {
-    func bag(salt: Int, classes: [KeyClass]) throws(FormatError) -> Keybag {
+    func bag(saltByteCount: Int, classes: [KeyClass]) throws(FormatError) -> Keybag {
       try Keybag(
-        type: .backup, uuid: .init(repeating: 1, count: 16), salt: .init(repeating: 2, count: salt), iterations: 1,
+        type: .backup, uuid: .init(repeating: 1, count: 16), salt: .init(repeating: 2, count: saltByteCount),
+        iterations: 1,
         classKeys: classes.map {
           .init(
             uuid: .init(repeating: 3, count: 16), keyClass: $0, wrap: .device,
             wrappedKey: .init(repeating: 4, count: 32))
         })
     }
-    #expect(throws: FormatError.self) { try bag(salt: 19, classes: [.always]) }
-    #expect(throws: FormatError.self) { try bag(salt: 20, classes: [.always, .always]) }
-    #expect(try bag(salt: 20, classes: [.always]).classKeys.count == 1)
+    #expect(throws: FormatError.self) { try bag(saltByteCount: 19, classes: [.always]) }
+    #expect(throws: FormatError.self) { try bag(saltByteCount: 20, classes: [.always, .always]) }
+    #expect(try bag(saltByteCount: 20, classes: [.always]).classKeys.count == 1)
   }
 
   @Test("The description of a record contains no byte of its value")
@@ -248,6 +279,7 @@ struct KeybagChangeTests {
     let bag = try Keybag(parsing: KeybagParts.valid.bytes)
     var text = ""
     dump(bag.classKeys, to: &text)
+    // The bytes of the key are 0x55.
     #expect(!text.contains("85"))
     #expect("\(bag.classKeys[0].records[4])" == "WPKY of 40 bytes")
   }
@@ -272,11 +304,12 @@ struct SignedKeybagTests {
     let data: (tag: String, value: [UInt8]) = ("DATA", KeybagParts.valid.bytes)
     let sign: (tag: String, value: [UInt8]) = ("SIGN", signature)
     let dataEnd = 8 + data.value.count
+    let signByteCount = 8 + signature.count
     let faults = [
-      Fault("no DATA", KeybagParts(records: [sign]).bytes, .malformed, at: 28),
+      Fault("no DATA", KeybagParts(records: [sign]).bytes, .malformed, at: signByteCount),
       Fault("no SIGN", KeybagParts(records: [data]).bytes, .malformed, at: dataEnd),
       Fault("DATA twice", KeybagParts(records: [data, data, sign]).bytes, .malformed, at: dataEnd),
-      Fault("SIGN twice", KeybagParts(records: [data, sign, sign]).bytes, .malformed, at: dataEnd + 28),
+      Fault("SIGN twice", KeybagParts(records: [data, sign, sign]).bytes, .malformed, at: dataEnd + signByteCount),
       Fault("a short SIGN", KeybagParts(records: [data, ("SIGN", [1])]).bytes, .malformed, at: nil),
       Fault("a bag inside that is cut short", KeybagParts(records: [("DATA", [0x56]), sign]).bytes, .truncated, at: 0),
     ]

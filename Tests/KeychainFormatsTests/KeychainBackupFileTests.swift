@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Keychain files of backups")
 struct KeychainBackupFileTests {
-  private func file(_ root: PropertyValue) throws -> KeychainBackupFile {
+  private func parse(_ root: PropertyValue) throws -> KeychainBackupFile {
     try KeychainBackupFile(parsing: BinaryPlist.encode(root))
   }
 
@@ -31,59 +31,59 @@ struct KeychainBackupFileTests {
     #expect(foundation?.keys.sorted() == ["genp", "inet", "keybag-uuid"])
     #expect((foundation?["genp"] as? [[String: Data]])?.count == 4)
 
-    let read = try KeychainBackupFile(parsing: bytes)
-    #expect(read.keybagUUID == "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0")
+    let file = try KeychainBackupFile(parsing: bytes)
+    #expect(file.keybagUUID == "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0")
     #expect(
-      read.entries.map(\.kind) == [
+      file.entries.map(\.kind) == [
         .genericPassword, .genericPassword, .genericPassword, .genericPassword, .internetPassword,
       ])
-    for entry in read.entries {
+    for entry in file.entries {
       let blob = try #require(entry.blob)
       let offset = try #require(entry.blobOffset)
       #expect(Array(bytes[offset..<(offset + blob.count)]) == blob)
     }
-    #expect(Set(read.entries.map(\.blob)) == Set(entries.map(\.blob)))
+    #expect(Set(file.entries.map(\.blob)) == Set(entries.map(\.blob)))
   }
 
   @Test("Items are numbered in the order genp, inet, cert, keys, independently of the order in the file")
   func order() throws {
-    let read = try file(
+    let file = try parse(
       .dictionary([
         "keys": .array([item(4)]), "cert": .array([item(3)]), "inet": .array([item(2)]),
         "genp": .array([item(0), item(1)]),
       ]))
-    #expect(read.entries.map(\.kind) == [.genericPassword, .genericPassword, .internetPassword, .certificate, .key])
-    #expect(read.entries.map(\.blob) == [[0], [1], [2], [3], [4]])
-    #expect(read.entries.map(\.persistentReference) == [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]])
+    #expect(file.entries.map(\.kind) == [.genericPassword, .genericPassword, .internetPassword, .certificate, .key])
+    #expect(file.entries.map(\.blob) == [[0], [1], [2], [3], [4]])
+    #expect(file.entries.map(\.persistentReference) == [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]])
   }
 
   @Test("A dictionary counts as an array of one item, and a UUID that is not text is ignored")
   func tolerances() throws {
-    let read = try file(.dictionary(["genp": item(7), "keybag-uuid": .integer(5)]))
-    #expect(read.entries.map(\.blob) == [[7]])
-    #expect(read.keybagUUID == nil)
-    #expect(read.ignoredKeys.isEmpty)
+    let file = try parse(.dictionary(["genp": item(7), "keybag-uuid": .integer(5)]))
+    #expect(file.entries.map(\.blob) == [[7]])
+    #expect(file.keybagUUID == nil)
+    #expect(file.ignoredKeys.isEmpty)
   }
 
   @Test("Unknown classes and values of another type are skipped and listed")
   func ignored() throws {
-    let read = try file(.dictionary(["wlan": .array([.integer(1)]), "cert": .string("x"), "genp": .array([item(1)])]))
-    #expect(read.entries.count == 1)
-    #expect(read.ignoredKeys == ["wlan", "cert"])
+    let file = try parse(.dictionary(["wlan": .array([.integer(1)]), "cert": .string("x"), "genp": .array([item(1)])]))
+    #expect(file.entries.count == 1)
+    #expect(file.ignoredKeys == ["wlan", "cert"])
   }
 
   @Test("An item without v_Data, or with text instead of data, is an entry without a blob")
   func missingBlob() throws {
-    let read = try file(
+    let file = try parse(
       .dictionary([
         "genp": .array([
           .dictionary(["v_PersistentRef": .data([1])]), .dictionary(["v_Data": .string("x")]),
           .dictionary(["v_Data": .data([])]), .dictionary([:]),
         ])
       ]))
-    #expect(read.entries.map(\.blob) == [nil, nil, [], nil])
-    #expect(read.entries[0].persistentReference == [1])
-    #expect(read.entries.map { $0.blobOffset == nil } == [true, true, false, true])
+    #expect(file.entries.map(\.blob) == [nil, nil, [], nil])
+    #expect(file.entries[0].persistentReference == [1])
+    #expect(file.entries.map { $0.blobOffset == nil } == [true, true, false, true])
   }
 
   @Test("A file that a device would reject completely is rejected")
@@ -103,29 +103,24 @@ struct KeychainBackupFileTests {
 
   @Test("A file with the maximum number of items is read and written, and one more item is rejected")
   func entryCount() throws {
-    func bytes(_ count: Int) throws -> [UInt8] {
-      let head = PlistParts([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xD0])
-      var bytes: [UInt8] = head.header
-      bytes += [0xD1, 1, 3]
-      bytes += head.objects[1]
-      bytes += [0xD0, 0xAF, 0x12]
-      bytes += [UInt8](bigEndian: count, count: 4)
-      bytes += [UInt8](repeating: 2, count: count)
-      let table = bytes.count
-      bytes += [8, 11, 16, 17] + [0, 0, 0, 0, 0, 0, 1, 1]
-      for number in [4, 0, table] { bytes += [UInt8](bigEndian: number, count: 8) }
-      return bytes
+    // A file with this many references to one empty item.
+    func bytes(_ count: Int) -> [UInt8] {
+      let root: [UInt8] = [0xD1, 1, 3]
+      let key = [0x54] + Array("genp".utf8)
+      let item: [UInt8] = [0xD0]
+      let items = [0xAF, 0x12] + [UInt8](bigEndian: count, count: 4) + [UInt8](repeating: 2, count: count)
+      return PlistParts(root, key, item, items).bytes
     }
     let limit = 60_000
     #expect(try KeychainBackupFile(parsing: bytes(limit), acceptingAtMost: limit).entries.count == limit)
-    Fault("one more", try bytes(limit + 1), .overLimit, at: 17)
+    Fault("one more", bytes(limit + 1), .overLimit, at: 17)
       .check(.keychainFile) { bytes throws(FormatError) in
         try KeychainBackupFile(parsing: bytes, acceptingAtMost: limit)
       }
-    let entries = [KeychainBackupFile.Entry](
+    let tooManyEntries = [KeychainBackupFile.Entry](
       repeating: .init(kind: .key, blob: nil), count: KeychainBackupFile.maximumEntryCount + 1)
-    let more = KeychainBackupFile(keybagUUID: nil, entries: entries)
-    #expect { try more.serialized() } throws: { ($0 as? FormatError)?.code == .overLimit }
+    let tooLarge = KeychainBackupFile(keybagUUID: nil, entries: tooManyEntries)
+    #expect { try tooLarge.serialized() } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 
   @Test("A file without items has no keys for kinds")

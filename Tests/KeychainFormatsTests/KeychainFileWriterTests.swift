@@ -7,7 +7,7 @@ struct KeychainFileWriterTests {
   private typealias Entry = KeychainBackupFile.Entry
 
   /// Returns entries of all kinds and of different lengths, some without a blob or a reference.
-  private func entries(_ count: Int) -> [Entry] {
+  private func makeEntries(_ count: Int) -> [Entry] {
     (0..<count).map { number in
       Entry(
         kind: ItemKind.allCases[number % 3 == 0 ? 3 : number % 4],
@@ -17,9 +17,9 @@ struct KeychainFileWriterTests {
   }
 
   /// Returns the file's bytes, encoded from a property list value.
-  private func expected(_ uuid: String?, _ entries: [Entry]) throws -> [UInt8] {
+  private func expectedFile(keybagUUID: String?, _ entries: [Entry]) throws -> [UInt8] {
     var root = PropertyDictionary()
-    root["keybag-uuid"] = uuid.map { .string($0) }
+    root["keybag-uuid"] = keybagUUID.map { .string($0) }
     for kind in ItemKind.allCases {
       let items = entries.filter { $0.kind == kind }.map { entry in
         var item = PropertyDictionary()
@@ -37,61 +37,83 @@ struct KeychainFileWriterTests {
     "A file that is written in portions has the same bytes as one that is encoded at once",
     arguments: [0, 1, 14, 15, 16, 84, 85, 86, 87, 3000, 22_100], ["3e13c52c-7f6c-7dfe-4789-6ec6af9328d0", "genp", nil])
   func same(count: Int, uuid: String?) throws {
-    let entries = entries(count)
-    #expect(try KeychainBackupFile(keybagUUID: uuid, entries: entries).serialized() == expected(uuid, entries))
+    let entries = makeEntries(count)
+    let file = try KeychainBackupFile(keybagUUID: uuid, entries: entries).serialized()
+    #expect(try file == expectedFile(keybagUUID: uuid, entries))
+  }
+
+  /// The bytes of entries in one buffer, and entries that contain only their ranges in it.
+  private struct IndexedEntries {
+    private(set) var source: [UInt8] = []
+    private(set) var locations: [Entry] = []
+
+    init(_ entries: [Entry]) {
+      for entry in entries {
+        let blobRange = entry.blob.map { append($0) }
+        let referenceRange = entry.persistentReference.map { append($0) }
+        locations.append(Entry(kind: entry.kind, in: [], blob: blobRange, persistentReference: referenceRange))
+      }
+    }
+
+    private mutating func append(_ bytes: [UInt8]) -> Range<Int> {
+      source += bytes
+      return source.count - bytes.count..<source.count
+    }
   }
 
   @Test("The writer outputs portions, requests each entry once in order, and needs only the ranges of entries")
   func portions() throws {
-    let entries = entries(5000)
-    var locations: [Entry] = []
-    var (source, offset): ([UInt8], Int) = ([], 0)
-    for entry in entries {
-      let (blob, reference) = (entry.blob, entry.persistentReference)
-      source += (blob ?? []) + (reference ?? [])
-      let middle = offset + (blob?.count ?? 0)
-      locations.append(
-        Entry(
-          kind: entry.kind, in: [], blob: blob.map { _ in offset..<middle },
-          persistentReference: reference.map { middle..<middle + $0.count }))
-      offset = source.count
-    }
-    var (written, largest, kinds, contentByteCount): ([UInt8], Int, [ItemKind], Int) = ([], 0, [], 0)
-    let writer = try KeychainFileWriter(KeychainBackupFile(keybagUUID: "genp", entries: locations))
+    let entries = makeEntries(5000)
+    let indexed = IndexedEntries(entries)
+    var written: [UInt8] = []
+    var largestPortion = 0
+    var requestedKinds: [ItemKind] = []
+    // The number of bytes that the requested locations contain themselves.
+    var contentByteCount = 0
+
+    let writer = try KeychainFileWriter(KeychainBackupFile(keybagUUID: "genp", entries: indexed.locations))
     try writer.write { (location) throws(FormatError) in
       contentByteCount += (location.blob?.count ?? 0) + (location.persistentReference?.count ?? 0)
-      kinds.append(location.kind)
-      return Entry(location, in: source)
+      requestedKinds.append(location.kind)
+      return Entry(location, in: indexed.source)
     } to: { (portion) throws(FormatError) in
-      largest = max(largest, portion.count)
+      largestPortion = max(largestPortion, portion.count)
       written += Array(portion)
     }
-    #expect(try written == expected("genp", entries))
-    #expect(contentByteCount == 0 && written.count > 1_000_000 && largest < 300_000)
-    #expect(kinds == ItemKind.allCases.flatMap { kind in entries.map(\.kind).filter { $0 == kind } })
+
+    #expect(try written == expectedFile(keybagUUID: "genp", entries))
+    #expect(written.count > 1_000_000 && largestPortion < 300_000)
+    #expect(contentByteCount == 0)
+    #expect(requestedKinds == ItemKind.allCases.flatMap { kind in entries.map(\.kind).filter { $0 == kind } })
   }
 
-  @Test("The writer stops if an entry cannot be read or a portion cannot be written", arguments: [0, 1, 2999])
-  func failing(successfulReads: Int) throws {
-    let writer = try KeychainFileWriter(KeychainBackupFile(keybagUUID: nil, entries: entries(3000)))
-    let failure = FormatError(.keychainFile, .truncated, "injected")
+  private static let failure = FormatError(.keychainFile, .truncated, "injected")
+
+  @Test("The writer stops if an entry cannot be read", arguments: [0, 1, 2999])
+  func failedRead(successfulReads: Int) throws {
+    let writer = try KeychainFileWriter(KeychainBackupFile(keybagUUID: nil, entries: makeEntries(3000)))
     var reads = 0
-    #expect(throws: failure) {
+    #expect(throws: Self.failure) {
       try writer.write { (entry) throws(FormatError) in
-        guard reads < successfulReads else { throw failure }
+        guard reads < successfulReads else { throw Self.failure }
         reads += 1
         return entry
       } to: { (_) throws(FormatError) in
       }
     }
     #expect(reads == successfulReads)
+  }
+
+  @Test("The writer stops if a portion cannot be written")
+  func failedWrite() throws {
+    let writer = try KeychainFileWriter(KeychainBackupFile(keybagUUID: nil, entries: makeEntries(3000)))
     var portions = 0
-    #expect(throws: failure) {
+    #expect(throws: Self.failure) {
       try writer.write { (entry) throws(FormatError) in
         entry
       } to: { (_) throws(FormatError) in
         portions += 1
-        throw failure
+        throw Self.failure
       }
     }
     #expect(portions == 1)

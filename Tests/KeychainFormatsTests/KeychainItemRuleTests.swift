@@ -15,10 +15,10 @@ struct KeychainItemRuleTests {
   @Test("Unknown attributes are preserved, and a null means that an attribute is absent")
   func unknownAttributes() throws {
     let unknown = "310f" + "300d" + "0c047a7a7a7a" + "3005" + "020107" + "0500"
-    let read = try item(unknown)
-    #expect(read["zzzz"] == .array([.integer(7), .null]))
-    #expect(try bytes(read) == unknown)
-    #expect(try item("310a 3008 0c0461636374 0500".filter { $0 != " " }).attributes.isEmpty)
+    let item = try self.item(unknown)
+    #expect(item["zzzz"] == .array([.integer(7), .null]))
+    #expect(try bytes(item) == unknown)
+    #expect(try self.item("310a 3008 0c0461636374 0500".filter { $0 != " " }).attributes.isEmpty)
   }
 
   @Test("The extra data of internet passwords is secret, and in other kinds a plain attribute")
@@ -41,8 +41,8 @@ struct KeychainItemRuleTests {
     #expect(try item(empty).secret?.isEmpty == true)
     #expect(try bytes(item(empty)) == empty)
     #expect(try item("310c 300a 0c06765f44617461 0500").secret == nil)
-    let number = try [UInt8](hex: "310d 300b 0c06765f44617461 020101")
-    Fault("a number as secret", number, .malformed, at: 12).check(.item) { bytes throws(FormatError) in
+    let numericSecret = try [UInt8](hex: "310d 300b 0c06765f44617461 020101")
+    Fault("a number as secret", numericSecret, .malformed, at: 12).check(.item) { bytes throws(FormatError) in
       try KeychainItem(derDictionary: SensitiveBytes(copying: bytes), kind: .certificate)
     }
   }
@@ -58,9 +58,9 @@ struct KeychainItemRuleTests {
   @Test("A date with a time zone keeps its text, and digests use its seconds")
   func dateText() throws {
     let zoned = "311d" + "301b" + "0c0463646174" + "1813" + Array("20010101010000+0100".utf8).hex
-    let read = try item(zoned)
-    #expect(try bytes(read) == zoned)
-    let digest = try read.digestEncoding().withBytes { Array($0).hex }
+    let item = try self.item(zoned)
+    #expect(try bytes(item) == zoned)
+    let digest = try item.digestEncoding().withBytes { Array($0).hex }
     #expect(digest.contains("0c0463646174" + "180f" + Array("20010101000000Z".utf8).hex))
   }
 
@@ -103,11 +103,11 @@ struct KeychainItemRuleTests {
         .multiUser: .data([]), .uuid: .string("X"), .persistentReference: .data([1]), .digest: .data([2]),
         .appClip: .integer(0), .accessGroup: .string("g"), "zzzz": .integer(1),
       ], secrets: [.valueData: SensitiveBytes(copying: [5])])
-    let parts = [
+    let encodedMembers = [
       "30080c04616363740400", "30080c04737663650400", "30090c04616772700c0167", "30090c0473796e63020100",
       "30090c04746f6d62020100", "300b0c06765f44617461040105",
     ]
-    #expect(try item.digestEncoding().withBytes { Array($0).hex } == "3142" + parts.joined())
+    #expect(try item.digestEncoding().withBytes { Array($0).hex } == "3142" + encodedMembers.joined())
   }
 
   @Test("The dates and numbers of a key default to 2001 and 0, and a missing view hint is omitted")

@@ -5,7 +5,11 @@ import Testing
 
 @Suite("Manifests of iOS 4 to 9")
 struct MBDBManifestTests {
-  /// A directory's root record: domain, an empty path, no target, no digest, no key.
+  // A record: domain, path, target, digest, wrapped key, mode, inode, user, group, three times (last modification, last
+  // status change, birth), size, protection class and the number of attributes; then the name and value of each
+  // attribute. A text or data begins with its length in two bytes; ffff means that it is missing.
+
+  /// The root directory of a domain: an empty path, no target, no digest, no key.
   private static let root =
     "0004 486f6d65 0000 ffff ffff ffff 41ed 0000000000000007 000001f5 000001f6"
     + " 53724e00 53724e01 ffffffff 0000000000000000 04 00"
@@ -56,7 +60,8 @@ struct MBDBManifestTests {
       + " 53724e00 53724e01 ffffffff 0000000000000000 04 01 0003 6ef525 0001 07"
     let entries = try entries(try Self.bytes(Self.header, undecoded, Self.root))
     #expect(entries.count == 2 && entries[0].hasUndecodedNames && !entries[1].hasUndecodedNames)
-    let (entry, record) = (entries[0], entries[0].record)
+    let entry = entries[0]
+    let record = entry.record
     #expect(entry.domain == "H%FF" && entry.undecodedDomain == [0x48, 0xFF])
     #expect(record.relativePath == "a%F5b" && record.undecodedPath == [0x61, 0xF5, 0x62])
     #expect(record.target == "%BA" && record.undecodedTarget == [0xBA])
@@ -73,10 +78,11 @@ struct MBDBManifestTests {
     bytes[lastLetter] = 0xF5
     let surrogate = try #require(bytes.indices.first { bytes[$0...].starts(with: [0x00, 0xE9, 0x51, 0x51]) }) + 2
     bytes[surrogate] = 0xD8
-    let read = try FileRecord(archive: bytes)
-    #expect(read.relativePath == "path%F5" && read.undecodedPath == Array("path".utf8) + [0xF5])
+    let damagedRecord = try FileRecord(archive: bytes)
+    #expect(damagedRecord.relativePath == "path%F5" && damagedRecord.undecodedPath == Array("path".utf8) + [0xF5])
     // U+D851 encoded like UTF-8.
-    #expect(read.target == "\u{E9}%ED%A1%91" && read.undecodedTarget == [0xC3, 0xA9, 0xED, 0xA1, 0x91])
+    #expect(
+      damagedRecord.target == "\u{E9}%ED%A1%91" && damagedRecord.undecodedTarget == [0xC3, 0xA9, 0xED, 0xA1, 0x91])
   }
 
   @Test("A manifest with a wrong header is rejected")

@@ -63,27 +63,28 @@ struct PagedBytesTests {
     }
   }
 
-  private func file(of count: Int, bytes: Int) throws -> [UInt8] {
-    let entries = (0..<count).map { number in
+  private func makeFile(itemCount: Int, blobByteCount: Int) throws -> [UInt8] {
+    let entries = (0..<itemCount).map { number in
       KeychainBackupFile.Entry(
-        kind: ItemKind.allCases[number % 4], blob: Array(repeating: UInt8(number % 251), count: bytes + number % 7),
+        kind: ItemKind.allCases[number % 4],
+        blob: Array(repeating: UInt8(number % 251), count: blobByteCount + number % 7),
         persistentReference: number.isMultiple(of: 5) ? nil : [UInt8(number % 250), 1, 2])
     }
     return try KeychainBackupFile(keybagUUID: "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0", entries: entries).serialized()
   }
 
   @Test("A keychain file in paged bytes has the same items as in memory", arguments: [(0, 1), (5, 20), (3000, 3000)])
-  func keychain(count: Int, bytes: Int) throws {
-    let bytes = try file(of: count, bytes: bytes)
+  func keychain(itemCount: Int, blobByteCount: Int) throws {
+    let bytes = try makeFile(itemCount: itemCount, blobByteCount: blobByteCount)
     let indexed = try indexedContents(of: bytes).get()
-    #expect(indexed == (try contents(of: bytes).get()) && indexed.entries.count == count)
+    #expect(indexed == (try contents(of: bytes).get()) && indexed.entries.count == itemCount)
   }
 
   @Test(
     "A damaged keychain file in paged bytes gives the same error or items as in memory: 40,000 faults, or 4,000 in a quick run"
   )
   func faults() throws {
-    let valid = try file(of: 9, bytes: 6)
+    let valid = try makeFile(itemCount: 9, blobByteCount: 6)
     var numbers = SeededRandom(seed: 11)
     var errors = 0
     for _ in 0..<Cases.count(40_000, quick: 4_000) {

@@ -65,10 +65,11 @@ struct RandomValueTests {
       item[AttributeCode(rawValue: "\(number) \(Self.text(&random))")] = Self.value(
         &random, depth: number.isMultiple(of: 7) ? 1 : 0)
     }
-    // A date in the year 10,000 in UTC, and the smallest fraction.
-    let far = try DERDate.parse("99991231235959-0001")
-    let fine = KeychainDate(secondsSinceReferenceDate: .leastNonzeroMagnitude)
-    item[.creationDate] = .date([far, fine, .reference][Int.random(in: 0..<3, using: &random)])
+    // In UTC, this date is in the year 10,000.
+    let dateInYear10000 = try DERDate.parse("99991231235959-0001")
+    let smallestFraction = KeychainDate(secondsSinceReferenceDate: .leastNonzeroMagnitude)
+    let dates = [dateInYear10000, smallestFraction, .reference]
+    item[.creationDate] = .date(dates[Int.random(in: 0..<3, using: &random)])
     item[.server] = [.null, .real(0.5), .string("x")][Int.random(in: 0..<3, using: &random)]
     item.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
 
@@ -79,21 +80,21 @@ struct RandomValueTests {
         #expect(try item.derDictionary().count <= bound)
         #expect(try item.digestEncoding().count <= bound)
       }
-      if item[.creationDate] == .date(far) { #expect(!item.certainlyEncodes(within: .max)) }
+      if item[.creationDate] == .date(dateInYear10000) { #expect(!item.certainlyEncodes(within: .max)) }
     }
   }
 
   @Test("An item that reports an exact round trip survives one", arguments: UInt64(0)..<100)
   func exactRoundTrip(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
-    var written = KeychainItem(kind: .genericPassword)
+    var originalItem = KeychainItem(kind: .genericPassword)
     for number in 0..<Int.random(in: 0...20, using: &random) {
-      written[AttributeCode(rawValue: "\(number) \(Self.text(&random))")] = Self.value(&random, depth: 0)
+      originalItem[AttributeCode(rawValue: "\(number) \(Self.text(&random))")] = Self.value(&random, depth: 0)
     }
-    written[.protection] = .string("DEADBEEF-0000-1111-2222-0123456789AB")
-    written.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
+    originalItem[.protection] = .string("DEADBEEF-0000-1111-2222-0123456789AB")
+    originalItem.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
     // A decoded item has the texts of its dates and the order of DER.
-    let item = try KeychainItem(derDictionary: written.derDictionary(), kind: .genericPassword)
+    let item = try KeychainItem(derDictionary: originalItem.derDictionary(), kind: .genericPassword)
     let reencoded = try KeychainItem(derDictionary: item.derDictionary(), kind: .genericPassword)
     #expect(item.roundTripsExactly == item.isPacked)
     #expect(!item.isPacked || reencoded.hasSamePackedContent(as: item))
@@ -156,9 +157,10 @@ struct RandomValueTests {
     var random = SeededRandom(seed: seed)
     for _ in 0..<50 {
       let noise = random.bytes(.random(in: 0...200, using: &random))
+      // A trailer with offsets and references of one byte, three objects, root 0, and a table in the last three bytes.
       let plist =
-        Array("bplist00".utf8) + noise + [0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 3]
-        + [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(8 + max(0, noise.count - 3))]
+        Array("bplist00".utf8) + noise + [0, 0, 0, 0, 0, 0, 1, 1] + [UInt8](bigEndian: 3, count: 8)
+        + [UInt8](bigEndian: 0, count: 8) + [UInt8](bigEndian: 8 + max(0, noise.count - 3), count: 8)
       _ = try? BinaryPlist.decode(plist)
       _ = try? KeychainBackupFile(parsing: plist)
       _ = try? FileRecord(archive: plist)

@@ -47,8 +47,8 @@ struct XMLPlistTests {
       let value = PropertyValue.dictionary([
         "texts": .array(texts.map(PropertyValue.string)), "data": .data(data), "a & b": .unsignedInteger(.max),
       ])
-      let read = try PropertyListSerialization.propertyList(from: Data(try XMLPlist.encode(value)), format: nil)
-      let root = try #require(read as? [String: Any])
+      let decodedPlist = try PropertyListSerialization.propertyList(from: Data(try XMLPlist.encode(value)), format: nil)
+      let root = try #require(decodedPlist as? [String: Any])
       #expect(root["texts"] as? [String] == texts)
       #expect(root["data"] as? Data == Data(data))
       #expect(root["a & b"] as? UInt64 == .max)

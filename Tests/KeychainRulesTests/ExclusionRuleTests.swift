@@ -101,8 +101,8 @@ struct SystemBoundTests {
         #expect(SystemBoundItems.contains(KeychainItem(kind: kind, attributes: [.accessGroup: .string(group)])))
       }
       #expect(!SystemBoundItems.contains(KeychainItem(kind: kind, attributes: [.accessGroup: .string("apple")])))
-      for near in ["com.apple.security.SOS", "com.apple.security.so", "lockdown-identities ", ""] {
-        #expect(!SystemBoundItems.contains(KeychainItem(kind: kind, attributes: [.accessGroup: .string(near)])))
+      for similarGroup in ["com.apple.security.SOS", "com.apple.security.so", "lockdown-identities ", ""] {
+        #expect(!SystemBoundItems.contains(KeychainItem(kind: kind, attributes: [.accessGroup: .string(similarGroup)])))
       }
     }
   }
@@ -129,17 +129,17 @@ struct SystemBoundTests {
 
   @Test("A numeric sysb attribute takes precedence over the access group")
   func flag() {
-    let bound = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
-    let ordinary = KeychainItem.genericPassword("a")
-    #expect(!SystemBoundItems.contains(bound.with([.systemBound: .integer(0)])))
+    let boundItem = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
+    let ordinaryItem = KeychainItem.genericPassword("a")
+    #expect(!SystemBoundItems.contains(boundItem.with([.systemBound: .integer(0)])))
     for number in [1, 2, -1] as [Int64] {
-      #expect(SystemBoundItems.contains(ordinary.with([.systemBound: .integer(number)])))
+      #expect(SystemBoundItems.contains(ordinaryItem.with([.systemBound: .integer(number)])))
     }
-    for other: PropertyValue in [.string("1"), .data([1])] {
-      #expect(SystemBoundItems.contains(bound.with([.systemBound: other])))
-      #expect(!SystemBoundItems.contains(ordinary.with([.systemBound: other])))
+    for nonNumericValue: PropertyValue in [.string("1"), .data([1])] {
+      #expect(SystemBoundItems.contains(boundItem.with([.systemBound: nonNumericValue])))
+      #expect(!SystemBoundItems.contains(ordinaryItem.with([.systemBound: nonNumericValue])))
     }
-    #expect(SystemBoundItems.contains(ordinary.with([.systemBound: .integer(1)]).without(.accessGroup)))
+    #expect(SystemBoundItems.contains(ordinaryItem.with([.systemBound: .integer(1)]).without(.accessGroup)))
   }
 
   @Test("An item whose access group is missing or not text is not system-bound")
@@ -156,33 +156,37 @@ struct SystemBoundTests {
     #expect(!SystemBoundItems.contains(.genericPassword("a").with([.sharingGroup: .string("")])))
   }
 
+  /// The services of generic passwords that are system-bound only on a Shared iPad, by access group.
+  private static let sharedIPadServices: [(group: String, services: [String])] = [
+    ("com.apple.apsd", ["push.apple.com", "push.apple.com,PerAppToken.v0"]),
+    (
+      "appleaccount",
+      ["fmf.token", "fmf.apptoken", "fmip.siritoken", "cloudkit.token"].map { "com.apple.appleaccount." + $0 }
+    ),
+    (
+      "apple",
+      [
+        "AppleAccount.token", "AppleAccount.password", "AppleAccount.rpassword", "idms.token", "idms.heartbeat-token",
+        "IdentityServices.password", "IdentityServices.rpassword", "IdentityServices.token",
+      ].map { "com.apple.account." + $0 }
+    ),
+    ("apple", ["BackupIDSAccountToken", "com.apple.ids", "ids", "IDS", "com.apple.gs.anything", "com.apple.gs."]),
+    ("com.apple.ind", ["com.apple.ind.registration"]), ("ichat", ["ids"]), ("com.apple.rapport", ["any", ""]),
+  ]
+
   @Test("A Shared iPad has additional system-bound items")
   func sharedIPad() {
-    let account = "com.apple.account."
-    let services: [(String, [String])] = [
-      ("com.apple.apsd", ["push.apple.com", "push.apple.com,PerAppToken.v0"]),
-      (
-        "appleaccount",
-        ["fmf.token", "fmf.apptoken", "fmip.siritoken", "cloudkit.token"].map { "com.apple.appleaccount." + $0 }
-      ),
-      (
-        "apple",
-        [
-          account + "AppleAccount.token", account + "AppleAccount.password", account + "AppleAccount.rpassword",
-          account + "idms.token", account + "idms.heartbeat-token", account + "IdentityServices.password",
-          account + "IdentityServices.rpassword", account + "IdentityServices.token", "BackupIDSAccountToken",
-          "com.apple.ids", "ids", "IDS", "com.apple.gs.anything", "com.apple.gs.",
-        ]
-      ),
-      ("com.apple.ind", ["com.apple.ind.registration"]), ("ichat", ["ids"]), ("com.apple.rapport", ["any", ""]),
-    ]
-    var bound = services.flatMap { group, names in names.map { generic(group, $0) } }
-    bound.append(generic("apple", "com.apple.facetime", "registrationV1"))
-    bound += [key("iMessage Encryption Key"), key("iMessage Signing Key")]
-    for item in bound {
+    var items = Self.sharedIPadServices.flatMap { group, services in services.map { generic(group, $0) } }
+    items.append(generic("apple", "com.apple.facetime", "registrationV1"))
+    items += [key("iMessage Encryption Key"), key("iMessage Signing Key")]
+    for item in items {
       #expect(SystemBoundItems.contains(item, isSharedIPad: true), "\(item.attributes)")
       #expect(!SystemBoundItems.contains(item), "\(item.attributes)")
     }
+  }
+
+  @Test("Items that are only similar to the additional ones are not system-bound on a Shared iPad")
+  func similarOnSharedIPad() {
     for item in [
       generic("apple", "com.apple.facetime"), generic("apple", "com.apple.gs"), generic("ichat", "IDS"),
       key("iMessage Encryption Key", kind: .certificate), key("iMessage Key"),

@@ -4,8 +4,8 @@ import KeychainRules
 import TestSupport
 import Testing
 
-private let low = [UInt8](repeating: 1, count: 20)
-private let high = [UInt8](repeating: 2, count: 20)
+private let smallDigest = [UInt8](repeating: 1, count: 20)
+private let largeDigest = [UInt8](repeating: 2, count: 20)
 
 @Suite("Import conflicts")
 struct ImportDecisionTests {
@@ -23,37 +23,46 @@ struct ImportDecisionTests {
   }
 
   static let cases: [Case] = [
-    Case(name: "no existing row", incoming: (5, low), existing: nil, outcome: .insertsNew, dateAfter: 5),
-    Case(name: "no existing row, no date", incoming: (nil, low), existing: nil, outcome: .insertsNew, dateAfter: nil),
+    Case(name: "no existing row", incoming: (5, smallDigest), existing: nil, outcome: .insertsNew, dateAfter: 5),
     Case(
-      name: "corrupt", incoming: (5, low), existing: .corrupt, outcome: .replaces(.existingCorrupt), dateAfter: 5),
+      name: "no existing row, no date", incoming: (nil, smallDigest), existing: nil, outcome: .insertsNew,
+      dateAfter: nil),
     Case(
-      name: "tombstone, even a later one", incoming: (5, low),
-      existing: .tombstone(uuid: "U", persistentReference: [1]), outcome: .replaces(.existingTombstone), dateAfter: 5),
-    Case(
-      name: "older", incoming: (5, high), existing: storedItem(4, low), outcome: .replaces(.existingOlder), dateAfter: 5
-    ),
-    Case(
-      name: "newer", incoming: (4, low), existing: storedItem(5, high), outcome: .keepsExisting(.existingNewer),
+      name: "corrupt", incoming: (5, smallDigest), existing: .corrupt, outcome: .replaces(.existingCorrupt),
       dateAfter: 5),
     Case(
-      name: "same date, the backup's digest is smaller", incoming: (5, low), existing: storedItem(5, high),
+      name: "tombstone, even a later one", incoming: (5, smallDigest),
+      existing: .tombstone(uuid: "U", persistentReference: [1]), outcome: .replaces(.existingTombstone), dateAfter: 5),
+    Case(
+      name: "older", incoming: (5, largeDigest), existing: storedItem(4, smallDigest),
+      outcome: .replaces(.existingOlder), dateAfter: 5
+    ),
+    Case(
+      name: "newer", incoming: (4, smallDigest), existing: storedItem(5, largeDigest),
+      outcome: .keepsExisting(.existingNewer),
+      dateAfter: 5),
+    Case(
+      name: "same date, the backup's digest is smaller", incoming: (5, smallDigest),
+      existing: storedItem(5, largeDigest),
       outcome: .replaces(.sameDateSmallerDigest), dateAfter: 5.001),
     Case(
-      name: "same date, the backup's digest is larger", incoming: (5, high), existing: storedItem(5, low),
+      name: "same date, the backup's digest is larger", incoming: (5, largeDigest),
+      existing: storedItem(5, smallDigest),
       outcome: .keepsExisting(.sameDateSmallerDigest), dateAfter: 5),
-    Case(name: "identical", incoming: (5, low), existing: storedItem(5, low), outcome: .identical, dateAfter: 5),
     Case(
-      name: "the backup's item has no date", incoming: (nil, low), existing: storedItem(5, high),
+      name: "identical", incoming: (5, smallDigest), existing: storedItem(5, smallDigest), outcome: .identical,
+      dateAfter: 5),
+    Case(
+      name: "the backup's item has no date", incoming: (nil, smallDigest), existing: storedItem(5, largeDigest),
       outcome: .keepsExisting(.incomingUndated), dateAfter: 5),
     Case(
-      name: "the row has no date", incoming: (5, high), existing: storedItem(nil, low),
+      name: "the row has no date", incoming: (5, largeDigest), existing: storedItem(nil, smallDigest),
       outcome: .replaces(.existingUndated), dateAfter: 5),
     Case(
-      name: "neither has a date", incoming: (nil, low), existing: storedItem(nil, high),
+      name: "neither has a date", incoming: (nil, smallDigest), existing: storedItem(nil, largeDigest),
       outcome: .replaces(.sameDateSmallerDigest), dateAfter: nil),
     Case(
-      name: "locked", incoming: (5, low), existing: .unreadable(.locked(.whenUnlocked)),
+      name: "locked", incoming: (5, smallDigest), existing: .unreadable(.locked(.whenUnlocked)),
       outcome: .blocked(.locked(.whenUnlocked)), dateAfter: nil),
   ]
 
@@ -69,7 +78,7 @@ struct ImportDecisionTests {
   @Test("A tombstone passes on its UUID and its persistent reference")
   func inheritance() {
     let resolution = ImportConflict.resolve(
-      modificationDate: .seconds(1), digest: { low },
+      modificationDate: .seconds(1), digest: { smallDigest },
       existing: ExistingRow(state: .tombstone(uuid: "U", persistentReference: [9])))
     #expect(resolution.inheritedUUID == "U")
     #expect(resolution.inheritedPersistentReference == [9])

@@ -18,16 +18,18 @@ struct AccessControlTests {
     try #require(SecAccessControlCreateWithFlags(kCFAllocatorDefault, accessible, flags, nil))
   }
 
-  private func add(_ flags: SecAccessControlCreateFlags, _ more: [CFString: Any] = [:]) throws -> OSStatus {
+  /// Adds the item with an access control and, if given, additional attributes.
+  private func add(_ flags: SecAccessControlCreateFlags, _ attributes: [CFString: Any] = [:]) throws -> OSStatus {
     let values: [CFString: Any] = [
       kSecAttrAccessControl: try control(flags), kSecValueData: Data("seed".utf8),
     ]
-    return SecItemAdd(item.merging(values) { $1 }.merging(more) { $1 } as CFDictionary, nil)
+    return SecItemAdd(item.merging(values) { $1 }.merging(attributes) { $1 } as CFDictionary, nil)
   }
 
-  private func read(_ more: [CFString: Any] = [:]) -> (status: OSStatus, data: Data?) {
+  /// Reads the item's secret with, if given, additional options of the query.
+  private func read(_ options: [CFString: Any] = [:]) -> (status: OSStatus, data: Data?) {
     var result: CFTypeRef?
-    let query = item.merging([kSecReturnData: true]) { $1 }.merging(more) { $1 }
+    let query = item.merging([kSecReturnData: true]) { $1 }.merging(options) { $1 }
     let status = SecItemCopyMatching(query as CFDictionary, &result)
     return (status, result as? Data)
   }

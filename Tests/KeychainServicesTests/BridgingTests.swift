@@ -48,9 +48,9 @@ struct BridgingTests {
     for name in ["a", "b"] {
       #expect(add([kSecAttrAccount as String: name, kSecValueData as String: Data(name.utf8)]) == errSecSuccess)
     }
-    func find(_ wanted: [CFString], all: Bool) throws -> AnyObject? {
+    func find(_ returnKeys: [CFString], all: Bool) throws -> AnyObject? {
       var query: [CFString: Any] = [kSecClass: kSecClassGenericPassword]
-      for key in wanted { query[key] = kCFBooleanTrue }
+      for key in returnKeys { query[key] = kCFBooleanTrue }
       if all { query[kSecMatchLimit] = kSecMatchLimitAll } else { query[kSecAttrAccount] = "a" }
       var result: AnyObject?
       try #require(SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess)
@@ -59,11 +59,13 @@ struct BridgingTests {
     #expect(try find([], all: false) == nil)
     #expect(try find([kSecReturnData], all: false) as? Data == Data("a".utf8))
     #expect(try Set(#require(find([kSecReturnData], all: true) as? [Data])) == [Data("a".utf8), Data("b".utf8)])
-    let one = try #require(find([kSecReturnAttributes, kSecReturnData], all: false) as? [String: AnyObject])
-    #expect(one[kSecValueData as String] as? Data == Data("a".utf8))
-    let several = try #require(find([kSecReturnAttributes], all: true) as? [[String: Any]])
-    #expect(Set(several.compactMap { $0[kSecAttrAccount as String] as? String }) == ["a", "b"])
-    #expect(several.allSatisfy { $0[kSecValueData as String] == nil })
+
+    let item = try #require(find([kSecReturnAttributes, kSecReturnData], all: false) as? [String: AnyObject])
+    #expect(item[kSecValueData as String] as? Data == Data("a".utf8))
+    let items = try #require(find([kSecReturnAttributes], all: true) as? [[String: Any]])
+    #expect(Set(items.compactMap { $0[kSecAttrAccount as String] as? String }) == ["a", "b"])
+    #expect(items.allSatisfy { $0[kSecValueData as String] == nil })
+
     let reference = try #require(find([kSecReturnPersistentRef], all: false) as? Data)
     #expect(reference.count == 20)
     #expect(try #require(find([kSecReturnPersistentRef], all: true) as? [Data]).contains(reference))
@@ -90,8 +92,8 @@ struct BridgingTests {
     #expect(add([kSecAttrAccount as String: NSNull()]) == errSecParam)
     #expect(add([kSecAttrAccount as String: ["an", "array"]]) == errSecParam)
     #expect(add(["no such key": "x"]) == errSecParam)
-    let numbered: NSDictionary = [kSecClass: kSecClassGenericPassword, 1: "x"]
-    #expect(SecItemAdd(numbered, nil) == errSecParam)
+    let withNumberAsKey: NSDictionary = [kSecClass: kSecClassGenericPassword, 1: "x"]
+    #expect(SecItemAdd(withNumberAsKey, nil) == errSecParam)
     #expect(SecItemAdd(NSDictionary(), nil) == errSecParam)
     #expect(add([:]) == errSecSuccess)
   }

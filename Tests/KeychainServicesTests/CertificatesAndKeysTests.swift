@@ -5,9 +5,8 @@ import TestSupport
 import Testing
 
 /// Returns a certificate or key of the OpenSSL test vectors.
-private func vector(_ list: String, _ name: String) throws -> TestVectors {
-  let found = try TestVectors.certificates()[list].elements.first { (try? $0["name"].string) == name }
-  return try #require(found)
+private func vector(_ section: String, named name: String) throws -> TestVectors {
+  try #require(try TestVectors.certificates()[section].elements.first { (try? $0["name"].string) == name })
 }
 
 @Suite("Certificates, keys and identities", .onAPhone)
@@ -17,9 +16,9 @@ struct CertificatesAndKeysTests {
   let label: Data
 
   init() throws {
-    certificateData = Data(try vector("certificates", "P-256 of an RSA issuer")["der_hex"].bytes)
-    keyData = Data(try vector("keys", "P-256")["private_hex"].bytes)
-    label = Data(try vector("keys", "P-256")["label_hex"].bytes)
+    certificateData = Data(try vector("certificates", named: "P-256 of an RSA issuer")["der_hex"].bytes)
+    keyData = Data(try vector("keys", named: "P-256")["private_hex"].bytes)
+    label = Data(try vector("keys", named: "P-256")["label_hex"].bytes)
   }
 
   private func certificate() throws -> SecCertificate {
@@ -48,33 +47,34 @@ struct CertificatesAndKeysTests {
     "Keys of every type provide their data and attributes, and a key's public key is that of its pair",
     arguments: ["RSA 2048", "P-256", "P-384", "P-521"])
   func keys(name: String) throws {
-    let vector = try vector("keys", name)
+    let vector = try vector("keys", named: name)
     let type = try vector["type"].integer == 42 ? kSecAttrKeyTypeRSA : kSecAttrKeyTypeEC
     let size = try vector["size"].integer
-    for (keyClass, bytes) in [(kSecAttrKeyClassPublic, "public_hex"), (kSecAttrKeyClassPrivate, "private_hex")] {
-      let data = Data(try vector[bytes].bytes)
-      let attributes: [CFString: Any] = [
+    let publicKeyData = Data(try vector["public_hex"].bytes)
+    let privateKeyData = Data(try vector["private_hex"].bytes)
+    for (keyClass, data) in [(kSecAttrKeyClassPublic, publicKeyData), (kSecAttrKeyClassPrivate, privateKeyData)] {
+      let parameters: [CFString: Any] = [
         kSecAttrKeyType: type, kSecAttrKeyClass: keyClass, kSecAttrKeySizeInBits: size,
       ]
-      let key = try #require(SecKeyCreateWithData(data as CFData, attributes as CFDictionary, nil))
+      let key = try #require(SecKeyCreateWithData(data as CFData, parameters as CFDictionary, nil))
 
-      #expect(SecKeyCopyExternalRepresentation(key, nil) as Data? == data)
-      let keyAttributes = try #require(SecKeyCopyAttributes(key) as? [String: Any])
-      #expect(keyAttributes[kSecAttrKeySizeInBits as String] as? Int == size)
-      #expect(keyAttributes[kSecAttrApplicationLabel as String] as? Data == Data(try vector["label_hex"].bytes))
-      #expect(keyAttributes[kSecAttrKeyType as String] as? String == type as String)
-      #expect(keyAttributes[kSecAttrKeyClass as String] as? String == keyClass as String)
-      #expect(keyAttributes[kSecValueData as String] as? Data == data)
-      #expect(SecKeyGetBlockSize(key) == (size + 7) / 8)
-      let publicKey = try #require(SecKeyCopyPublicKey(key))
-      #expect(SecKeyCopyExternalRepresentation(publicKey, nil) as Data? == Data(try vector["public_hex"].bytes))
       #expect(CFGetTypeID(key) == SecKeyGetTypeID())
+      #expect(SecKeyGetBlockSize(key) == (size + 7) / 8)
+      #expect(SecKeyCopyExternalRepresentation(key, nil) as Data? == data)
+      let attributes = try #require(SecKeyCopyAttributes(key) as? [String: Any])
+      #expect(attributes[kSecAttrKeySizeInBits as String] as? Int == size)
+      #expect(attributes[kSecAttrApplicationLabel as String] as? Data == Data(try vector["label_hex"].bytes))
+      #expect(attributes[kSecAttrKeyType as String] as? String == type as String)
+      #expect(attributes[kSecAttrKeyClass as String] as? String == keyClass as String)
+      #expect(attributes[kSecValueData as String] as? Data == data)
+      let publicKey = try #require(SecKeyCopyPublicKey(key))
+      #expect(SecKeyCopyExternalRepresentation(publicKey, nil) as Data? == publicKeyData)
     }
   }
 
   @Test("Invalid key data and missing or contradictory attributes are errSecParam (-50)")
-  func badKeys() throws {
-    let cases: [(Data, [CFString: Any])] = [
+  func invalidKeys() throws {
+    let cases: [(data: Data, attributes: [CFString: Any])] = [
       (Data("no key".utf8), [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeyClass: kSecAttrKeyClassPrivate]),
       (keyData, [kSecAttrKeyType: kSecAttrKeyTypeEC, kSecAttrKeyClass: kSecAttrKeyClassPublic]),
       (keyData, [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeyClass: kSecAttrKeyClassPrivate]),
@@ -95,36 +95,37 @@ struct CertificatesAndKeysTests {
   func identity() throws {
     let identities: [CFString: Any] = [kSecClass: kSecClassIdentity, kSecReturnRef: true]
     var result: CFTypeRef?
-    #expect(SecItemAdd([kSecValueRef: try certificate()] as [CFString: Any] as CFDictionary, nil) == errSecSuccess)
+    let newCertificate: [CFString: Any] = [kSecValueRef: try certificate()]
+    #expect(SecItemAdd(newCertificate as CFDictionary, nil) == errSecSuccess)
     #expect(SecItemCopyMatching(identities as CFDictionary, &result) == errSecItemNotFound)
-    let key: [CFString: Any] = [kSecValueRef: try privateKey(), kSecAttrLabel: "mail"]
-    #expect(SecItemAdd(key as CFDictionary, nil) == errSecSuccess)
+    let newKey: [CFString: Any] = [kSecValueRef: try privateKey(), kSecAttrLabel: "mail"]
+    #expect(SecItemAdd(newKey as CFDictionary, nil) == errSecSuccess)
 
     #expect(SecItemCopyMatching(identities as CFDictionary, &result) == errSecSuccess)
     let identity = try #require(result as? SecIdentity)
     #expect(CFGetTypeID(identity) == SecIdentityGetTypeID())
-    var foundCertificate: SecCertificate?
-    var foundKey: SecKey?
-    #expect(SecIdentityCopyCertificate(identity, &foundCertificate) == errSecSuccess)
-    #expect(SecIdentityCopyPrivateKey(identity, &foundKey) == errSecSuccess)
-    #expect(try #require(foundCertificate) == certificate())
-    #expect(try #require(foundKey) == privateKey())
-    #expect(try SecKeyCopyExternalRepresentation(#require(foundKey), nil) as Data? == keyData)
+    var identityCertificate: SecCertificate?
+    var identityKey: SecKey?
+    #expect(SecIdentityCopyCertificate(identity, &identityCertificate) == errSecSuccess)
+    #expect(SecIdentityCopyPrivateKey(identity, &identityKey) == errSecSuccess)
+    #expect(try #require(identityCertificate) == certificate())
+    #expect(try #require(identityKey) == privateKey())
+    #expect(try SecKeyCopyExternalRepresentation(#require(identityKey), nil) as Data? == keyData)
   }
 
   @Test("An identity is still an identity after a backup and a restore")
-  func identityMoves() throws {
+  func restoredIdentity() throws {
     let environment = try TestEnvironment.current
     for reference in [try certificate(), try privateKey()] as [AnyObject] {
       #expect(SecItemAdd([kSecValueRef: reference] as [CFString: Any] as CFDictionary, nil) == errSecSuccess)
     }
     let backup = try environment.backUp(DefaultKeychain.client(), password: TestEnvironment.password)
-    let new = try environment.phone()
-    try environment.restore(backup, password: TestEnvironment.password, onto: new)
+    let newPhone = try environment.phone()
+    try environment.restore(backup, password: TestEnvironment.password, onto: newPhone)
 
     let query: [CFString: Any] = [kSecClass: kSecClassIdentity, kSecAttrApplicationLabel: label, kSecReturnRef: true]
     var result: CFTypeRef?
-    let status = new.perform { SecItemCopyMatching(query as CFDictionary, &result) }
+    let status = newPhone.perform { SecItemCopyMatching(query as CFDictionary, &result) }
     #expect(status == errSecSuccess)
     #expect(result is SecIdentity)
   }
@@ -148,13 +149,13 @@ struct CertificatesAndKeysTests {
     #expect(SecKeyGetBlockSize(key) == (size + 7) / 8)
     let attributes: [CFString: Any] = [kSecAttrKeyType: type as CFString, kSecAttrKeyClass: kSecAttrKeyClassPrivate]
     #expect(SecKeyCreateWithData(bytes as CFData, attributes as CFDictionary, nil) == key)
-    var result: CFTypeRef?
-    #expect(SecItemCopyMatching([kSecClass: kSecClassKey] as [CFString: Any] as CFDictionary, &result) == -25300)
+    let storedKeys: [CFString: Any] = [kSecClass: kSecClassKey]
+    #expect(SecItemCopyMatching(storedKeys as CFDictionary, nil) == errSecItemNotFound)
   }
 
   @Test("Permanent keys of a pair are stored in the keychain with their own attributes")
   func permanentKeys() throws {
-    let tag = Data("made".utf8)
+    let tag = Data("generated".utf8)
     let parameters: [CFString: Any] = [
       kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecAttrKeySizeInBits: 256, kSecAttrLabel: "pair",
       kSecPrivateKeyAttrs: [kSecAttrIsPermanent: true, kSecAttrApplicationTag: tag] as [CFString: Any],
@@ -175,7 +176,7 @@ struct CertificatesAndKeysTests {
   @Test("The error of a key that cannot be created has the status of the reason")
   func impossibleKeys() throws {
     let ec = kSecAttrKeyTypeECSECPrimeRandom
-    let cases: [([CFString: Any], OSStatus)] = [
+    let cases: [(parameters: [CFString: Any], status: OSStatus)] = [
       ([kSecAttrKeyType: ec], errSecParam), ([kSecAttrKeySizeInBits: 256], errSecParam),
       ([kSecAttrKeyType: ec, kSecAttrKeySizeInBits: 255], errSecParam),
       ([kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 1016], errSecParam),
@@ -198,58 +199,64 @@ struct CertificatesAndKeysTests {
     }
   }
 
+  /// The key types as text and as the number that the keychain returns, or `nil` if it returns the text: a text that is
+  /// not a number of 32 bits stays text.
+  ///
+  /// Source: Apple `SecDbItem.c` (`copyNumber`).
+  static let symmetricKeyTypes: [(String, Int?)] = [
+    (kSecAttrKeyTypeAES as String, nil), (kSecAttrKeyTypeDES as String, 14), (kSecAttrKeyType3DES as String, 17),
+    (kSecAttrKeyTypeRC2 as String, 23), (kSecAttrKeyTypeRC4 as String, 25), (kSecAttrKeyTypeCAST as String, 56),
+    (kSecAttrKeyTypeDSA as String, 43),
+  ]
+
   @Test(
     "A symmetric key of any type can be stored, found by its type, and read, but has no external representation",
-    arguments: [
-      ("2147483649", 2_147_483_649), ("14", 14), ("17", 17), ("23", 23), ("25", 25), ("56", 56), ("43", 43),
-    ])
-  func symmetricKeys(_ text: String, _ number: Int) throws {
-    let constants = [
-      kSecAttrKeyTypeAES, kSecAttrKeyTypeDES, kSecAttrKeyType3DES, kSecAttrKeyTypeRC2, kSecAttrKeyTypeRC4,
-      kSecAttrKeyTypeCAST, kSecAttrKeyTypeDSA,
-    ]
-    let type = try #require(constants.first { $0 as String == text })
+    arguments: symmetricKeyTypes)
+  func symmetricKeys(type: String, storedNumber: Int?) throws {
     let query: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrKeyType: type]
-    var item = query
-    item[kSecAttrKeyClass] = kSecAttrKeyClassSymmetric
-    item[kSecAttrApplicationTag] = Data("symmetric".utf8)
-    item[kSecValueData] = Data(repeating: 7, count: 32)
-    #expect(SecItemAdd(item as CFDictionary, nil) == errSecSuccess)
-    var search = query
-    (search[kSecReturnData], search[kSecReturnAttributes]) = (true, true)
-    var found: CFTypeRef?
-    #expect(SecItemCopyMatching(search as CFDictionary, &found) == errSecSuccess)
-    let attributes = try #require(found as? [String: Any])
+    let newKey: [CFString: Any] = [
+      kSecAttrKeyClass: kSecAttrKeyClassSymmetric, kSecAttrApplicationTag: Data("symmetric".utf8),
+      kSecValueData: Data(repeating: 7, count: 32),
+    ]
+    #expect(SecItemAdd(query.merging(newKey) { $1 } as CFDictionary, nil) == errSecSuccess)
+
+    var result: CFTypeRef?
+    let attributeQuery = query.merging([kSecReturnData: true, kSecReturnAttributes: true]) { $1 }
+    #expect(SecItemCopyMatching(attributeQuery as CFDictionary, &result) == errSecSuccess)
+    let attributes = try #require(result as? [String: Any])
     #expect(attributes[kSecValueData as String] as? Data == Data(repeating: 7, count: 32))
-    // A text that is not a number of 32 bits stays text. Source: Apple `SecDbItem.c` (`copyNumber`).
-    let storedType = attributes[kSecAttrKeyType as String]
-    if Int32(exactly: number) == nil {
-      #expect(storedType as? String == text)
-    } else {
-      #expect(storedType as? Int == number)
-    }
     #expect(attributes[kSecAttrKeyClass as String] as? Int == 2)
-    search = query
-    search[kSecReturnRef] = true
-    #expect(SecItemCopyMatching(search as CFDictionary, &found) == errSecSuccess)
-    let key = try #require(found as? SecKey)
+    let storedType = attributes[kSecAttrKeyType as String]
+    if let storedNumber {
+      #expect(storedType as? Int == storedNumber)
+    } else {
+      #expect(storedType as? String == type)
+    }
+
+    let referenceQuery = query.merging([kSecReturnRef: true]) { $1 }
+    #expect(SecItemCopyMatching(referenceQuery as CFDictionary, &result) == errSecSuccess)
+    let key = try #require(result as? SecKey)
     #expect(SecKeyCopyExternalRepresentation(key, nil) == nil)
   }
 
-  @Test(
-    "Adding a certificate or key twice is errSecDuplicateItem (-25299), and a stored key is found by its label and type"
-  )
-  func findKeys() throws {
-    let key: [CFString: Any] = [kSecValueRef: try privateKey(), kSecAttrApplicationTag: Data("tag".utf8)]
+  @Test("Adding a key twice is errSecDuplicateItem (-25299)")
+  func duplicateKey() throws {
+    let key: [CFString: Any] = [kSecValueRef: try privateKey()]
     #expect(SecItemAdd(key as CFDictionary, nil) == errSecSuccess)
     #expect(SecItemAdd(key as CFDictionary, nil) == errSecDuplicateItem)
+  }
+
+  @Test("A stored key is found by its tag, label and type")
+  func findKeys() throws {
+    let tag = Data("tag".utf8)
+    let newKey: [CFString: Any] = [kSecValueRef: try privateKey(), kSecAttrApplicationTag: tag]
+    #expect(SecItemAdd(newKey as CFDictionary, nil) == errSecSuccess)
     let query: [CFString: Any] = [
-      kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("tag".utf8), kSecAttrApplicationLabel: label,
+      kSecClass: kSecClassKey, kSecAttrApplicationTag: tag, kSecAttrApplicationLabel: label,
       kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecReturnRef: true,
     ]
-    var item: CFTypeRef?
-    #expect(SecItemCopyMatching(query as CFDictionary, &item) == errSecSuccess)
-    let found = item as! SecKey
-    #expect(try found == privateKey())
+    var result: CFTypeRef?
+    #expect(SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess)
+    #expect(try #require(result as? SecKey) == privateKey())
   }
 }

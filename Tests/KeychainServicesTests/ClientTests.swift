@@ -21,16 +21,16 @@ struct ProcessClientTests {
     #expect(find() == errSecItemNotFound)
     #expect(add() == errSecSuccess)
     #expect(find() == errSecSuccess)
-    let first = try DefaultKeychain.client()
-    #expect(first.notificationCenter === NotificationCenter.default)
+    let automaticClient = try DefaultKeychain.client()
+    #expect(automaticClient.notificationCenter === NotificationCenter.default)
 
-    let chosen = try KeychainClient.onNewDevice(app: "mail")
-    DefaultKeychain.use(chosen.device, as: "mail")
+    let chosenClient = try KeychainClient.onNewDevice(app: "mail")
+    DefaultKeychain.use(chosenClient.device, as: "mail")
     #expect(find() == errSecItemNotFound)
     #expect(add() == errSecSuccess)
     #expect(find() == errSecSuccess)
 
-    DefaultKeychain.use(first)
+    DefaultKeychain.use(automaticClient)
     #expect(find() == errSecSuccess)
     DefaultKeychain.use(nil)
     #expect(find() == errSecItemNotFound)
@@ -71,16 +71,16 @@ struct ProcessClientTests {
   @Test("A second phone cannot run in the whole process at the same time, but can run in its own task")
   func secondPhone() throws {
     let phone = try Phone()
-    let other = try Phone()
+    let otherPhone = try Phone()
     try phone.run(inWholeProcess: true) {
-      let error = #expect(throws: PhoneError.self) { try other.run(inWholeProcess: true) { _ = add() } }
+      let error = #expect(throws: PhoneError.self) { try otherPhone.run(inWholeProcess: true) { _ = add() } }
       #expect(error?.code == .processInUse)
       #expect(error.map { "\($0)" }?.contains("@Suite(.serialized)") == true)
-      try other.run { #expect(find() == errSecItemNotFound) }
+      try otherPhone.run { #expect(find() == errSecItemNotFound) }
     }
-    try other.run(inWholeProcess: true) { #expect(add() == errSecSuccess) }
+    try otherPhone.run(inWholeProcess: true) { #expect(add() == errSecSuccess) }
     #expect(try phone.itemCount == 0)
-    #expect(try other.itemCount == 1)
+    #expect(try otherPhone.itemCount == 1)
   }
 
   @Test("A failed run in the whole process makes room for the next phone")
@@ -119,37 +119,41 @@ struct ClientTests {
     let mail = KeychainClient(notes.device, as: "mail")
     #expect(notes.perform { add() } == errSecSuccess)
     #expect(mail.perform { find() } == errSecItemNotFound)
-    let shared = item.merging([kSecAttrAccessGroup: "shared"]) { $1 }
-    #expect(notes.perform { SecItemAdd(shared as CFDictionary, nil) } == errSecSuccess)
+    let sharedItem = item.merging([kSecAttrAccessGroup: "shared"]) { $1 }
+    #expect(notes.perform { SecItemAdd(sharedItem as CFDictionary, nil) } == errSecSuccess)
     #expect(mail.perform { find() } == errSecSuccess)
-    let inOtherGroup = item.merging([kSecAttrAccessGroup: "notes"]) { $1 }
-    #expect(mail.perform { SecItemCopyMatching(inOtherGroup as CFDictionary, nil) } == errSecMissingEntitlement)
+    let queryInGroupOfNotes = item.merging([kSecAttrAccessGroup: "notes"]) { $1 }
+    #expect(mail.perform { SecItemCopyMatching(queryInGroupOfNotes as CFDictionary, nil) } == errSecMissingEntitlement)
     #expect(KeychainClient(notes.device, as: "stranger").perform { add() } == errSecMissingEntitlement)
+  }
+
+  /// Adds an item and reads it, and returns a description of the failure; `nil` if both succeed.
+  private static func failureOfAddingAndReading(_ name: String) -> String? {
+    let item: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrAccount: name]
+    let newItem = item.merging([kSecValueData: Data(name.utf8)]) { $1 }
+    let query = item.merging([kSecReturnData: true]) { $1 }
+    var result: CFTypeRef?
+    let additionStatus = SecItemAdd(newItem as CFDictionary, nil)
+    let searchStatus = SecItemCopyMatching(query as CFDictionary, &result)
+    let isRead = result as? Data == Data(name.utf8)
+    if additionStatus == errSecSuccess, searchStatus == errSecSuccess, isRead { return nil }
+    return "\(name): \(additionStatus), \(searchStatus), \(isRead)"
   }
 
   @Test("Concurrent calls of several threads on a device lose no items")
   func contention() throws {
     let client = try KeychainClient.onNewDevice()
-    let failures = Locked<[OSStatus]>([])
+    let failures = Locked<[String]>([])
     DispatchQueue.concurrentPerform(iterations: 8) { thread in
       client.perform {
         for number in 0..<25 {
-          let name = "\(thread)-\(number)"
-          let item: [CFString: Any] = [
-            kSecClass: kSecClassGenericPassword, kSecAttrAccount: name, kSecValueData: Data(name.utf8),
-          ]
-          let query: [CFString: Any] = [
-            kSecClass: kSecClassGenericPassword, kSecAttrAccount: name, kSecReturnData: true,
-          ]
-          var result: CFTypeRef?
-          let statuses = [SecItemAdd(item as CFDictionary, nil), SecItemCopyMatching(query as CFDictionary, &result)]
-          let wrong = statuses.filter { $0 != errSecSuccess } + (result as? Data == Data(name.utf8) ? [] : [1])
-          failures.withLock { $0 += wrong }
+          guard let failure = Self.failureOfAddingAndReading("\(thread)-\(number)") else { continue }
+          failures.withLock { $0.append(failure) }
         }
       }
     }
     #expect(failures.withLock(\.self) == [])
-    #expect(try client.itemCount() == 200)
+    #expect(try client.itemCount() == 8 * 25)
   }
 
   @Test("A call waits for a device in use, and fails with errSecNotAvailable (-25291) after the timeout")
@@ -187,10 +191,9 @@ struct LockNotificationTests {
   func jumpingClock() throws {
     let phone = try KeychainClient.onNewDevice(passcode: "1234")
     let clock = phone.device.environment.clock
-    let before = clock.now().secondsSinceReferenceDate
+    let start = clock.now().secondsSinceReferenceDate
     try phone.lock()
-    let after = clock.now().secondsSinceReferenceDate
-    #expect(after - before >= 10)
+    #expect(clock.now().secondsSinceReferenceDate - start >= 10)
     #expect(phone.perform { add() } == errSecInteractionNotAllowed)
     try phone.unlock(passcode: "1234")
     #expect(phone.perform { add() } == errSecSuccess)
@@ -218,9 +221,9 @@ struct LockNotificationTests {
   func notifications() throws {
     let environment = try TestEnvironment()
     let phone = try environment.phone()
-    let other = try environment.phone()
+    let otherPhone = try environment.phone()
     var names: [String] = []
-    let namesOfOther = try notifications(of: other.notificationCenter) {
+    let namesOfOtherPhone = try notifications(of: otherPhone.notificationCenter) {
       names = try notifications(of: phone.notificationCenter) {
         try phone.lock()
         try phone.unlock()
@@ -232,7 +235,7 @@ struct LockNotificationTests {
         "UIApplicationProtectedDataWillBecomeUnavailable", "UIApplicationProtectedDataDidBecomeAvailable",
         "UIApplicationDidEnterBackgroundNotification",
       ])
-    #expect(namesOfOther == [], "only the locked phone posts notifications")
+    #expect(namesOfOtherPhone == [], "only the locked phone posts notifications")
   }
 
   @Test("Items are readable during the ten seconds before the lock, and an unlock in that time cancels the lock")

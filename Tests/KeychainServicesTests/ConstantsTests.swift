@@ -94,8 +94,8 @@ struct ConstantsTests {
     ].map { $0 as String }
     #expect(Set(protocols).count == 31)
     #expect(protocols.allSatisfy { $0.utf8.count == 4 })
-    let short = [kSecAttrProtocolFTP, kSecAttrProtocolSSH, kSecAttrProtocolSMB, kSecAttrProtocolIPP]
-    #expect(short.map { $0 as String } == ["ftp ", "ssh ", "smb ", "ipp "])
+    let paddedWithSpace = [kSecAttrProtocolFTP, kSecAttrProtocolSSH, kSecAttrProtocolSMB, kSecAttrProtocolIPP]
+    #expect(paddedWithSpace.map { $0 as String } == ["ftp ", "ssh ", "smb ", "ipp "])
     #expect([kSecAttrProtocolHTTPS, kSecAttrProtocolSOCKS].map { $0 as String } == ["htps", "sox "])
 
     let types = [
@@ -179,19 +179,19 @@ struct ConstantsTests {
 
   @Test("Each status from -67585 to -67903 and each keychain status has a distinct message")
   func everyMessage() throws {
-    let others: [OSStatus] =
+    let keychainStatuses: [OSStatus] =
       [-49, -61, -2070, -4960, -26267] + Array(-25264...(-25256)) + Array(-25245...(-25240)) + Array(-25320...(-25291))
-    let statuses = Array(-67903...(-67585)) + others
+    let statuses = Array(-67903...(-67585)) + keychainStatuses
     func message(_ status: OSStatus) throws -> String {
       try #require(SecCopyErrorMessageString(status, nil)) as String
     }
     func isUnknown(_ message: String) -> Bool { message.hasSuffix("is not a keychain status.") }
-    // A number next to the range, which is not a status. It shows that the check below can fail.
+    // The number next to the range is not a status, so the check below can fail.
     #expect(try isUnknown(message(-67584)))
     let messages = try statuses.map(message)
     #expect(zip(statuses, messages).filter { isUnknown($1) }.map(\.0) == [])
     #expect(messages.allSatisfy { $0.hasSuffix(".") && $0.first?.isUppercase == true })
-    let byText = Dictionary(grouping: zip(statuses, messages), by: \.1).filter { $0.value.count > 1 }
-    #expect(byText.isEmpty, "\(byText)")
+    let repeatedMessages = Dictionary(grouping: zip(statuses, messages), by: \.1).filter { $0.value.count > 1 }
+    #expect(repeatedMessages.isEmpty, "\(repeatedMessages)")
   }
 }

@@ -11,27 +11,37 @@ struct DefaultDeviceConfigurationTests {
     #expect(device.app == "app" && device.accessGroups == ["app"] && device.passcode == "0000")
   }
 
+  private static let propertyList: [String: Any] = [
+    "CFBundleIdentifier": "org.example.app", "keychain-access-groups": ["TEAM.shared", "TEAM.app"],
+  ]
+
+  @Test("The property list sets the app and the access groups of the default device")
+  func propertyList() {
+    let device = DefaultDeviceConfiguration(environment: [:], propertyList: Self.propertyList)
+    #expect(device.app == "org.example.app" && device.accessGroups == ["TEAM.shared", "TEAM.app"])
+  }
+
   @Test("Environment variables override the property list for the default device")
-  func sources() {
-    let list: [String: Any] = [
-      "CFBundleIdentifier": "org.example.app", "keychain-access-groups": ["TEAM.shared", "TEAM.app"],
-    ]
-    let listed = DefaultDeviceConfiguration(environment: [:], propertyList: list)
-    #expect(listed.app == "org.example.app" && listed.accessGroups == ["TEAM.shared", "TEAM.app"])
+  func environmentVariables() {
     let environment = [
       "KEYHAUL_DEVICE_APP": "org.example.other", "KEYHAUL_DEVICE_GROUPS": " a , ,b,", "KEYHAUL_DEVICE_PASSCODE": "",
     ]
-    let named = DefaultDeviceConfiguration(environment: environment, propertyList: list)
-    #expect(named.app == "org.example.other" && named.accessGroups == ["a", "b"] && named.passcode == "")
-    let bare = DefaultDeviceConfiguration(environment: ["KEYHAUL_DEVICE_APP": "org.example.other"], propertyList: [:])
-    #expect(bare.accessGroups == ["org.example.other"])
+    let device = DefaultDeviceConfiguration(environment: environment, propertyList: Self.propertyList)
+    #expect(device.app == "org.example.other" && device.accessGroups == ["a", "b"] && device.passcode == "")
+  }
+
+  @Test("Without access groups, the app's identifier is the only group of the default device")
+  func appWithoutGroups() {
+    let environment = ["KEYHAUL_DEVICE_APP": "org.example.other"]
+    let device = DefaultDeviceConfiguration(environment: environment, propertyList: [:])
+    #expect(device.accessGroups == ["org.example.other"])
   }
 
   @Test("Blank values and values of other types do not change the default device")
   func invalidValues() {
-    let list: [String: Any] = ["CFBundleIdentifier": 7, "keychain-access-groups": "TEAM.app"]
+    let propertyList: [String: Any] = ["CFBundleIdentifier": 7, "keychain-access-groups": "TEAM.app"]
     let environment = ["KEYHAUL_DEVICE_APP": " ", "KEYHAUL_DEVICE_GROUPS": ",,"]
-    let device = DefaultDeviceConfiguration(environment: environment, propertyList: list)
+    let device = DefaultDeviceConfiguration(environment: environment, propertyList: propertyList)
     #expect(device == DefaultDeviceConfiguration(environment: [:], propertyList: [:]))
   }
 }

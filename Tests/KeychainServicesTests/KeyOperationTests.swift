@@ -27,8 +27,8 @@ struct KeyOperations: CustomTestStringConvertible, Sendable {
   init(_ vector: TestVectors) throws {
     let name = try vector["name"].string
     self.name = name
-    let pair = try TestVectors.certificates()["keys"].elements.first { (try? $0["name"].string) == name }
-    let key = try #require(pair)
+    let keys = try TestVectors.certificates()["keys"].elements
+    let key = try #require(keys.first { (try? $0["name"].string) == name })
     let type = name.hasPrefix("RSA") ? kSecAttrKeyTypeRSA : kSecAttrKeyTypeECSECPrimeRandom
     privateKey = try Self.key(Data(try key["private_hex"].bytes), type, kSecAttrKeyClassPrivate)
     publicKey = try Self.key(Data(try key["public_hex"].bytes), type, kSecAttrKeyClassPublic)
@@ -85,6 +85,7 @@ private func decrypted(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data
   result { SecKeyCreateDecryptedData(key, algorithm, data as CFData, $0) as Data? }
 }
 
+/// Returns the data with a flipped bit in one byte.
 private func flipped(_ data: Data, _ index: Int) -> Data {
   var bytes = [UInt8](data)
   bytes[index] ^= 1
@@ -107,13 +108,13 @@ struct KeyOperationTests {
       let name = example.algorithm.rawValue
       #expect(verified(key.publicKey, example.algorithm, example.input, example.output) == .success(true), "\(name)")
       for index in [0, example.output.count / 2, example.output.count - 1] {
-        let other = verified(key.publicKey, example.algorithm, example.input, flipped(example.output, index))
-        #expect(other == .failure(.init(status: errSecVerifyFailed)), "\(name), byte \(index)")
+        let changed = verified(key.publicKey, example.algorithm, example.input, flipped(example.output, index))
+        #expect(changed == .failure(.init(status: errSecVerifyFailed)), "\(name), byte \(index)")
       }
       let longer = verified(key.publicKey, example.algorithm, example.input, example.output + [0])
       #expect(longer == .failure(.init(status: errSecVerifyFailed)), "\(name), longer")
-      let changed = verified(key.publicKey, example.algorithm, flipped(example.input, 9), example.output)
-      #expect(changed == .failure(.init(status: errSecVerifyFailed)), "\(name), other data")
+      let otherInput = verified(key.publicKey, example.algorithm, flipped(example.input, 9), example.output)
+      #expect(otherInput == .failure(.init(status: errSecVerifyFailed)), "\(name), other data")
     }
   }
 
@@ -139,30 +140,37 @@ struct KeyOperationTests {
       #expect(decrypted(key.privateKey, example.algorithm, example.output) == .success(example.input), "\(name)")
       guard !name.hasSuffix("raw"), !name.hasSuffix("PKCS1") else { continue }
       for index in [0, example.output.count / 2, example.output.count - 1] {
-        let other = decrypted(key.privateKey, example.algorithm, flipped(example.output, index))
-        #expect(other == .failure(.init(status: errSecParam)), "\(name), byte \(index)")
+        let changed = decrypted(key.privateKey, example.algorithm, flipped(example.output, index))
+        #expect(changed == .failure(.init(status: errSecParam)), "\(name), byte \(index)")
       }
       for count in [0, 16, example.output.count - 1] {
-        let cut = decrypted(key.privateKey, example.algorithm, example.output.prefix(count))
-        #expect(cut == .failure(.init(status: errSecParam)), "\(name), \(count) bytes")
+        let truncated = decrypted(key.privateKey, example.algorithm, example.output.prefix(count))
+        #expect(truncated == .failure(.init(status: errSecParam)), "\(name), \(count) bytes")
       }
     }
   }
 
-  @Test("A PKCS#1 ciphertext for another key decrypts to other data, the same in each call (SecKeyAdaptors.m)")
-  func decryptingWithAnotherKey() throws {
+  @Test("A changed PKCS#1 ciphertext decrypts to other data, the same in each call (SecKeyAdaptors.m)")
+  func decryptingChangedCiphertext() throws {
     let rsa = try #require(KeyOperations.all.first)
     let example = try #require(rsa.ciphertexts.first { $0.algorithm == .rsaEncryptionPKCS1 })
+    // PKCS#1 pads with at least 11 bytes.
+    let maximumByteCount = 256 - 11
     for index in [1, example.output.count / 2, example.output.count - 1] {
-      let other = try decrypted(rsa.privateKey, example.algorithm, flipped(example.output, index)).get()
-      #expect(other != example.input && other.count <= 256 - 11)
-      #expect(try decrypted(rsa.privateKey, example.algorithm, flipped(example.output, index)).get() == other)
+      let changed = flipped(example.output, index)
+      let plaintext = try decrypted(rsa.privateKey, example.algorithm, changed).get()
+      #expect(plaintext != example.input && plaintext.count <= maximumByteCount)
+      #expect(try decrypted(rsa.privateKey, example.algorithm, changed).get() == plaintext)
     }
-    let pair = SecKeyCreateRandomKey(
-      [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 2048] as NSDictionary, nil)
-    let another = try #require(pair)
+  }
+
+  @Test("An OAEP ciphertext for another key is errSecParam")
+  func decryptingWithAnotherKey() throws {
+    let rsa = try #require(KeyOperations.all.first)
+    let parameters: NSDictionary = [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 2048]
+    let otherKey = try #require(SecKeyCreateRandomKey(parameters, nil))
     for example in rsa.ciphertexts where (example.algorithm.rawValue as String).contains("OAEP") {
-      #expect(decrypted(another, example.algorithm, example.output) == .failure(.init(status: errSecParam)))
+      #expect(decrypted(otherKey, example.algorithm, example.output) == .failure(.init(status: errSecParam)))
     }
   }
 
@@ -175,28 +183,32 @@ struct KeyOperationTests {
       let ciphertext = try encrypted(key.publicKey, example.algorithm, example.input).get()
       #expect(decrypted(key.privateKey, example.algorithm, ciphertext) == .success(example.input), "\(name)")
       #expect(ciphertext.count == example.output.count, "\(name)")
-      let again = try encrypted(key.publicKey, example.algorithm, example.input).get()
-      #expect((ciphertext == again) == name.hasSuffix("raw"), "\(name)")
+      let secondCiphertext = try encrypted(key.publicKey, example.algorithm, example.input).get()
+      #expect((ciphertext == secondCiphertext) == name.hasSuffix("raw"), "\(name)")
     }
+  }
+
+  /// Replaces the kind of exchange, the third part, in a name like `algid:keyexchange:ECDH:SHA256`.
+  private func algorithm(_ algorithm: SecKeyAlgorithm, exchange: String) -> SecKeyAlgorithm {
+    var parts = (algorithm.rawValue as String).split(separator: ":").map(String.init)
+    parts[2] = exchange
+    return SecKeyAlgorithm(rawValue: parts.joined(separator: ":") as CFString)
   }
 
   @Test("A key exchange computes the same secret as Python's cryptography package", arguments: KeyOperations.all)
   func exchanging(key: KeyOperations) throws {
     for example in key.exchanges {
-      let other = try KeyOperations.key(example.otherKey, kSecAttrKeyTypeEC, kSecAttrKeyClassPublic)
+      let otherKey = try KeyOperations.key(example.otherKey, kSecAttrKeyTypeEC, kSecAttrKeyClassPublic)
       let parameters: [String: Any] = [
         SecKeyKeyExchangeParameter.requestedSize.rawValue as String: example.output.count,
         SecKeyKeyExchangeParameter.sharedInfo.rawValue as String: example.input,
       ]
-      for name in ["ECDH", "ECDHC"] {
-        let parts = (example.algorithm.rawValue as String).split(separator: ":")
-        let algorithm = (Array(parts.prefix(2)) + [Substring(name)] + parts.dropFirst(3)).joined(separator: ":")
-        let found = result {
-          SecKeyCopyKeyExchangeResult(
-            key.privateKey, SecKeyAlgorithm(rawValue: algorithm as CFString), other, parameters as CFDictionary, $0)
-            as Data?
+      for exchange in ["ECDH", "ECDHC"] {
+        let algorithm = algorithm(example.algorithm, exchange: exchange)
+        let secret = result {
+          SecKeyCopyKeyExchangeResult(key.privateKey, algorithm, otherKey, parameters as CFDictionary, $0) as Data?
         }
-        #expect(found == .success(example.output), "\(algorithm)")
+        #expect(secret == .success(example.output), "\(algorithm.rawValue)")
       }
     }
   }
@@ -205,7 +217,9 @@ struct KeyOperationTests {
   func supported() throws {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.last)
-    let cases: [(SecKeyAlgorithm, SecKeyOperationType, [Bool])] = [
+    let keys = [rsa.privateKey, rsa.publicKey, curve.privateKey, curve.publicKey]
+    // `isSupported` has a value for each key: RSA private, RSA public, curve private, curve public.
+    let cases: [(algorithm: SecKeyAlgorithm, operation: SecKeyOperationType, isSupported: [Bool])] = [
       (.rsaSignatureMessagePKCS1v15SHA256, .sign, [true, false, false, false]),
       (.rsaSignatureMessagePSSSHA512, .verify, [false, true, false, false]),
       (.rsaEncryptionOAEPSHA256AESGCM, .decrypt, [true, false, false, false]),
@@ -218,41 +232,65 @@ struct KeyOperationTests {
       (SecKeyAlgorithm(rawValue: "algid:sign:RSA:message-PSS:SHA1:SHA256:32"), .sign, [false, false, false, false]),
       (SecKeyAlgorithm(rawValue: ""), .encrypt, [false, false, false, false]),
     ]
-    for (algorithm, operation, expected) in cases {
-      let keys = [rsa.privateKey, rsa.publicKey, curve.privateKey, curve.publicKey]
-      let found = keys.map { SecKeyIsAlgorithmSupported($0, operation, algorithm) }
-      #expect(found == expected, "\(algorithm.rawValue) \(operation)")
+    for (algorithm, operation, isSupported) in cases {
+      let results = keys.map { SecKeyIsAlgorithmSupported($0, operation, algorithm) }
+      #expect(results == isSupported, "\(algorithm.rawValue) \(operation)")
     }
-    // Two SHA-512 digests and two bytes are 130 bytes, but a 1,024-bit key has 128.
-    let small = try #require(
+  }
+
+  @Test("A 1,024-bit RSA key is too small for algorithms with SHA-512")
+  func smallKey() throws {
+    let vector = try #require(
       try TestVectors.certificates()["keys"].elements.first { try $0["name"].string == "RSA 1024" })
-    let key = try KeyOperations.key(Data(try small["public_hex"].bytes), kSecAttrKeyTypeRSA, kSecAttrKeyClassPublic)
+    let key = try KeyOperations.key(Data(try vector["public_hex"].bytes), kSecAttrKeyTypeRSA, kSecAttrKeyClassPublic)
+    // Two SHA-512 digests and two bytes are 130 bytes, but the key has 128.
     #expect(!SecKeyIsAlgorithmSupported(key, .verify, .rsaSignatureMessagePSSSHA512))
     #expect(!SecKeyIsAlgorithmSupported(key, .encrypt, .rsaEncryptionOAEPSHA512))
     #expect(SecKeyIsAlgorithmSupported(key, .encrypt, .rsaEncryptionOAEPSHA256))
   }
 
-  @Test("A wrong key class, digest length, data length, or missing size is errSecParam")
-  func refused() throws {
+  private static let parameterFailure = KeyFailure(status: errSecParam)
+
+  private func bytes(_ count: Int) -> Data { Data(repeating: 7, count: count) }
+
+  @Test("Signing with a wrong key class or type, or data of a wrong length, is errSecParam")
+  func refusedSignatures() throws {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.dropFirst().first)
-    let parameter = KeyFailure(status: errSecParam)
-    let data = Data(repeating: 7, count: 31)
-    #expect(signed(rsa.publicKey, .rsaSignatureMessagePKCS1v15SHA256, data) == .failure(parameter))
-    #expect(signed(rsa.privateKey, .ecdsaSignatureMessageX962SHA256, data) == .failure(parameter))
-    #expect(signed(rsa.privateKey, .rsaSignatureDigestPKCS1v15SHA256, data) == .failure(parameter))
-    #expect(signed(curve.privateKey, .ecdsaSignatureDigestX962SHA256, data) == .failure(parameter))
-    #expect(signed(rsa.privateKey, .rsaSignatureRaw, Data(repeating: 7, count: 257)) == .failure(parameter))
-    #expect(encrypted(rsa.publicKey, .rsaEncryptionOAEPSHA256, Data(repeating: 7, count: 191)) == .failure(parameter))
-    #expect(encrypted(rsa.publicKey, .rsaEncryptionPKCS1, Data(repeating: 7, count: 246)) == .failure(parameter))
-    let other = try #require(KeyOperations.all.last)
-    for (key, algorithm) in [
-      (curve.publicKey, SecKeyAlgorithm.ecdhKeyExchangeStandardX963SHA256), (other.publicKey, .ecdhKeyExchangeStandard),
-    ] {
-      let found = result {
+    let cases: [(key: SecKey, algorithm: SecKeyAlgorithm, data: Data)] = [
+      (rsa.publicKey, .rsaSignatureMessagePKCS1v15SHA256, bytes(31)),
+      (rsa.privateKey, .ecdsaSignatureMessageX962SHA256, bytes(31)),
+      // A SHA-256 digest has 32 bytes.
+      (rsa.privateKey, .rsaSignatureDigestPKCS1v15SHA256, bytes(31)),
+      (curve.privateKey, .ecdsaSignatureDigestX962SHA256, bytes(31)),
+      // The key has 256 bytes.
+      (rsa.privateKey, .rsaSignatureRaw, bytes(257)),
+    ]
+    for (key, algorithm, data) in cases {
+      #expect(signed(key, algorithm, data) == .failure(Self.parameterFailure), "\(algorithm.rawValue)")
+    }
+  }
+
+  @Test("Encrypting more data than an RSA key can is errSecParam")
+  func refusedEncryption() throws {
+    let rsa = try #require(KeyOperations.all.first)
+    // OAEP with SHA-256 needs 66 of the key's 256 bytes, PKCS#1 needs 11.
+    #expect(encrypted(rsa.publicKey, .rsaEncryptionOAEPSHA256, bytes(191)) == .failure(Self.parameterFailure))
+    #expect(encrypted(rsa.publicKey, .rsaEncryptionPKCS1, bytes(246)) == .failure(Self.parameterFailure))
+  }
+
+  @Test("A key exchange without the requested size, or with a key of another curve, is errSecParam")
+  func refusedExchanges() throws {
+    let curve = try #require(KeyOperations.all.dropFirst().first)
+    let otherCurve = try #require(KeyOperations.all.last)
+    let cases: [(key: SecKey, algorithm: SecKeyAlgorithm)] = [
+      (curve.publicKey, .ecdhKeyExchangeStandardX963SHA256), (otherCurve.publicKey, .ecdhKeyExchangeStandard),
+    ]
+    for (key, algorithm) in cases {
+      let secret = result {
         SecKeyCopyKeyExchangeResult(curve.privateKey, algorithm, key, [:] as CFDictionary, $0) as Data?
       }
-      #expect(found == .failure(parameter))
+      #expect(secret == .failure(Self.parameterFailure), "\(algorithm.rawValue)")
     }
   }
 }

@@ -14,37 +14,41 @@ struct LargeSecretTests {
     kSecClass: kSecClassGenericPassword, kSecAttrService: "gallery", kSecAttrAccount: "anna",
   ]
 
-  /// Returns the status and the bytes. The bridge to `Data` would copy them one by one.
-  private func secret() -> (OSStatus, [UInt8]?) {
-    var found: CFTypeRef?
+  /// Reads the item's secret as `NSData`, because the bridge to `Data` would copy the bytes one by one.
+  private func readSecret() -> (status: OSStatus, bytes: [UInt8]?) {
+    var result: CFTypeRef?
     var query = item
     query[kSecReturnData] = true
-    let status = SecItemCopyMatching(query as CFDictionary, &found)
-    return (status, (found as? NSData).map { Array(UnsafeRawBufferPointer(start: $0.bytes, count: $0.length)) })
+    let status = SecItemCopyMatching(query as CFDictionary, &result)
+    let bytes = (result as? NSData).map { Array(UnsafeRawBufferPointer(start: $0.bytes, count: $0.length)) }
+    return (status, bytes)
   }
 
   @Test("A secret of 64 MiB (8 in a quick run) can be stored, read, and moved to a new phone with an encrypted backup")
   func moved() throws {
     let environment = try TestEnvironment.current
-    var new = item
-    new[kSecValueData] = Data(largest)
-    #expect(SecItemAdd(new as CFDictionary, nil) == errSecSuccess)
-    #expect(secret() == (errSecSuccess, largest))
+    var newItem = item
+    newItem[kSecValueData] = Data(largest)
+    #expect(SecItemAdd(newItem as CFDictionary, nil) == errSecSuccess)
+    let stored = readSecret()
+    #expect(stored.status == errSecSuccess && stored.bytes == largest)
 
     let backup = try environment.backUp(DefaultKeychain.client(), password: TestEnvironment.password)
-    let next = try environment.phone()
-    try environment.restore(backup, password: TestEnvironment.password, onto: next)
-    try next.unlock()
-    #expect(next.perform { secret() } == (errSecSuccess, largest))
+    let newPhone = try environment.phone()
+    try environment.restore(backup, password: TestEnvironment.password, onto: newPhone)
+    try newPhone.unlock()
+    let restored = newPhone.perform { readSecret() }
+    #expect(restored.status == errSecSuccess && restored.bytes == largest)
   }
 
   @Test("A secret above the limit is refused, and the item does not change")
   func limit() {
-    var new = item
-    new[kSecValueData] = Data("small".utf8)
-    #expect(SecItemAdd(new as CFDictionary, nil) == errSecSuccess)
+    var newItem = item
+    newItem[kSecValueData] = Data("small".utf8)
+    #expect(SecItemAdd(newItem as CFDictionary, nil) == errSecSuccess)
     let tooLarge = [kSecValueData: Data(repeating: 1, count: 72 << 20)] as CFDictionary
     #expect(SecItemUpdate(item as CFDictionary, tooLarge) == errSecParam)
-    #expect(secret() == (errSecSuccess, Array("small".utf8)))
+    let stored = readSecret()
+    #expect(stored.status == errSecSuccess && stored.bytes == Array("small".utf8))
   }
 }

@@ -9,8 +9,12 @@ import Testing
 struct OlderCallTests {
   private static let digest = [UInt8](repeating: 7, count: 32)
 
-  private func signature(_ key: SecKey, _ padding: SecPadding, capacity: Int = 512) -> (OSStatus, [UInt8]) {
-    var (bytes, count) = ([UInt8](repeating: 0, count: 512), capacity)
+  /// Signs the digest. `capacity` is the size of the buffer that the call may use.
+  private func sign(
+    _ key: SecKey, _ padding: SecPadding, capacity: Int = 512
+  ) -> (status: OSStatus, signature: [UInt8]) {
+    var bytes = [UInt8](repeating: 0, count: 512)
+    var count = capacity
     let status = SecKeyRawSign(key, padding, Self.digest, Self.digest.count, &bytes, &count)
     return (status, Array(bytes.prefix(count)))
   }
@@ -19,56 +23,68 @@ struct OlderCallTests {
   func signing() throws {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.dropFirst().first)
-    let cases: [(KeyOperations, SecPadding, SecKeyAlgorithm)] = [
+    let cases: [(key: KeyOperations, padding: SecPadding, algorithm: SecKeyAlgorithm)] = [
       (rsa, .PKCS1SHA256, .rsaSignatureDigestPKCS1v15SHA256), (rsa, .PKCS1, .rsaSignatureDigestPKCS1v15Raw),
       (rsa, [], .rsaSignatureRaw), (curve, .sigRaw, .ecdsaSignatureRFC4754),
       (curve, .PKCS1, .ecdsaSignatureDigestX962SHA256), (curve, [], .ecdsaSignatureDigestX962),
     ]
+    let otherDigest = [UInt8](repeating: 8, count: 32)
     for (key, padding, algorithm) in cases {
-      let (status, signed) = signature(key.privateKey, padding)
+      let (status, signature) = sign(key.privateKey, padding)
       #expect(status == errSecSuccess)
-      let digest = Data(Self.digest) as CFData
-      #expect(SecKeyVerifySignature(key.publicKey, algorithm, digest, Data(signed) as CFData, nil))
-      #expect(SecKeyRawVerify(key.publicKey, padding, Self.digest, 32, signed, signed.count) == errSecSuccess)
-      let other = [UInt8](repeating: 8, count: 32)
-      #expect(SecKeyRawVerify(key.publicKey, padding, other, 32, signed, signed.count) == errSSLCrypto)
+      let digestData = Data(Self.digest) as CFData
+      #expect(SecKeyVerifySignature(key.publicKey, algorithm, digestData, Data(signature) as CFData, nil))
+      #expect(SecKeyRawVerify(key.publicKey, padding, Self.digest, 32, signature, signature.count) == errSecSuccess)
+      #expect(SecKeyRawVerify(key.publicKey, padding, otherDigest, 32, signature, signature.count) == errSSLCrypto)
     }
-    #expect(signature(rsa.privateKey, .PKCS1SHA1).0 == errSecParam)
-    #expect(signature(rsa.privateKey, .PKCS1MD5).0 == errSecParam)
-    #expect(signature(rsa.privateKey, .PKCS1, capacity: 255).0 == errSecParam)
-    #expect(signature(rsa.publicKey, .PKCS1).0 == errSecParam)
+  }
+
+  @Test("SecKeyRawSign with an unsupported padding, a small buffer or a public key is errSecParam")
+  func refusedSigning() throws {
+    let rsa = try #require(KeyOperations.all.first)
+    #expect(sign(rsa.privateKey, .PKCS1SHA1).status == errSecParam)
+    #expect(sign(rsa.privateKey, .PKCS1MD5).status == errSecParam)
+    #expect(sign(rsa.privateKey, .PKCS1, capacity: 255).status == errSecParam)
+    #expect(sign(rsa.publicKey, .PKCS1).status == errSecParam)
   }
 
   @Test("SecKeyEncrypt and SecKeyDecrypt support raw RSA, PKCS#1, and OAEP, but no elliptic curves")
   func encrypting() throws {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.last)
+    let keyByteCount = 256
     for padding in [SecPadding.PKCS1, .OAEP, []] {
-      var (ciphertext, count) = ([UInt8](repeating: 0, count: 256), 256)
+      var ciphertext = [UInt8](repeating: 0, count: keyByteCount)
+      var count = keyByteCount
       #expect(SecKeyEncrypt(rsa.publicKey, padding, Self.digest, 32, &ciphertext, &count) == errSecSuccess)
-      #expect(count == 256)
-      var (plaintext, length) = ([UInt8](repeating: 0, count: 256), 256)
+      #expect(count == keyByteCount)
+      var plaintext = [UInt8](repeating: 0, count: keyByteCount)
+      var length = keyByteCount
       #expect(SecKeyDecrypt(rsa.privateKey, padding, ciphertext, count, &plaintext, &length) == errSecSuccess)
       #expect(Array(plaintext.prefix(length)) == Self.digest)
-      length = 31
-      #expect(SecKeyDecrypt(rsa.privateKey, padding, ciphertext, count, &plaintext, &length) == errSecParam)
+      var tooSmallLength = 31
+      #expect(SecKeyDecrypt(rsa.privateKey, padding, ciphertext, count, &plaintext, &tooSmallLength) == errSecParam)
       #expect(SecKeyEncrypt(curve.publicKey, padding, Self.digest, 32, &ciphertext, &count) == errSecParam)
     }
   }
 
-  @Test("A shared web credential is refused, and a generated password contains all three kinds of characters")
-  func sharedCredentials() async throws {
+  @Test("A shared web credential is refused")
+  func sharedCredentials() async {
     let code = await withCheckedContinuation { continuation in
       SecAddSharedWebCredential("example.org", "anna", "secret") { error in
         continuation.resume(returning: error.map { CFErrorGetCode($0) })
       }
     }
     #expect(code == Int(errSecMissingEntitlement))
+  }
+
+  @Test("A generated password has four groups and all three kinds of characters, and differs from the next one")
+  func generatedPassword() throws {
     let password = try #require(SecCreateSharedWebCredentialPassword()) as String
     let groups = password.split(separator: "-")
     #expect(groups.map(\.count) == [3, 3, 3, 3])
-    for set in ["abcdefghkmnopqrstuvwxy", "ABCDEFGHJKLMNPQRSTUVWXYZ", "3456789"] {
-      #expect(password.contains { set.contains($0) })
+    for characters in ["abcdefghkmnopqrstuvwxy", "ABCDEFGHJKLMNPQRSTUVWXYZ", "3456789"] {
+      #expect(password.contains { characters.contains($0) })
     }
     #expect(SecCreateSharedWebCredentialPassword() as String? != password)
   }

@@ -19,10 +19,10 @@ struct OpenDeviceTests {
   let item: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "notes", kSecAttrAccount: "anna"]
 
   private func add(_ account: String) -> OSStatus {
-    var new = item
-    new[kSecAttrAccount] = account
-    new[kSecValueData] = Data("t0ken".utf8)
-    return SecItemAdd(new as CFDictionary, nil)
+    var newItem = item
+    newItem[kSecAttrAccount] = account
+    newItem[kSecValueData] = Data("t0ken".utf8)
+    return SecItemAdd(newItem as CFDictionary, nil)
   }
 
   @Test("A session between two calls sees the changes of the first, and the second call sees those of the session")
@@ -30,23 +30,23 @@ struct OpenDeviceTests {
     let phone = try DefaultKeychain.client()
     for round in 1...3 {
       #expect(add("anna") == errSecSuccess)
-      let before = try phone.device.withSession(.reading, verb: "test") { (session) throws(KeyhaulError) in
-        (revision: session.record.revision, itemCount: try session.itemCount)
+      let (revision, itemCount) = try phone.device.withSession(.reading, verb: "test") {
+        (session) throws(KeyhaulError) in (session.record.revision, try session.itemCount)
       }
-      #expect(before.itemCount == 1, "round \(round)")
+      #expect(itemCount == 1, "round \(round)")
       try phone.device.withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
         try session.erase()
       }
       #expect(SecItemCopyMatching(item as CFDictionary, nil) == errSecItemNotFound)
       #expect(add("bert") == errSecSuccess)
       #expect(try phone.itemCount() == 1)
-      let after = try phone.device.withSession(.reading, verb: "test") { (session) throws(KeyhaulError) in
+      let newRevision = try phone.device.withSession(.reading, verb: "test") { (session) throws(KeyhaulError) in
         session.record.revision
       }
-      #expect(after != before.revision)
-      var other = item
-      other[kSecAttrAccount] = "bert"
-      #expect(SecItemDelete(other as CFDictionary) == errSecSuccess)
+      #expect(newRevision != revision)
+      var bert = item
+      bert[kSecAttrAccount] = "bert"
+      #expect(SecItemDelete(bert as CFDictionary) == errSecSuccess)
     }
   }
 
@@ -57,12 +57,12 @@ struct OpenDeviceTests {
     // The system treats a lock of another file descriptor like that of another process.
     let file = try FileDescriptor.open(FilePath(phone.device.directory + "/lock"), .readWrite)
     defer { try? file.close() }
-    var waited = 0
-    while flock(file.rawValue, LOCK_EX | LOCK_NB) != 0, waited < 1000 {
+    var attempts = 0
+    while flock(file.rawValue, LOCK_EX | LOCK_NB) != 0, attempts < 1000 {
       usleep(10_000)
-      waited += 1
+      attempts += 1
     }
-    #expect(waited < 1000)
+    #expect(attempts < 1000)
     #expect(flock(file.rawValue, LOCK_UN) == 0)
     #expect(add("anna") == errSecDuplicateItem)
   }

@@ -8,7 +8,7 @@ import Testing
 struct PKCS12Case: CustomTestStringConvertible, Sendable {
   struct Identity: Equatable, Sendable {
     let certificate: Data
-    /// The SHA-1 digest of the public key.
+    /// The SHA-1 digest of the public key, as in the key's application label.
     let key: Data
     let label: String?
   }
@@ -36,10 +36,11 @@ struct PKCS12Case: CustomTestStringConvertible, Sendable {
 
   static func named(_ name: String) throws -> PKCS12Case { try #require(all.first { $0.name == name }) }
 
-  func open(_ data: Data? = nil) -> (OSStatus, [[String: Any]]?) {
+  /// Imports the file, or other data, with the file's password.
+  func open(_ otherData: Data? = nil) -> (status: OSStatus, items: [[String: Any]]?) {
     var items: CFArray?
     let options = password.map { [kSecImportExportPassphrase: $0] as NSDictionary } ?? NSDictionary()
-    let status = SecPKCS12Import((data ?? file) as CFData, options, &items)
+    let status = SecPKCS12Import((otherData ?? file) as CFData, options, &items)
     return (status, items as? [[String: Any]])
   }
 }
@@ -51,48 +52,54 @@ struct PKCS12Tests {
 
   @Test(
     "The import returns the identities with the correct password, and otherwise a status", arguments: PKCS12Case.all)
-  func opening(_ file: PKCS12Case) throws {
-    let (status, items) = file.open()
-    #expect(Int(status) == file.status)
-    #expect((items == nil) == (file.status != 0), "a failed import returns no items")
-    var found: [PKCS12Case.Identity] = []
-    for item in items ?? [] {
-      let identity = try #require(item[kSecImportItemIdentity as String] as? SecIdentity)
-      var (certificate, key) = (SecCertificate?.none, SecKey?.none)
-      #expect(SecIdentityCopyCertificate(identity, &certificate) == errSecSuccess)
-      #expect(SecIdentityCopyPrivateKey(identity, &key) == errSecSuccess)
-      let leaf = try #require(certificate)
-      let privateKey = try #require(key)
-      let attributes = try #require(SecKeyCopyAttributes(privateKey) as? [String: Any])
-      found.append(
-        PKCS12Case.Identity(
-          certificate: SecCertificateCopyData(leaf) as Data,
-          key: try #require(attributes[kSecAttrApplicationLabel as String] as? Data),
-          label: item[kSecImportItemLabel as String] as? String))
-      let chain = try #require(item[kSecImportItemCertChain as String] as? [SecCertificate])
-      #expect(chain.first == leaf)
-      #expect(item[kSecImportItemTrust as String] is SecTrust)
-      // The key signs data that its certificate verifies.
-      let message = Data("signed".utf8) as CFData
-      let algorithm =
-        SecKeyIsAlgorithmSupported(privateKey, .sign, .ecdsaSignatureMessageX962SHA256)
-        ? SecKeyAlgorithm.ecdsaSignatureMessageX962SHA256 : .rsaSignatureMessagePKCS1v15SHA256
-      let signature = try #require(SecKeyCreateSignature(privateKey, algorithm, message, nil))
-      let publicKey = try #require(SecCertificateCopyKey(leaf))
-      #expect(SecKeyVerifySignature(publicKey, algorithm, message, signature, nil))
-    }
-    #expect(found == file.identities)
+  func opening(_ example: PKCS12Case) throws {
+    let (status, items) = example.open()
+    #expect(Int(status) == example.status)
+    #expect((items == nil) == (example.status != 0), "a failed import returns no items")
+    #expect(try (items ?? []).map(checkedIdentity) == example.identities)
+  }
+
+  /// Checks that the parts of an imported item belong together, and returns its identity.
+  private func checkedIdentity(of item: [String: Any]) throws -> PKCS12Case.Identity {
+    let identity = try #require(item[kSecImportItemIdentity as String] as? SecIdentity)
+    var copiedCertificate: SecCertificate?
+    var copiedKey: SecKey?
+    #expect(SecIdentityCopyCertificate(identity, &copiedCertificate) == errSecSuccess)
+    #expect(SecIdentityCopyPrivateKey(identity, &copiedKey) == errSecSuccess)
+    let certificate = try #require(copiedCertificate)
+    let privateKey = try #require(copiedKey)
+
+    let chain = try #require(item[kSecImportItemCertChain as String] as? [SecCertificate])
+    #expect(chain.first == certificate)
+    #expect(item[kSecImportItemTrust as String] is SecTrust)
+    try checkSignature(of: privateKey, with: certificate)
+
+    let attributes = try #require(SecKeyCopyAttributes(privateKey) as? [String: Any])
+    return PKCS12Case.Identity(
+      certificate: SecCertificateCopyData(certificate) as Data,
+      key: try #require(attributes[kSecAttrApplicationLabel as String] as? Data),
+      label: item[kSecImportItemLabel as String] as? String)
+  }
+
+  /// Checks that the certificate verifies a signature of the key.
+  private func checkSignature(of privateKey: SecKey, with certificate: SecCertificate) throws {
+    let message = Data("signed".utf8) as CFData
+    let isCurve = SecKeyIsAlgorithmSupported(privateKey, .sign, .ecdsaSignatureMessageX962SHA256)
+    let algorithm: SecKeyAlgorithm =
+      isCurve ? .ecdsaSignatureMessageX962SHA256 : .rsaSignatureMessagePKCS1v15SHA256
+    let signature = try #require(SecKeyCreateSignature(privateKey, algorithm, message, nil))
+    let publicKey = try #require(SecCertificateCopyKey(certificate))
+    #expect(SecKeyVerifySignature(publicKey, algorithm, message, signature, nil))
   }
 
   @Test("An imported identity can be added to the keychain, and deleted by its persistent reference")
   func addingIdentity() throws {
-    let items = try #require(try PKCS12Case.named("a key with its certificate and its root").open().1)
-    let item = try #require(items.first)
+    let item = try #require(try PKCS12Case.named("a key with its certificate and its root").open().items?.first)
     #expect((item[kSecImportItemCertChain as String] as? [SecCertificate])?.count == 2)
     let identity = try #require(item[kSecImportItemIdentity as String])
-    let query: [CFString: Any] = [kSecValueRef: identity, kSecReturnPersistentRef: true]
+    let newItem: [CFString: Any] = [kSecValueRef: identity, kSecReturnPersistentRef: true]
     var reference: CFTypeRef?
-    #expect(SecItemAdd(query as CFDictionary, &reference) == errSecSuccess)
+    #expect(SecItemAdd(newItem as CFDictionary, &reference) == errSecSuccess)
     let search: [CFString: Any] = [kSecClass: kSecClassIdentity, kSecReturnPersistentRef: true]
     #expect(SecItemCopyMatching(search as CFDictionary, &reference) == errSecSuccess)
     let deletion: [CFString: Any] = [kSecValuePersistentRef: try #require(reference)]
@@ -105,9 +112,10 @@ struct PKCS12Tests {
 
   @Test("An imported certificate has a name and email addresses, and is found by each address")
   func names() throws {
-    let item = try #require(try PKCS12Case.named("a key with its certificate and its root").open().1?.first)
+    let item = try #require(try PKCS12Case.named("a key with its certificate and its root").open().items?.first)
     let chain = try #require(item[kSecImportItemCertChain as String] as? [SecCertificate])
-    var (name, addresses) = (CFString?.none, CFArray?.none)
+    var name: CFString?
+    var addresses: CFArray?
     #expect(SecCertificateCopyCommonName(chain[0], &name) == errSecSuccess && name as String? == "Anna")
     #expect(SecCertificateCopyEmailAddresses(chain[0], &addresses) == errSecSuccess)
     #expect(Set(addresses as? [String] ?? []) == ["anna@example.org", "a@example.net"])
@@ -121,87 +129,105 @@ struct PKCS12Tests {
         kSecClass: kSecClassCertificate, kSecMatchEmailAddressIfPresent: address, kSecMatchLimit: kSecMatchLimitAll,
         kSecReturnRef: true,
       ]
-      var found: CFTypeRef?
-      #expect(SecItemCopyMatching(query as CFDictionary, &found) == status)
-      #expect(found as? [SecCertificate] == (status == errSecSuccess ? [chain[0]] : nil), "\(address)")
+      var result: CFTypeRef?
+      #expect(SecItemCopyMatching(query as CFDictionary, &result) == status)
+      #expect(result as? [SecCertificate] == (status == errSecSuccess ? [chain[0]] : nil), "\(address)")
     }
-    let wrong: [CFString: Any] = [kSecClass: kSecClassCertificate, kSecMatchEmailAddressIfPresent: 7]
-    #expect(SecItemCopyMatching(wrong as CFDictionary, nil) == errSecParam)
+    let queryWithNumber: [CFString: Any] = [kSecClass: kSecClassCertificate, kSecMatchEmailAddressIfPresent: 7]
+    #expect(SecItemCopyMatching(queryWithNumber as CFDictionary, nil) == errSecParam)
   }
 
-  @Test("A certificate and a key form an identity, and a generated key pair is stored")
+  @Test("A generated key pair is stored if it is permanent")
   func keyPairs() throws {
-    var (publicKey, privateKey) = (SecKey?.none, SecKey?.none)
+    var publicKey: SecKey?
+    var privateKey: SecKey?
     let parameters: [CFString: Any] = [
       kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecAttrKeySizeInBits: 256,
       kSecPrivateKeyAttrs: [kSecAttrIsPermanent: true, kSecAttrApplicationTag: Data("pair".utf8)] as [CFString: Any],
     ]
     #expect(SecKeyGeneratePair(parameters as CFDictionary, &publicKey, &privateKey) == errSecSuccess)
-    let (generatedPublicKey, key) = (try #require(publicKey), try #require(privateKey))
-    #expect(SecKeyCopyPublicKey(key) == generatedPublicKey)
+    #expect(try SecKeyCopyPublicKey(#require(privateKey)) == #require(publicKey))
     let query: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("pair".utf8)]
     #expect(SecItemCopyMatching(query as CFDictionary, nil) == errSecSuccess)
-    (publicKey, privateKey) = (nil, nil)
-    let wrong: [CFString: Any] = [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 3]
-    #expect(SecKeyGeneratePair(wrong as CFDictionary, &publicKey, &privateKey) == errSecParam)
-    #expect(publicKey == nil && privateKey == nil)
+  }
 
-    let item = try #require(try PKCS12Case.named("RSA").open().1?.first)
+  @Test("A key pair of an impossible size is errSecParam, and no key is returned")
+  func impossibleKeyPair() {
+    var publicKey: SecKey?
+    var privateKey: SecKey?
+    let parameters: [CFString: Any] = [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 3]
+    #expect(SecKeyGeneratePair(parameters as CFDictionary, &publicKey, &privateKey) == errSecParam)
+    #expect(publicKey == nil && privateKey == nil)
+  }
+
+  @Test("A certificate and any key form an identity")
+  func createdIdentity() throws {
+    let item = try #require(try PKCS12Case.named("RSA").open().items?.first)
     let certificate = try #require((item[kSecImportItemCertChain as String] as? [SecCertificate])?.first)
+    let parameters: NSDictionary = [kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecAttrKeySizeInBits: 256]
+    let key = try #require(SecKeyCreateRandomKey(parameters, nil))
     let identity = try #require(SecIdentityCreate(nil, certificate, key))
-    var found: SecCertificate?
-    #expect(SecIdentityCopyCertificate(identity, &found) == errSecSuccess && found == certificate)
+    var copiedCertificate: SecCertificate?
+    #expect(SecIdentityCopyCertificate(identity, &copiedCertificate) == errSecSuccess)
+    #expect(copiedCertificate == certificate)
   }
 
   @Test("The import of a damaged or truncated file returns no other identity")
   func damage() throws {
-    let file = try PKCS12Case.named("without encryption, with a MAC")
-    for index in stride(from: 0, to: file.file.count, by: 7) {
-      var changed = file.file
-      changed[index] ^= 0x41
-      for data in [changed, file.file.prefix(index)] {
-        let (status, items) = file.open(Data(data))
+    let example = try PKCS12Case.named("without encryption, with a MAC")
+    for index in stride(from: 0, to: example.file.count, by: 7) {
+      var changedFile = example.file
+      changedFile[index] ^= 0x41
+      for data in [changedFile, example.file.prefix(index)] {
+        let (status, items) = example.open(Data(data))
         #expect([errSecSuccess, errSecAuthFailed, errSecDecode].contains(status), "at \(index)")
         // The MAC does not cover the outer structure of the file, so a change there may remain undetected.
-        let identities = (items ?? []).compactMap {
+        let certificates = (items ?? []).compactMap {
           ($0[kSecImportItemCertChain as String] as? [SecCertificate])?.first
         }
-        #expect(
-          identities.map { SecCertificateCopyData($0) as Data } == (status == 0 ? [file.identities[0].certificate] : [])
-        )
+        let expectedCertificates = status == errSecSuccess ? [example.identities[0].certificate] : []
+        #expect(certificates.map { SecCertificateCopyData($0) as Data } == expectedCertificates)
       }
     }
   }
 
   @Test("The import refuses a MAC with too many iterations")
   func macIterations() throws {
-    // A file without a MAC, followed by a MAC of RFC 9579: PBMAC1 with PBKDF2 and HMAC-SHA-256.
     let withoutMAC = try PKCS12Case.named("without a MAC")
-    let file = Array(withoutMAC.file)
-    try #require(file[0] == 0x30 && file[1] == 0x82)
-    func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
-      let count = contents.count
-      return [tag] + (count < 128 ? [UInt8(count)] : [0x82, UInt8(count >> 8), UInt8(count & 0xFF)]) + contents
-    }
-    let hmac = element(0x30, [0x06, 0x08, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x02, 0x09, 0x05, 0x00])
-    func mac(iterations: [UInt8]) -> [UInt8] {
-      let derivation = element(
-        0x30,
-        [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x05, 0x0C]
-          + element(
-            0x30, element(0x04, [1, 2, 3, 4, 5, 6, 7, 8]) + element(0x02, iterations) + [0x02, 0x01, 0x20] + hmac))
-      let pbmac1 = element(
-        0x30, [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x05, 0x0E] + element(0x30, derivation + hmac))
-      let digest = element(0x30, pbmac1 + element(0x04, [UInt8](repeating: 0, count: 32)))
-      return element(0x30, digest + element(0x04, [1]) + [0x02, 0x01, 0x01])
-    }
+    // The header of the outer SEQUENCE: the tag, and a length of two bytes.
+    try #require(withoutMAC.file.prefix(2) == Data([0x30, 0x82]))
+    let contents = Array(withoutMAC.file.dropFirst(4))
     // 2,147,483,647 iterations exceed the limit. With 2,048, only the MAC itself is wrong.
-    for (iterations, status) in [([0x7F, 0xFF, 0xFF, 0xFF], errSecDecode), ([0x08, 0x00], errSecAuthFailed)]
-      as [([UInt8], OSStatus)]
-    {
-      let data = Data(element(0x30, Array(file.dropFirst(4)) + mac(iterations: iterations)))
-      #expect(withoutMAC.open(data).0 == status, "\(iterations)")
+    let cases: [(iterations: [UInt8], status: OSStatus)] = [
+      ([0x7F, 0xFF, 0xFF, 0xFF], errSecDecode), ([0x08, 0x00], errSecAuthFailed),
+    ]
+    for (iterations, status) in cases {
+      let file = Data(sequence(contents + macData(iterations: iterations)))
+      #expect(withoutMAC.open(file).status == status, "\(iterations)")
     }
+  }
+
+  /// Returns the MAC of a file: PBMAC1 with PBKDF2 and HMAC-SHA-256, and a MAC of zeros. Source: RFC 9579.
+  private func macData(iterations: [UInt8]) -> [UInt8] {
+    let hmacSHA256 = sequence([0x06, 0x08, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x02, 0x09, 0x05, 0x00])
+    let pbkdf2ID: [UInt8] = [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x05, 0x0C]
+    let pbmac1ID: [UInt8] = [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x05, 0x0E]
+    let salt = element(0x04, [1, 2, 3, 4, 5, 6, 7, 8])
+    let keyByteCount: [UInt8] = [0x02, 0x01, 0x20]
+    let derivation = sequence(
+      pbkdf2ID + sequence(salt + element(0x02, iterations) + keyByteCount + hmacSHA256))
+    let pbmac1 = sequence(pbmac1ID + sequence(derivation + hmacSHA256))
+    let digestInfo = sequence(pbmac1 + element(0x04, [UInt8](repeating: 0, count: 32)))
+    // The salt and the iterations of the file's own MAC are unused.
+    return sequence(digestInfo + element(0x04, [1]) + element(0x02, [1]))
+  }
+
+  private func sequence(_ contents: [UInt8]) -> [UInt8] { element(0x30, contents) }
+
+  private func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
+    let count = contents.count
+    let length = count < 128 ? [UInt8(count)] : [0x82, UInt8(count >> 8), UInt8(count & 0xFF)]
+    return [tag] + length + contents
   }
 
   @Test("The import refuses a file of more than 1 MiB and a password that is not a string")

@@ -42,10 +42,18 @@ struct SecureEnclaveTests {
     return 0
   }
 
-  @Test("A Secure Enclave key signs, exchanges keys, and decrypts, but cannot be exported")
-  func uses() throws {
+  @Test("A Secure Enclave key signs with P-256 only, and does not verify")
+  func signing() throws {
     let key = try key(parameters())
     #expect(try statusOfSigning(key) == 0)
+    #expect(SecKeyIsAlgorithmSupported(key, .sign, Self.algorithm))
+    #expect(!SecKeyIsAlgorithmSupported(key, .verify, Self.algorithm))
+    #expect(!SecKeyIsAlgorithmSupported(key, .sign, .rsaSignatureMessagePKCS1v15SHA256))
+  }
+
+  @Test("A Secure Enclave key cannot be exported, and its attributes contain no data")
+  func attributes() throws {
+    let key = try key(parameters())
     var error: Unmanaged<CFError>?
     #expect(SecKeyCopyExternalRepresentation(key, &error) == nil)
     #expect(CFErrorGetCode(try #require(error?.takeRetainedValue())) == Int(errSecUnimplemented))
@@ -56,25 +64,30 @@ struct SecureEnclaveTests {
     #expect(attributes[kSecAttrKeyType as String] as? String == kSecAttrKeyTypeECSECPrimeRandom as String)
     #expect(attributes[kSecAttrKeyClass as String] as? String == kSecAttrKeyClassPrivate as String)
     #expect(attributes[kSecValueData as String] == nil)
+  }
 
+  @Test("A Secure Enclave key decrypts data for its public key, an uncompressed point")
+  func decrypting() throws {
+    let key = try key(parameters())
     let publicKey = try #require(SecKeyCopyPublicKey(key))
     let publicKeyData = try #require(SecKeyCopyExternalRepresentation(publicKey, nil) as Data?)
     #expect(publicKeyData.count == 65 && publicKeyData.first == 4)
     let ecies = SecKeyAlgorithm.eciesEncryptionCofactorVariableIVX963SHA256AESGCM
-    let sealed = try #require(SecKeyCreateEncryptedData(publicKey, ecies, Self.message, nil))
-    #expect(SecKeyCreateDecryptedData(key, ecies, sealed, nil) as Data? == Self.message as Data)
+    let ciphertext = try #require(SecKeyCreateEncryptedData(publicKey, ecies, Self.message, nil))
+    #expect(SecKeyCreateDecryptedData(key, ecies, ciphertext, nil) as Data? == Self.message as Data)
+  }
 
-    let software: [CFString: Any] = [kSecAttrKeyType: kSecAttrKeyTypeEC, kSecAttrKeySizeInBits: 256]
-    let other = try self.key(software as CFDictionary)
-    let ecdh = SecKeyAlgorithm.ecdhKeyExchangeStandard
-    let enclaveSecret = SecKeyCopyKeyExchangeResult(
-      key, ecdh, try #require(SecKeyCopyPublicKey(other)), NSDictionary(), nil)
-    let softwareSecret = SecKeyCopyKeyExchangeResult(other, ecdh, publicKey, NSDictionary(), nil)
-    #expect(enclaveSecret != nil && enclaveSecret as Data? == softwareSecret as Data?)
-
-    #expect(SecKeyIsAlgorithmSupported(key, .sign, Self.algorithm))
-    #expect(!SecKeyIsAlgorithmSupported(key, .verify, Self.algorithm))
-    #expect(!SecKeyIsAlgorithmSupported(key, .sign, .rsaSignatureMessagePKCS1v15SHA256))
+  @Test("A Secure Enclave key exchanges keys with a software key")
+  func exchanging() throws {
+    let enclaveKey = try key(parameters())
+    let softwareParameters: [CFString: Any] = [kSecAttrKeyType: kSecAttrKeyTypeEC, kSecAttrKeySizeInBits: 256]
+    let softwareKey = try key(softwareParameters as CFDictionary)
+    func exchange(_ privateKey: SecKey, _ otherKey: SecKey) throws -> Data? {
+      let publicKey = try #require(SecKeyCopyPublicKey(otherKey))
+      return SecKeyCopyKeyExchangeResult(privateKey, .ecdhKeyExchangeStandard, publicKey, NSDictionary(), nil) as Data?
+    }
+    let secret = try #require(try exchange(enclaveKey, softwareKey))
+    #expect(try exchange(softwareKey, enclaveKey) == secret)
   }
 
   @Test("A permanent Secure Enclave key is found again and signs after a restart")
@@ -85,9 +98,9 @@ struct SecureEnclaveTests {
       kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("enclave".utf8), kSecReturnRef: true,
     ]
     try client.restart()
-    var found: CFTypeRef?
-    #expect(SecItemCopyMatching(query as CFDictionary, &found) == errSecSuccess)
-    let key = try #require(found as? SecKey)
+    var result: CFTypeRef?
+    #expect(SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess)
+    let key = try #require(result as? SecKey)
     #expect(key == created)
     #expect(try statusOfSigning(key) == Int(errSecInteractionNotAllowed), "its class is locked until the first unlock")
     try client.unlock(passcode: TestEnvironment.passcode)
@@ -98,7 +111,7 @@ struct SecureEnclaveTests {
   }
 
   @Test("A Secure Enclave key requires its protection class and the authentication of its access control")
-  func guarded() throws {
+  func authentication() throws {
     let client = try DefaultKeychain.client()
     let plain = try key(parameters())
     let requiringUser = try key(parameters(flags: [.privateKeyUsage, .userPresence]))
@@ -120,18 +133,18 @@ struct SecureEnclaveTests {
   func bound() throws {
     let environment = try TestEnvironment.current
     let key = try key(parameters(kSecAttrAccessibleAfterFirstUnlock, permanent: true))
-    let other = try environment.phone()
-    #expect(try DefaultKeychain.using(other) { try statusOfSigning(key) } == Int(errSecDecode))
+    let otherPhone = try environment.phone()
+    #expect(try DefaultKeychain.using(otherPhone) { try statusOfSigning(key) } == Int(errSecDecode))
     let backup = try environment.backUp(DefaultKeychain.client(), password: TestEnvironment.password)
-    let new = try environment.phone()
-    try environment.restore(backup, password: TestEnvironment.password, onto: new)
+    let newPhone = try environment.phone()
+    try environment.restore(backup, password: TestEnvironment.password, onto: newPhone)
     let query: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("enclave".utf8)]
-    #expect(DefaultKeychain.using(new) { SecItemCopyMatching(query as CFDictionary, nil) } == errSecItemNotFound)
+    #expect(DefaultKeychain.using(newPhone) { SecItemCopyMatching(query as CFDictionary, nil) } == errSecItemNotFound)
     #expect(try statusOfSigning(key) == 0)
   }
 
   @Test(
-    "A Secure Enclave key must be on P-256, with Apple's token and, if its class requires one, a passcode",
+    "A Secure Enclave key of another type, size or token cannot be created",
     arguments: [
       ("type", "42", errSecParam), ("bsiz", "384", errSecParam), ("tkid", "com.example.token", errSecUnimplemented),
     ] as [(String, String, OSStatus)])
@@ -141,10 +154,14 @@ struct SecureEnclaveTests {
     var error: Unmanaged<CFError>?
     #expect(SecKeyCreateRandomKey(changed as CFDictionary, &error) == nil)
     #expect(CFErrorGetCode(try #require(error?.takeRetainedValue())) == Int(status))
+  }
 
-    let phoneWithoutPasscode = try KeychainClient.onNewDevice()
-    let guarded = try parameters(kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly)
-    #expect(DefaultKeychain.using(phoneWithoutPasscode) { SecKeyCreateRandomKey(guarded, &error) } == nil)
+  @Test("A Secure Enclave key of the passcode class cannot be created without a passcode")
+  func noPasscode() throws {
+    let phone = try KeychainClient.onNewDevice()
+    let parameters = try parameters(kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly)
+    var error: Unmanaged<CFError>?
+    #expect(DefaultKeychain.using(phone) { SecKeyCreateRandomKey(parameters, &error) } == nil)
     #expect(CFErrorGetCode(try #require(error?.takeRetainedValue())) == Int(errSecAuthFailed))
   }
 }

@@ -14,6 +14,7 @@ struct TrustCase: CustomTestStringConvertible, Sendable {
   let anchors: [SecCertificate]
   /// The status of the evaluation, 0 if the chain is trusted.
   let status: Int
+  /// The number of certificates in the evaluated chain, or `nil` if it is not checked.
   let length: Int?
 
   var testDescription: String { name }
@@ -73,11 +74,11 @@ struct TrustTests {
     #expect(result == (isTrusted ? .unspecified : .recoverableTrustFailure))
     #expect(SecTrustEvaluate(trust, &result) == errSecSuccess)
     #expect(result == (isTrusted ? .unspecified : .recoverableTrustFailure))
-    let found = SecTrustCopyCertificateChain(trust) as? [SecCertificate] ?? []
-    #expect(found.first == chain.certificates.first)
+    let evaluatedChain = SecTrustCopyCertificateChain(trust) as? [SecCertificate] ?? []
+    #expect(evaluatedChain.first == chain.certificates.first)
     if let length = chain.length {
-      #expect(found.count == length && SecTrustGetCertificateCount(trust) == length)
-      #expect(found.last.map(chain.anchors.contains) == true)
+      #expect(evaluatedChain.count == length && SecTrustGetCertificateCount(trust) == length)
+      #expect(evaluatedChain.last.map(chain.anchors.contains) == true)
     }
     if let error {
       #expect(CFErrorGetDomain(error) as String == NSOSStatusErrorDomain)
@@ -91,14 +92,14 @@ struct TrustTests {
     let chain = try TrustCase.named("a complete chain of a server")
     let trust = try chain.trust([SecPolicyCreateBasicX509(), chain.secPolicy] as NSArray)
     #expect(SecTrustEvaluateWithError(trust, nil))
-    let other = SecPolicyCreateSSL(true, "other.example.org" as CFString)
-    #expect(SecTrustSetPolicies(trust, [SecPolicyCreateBasicX509(), other] as NSArray) == errSecSuccess)
+    let otherPolicy = SecPolicyCreateSSL(true, "other.example.org" as CFString)
+    #expect(SecTrustSetPolicies(trust, [SecPolicyCreateBasicX509(), otherPolicy] as NSArray) == errSecSuccess)
     var result = SecTrustResultType.unspecified
     #expect(SecTrustGetTrustResult(trust, &result) == errSecSuccess && result == .invalid)
     #expect(!SecTrustEvaluateWithError(trust, nil))
     var policies: CFArray?
     #expect(SecTrustCopyPolicies(trust, &policies) == errSecSuccess && policies?.count == 2)
-    let properties = SecPolicyCopyProperties(other) as? [String: Any]
+    let properties = SecPolicyCopyProperties(otherPolicy) as? [String: Any]
     #expect(properties?[kSecPolicyName as String] as? String == "other.example.org")
     #expect(properties?[kSecPolicyOid as String] as? String == kSecPolicyAppleSSL as String)
   }
@@ -127,37 +128,49 @@ struct TrustTests {
     #expect(code == Int(errSecHostNameMismatch))
   }
 
-  @Test("A trust accepts only certificates and policies, and at most 100 certificates")
-  func badInput() throws {
-    let leaf = try #require(TrustCase.all.first?.certificates.first)
+  private func leaf() throws -> SecCertificate { try #require(TrustCase.all.first?.certificates.first) }
+
+  private func makeTrust(_ certificates: CFTypeRef) throws -> SecTrust {
     var trust: SecTrust?
+    #expect(SecTrustCreateWithCertificates(certificates, nil, &trust) == errSecSuccess)
+    return try #require(trust)
+  }
+
+  @Test("A trust can be created only from certificates and policies, and from at most 100 certificates")
+  func badInput() throws {
+    let leaf = try leaf()
     let hundred = [SecCertificate](repeating: leaf, count: 100)
-    let refused: [(CFTypeRef, CFTypeRef?)] = [
+    let invalidInputs: [(certificates: CFTypeRef, policies: CFTypeRef?)] = [
       (NSArray(), nil), (NSString(string: "x"), nil), (NSArray(array: [leaf, "x"]), nil),
       (NSArray(array: hundred + [leaf]), nil), (leaf, NSArray()), (leaf, leaf),
     ]
-    for (certificates, policies) in refused {
+    for (certificates, policies) in invalidInputs {
+      var trust: SecTrust?
       #expect(SecTrustCreateWithCertificates(certificates, policies, &trust) == errSecParam)
       #expect(trust == nil)
     }
-    #expect(SecTrustCreateWithCertificates(NSArray(array: hundred), nil, &trust) == errSecSuccess)
-    let largeTrust = try #require(trust)
-    #expect(!SecTrustEvaluateWithError(largeTrust, nil))
-    #expect(SecTrustCreateWithCertificates(leaf, nil, &trust) == errSecSuccess)
-    #expect(SecTrustSetAnchorCertificates(largeTrust, ["x"] as NSArray) == errSecParam)
-    #expect(SecTrustSetPolicies(largeTrust, leaf) == errSecParam)
-    #expect(
-      SecTrustGetCertificateAtIndex(largeTrust, -1) == nil && SecTrustGetCertificateAtIndex(largeTrust, 1_000) == nil)
-    #expect(SecTrustCopyKey(largeTrust) != nil && SecTrustCopyKey(largeTrust) == SecCertificateCopyKey(leaf))
-    #expect(CFGetTypeID(largeTrust) == SecTrustGetTypeID() && SecTrustGetTypeID() != SecPolicyGetTypeID())
-    // A final dot is not part of a name.
+    #expect(try !SecTrustEvaluateWithError(makeTrust(NSArray(array: hundred)), nil))
+  }
+
+  @Test("A trust of one certificate has its key, and refuses values that are not anchors or policies")
+  func singleCertificate() throws {
+    let leaf = try leaf()
+    let trust = try makeTrust(leaf)
+    #expect(SecTrustSetAnchorCertificates(trust, ["x"] as NSArray) == errSecParam)
+    #expect(SecTrustSetPolicies(trust, leaf) == errSecParam)
+    #expect(SecTrustGetCertificateAtIndex(trust, -1) == nil && SecTrustGetCertificateAtIndex(trust, 1_000) == nil)
+    #expect(SecTrustCopyKey(trust) != nil && SecTrustCopyKey(trust) == SecCertificateCopyKey(leaf))
+    #expect(CFGetTypeID(trust) == SecTrustGetTypeID() && SecTrustGetTypeID() != SecPolicyGetTypeID())
+  }
+
+  @Test("A final dot is not part of a host name, and an empty host name matches no certificate")
+  func hostNames() throws {
     let server = try TrustCase.named("a complete chain of a server")
     let host = try #require(server.host)
-    #expect(SecTrustEvaluateWithError(try server.trust(SecPolicyCreateSSL(true, "\(host)." as NSString)), nil))
-    #expect(!SecTrustEvaluateWithError(try server.trust(SecPolicyCreateSSL(true, "\(host).." as NSString)), nil))
-    // An empty host name must not match every name.
-    let empty = try TrustCase.named("a complete chain of a server").trust(SecPolicyCreateSSL(true, ""))
-    #expect(!SecTrustEvaluateWithError(empty, nil))
+    for (name, isTrusted) in [("\(host).", true), ("\(host)..", false), ("", false)] {
+      let trust = try server.trust(SecPolicyCreateSSL(true, name as NSString))
+      #expect(SecTrustEvaluateWithError(trust, nil) == isTrusted, "\(name)")
+    }
   }
 
   @Test("A trust returns its verify date, and an invalid date is not trusted")

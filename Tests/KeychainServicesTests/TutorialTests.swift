@@ -7,7 +7,8 @@ struct TutorialTests {
   private static let root = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
   private static let template = "docs/Templates/AppKeychainTests"
-  /// The files of each page. A file begins with a block that begins with an import.
+  /// The test files of each page. On the page, a block that begins with an import begins a file, and other blocks
+  /// continue it.
   private static let pages = [
     "1-password-manager": ["PasswordManagerTutorial"], "2-duplicates": ["DuplicateTutorial"],
     "3-keychain-wrapper": ["KeychainWrapperTutorial"], "4-on-off-game": ["OnOffTutorial"],
@@ -15,8 +16,7 @@ struct TutorialTests {
     "7-four-digits": ["FourDigitTutorial"], "8-app-test-suite": ["AppTestSuiteTutorial"],
     "9-port-a-package": ["PortAPackageCode", "PortAPackageTutorial"],
     "GettingStarted": ["GettingStartedTutorial"], "ReadABackup": ["ReadABackupTutorial"],
-    "SaveYourCodes": [],
-    "TestABackupTool": ["TestABackupToolTutorial"],
+    "SaveYourCodes": [], "TestABackupTool": ["TestABackupToolTutorial"],
     "TestYourAppsMigration": [
       "Package", "Sources/SignIn/SignIn", "Tests/SignInTests/SignInTests", "Tests/SignInTests/SignInXCTests",
     ],
@@ -51,17 +51,18 @@ struct TutorialTests {
     let blocks = page.components(separatedBy: "```swift\n").dropFirst().compactMap { block in
       block.components(separatedBy: "```\n").first
     }
-    let shown = blocks.reduce(into: [String]()) { files, block in
-      if files.isEmpty || block.hasPrefix("import ") || block.hasPrefix("// swift-tools-version") {
-        files.append(block)
+    var filesOnPage: [String] = []
+    for block in blocks {
+      if filesOnPage.isEmpty || block.hasPrefix("import ") || block.hasPrefix("// swift-tools-version") {
+        filesOnPage.append(block)
       } else {
-        files[files.count - 1] += "\n" + block
+        filesOnPage[filesOnPage.count - 1] += "\n" + block
       }
     }
-    let tested = try #require(Self.pages[name]).map { file in
+    let testFiles = try #require(Self.pages[name]).map { file in
       try String(
         contentsOf: Self.root.appending(path: "\(Self.folder(of: name))/\(file).swift"), encoding: .utf8)
     }
-    #expect(shown == tested)
+    #expect(filesOnPage == testFiles)
   }
 }

@@ -8,18 +8,24 @@ import Testing
 
 @Suite("Phones that are served in a test")
 struct ServingTests {
+  /// A request for the list of devices: four little-endian numbers (the length, the version 1, the message type 8 for a
+  /// property list, and the tag 1), and the property list.
+  private var listRequest: [UInt8] {
+    let body = Array(
+      """
+      <plist version="1.0"><dict><key>MessageType</key><string>ListDevices</string></dict></plist>
+      """.utf8)
+    let header = [16 + body.count, 1, 8, 1].flatMap { [UInt8](littleEndian: $0, count: 4) }
+    return header + body
+  }
+
   @Test("A client reaches the phone at its address until the closure returns")
   func address() throws {
     let phone = try Phone()
     let port = try phone.serve { address in
       let port = try #require(UInt16(address.split(separator: ":").last ?? ""))
       let socket = try StreamSocket(loopbackPort: port)
-      let body = Array(
-        """
-        <plist version="1.0"><dict><key>MessageType</key><string>ListDevices</string></dict></plist>
-        """.utf8)
-      func number(_ value: Int) -> [UInt8] { Array(bigEndianBytes(UInt32(value)).reversed()) }
-      try socket.write(number(16 + body.count) + number(1) + number(8) + number(1) + body)
+      try socket.write(listRequest)
       var answer: [UInt8] = []
       while !String(decoding: answer, as: UTF8.self).contains("</plist>") {
         let bytes = try socket.read(upTo: 4096, within: .seconds(10))

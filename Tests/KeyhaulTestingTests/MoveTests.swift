@@ -50,12 +50,12 @@ struct MoveTests {
 
   @Test("A move to an existing phone replaces its items")
   func otherPhone() throws {
-    let other = try Phone()
-    try other.run { SignIn.add("old", "o") }
-    try phone.move(to: other, backup: .unencrypted).restore()
-    try other.run { #expect(SignIn.secret(of: "session token") == nil) }
-    try phone.move(to: other, backup: .encrypted).restore()
-    try other.run {
+    let otherPhone = try Phone()
+    try otherPhone.run { SignIn.add("old", "o") }
+    try phone.move(to: otherPhone, backup: .unencrypted).restore()
+    try otherPhone.run { #expect(SignIn.secret(of: "session token") == nil) }
+    try phone.move(to: otherPhone, backup: .encrypted).restore()
+    try otherPhone.run {
       #expect(SignIn.secret(of: "session token") == "t-4711")
       #expect(SignIn.secret(of: "old") == nil)
     }
@@ -90,8 +90,8 @@ struct MoveTests {
     let tombstones = fixtureItems.filter { ($0["attributes"] as? [String: Any])?["tomb"] as? Int == 1 }
     let phone = try Phone(fixture: fixture)
     for move in try phone.moves().all {
-      let parts = [move.migrating, move.stayingBehind, move.neverInBackup, move.unreadable]
-      #expect(parts.map(\.count).reduce(0, +) == move.items.count)
+      let outcomes = [move.migrating, move.stayingBehind, move.neverInBackup, move.unreadable]
+      #expect(outcomes.map(\.count).reduce(0, +) == move.items.count)
       #expect(move.items.count == fixtureItems.count - tombstones.count)
       #expect(try move.items.count == phone.itemCount)
     }

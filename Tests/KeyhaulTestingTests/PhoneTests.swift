@@ -29,9 +29,9 @@ struct PhoneTests {
     let phone = try Phone()
     try phone.run { SignIn.remember() }
     try phone.lock()
-    let found = error { try phone.move(to: .newPhone, backup: .encrypted) }
-    #expect(found?.code == .locked)
-    #expect(found?.description.hasSuffix("; try: unlock() before it") == true)
+    let moveError = error { try phone.move(to: .newPhone, backup: .encrypted) }
+    #expect(moveError?.code == .locked)
+    #expect(moveError?.description.hasSuffix("; try: unlock() before it") == true)
     try phone.restart()
     #expect(error { try phone.moves() }?.code == .locked)
   }
@@ -63,10 +63,10 @@ struct PhoneTests {
       #expect(SignIn.secret(of: "private") == nil)
     }
     #expect(error { try phone.run { SignIn.remember() } }?.code == .appNotNamed)
-    let typo = error { try phone.run(as: "widgte") { SignIn.remember() } }
-    #expect(typo?.code == .noSuchApp && typo?.advice == "\"widget\"")
-    let new = try phone.move(to: .newPhone, backup: .encrypted).restore()
-    try new.run(as: "widget") { #expect(SignIn.secret(of: "shared") == "s") }
+    let nameError = error { try phone.run(as: "widgte") { SignIn.remember() } }
+    #expect(nameError?.code == .noSuchApp && nameError?.advice == "\"widget\"")
+    let newPhone = try phone.move(to: .newPhone, backup: .encrypted).restore()
+    try newPhone.run(as: "widget") { #expect(SignIn.secret(of: "shared") == "s") }
   }
 
   @Test("A phone cannot have two apps with the same name")
@@ -100,11 +100,11 @@ struct PhoneTests {
 
   @Test("A missing or invalid fixture is an error")
   func wrongFixtures() throws {
-    let similar = error { try Phone(fixture: "old-fone") }
-    #expect(similar?.code == .noSuchFixture && similar?.reason == "\"old-phone\" is similar")
+    let nameError = error { try Phone(fixture: "old-fone") }
+    #expect(nameError?.code == .noSuchFixture && nameError?.reason == "\"old-phone\" is similar")
     #expect(error { try Phone(fixtureFile: "no/such.json") }?.code == .noSuchFixture)
-    let other = Repository.root.appending(path: "Fixtures/backup-faults.json").path
-    #expect(error { try Phone(fixtureFile: other) }?.code == .badFixture)
+    let otherFile = Repository.root.appending(path: "Fixtures/backup-faults.json").path
+    #expect(error { try Phone(fixtureFile: otherFile) }?.code == .badFixture)
     #expect(error { try Phone(ios: "soon") }?.code == .underlying)
   }
 
@@ -142,12 +142,12 @@ struct PhoneTests {
 
   @Test("Two phones can be moved to each other at the same time")
   func mutualMoves() async throws {
-    let left = try Phone()
-    let right = try Phone()
+    let phone = try Phone()
+    let otherPhone = try Phone()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {
-        group.addTask { _ = try left.move(to: right, backup: .encrypted) }
-        group.addTask { _ = try right.move(to: left, backup: .encrypted) }
+        group.addTask { _ = try phone.move(to: otherPhone, backup: .encrypted) }
+        group.addTask { _ = try otherPhone.move(to: phone, backup: .encrypted) }
       }
       try await group.waitForAll()
     }

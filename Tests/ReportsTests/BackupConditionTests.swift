@@ -6,24 +6,25 @@ import Testing
 
 @Suite("Conditions of backups")
 struct BackupConditionTests {
-  private func condition(_ damage: [BackupDamage], _ findings: [BackupFinding] = []) -> BackupCondition {
-    BackupCondition(damage: damage, findings: findings.map(PlanDocument.Finding.init))
-  }
-
   @Test("A backup with several anomalies counts as damaged, unless they are all harmless changes")
   func kinds() {
-    #expect(condition([]) == .usable)
-    // A keychain file in XML can be read, and loses nothing.
-    #expect(condition([], [.keychainInXML]) == .usable)
-    #expect(condition([.statusMissing]) == .unconfirmed && condition([.statusMissing], [.stateMissing]) == .unconfirmed)
-    #expect(condition([], [.decryptedCopy]) == .decryptedCopy)
-    #expect(condition([.finding(.falseClaim(reason: ""))], [.falseClaim(reason: "")]) == .changed)
-    #expect(condition([], [.falseClaim(reason: ""), .decryptedCopy]) == .changed)
-    #expect(condition([.statusMissing], [.falseClaim(reason: "")]) == .damaged)
-    #expect(condition([.keychainChanged]) == .damaged && condition([.classKeys("")]) == .damaged)
-    #expect(condition([.statusMissing, .keychainChanged]) == .damaged)
-    #expect(condition([.statusMissing], [.decryptedCopy]) == .damaged)
-    #expect(condition([], [.listUnreadable(name: "Manifest.db", reason: "")]) == .damaged)
+    let falseClaim = BackupFinding.falseClaim(reason: "")
+    let table: [(damage: [BackupDamage], findings: [BackupFinding], condition: BackupCondition)] = [
+      ([], [], .usable),
+      // A keychain file in XML can be read, and loses nothing.
+      ([], [.keychainInXML], .usable),
+      ([.statusMissing], [], .unconfirmed), ([.statusMissing], [.stateMissing], .unconfirmed),
+      ([], [.decryptedCopy], .decryptedCopy),
+      ([.finding(falseClaim)], [falseClaim], .changed), ([], [falseClaim, .decryptedCopy], .changed),
+      ([.statusMissing], [falseClaim], .damaged), ([.keychainChanged], [], .damaged), ([.classKeys("")], [], .damaged),
+      ([.statusMissing, .keychainChanged], [], .damaged), ([.statusMissing], [.decryptedCopy], .damaged),
+      ([], [.listUnreadable(name: "Manifest.db", reason: "")], .damaged),
+    ]
+    for (damage, findings, condition) in table {
+      #expect(
+        BackupCondition(damage: damage, findings: findings.map(PlanDocument.Finding.init)) == condition,
+        "\(damage) \(findings)")
+    }
   }
 
   @Test(
@@ -40,17 +41,24 @@ struct BackupConditionTests {
 
   @Test("The sentence about a damaged backup counts only its items, and states that others may be missing")
   func itemsSentence() {
-    func text(_ condition: BackupCondition, _ count: Int, _ moving: Int, needsPassword: Bool = false) -> String? {
+    func sentence(_ condition: BackupCondition, count: Int, moving: Int, needsPassword: Bool = false) -> String? {
       condition.itemsSentence(count: count, moving: moving, to: "a new iPhone", needsPassword: needsPassword)
     }
-    #expect(text(.usable, 3, 2) == nil)
-    #expect(text(.damaged, 0, 0) == "No keychain item could be read in it.")
-    #expect(text(.damaged, 3, 2) == "2 of the 3 items in it could move to a new iPhone; others may be missing.")
-    #expect(text(.damaged, 3, 3) == "All 3 items in it could move to a new iPhone; others may be missing.")
-    #expect(text(.damaged, 3, 0) == "None of the 3 items in it could move to a new iPhone; others may be missing.")
-    #expect(text(.decryptedCopy, 1, 1) == "The only item in it could move to a new iPhone.")
+    #expect(sentence(.usable, count: 3, moving: 2) == nil)
+    #expect(sentence(.damaged, count: 0, moving: 0) == "No keychain item could be read in it.")
     #expect(
-      text(.unconfirmed, 3, 0, needsPassword: true)
+      sentence(.damaged, count: 3, moving: 2)
+        == "2 of the 3 items in it could move to a new iPhone; others may be missing.")
+    #expect(
+      sentence(.damaged, count: 3, moving: 3)
+        == "All 3 items in it could move to a new iPhone; others may be missing.")
+    #expect(
+      sentence(.damaged, count: 3, moving: 0)
+        == "None of the 3 items in it could move to a new iPhone; others may be missing.")
+    #expect(
+      sentence(.decryptedCopy, count: 1, moving: 1) == "The only item in it could move to a new iPhone.")
+    #expect(
+      sentence(.unconfirmed, count: 3, moving: 0, needsPassword: true)
         == "None of the 3 items in it could move to a new iPhone, because it has no password; others may be missing.")
   }
 }

@@ -31,34 +31,39 @@ struct DifferencePageTests {
   }
 
   private func side(
-    _ name: String, _ kind: DifferencePage.Side.Kind = .archive, typed: String? = nil, hasKeychain: Bool = true,
+    _ name: String, _ kind: DifferencePage.Side.Kind = .archive, argument: String? = nil, hasKeychain: Bool = true,
     leftOut: [MigrationPlan.Decision] = []
   ) -> DifferencePage.Side {
     DifferencePage.Side(
-      kind: kind, name: name, argument: typed ?? name, deviceName: "old-phone", itemCount: 3, hasKeychain: hasKeychain,
+      kind: kind, name: name, argument: argument ?? name, deviceName: "old-phone", itemCount: 3,
+      hasKeychain: hasKeychain,
       leftOut: leftOut)
   }
 
   private func page(
-    _ first: [KeychainEntry], _ second: [KeychainEntry], from firstSide: DifferencePage.Side? = nil,
-    to secondSide: DifferencePage.Side? = nil
+    _ oldEntries: [KeychainEntry], _ newEntries: [KeychainEntry], from oldSide: DifferencePage.Side? = nil,
+    to newSide: DifferencePage.Side? = nil
   ) throws -> DifferencePage {
     DifferencePage(
-      from: firstSide ?? side("monday.backup"), to: secondSide ?? side("family.backup"),
-      try KeychainDifference(from: first, to: second), program: "keyhaul 1.0")
+      from: oldSide ?? side("monday.backup"), to: newSide ?? side("family.backup"),
+      try KeychainDifference(from: oldEntries, to: newEntries), program: "keyhaul 1.0")
   }
+
+  private func visibleText(of page: DifferencePage) throws -> String { try PageReader(page.html()).visibleText }
 
   @Test("The verdict counts new, changed, missing and equal items in one sentence")
   func verdicts() throws {
-    let (anna, berta, carl) = (item("anna"), item("berta"), item("carl"))
-    let sealed = KeychainEntry(
+    let anna = item("anna")
+    let berta = item("berta")
+    let carl = item("carl")
+    let encryptedKey = KeychainEntry(
       index: 0, undecryptable: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
       reason: .deviceBound)
-    let verdicts: [([KeychainEntry], [KeychainEntry], String)] = [
+    let verdicts: [(old: [KeychainEntry], new: [KeychainEntry], verdict: String)] = [
       ([], [], "There is nothing to compare."),
       (entries([anna, berta]), entries([berta, anna]), "Nothing differs: 2 items on both sides."),
-      ([sealed], [sealed], "None of the items can be compared."),
-      (entries([anna]) + [sealed], entries([anna]), "All comparable items are the same: 1 item."),
+      ([encryptedKey], [encryptedKey], "None of the items can be compared."),
+      (entries([anna]) + [encryptedKey], entries([anna]), "All comparable items are the same: 1 item."),
       (entries([anna]), entries([berta, carl]), "2 items are new, 1 is missing; nothing is the same."),
       (
         entries([anna, berta]), entries([item("anna", secret: "another"), berta, carl]),
@@ -66,19 +71,14 @@ struct DifferencePageTests {
       ),
       (entries([anna, berta, carl]), entries([anna, berta]), "1 item is missing; 2 are the same."),
     ]
-    for (first, second, verdict) in verdicts { #expect(try page(first, second).verdict == verdict) }
+    for (old, new, verdict) in verdicts { #expect(try page(old, new).verdict == verdict) }
   }
 
   @Test("The page names changed attributes and changed secrets, but no values")
   func changes() throws {
-    let visibleText = try PageReader(
-      page(
-        entries([item("anna", secret: "first-secret"), item("berta", label: "old-label")]),
-        entries([
-          item("anna", .afterFirstUnlock, secret: "second-secret"), item("berta", label: "new-label"),
-        ])
-      ).html()
-    ).visibleText
+    let old = [item("anna", secret: "first-secret"), item("berta", label: "old-label")]
+    let new = [item("anna", .afterFirstUnlock, secret: "second-secret"), item("berta", label: "new-label")]
+    let visibleText = try visibleText(of: page(entries(old), entries(new)))
     #expect(visibleText.contains("secret and protection changed"))
     #expect(visibleText.contains("label changed"))
     #expect(visibleText.contains("Changed in family.backup (2)"))
@@ -88,21 +88,15 @@ struct DifferencePageTests {
 
   @Test("The page lists items that could not be compared and items in no backup, with their reasons")
   func uncompared() throws {
-    let sealed = KeychainEntry(
+    let damagedKey = KeychainEntry(
       index: 4, undecryptable: ItemDescriptor(undecryptable: .key), protection: nil, persistentReference: nil,
       reason: .tagMismatch)
     var wallet = ItemDescriptor(undecryptable: .genericPassword)
     wallet.service = "wallet"
-    let visibleText = try PageReader(
-      page(
-        [sealed], entries([item("anna")]),
-        to: side(
-          "old-phone", .device,
-          leftOut: [
-            .init(index: 0, identity: wallet, protection: nil, outcome: .staysBehind(.passcodeOnly), detail: nil)
-          ])
-      ).html()
-    ).visibleText
+    let itemInNoBackup = MigrationPlan.Decision(
+      index: 0, identity: wallet, protection: nil, outcome: .staysBehind(.passcodeOnly), detail: nil)
+    let device = side("old-phone", .device, leftOut: [itemInNoBackup])
+    let visibleText = try visibleText(of: page([damagedKey], entries([item("anna")]), to: device))
     #expect(visibleText.contains("1 only in monday.backup"))
     #expect(visibleText.contains("1 of them cannot be read because of damage"))
     #expect(visibleText.contains("wallet") && visibleText.contains("passcode-only"))
@@ -118,12 +112,11 @@ struct DifferencePageTests {
   private func encryptedItem(_ index: Int) -> KeychainEntry {
     KeychainEntry(
       index: index, undecryptable: ItemDescriptor(undecryptable: .genericPassword),
-      protection: .whenUnlockedThisDeviceOnly,
-      persistentReference: nil, reason: .deviceBound)
+      protection: .whenUnlockedThisDeviceOnly, persistentReference: nil, reason: .deviceBound)
   }
 
   @Test("Items that may be encrypted on the other side are listed separately, and the counts add up")
-  func doubtful() throws {
+  func possiblyEncrypted() throws {
     let anna = item("anna")
     let page = try PageReader(
       page(entries([anna]) + [encryptedItem(1)], entries([anna, bound("berta"), item("carl")])).html())
@@ -136,9 +129,13 @@ struct DifferencePageTests {
     ] {
       #expect(page.visibleText.contains(text), "\(text)")
     }
-    let other = try PageReader(self.page(entries([anna, bound("berta")]), entries([anna]) + [encryptedItem(1)]).html())
-      .visibleText
-    #expect(other.contains(", or encrypted in family.backup"))
+  }
+
+  @Test("A missing item that may be encrypted on the new side is listed with that side's name")
+  func possiblyEncryptedOnNewSide() throws {
+    let anna = item("anna")
+    let page = try page(entries([anna, bound("berta")]), entries([anna]) + [encryptedItem(1)])
+    #expect(try visibleText(of: page).contains(", or encrypted in family.backup"))
   }
 
   @Test("Encrypted items with identical bytes count as equal")
@@ -146,7 +143,7 @@ struct DifferencePageTests {
     let copy = encryptedItem(1).stored(as: try ItemFingerprint(of: [1]))
     let page = try page(entries([item("anna")]) + [copy], entries([item("anna")]) + [copy])
     #expect(page.verdict == "Nothing differs: 2 items on both sides.")
-    let visibleText = try PageReader(page.html()).visibleText
+    let visibleText = try visibleText(of: page)
     #expect(visibleText.contains("1 of the same items is encrypted and stored identically, byte for byte."))
     #expect(!visibleText.contains("could not be compared"))
   }
@@ -159,69 +156,70 @@ struct DifferencePageTests {
   }
 
   @Test("Backups differ only if there are more possible matches than encrypted items")
-  func onlyDoubtful() throws {
+  func onlyPossiblyEncrypted() throws {
     let anna = item("anna")
-    let same = try page([encryptedItem(0)], entries([bound("berta")]))
-    #expect(same.verdict == "None of the items can be compared; 1 may be encrypted on the other side.")
-    let steps = try PageReader(same.html()).visibleText
+    let oneForOne = try page([encryptedItem(0)], entries([bound("berta")]))
+    #expect(oneForOne.verdict == "None of the items can be compared; 1 may be encrypted on the other side.")
+    let steps = try visibleText(of: oneForOne)
     #expect(steps.contains("keyhaul   diff") && !steps.contains("keyhaul   plan"))
-    let known = try page(entries([anna]) + [encryptedItem(1)], entries([anna, bound("berta")]))
-    #expect(known.verdict == "All comparable items are the same: 1 item; 1 may be encrypted on the other side.")
-    let more = try page([encryptedItem(0)], entries([bound("berta"), bound("carl")]))
+
+    let withEqualItem = try page(entries([anna]) + [encryptedItem(1)], entries([anna, bound("berta")]))
     #expect(
-      more.verdict == "At least 1 item differs, but it is not known which; 2 may be encrypted on the other side.")
-    #expect(try PageReader(more.html()).visibleText.contains("keyhaul   plan   family.backup   --to   DEVICE"))
+      withEqualItem.verdict == "All comparable items are the same: 1 item; 1 may be encrypted on the other side.")
+
+    let twoForOne = try page([encryptedItem(0)], entries([bound("berta"), bound("carl")]))
+    #expect(
+      twoForOne.verdict == "At least 1 item differs, but it is not known which; 2 may be encrypted on the other side.")
+    #expect(try visibleText(of: twoForOne).contains("keyhaul   plan   family.backup   --to   DEVICE"))
   }
 
   @Test("Rows that would look the same state their difference")
   func disambiguators() throws {
     var synced = item("anna")
     synced[.synchronizable] = .integer(1)
-    let visibleText = try PageReader(page([], entries([item("anna"), synced, item("berta")])).html()).visibleText
+    let visibleText = try visibleText(of: page([], entries([item("anna"), synced, item("berta")])))
     #expect(visibleText.contains("new: not synced") && visibleText.contains("new: synced"))
     #expect(visibleText.ranges(of: "synced").count == 2)
   }
 
   @Test("The page states that a side has no keychain")
   func noKeychain() throws {
-    let visibleText = try PageReader(
-      page([], entries([item("anna")]), from: side("empty.backup", hasKeychain: false)).html()
-    ).visibleText
+    let visibleText = try visibleText(
+      of: page([], entries([item("anna")]), from: side("empty.backup", hasKeychain: false)))
     #expect(visibleText.contains(": it has no keychain."))
     #expect(visibleText.contains("family.backup") && visibleText.contains(": 3 items."))
   }
 
   @Test("Commands contain the typed argument of a device, and no name that cannot be typed")
-  func typed() throws {
-    let visibleText = try PageReader(
-      page([], entries([item("anna")]), to: side("old-phone", .device, typed: "./phones/old-phone")).html()
-    ).visibleText
-    #expect(visibleText.contains("keyhaul   backup   ./phones/old-phone   -o   new.backup"))
-    let hostile = try PageReader(page([], entries([item("anna")]), to: side("a\u{1B}b")).html()).visibleText
-    #expect(hostile.contains("keyhaul   plan   ARCHIVE   --to   DEVICE"))
-    #expect(hostile.contains(#"a\u{1B}b"#) && !hostile.contains(#"\u{5C}"#))
+  func commands() throws {
+    let device = side("old-phone", .device, argument: "./phones/old-phone")
+    let withDevice = try visibleText(of: page([], entries([item("anna")]), to: device))
+    #expect(withDevice.contains("keyhaul   backup   ./phones/old-phone   -o   new.backup"))
+    let withControlCharacter = try visibleText(of: page([], entries([item("anna")]), to: side("a\u{1B}b")))
+    #expect(withControlCharacter.contains("keyhaul   plan   ARCHIVE   --to   DEVICE"))
+    #expect(withControlCharacter.contains(#"a\u{1B}b"#) && !withControlCharacter.contains(#"\u{5C}"#))
   }
 
   @Test("The difference page is well-formed and inert with any names", arguments: MaliciousNameTests.names)
   func hostile(name: String) throws {
     func structure(_ name: String) throws -> PageReader {
-      let one = item(name, service: name, secret: "one", group: name)
-      let two = item(name, service: name, secret: "two", group: name)
-      return try PageReader(
-        page(entries([one, item("gone")]), entries([two, item(name + "2")]), from: side(name)).html())
+      let old = item(name, service: name, secret: "old", group: name)
+      let new = item(name, service: name, secret: "new", group: name)
+      let page = try page(entries([old, item("missing")]), entries([new, item(name + "2")]), from: side(name))
+      return try PageReader(page.html())
     }
-    let read = try structure(name)
-    let harmless = try structure("name")
-    #expect(read.elements.filter { $0 != "span" } == harmless.elements.filter { $0 != "span" })
-    #expect(read.attributes == harmless.attributes)
-    #expect(!read.elements.contains("script"))
+    let structureWithName = try structure(name)
+    let expectedStructure = try structure("name")
+    #expect(structureWithName.elements.filter { $0 != "span" } == expectedStructure.elements.filter { $0 != "span" })
+    #expect(structureWithName.attributes == expectedStructure.attributes)
+    #expect(!structureWithName.elements.contains("script"))
   }
 
   @Test("A long list is collapsed, and a short list is expanded")
   func folding() throws {
-    let many = (0..<60).map { item("account-\($0)") }
-    #expect(try page([], entries(many)).html().contains(#"<details class="items"><summary>"#))
-    #expect(
-      try page([], entries(Array(many.prefix(3)))).html().contains(#"<details class="items" open="open"><summary>"#))
+    let longList = entries((0..<60).map { item("account-\($0)") })
+    let shortList = Array(longList.prefix(3))
+    #expect(try page([], longList).html().contains(#"<details class="items"><summary>"#))
+    #expect(try page([], shortList).html().contains(#"<details class="items" open="open"><summary>"#))
   }
 }

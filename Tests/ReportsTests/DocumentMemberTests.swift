@@ -15,8 +15,7 @@ struct DocumentMemberTests {
     var verification = BackupVerification(isQuick: false)
     verification.files = .init(
       listed: 1, present: 2, unstored: 3, missing: 4, unlisted: 5, withMatchingDigest: 6, withoutDigest: 7,
-      withValidPadding: 8,
-      otherSize: 9, unread: 10)
+      withValidPadding: 8, otherSize: 9, unread: 10)
     verification.items = .init(readable: 11, deviceBound: 12, damaged: 13)
     let document = VerificationDocument(verification, of: "b").json
     #expect(
@@ -95,8 +94,7 @@ struct DocumentMemberTests {
   private func encrypted(_ index: Int) -> KeychainEntry {
     KeychainEntry(
       index: index, undecryptable: ItemDescriptor(undecryptable: .genericPassword),
-      protection: .whenUnlockedThisDeviceOnly,
-      persistentReference: nil, reason: .deviceBound)
+      protection: .whenUnlockedThisDeviceOnly, persistentReference: nil, reason: .deviceBound)
   }
 
   private func side(_ name: String, _ items: [KeychainEntry]) -> ComparisonSide {
@@ -112,38 +110,46 @@ struct DocumentMemberTests {
 
   private func accounts(_ items: JSONValue?) -> [JSONValue?]? { items?.arrayValue?.map { $0["account"] } }
 
-  // An item in `doubtful` is on the side where it can be decrypted.
   @Test("A comparison's items are listed on their own side, in both directions")
   func difference() throws {
-    let bound = ProtectionClass.whenUnlockedThisDeviceOnly
-    let same = KeychainEntry(index: 0, item: item("same", .whenUnlocked))
-    let old = KeychainEntry(index: 1, item: item("moved", .whenUnlocked, modified: 100))
-    let new = KeychainEntry(index: 5, item: item("moved", .afterFirstUnlock, modified: 200))
-    let only = KeychainEntry(index: 2, item: item("only", .whenUnlocked))
-    let readable = KeychainEntry(index: 3, item: item("bound", bound))
-    let first = [same, old, only, readable]
-    let second = [same, new, encrypted(4)]
+    let equal = KeychainEntry(index: 0, item: item("same", .whenUnlocked))
+    let onlyInFirst = KeychainEntry(index: 2, item: item("only", .whenUnlocked))
+    let readable = KeychainEntry(index: 3, item: item("bound", .whenUnlockedThisDeviceOnly))
+    let first = [equal, onlyInFirst, readable]
+    let second = [equal, encrypted(4)]
     let forward = try document(first, second)
     let backward = try document(second, first)
+
+    #expect(forward["same"] == 1 && backward["same"] == 1)
+    #expect(accounts(forward["removed"]) == ["only"] && accounts(forward["added"]) == [])
+    #expect(accounts(backward["removed"]) == [] && accounts(backward["added"]) == ["only"])
+    // An item in `doubtful` is on the side where it can be decrypted, and an item in `sealed` on the other one.
     #expect(
       accounts(forward["doubtful"]?["in_first"]) == ["bound"] && accounts(forward["doubtful"]?["in_second"]) == [])
     #expect(
       accounts(backward["doubtful"]?["in_first"]) == [] && accounts(backward["doubtful"]?["in_second"]) == ["bound"])
-    #expect(accounts(forward["removed"]) == ["only"] && accounts(forward["added"]) == [])
-    #expect(accounts(backward["removed"]) == [] && accounts(backward["added"]) == ["only"])
-    #expect(forward["same"] == 1 && backward["same"] == 1)
-    for (document, indexes, dates) in [
-      (forward, (1, 5), ("2001-01-01T00:01:40Z", "2001-01-01T00:03:20Z")),
-      (backward, (5, 1), ("2001-01-01T00:03:20Z", "2001-01-01T00:01:40Z")),
-    ] {
-      let change = try #require(document["changed"]?.arrayValue?.first)
-      #expect(change["index_first"] == .count(indexes.0) && change["index_second"] == .count(indexes.1))
-      #expect(change["modified_first"] == .string(dates.0) && change["modified_second"] == .string(dates.1))
-      #expect(change["attributes"]?.arrayValue?.contains("pdmn") == true && change["secret_changed"] == false)
-    }
     #expect(forward["sealed"]?["only_in_second"] == 1 && forward["sealed"]?["only_in_first"] == 0)
     #expect(backward["sealed"]?["only_in_second"] == 0 && backward["sealed"]?["only_in_first"] == 1)
     #expect(forward["first"]?["name"] == "one" && forward["second"]?["device_name"] == "two-device")
-    #expect(forward["first"]?["items"] == 4 && forward["second"]?["items"] == 3)
+    #expect(forward["first"]?["items"] == 3 && forward["second"]?["items"] == 2)
+  }
+
+  @Test("A changed item has its index and date of each side, in both directions")
+  func changedItem() throws {
+    let old = KeychainEntry(index: 1, item: item("moved", .whenUnlocked, modified: 100))
+    let new = KeychainEntry(index: 5, item: item("moved", .afterFirstUnlock, modified: 200))
+    func checkChange(
+      from first: (entry: KeychainEntry, date: String), to second: (entry: KeychainEntry, date: String)
+    ) throws {
+      let change = try #require(try document([first.entry], [second.entry])["changed"]?.arrayValue?.first)
+      let (firstIndex, secondIndex) = (try #require(first.entry.index), try #require(second.entry.index))
+      #expect(change["index_first"] == .count(firstIndex) && change["index_second"] == .count(secondIndex))
+      #expect(change["modified_first"] == .string(first.date) && change["modified_second"] == .string(second.date))
+      #expect(change["attributes"]?.arrayValue?.contains("pdmn") == true && change["secret_changed"] == false)
+    }
+    let oldDate = "2001-01-01T00:01:40Z"
+    let newDate = "2001-01-01T00:03:20Z"
+    try checkChange(from: (old, oldDate), to: (new, newDate))
+    try checkChange(from: (new, newDate), to: (old, oldDate))
   }
 }

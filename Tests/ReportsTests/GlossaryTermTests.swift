@@ -18,31 +18,36 @@ struct GlossaryTermTests {
     }
     #expect(Set(GlossaryTerm.allCases.map(\.id)).count == GlossaryTerm.allCases.count)
     #expect(Set(GlossaryTerm.allCases.map(\.explanation.headline)).count == GlossaryTerm.allCases.count)
-    let others: [GlossaryTerm] = [.inferredSynchronizable, .removed, .preserved, .keybagMismatch, .sealBroken]
-    #expect(
-      Set(GlossaryTerm.allCases)
-        == Set(
-          Reason.allCases.map(GlossaryTerm.reason) + MigrationPlan.Change.allCases.map(GlossaryTerm.change)
-            + ArrivalWarning.allCases.map(GlossaryTerm.warning) + others))
+  }
+
+  @Test("There is a term for each reason, change and warning, and five terms of reports")
+  func allTerms() {
+    let reportTerms: [GlossaryTerm] = [.inferredSynchronizable, .removed, .preserved, .keybagMismatch, .sealBroken]
+    let reasons = Reason.allCases.map(GlossaryTerm.reason)
+    let changes = MigrationPlan.Change.allCases.map(GlossaryTerm.change)
+    let warnings = ArrivalWarning.allCases.map(GlossaryTerm.warning)
+    #expect(Set(GlossaryTerm.allCases) == Set(reasons + changes + warnings + reportTerms))
+  }
+
+  /// The lines of docs/Rules.md.
+  private static func lines() throws -> [Substring] {
+    let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
+    return try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
   }
 
   @Test("Each term has its row in docs/Rules.md", arguments: GlossaryTerm.allCases)
   func documented(_ term: GlossaryTerm) throws {
-    let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
-    let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
     let explanation = term.explanation
     let row =
       "| `\(term.id)` | \(explanation.headline) | \(explanation.rule) | \(explanation.effect) | "
       + "\(explanation.action) | \(explanation.source ?? "") |"
-    #expect(rows.contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
+    #expect(try Self.lines().contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
   }
 
   @Test("The other methods for each reason have their row in docs/Rules.md", arguments: Reason.allCases)
   func documentedTransferMethods(_ reason: Reason) throws {
-    let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
-    let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
     let row = "| `\(reason.rawValue)` | \(reason.explanation.otherWays ?? "") |"
-    #expect(rows.contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
+    #expect(try Self.lines().contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
   }
 
   @Test("Every reason has a complete explanation", arguments: Reason.allCases)

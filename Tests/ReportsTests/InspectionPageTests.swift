@@ -35,33 +35,25 @@ struct InspectionPageTests {
     return backup
   }
 
-  private func backup(
-    _ items: [KeychainEntry]?, isEncrypted: Bool = true, name: String = "family.backup",
-    argument: String? = "family.backup", device: String? = "old-phone"
-  ) throws -> InspectionPage.BackupInfo {
-    try Self.backup(items, isEncrypted: isEncrypted, name: name, argument: argument, device: device)
-  }
-
   private func page(_ backup: InspectionPage.BackupInfo) -> InspectionPage {
     InspectionPage(backup, program: "keyhaul 1.0")
   }
 
   private func item(
-    _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, service: String? = "chat.example",
-    isSecretOnly: Bool = false
+    _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, service: String? = "chat.example"
   ) -> KeychainEntry {
     var identity = ItemDescriptor(undecryptable: .genericPassword)
     identity.service = service
-    guard !isSecretOnly else { return .secretOnly(index, protection) }
     return KeychainEntry(
       index: index, undecryptable: identity, protection: protection, persistentReference: nil, reason: reason)
   }
 
   @Test("The page lists the anomalies, counts encrypted items, and states the duration of the unlock")
   func findings() throws {
-    var backup = try backup([item(0, .whenUnlocked)])
-    let plain = try page(backup).html()
-    #expect(!plain.contains("Changed since the source device wrote it") && !plain.contains("Encrypted items"))
+    var backup = try Self.backup([item(0, .whenUnlocked)])
+    let htmlWithoutFindings = try page(backup).html()
+    #expect(!htmlWithoutFindings.contains("Changed since the source device wrote it"))
+    #expect(!htmlWithoutFindings.contains("Encrypted items"))
     backup.findings = [
       .listTrailingBytes(count: 8192, isWholePages: true), .listUnreadable(name: "Manifest.db", reason: "a\u{1B}b"),
     ]
@@ -81,73 +73,77 @@ struct InspectionPageTests {
     let portable = item(0, .whenUnlocked)
     let bound = item(1, .whenUnlockedThisDeviceOnly, .deviceBound)
     let lost = item(2, .whenUnlocked, .tagMismatch)
-    var withoutKeychain = try backup(nil)
+    var withoutKeychain = try Self.backup(nil)
     withoutKeychain.hasKeychain = false
-    var withoutClassKeys = try backup([lost], isEncrypted: false)
-    withoutClassKeys.findings = [.keybagUnusable(reason: "its keybag has no class key")]
-    let html = try page(withoutClassKeys).html()
-    #expect(html.contains("Look for another copy"))
-    #expect(!html.contains("what a restore to a device would do"))
-    #expect(!html.contains("make a new backup with a password"))
-    let verdicts: [(InspectionPage.BackupInfo, String)] = [
-      (
-        withoutClassKeys,
-        "The keybag of this backup is unusable: no keychain item can be decrypted, on any device; 1 cannot be read in "
-          + "this copy."
-      ),
+    let verdicts: [(backup: InspectionPage.BackupInfo, verdict: String)] = [
       (withoutKeychain, "This backup contains no keychain."),
       (
-        try backup(nil),
+        try Self.backup(nil),
         "With the password, this keychain can move to any device; its this-device-only items can be restored only to "
           + "old-phone."
       ),
-      (try backup([]), "The keychain in this backup is empty."),
-      (try backup([portable]), "With the password, this keychain can move to any device."),
+      (try Self.backup([]), "The keychain in this backup is empty."),
+      (try Self.backup([portable]), "With the password, this keychain can move to any device."),
       (
-        try backup([portable, bound]),
+        try Self.backup([portable, bound]),
         "With the password, this keychain can move to any device; 1 of 2 items can be restored only to old-phone."
       ),
       (
-        try backup([bound]),
+        try Self.backup([bound]),
         "This keychain can be restored only to old-phone: all items that can be decrypted are this-device-only."
       ),
       (
-        try backup([portable, lost]),
+        try Self.backup([portable, lost]),
         "With the password, this keychain can move to any device; 1 cannot be read in this copy."
       ),
       // The device key may be available, but it does not make the items portable.
       (
-        try backup([portable], isEncrypted: false),
+        try Self.backup([portable], isEncrypted: false),
         "This keychain can be restored only to old-phone, because the backup has no password."
       ),
       (
-        try backup([portable], isEncrypted: false, device: nil),
+        try Self.backup([portable], isEncrypted: false, device: nil),
         "This keychain can be restored only to the source device, because the backup has no password."
       ),
     ]
     for (backup, verdict) in verdicts { #expect(page(backup).verdict == verdict) }
   }
 
+  @Test("The page of a backup without class keys suggests another copy, and no restore and no new backup")
+  func withoutClassKeys() throws {
+    var backup = try Self.backup([item(2, .whenUnlocked, .tagMismatch)], isEncrypted: false)
+    backup.findings = [.keybagUnusable(reason: "its keybag has no class key")]
+    let page = page(backup)
+    #expect(
+      page.verdict
+        == "The keybag of this backup is unusable: no keychain item can be decrypted, on any device; 1 cannot be read "
+        + "in this copy.")
+    let html = try page.html()
+    #expect(html.contains("Look for another copy"))
+    #expect(!html.contains("what a restore to a device would do"))
+    #expect(!html.contains("make a new backup with a password"))
+  }
+
   @Test("Secrets of iOS 4 without names cannot be restored, and the page states how to save them")
   func secretsWithoutNames() throws {
-    let secretOnly = item(0, .whenUnlocked, service: nil, isSecretOnly: true)
-    let only = page(try backup([secretOnly]))
+    let secretOnly = KeychainEntry.secretOnly(0, .whenUnlocked)
+    let only = page(try Self.backup([secretOnly]))
     #expect(
       only.verdict
         == "This keychain contains secrets without names, as iOS 4 stored them, and cannot be restored to any device.")
     let html = try only.html()
     #expect(html.contains("without a name, for no device") && html.contains(">--reveal<"))
 
-    let mixed = page(try backup([secretOnly, item(1, .whenUnlocked)]))
+    let mixed = page(try Self.backup([secretOnly, item(1, .whenUnlocked)]))
     #expect(mixed.verdict == "With the password, this keychain can move to any device.")
     #expect(mixed.counts.anyDevice == 1 && mixed.counts.noDevice == 1)
-    #expect(!(try page(backup([item(1, .whenUnlocked)])).html().contains("for no device")))
+    #expect(!(try page(Self.backup([item(1, .whenUnlocked)])).html().contains("for no device")))
   }
 
   @Test("Each item counts once: for any device, for its own device, or as damaged")
-  func tiles() throws {
+  func counts() throws {
     let counts = page(
-      try backup([
+      try Self.backup([
         item(0, .whenUnlocked), item(1, .afterFirstUnlock), item(2, .alwaysThisDeviceOnly),
         item(3, .whenUnlockedThisDeviceOnly, .deviceBound), item(4, nil, .malformed),
       ])
@@ -157,7 +153,7 @@ struct InspectionPageTests {
 
   @Test("Without the password, the page shows what is known and the command for more")
   func withoutPassword() throws {
-    var backup = try backup(nil, name: "my backup", argument: "my backup")
+    var backup = try Self.backup(nil, name: "my backup", argument: "my backup")
     backup.unlockTime = .milliseconds(800)
     let visibleText = try PageReader(page(backup).html()).visibleText
     #expect(visibleText.contains("encrypted with the password"))
@@ -169,7 +165,7 @@ struct InspectionPageTests {
 
   @Test("With the password, the page shows all classes, items, damage and missing files")
   func withPassword() throws {
-    var backup = try backup([
+    var backup = try Self.backup([
       item(0, .whenUnlocked), item(1, .whenUnlockedThisDeviceOnly, .deviceBound, service: nil),
       item(2, .whenUnlocked, .tagMismatch, service: nil),
     ])
@@ -197,36 +193,32 @@ struct InspectionPageTests {
 
   @Test("The page of a stream and of a backup without a password has commands that can be typed")
   func commands() throws {
-    let visibleText = try PageReader(
-      page(
-        try backup(
-          [item(0, .whenUnlocked)], isEncrypted: false, name: "standard input", argument: nil, device: "Anna's phone")
-      ).html()
-    ).visibleText
+    let stream = try Self.backup(
+      [item(0, .whenUnlocked)], isEncrypted: false, name: "standard input", argument: nil, device: "Anna's phone")
+    let visibleText = try PageReader(page(stream).html()).visibleText
     #expect(visibleText.contains("keyhaul   verify   ARCHIVE"))
     // Keyhaul makes backups of virtual devices only.
     #expect(visibleText.contains("keyhaul   explain   backup-password") && !visibleText.contains("keyhaul   backup"))
-    // A file may have the name that messages give a stream.
-    let file = try PageReader(page(try backup([], name: "standard input", argument: "standard input")).html())
-      .visibleText
-    #expect(file.contains("keyhaul   verify   'standard   input'"))
+    // A file may have the name that messages use for a stream.
+    let file = try Self.backup([], name: "standard input", argument: "standard input")
+    #expect(try PageReader(page(file).html()).visibleText.contains("keyhaul   verify   'standard   input'"))
   }
 
   @Test("The page describes every class number of the keybag and of unbound keys")
   func classNumbers() throws {
-    let page = try PageReader(page(backup([])).html())
-    let cells = page.texts.filter { ["th", "td"].contains($0.element) }.map(\.text)
+    let reader = try PageReader(page(Self.backup([])).html())
+    let cells = reader.texts.filter { ["th", "td"].contains($0.element) }.map(\.text)
     #expect(cells.contains("items: when unlocked") && cells.contains("6"))
-    var unbound = try backup([item(0, .whenUnlocked)], isEncrypted: false)
+    var unbound = try Self.backup([item(0, .whenUnlocked)], isEncrypted: false)
     unbound.keybag = try Self.keybag()
-    let verdict = self.page(unbound).verdict
-    #expect(verdict.contains("the key of class 6 (when unlocked) in its keybag is not wrapped"))
+    #expect(
+      page(unbound).verdict.contains("the key of class 6 (when unlocked) in its keybag is not wrapped"))
   }
 
   @Test("The inspection page is well-formed and inert with any names", arguments: MaliciousNameTests.names)
   func hostile(name: String) throws {
     func structure(_ name: String) throws -> PageReader {
-      var backup = try backup([item(0, .whenUnlocked, service: name)], name: name, device: name)
+      var backup = try Self.backup([item(0, .whenUnlocked, service: name)], name: name, device: name)
       backup.files = InspectionPage.Files(listing(missing: 0), branches: [DomainTree.Node(name)])
       backup.device.productType = name
       return try PageReader(page(backup).html())

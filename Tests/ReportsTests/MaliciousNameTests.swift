@@ -16,8 +16,8 @@ struct MaliciousNameTests {
 
   /// Returns a page with the same name for all items, apps and devices.
   ///
-  /// - Parameter typed: The typed argument of the backup and the target; `nil` to use the name.
-  private func page(_ name: String, typed: String? = nil) -> PlanPage {
+  /// - Parameter argument: The argument of the backup and the target in commands; `nil` to use the name.
+  private func page(_ name: String, argument: String? = nil) -> PlanPage {
     var identity = ItemDescriptor(undecryptable: .certificate, accessGroup: name)
     identity.label = name
     let decisions = [
@@ -27,7 +27,7 @@ struct MaliciousNameTests {
       Decision(index: 3, identity: identity, protection: nil, outcome: .migrates(.replaces), detail: name),
     ]
     return .make(
-      decisions, removed: [identity], from: typed ?? name, device: name, to: typed ?? name,
+      decisions, removed: [identity], from: argument ?? name, device: name, to: argument ?? name,
       apps: AppDirectory(installed: ["org.example.chat": name]))
   }
 
@@ -57,7 +57,7 @@ struct MaliciousNameTests {
   @Test("A very long name is shortened")
   func length() throws {
     let name = String(repeating: "x", count: 1_000_000)
-    #expect(try page(name, typed: "name").html().utf8.count < 60_000)
+    #expect(try page(name, argument: "name").html().utf8.count < 60_000)
   }
 
   @Test("The page of a redacted plan contains no names of items, apps or devices")
@@ -67,12 +67,10 @@ struct MaliciousNameTests {
       decision(8, .unreadable(.tagMismatch)), decision(9, .staysBehind(.backupNotEncrypted)),
     ]
     for kind in [PlanDocument.Source.Kind.archive, .device] {
-      let visibleText = try PageReader(
-        PlanPage.make(
-          decisions, removed: [identity("wallet.example")], kind: kind,
-          apps: AppDirectory(installed: ["org.example.chat": "Chatter"]), isRedacted: true
-        ).html()
-      ).visibleText
+      let page = PlanPage.make(
+        decisions, removed: [identity("wallet.example")], kind: kind,
+        apps: AppDirectory(installed: ["org.example.chat": "Chatter"]), isRedacted: true)
+      let visibleText = try PageReader(page.html()).visibleText
       for name in ["item-0000", "item-0007", "item-0008", "target-0001", "Names are left out."] {
         #expect(visibleText.contains(name), "\(name)")
       }

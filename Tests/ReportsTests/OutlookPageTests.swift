@@ -22,24 +22,27 @@ struct OutlookPageTests {
     OutlookPage(summary(phone: phone, hasPassword: hasPassword, isRedacted: isRedacted), program: "keyhaul 1.0")
   }
 
+  private func decisions(hasPassword: Bool, unreadableCount: Int) -> [MigrationPlan.Decision] {
+    let movedOutcome: MigrationPlan.Outcome = hasPassword ? .migrates(.new) : .staysBehind(.backupNotEncrypted)
+    let encrypted = ItemDescriptor(undecryptable: .genericPassword)
+    var items: [(identity: ItemDescriptor, outcome: MigrationPlan.Outcome)] = [
+      (identity("mail", "ABCDE12345.org.example.mail"), movedOutcome),
+      (identity("web", "ABCDE12345.org.example.web"), movedOutcome),
+      (identity("token", "ABCDE12345.org.example.bank"), .staysBehind(.deviceBound)),
+      (encrypted, .staysBehind(.deviceBound)), (encrypted, .staysBehind(.deviceBound)),
+    ]
+    for _ in 0..<unreadableCount { items.append((identity("x", "g"), .unreadable(.tagMismatch))) }
+    return items.enumerated().map { index, item in
+      .init(
+        index: index, identity: item.identity, protection: .whenUnlocked, outcome: item.outcome, detail: nil)
+    }
+  }
+
   private func summary(
-    phone: String? = "Santas Phone", hasPassword: Bool = true, isRedacted: Bool = false, unreadable: Int = 0
+    phone: String? = "Santas Phone", hasPassword: Bool = true, isRedacted: Bool = false, unreadableCount: Int = 0
   ) -> OutlookSummary {
     let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
-    let reason: Reason = hasPassword ? .deviceBound : .backupNotEncrypted
-    func decision(_ index: Int, _ identity: ItemDescriptor, _ outcome: MigrationPlan.Outcome) -> MigrationPlan.Decision
-    {
-      .init(index: index, identity: identity, protection: .whenUnlocked, outcome: outcome, detail: nil)
-    }
-    let moves: MigrationPlan.Outcome = hasPassword ? .migrates(.new) : .staysBehind(reason)
-    var decisions = [
-      decision(0, identity("mail", "ABCDE12345.org.example.mail"), moves),
-      decision(1, identity("web", "ABCDE12345.org.example.web"), moves),
-      decision(2, identity("token", "ABCDE12345.org.example.bank"), .staysBehind(.deviceBound)),
-      decision(3, ItemDescriptor(undecryptable: .genericPassword), .staysBehind(.deviceBound)),
-      decision(4, ItemDescriptor(undecryptable: .genericPassword), .staysBehind(.deviceBound)),
-    ]
-    for index in 0..<unreadable { decisions.append(decision(5 + index, identity("x", "g"), .unreadable(.tagMismatch))) }
+    let decisions = decisions(hasPassword: hasPassword, unreadableCount: unreadableCount)
     let items = decisions.map { decision in
       var restoreOutcomes: RestoreOutcomes = [:]
       for scenario in RestoreScenario.allCases {
@@ -75,7 +78,7 @@ struct OutlookPageTests {
       let heading = try #require(try PageReader(html).texts(of: "h1").first)
       #expect(heading.split(separator: " ").count <= 12)
       for summary in [
-        summary(phone: name), summary(phone: name, hasPassword: false), summary(phone: name, unreadable: 3),
+        summary(phone: name), summary(phone: name, hasPassword: false), summary(phone: name, unreadableCount: 3),
       ] {
         #expect(summary.verdict.split(separator: " ").count <= 15, "\(summary.verdict)")
         #expect(summary.verdict.count <= 100, "\(summary.verdict)")
@@ -84,18 +87,18 @@ struct OutlookPageTests {
     #expect(summary().verdict == "2 of 5 keychain items reach a new iPhone; 3 stay with Santas Phone.")
     #expect(summary(phone: nil).verdict == "2 of 5 keychain items reach a new iPhone; 3 stay behind.")
     #expect(
-      summary(unreadable: 1).verdict == "2 of 6 keychain items reach a new iPhone; 3 stay behind, 1 unreadable.")
+      summary(unreadableCount: 1).verdict == "2 of 6 keychain items reach a new iPhone; 3 stay behind, 1 unreadable.")
   }
 
   @Test("The outlook page has tiles, the diagram by app, cards and the checklist, like a plan page")
   func parts() throws {
     let html = try page().html()
-    let read = try PageReader(html)
+    let reader = try PageReader(html)
     for part in ["class=\"tiles\"", "class=\"views\"", "class=\"flow by-app\"", "class=\"card stays\"", "checklist"] {
       #expect(html.contains(part), "\(part)")
     }
-    #expect(read.elements.count { $0 == "main" } == 1 && read.elements.count { $0 == "h1" } == 1)
-    let visibleText = read.visibleText
+    #expect(reader.elements.count { $0 == "main" } == 1 && reader.elements.count { $0 == "h1" } == 1)
+    let visibleText = reader.visibleText
     #expect(visibleText.contains("Example Bank") && visibleText.contains("Example Mail"))
     // The position of an encrypted item does not help the user.
     #expect(

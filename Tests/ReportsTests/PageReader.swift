@@ -20,34 +20,44 @@ struct PageReader {
     let doctype = "<!DOCTYPE html>\n"
     guard page.hasPrefix(doctype) else { throw Fault(description: "no document type") }
     var remaining = page.dropFirst(doctype.count)
-    var open: [String] = []
+    var openElements: [String] = []
     while let next = remaining.first {
-      if next != "<" {
+      if next == "<" {
+        let tag = remaining.prefix { $0 != ">" }
+        remaining = remaining.dropFirst(tag.count + 1)
+        try read(tag: tag.dropFirst(), &openElements)
+      } else {
         let text = remaining.prefix { $0 != "<" }
         remaining = remaining.dropFirst(text.count)
-        let decoded = open.last == "style" ? String(text) : try Self.decodingEntities(text)
-        if !open.isEmpty { texts.append((open.last ?? "", decoded)) }
-        continue
+        try read(text: text, in: openElements.last)
       }
-      let tag = remaining.prefix { $0 != ">" }
-      remaining = remaining.dropFirst(tag.count + 1)
-      var body = tag.dropFirst()
-      if body.first == "/" {
-        let name = String(body.dropFirst())
-        guard open.popLast() == name else { throw Fault(description: "</\(name)> does not close the last element") }
-        continue
-      }
-      let isVoid = body.last == "/"
-      if isVoid { body = body.dropLast() }
-      let name = String(body.prefix { $0 != " " })
-      guard !name.isEmpty, name.allSatisfy({ $0.isLetter || $0.isNumber }) else {
-        throw Fault(description: "<\(body)>")
-      }
-      elements.append(name)
-      try read(attributes: body.dropFirst(name.count), of: name)
-      if !isVoid { open.append(name) }
     }
-    guard open.isEmpty else { throw Fault(description: "left open: \(open)") }
+    guard openElements.isEmpty else { throw Fault(description: "left open: \(openElements)") }
+  }
+
+  private mutating func read(text: Substring, in element: String?) throws {
+    let decoded = element == "style" ? String(text) : try Self.decodingEntities(text)
+    if let element { texts.append((element, decoded)) }
+  }
+
+  /// Reads a tag without its angle brackets.
+  private mutating func read(tag: Substring, _ openElements: inout [String]) throws {
+    if tag.first == "/" {
+      let name = String(tag.dropFirst())
+      guard openElements.popLast() == name else {
+        throw Fault(description: "</\(name)> does not close the last element")
+      }
+      return
+    }
+    let isVoid = tag.last == "/"
+    let body = isVoid ? tag.dropLast() : tag
+    let name = String(body.prefix { $0 != " " })
+    guard !name.isEmpty, name.allSatisfy({ $0.isLetter || $0.isNumber }) else {
+      throw Fault(description: "<\(body)>")
+    }
+    elements.append(name)
+    try read(attributes: body.dropFirst(name.count), of: name)
+    if !isVoid { openElements.append(name) }
   }
 
   private mutating func read(attributes text: Substring, of element: String) throws {

@@ -9,6 +9,8 @@ import Testing
 
 @Suite("Plan page")
 struct PlanPageTests {
+  private func visibleText(of page: PlanPage) throws -> String { try PageReader(page.html()).visibleText }
+
   @Test("The verdict is one sentence")
   func verdicts() {
     let move = decision(0, .migrates(.new))
@@ -16,7 +18,7 @@ struct PlanPageTests {
     let lost = decision(2, .unreadable(.tagMismatch))
     let needsPassword = decision(3, .staysBehind(.backupNotEncrypted))
     let existing = [identity("a"), identity("b")]
-    let verdicts: [(PlanPage, String)] = [
+    let verdicts: [(page: PlanPage, verdict: String)] = [
       (.make([]), "There is nothing to move to new-phone."),
       (.make([move]), "The only item in the backup moves to new-phone."),
       (.make([move, move]), "All 2 items in the backup move to new-phone."),
@@ -43,10 +45,9 @@ struct PlanPageTests {
   }
 
   @Test("If the manifest and the files disagree about a password, the page does not say that there is none")
-  func protection() throws {
+  func contradictoryPasswordFindings() throws {
     func text(_ findings: [BackupFinding], isEncrypted: Bool) throws -> String {
-      let page = PlanPage.make([decision(0, .migrates(.new))], isEncrypted: isEncrypted, findings: findings)
-      return try PageReader(page.html()).visibleText
+      try visibleText(of: .make([decision(0, .migrates(.new))], isEncrypted: isEncrypted, findings: findings))
     }
     #expect(try text([], isEncrypted: false).contains(", without a password."))
     #expect(try text([], isEncrypted: true).contains(", with a password."))
@@ -63,14 +64,16 @@ struct PlanPageTests {
   @Test("The page explains every reason that occurs, and no other", arguments: Reason.allCases)
   func reasons(_ reason: Reason) throws {
     let outcome: MigrationPlan.Outcome = reason.isDamage ? .unreadable(reason) : .staysBehind(reason)
-    let visibleText = try PageReader(PlanPage.make([decision(0, outcome)]).html()).visibleText
+    let visibleText = try visibleText(of: .make([decision(0, outcome)]))
     let explanation = reason.explanation
     for text in [
       explanation.headline.dropFirst(), explanation.rule[...], explanation.effect[...], explanation.action[...],
     ] {
       #expect(visibleText.contains(text), "\(text)")
     }
-    for other in Reason.allCases where other != reason { #expect(!visibleText.contains(other.explanation.rule)) }
+    for otherReason in Reason.allCases where otherReason != reason {
+      #expect(!visibleText.contains(otherReason.explanation.rule))
+    }
   }
 
   @Test("The plan page is well-formed with any contents")
@@ -82,11 +85,13 @@ struct PlanPageTests {
       .make((0..<120).map { decision($0, .migrates(.new)) }, isSameDevice: nil),
     ]
     for page in pages {
-      let read = try PageReader(page.html())
-      #expect(read.elements.count { $0 == "main" } == 1)
-      #expect(read.elements.count { $0 == "h1" } == 1)
-      #expect(read.elements.count { $0 == "tr" } == (page.plan.decisions.isEmpty ? 0 : page.plan.decisions.count + 1))
-      #expect(!read.elements.contains("script") && !read.attributes.contains("style"))
+      let reader = try PageReader(page.html())
+      #expect(reader.elements.count { $0 == "main" } == 1)
+      #expect(reader.elements.count { $0 == "h1" } == 1)
+      // The table has a row for its heading.
+      let rowCount = page.plan.decisions.isEmpty ? 0 : page.plan.decisions.count + 1
+      #expect(reader.elements.count { $0 == "tr" } == rowCount)
+      #expect(!reader.elements.contains("script") && !reader.attributes.contains("style"))
     }
   }
 
@@ -113,9 +118,8 @@ struct PlanPageTests {
       decision(4, .staysBehind(.systemBound), group: "com.apple.security.sos"),
       encryptedItem(5, .staysBehind(.deviceBound)),
     ]
-    let visibleText = try PageReader(
-      PlanPage.make(decisions, apps: AppDirectory(installed: ["com.example.bank": "Example Bank"])).html()
-    ).visibleText
+    let apps = AppDirectory(installed: ["com.example.bank": "Example Bank"])
+    let visibleText = try visibleText(of: .make(decisions, apps: apps))
     let section = try #require(
       visibleText.split(separator: "Sign in again on ").last?.split(separator: "All 6 items").first)
     #expect(section.contains("org.example.chat (team ABCDE12345)  2 items"))
@@ -133,18 +137,16 @@ struct PlanPageTests {
     let decisions = [
       withoutApp, encryptedItem(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound)),
     ]
-    let visibleText = try PageReader(PlanPage.make(decisions).html()).visibleText
-    #expect(visibleText.ranges(of: "(names no app)").count == 1)
-    #expect(visibleText.contains("2 more lost items do not name an app."))
-    #expect(try !PageReader(PlanPage.make(decisions, isRedacted: true).html()).visibleText.contains("(names no app)"))
+    let pageText = try visibleText(of: .make(decisions))
+    #expect(pageText.ranges(of: "(names no app)").count == 1)
+    #expect(pageText.contains("2 more lost items do not name an app."))
+    #expect(try !visibleText(of: .make(decisions, isRedacted: true)).contains("(names no app)"))
   }
 
   @Test("Encrypted items are counted, and their positions are not listed")
   func encryptedItems() throws {
-    let visibleText = try PageReader(
-      PlanPage.make([encryptedItem(3, .staysBehind(.deviceBound)), encryptedItem(1204, .staysBehind(.deviceBound))])
-        .html()
-    ).visibleText
+    let decisions = [encryptedItem(3, .staysBehind(.deviceBound)), encryptedItem(1204, .staysBehind(.deviceBound))]
+    let visibleText = try visibleText(of: .make(decisions))
     #expect(
       visibleText.contains("The names of 2 items are encrypted too, so Keyhaul cannot say which apps they belong to."))
     #expect(!visibleText.contains("items 3 and 1,204"))
@@ -153,30 +155,26 @@ struct PlanPageTests {
   @Test("The commands are quoted for a shell")
   func commands() throws {
     let page = PlanPage.make([decision(0, .migrates(.new))], policy: .merge, from: "my backup", to: "it's")
-    let commands = try PageReader(page.html()).visibleText
+    let commands = try visibleText(of: page)
     #expect(
       commands.contains(#"keyhaul   plan   'my   backup'   --to   'it'\''s'   --existing   merge   -o   move.plan"#))
   }
 
   @Test("Commands contain the typed argument of the target, and none backs up a real device")
   func devicesInCommands() throws {
-    let path = PlanPage.make([decision(0, .migrates(.new))], targetArgument: "./phones/new-phone")
-    #expect(try PageReader(path.html()).visibleText.contains("--to   ./phones/new-phone"))
+    let pageForPath = PlanPage.make([decision(0, .migrates(.new))], targetArgument: "./phones/new-phone")
+    #expect(try visibleText(of: pageForPath).contains("--to   ./phones/new-phone"))
     for name in ["--help", "my phone", String(repeating: "x", count: 200)] {
       let page = PlanPage.make([decision(0, .staysBehind(.backupNotEncrypted))], device: name, isEncrypted: false)
-      let visibleText = try PageReader(page.html()).visibleText
+      let visibleText = try visibleText(of: page)
       #expect(!visibleText.contains("keyhaul   backup") && visibleText.contains("Encrypt local backup"), "\(name)")
     }
   }
 
   @Test("The page suggests a password, another copy, and a merge")
   func advice() throws {
-    let visibleText = try PageReader(
-      PlanPage.make(
-        [decision(0, .staysBehind(.backupNotEncrypted)), decision(1, .unreadable(.malformed))],
-        removed: [identity("x")], isEncrypted: false
-      ).html()
-    ).visibleText
+    let decisions = [decision(0, .staysBehind(.backupNotEncrypted)), decision(1, .unreadable(.malformed))]
+    let visibleText = try visibleText(of: .make(decisions, removed: [identity("x")], isEncrypted: false))
     for text in [
       "The item that is held back only by the missing password can then move.", "Look for another copy",
       "plan a restore that merges",

@@ -44,6 +44,7 @@ struct SankeyTests {
   @Test("The apps with the most items have their own bars, and Apple's items are separate from items without an app")
   func apps() {
     var decisions: [Decision] = []
+    // App 0 has one item, app 9 has ten.
     for app in 0..<10 {
       for _ in 0...app {
         decisions.append(decision(decisions.count, .migrates(.new), group: "ABCDE12345.org.example.app\(app)"))
@@ -124,9 +125,9 @@ struct SankeyTests {
   func labels() throws {
     let page = try PlanPage.make(allOutcomes, removed: [identity("x")]).html()
     #expect(!page.contains("<text") && page.contains("<b>"))
-    let read = try PageReader(page)
-    #expect(read.elements.count { $0 == "figure" } == 2)
-    #expect(!read.attributes.contains("style"))
+    let reader = try PageReader(page)
+    #expect(reader.elements.count { $0 == "figure" } == 2)
+    #expect(!reader.attributes.contains("style"))
   }
 
   @Test("The diagram has a description as text")

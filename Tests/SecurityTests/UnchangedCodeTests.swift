@@ -80,21 +80,21 @@ struct UnchangedCodeTests {
 
   @Test("Contexts can be members of sets, and evaluate access controls")
   func contexts() async throws {
-    let (one, other) = (LAContext(), LAContext())
-    #expect(Set([one, other, one]).count == 2 && one == one && one != other)
+    let (context, otherContext) = (LAContext(), LAContext())
+    #expect(Set([context, otherContext, context]).count == 2 && context == context && context != otherContext)
     var problem: NSError?
-    #expect(one.canEvaluatePolicy(.deviceOwnerAuthentication, error: &problem), "\(String(describing: problem))")
+    #expect(context.canEvaluatePolicy(.deviceOwnerAuthentication, error: &problem), "\(String(describing: problem))")
     let control = try #require(
       SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, .userPresence, nil))
     let isGuardedAllowed = await withCheckedContinuation { continuation in
-      one.evaluateAccessControl(control, operation: .useItem, localizedReason: "to sign in") { done, error in
+      context.evaluateAccessControl(control, operation: .useItem, localizedReason: "to sign in") { done, error in
         continuation.resume(returning: done || (error as? LAError)?.code != .notInteractive)
       }
     }
     #expect(!isGuardedAllowed, "no user responds")
     let unconstrained = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, [], nil))
     let isAllowed = await withCheckedContinuation { continuation in
-      one.evaluateAccessControl(unconstrained, operation: .useItem, localizedReason: "to sign in") { done, _ in
+      context.evaluateAccessControl(unconstrained, operation: .useItem, localizedReason: "to sign in") { done, _ in
         continuation.resume(returning: done)
       }
     }
@@ -105,10 +105,10 @@ struct UnchangedCodeTests {
   func random() {
     var bytes = [UInt8](repeating: 0, count: 64)
     #expect(SecRandomCopyBytes(kSecRandomDefault, bytes.count, &bytes) == errSecSuccess)
-    let first = bytes
-    #expect(Set(first).count > 8)
+    let previousBytes = bytes
+    #expect(Set(previousBytes).count > 8)
     #expect(SecRandomCopyBytes(kSecRandomDefault, 32, &bytes) == errSecSuccess)
-    #expect(bytes[32...] == first[32...] && bytes[..<32] != first[..<32])
+    #expect(bytes[32...] == previousBytes[32...] && bytes[..<32] != previousBytes[..<32])
     #expect(SecRandomCopyBytes(nil, -1, &bytes) == errSecParam && SecRandomCopyBytes(nil, 0, &bytes) == errSecSuccess)
   }
 

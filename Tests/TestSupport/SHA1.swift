@@ -32,6 +32,7 @@ package enum SHA1 {
       words[index] = rotate(words[index - 3] ^ words[index - 8] ^ words[index - 14] ^ words[index - 16], 1)
       index += 1
     }
+    // The five working variables have the names of FIPS 180-4.
     var (a, b, c, d, e) = (state[0], state[1], state[2], state[3], state[4])
     index = 0
     while index < 80 {

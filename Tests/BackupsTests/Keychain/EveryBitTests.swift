@@ -58,7 +58,7 @@ struct EveryBitTests {
   ///
   /// A debug build needs a quarter of an hour for a hundred thousand verifications.
   private static func selection(of offsets: some Sequence<Int>, part: Int) -> [Int] {
-    Cases.part(of: Array(offsets), count: Cases.count(48, quick: 12), seed: UInt64(part))
+    Cases.quickSelection(from: Array(offsets), count: Cases.count(48, quick: 12), seed: UInt64(part))
   }
 
   /// Changes one bit after another, calls the closure with each changed backup, and restores each file.

@@ -172,7 +172,7 @@ struct LargeKeychainTests {
   private struct ReadingResult: Equatable {
     let verification: BackupVerification
     let items: [Outcome]
-    let notes: [BackupAnomaly]
+    let anomalies: [BackupAnomaly]
   }
 
   private func read(_ backup: EditableBackup, in storage: ManifestStorage) throws -> ReadingResult {
@@ -181,7 +181,7 @@ struct LargeKeychainTests {
     let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
     let verification = try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil))
     let unlocked = try archive.open(with: key, for: .reading)
-    return ReadingResult(verification: verification, items: try outcomes(unlocked), notes: unlocked.notes)
+    return ReadingResult(verification: verification, items: try outcomes(unlocked), anomalies: unlocked.anomalies)
   }
 
   @Test(

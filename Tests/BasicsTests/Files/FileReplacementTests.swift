@@ -38,49 +38,54 @@ struct FileReplacementTests {
 
   @Test("A new file is accessible only to its owner, unless it keeps the access of the replaced file")
   func access() throws {
-    for (access, expected) in [(PreservedAccess.none, UInt32(0o600)), (.owner, 0o600), (.all, 0o640)] {
+    for (preservedAccess, mode) in [(PreservedAccess.none, UInt32(0o600)), (.owner, 0o600), (.all, 0o640)] {
       try directory.write(old, to: "file")
       #expect(chmod(directory.path("file"), 0o640) == 0)
       var replacement = try replacement()
-      replacement.preservedAccess = access
+      replacement.preservedAccess = preservedAccess
       #expect(try write(replacement).byteCount == 5000)
       #expect(try directory.read("file") == new)
-      #expect(try permissions("file") == expected)
+      #expect(try permissions("file") == mode)
       #expect(try names == ["file"])
     }
   }
 
-  @Test("After any failed call, the old or the new file exists, and no temporary file")
-  func everyCall() throws {
-    for fault in [FileSystem.InjectedFault.failure(.noSpace), .failure(.interrupted), .short] {
-      for call in 1...100 {
-        try directory.write(old, to: "file")
-        let failing = CallCounter(failing: call, with: fault)
-        let replacement = try replacement(failing.system)
-        var isDone = false
-        do throws(FileReplacement.Refusal) {
-          let written = try write(replacement, through: failing.system)
-          isDone = true
-          if fault != .failure(.noSpace) { #expect(written.nameFailure == nil) }
-        } catch {
-          guard case .system(.noSpace) = error else {
-            Issue.record("call \(call): \(error)")
-            continue
-          }
-        }
-        #expect(try directory.read("file") == (isDone ? new : old), "call \(call)")
-        #expect(try names == ["file"], "call \(call)")
-        if failing.count < call {
-          // At least open, status, list, create, write, status, sync, close, rename and sync.
-          #expect(call > 9)
-          break
-        }
+  /// Replaces the file while one call fails, and checks that the old or the new file exists, and no temporary file.
+  ///
+  /// - Returns: Whether the replacement made the call that fails.
+  private func checkReplacement(failingCall call: Int, with fault: FileSystem.InjectedFault) throws -> Bool {
+    try directory.write(old, to: "file")
+    let calls = CallCounter(failing: call, with: fault)
+    let replacement = try replacement(calls.system)
+    var isReplaced = false
+    do throws(FileReplacement.Refusal) {
+      let outcome = try write(replacement, through: calls.system)
+      isReplaced = true
+      if fault != .failure(.noSpace) { #expect(outcome.nameFailure == nil) }
+    } catch {
+      guard case .system(.noSpace) = error else {
+        Issue.record("call \(call): \(error)")
+        return true
       }
     }
+    #expect(try directory.read("file") == (isReplaced ? new : old), "call \(call)")
+    #expect(try names == ["file"], "call \(call)")
+    return calls.count >= call
+  }
+
+  @Test(
+    "After any failed call, the old or the new file exists, and no temporary file",
+    arguments: [FileSystem.InjectedFault.failure(.noSpace), .failure(.interrupted), .short])
+  func everyCall(fault: FileSystem.InjectedFault) throws {
+    var call = 1
+    while call <= 100, try checkReplacement(failingCall: call, with: fault) { call += 1 }
+    // At least open, status, list, create, write, status, sync, close, rename and sync.
+    #expect(call > 9)
   }
 
   @Test("The new file is installed and a warning is returned if the directory cannot be synced")
   func nameFailure() throws {
+    // The first call syncs the file, the second one its directory.
     let syncs = CallCounter(of: .sync, failing: 2, with: .failure(.ioError))
     #expect(try write(try replacement(syncs.system), through: syncs.system).nameFailure == .ioError)
     #expect(try directory.read("file") == new)

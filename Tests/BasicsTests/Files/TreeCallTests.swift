@@ -7,25 +7,51 @@ import Testing
 
 @Suite("Operations on file trees")
 struct TreeCallTests {
-  @Test("Entries can be moved, links are not followed, times are set, and the free space is known")
-  func calls() throws {
-    let directory = try TemporaryDirectory()
-    let system = FileSystem.real
+  private let directory: TemporaryDirectory
+  private let system = FileSystem.real
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  @Test("A file can be moved to another directory")
+  func moving() throws {
     let root = try system.openDirectory(directory.path)
-    let first = try system.openOrMakeDirectory("first", in: root)
-    let second = try system.openOrMakeDirectory("second", in: root)
-    _ = try system.openOrMakeDirectory("second", in: root)
-    try system.createFile("a", in: first, bytes: [1])
-    try system.rename("a", in: first, to: "b", in: second)
-    #expect(try directory.read("second/b") == [1])
-    let file = try system.openForReading("b", in: second)
+    let source = try system.openOrMakeDirectory("source", in: root)
+    let target = try system.openOrMakeDirectory("target", in: root)
+    try system.createFile("old", in: source, bytes: [1])
+    try system.rename("old", in: source, to: "new", in: target)
+    #expect(try directory.read("target/new") == [1])
+  }
+
+  @Test("An existing directory is opened")
+  func existingDirectory() throws {
+    let root = try system.openDirectory(directory.path)
+    _ = try system.openOrMakeDirectory("folder", in: root)
+    _ = try system.openOrMakeDirectory("folder", in: root)
+  }
+
+  @Test("The modification time of a file can be set")
+  func modificationTime() throws {
+    try directory.write([1], to: "file")
+    let root = try system.openDirectory(directory.path)
+    let file = try system.openForReading("file", in: root)
     try system.setModificationTime(1_400_000_000, of: file)
-    let attributes = try FileManager.default.attributesOfItem(atPath: directory.path("second/b"))
+    let attributes = try FileManager.default.attributesOfItem(atPath: directory.path("file"))
     #expect((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 == 1_400_000_000)
-    try system.makeLink(to: "../first", "link", in: second)
-    #expect(try system.linkTarget(of: "link", in: second) == "../first")
-    #expect(throws: Errno.self) { _ = try system.openOrMakeDirectory("link", in: second) }
-    #expect(throws: Errno.fileExists) { try system.makeLink(to: "x", "link", in: second) }
+  }
+
+  @Test("A link keeps its target, and is neither replaced nor followed")
+  func links() throws {
+    let root = try system.openDirectory(directory.path)
+    _ = try system.openOrMakeDirectory("folder", in: root)
+    try system.makeLink(to: "folder", "link", in: root)
+    #expect(try system.linkTarget(of: "link", in: root) == "folder")
+    #expect(throws: Errno.self) { _ = try system.openOrMakeDirectory("link", in: root) }
+    #expect(throws: Errno.fileExists) { try system.makeLink(to: "x", "link", in: root) }
+  }
+
+  @Test("The free space of a file system is known")
+  func freeSpace() throws {
+    let root = try system.openDirectory(directory.path)
     #expect(try system.freeByteCount(in: root) > 0)
   }
 }

@@ -59,63 +59,64 @@ struct ParallelMapTests {
     #expect(delivered == (0..<200).map { $0 * 2 })
   }
 
+  /// Runs a parallel map of 20 elements, and returns how many of them are processed on the calling thread.
+  private static func countElementsOnCallingThread() -> Int {
+    let caller = ObjectIdentifier(Thread.current)
+    var numbers = Numbers(count: 20)
+    var count = 0
+    ParallelMap.run(
+      jobs: 4, next: { numbers.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
+      deliver: { if $0 == caller { count += 1 } })
+    return count
+  }
+
   @Test("A parallel map within a job works on the job's thread")
   func nested() {
     var numbers = Numbers(count: 6)
-    var delivered: [Bool] = []
+    var delivered: [Int] = []
     ParallelMap.run(
-      jobs: 2, next: { numbers.next() },
-      work: { (_: Int) in
-        let job = ObjectIdentifier(Thread.current)
-        var (inner, isOnJobThread) = (Numbers(count: 20), true)
-        ParallelMap.run(
-          jobs: 4, next: { inner.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
-          deliver: { isOnJobThread = isOnJobThread && $0 == job })
-        return isOnJobThread
-      }, deliver: { delivered.append($0) })
-    #expect(delivered == [true, true, true, true, true, true])
+      jobs: 2, next: { numbers.next() }, work: { (_: Int) in Self.countElementsOnCallingThread() },
+      deliver: { delivered.append($0) })
+    #expect(delivered == [20, 20, 20, 20, 20, 20])
   }
 
-  @Test("A parallel map within a single job works on the caller's thread")
-  func nestedInOne() {
-    var (outer, ownThreads) = (Numbers(count: 1), 0)
+  @Test("A parallel map within a single job works on the job's thread, which is the caller's")
+  func nestedInSingleJob() {
+    var numbers = Numbers(count: 1)
+    var delivered: [Int] = []
     let caller = ObjectIdentifier(Thread.current)
     ParallelMap.run(
-      jobs: 1, next: { outer.next() },
+      jobs: 1, next: { numbers.next() },
       work: { (_: Int) in
-        var (inner, count) = (Numbers(count: 20), 0)
-        ParallelMap.run(
-          jobs: 4, next: { inner.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
-          deliver: { count += $0 == caller ? 1 : 0 })
-        return count
-      }, deliver: { ownThreads += $0 })
-    #expect(ownThreads == 20)
+        ObjectIdentifier(Thread.current) == caller ? Self.countElementsOnCallingThread() : 0
+      }, deliver: { delivered.append($0) })
+    #expect(delivered == [20])
+  }
 
-    // Afterwards, the caller's thread no longer counts as a job, also if the work failed.
-    var failing = Numbers(count: 1)
+  @Test("After a single job, even a failed one, the caller's thread no longer counts as a job")
+  func afterSingleJob() {
+    var single = Numbers(count: 1)
     #expect(throws: Refusal(number: 0)) {
       try ParallelMap.run(
-        jobs: 1, next: { () throws(Refusal) in failing.next() },
+        jobs: 1, next: { () throws(Refusal) in single.next() },
         work: { (number: Int) throws(Refusal) -> Int in throw Refusal(number: number) },
         deliver: { (_: Int) throws(Refusal) in })
     }
-    var (numbers, otherThreadCount) = (Numbers(count: 8), 0)
-    ParallelMap.run(
-      jobs: 2, next: { numbers.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
-      deliver: { otherThreadCount += $0 == caller ? 0 : 1 })
-    #expect(otherThreadCount == 8)
+    #expect(Self.countElementsOnCallingThread() == 0)
   }
 
   @Test("Running and waiting elements are limited by the number of jobs")
   func bound() {
     let running = Counter()
     var numbers = Numbers(count: 60)
-    var (delivered, maximumLead) = (0, 0)
+    var deliveredCount = 0
+    // The most elements that were requested and not yet delivered.
+    var maximumLead = 0
     ParallelMap.run(
       jobs: 3,
       next: {
         let number = numbers.next()
-        maximumLead = max(maximumLead, numbers.returnedCount - delivered)
+        maximumLead = max(maximumLead, numbers.returnedCount - deliveredCount)
         return number
       },
       work: { (number: Int) in
@@ -123,7 +124,7 @@ struct ParallelMapTests {
         Thread.sleep(forTimeInterval: 0.001)
         running.change(by: -1)
         return number
-      }, deliver: { _ in delivered += 1 })
+      }, deliver: { _ in deliveredCount += 1 })
     #expect(running.maximum <= 3)
     #expect(running.current == 0)
     #expect(maximumLead <= 3 * ParallelMap.maximumLeadPerJob)
@@ -132,7 +133,7 @@ struct ParallelMapTests {
   @Test("Two elements that wait for each other are both processed")
   func together() {
     let condition = NSCondition()
-    let count = Counter()
+    let running = Counter()
     var numbers = Numbers(count: 2)
     var areBothRunning: [Bool] = []
     ParallelMap.run(
@@ -140,11 +141,11 @@ struct ParallelMapTests {
       work: { (_: Int) in
         condition.lock()
         defer { condition.unlock() }
-        count.change(by: 1)
+        running.change(by: 1)
         condition.broadcast()
         let end = Date(timeIntervalSinceNow: 60)
-        while count.current < 2, condition.wait(until: end) {}
-        return count.current == 2
+        while running.current < 2, condition.wait(until: end) {}
+        return running.current == 2
       }, deliver: { areBothRunning.append($0) })
     #expect(areBothRunning == [true, true])
   }
@@ -162,10 +163,10 @@ struct ParallelMapTests {
       }, deliver: { delivered.append($0) })
     #expect(!isComplete)
     #expect(delivered == Array(0..<10))
-    let after = begun.current
-    #expect(after <= 10 + jobs * ParallelMap.maximumLeadPerJob)
+    let begunCount = begun.current
+    #expect(begunCount <= 10 + jobs * ParallelMap.maximumLeadPerJob)
     Thread.sleep(forTimeInterval: 0.02)
-    #expect(begun.current == after)
+    #expect(begun.current == begunCount)
   }
 
   @Test("The error of the first failed element is thrown after all earlier results were delivered", arguments: [1, 5])

@@ -47,19 +47,19 @@ struct RefusedThreadTests {
   @Test("A parallel map without threads works on its caller's thread, and can be stopped")
   func callersThread() {
     let caller = ObjectIdentifier(Thread.current)
-    var (element, otherThreadCount, delivered) = (0, 0, 0)
+    var (element, otherThreadCount, deliveredCount) = (0, 0, 0)
     let isComplete = ParallelMap.run(
       jobs: 3, startThread: { _, _ in false },
       next: {
         element += 1
         return element
-      }, shouldContinue: { delivered < 20 },
+      }, shouldContinue: { deliveredCount < 20 },
       work: { (_: Int) in ObjectIdentifier(Thread.current) },
       deliver: {
-        delivered += 1
-        otherThreadCount += $0 == caller ? 0 : 1
+        deliveredCount += 1
+        if $0 != caller { otherThreadCount += 1 }
       })
-    #expect(!isComplete && delivered == 20 && otherThreadCount == 0)
+    #expect(!isComplete && deliveredCount == 20 && otherThreadCount == 0)
   }
 
   @Test("A parallel map without threads throws the error of the first element that failed")
@@ -82,18 +82,18 @@ struct RefusedThreadTests {
   }
 
   @Test("A background thread does not start if the system refuses it")
-  func sideWork() {
-    let begun = Locked(false)
+  func backgroundThread() {
+    let hasBegun = Locked(false)
     let refusing: SecureThread.Starter = { _, _ in false }
-    let work = BackgroundThread(startThread: refusing) { _ in begun.withLock { $0 = true } }
-    #expect(work == nil)
-    #expect(!begun.withLock { $0 })
+    let thread = BackgroundThread(startThread: refusing) { _ in hasBegun.withLock { $0 = true } }
+    #expect(thread == nil)
+    #expect(!hasBegun.withLock { $0 })
   }
 
   @Test("Detached work is carried out")
   func detached() {
-    let done = DispatchSemaphore(value: 0)
-    SecureThread.detach { done.signal() }
-    done.wait()
+    let isDone = DispatchSemaphore(value: 0)
+    SecureThread.detach { isDone.signal() }
+    isDone.wait()
   }
 }

@@ -244,7 +244,7 @@ struct MoveReportTests {
 
   @Test(
     "A backup without --rounds uses the iteration counts of a real device",
-    .enabled(if: Cases.areAllRun, "it derives a key with ten million iterations, which a quick run leaves out"))
+    .enabled(if: Cases.isExhaustive, "it derives a key with ten million iterations, which a quick run leaves out"))
   func standardIterations() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b.tar --password-file .bp")

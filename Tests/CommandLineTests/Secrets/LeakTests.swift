@@ -187,7 +187,7 @@ struct LeakTests {
     try sandbox.devices.run("mkdir tmp")
     let watcher = try watchFiles(in: sandbox)
     let printed = try runAllLines(in: sandbox)
-    #expect(printed.count > (Cases.areAllRun ? 200_000 : 60_000))
+    #expect(printed.count > (Cases.isExhaustive ? 200_000 : 60_000))
     #expect(try sandbox.names(in: "tmp").isEmpty)
     try decompress(in: sandbox)
     var contents = try watcher.contents()
@@ -217,7 +217,7 @@ struct LeakTests {
   private func runAllLines(in sandbox: PhoneSandbox) throws -> Data {
     var printed = Data()
     for (index, line) in Self.lines.enumerated() {
-      for mode in Cases.areAllRun ? Self.modes(ofLine: index) : Self.quickModes(ofLine: index) {
+      for mode in Cases.isExhaustive ? Self.modes(ofLine: index) : Self.quickModes(ofLine: index) {
         let outcome = try sandbox.devices.run("TMPDIR=$PWD/tmp keyhaul \(line) \(mode)")
         printed += Data(outcome.output.utf8) + Data(outcome.errors.utf8)
         #expect(outcome.status < 128, "\(line) \(mode): \(outcome)")

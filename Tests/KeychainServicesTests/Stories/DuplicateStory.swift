@@ -44,7 +44,7 @@ struct DuplicateStory {
       (kSecAttrType as String, false),
     ])
   func genericKey(attribute: String, isDistinct: Bool) {
-    let other: Any =
+    let otherValue: Any =
       switch attribute {
       case "agrp": "team.shared"
       case "pdmn": kSecAttrAccessibleAlways
@@ -52,7 +52,7 @@ struct DuplicateStory {
       default: "other"
       }
     #expect(SecItemAdd(genericPassword(), nil) == errSecSuccess)
-    let status = SecItemAdd(genericPassword([attribute as NSString: other]), nil)
+    let status = SecItemAdd(genericPassword([attribute as NSString: otherValue]), nil)
     #expect(status == (isDistinct ? errSecSuccess : errSecDuplicateItem))
   }
 

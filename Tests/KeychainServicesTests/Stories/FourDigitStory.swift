@@ -8,7 +8,7 @@ import VirtualDevice
 
 @Suite("Story 7: the four-digit passcode")
 struct FourDigitStory {
-  /// Creates a device with a cheap derivation of the passcode. A real chip needs 80 milliseconds for each.
+  /// Creates a device that derives a key from a passcode with few iterations. A real chip needs 80 milliseconds for it.
   private func phone(_ passcode: String, eraseAfterFailures: Int? = nil, rounds: UInt32 = 1) throws -> KeychainClient {
     try .onNewDevice(
       passcode: passcode, options: DeviceOptions(eraseAfterFailures: eraseAfterFailures),
@@ -29,11 +29,13 @@ struct FourDigitStory {
     #expect(report.passcode == passcode)
     #expect(report.guesses == count)
     #expect(report.guessesPerSecond > 0)
-    let (four, six) = (report.worstCase(symbols: 10, length: 4), report.worstCase(symbols: 10, length: 6))
-    let letters = report.worstCase(symbols: 26, length: 8)
-    #expect(abs(four / report.time * Double(count) / 10_000 - 1) < 1e-9, "10,000 passcodes have four digits")
-    #expect(abs(six / four - 100) < 1e-6)
-    #expect(abs(letters / six - 208_827.064576) < 1e-3)
+    let fourDigits = report.worstCase(symbols: 10, length: 4)
+    let sixDigits = report.worstCase(symbols: 10, length: 6)
+    let eightLetters = report.worstCase(symbols: 26, length: 8)
+    #expect(abs(fourDigits / report.time * Double(count) / 10_000 - 1) < 1e-9, "10,000 passcodes have four digits")
+    #expect(abs(sixDigits / fourDigits - 100) < 1e-6)
+    // 26^8 / 10^6
+    #expect(abs(eightLetters / sixDigits - 208_827.064576) < 1e-3)
     #expect(phone.perform { keys.readKey(named: "key") }.key == Data("secret".utf8))
   }
 
@@ -64,28 +66,28 @@ struct FourDigitStory {
     try phone.lock()
 
     for guess in PasscodeGuesser.fourDigits.prefix(9) {
-      #expect(try code { try phone.unlock(passcode: guess) } == .wrongPasscode)
+      #expect(try errorCode { try phone.unlock(passcode: guess) } == .wrongPasscode)
     }
-    #expect(try code { _ = try PasscodeGuesser.open(phone.device, with: PasscodeGuesser.fourDigits) } == .erased)
+    #expect(try errorCode { _ = try PasscodeGuesser.open(phone.device, with: PasscodeGuesser.fourDigits) } == .erased)
 
-    #expect(try code { try phone.unlock(passcode: "9999") } == .noPasscode)
+    #expect(try errorCode { try phone.unlock(passcode: "9999") } == .noPasscode)
     #expect(phone.perform { keys.readKey(named: "key") }.status == errSecItemNotFound)
   }
 
   @Test("A copied device directory without its hardware key cannot be unlocked with any passcode")
   func copiedDirectory() throws {
     let phone = try phone("0007")
-    let other = try self.phone("1234")
+    let otherPhone = try self.phone("1234")
     try phone.restart()
     let directory = try TemporaryDirectory()
-    for (name, hardware) in [("bare", nil), ("other", other.device.directory + "/hardware.uid")] {
+    for (name, hardwareKey) in [("no-key", nil), ("other-key", otherPhone.device.directory + "/hardware.uid")] {
       let copy = directory.path(name)
       try FileManager.default.copyItem(atPath: phone.device.directory, toPath: copy)
       try FileManager.default.removeItem(atPath: copy + "/hardware.uid")
-      if let hardware { try FileManager.default.copyItem(atPath: hardware, toPath: copy + "/hardware.uid") }
-      let copied = try DeviceSet(path: directory.path, environment: phone.device.environment).device(DeviceName(name))
+      if let hardwareKey { try FileManager.default.copyItem(atPath: hardwareKey, toPath: copy + "/hardware.uid") }
+      let device = try DeviceSet(path: directory.path, environment: phone.device.environment).device(DeviceName(name))
       for guess in ["0007", "1234", ""] {
-        #expect(try code { _ = try PasscodeGuesser.open(copied, with: [guess]) } == .deviceDamaged, "\(name)")
+        #expect(try errorCode { _ = try PasscodeGuesser.open(device, with: [guess]) } == .deviceDamaged, "\(name)")
       }
     }
     #expect(try PasscodeGuesser.open(phone.device, with: PasscodeGuesser.fourDigits).guesses == 8)
@@ -93,7 +95,8 @@ struct FourDigitStory {
 
   private var keys: ProtectedKeys { ProtectedKeys(service: "game", accessible: kSecAttrAccessibleWhenUnlocked) }
 
-  private func code(_ body: () throws -> Void) throws -> KeyhaulError.Code? {
+  /// Returns the code of the error that a closure throws, or `nil` if it throws none.
+  private func errorCode(_ body: () throws -> Void) throws -> KeyhaulError.Code? {
     do {
       try body()
       return nil

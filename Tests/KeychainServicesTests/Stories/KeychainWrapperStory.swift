@@ -32,11 +32,11 @@ struct KeychainWrapperStory {
     try wrapper.set("s3cret", for: kSecValueData)
     #expect(try phone.itemCount() == 1)
 
-    let again = try KeychainWrapper(identifier: "Password")
-    #expect(again.isStored)
-    #expect(again[kSecAttrAccount] == "anna")
-    #expect(again[kSecValueData] == "s3cret")
-    #expect(again[kSecAttrLabel] == "Item label")
+    let newWrapper = try KeychainWrapper(identifier: "Password")
+    #expect(newWrapper.isStored)
+    #expect(newWrapper[kSecAttrAccount] == "anna")
+    #expect(newWrapper[kSecValueData] == "s3cret")
+    #expect(newWrapper[kSecAttrLabel] == "Item label")
   }
 
   @Test("An unchanged value is not written")
@@ -45,11 +45,11 @@ struct KeychainWrapperStory {
     try wrapper.set("Account", for: kSecAttrAccount)
     #expect(try phone.itemCount() == 0)
     try wrapper.set("anna", for: kSecAttrAccount)
-    let before = try revision()
+    let revision = try deviceRevision()
     try wrapper.set("anna", for: kSecAttrAccount)
-    #expect(try revision() == before)
+    #expect(try deviceRevision() == revision)
     try wrapper.set("bert", for: kSecAttrAccount)
-    #expect(try revision() != before)
+    #expect(try deviceRevision() != revision)
   }
 
   @Test("A reset deletes the item and restores the defaults, even without an item")
@@ -68,19 +68,19 @@ struct KeychainWrapperStory {
   @Test("Two wrappers with the default account and service are duplicates (-25299)")
   func twoWrappers() throws {
     let password = try KeychainWrapper(identifier: "Password")
-    let number = try KeychainWrapper(identifier: "Account Number")
+    let accountNumber = try KeychainWrapper(identifier: "Account Number")
     try password.set("s3cret", for: kSecValueData)
-    #expect(throws: KeychainFailure(status: errSecDuplicateItem)) { try number.set("42", for: kSecValueData) }
-    #expect(number[kSecValueData] == "password", "the value is unchanged")
+    #expect(throws: KeychainFailure(status: errSecDuplicateItem)) { try accountNumber.set("42", for: kSecValueData) }
+    #expect(accountNumber[kSecValueData] == "password", "the value is unchanged")
   }
 
   @Test("Wrappers of different access groups do not share values")
   func groups() throws {
-    let own = try KeychainWrapper(identifier: "Password", accessGroup: "team.notes")
-    let shared = try KeychainWrapper(identifier: "Password", accessGroup: "team.shared")
-    try own.set("own", for: kSecValueData)
-    try shared.set("shared", for: kSecValueData)
-    try own.reset()
+    let wrapperOfNotes = try KeychainWrapper(identifier: "Password", accessGroup: "team.notes")
+    let sharedWrapper = try KeychainWrapper(identifier: "Password", accessGroup: "team.shared")
+    try wrapperOfNotes.set("private", for: kSecValueData)
+    try sharedWrapper.set("shared", for: kSecValueData)
+    try wrapperOfNotes.reset()
     #expect(try KeychainWrapper(identifier: "Password", accessGroup: "team.shared")[kSecValueData] == "shared")
     #expect(throws: KeychainFailure(status: errSecMissingEntitlement)) {
       _ = try KeychainWrapper(identifier: "Password", accessGroup: "team.others")
@@ -103,7 +103,8 @@ struct KeychainWrapperStory {
     #expect(wrapper[kSecValueData] == "s3cret")
   }
 
-  private func revision() throws -> String {
+  /// Returns the revision of the device, which every write changes.
+  private func deviceRevision() throws -> String {
     try phone.withSession(.reading) { (session) throws(KeyhaulError) in session.record.revision }
   }
 }
@@ -115,67 +116,66 @@ struct FTPLoginStory {
 
   init() throws { phone = try DefaultKeychain.client() }
 
-  /// Logs in to a server that accepts one pair of credentials, and counts the dialogs.
-  private func logIn(
-    accepting right: FTPLogin.Credentials, answering answer: FTPLogin.Answer?
-  ) throws -> (outcome: FTPLogin.Outcome, questions: Int) {
-    var questions = 0
-    let login = FTPLogin(
-      server: "ftp.example.org", signIn: { $0 == right },
-      ask: { _ in
-        questions += 1
-        return answer
-      })
-    return (try login.logIn(), questions)
+  private struct LoginResult: Equatable {
+    let outcome: FTPLogin.Outcome
+    let promptCount: Int
   }
 
-  private func expect(
-    _ result: (outcome: FTPLogin.Outcome, questions: Int), _ outcome: FTPLogin.Outcome, questions: Int,
-    sourceLocation: SourceLocation = #_sourceLocation
-  ) {
-    #expect(result.outcome == outcome, sourceLocation: sourceLocation)
-    #expect(result.questions == questions, sourceLocation: sourceLocation)
+  /// Logs in to a server that accepts one pair of credentials.
+  /// - Parameter answer: What the user enters in the dialog, or `nil` if the user cancels it.
+  private func logIn(
+    accepting acceptedCredentials: FTPLogin.Credentials, answering answer: FTPLogin.Answer?
+  ) throws -> LoginResult {
+    var promptCount = 0
+    let login = FTPLogin(
+      server: "ftp.example.org", signIn: { $0 == acceptedCredentials },
+      ask: { _ in
+        promptCount += 1
+        return answer
+      })
+    let outcome = try login.logIn()
+    return LoginResult(outcome: outcome, promptCount: promptCount)
   }
+
+  private let automatic = LoginResult(outcome: .automatic, promptCount: 0)
+  private let afterPrompt = LoginResult(outcome: .afterPrompt, promptCount: 1)
+  private let failedPrompt = LoginResult(outcome: .failed, promptCount: 1)
 
   @Test("Without stored credentials, the app asks, logs in, and saves them for the next login")
   func saved() throws {
-    expect(
-      try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: true)), .afterPrompt, questions: 1)
+    #expect(try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: true)) == afterPrompt)
     #expect(try phone.itemCount() == 1)
-    expect(try logIn(accepting: anna, answering: nil), .automatic, questions: 0)
+    #expect(try logIn(accepting: anna, answering: nil) == automatic)
   }
 
   @Test("Credentials are not stored if the user declines to save them")
   func declined() throws {
-    expect(
-      try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: false)), .afterPrompt, questions: 1)
+    #expect(try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: false)) == afterPrompt)
     #expect(try phone.itemCount() == 0)
-    expect(try logIn(accepting: anna, answering: nil), .failed, questions: 1)
+    #expect(try logIn(accepting: anna, answering: nil) == failedPrompt)
   }
 
   @Test("If the server refuses the stored credentials, the app asks again and updates the item")
   func refused() throws {
-    expect(
-      try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: true)), .afterPrompt, questions: 1)
-    let new = FTPLogin.Credentials(account: "anna", password: "changed")
-    expect(try logIn(accepting: new, answering: .init(credentials: new, shouldSave: true)), .afterPrompt, questions: 1)
+    #expect(try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: true)) == afterPrompt)
+    let changed = FTPLogin.Credentials(account: "anna", password: "changed")
+    #expect(try logIn(accepting: changed, answering: .init(credentials: changed, shouldSave: true)) == afterPrompt)
     #expect(try phone.itemCount() == 1)
-    expect(try logIn(accepting: new, answering: nil), .automatic, questions: 0)
+    #expect(try logIn(accepting: changed, answering: nil) == automatic)
   }
 
   @Test("The stored credentials stay if the user declines to save the new ones")
   func refusedAndDeclined() throws {
-    expect(
-      try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: true)), .afterPrompt, questions: 1)
-    let new = FTPLogin.Credentials(account: "bert", password: "changed")
-    expect(try logIn(accepting: new, answering: .init(credentials: new, shouldSave: false)), .afterPrompt, questions: 1)
-    expect(try logIn(accepting: anna, answering: nil), .automatic, questions: 0)
+    #expect(try logIn(accepting: anna, answering: .init(credentials: anna, shouldSave: true)) == afterPrompt)
+    let bert = FTPLogin.Credentials(account: "bert", password: "changed")
+    #expect(try logIn(accepting: bert, answering: .init(credentials: bert, shouldSave: false)) == afterPrompt)
+    #expect(try logIn(accepting: anna, answering: nil) == automatic)
   }
 
   @Test("Credentials that the server refuses are never stored")
   func wrong() throws {
-    let wrong = FTPLogin.Credentials(account: "anna", password: "wrong")
-    expect(try logIn(accepting: anna, answering: .init(credentials: wrong, shouldSave: true)), .failed, questions: 1)
+    let wrongPassword = FTPLogin.Credentials(account: "anna", password: "wrong")
+    #expect(try logIn(accepting: anna, answering: .init(credentials: wrongPassword, shouldSave: true)) == failedPrompt)
     #expect(try phone.itemCount() == 0)
   }
 }

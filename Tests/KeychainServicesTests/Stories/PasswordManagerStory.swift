@@ -56,11 +56,11 @@ struct PasswordManagerStory {
   @Test("The stored item has the identifier as its account and generic attribute, and the app's first access group")
   func storedForm() throws {
     manager().register(key: "s3cret", forIdentifier: "mail")
-    let stored = try attributes(of: "mail")
-    #expect(stored[kSecAttrAccount as String] as? Data == Data("mail".utf8))
-    #expect(stored[kSecAttrGeneric as String] as? Data == Data("mail".utf8))
-    #expect(stored[kSecAttrService as String] as? String == PasswordManager.service)
-    #expect(stored[kSecAttrAccessGroup as String] as? String == "team.notes")
+    let storedAttributes = try attributes(of: "mail")
+    #expect(storedAttributes[kSecAttrAccount as String] as? Data == Data("mail".utf8))
+    #expect(storedAttributes[kSecAttrGeneric as String] as? Data == Data("mail".utf8))
+    #expect(storedAttributes[kSecAttrService as String] as? String == PasswordManager.service)
+    #expect(storedAttributes[kSecAttrAccessGroup as String] as? String == "team.notes")
   }
 
   @Test("An identifier has one key for each access group")
@@ -108,12 +108,12 @@ struct PasswordManagerStory {
 
   @Test("Each app has its own shared manager until it is dropped")
   func shared() throws {
-    let other = try environment.phone()
-    let (first, again) = (PasswordManager.shared, PasswordManager.shared)
-    #expect(first === again)
-    #expect(other.perform { PasswordManager.shared } !== first)
+    let otherPhone = try environment.phone()
+    let manager = PasswordManager.shared
+    #expect(PasswordManager.shared === manager)
+    #expect(otherPhone.perform { PasswordManager.shared } !== manager)
     PasswordManager.dropShared()
-    #expect(PasswordManager.shared !== first)
+    #expect(PasswordManager.shared !== manager)
   }
 
   // MARK: Lock and restart
@@ -133,10 +133,10 @@ struct PasswordManagerStory {
     try phone.unlock()
     #expect(manager.validKey("s3cret", forIdentifier: "mail"))
 
-    let always = self.manager(.always)
-    _ = always.register(key: "s3cret", forIdentifier: "mail")
+    let alwaysManager = self.manager(.always)
+    _ = alwaysManager.register(key: "s3cret", forIdentifier: "mail")
     try phone.lock()
-    #expect(always.validKey("s3cret", forIdentifier: "mail"))
+    #expect(alwaysManager.validKey("s3cret", forIdentifier: "mail"))
   }
 
   @Test("Keys that are read between the lock notification and the lock are not cached, but they are after an unlock")
@@ -163,7 +163,8 @@ struct PasswordManagerStory {
     "After a restart, only `always` keys are readable, and after the first unlock also `afterFirstUnlock` keys"
   )
   func restart() throws {
-    for (mode, readable) in [
+    // The validities before the first unlock, while the phone is unlocked, and after it is locked again.
+    for (mode, expectedValidities) in [
       (PasswordManager.AccessMode.whenUnlocked, [false, true, false]), (.afterFirstUnlock, [false, true, true]),
       (.always, [true, true, true]),
     ] {
@@ -182,7 +183,7 @@ struct PasswordManagerStory {
       recordValidity()
       try phone.lock()
       recordValidity()
-      #expect(validities == readable, "\(mode)")
+      #expect(validities == expectedValidities, "\(mode)")
     }
   }
 
@@ -214,9 +215,9 @@ struct PasswordManagerStory {
   func stayingKey() throws {
     _ = manager(migrate: false).register(key: "s3cret", forIdentifier: "mail")
     let backup = try environment.backUp(phone, password: TestEnvironment.password)
-    let new = try environment.phone()
-    try environment.restore(backup, password: TestEnvironment.password, onto: new)
-    #expect(!isValid(on: new))
+    let newPhone = try environment.phone()
+    try environment.restore(backup, password: TestEnvironment.password, onto: newPhone)
+    #expect(!isValid(on: newPhone))
 
     try phone.erase()
     #expect(!isValid(on: phone))
@@ -228,52 +229,60 @@ struct PasswordManagerStory {
   func movingKey() throws {
     _ = manager(migrate: true).register(key: "s3cret", forIdentifier: "mail")
     let backup = try environment.backUp(phone, password: TestEnvironment.password)
-    let new = try environment.phone()
-    try environment.restore(backup, password: TestEnvironment.password, onto: new)
-    #expect(isValid(on: new))
+    let newPhone = try environment.phone()
+    try environment.restore(backup, password: TestEnvironment.password, onto: newPhone)
+    #expect(isValid(on: newPhone))
     #expect(isValid(on: phone))
   }
 
-  /// The two settings, the protection class they select, and the validity of the key after each of the four restores.
+  enum RestoreMethod: CaseIterable {
+    case samePhoneWithoutPassword, samePhoneWithPassword, otherPhoneWithoutPassword, otherPhoneWithPassword
+
+    var isSamePhone: Bool { self == .samePhoneWithoutPassword || self == .samePhoneWithPassword }
+    var hasPassword: Bool { self == .samePhoneWithPassword || self == .otherPhoneWithPassword }
+  }
+
+  /// The two settings of a key, the protection class that they select, and the restores after which the key is valid.
   struct Combination: Sendable, CustomTestStringConvertible {
     let accessMode: PasswordManager.AccessMode
     let migrate: Bool
     let protection: String
-    /// The validity on the same phone without and with a password, then on another phone without and with one.
-    let restored: [Bool]
+    let validAfter: Set<RestoreMethod>
 
     var testDescription: String { protection }
   }
 
+  private static let samePhone: Set<RestoreMethod> = [.samePhoneWithoutPassword, .samePhoneWithPassword]
+  private static let samePhoneOrWithPassword = samePhone.union([.otherPhoneWithPassword])
+
   static let combinations = [
-    Combination(accessMode: .whenUnlocked, migrate: true, protection: "ak", restored: [true, true, false, true]),
-    Combination(accessMode: .whenUnlocked, migrate: false, protection: "aku", restored: [true, true, false, false]),
-    Combination(accessMode: .afterFirstUnlock, migrate: true, protection: "ck", restored: [true, true, false, true]),
-    Combination(
-      accessMode: .afterFirstUnlock, migrate: false, protection: "cku", restored: [true, true, false, false]),
-    Combination(accessMode: .always, migrate: true, protection: "dk", restored: [true, true, false, true]),
-    Combination(accessMode: .always, migrate: false, protection: "dku", restored: [true, true, false, false]),
+    Combination(accessMode: .whenUnlocked, migrate: true, protection: "ak", validAfter: samePhoneOrWithPassword),
+    Combination(accessMode: .whenUnlocked, migrate: false, protection: "aku", validAfter: samePhone),
+    Combination(accessMode: .afterFirstUnlock, migrate: true, protection: "ck", validAfter: samePhoneOrWithPassword),
+    Combination(accessMode: .afterFirstUnlock, migrate: false, protection: "cku", validAfter: samePhone),
+    Combination(accessMode: .always, migrate: true, protection: "dk", validAfter: samePhoneOrWithPassword),
+    Combination(accessMode: .always, migrate: false, protection: "dku", validAfter: samePhone),
   ]
 
   @Test(
-    "Each of the six combinations has the expected result for each of the four restores", arguments: combinations,
-    [0, 1, 2, 3])
-  func table(combination: Combination, restore: Int) throws {
-    let password = restore % 2 == 1 ? TestEnvironment.password : nil
-    let isSamePhone = restore < 2
+    "After a restore, a key is valid if its settings allow it on that phone and with that backup",
+    arguments: combinations, RestoreMethod.allCases)
+  func restore(combination: Combination, method: RestoreMethod) throws {
+    let password = method.hasPassword ? TestEnvironment.password : nil
     let manager = manager(combination.accessMode, migrate: combination.migrate)
     #expect(manager.register(key: "s3cret", forIdentifier: "mail"))
     #expect(try attributes(of: "mail")[kSecAttrAccessible as String] as? String == combination.protection)
     let backup = try environment.backUp(phone, password: password)
-    let target = isSamePhone ? phone : try environment.phone()
+    let target = method.isSamePhone ? phone : try environment.phone()
     try target.erase()
 
     try environment.restore(backup, password: password, onto: target)
 
-    #expect(isValid(on: target) == combination.restored[restore])
-    if combination.restored[restore] {
-      let stored = try target.perform { try attributes(of: "mail") }
-      #expect(stored[kSecAttrAccessible as String] as? String == combination.protection)
+    let shouldBeValid = combination.validAfter.contains(method)
+    #expect(isValid(on: target) == shouldBeValid)
+    if shouldBeValid {
+      let restoredAttributes = try target.perform { try attributes(of: "mail") }
+      #expect(restoredAttributes[kSecAttrAccessible as String] as? String == combination.protection)
     }
   }
 

@@ -7,13 +7,14 @@ import Testing
 
 @Suite("Certificates and keys in PEM")
 struct CertificatesAndKeysTests {
+  /// A key pair.
   private struct Vector {
     let name: String
-    let item: KeychainItem
+    let privateItem: KeychainItem
     let publicItem: KeychainItem
   }
 
-  /// Returns keys that the `openssl` command created.
+  /// Returns key pairs that the `openssl` command created.
   private func vectors() throws -> [Vector] {
     try TestVectors.certificates()["keys"].elements.map { vector in
       let type = Int64(try vector["type"].integer)
@@ -21,7 +22,7 @@ struct CertificatesAndKeysTests {
         .make(.key, [.keyClass: .integer(keyClass), .type: .integer(type), .label: .string("k")], bytes)
       }
       return Vector(
-        name: try vector["name"].string, item: item(1, try vector["private_hex"].bytes),
+        name: try vector["name"].string, privateItem: item(1, try vector["private_hex"].bytes),
         publicItem: item(0, try vector["public_hex"].bytes))
     }
   }
@@ -29,19 +30,20 @@ struct CertificatesAndKeysTests {
   @Test("Exported keys are the same keys for openssl")
   func openSSL() throws {
     for vector in try vectors() {
-      let export = ItemExport([vector.item], as: .certificatesAndKeys)
+      let export = ItemExport([vector.privateItem], as: .certificatesAndKeys)
       #expect(export.counts.count == 1 && export.counts.secretCount == 1, "\(vector.name)")
       #expect(export.text.hasPrefix("Title: k\n-----BEGIN PRIVATE KEY-----\n"), "\(vector.name)")
       let file = export.contents.withBytes { Data($0) }
-      // The public key that openssl derives must equal the export of the public item.
       _ = try run("openssl", ["pkey", "-check", "-noout"], input: file)
-      let publicMaterial = try run("openssl", ["pkey", "-pubout"], input: file)
-      let other = ItemExport([vector.publicItem], as: .certificatesAndKeys)
-      #expect(other.text == "Title: k\n" + String(decoding: publicMaterial, as: UTF8.self), "\(vector.name)")
-      #expect(other.counts.secretCount == 0)
+      // The public key that openssl derives must equal the export of the public item.
+      let derivedPublicKey = String(decoding: try run("openssl", ["pkey", "-pubout"], input: file), as: UTF8.self)
+      let publicExport = ItemExport([vector.publicItem], as: .certificatesAndKeys)
+      #expect(publicExport.text == "Title: k\n" + derivedPublicKey, "\(vector.name)")
+      #expect(publicExport.counts.secretCount == 0)
       // Keyhaul reads the export as the same bytes.
       let reread = try KeyMaterial(parsing: export.contents)
-      #expect(reread.externalRepresentation.constantTimeEquals(try #require(vector.item.secret)), "\(vector.name)")
+      #expect(
+        reread.externalRepresentation.constantTimeEquals(try #require(vector.privateItem.secret)), "\(vector.name)")
     }
   }
 
@@ -62,7 +64,7 @@ struct CertificatesAndKeysTests {
   @Test("A title line never looks like a PEM block")
   func titles() throws {
     let vector = try #require(try vectors().first)
-    var item = vector.item
+    var item = vector.privateItem
     item[.label] = .string("x\n-----BEGIN PRIVATE KEY-----\u{1B}[31m\u{202E}")
     let export = ItemExport([item], as: .certificatesAndKeys)
     #expect(export.text.components(separatedBy: "-----BEGIN").count == 2)

@@ -6,10 +6,10 @@ import Testing
 
 @Suite("Credential exchange format")
 struct CredentialExchangeTests {
-  private static let made = KeychainDate(secondsSinceReferenceDate: 800_000_000.75)
+  private static let exportDate = KeychainDate(secondsSinceReferenceDate: 800_000_000.75)
 
   private func document(_ items: [KeychainItem]) throws -> (export: ItemExport, root: [String: Any]) {
-    let export = ItemExport(items, as: .credentialExchange, date: Self.made)
+    let export = ItemExport(items, as: .credentialExchange, date: Self.exportDate)
     let root = try JSONSerialization.jsonObject(with: Data(export.text.utf8))
     return (export, try #require(root as? [String: Any]))
   }
@@ -95,20 +95,22 @@ struct CredentialExchangeTests {
   @Test("Identifiers are unique, even if UUIDs are repeated or too long")
   func identifiers() throws {
     let uuid = PropertyValue.string("6F1A6B2E-8B0C-4F53-9E3B-0C6B7A6D5E4F")
-    let found = try entries([
+    let identifiers = try entries([
       .generic([.uuid: uuid]), .generic([.uuid: uuid]), .generic([:]),
       .generic([.uuid: .string(String(repeating: "A", count: 100))]),
     ]).compactMap { $0["id"] as? String }
-    #expect(Set(found).count == 4)
+    #expect(Set(identifiers).count == 4)
     // The Base64 of "item 1", "item 2" and "item 3".
-    #expect(found[1...] == ["aXRlbSAx", "aXRlbSAy", "aXRlbSAz"])
-    #expect(found.allSatisfy { $0.wholeMatch(of: /[A-Za-z0-9_-]{1,64}/) != nil })
+    #expect(identifiers[1...] == ["aXRlbSAx", "aXRlbSAy", "aXRlbSAz"])
+    #expect(identifiers.allSatisfy { $0.wholeMatch(of: /[A-Za-z0-9_-]{1,64}/) != nil })
   }
 
   @Test("Identifiers are unique, even if a UUID looks like the position of another item")
-  func hostileIdentifiers() throws {
-    let found = try entries([.generic([.uuid: .string("item 1")]), .generic([:])]).compactMap { $0["id"] as? String }
-    #expect(found == ["aXRlbSAw", "aXRlbSAx"])
+  func misleadingUUID() throws {
+    let identifiers = try entries([.generic([.uuid: .string("item 1")]), .generic([:])])
+      .compactMap { $0["id"] as? String }
+    // The Base64 of "item 0" and "item 1".
+    #expect(identifiers == ["aXRlbSAw", "aXRlbSAx"])
   }
 
   @Test("Certificates and keys are skipped, and passwords that are not text are reported as left out")

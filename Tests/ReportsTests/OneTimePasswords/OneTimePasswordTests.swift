@@ -37,25 +37,32 @@ struct OneTimePasswordTests {
     #expect(ItemExport([item], as: .passwords).text.contains("\"otpauth://totp/Example:anna?secret=\(expected)&issuer"))
   }
 
+  private func parameters(
+    _ query: String
+  ) throws -> Result<OneTimePassword.Parameters, OneTimePassword.Problem> {
+    let item = KeychainItem.generic([:], secret: "otpauth://totp/Example:anna?secret=JBSWY3DPEHPK3PXP&\(query)")
+    return try #require(OneTimePassword(item)).parameters
+  }
+
   /// Source: RFC 4226 §5.3, which truncates a value to 31 bits, so that it has at most ten digits.
   @Test(
-    "Numbers of digits and periods at both ends of their ranges are kept, and numbers outside are reported",
+    "Numbers of digits and periods outside of their ranges are reported",
     arguments: [
-      ("digits=1", nil), ("digits=10", nil), ("digits=0", .digitCount), ("digits=11", .digitCount),
-      ("digits=256", .digitCount), ("digits=six", .digitCount), ("period=1", nil), ("period=4294967295", nil),
+      ("digits=0", .digitCount), ("digits=11", .digitCount), ("digits=256", .digitCount), ("digits=six", .digitCount),
       ("period=0", .period), ("period=4294967296", .period),
-    ] as [(String, OneTimePassword.Problem?)])
-  func ranges(parameter: String, problem: OneTimePassword.Problem?) throws {
-    let item = KeychainItem.generic([:], secret: "otpauth://totp/Example:anna?secret=JBSWY3DPEHPK3PXP&\(parameter)")
-    let password = try #require(OneTimePassword(item))
-    switch password.parameters {
-    case .success(let parameters):
-      #expect(problem == nil)
-      let number = try #require(parameter.split(separator: "=").last)
-      if parameter.hasPrefix("digits") { #expect("\(parameters.digitCount)" == number) }
-      if case .time(let period) = parameters.factor, parameter.hasPrefix("period") { #expect("\(period)" == number) }
-    case .failure(let found): #expect(found == problem)
-    }
+    ] as [(String, OneTimePassword.Problem)])
+  func outOfRange(query: String, problem: OneTimePassword.Problem) throws {
+    #expect(throws: problem) { try parameters(query).get() }
+  }
+
+  @Test("Numbers of digits at both ends of their range are kept", arguments: [1, 10] as [UInt8])
+  func digitCounts(_ count: UInt8) throws {
+    #expect(try parameters("digits=\(count)").get().digitCount == count)
+  }
+
+  @Test("Periods at both ends of their range are kept", arguments: [1, .max] as [UInt32])
+  func periods(_ seconds: UInt32) throws {
+    #expect(try parameters("period=\(seconds)").get().factor == .time(period: seconds))
   }
 
   @Test("Two codes of an app are distinguished by issuer and account")
@@ -84,14 +91,13 @@ struct OneTimePasswordTests {
     #expect(try credentials([item]).map { $0["secret"] as? String } == ["JBSWY3DPEHPK3PXP"])
     #expect(ItemExport([item], as: .passwords).text.contains(address + "&secret=JBSWY3DPEHPK3PXP"))
     // An address with its own secret does not belong to the secret of the item.
-    let other = KeychainItem.make(
+    let itemWithTwoSecrets = KeychainItem.make(
       .genericPassword, [.generic: .data(Array((address + "&secret=AA").utf8))], [0x01])
-    #expect(addresses([other]).isEmpty)
+    #expect(addresses([itemWithTwoSecrets]).isEmpty)
   }
 
-  @Test("An account that Tofu archived is exported as an address, and a damaged archive is not")
-  func archived() throws {
-    // Created with Python's plistlib, with the fields in Tofu's source.
+  /// An account that Tofu archived. Created with Python's plistlib, with the fields in Tofu's source.
+  private func tofuArchive() throws -> [UInt8] {
     let digits = """
       YnBsaXN0MDDUAQIDBAUGJCdZJGFyY2hpdmVyWCRvYmplY3RzVCR0b3BYJHZlcnNpb25fEA9OU0tleWVkQXJjaGl2ZXKmBwgJCgse
       VSRudWxsSkhlbGxvId6tvu9fEBBhbm5hQGV4YW1wbGUub3JnaQBCAOQAbgBrACAAJgAgAEMAb9kMDQ4PEBESExQVFhcYGRobHB1W
@@ -100,13 +106,22 @@ struct OneTimePasswordTests {
       ACQAKQAyAEQASwBRAFwAbwCCAJUAnACmAK4AtQC8AMEAyADPANkA2wDdAN8A4QDjAOUA5wDpAOoA7wD4AQMBBgEOARcBGgEfASEA
       AAAAAAACAQAAAAAAAAAoAAAAAAAAAAAAAAAAAAABJg==
       """
-    let archive = [0x02] + (try #require(Data(base64Encoded: digits, options: .ignoreUnknownCharacters)))
-    let item = KeychainItem.make(.genericPassword, [:], archive)
+    return [0x02] + (try #require(Data(base64Encoded: digits, options: .ignoreUnknownCharacters)))
+  }
+
+  @Test("An account that Tofu archived is exported as an address")
+  func archived() throws {
+    let item = KeychainItem.make(.genericPassword, [:], try tofuArchive())
     #expect(
       addresses([item]) == [
         "otpauth://totp/B%C3%A4nk%20%26%20Co:anna%40example.org?algorithm=SHA256&digits=8&period=60"
           + "&issuer=B%C3%A4nk%20%26%20Co&secret=JBSWY3DPEHPK3PXP"
       ])
+  }
+
+  @Test("A truncated archive of Tofu is not exported, and a flipped bit does not crash the reader")
+  func damagedArchives() throws {
+    let archive = try tofuArchive()
     for count in 0..<archive.count {
       #expect(addresses([.make(.genericPassword, [:], Array(archive.prefix(count)))]).isEmpty)
     }
@@ -149,36 +164,42 @@ struct OneTimePasswordTests {
     #expect(addresses(items).count == 1, "a list of addresses still contains the address")
   }
 
-  @Test("Google Authenticator's message contains ten one-time passwords in a code, and the others in the next")
-  func migration() throws {
-    let items = (0..<13).map { index in
-      KeychainItem.generic(
-        [:], secret: "otpauth://totp/Bank:account\(index)?secret=JBSWY3DPEHPK3PXP&algorithm=SHA256&digits=8&issuer=Bank"
-      )
-    }
-    let messages = try items.map { item in
+  private static let thirteenItems = (0..<13).map { index in
+    KeychainItem.generic(
+      [:], secret: "otpauth://totp/Bank:account\(index)?secret=JBSWY3DPEHPK3PXP&algorithm=SHA256&digits=8&issuer=Bank")
+  }
+
+  @Test("Google Authenticator's message contains its one-time passwords, and its position among the messages")
+  func migrationMessage() throws {
+    let messages = try Self.thirteenItems.prefix(2).map { item in
       let password = try #require(OneTimePassword(item))
       return try #require(MigrationMessage(try password.parameters.get()))
     }
-    let address = MigrationMessage.address(of: Array(messages.prefix(2)), index: 1, of: 2).withBytes {
+    let address = MigrationMessage.address(of: messages, index: 1, of: 2).withBytes {
       String(decoding: $0, as: UTF8.self)
     }
-    let head = "otpauth-migration://offline?data="
-    #expect(address.hasPrefix(head))
-    let digits = try #require(String(address.dropFirst(head.count)).removingPercentEncoding)
+    let prefix = "otpauth-migration://offline?data="
+    #expect(address.hasPrefix(prefix))
+    let digits = try #require(String(address.dropFirst(prefix.count)).removingPercentEncoding)
     let data = try #require(Data(base64Encoded: digits))
-    let fields = protobufFields(Array(data))
-    #expect(fields.map(\.number) == [1, 1, 2, 3, 4] && fields.suffix(3).map(\.value) == [1, 2, 1], "batch 1 of 2")
-    let account = protobufFields(fields[1].bytes)
-    #expect(account.map(\.number) == [1, 2, 3, 4, 5, 6])
-    // Base32 of JBSWY3DPEHPK3PXP. Source: the key of many published examples, "Hello!" and DEADBEEF.
-    #expect(account[0].bytes == [0x48, 0x65, 0x6C, 0x6C, 0x6F, 0x21, 0xDE, 0xAD, 0xBE, 0xEF])
-    #expect(account[1...2].map { String(decoding: $0.bytes, as: UTF8.self) } == ["account1", "Bank"])
-    #expect(account.suffix(3).map(\.value) == [2, 2, 2], "SHA-256, eight digits, based on the time")
 
-    let page = ItemExport(items, as: .migration)
+    // Two passwords, then the version, the number of messages and the index.
+    let fields = protobufFields(Array(data))
+    #expect(fields.map(\.number) == [1, 1, 2, 3, 4])
+    #expect(fields.suffix(3).map(\.value) == [1, 2, 1])
+    let password = protobufFields(fields[1].bytes)
+    #expect(password.map(\.number) == [1, 2, 3, 4, 5, 6])
+    // JBSWY3DPEHPK3PXP in bytes. Source: the key of many published examples, "Hello!" and DEADBEEF.
+    #expect(password[0].bytes == [0x48, 0x65, 0x6C, 0x6C, 0x6F, 0x21, 0xDE, 0xAD, 0xBE, 0xEF])
+    #expect(password[1...2].map { String(decoding: $0.bytes, as: UTF8.self) } == ["account1", "Bank"])
+    #expect(password.suffix(3).map(\.value) == [2, 2, 2], "SHA-256, eight digits, based on the time")
+  }
+
+  @Test("The page for Google Authenticator has a QR code for each ten one-time passwords")
+  func migrationPage() {
+    let page = ItemExport(Self.thirteenItems, as: .migration)
     #expect(page.counts.count == 13 && page.counts.secretCount == 13 && page.counts.failure == nil)
-    #expect(page.text.components(separatedBy: "<svg").count == 3)
+    #expect(page.text.components(separatedBy: "<svg").count == 2 + 1)
     #expect(page.text.contains("Code 2 of 2"))
   }
 
@@ -189,15 +210,19 @@ struct OneTimePasswordTests {
   }
 
   /// Reads a Protocol Buffer whose numbers and lengths are below 16,384.
+  ///
+  /// A field begins with a byte with its number and its type (`number << 3 | type`). A number of type 0 follows, or the
+  /// length and the bytes of type 2. Each byte of a number or a length has seven bits, the lowest ones first. Its highest
+  /// bit is set if another byte follows.
   private func protobufFields(_ bytes: [UInt8]) -> [Field] {
     var remaining = bytes[...]
-    func number() -> Int {
-      let first = Int(remaining.popFirst() ?? 0)
-      return first < 0x80 ? first : first & 0x7F | Int(remaining.popFirst() ?? 0) << 7
+    func readNumber() -> Int {
+      let lowByte = Int(remaining.popFirst() ?? 0)
+      return lowByte < 0x80 ? lowByte : lowByte & 0x7F | Int(remaining.popFirst() ?? 0) << 7
     }
     var fields: [Field] = []
     while let key = remaining.popFirst() {
-      let value = number()
+      let value = readNumber()
       let isBytes = key & 7 == 2
       fields.append(Field(number: key >> 3, value: value, bytes: isBytes ? Array(remaining.prefix(value)) : []))
       if isBytes { remaining = remaining.dropFirst(value) }

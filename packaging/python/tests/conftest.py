@@ -34,11 +34,12 @@ def program() -> str:
 
 @pytest.fixture(scope="session")
 def sample(program: str, tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    place = tmp_path_factory.mktemp("sample")
-    password = place / "password"
+    """Create two devices and two backups of the old phone in a temporary folder."""
+    folder = tmp_path_factory.mktemp("sample")
+    password = folder / "password"
     password.write_text(SECRET + "\n")
     password.chmod(0o600)
-    home = str(place / "home")
+    home = str(folder / "home")
 
     def run_program(*arguments: str) -> None:
         common = ["--home", home, "--no-input", "--quiet"]
@@ -47,21 +48,21 @@ def sample(program: str, tmp_path_factory: pytest.TempPathFactory) -> Sample:
     run_program("device", "create", "old-phone", "--from", "old-phone")
     run_program("device", "create", "new-phone", "--from", "new-phone")
     for name in ("family.tar", "family/"):
-        run_program("backup", "old-phone", "-o", f"{place}/{name}", "--rounds", "1", "--password-file", str(password))
-    return Sample(str(place / "family.tar"), str(place / "family"), keyhaul.PasswordFile(str(password)), home)
+        run_program("backup", "old-phone", "-o", f"{folder}/{name}", "--rounds", "1", "--password-file", str(password))
+    return Sample(str(folder / "family.tar"), str(folder / "family"), keyhaul.PasswordFile(str(password)), home)
 
 
 @pytest.fixture
 def folder(sample: Sample, tmp_path: pathlib.Path) -> pathlib.Path:
     """Create a folder with six backups and a file that is not a backup."""
-    place = tmp_path / "backups"
-    place.mkdir()
+    backups = tmp_path / "backups"
+    backups.mkdir()
     for number in range(5):
-        shutil.copyfile(sample.file, place / f"{number}.tar")
-    shutil.copytree(sample.folder, place / "folder")
-    (place / "none.tar").write_text("nothing")
-    (place / ".hidden").write_text("nothing")
-    return place
+        shutil.copyfile(sample.file, backups / f"{number}.tar")
+    shutil.copytree(sample.folder, backups / "folder")
+    (backups / "none.tar").write_text("nothing")
+    (backups / ".hidden").write_text("nothing")
+    return backups
 
 
 def script(path: pathlib.Path, text: str) -> str:

@@ -26,8 +26,8 @@ from keyhaul.fleet._stamps import stamp
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     """Yield a client of two workers in this process. `make -C Tests fleet` uses worker processes."""
-    one_process = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0")
-    with one_process as cluster, Client(cluster) as client:
+    local_cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0")
+    with local_cluster as cluster, Client(cluster) as client:
         yield client
 
 
@@ -58,9 +58,9 @@ def test_a_row_has_the_values_of_a_single_call(client: Client, sample: Sample) -
     assert (row["digest"], row["made"]) == (single.source.digest, single.source.made)
     assert (row["product_type"], row["files"]) == (inspection.device.product_type, inspection.files)
     assert isinstance(single, keyhaul.results.Futures)
-    for found, item in zip(outcome.items.to_pylist(), single.items, strict=True):
-        assert (found["index"], found["kind"], found["protection"]) == (item.index, item.kind, item.protection)
-        assert (found["outcome"], found["reason"]) == (item.outcomes[0].outcome, item.outcomes[0].reason)
+    for item_row, item in zip(outcome.items.to_pylist(), single.items, strict=True):
+        assert (item_row["index"], item_row["kind"], item_row["protection"]) == (item.index, item.kind, item.protection)
+        assert (item_row["outcome"], item_row["reason"]) == (item.outcomes[0].outcome, item.outcomes[0].reason)
 
 
 def test_the_table_has_item_names_only_on_request(client: Client, sample: Sample) -> None:
@@ -89,44 +89,48 @@ def test_passwords_are_chosen_by_path(client: Client, sample: Sample, tmp_path: 
     assert [row["code"] for row in outcome.rows()] == [12, 0]
 
 
-def _mixed_folder(program: str, sample: Sample, place: pathlib.Path) -> tuple[list[str], pathlib.Path]:
-    """Make three backups: with the sample's password, with another one, and without one. Return them and a list."""
-    other = place / "other-password"
-    other.write_text("plum-orchard-42\n")
-    other.chmod(0o600)
+def _create_backups_with_different_passwords(
+    program: str, sample: Sample, folder: pathlib.Path
+) -> tuple[list[str], pathlib.Path]:
+    """Create three backups: with the sample's password, with another one, and without one.
+
+    Return their paths, and the path of a list of their passwords.
+    """
+    other_password = folder / "other-password"
+    other_password.write_text("plum-orchard-42\n")
+    other_password.chmod(0o600)
+    family, other, plain = paths = [str(folder / f"{name}.tar") for name in ("family", "other", "plain")]
+    shutil.copyfile(sample.file, family)
     common = ["--home", sample.home, "--no-input", "--quiet"]
-    paths = [str(place / f"{name}.tar") for name in ("family", "other", "plain")]
-    shutil.copyfile(sample.file, paths[0])
-    for path, flags in ((paths[1], ["--rounds", "1", "--password-file", str(other)]), (paths[2], ["--no-password"])):
+    for path, flags in ((other, ["--rounds", "1", "--password-file", str(other_password)]), (plain, ["--no-password"])):
         subprocess.run([program, "backup", "old-phone", "-o", path, *flags, *common], check=True, capture_output=True)
-    sources = place / "passwords"
-    sources.write_text(f"*/other.tar file:{other}\n* file:{sample.password.path}\n")
-    sources.chmod(0o600)
-    return paths, sources
+    password_list = folder / "passwords"
+    password_list.write_text(f"*/other.tar file:{other_password}\n* file:{sample.password.path}\n")
+    password_list.chmod(0o600)
+    return paths, password_list
 
 
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_list_of_passwords_decrypts_backups_with_different_passwords_and_without_one(
     client: Client, program: str, sample: Sample, tmp_path: pathlib.Path, batch: int
 ) -> None:
-    paths, sources = _mixed_folder(program, sample, tmp_path)
-    passwords, out = keyhaul.PasswordList(str(sources)), tmp_path / "out"
+    paths, password_list = _create_backups_with_different_passwords(program, sample, tmp_path)
+    passwords, out = keyhaul.PasswordList(str(password_list)), tmp_path / "out"
     outcome = fleet.run(paths, client, passwords=passwords, out=out, batch=batch)
     rows = outcome.rows()
     assert [row["code"] for row in rows] == [0, 0, 0]
     assert [row["encrypted"] for row in rows] == [True, True, False]
     assert [row["verdict"] for row in rows] == [keyhaul.verify(path, password=passwords).verdict for path in paths]
-    # Only the rows that no password decrypted are kept: one backup does not show every password of a list.
+    # Only the row of the backup without a password is kept. A decrypted backup proves only one password of a list.
     assert fleet.run(paths, client, passwords=passwords, out=out, batch=batch).kept == 1
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_backup_without_a_password_is_answered_beside_encrypted_ones(
+def test_a_backup_without_a_password_has_a_result_although_a_password_is_given(
     client: Client, program: str, sample: Sample, tmp_path: pathlib.Path, batch: int
 ) -> None:
-    paths, _ = _mixed_folder(program, sample, tmp_path)
-    out = tmp_path / "out"
-    paths = [paths[0], paths[2]]
+    (family, _, plain), _ = _create_backups_with_different_passwords(program, sample, tmp_path)
+    paths, out = [family, plain], tmp_path / "out"
     rows = fleet.run(paths, client, passwords=sample.password, out=out, batch=batch).rows()
     assert [(row["code"], row["encrypted"], row["error"]) for row in rows] == [(0, True, None), (0, False, None)]
     assert fleet.run(paths, client, passwords=sample.password, out=out, batch=batch).kept == 2
@@ -143,19 +147,29 @@ def test_a_second_run_keeps_the_rows_of_unchanged_backups(client: Client, sample
     out = folder.parent / "out"
     paths = fleet.backups_in(str(folder))
     fleet.run(paths[:3], client, passwords=sample.password, out=out)
-    first = fleet.run(paths, client, passwords=sample.password, out=out)
-    assert (first.kept, first.looked_at, first.backups.num_rows, first.items.num_rows) == (3, 4, 7, 108)
+    outcome = fleet.run(paths, client, passwords=sample.password, out=out)
+    assert (outcome.kept, outcome.looked_at, outcome.backups.num_rows, outcome.items.num_rows) == (3, 4, 7, 108)
     os.utime(folder / "1.tar")
     (folder / "folder" / "Info.plist").touch()
-    second = fleet.run(paths, client, passwords=sample.password, out=out)
-    # A refused backup is kept too, but an error of the password would not be.
-    assert (second.kept, second.looked_at) == (5, 2)
-    other = fleet.run(paths, client, passwords=sample.password, out=out, verbs=["verify"])
-    assert other.kept == 0 and other.items.num_rows == 0
-    wrong = fleet.run(paths[:2], client, passwords=keyhaul.PasswordFile("/nowhere"), out=out, verbs=["verify"])
-    again = fleet.run(paths[:2], client, passwords=keyhaul.PasswordFile("/nowhere"), out=out, verbs=["verify"])
-    assert wrong.rows()[0]["code"] not in (0, 13) and again.kept == 0
+    outcome = fleet.run(paths, client, passwords=sample.password, out=out)
+    # The row of the file that is not a backup is kept too.
+    assert (outcome.kept, outcome.looked_at) == (5, 2)
     assert fleet.run(paths, client, passwords=sample.password, out=out, resume=False).kept == 0
+
+
+def test_rows_of_other_commands_are_not_kept(client: Client, sample: Sample, folder: pathlib.Path) -> None:
+    out = folder.parent / "out"
+    fleet.run(folder, client, passwords=sample.password, out=out)
+    outcome = fleet.run(folder, client, passwords=sample.password, out=out, verbs=["verify"])
+    assert outcome.kept == 0 and outcome.items.num_rows == 0
+
+
+def test_rows_with_an_error_of_the_password_are_not_kept(client: Client, sample: Sample, folder: pathlib.Path) -> None:
+    out = folder.parent / "out"
+    missing = keyhaul.PasswordFile("/nowhere")
+    outcome = fleet.run([sample.file], client, passwords=missing, out=out, verbs=["verify"])
+    assert outcome.rows()[0]["code"] not in (0, 13)
+    assert fleet.run([sample.file], client, passwords=missing, out=out, verbs=["verify"]).kept == 0
 
 
 def test_rows_for_another_password_target_or_key_are_not_kept(
@@ -171,22 +185,21 @@ def test_rows_for_another_password_target_or_key_are_not_kept(
         for arguments in (["delete", name, "--confirm", name], ["create", name, "--from", fixture]):
             subprocess.run([program, "device", *arguments, "--home", home, "-q"], check=False, capture_output=True)
 
+    def run(resume: bool, options: dict[str, Any]) -> fleet.Outcome:
+        password = keyhaul.PasswordFile(str(source))
+        out = folder.parent / "out"
+        return fleet.run(paths, client, passwords=password, out=out, home=str(home), resume=resume, **options)
+
+    def comparable_rows(outcome: fleet.Outcome) -> list[dict[str, Any]]:
+        ignored_columns = {"finished", "seconds", "password_mark", "worker", "asked"}
+        return [{name: row[name] for name in row if name not in ignored_columns} for row in outcome.rows()]
+
     def count_kept(**options: Any) -> int:
         """Run with and without the rows of earlier runs, and return how many rows were kept."""
-        password = keyhaul.PasswordFile(str(source))
-        kept, fresh = (
-            fleet.run(
-                paths, client, passwords=password, out=folder.parent / "out", home=str(home), resume=resume, **options
-            )
-            for resume in (True, False)
-        )
-        ignored_columns = {"finished", "seconds", "password_mark", "worker", "asked"}
-        compared = [
-            [{name: row[name] for name in row if name not in ignored_columns} for row in run.rows()]
-            for run in (kept, fresh)
-        ]
-        assert compared[0] == compared[1]
-        return kept.kept
+        resumed = run(resume=True, options=options)
+        fresh = run(resume=False, options=options)
+        assert comparable_rows(resumed) == comparable_rows(fresh)
+        return resumed.kept
 
     for secret, count in ((SECRET, 0), (SECRET, 4), ("wrong", 0), (SECRET, 0), (SECRET, 4)):
         source.write_text(secret)
@@ -220,10 +233,8 @@ os.execv({program!r}, [{program!r}, *sys.argv[1:]])
     for batch in (None, 1):
         fleet.run(paths, client, passwords=sample.password, out=out, program=counting_program, batch=5)
         calls.write_text("")
-        assert (
-            fleet.run(paths, client, passwords=sample.password, out=out, program=counting_program, batch=batch).kept
-            == 5
-        )
+        outcome = fleet.run(paths, client, passwords=sample.password, out=out, program=counting_program, batch=batch)
+        assert outcome.kept == 5
         # At most once for each of the two workers, which are threads of one process here.
         assert 1 <= calls.read_text().split().count("inspect") <= 2
         assert "verify" not in calls.read_text()
@@ -246,25 +257,25 @@ def test_damaged_or_missing_tables_are_not_used(client: Client, sample: Sample, 
 def test_an_interrupted_run_has_written_its_finished_rows(client: Client, sample: Sample, folder: pathlib.Path) -> None:
     out = folder.parent / "out"
 
-    def stop(outcome: int, total: int) -> None:
-        if outcome >= 3:
+    def interrupt(finished: int, total: int) -> None:
+        if finished >= 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fleet.run(folder, client, passwords=sample.password, out=out, batch=1, progress=stop)
-    left = pq.read_table(out / "backups.parquet").num_rows
-    assert 3 <= left < 7
+        fleet.run(folder, client, passwords=sample.password, out=out, batch=1, progress=interrupt)
+    written_row_count = pq.read_table(out / "backups.parquet").num_rows
+    assert 3 <= written_row_count < 7
     outcome = fleet.run(folder, client, passwords=sample.password, out=out)
-    assert (outcome.kept, outcome.backups.num_rows, outcome.items.num_rows) == (left, 7, 108)
+    assert (outcome.kept, outcome.backups.num_rows, outcome.items.num_rows) == (written_row_count, 7, 108)
 
 
 def test_backups_at_addresses_are_streamed(client: Client, sample: Sample) -> None:
     address = pathlib.Path(sample.file).as_uri()
     out = pathlib.Path(sample.file).parent / "streamed"
     outcome = fleet.run([address, sample.file, address], client, passwords=sample.password, out=out)
-    streamed, read = outcome.rows()
-    assert (streamed["path"], streamed["digest"]) == (address, read["digest"])
-    assert (streamed["verdict"], read["verdict"]) == ("unproven", "whole")
+    row_of_address, row_of_path = outcome.rows()
+    assert (row_of_address["path"], row_of_address["digest"]) == (address, row_of_path["digest"])
+    assert (row_of_address["verdict"], row_of_path["verdict"]) == ("unproven", "whole")
     assert fleet.run([address], client, passwords=sample.password, out=out).kept == 1
 
 
@@ -278,37 +289,39 @@ def test_listed_returns_the_files_at_an_address(folder: pathlib.Path) -> None:
 
 
 def test_a_path_that_is_not_unicode_has_a_row(client: Client, sample: Sample, tmp_path: pathlib.Path) -> None:
-    hostile = [
-        os.fsdecode(os.fsencode(tmp_path) + name) for name in (b"/\xe9.tar", b"/\x1b[2J\n.tar", b"/<script>.tar")
-    ]
-    for path in hostile:
+    paths = [os.fsdecode(os.fsencode(tmp_path) + name) for name in (b"/\xe9.tar", b"/\x1b[2J\n.tar", b"/<script>.tar")]
+    for path in paths:
         shutil.copyfile(sample.file, path)
-    outcome = fleet.run(hostile, client, passwords=sample.password, out=tmp_path / "out")
+    outcome = fleet.run(paths, client, passwords=sample.password, out=tmp_path / "out")
     # The program accepts only arguments in UTF-8, so it does not find the first file.
     assert [row["code"] for row in outcome.rows()] == [10, 0, 0]
     assert outcome.rows()[0]["path"].endswith("\\udce9.tar")
-    assert fleet.run(hostile, client, passwords=sample.password, out=tmp_path / "out").kept == 2
+    assert fleet.run(paths, client, passwords=sample.password, out=tmp_path / "out").kept == 2
 
 
 @pytest.mark.parametrize("change", ["content", "new", "deleted", "mode"])
 def test_a_stamp_changes_with_the_backup(sample: Sample, tmp_path: pathlib.Path, change: str) -> None:
-    path = tmp_path / "b"
-    shutil.copytree(sample.folder, path)
-    before = stamp(str(path))
-    assert before is not None and before == stamp(str(path))
-    file = next(path for path in path.rglob("*") if len(path.name) == 40)
+    backup = tmp_path / "backup"
+    shutil.copytree(sample.folder, backup)
+    stamp_before = stamp(str(backup))
+    assert stamp_before is not None and stamp_before == stamp(str(backup))
+    # The name of a file in a backup is a SHA-1 of 40 digits.
+    file = next(path for path in backup.rglob("*") if len(path.name) == 40)
     if change == "content":
-        found = file.stat()
-        file.write_bytes(bytes(found.st_size))
+        status = file.stat()
+        file.write_bytes(bytes(status.st_size))
         # Only the change time (ctime) is different now.
-        os.utime(file, ns=(found.st_atime_ns, found.st_mtime_ns))
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
     elif change == "new":
         (file.parent / "new").touch()
     elif change == "deleted":
         file.unlink()
     else:
         file.chmod(0o400)
-    assert stamp(str(path)) not in (before, None)
+    assert stamp(str(backup)) not in (stamp_before, None)
+
+
+def test_a_backup_that_cannot_be_read_has_no_stamp(tmp_path: pathlib.Path) -> None:
     assert stamp(str(tmp_path / "nowhere")) is None and stamp("file:///nowhere/x.tar") is None
 
 
@@ -318,10 +331,10 @@ def test_an_unexpected_error_affects_only_its_backup(
 ) -> None:
     fill_row: Callable[..., Any] = _task._BackupState._fill_row
 
-    def failing_fill_row(state: Any, expected: Any) -> Any:
+    def failing_fill_row(state: Any, result: Any) -> Any:
         if state.job.path.endswith("1.tar"):
             raise OSError("no more files")
-        return fill_row(state, expected)
+        return fill_row(state, result)
 
     monkeypatch.setattr(_task._BackupState, "_fill_row", failing_fill_row)
     outcome = fleet.run(folder, client, passwords=sample.password, batch=batch)
@@ -340,32 +353,36 @@ os.execv({program!r}, [{program!r}, *sys.argv[1:]])
     paths = [str(tmp_path / name) for name in ("a.tar", "poison.tar", "b.tar")]
     for path in paths:
         shutil.copyfile(sample.file, path)
-    # The first death of a worker counts; by default three are allowed.
-    strict = {"allowed_failures": 0}
-    one = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", scheduler_kwargs=strict)
-    with one as cluster, Client(cluster) as client:
+    # Dask gives up a task after the first lost worker; by default it allows three.
+    no_failures = {"allowed_failures": 0}
+    local_cluster = LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", scheduler_kwargs=no_failures
+    )
+    with local_cluster as cluster, Client(cluster) as client:
         outcome = fleet.run(
             paths, client, verbs=["verify"], passwords=sample.password, program=killing_program, retries=1, batch=3
         )
-    first, poison, last = outcome.rows()
-    assert (first["id"], poison["id"], last["id"]) == ("ok", "worker-lost", "ok")
-    assert poison["why"] == "KilledWorker: the worker process ended while it ran this backup" and outcome.again >= 3
+    rows = outcome.rows()
+    assert [row["id"] for row in rows] == ["ok", "worker-lost", "ok"]
+    assert rows[1]["why"] == "KilledWorker: the worker process ended while it ran this backup" and outcome.again >= 3
 
 
 class WorkerLosingClient:
-    """A client that loses the worker of a backup `times` times, before or after the worker has started the backup."""
+    """A client that loses the worker of a backup several times, before or after the worker has started the backup."""
 
-    def __init__(self, client: Client, times: int, started: bool) -> None:
-        self.client, self.times, self.started = client, times, started
+    def __init__(self, client: Client, losses: int, after_start: bool) -> None:
+        self.client = client
+        self.remaining_losses = losses
+        self.after_start = after_start
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.client, name)
 
     def submit(self, function: Callable[..., Any], job: Any, settings: Any, mark: str = "", **options: Any) -> Any:
-        if function is not _task.run_single_job or self.times == 0:
+        if function is not _task.run_single_job or self.remaining_losses == 0:
             return self.client.submit(function, *filter(None, (job, settings, mark)), **options)
-        self.times -= 1
-        if self.started:
+        self.remaining_losses -= 1
+        if self.after_start:
             Event(mark, client=self.client).set()
         return self.client.submit(_fail, **options)
 
@@ -375,29 +392,34 @@ def _fail() -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "started", "expected"),
+    ("losses", "after_start", "expected_id", "expected_why", "expected_sent_count"),
     [
-        (3, False, ("ok", None, 4)),
-        (1, True, ("worker-lost", "RuntimeError: the worker process ended while it ran this backup", 1)),
+        (3, False, "ok", None, 4),
+        (1, True, "worker-lost", "RuntimeError: the worker process ended while it ran this backup", 1),
         (
             100,
             False,
-            (
-                "worker-lost",
-                "RuntimeError: each worker ended before it started this backup",
-                _run.MAX_UNSTARTED_ATTEMPTS,
-            ),
+            "worker-lost",
+            "RuntimeError: each worker ended before it started this backup",
+            _run.MAX_UNSTARTED_ATTEMPTS,
         ),
     ],
 )
 def test_a_lost_worker_counts_only_if_it_had_started_the_backup(
-    client: Client, sample: Sample, times: int, started: bool, expected: tuple[str, str | None, int]
+    client: Client,
+    sample: Sample,
+    losses: int,
+    after_start: bool,
+    expected_id: str,
+    expected_why: str | None,
+    expected_sent_count: int,
 ) -> None:
     job = _task.Job(0, sample.file, sample.password, None)
     settings = _task.Settings(("verify",), False, None, None, None, None, None)
-    losing_client: Any = WorkerLosingClient(client, times, started)
-    [found], sent = _run._run_alone(losing_client, job, settings, 1, f"lost-{times}-{started}")
-    assert found.row is not None and (found.row["id"], found.row.get("why"), sent) == expected
+    losing_client: Any = WorkerLosingClient(client, losses, after_start)
+    [result], sent_count = _run._run_alone(losing_client, job, settings, 1, f"lost-{losses}-{after_start}")
+    assert result.row is not None
+    assert (result.row["id"], result.row.get("why"), sent_count) == (expected_id, expected_why, expected_sent_count)
 
 
 def test_verbs_are_checked() -> None:
@@ -408,30 +430,21 @@ def test_verbs_are_checked() -> None:
 
 
 def test_the_command_line_runs_a_local_cluster(program: str, sample: Sample, tmp_path: pathlib.Path) -> None:
-    compared = tmp_path / "plain.tar"
-    compared.write_bytes(b"nothing")
+    plain = tmp_path / "plain.tar"
+    plain.write_bytes(b"nothing")
+    arguments = [sample.file, str(plain), "--out", str(tmp_path / "out"), "--workers", "1"]
+    arguments += ["--password-file", sample.password.path, "--plain", "*/plain*"]
     completed = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "keyhaul.fleet",
-            sample.file,
-            str(compared),
-            "--out",
-            str(tmp_path / "out"),
-            "--workers",
-            "1",
-        ]
-        + ["--password-file", sample.password.path, "--plain", "*/plain*"],
+        [sys.executable, "-m", "keyhaul.fleet", *arguments],
         env={**os.environ, "KEYHAUL_PROGRAM": program},
         stdout=subprocess.PIPE,
         check=False,
         text=True,
     )
     assert completed.returncode == 3
-    [failure, last] = completed.stdout.splitlines()
-    assert failure.startswith(f"{str(compared)!r}: refused: ")
-    assert last.startswith("2 backups, 1 with an error; 0 kept; ")
+    [failure, summary] = completed.stdout.splitlines()
+    assert failure.startswith(f"{str(plain)!r}: refused: ")
+    assert summary.startswith("2 backups, 1 with an error; 0 kept; ")
     assert pq.read_table(tmp_path / "out/backups.parquet")["code"].to_pylist() == [0, 14]
 
 

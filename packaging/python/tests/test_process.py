@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import pathlib
@@ -21,17 +22,20 @@ from keyhaul import _process
 STUBBORN = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-child = subprocess.Popen(["sleep", "600"])
-other = subprocess.Popen(["sleep", "600"], preexec_fn=os.setpgrp)
-with open(os.environ["PIDS"] + ".part", "w") as file: file.write(f"{os.getpid()} {child.pid} {other.pid}")
+child_in_group = subprocess.Popen(["sleep", "600"])
+child_with_own_group = subprocess.Popen(["sleep", "600"], preexec_fn=os.setpgrp)
+with open(os.environ["PIDS"] + ".part", "w") as file:
+    file.write(f"{os.getpid()} {child_in_group.pid} {child_with_own_group.pid}")
 os.rename(os.environ["PIDS"] + ".part", os.environ["PIDS"])
 time.sleep(600)
 """
 
 
-def is_running(number: int) -> bool:
+def is_running(process: int) -> bool:
+    """Whether a process exists and is not a zombie."""
     try:
-        state = pathlib.Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+        # PID (NAME) STATE …
+        state = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return False
     return state != "Z"
@@ -39,17 +43,20 @@ def is_running(number: int) -> bool:
 
 @pytest.fixture
 def stubborn(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, pathlib.Path]:
+    """Return the stubborn program, and the path of the file that it writes its process numbers to."""
     monkeypatch.setattr(_process, "TERMINATION_TIMEOUT", 0.2)
     monkeypatch.setenv("PIDS", str(tmp_path / "pids"))
     return script(tmp_path / "program", STUBBORN), tmp_path / "pids"
 
 
 def all_ended(pids: pathlib.Path) -> bool:
-    numbers = [int(number) for number in pids.read_text().split()]
-    until = time.monotonic() + 5
-    while any(map(is_running, numbers)) and time.monotonic() < until:
+    """Wait until the stubborn program and its child processes have ended. Return False after five seconds."""
+    processes = [int(number) for number in pids.read_text().split()]
+    assert len(processes) == 3
+    deadline = time.monotonic() + 5
+    while any(map(is_running, processes)) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return len(numbers) == 3 and not any(map(is_running, numbers))
+    return not any(map(is_running, processes))
 
 
 def test_a_program_that_exceeds_its_time_is_stopped_with_its_children(stubborn: tuple[str, pathlib.Path]) -> None:
@@ -112,7 +119,8 @@ def test_the_stream_ends_when_the_program_exits(tmp_path: pathlib.Path) -> None:
     assert caught.value.code == 14
 
 
-LIMITED = """
+# A script that cannot write to files, and calls a function of the package.
+SCRIPT_WITHOUT_FILES = """
 import os, resource, sys, keyhaul
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 try:
@@ -126,21 +134,19 @@ sys.exit(result.code)
 
 
 @pytest.mark.parametrize("command", ["inspect", "verify", "plan"])
-@pytest.mark.parametrize("form", ["tar", "tar.gz"])
+@pytest.mark.parametrize("extension", ["tar", "tar.gz"])
 def test_a_backup_at_an_address_is_never_written_to_disk(
-    sample: Sample, program: str, tmp_path: pathlib.Path, command: str, form: str
+    sample: Sample, program: str, tmp_path: pathlib.Path, command: str, extension: str
 ) -> None:
     """The process limit on file sizes is 0, and the home and temporary folders are empty afterwards."""
-    backup, empty = tmp_path / f"backup.{form}", tmp_path / "empty"
+    backup, empty = tmp_path / f"backup.{extension}", tmp_path / "empty"
     empty.mkdir()
     content = pathlib.Path(sample.file).read_bytes()
-    backup.write_bytes(
-        subprocess.run(["gzip"], input=content, stdout=subprocess.PIPE, check=True).stdout if form[3:] else content
-    )
+    backup.write_bytes(gzip.compress(content) if extension == "tar.gz" else content)
     folders = dict.fromkeys(("TMPDIR", "HOME", "XDG_DATA_HOME"), str(empty))
     environment = {**os.environ, **folders, "KEYHAUL_PROGRAM": program, "PYTHONDONTWRITEBYTECODE": "1"}
     completed = subprocess.run(
-        [sys.executable, "-c", LIMITED.format(command=command), backup.as_uri(), sample.password.path],
+        [sys.executable, "-c", SCRIPT_WITHOUT_FILES.format(command=command), backup.as_uri(), sample.password.path],
         cwd=empty,
         env=environment,
         check=False,

@@ -25,7 +25,7 @@ def test_an_intact_backup_passes_verification(sample: Sample) -> None:
     result = keyhaul.verify(sample.file, password=sample.password)
     assert (result.code, result.error, result.whole, result.verdict) == (0, None, True, "whole")
     assert result.items == results.ItemCounts(readable=14, device_bound=4, damaged=0)
-    assert all(check_fields.ok for check_fields in result.checks)
+    assert all(check.ok for check in result.checks)
 
 
 def test_inspect_without_a_password_returns_the_device_and_the_key_bag(sample: Sample) -> None:
@@ -65,10 +65,11 @@ def test_a_damaged_backup_returns_a_result_instead_of_an_error(sample: Sample, t
     damaged = tmp_path / "damaged"
     with tarfile.open(sample.file) as archive:
         archive.extractall(damaged, filter="data")
-    payload = next(path for path in damaged.rglob("*") if len(path.name) == 40)
-    content = bytearray(payload.read_bytes())
+    # The name of a file in a backup is a SHA-1 of 40 digits.
+    file = next(path for path in damaged.rglob("*") if len(path.name) == 40)
+    content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
-    payload.write_bytes(content)
+    file.write_bytes(content)
     result = keyhaul.verify(next(damaged.rglob("Manifest.plist")).parent, password=sample.password)
     assert (result.code, result.whole, result.error and result.error.id) == (13, False, "damaged")
     assert result.faults and result.fault_count >= 1
@@ -104,6 +105,7 @@ WHOLE: dict[str, Any] = {"format": "backup-verification/1", "checks": [], "items
 
 
 def fake_program(tmp_path: pathlib.Path, code: int, out: object, err: str = "") -> str:
+    """Write a program that prints a document or a text, and ends with a code. Return its path."""
     text = out if isinstance(out, str) else json.dumps(out)
     return script(
         tmp_path / "program",
@@ -112,7 +114,7 @@ def fake_program(tmp_path: pathlib.Path, code: int, out: object, err: str = "") 
 
 
 @pytest.mark.parametrize("code", [1, 4, 5, 6, 15, 17, 64, 99, 200])
-def test_an_exit_code_of_a_failure_is_an_error_whatever_is_printed(tmp_path: pathlib.Path, code: int) -> None:
+def test_an_exit_code_of_a_failure_is_an_error_even_with_a_valid_result(tmp_path: pathlib.Path, code: int) -> None:
     with pytest.raises(keyhaul.KeyhaulError) as caught:
         keyhaul.verify("x", program=fake_program(tmp_path, code, WHOLE, "{}\nno JSON\n"))
     assert caught.value.code == code
@@ -133,7 +135,7 @@ def test_an_unknown_member_is_kept_in_raw(tmp_path: pathlib.Path) -> None:
     assert result.raw["later"] == {"a": 1} and result.checks[0].raw["since"] == 2
 
 
-def test_a_hostile_name_is_returned_unchanged(tmp_path: pathlib.Path) -> None:
+def test_a_name_with_control_characters_is_returned_unchanged(tmp_path: pathlib.Path) -> None:
     name = '\u001b[2J\u202e"; rm -rf /\u0000</script>\ud800'
     out = {**WHOLE, "archive": name}
     assert keyhaul.verify("x", program=fake_program(tmp_path, 0, json.dumps(out))).archive == name
@@ -164,6 +166,7 @@ class Schema:
     document: str
 
     def resolved(self) -> Schema:
+        """Return the part that a reference such as `common.schema.json#/$defs/item` refers to, or this part."""
         if "$ref" not in self.part:
             return self
         file, _, pointer = self.part["$ref"].partition("#")
@@ -175,23 +178,28 @@ class Schema:
 
     def components(self, *names: str) -> list[Schema]:
         """Return the alternatives and components of this part, without null."""
-        listed = [part for name in names for part in self.part.get(name, ()) if part.get("type") != "null"]
-        return [Schema(part, self.document).resolved() for part in listed]
+        parts = [part for name in names for part in self.part.get(name, ()) if part.get("type") != "null"]
+        return [Schema(part, self.document).resolved() for part in parts]
 
     def properties(self) -> dict[str, Schema]:
-        found: dict[str, Schema] = {}
-        for part in self.components("allOf", "oneOf"):
-            found |= part.properties()
-        # `true` allows a member that another part describes.
-        properties = {name: part for name, part in self.part.get("properties", {}).items() if part is not True}
-        return found | {name: Schema(part, self.document).resolved() for name, part in properties.items()}
+        """Return the members that the part or one of its components describes."""
+        properties: dict[str, Schema] = {}
+        for component in self.components("allOf", "oneOf"):
+            properties |= component.properties()
+        for name, part in self.part.get("properties", {}).items():
+            # `true` allows a member that another part describes.
+            if part is not True:
+                properties[name] = Schema(part, self.document).resolved()
+        return properties
 
     def required(self) -> set[str]:
+        """Return the members that every object of this part has: those that all of its alternatives require, and more."""
         alternatives = [part.required() for part in self.components("oneOf")]
         common = set.intersection(*alternatives) if alternatives else set()
         return common.union(self.part.get("required", ()), *(part.required() for part in self.components("allOf")))
 
     def elements(self) -> Schema:
+        """Return the part for the elements of a list, or this part if it is no list."""
         return Schema(self.part["items"], self.document).resolved() if "items" in self.part else self
 
 
@@ -204,7 +212,8 @@ def records(hint: Any) -> Iterator[type[Record]]:
 
 
 def check_fields(record_type: type[Record], schema: Schema) -> int:
-    found, required, count = schema.properties(), schema.required(), 0
+    """Check the fields of a record and of the records in it. Return their number."""
+    properties, required, count = schema.properties(), schema.required(), 0
     hints = typing.get_type_hints(record_type)
     for field in fields(record_type):
         if field.name == "raw" or (
@@ -212,10 +221,10 @@ def check_fields(record_type: type[Record], schema: Schema) -> int:
         ):
             continue
         member = field.metadata.get("member", field.name)
-        assert member in found, f"{record_type.__name__}: the schema has no {member}"
+        assert member in properties, f"{record_type.__name__}: the schema has no {member}"
         if field.default is MISSING and field.default_factory is MISSING:
             assert member in required, f"{record_type.__name__}: the schema does not require {member}"
-        count += 1 + sum(check_fields(inner, found[member].elements()) for inner in records(hints[field.name]))
+        count += 1 + sum(check_fields(inner, properties[member].elements()) for inner in records(hints[field.name]))
     return count
 
 

@@ -1,5 +1,6 @@
 public import Basics
 import KeychainCrypto
+import KeychainFormats
 
 extension DeviceSession {
   /// Replaces the keybag and its keys, and resets the count of failed attempts.

@@ -22,34 +22,49 @@ struct Benchmarks {
       exit(64)
     }
     let selectedNames = arguments.count == 1 ? names : names.filter(arguments.dropFirst().contains)
-    // The memory of the parent counts in the peak memory of a program that it starts, so each group has its own process.
-    guard selectedNames.count == 1 else {
-      let failed = selectedNames.count {
-        (try? Run(CommandLine.arguments[0], [arguments[0], $0], isSilent: false)) == nil
-      }
-      printLine(failed == 0 ? "every group passed" : "\(failed) of \(selectedNames.count) groups failed")
-      exit(failed == 0 ? 0 : 1)
+    let selectedGroups = groups.filter { selectedNames.contains($0.name) }
+    let hasPassed =
+      selectedGroups.count == 1
+      ? measure(selectedGroups[0]) : measureInOtherProcesses(selectedNames, program: arguments[0])
+    exit(hasPassed ? 0 : 1)
+  }
+
+  private typealias Group = (name: String, figures: () throws -> [Figure])
+
+  /// Measures each group in its own process, because the memory of the parent counts in the peak memory of a program that
+  /// it starts.
+  ///
+  /// - Returns: Whether all groups passed.
+  private static func measureInOtherProcesses(_ names: [String], program: String) -> Bool {
+    let failedCount = names.count { name in
+      (try? Run(CommandLine.arguments[0], [program, name], isSilent: false)) == nil
     }
-    var (passed, failed) = (0, 0)
-    for group in groups where selectedNames.contains(group.name) {
-      do {
-        for figure in try group.figures() {
-          printLine(figure.line)
-          if figure.isWithinLimit { passed += 1 } else { failed += 1 }
-        }
-      } catch {
-        printLine("FAIL \(group.name): \(error)")
-        failed += 1
+    printLine(failedCount == 0 ? "every group passed" : "\(failedCount) of \(names.count) groups failed")
+    return failedCount == 0
+  }
+
+  /// Measures the figures of a group.
+  ///
+  /// - Returns: Whether all figures could be measured and are within their limits.
+  private static func measure(_ group: Group) -> Bool {
+    var (passedCount, failedCount) = (0, 0)
+    do {
+      for figure in try group.figures() {
+        printLine(figure.line)
+        if figure.isWithinLimit { passedCount += 1 } else { failedCount += 1 }
       }
+    } catch {
+      printLine("FAIL \(group.name): \(error)")
+      failedCount += 1
     }
-    printLine("\(passed) passed, \(failed) failed")
-    exit(failed == 0 ? 0 : 1)
+    printLine("\(passedCount) passed, \(failedCount) failed")
+    return failedCount == 0
   }
 
   /// Prints a line without buffering, because a run takes minutes.
   private static func printLine(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
-  private static func groups(program: String) -> [(name: String, figures: () throws -> [Figure])] {
+  private static func groups(program: String) -> [Group] {
     [
       ("derivation", { [try DerivationBenchmark.figure()] }),
       ("start", { try StartBenchmark(program: program).figures() }),

@@ -19,6 +19,7 @@ enum CallsBenchmark {
   static func figures() throws -> [Figure] {
     let client = try KeychainClient.onNewDevice(accessGroups: ["team.notes"], passcode: "1234")
     return try DefaultKeychain.using(client) {
+      // The first calls do work that later ones do not repeat.
       _ = try measure()
       return try measure().map { name, milliseconds in
         Figure(name: "\(name) on a device in memory", value: milliseconds, unit: "ms a call", limit: limit)
@@ -26,12 +27,13 @@ enum CallsBenchmark {
     }
   }
 
-  private static func measure() throws -> [(String, Double)] {
+  /// Returns the milliseconds of a call, by the name of its function.
+  private static func measure() throws -> [(name: String, milliseconds: Double)] {
     let item: [CFString: Any] = [
       kSecClass: kSecClassGenericPassword, kSecAttrService: "notes", kSecAttrAccount: "anna",
     ]
-    var new = item
-    new[kSecValueData] = Data("t0ken".utf8)
+    var newItem = item
+    newItem[kSecValueData] = Data("t0ken".utf8)
     var search = item
     (search[kSecReturnData], search[kSecReturnAttributes]) = (true, true)
     let changes = [kSecValueData: Data("n3w".utf8)] as CFDictionary
@@ -42,10 +44,10 @@ enum CallsBenchmark {
       guard status == errSecSuccess else { throw Failure(description: "\(name) returned \(status)") }
     }
     for _ in 0..<repetitions {
-      try call("SecItemAdd") { SecItemAdd(new as CFDictionary, nil) }
+      try call("SecItemAdd") { SecItemAdd(newItem as CFDictionary, nil) }
       try call("SecItemCopyMatching") {
-        var found: CFTypeRef?
-        return SecItemCopyMatching(search as CFDictionary, &found)
+        var result: CFTypeRef?
+        return SecItemCopyMatching(search as CFDictionary, &result)
       }
       try call("SecItemUpdate") { SecItemUpdate(item as CFDictionary, changes) }
       try call("SecItemDelete") { SecItemDelete(item as CFDictionary) }

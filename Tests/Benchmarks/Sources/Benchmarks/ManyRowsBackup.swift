@@ -12,7 +12,7 @@ struct ManyRowsBackup {
   let rowCount: Int
   /// The size of each file. Empty files suffice for figures that depend only on names and sizes.
   var payloadByteCount = 0
-  /// The share of rows that are files. The other rows are directories.
+  /// Of each ten rows, the first three are files. The others are directories.
   private static let fileShare = (files: 3, rows: 10)
 
   /// Writes the backup in another process, because the memory of this one counts in the peak of the programs it starts.
@@ -41,12 +41,12 @@ struct ManyRowsBackup {
       try FileManager.default.createDirectory(
         at: directory.appending(path: String(format: "%02x", prefix)), withIntermediateDirectories: true)
     }
-    let plain = directory.appending(path: "Manifest.plain")
-    try writeDatabase(to: plain, directory: directory, keys: keys, random: random)
+    let plainDatabase = directory.appending(path: "Manifest.plain")
+    try writeDatabase(to: plainDatabase, directory: directory, keys: keys, random: random)
     let databaseKey = try Secret(count: 32, from: random)
     let manifestKey = try keys.wrapFileKey(databaseKey, keyClass: .fileUntilFirstUserAuthentication, random: random)
-    try encrypt(plain, to: directory.appending(path: "Manifest.db"), key: databaseKey)
-    try FileManager.default.removeItem(at: plain)
+    try encrypt(plainDatabase, to: directory.appending(path: "Manifest.db"), key: databaseKey)
+    try FileManager.default.removeItem(at: plainDatabase)
     let manifest = BackupManifest(
       date: KeychainDate(secondsSince1970: 1_795_197_850), isEncrypted: true, wasPasscodeSet: true, keybag: keybag,
       manifestKey: manifestKey, device: BackupDevice(identifier: "00008030-001A2B3C4D5E6F70", name: "many rows"))
@@ -68,40 +68,7 @@ struct ManyRowsBackup {
       BEGIN;
       """
     guard sqlite3_exec(connection, schema, nil, nil, nil) == SQLITE_OK else { throw failure(connection) }
-    var statement: OpaquePointer?
-    guard
-      sqlite3_prepare_v2(connection, "INSERT INTO Files VALUES (?, ?, ?, ?, ?)", -1, &statement, nil) == SQLITE_OK
-    else { throw failure(connection) }
-    func insert(_ identifier: String, _ domain: String, _ path: String, _ flags: Int32, _ record: [UInt8]) throws {
-      let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-      sqlite3_bind_text(statement, 1, identifier, -1, transient)
-      sqlite3_bind_text(statement, 2, domain, -1, transient)
-      sqlite3_bind_text(statement, 3, path, -1, transient)
-      sqlite3_bind_int(statement, 4, flags)
-      sqlite3_bind_blob(statement, 5, record, Int32(record.count), transient)
-      guard sqlite3_step(statement) == SQLITE_DONE, sqlite3_reset(statement) == SQLITE_OK else {
-        throw failure(connection)
-      }
-    }
-    let templates = try [true, false].map { try Self.record("Library/Caches/0", isFile: $0).archived() }
-    for index in 0..<(rowCount - 1) {
-      let domain = "AppDomain-com.example.app\(index / 5000)"
-      let path = "Library/Caches/\(index % 5000 / 100)/entry-\(index % 5000)"
-      let isFile = index % Self.fileShare.rows < Self.fileShare.files
-      let identifier = try ListedFile.fileIdentifier(domain: domain, relativePath: path)
-      let stored = directory.appending(path: "\(identifier.prefix(2))/\(identifier)")
-      guard isFile, payloadByteCount > 0 else {
-        try insert(identifier, domain, path, isFile ? 1 : 2, templates[isFile ? 0 : 1])
-        // An empty file is one block once it is encrypted.
-        if isFile { try Data(count: 16).write(to: stored) }
-        continue
-      }
-      let record = try write(
-        try SystemRandomSource().bytes(payloadByteCount), path: path, to: stored, keys: keys, random: random)
-      try insert(identifier, domain, path, 1, try record.archived())
-    }
-    try insertKeychain(into: directory, keys: keys, random: random, insert)
-    sqlite3_finalize(statement)
+    try insertRows(connection, directory: directory, keys: keys, random: random)
     let indexes = """
       COMMIT; CREATE INDEX FilesDomainIdx ON Files(domain); CREATE INDEX FilesRelativePathIdx ON Files(relativePath);
       CREATE INDEX FilesFlagsIdx ON Files(flags);
@@ -109,30 +76,83 @@ struct ManyRowsBackup {
     guard sqlite3_exec(connection, indexes, nil, nil, nil) == SQLITE_OK else { throw failure(connection) }
   }
 
-  private func insertKeychain(
-    into directory: URL, keys: ClassKeys, random: some RandomSource,
-    _ insert: (String, String, String, Int32, [UInt8]) throws -> Void
-  ) throws {
-    let keychain = try KeychainBackupFile(keybagUUID: nil, entries: []).serialized()
-    let identifier = KeychainPayload.fileIdentifier
-    let record = try write(
-      keychain, path: KeychainPayload.relativePath,
-      to: directory.appending(path: "\(identifier.prefix(2))/\(identifier)"),
-      keys: keys, random: random)
-    try insert(identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try record.archived())
+  /// A row in the table `Files`.
+  private struct Row {
+    static let fileFlags: Int32 = 1, directoryFlags: Int32 = 2
+    let identifier: String
+    let domain: String
+    let path: String
+    let flags: Int32
+    let record: [UInt8]
   }
 
-  /// Stores a file, encrypted with its own key.
+  private func insertRows(
+    _ connection: OpaquePointer?, directory: URL, keys: ClassKeys, random: some RandomSource
+  ) throws {
+    var statement: OpaquePointer?
+    guard
+      sqlite3_prepare_v2(connection, "INSERT INTO Files VALUES (?, ?, ?, ?, ?)", -1, &statement, nil) == SQLITE_OK
+    else { throw failure(connection) }
+    defer { sqlite3_finalize(statement) }
+    func insert(_ row: Row) throws {
+      let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+      sqlite3_bind_text(statement, 1, row.identifier, -1, transient)
+      sqlite3_bind_text(statement, 2, row.domain, -1, transient)
+      sqlite3_bind_text(statement, 3, row.path, -1, transient)
+      sqlite3_bind_int(statement, 4, row.flags)
+      sqlite3_bind_blob(statement, 5, row.record, Int32(row.record.count), transient)
+      guard sqlite3_step(statement) == SQLITE_DONE, sqlite3_reset(statement) == SQLITE_OK else {
+        throw failure(connection)
+      }
+    }
+    let emptyFileRecord = try Self.record("Library/Caches/0", isFile: true).archived()
+    let directoryRecord = try Self.record("Library/Caches/0", isFile: false).archived()
+    // The last row is the keychain.
+    for index in 0..<(rowCount - 1) {
+      let domain = "AppDomain-com.example.app\(index / 5000)"
+      let path = "Library/Caches/\(index % 5000 / 100)/entry-\(index % 5000)"
+      let identifier = try ListedFile.fileIdentifier(domain: domain, relativePath: path)
+      let isFile = index % Self.fileShare.rows < Self.fileShare.files
+      var record = isFile ? emptyFileRecord : directoryRecord
+      if isFile {
+        let payload = directory.appending(path: "\(identifier.prefix(2))/\(identifier)")
+        if payloadByteCount == 0 {
+          // An empty file is one block once it is encrypted.
+          try Data(count: 16).write(to: payload)
+        } else {
+          let contents = try SystemRandomSource().bytes(payloadByteCount)
+          record = try write(contents, path: path, to: payload, keys: keys, random: random).archived()
+        }
+      }
+      let flags = isFile ? Row.fileFlags : Row.directoryFlags
+      try insert(Row(identifier: identifier, domain: domain, path: path, flags: flags, record: record))
+    }
+    try insert(writeKeychain(to: directory, keys: keys, random: random))
+  }
+
+  /// Stores a keychain without items, and returns its row.
+  private func writeKeychain(to directory: URL, keys: ClassKeys, random: some RandomSource) throws -> Row {
+    let keychain = try KeychainBackupFile(keybagUUID: nil, entries: []).serialized()
+    let identifier = KeychainPayload.fileIdentifier
+    let payload = directory.appending(path: "\(identifier.prefix(2))/\(identifier)")
+    let path = KeychainPayload.relativePath
+    let record = try write(keychain, path: path, to: payload, keys: keys, random: random)
+    return Row(
+      identifier: identifier, domain: KeychainPayload.domain, path: path, flags: Row.fileFlags,
+      record: try record.archived())
+  }
+
+  /// Stores a file, encrypted with its own key, and returns its record.
   private func write(
     _ bytes: [UInt8], path: String, to url: URL, keys: ClassKeys, random: some RandomSource
   ) throws -> FileRecord {
     let key = try Secret(count: 32, from: random)
-    let field = try keys.wrapFileKey(key, keyClass: .fileUntilFirstUserAuthentication, random: random)
-    let stored = try FileCipher.encrypt(bytes, key: key)
-    try Data(stored).write(to: url)
+    let wrappedKey = try keys.wrapFileKey(key, keyClass: .fileUntilFirstUserAuthentication, random: random)
+    let ciphertext = try FileCipher.encrypt(bytes, key: key)
+    try Data(ciphertext).write(to: url)
     var record = Self.record(path, isFile: true)
-    record.encryptionKey = try ClassWrappedKey(parsing: field)
-    record.digest = try Digest.sha1(stored)
+    record.encryptionKey = try ClassWrappedKey(parsing: wrappedKey)
+    record.digest = try Digest.sha1(ciphertext)
     record.size = Int64(bytes.count)
     return record
   }
@@ -143,14 +163,15 @@ struct ManyRowsBackup {
       lastStatusChange: 1_700_000_000, birth: 1_700_000_000, protectionClass: .fileUntilFirstUserAuthentication)
   }
 
-  private func encrypt(_ plain: URL, to target: URL, key: borrowing Secret) throws {
+  private func encrypt(_ source: URL, to target: URL, key: borrowing Secret) throws {
     guard FileManager.default.createFile(atPath: target.path(percentEncoded: false), contents: nil) else {
       throw Run.Failure(description: "cannot write \(target.path)")
     }
-    let (input, output) = (try FileHandle(forReadingFrom: plain), try FileHandle(forWritingTo: target))
+    let input = try FileHandle(forReadingFrom: source)
+    let output = try FileHandle(forWritingTo: target)
     let encryptor = try FileEncryptor(key: key)
-    while let portion = try input.read(upToCount: 4 << 20), !portion.isEmpty {
-      try output.write(contentsOf: encryptor.update(Array(portion)))
+    while let chunk = try input.read(upToCount: 4 << 20), !chunk.isEmpty {
+      try output.write(contentsOf: encryptor.update(Array(chunk)))
     }
     try output.write(contentsOf: encryptor.finish())
     try output.close()

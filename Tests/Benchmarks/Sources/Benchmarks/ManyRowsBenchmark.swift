@@ -9,17 +9,16 @@ struct ManyRowsBenchmark {
   func figures() throws -> [Figure] {
     let folder = try BackupFolder(program: program)
     let backup = try folder.backup("backup", rowCount: Self.rowCount)
-    let views: [(name: String, command: [String])] = [
-      ("inspect", ["inspect"]), ("inspect --list", ["inspect", "--list"]), ("inspect --tree", ["inspect", "--tree"]),
-    ]
-    return try views.flatMap { view in
-      let runs = try (0..<Self.repetitions).map { _ in try folder.run(view.command + [backup, "--json"]) }
-      return Self.figures("\(view.name) of \(Self.rowCount) rows", runs, seconds: 5, megabytes: 200)
+    var figures: [Figure] = []
+    for command in [["inspect"], ["inspect", "--list"], ["inspect", "--tree"]] {
+      let runs = try (0..<Self.repetitions).map { _ in try folder.run(command + [backup, "--json"]) }
+      let name = "\(command.joined(separator: " ")) of \(Self.rowCount) rows"
+      figures += Self.figures(name, runs, seconds: 5, megabytes: 200)
     }
-      + Self.figures(
-        "verify --quick of \(Self.rowCount) rows",
-        [try folder.run(["verify", backup, "--quick"], withPassword: false)],
-        seconds: 5, megabytes: 200)
+    let verification = try folder.run(["verify", backup, "--quick"], withPassword: false)
+    figures += Self.figures(
+      "verify --quick of \(Self.rowCount) rows", [verification], seconds: 5, megabytes: 200)
+    return figures
   }
 
   static func figures(_ name: String, _ runs: [Run], seconds: Double?, megabytes: Double?) -> [Figure] {
@@ -41,28 +40,34 @@ struct PayloadsBenchmark {
 
   func figures() throws -> [Figure] {
     let folder = try BackupFolder(program: program)
-    var times: [Double] = []
-    for (index, count) in [Self.rowCount, 4 * Self.rowCount].enumerated() {
-      let directory = try folder.backup("backup\(index)", rowCount: count, payloadByteCount: 4000)
-      let file = folder.path("backup\(index).tar.gz")
+    return try manySmallFiles(in: folder) + largeFile(in: folder)
+  }
+
+  private func manySmallFiles(in folder: BackupFolder) throws -> [Figure] {
+    func verificationSeconds(_ name: String, rowCount: Int) throws -> Double {
+      let directory = try folder.backup(name, rowCount: rowCount, payloadByteCount: 4000)
+      let file = folder.path("\(name).tar.gz")
       _ = try folder.run(["convert", directory, "-o", file], withPassword: false)
-      times.append(try (0..<3).map { _ in try folder.run(["verify", file]).seconds }.median)
+      return try (0..<3).map { _ in try folder.run(["verify", file]).seconds }.median
     }
-    let large = try folder.backup("large", rowCount: 2, payloadByteCount: Self.largeByteCount)
-    let file = folder.path("large.tar")
-    let name = "a backup with a file of \(Self.largeByteCount / 1_000_000) MB"
+    let few = try verificationSeconds("few-files", rowCount: Self.rowCount)
+    let many = try verificationSeconds("many-files", rowCount: 4 * Self.rowCount)
     return [
-      Figure(
-        name: "verify of 8,000 payloads in a tar.gz against 2,000", value: times[1] / times[0], unit: "times", limit: 5)
+      Figure(name: "verify of 8,000 payloads in a tar.gz against 2,000", value: many / few, unit: "times", limit: 5)
     ]
-      + ManyRowsBenchmark.figures(
-        "convert of \(name)", [try folder.run(["convert", large, "-o", file], withPassword: false)], seconds: nil,
-        megabytes: 100)
-      + ManyRowsBenchmark.figures(
-        "verify of \(name)", [try folder.run(["verify", file])], seconds: nil, megabytes: 100)
-      + ManyRowsBenchmark.figures(
-        "rekey of \(name)", [try folder.run(["rekey", file, "--new-password-file", folder.password])], seconds: nil,
-        megabytes: 100)
+  }
+
+  private func largeFile(in folder: BackupFolder) throws -> [Figure] {
+    let directory = try folder.backup("large", rowCount: 2, payloadByteCount: Self.largeByteCount)
+    let file = folder.path("large.tar")
+    func figures(_ command: String, _ run: Run) -> [Figure] {
+      let name = "\(command) of a backup with a file of \(Self.largeByteCount / 1_000_000) MB"
+      return ManyRowsBenchmark.figures(name, [run], seconds: nil, megabytes: 100)
+    }
+    let conversion = try folder.run(["convert", directory, "-o", file], withPassword: false)
+    let verification = try folder.run(["verify", file])
+    let rekeying = try folder.run(["rekey", file, "--new-password-file", folder.passwordFile])
+    return figures("convert", conversion) + figures("verify", verification) + figures("rekey", rekeying)
   }
 }
 
@@ -77,7 +82,8 @@ final class BackupFolder {
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     guard
       FileManager.default.createFile(
-        atPath: password, contents: Data("\(ManyRowsBackup.password)\n".utf8), attributes: [.posixPermissions: 0o600])
+        atPath: passwordFile, contents: Data("\(ManyRowsBackup.password)\n".utf8),
+        attributes: [.posixPermissions: 0o600])
     else { throw Run.Failure(description: "cannot write in \(directory.path)") }
   }
 
@@ -85,7 +91,7 @@ final class BackupFolder {
 
   func path(_ name: String) -> String { directory.appending(path: name).path(percentEncoded: false) }
 
-  var password: String { path("password") }
+  var passwordFile: String { path("password") }
 
   func backup(_ name: String, rowCount: Int, payloadByteCount: Int = 0) throws -> String {
     try ManyRowsBackup(rowCount: rowCount, payloadByteCount: payloadByteCount).writeInOtherProcess(
@@ -99,6 +105,8 @@ final class BackupFolder {
   func run(_ arguments: [String], withPassword: Bool = true) throws -> Run {
     try Run(
       program,
-      arguments + (withPassword ? ["--password-file", password] : []) + ["--no-input", "-q", "--home", path("home")])
+      arguments + (withPassword ? ["--password-file", passwordFile] : []) + [
+        "--no-input", "-q", "--home", path("home"),
+      ])
   }
 }

@@ -40,55 +40,65 @@ struct MoveBenchmark {
   func figures() throws -> [Figure] {
     let folder = try BenchmarkFolder(program)
     try folder.write(Self.fixture(count), to: "many.json")
-    let archive = folder.path("many.backup")
-    let encryptedBackup = [archive] + folder.passwordFlags
+    let encryptedBackup = [folder.path("many.backup")] + folder.passwordFlags
+    let savedPlan = folder.path("plan")
+    let timedCommands = Self.timedCommands(encryptedBackup: encryptedBackup, savedPlan: savedPlan)
     var runs: [String: [Run]] = [:]
     runs["device create"] = [try folder.run("device", "create", "many", "--from", folder.path("many.json"))]
     for number in 0..<repetitions {
       let target = "target-\(number)"
       try folder.run("device", "create", target)
       runs["backup", default: []].append(
-        try folder.run(["backup", "many", "-o", archive, "--rounds", "1", "--yes"] + folder.passwordFlags))
+        try folder.run(
+          ["backup", "many", "-o", folder.path("many.backup"), "--rounds", "1", "--yes"] + folder.passwordFlags))
       runs["plan", default: []].append(try folder.run(["plan"] + encryptedBackup + ["--to", target]))
       runs["restore", default: []].append(try folder.run(["restore"] + encryptedBackup + ["--to", target, "--yes"]))
     }
-    let commands = [
-      TimedCommand(
-        name: "plan, saved,", arguments: ["plan"] + encryptedBackup + ["-o", folder.path("plan"), "--yes"],
-        limitInPlans: 2),
-      TimedCommand(name: "plan --by-app", arguments: ["plan"] + encryptedBackup + ["--by-app"], limitInPlans: 1.5),
-      TimedCommand(name: "plan --audit", arguments: ["plan"] + encryptedBackup + ["--audit"], limitInPlans: 1.5),
-      TimedCommand(name: "plan --compare", arguments: ["plan"] + encryptedBackup + ["--compare"], limitInPlans: 1.5),
+    try folder.run("device", "create", "target")
+    for command in timedCommands {
+      runs[command.name] = try (0..<repetitions).map { _ in try folder.run(command.arguments + ["--to", "target"]) }
+    }
+    // A restore with a saved plan plans again and compares the two.
+    let restoreWithPlan = ["restore"] + encryptedBackup + ["--to", "target", "--plan", savedPlan, "--yes"]
+    runs["restore --plan"] = [try folder.run(restoreWithPlan)]
+    return timeFigures(of: runs, timedCommands) + memoryFigures(of: runs)
+  }
+
+  private static func timedCommands(encryptedBackup: [String], savedPlan: String) -> [TimedCommand] {
+    let plan = ["plan"] + encryptedBackup
+    return [
+      TimedCommand(name: "plan, saved,", arguments: plan + ["-o", savedPlan, "--yes"], limitInPlans: 2),
+      TimedCommand(name: "plan --by-app", arguments: plan + ["--by-app"], limitInPlans: 1.5),
+      TimedCommand(name: "plan --audit", arguments: plan + ["--audit"], limitInPlans: 1.5),
+      TimedCommand(name: "plan --compare", arguments: plan + ["--compare"], limitInPlans: 1.5),
       TimedCommand(name: "plan of a device", arguments: ["plan", "many"], limitInPlans: 2),
       TimedCommand(name: "plan --compare of a device", arguments: ["plan", "many", "--compare"], limitInPlans: 8),
       TimedCommand(
         name: "why, one item among", arguments: ["why"] + encryptedBackup + ["--service", "service-7.example.org"],
         limitInPlans: 2),
     ]
-    try folder.run("device", "create", "target")
-    for command in commands {
-      runs[command.name] = try (0..<repetitions).map { _ in try folder.run(command.arguments + ["--to", "target"]) }
-    }
-    // A restore with a saved plan plans again and compares the two.
-    let restoreWithPlan = ["restore"] + encryptedBackup + ["--to", "target", "--plan", folder.path("plan"), "--yes"]
-    runs["restore --plan"] = [try folder.run(restoreWithPlan)]
+  }
 
-    let seconds =
-      [
-        ("device create", limits.creation), ("backup", limits.backup), ("plan", limits.plan),
-        ("restore", limits.restore), ("restore --plan", limits.restore + limits.plan),
-      ] + commands.map { ($0.name, $0.limitInPlans * limits.plan) }
-    return seconds.map { name, limit in
+  private func timeFigures(of runs: [String: [Run]], _ timedCommands: [TimedCommand]) -> [Figure] {
+    let moveLimits: [(name: String, limit: Double)] = [
+      ("device create", limits.creation), ("backup", limits.backup), ("plan", limits.plan), ("restore", limits.restore),
+      ("restore --plan", limits.restore + limits.plan),
+    ]
+    let commandLimits = timedCommands.map { (name: $0.name, limit: $0.limitInPlans * limits.plan) }
+    return (moveLimits + commandLimits).map { name, limit in
       Figure(
         name: "\(name) of \(count) items", value: runs[name, default: []].map(\.seconds).median, unit: "s", limit: limit
       )
     }
-      + ["backup", "plan", "restore"].map { command in
-        Figure(
-          name: "\(command) of \(count) items, peak memory",
-          value: (runs[command, default: []].map(\.peakMemory).max() ?? 0) / 1_000_000, unit: "MB", limit: limits.memory
-        )
-      }
+  }
+
+  private func memoryFigures(of runs: [String: [Run]]) -> [Figure] {
+    ["backup", "plan", "restore"].map { command in
+      let peakMemory = runs[command, default: []].map(\.peakMemory).max() ?? 0
+      return Figure(
+        name: "\(command) of \(count) items, peak memory", value: peakMemory / 1_000_000, unit: "MB",
+        limit: limits.memory)
+    }
   }
 
   /// Returns the description of a device whose items are like those of a user with very many accounts. It has an app

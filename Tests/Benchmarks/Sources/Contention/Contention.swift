@@ -11,37 +11,42 @@ import VirtualDevice
 @main
 struct Contention {
   static func main() throws {
-    var arguments = Array(CommandLine.arguments.dropFirst())
+    let arguments = Array(CommandLine.arguments.dropFirst())
     if arguments.first == "worker", arguments.count == 4 {
       try work(home: arguments[1], worker: arguments[2], rounds: Int(arguments[3]) ?? 0)
-      return
+    } else if arguments.count == 2 {
+      try check(processCount: Int(arguments[0]) ?? 8, rounds: Int(arguments[1]) ?? 1000)
+    } else {
+      try check(processCount: 8, rounds: 1000)
     }
-    if arguments.count != 2 { arguments = ["8", "1000"] }
-    let processes = Int(arguments[0]) ?? 8
-    let rounds = Int(arguments[1]) ?? 1000
+  }
+
+  /// Runs the processes, counts the items, and exits with 1 if one is missing or a process failed.
+  private static func check(processCount: Int, rounds: Int) throws {
+    let expectedCount = processCount * rounds
     let home = try TemporaryDeviceSet()
     try home.devices.create(DeviceName("shared"), passcode: Secret(utf8: "1234"))
     let start = ContinuousClock.now
-    let workers = try (0..<processes).map { number in
-      let process = Process()
-      process.executableURL = URL(filePath: CommandLine.arguments[0])
-      process.arguments = ["worker", home.devices.path, String(number), String(rounds)]
-      try process.run()
-      return process
-    }
+    let workers = try (0..<processCount).map { try startWorker($0, home: home.devices.path, rounds: rounds) }
     for worker in workers { worker.waitUntilExit() }
-    let failed = workers.count { $0.terminationStatus != 0 }
+    let failedCount = workers.count { $0.terminationStatus != 0 }
     let device = try home.devices.device(DeviceName("shared"))
     let count = try device.withSession(.reading, verb: "contention") { (session) throws(KeyhaulError) in
       try session.itemCount
     }
-    let seconds = start.duration(to: .now) / .seconds(1)
-    print(
-      "\(count) of \(processes * rounds) items there after \(String(format: "%.1f", seconds)) s, \(failed) workers failed"
-    )
-    let isComplete = count == processes * rounds && failed == 0
+    let seconds = String(format: "%.1f", start.duration(to: .now) / .seconds(1))
+    print("\(count) of \(expectedCount) items there after \(seconds) s, \(failedCount) workers failed")
+    let isComplete = count == expectedCount && failedCount == 0
     print(isComplete ? "1 passed, 0 failed" : "0 passed, 1 failed")
     exit(isComplete ? 0 : 1)
+  }
+
+  private static func startWorker(_ number: Int, home: String, rounds: Int) throws -> Process {
+    let process = Process()
+    process.executableURL = URL(filePath: CommandLine.arguments[0])
+    process.arguments = ["worker", home, String(number), String(rounds)]
+    try process.run()
+    return process
   }
 
   /// Adds an item, closes the device, and finds the item again, for each round.
@@ -53,18 +58,18 @@ struct Contention {
       item[.account] = .string("round \(round)")
       item.protection = .afterFirstUnlock
       item.secret = SensitiveBytes(copying: Array("\(worker)/\(round)".utf8))
-      let added = item
+      let newItem = item
       try device.withSession(.writing, verb: "contention", wait: .seconds(120)) {
-        (session) throws(KeyhaulError) in _ = try session.add(added)
+        (session) throws(KeyhaulError) in _ = try session.add(newItem)
       }
       let query = ItemQuery(
         kind: .genericPassword,
         attributes: [.service: .string("worker \(worker)"), .account: .string("round \(round)")])
-      let found = try device.withSession(.reading, verb: "contention", wait: .seconds(120)) {
+      let matchCount = try device.withSession(.reading, verb: "contention", wait: .seconds(120)) {
         (session) throws(KeyhaulError) in try session.find(query).items.count
       }
-      guard found == 1 else {
-        FileHandle.standardError.write(Data("worker \(worker): item \(round) was found \(found) times\n".utf8))
+      guard matchCount == 1 else {
+        FileHandle.standardError.write(Data("worker \(worker): item \(round) was found \(matchCount) times\n".utf8))
         exit(1)
       }
     }

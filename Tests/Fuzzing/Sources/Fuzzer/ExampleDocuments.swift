@@ -21,54 +21,58 @@ enum ExampleDocuments {
        "agrp": "ABCDE12345.org.example.app", "mdat": {"date": "2026-01-01T12:00:00Z"}}, "secret": {"text": "secret"}}]}
     """
 
-  /// Returns keychain dumps: tables, both forms of property lists, and output of objection, irestore, grapefruit and
-  /// keychain_dumper.
+  // The output of four programs that dump a keychain.
+  private static let objection = """
+    [{"item_class": "kSecClassGenericPassword", "accessible_attribute": "kSecAttrAccessibleWhenUnlocked",
+      "account": "anna", "service": "chat.example", "entitlement_group": "ABCDE12345.org.example.app",
+      "create_date": "2026-11-20 18:04:00 +0000", "data": "secret", "dataHex": "736563726574"}]
+    """
+
+  private static let irestore = """
+    {"Certs": null, "General": [{"acct": "anna", "svce": "chat.example", "agrp": "ABCDE12345.org.example.app",
+      "cdat": "2026-11-20T18:04:00Z", "mdat": null, "pdmn": "ak", "v_Data": "c2VjcmV0"}], "Internet": null, "Keys": null}
+    """
+
+  private static let grapefruit = """
+    [{"clazz": "generic", "acl": "default", "prot": "kSecAttrAccessibleWhenUnlocked", "account": "anna",
+      "service": "chat.example", "entitlementGroup": "ABCDE12345.org.example.app", "generic": "{length = 1, bytes = 0x61}",
+      "creation": "2026-11-20T18:04:00.000Z", "data": "{length = 6, bytes = 0x736563726574}", "raw": "c2VjcmV0"}]
+    """
+
+  private static let keychainDumper = """
+    Generic Password
+    ----------------
+    Service: chat.example
+    Account: anna
+    Entitlement Group: ABCDE12345.org.example.app
+    Label: <616263>
+    \u{1B}[33mAccessible Attribute: kSecAttrAccessibleWhenUnlocked, protection level 2 (default)
+    \u{1B}[37mDescription: (null)
+    Comment: (null)
+    Synchronizable: 0
+    Generic Field: (null)
+    Keychain Data: secret
+
+    [INFO] No Internet Password Keychain items found.
+    Identity
+    --------
+    Key
+    ---
+    Entitlement Group: a
+    Label: b
+    Application Label: c
+
+    """
+
+  /// Returns keychain dumps: tables in both forms of property lists, and the output of the four programs.
   static func dumps() throws -> [[UInt8]] {
     let entry: PropertyValue = .dictionary([
       "acct": .string("anna"), "svce": .string("chat.example"), "agrp": .string("ABCDE12345.org.example.app"),
       "pdmn": .string("ak"), "v_Data": .data(Array("secret".utf8)),
     ])
     let tables: PropertyValue = .dictionary(["genp": .array([entry]), "inet": .array([])])
-    let objection = """
-      [{"item_class": "kSecClassGenericPassword", "accessible_attribute": "kSecAttrAccessibleWhenUnlocked",
-        "account": "anna", "service": "chat.example", "entitlement_group": "ABCDE12345.org.example.app",
-        "create_date": "2026-11-20 18:04:00 +0000", "data": "secret", "dataHex": "736563726574"}]
-      """
-    let irestore = """
-      {"Certs": null, "General": [{"acct": "anna", "svce": "chat.example", "agrp": "ABCDE12345.org.example.app",
-        "cdat": "2026-11-20T18:04:00Z", "mdat": null, "pdmn": "ak", "v_Data": "c2VjcmV0"}], "Internet": null, "Keys": null}
-      """
-    let grapefruit = """
-      [{"clazz": "generic", "acl": "default", "prot": "kSecAttrAccessibleWhenUnlocked", "account": "anna",
-        "service": "chat.example", "entitlementGroup": "ABCDE12345.org.example.app", "generic": "{length = 1, bytes = 0x61}",
-        "creation": "2026-11-20T18:04:00.000Z", "data": "{length = 6, bytes = 0x736563726574}", "raw": "c2VjcmV0"}]
-      """
-    let text = """
-      Generic Password
-      ----------------
-      Service: chat.example
-      Account: anna
-      Entitlement Group: ABCDE12345.org.example.app
-      Label: <616263>
-      \u{1B}[33mAccessible Attribute: kSecAttrAccessibleWhenUnlocked, protection level 2 (default)
-      \u{1B}[37mDescription: (null)
-      Comment: (null)
-      Synchronizable: 0
-      Generic Field: (null)
-      Keychain Data: secret
-
-      [INFO] No Internet Password Keychain items found.
-      Identity
-      --------
-      Key
-      ---
-      Entitlement Group: a
-      Label: b
-      Application Label: c
-
-      """
     let propertyLists = [try BinaryPlist.encode(tables), try XMLPlist.encode(tables)]
-    let texts = [objection, irestore, grapefruit, text].map { Array($0.utf8) }
+    let texts = [objection, irestore, grapefruit, keychainDumper].map { Array($0.utf8) }
     return propertyLists + texts
   }
 

@@ -17,11 +17,14 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   case deviceFixture = "device-fixture"
   case dump
 
+  /// The name of the input in the folder of the samples.
+  private static let containerName = "one.file"
+
   func run(_ bytes: [UInt8]) {
     switch self {
     case .container:
-      SampleFolder.shared.write(bytes, to: "one.file")
-      verify("one.file", keys: SampleFolder.shared.keys)
+      SampleFolder.shared.write(bytes, to: Self.containerName)
+      verify(Self.containerName, keys: SampleFolder.shared.keys)
     case .manifest: verify(bytes, as: "Manifest.plist")
     case .manifestDatabase: verify(bytes, as: "Manifest.db")
     case .seal:
@@ -36,9 +39,9 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
         try PlanFile(parsing: PlanFile.bytes(of: file.document)).document == file.document,
         "a plan is the same after it is written and read")
     case .expectations:
-      guard let read = try? PlanExpectations(parsing: bytes) else { return }
+      guard let parsed = try? PlanExpectations(parsing: bytes) else { return }
       expect(
-        try PlanExpectations(parsing: bytes).expectations == read.expectations,
+        try PlanExpectations(parsing: bytes).expectations == parsed.expectations,
         "expectations are the same each time they are read")
     case .deviceFixture: _ = try? DeviceFixture(decoding: bytes, from: "fuzzed")
     case .dump:
@@ -53,8 +56,8 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   func accepts(_ bytes: [UInt8]) -> Bool {
     switch self {
     case .container:
-      SampleFolder.shared.write(bytes, to: "one.file")
-      return readableItemCount(in: "one.file", keys: SampleFolder.shared.keys) == SampleFolder.itemCount
+      SampleFolder.shared.write(bytes, to: Self.containerName)
+      return readableItemCount(in: Self.containerName, keys: SampleFolder.shared.keys) == SampleFolder.itemCount
     case .manifest: return verify(bytes, as: "Manifest.plist")?.seal?.violations == []
     case .manifestDatabase: return verify(bytes, as: "Manifest.db")?.seal?.violations == []
     case .seal: return verify(bytes, as: "Keyhaul.seal")?.seal?.violations == []
@@ -77,8 +80,8 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   @discardableResult
   private func verify(_ bytes: [UInt8], as name: String) -> BackupArchive? {
     let folder = SampleFolder.shared
-    folder.write(bytes, to: "b/\(name)")
-    return verify("b")
+    folder.write(bytes, to: "\(SampleFolder.replacedBackup)/\(name)")
+    return verify(SampleFolder.replacedBackup)
   }
 
   @discardableResult
@@ -96,7 +99,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   func examples() throws -> [[UInt8]] {
     let folder = SampleFolder.shared
     return switch self {
-    case .container: try ["b.tar", "b.tar.gz", "b.tar.zst", "b.zip"].map(folder.packed)
+    case .container: try ["b.tar", "b.tar.gz", "b.tar.zst", "b.zip"].map(folder.encryptedBackup)
     case .manifest: [folder.files["Manifest.plist"] ?? []]
     case .manifestDatabase: [folder.files["Manifest.db"] ?? []]
     case .seal: [folder.files["Keyhaul.seal"] ?? []]
@@ -112,6 +115,8 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
 /// fuzzer replaces, and encrypted files.
 final class SampleFolder: Sendable {
   static let itemCount = 2
+  /// The name of the folder whose files the fuzzer replaces.
+  static let replacedBackup = "b"
   private static let password = "fuzzed"
 
   static let shared: SampleFolder = {
@@ -122,6 +127,7 @@ final class SampleFolder: Sendable {
     }
   }()
 
+  /// The original files of the folder.
   let files: [String: [UInt8]]
   /// The keys of the encrypted files.
   let keys: ClassKeys?
@@ -132,11 +138,11 @@ final class SampleFolder: Sendable {
     directory = URL(filePath: memory).appending(path: "keyhaul-fuzzing-\(ProcessInfo.processInfo.processIdentifier)")
     try? FileManager.default.removeItem(at: directory)
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    let path = directory.path
-    try Self.write(to: BackupDestination(path: "\(path)/b/"), hasPassword: false)
+    let backupPath = "\(directory.path)/\(Self.replacedBackup)"
+    try Self.write(to: BackupDestination(path: backupPath + "/"), hasPassword: false)
     var files: [String: [UInt8]] = [:]
-    for name in try FileManager.default.subpathsOfDirectory(atPath: "\(path)/b") {
-      if let bytes = FileManager.default.contents(atPath: "\(path)/b/\(name)") { files[name] = Array(bytes) }
+    for name in try FileManager.default.subpathsOfDirectory(atPath: backupPath) {
+      if let bytes = FileManager.default.contents(atPath: "\(backupPath)/\(name)") { files[name] = Array(bytes) }
     }
     self.files = files
     keys = try Self.keybag(hasPassword: true).classKeys
@@ -164,8 +170,7 @@ final class SampleFolder: Sendable {
         identifier: "4C1F0A2B-9D3E5F60718293A4", name: "old-phone", productType: "iPhone15,2", productVersion: "18.1",
         buildVersion: "22B83", serialNumber: "F2LXK0AB12"),
       date: KeychainDate(secondsSince1970: 1_795_197_850), keybag: keybag, isEncrypted: hasPassword,
-      wasPasscodeSet: true,
-      keychainFile: try file.serialized())
+      wasPasscodeSet: true, keychainFile: try file.serialized())
     _ = try BackupWriter().write(
       contents, keys: keys, random: FixedRandomSource(), to: destination, replace: true)
   }
@@ -180,7 +185,7 @@ final class SampleFolder: Sendable {
   }
 
   /// Writes an encrypted backup in the format of the name's extension, and returns its bytes.
-  func packed(_ name: String) throws -> [UInt8] {
+  func encryptedBackup(_ name: String) throws -> [UInt8] {
     try Self.write(to: BackupDestination(path: path(name)), hasPassword: true)
     return Array(FileManager.default.contents(atPath: path(name)) ?? Data())
   }

@@ -26,7 +26,7 @@ enum FuzzedConversation: String, CaseIterable, FuzzedInput {
   private func converse(_ bytes: [UInt8]) -> Bool {
     let phone = FuzzedPhone.shared
     let channel = ClientBytes(self == .services ? Array(bytes.dropFirst()) : bytes)
-    var isSound = true
+    var followsProtocol = true
     do throws(WireError) {
       switch self {
       case .usbmuxd:
@@ -42,10 +42,10 @@ enum FuzzedConversation: String, CaseIterable, FuzzedInput {
     } catch {
       // The bytes do not follow the protocol. The description of the error must not fail either.
       _ = String(describing: error)
-      isSound = false
+      followsProtocol = false
     }
     expect(phone.reset(), "no file of a client's backup remains")
-    return isSound && channel.isAtEnd && !phone.resetFailure()
+    return followsProtocol && channel.isAtEnd && !phone.resetFailure()
   }
 
   private func lockdown(_ phone: FuzzedPhone, _ channel: ClientBytes) throws(WireError) {
@@ -78,25 +78,28 @@ enum FuzzedConversation: String, CaseIterable, FuzzedInput {
   }
 
   func examples() throws -> [[UInt8]] {
-    let captured = try FuzzedPhone.capturedMessages()
-    /// The messages of a layer, with those that end the connection last.
-    func all(_ layer: String) -> [UInt8] {
-      let messages = captured.filter { $0.layer == layer }
-      let isLast: (String) -> Bool = { name in ["Connect", "Shutdown", "Goodbye"].contains { name.contains($0) } }
-      return (messages.filter { !isLast($0.name) } + messages.filter { isLast($0.name) }.prefix(1)).flatMap(\.bytes)
+    let capturedMessages = try FuzzedPhone.capturedMessages()
+    /// Returns the messages of a layer. Only one of those that end the connection is included, as the last message.
+    func stream(_ layer: String) -> [UInt8] {
+      let messages = capturedMessages.filter { $0.layer == layer }
+      func endsConnection(_ name: String) -> Bool {
+        ["Connect", "Shutdown", "Goodbye"].contains { name.contains($0) }
+      }
+      let lastMessages = messages.filter { endsConnection($0.name) }.prefix(1)
+      return (messages.filter { !endsConnection($0.name) } + lastMessages).flatMap(\.bytes)
     }
     switch self {
-    case .usbmuxd: return [all("usbmuxd")]
-    case .lockdown: return [all("lockdown")]
+    case .usbmuxd: return [stream("usbmuxd")]
+    case .lockdown: return [stream("lockdown")]
     case .services:
       let icon: PropertyValue = .dictionary([
         "command": .string("getIconPNGData"), "bundleId": .string("org.example.app"),
       ])
       return [
-        [0] + all("notification_proxy"), [1] + all("installation_proxy"), [2] + all("diagnostics_relay"),
+        [0] + stream("notification_proxy"), [1] + stream("installation_proxy"), [2] + stream("diagnostics_relay"),
         [3] + (try PropertyListFrame.bytes(of: icon, as: .xml)),
       ]
-    case .fileConduit: return [all("afc")]
+    case .fileConduit: return [stream("afc")]
     case .backup: return try ClientScript.all()
     }
   }
@@ -268,47 +271,52 @@ private enum ClientScript {
   }
 
   private static func request(
-    _ name: String, _ others: PropertyDictionary = [:], then answers: [[UInt8]]
+    _ name: String, _ options: PropertyDictionary = [:], then responses: [[UInt8]]
   ) throws -> [UInt8] {
     var request: PropertyDictionary = [
       "MessageName": .string(name), "TargetIdentifier": .string(FuzzedPhone.shared.device.udid),
     ]
-    for entry in others.entries { request.entries.append(entry) }
-    let versions: PropertyValue = .array([.real(2.0), .real(2.1)])
-    return try frame("DLMessageVersionExchange", [.string("DLVersionsOk"), .integer(300)])
-      + (try frame(
-        "DLMessageProcessMessage",
-        [.dictionary(["MessageName": .string("Hello"), "SupportedProtocolVersions": versions])]))
-      + (try frame("DLMessageProcessMessage", [.dictionary(request)])) + answers.flatMap { $0 }
-      + (try frame("DLMessageDisconnect", [.string(DeviceLink.emptyParameter)]))
+    request.entries += options.entries
+    let hello: PropertyDictionary = [
+      "MessageName": .string("Hello"), "SupportedProtocolVersions": .array([.real(2.0), .real(2.1)]),
+    ]
+    var messages = try frame("DLMessageVersionExchange", [.string("DLVersionsOk"), .integer(300)])
+    messages += try frame("DLMessageProcessMessage", [.dictionary(hello)])
+    messages += try frame("DLMessageProcessMessage", [.dictionary(request)])
+    messages += responses.joined()
+    messages += try frame("DLMessageDisconnect", [.string(DeviceLink.emptyParameter)])
+    return messages
   }
 
   static func all() throws -> [[UInt8]] {
     let udid = FuzzedPhone.shared.device.udid
-    let source = "4C1F0A2B-9D3E5F60718293A4"
-    let sample = SampleFolder.shared.files
-    func stored(_ names: [String]) throws -> [[UInt8]] { try names.map { try file("\(source)/\($0)", sample[$0]) } }
-    let from: PropertyDictionary = ["SourceIdentifier": .string(source)]
-    let keychain = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
-    let manifests = ["Status.plist", "Manifest.plist", "Manifest.db"]
+    let sourceID = "4C1F0A2B-9D3E5F60718293A4"
+    let source: PropertyDictionary = ["SourceIdentifier": .string(sourceID)]
+    let keychainFile: PropertyDictionary = [
+      "SourceIdentifier": .string(sourceID), "DomainName": .string("KeychainDomain"),
+      "RelativePath": .string("keychain-backup.plist"),
+    ]
+    let files = SampleFolder.shared.files
+    func storedFiles(_ names: [String]) throws -> [[UInt8]] {
+      try names.map { try file("\(sourceID)/\($0)", files[$0]) }
+    }
+    func missingFiles(_ names: [String]) throws -> [[UInt8]] { try names.map { try file("\(udid)/\($0)", nil) } }
     func statuses(_ count: Int) throws -> [[UInt8]] { try (0..<count).map { _ in try status() } }
+
+    let manifestNames = ["Status.plist", "Manifest.plist", "Manifest.db"]
+    let manifests = try storedFiles(manifestNames)
+    let keychainName = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+    let freeSpace = try status(0, .integer(1 << 40))
     return [
       // Four directories, four statuses of the backup, two uploads, two moves and a removal.
-      try request(
-        "Backup",
-        then: [try file("\(udid)/Status.plist", nil), try status(0, .integer(1 << 40))] + (try statuses(13))),
-      try request("Restore", from, then: try stored(manifests + ["Info.plist", keychain])),
+      try request("Backup", then: missingFiles(["Status.plist"]) + [freeSpace] + statuses(13)),
+      try request("Restore", source, then: storedFiles(manifestNames + ["Info.plist", keychainName])),
       try request(
         "ChangePassword", ["NewPassword": .string("new")],
-        then: try ["Snapshot/Manifest.plist", "Manifest.plist"].map { try file("\(udid)/\($0)", nil) }),
-      try request("Info", from, then: try stored(manifests)), try request("List", from, then: try stored(manifests)),
-      try request("Unback", from, then: try stored(manifests) + (try statuses(4))),
-      try request(
-        "Extract",
-        [
-          "SourceIdentifier": .string(source), "DomainName": .string("KeychainDomain"),
-          "RelativePath": .string("keychain-backup.plist"),
-        ], then: try stored(manifests) + (try statuses(1))),
+        then: missingFiles(["Snapshot/Manifest.plist", "Manifest.plist"])),
+      try request("Info", source, then: manifests), try request("List", source, then: manifests),
+      try request("Unback", source, then: manifests + statuses(4)),
+      try request("Extract", keychainFile, then: manifests + statuses(1)),
     ]
   }
 }

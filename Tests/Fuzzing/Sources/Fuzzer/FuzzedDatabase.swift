@@ -3,8 +3,10 @@ import CSQLite
 import Foundation
 import Keychains
 
-/// A keychain database with its write-ahead log and journal. The input is the lengths of the first two, with four bytes
-/// each, then the file, the log and the journal.
+/// A keychain database with its write-ahead log and journal.
+///
+/// The input consists of the length of the file in four bytes, the length of the log in four bytes, the file, the log
+/// and the journal. The lengths are big-endian.
 enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
   case keychainDatabase = "keychain-database"
 
@@ -22,28 +24,43 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
 
   /// Returns whether the log or the journal, if there is one, was applied to the file.
   func accepts(_ bytes: [UInt8]) -> Bool {
-    guard let database = Self.read(bytes), let parts = Self.parts(of: bytes) else { return false }
+    guard let files = Files(input: bytes), let database = Self.read(bytes) else { return false }
     let expectedStatus: DatabaseDetails.JournalStatus =
-      !parts.log.isEmpty ? .applied : !parts.journal.isEmpty ? .rolledBack : .none
+      if !files.log.isEmpty {
+        .applied
+      } else if !files.journal.isEmpty {
+        .rolledBack
+      } else {
+        .none
+      }
     return database.journalStatus == expectedStatus && database.isIntact && database.rows.count == 3
   }
 
   private static func read(_ bytes: [UInt8]) -> KeychainDatabase? {
-    guard let parts = parts(of: bytes) else { return nil }
-    return try? KeychainDatabase(file: parts.file, log: parts.log, journal: parts.journal)
+    guard let files = Files(input: bytes) else { return nil }
+    return try? KeychainDatabase(file: files.database, log: files.log, journal: files.journal)
   }
 
-  private static func parts(of bytes: [UInt8]) -> (file: [UInt8], log: [UInt8], journal: [UInt8])? {
-    guard bytes.count >= 8 else { return nil }
-    let counts = (number(in: bytes, at: 0), number(in: bytes, at: 4))
-    let file = bytes.dropFirst(8).prefix(counts.0)
-    let log = bytes.dropFirst(8 + file.count).prefix(counts.1)
-    let journal = bytes.dropFirst(8 + file.count + log.count)
-    return (Array(file), Array(log), Array(journal))
-  }
+  /// The files in an input.
+  private struct Files {
+    let database: [UInt8]
+    let log: [UInt8]
+    let journal: [UInt8]
 
-  private static func number(in bytes: [UInt8], at offset: Int) -> Int {
-    bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+    /// Creates the files, or `nil` if the input is too short for their lengths.
+    init?(input: [UInt8]) {
+      guard input.count >= 8 else { return nil }
+      let databaseLength = Self.length(in: input, at: 0)
+      let logLength = Self.length(in: input, at: 4)
+      let contents = input.dropFirst(8)
+      database = Array(contents.prefix(databaseLength))
+      log = Array(contents.dropFirst(databaseLength).prefix(logLength))
+      journal = Array(contents.dropFirst(databaseLength).dropFirst(logLength))
+    }
+
+    private static func length(in input: [UInt8], at offset: Int) -> Int {
+      input[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+    }
   }
 
   private struct SQLiteFailure: Error { let message: String }
@@ -51,17 +68,19 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
   /// Returns three databases with three rows: without a log, with the last row in a log, and with a change that a
   /// journal rolls back.
   func examples() throws -> [[UInt8]] {
-    let rows = "INSERT INTO genp(data, sha1, acct) VALUES(x'0000000807', x'00', 'a'), (zeroblob(40), NULL, NULL)"
-    let last = "INSERT INTO inet(data, sha1, acct) VALUES(zeroblob(700), x'01', 'b')"
+    let firstRows = "INSERT INTO genp(data, sha1, acct) VALUES(x'0000000807', x'00', 'a'), (zeroblob(40), NULL, NULL)"
+    let lastRow = "INSERT INTO inet(data, sha1, acct) VALUES(zeroblob(700), x'01', 'b')"
+    // With a cache of one page, SQLite writes the change to the file before it is committed.
+    let unfinishedChange = "PRAGMA cache_size = 1; BEGIN; UPDATE genp SET data = zeroblob(5000)"
     return [
-      try files("\(rows); \(last)", then: ""),
-      try files("\(rows); PRAGMA journal_mode = WAL", then: last),
-      try files("\(rows); \(last)", then: "PRAGMA cache_size = 1; BEGIN; UPDATE genp SET data = zeroblob(5000)"),
+      try input(creating: "\(firstRows); \(lastRow)", then: ""),
+      try input(creating: "\(firstRows); PRAGMA journal_mode = WAL", then: lastRow),
+      try input(creating: "\(firstRows); \(lastRow)", then: unfinishedChange),
     ]
   }
 
-  /// Returns the files of a database that the statements create, read during the change.
-  private func files(_ statements: String, then change: String) throws -> [UInt8] {
+  /// Returns an input with the files of a database that the statements create, read before the change is finished.
+  private func input(creating statements: String, then change: String) throws -> [UInt8] {
     let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -70,19 +89,21 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
       "CREATE TABLE \($0)(rowid INTEGER PRIMARY KEY, data BLOB, sha1 BLOB, acct BLOB)"
     }
     try Self.run("PRAGMA page_size = 512; \(tables.joined(separator: "; ")); \(statements)", at: path) {}
-    var parts: [[UInt8]] = []
+    var files: [[UInt8]] = []
     try Self.run(change, at: path) {
-      parts = try ["", "-wal", "-journal"].map { suffix in
+      files = try ["", "-wal", "-journal"].map { suffix in
         FileManager.default.fileExists(atPath: path + suffix)
           ? [UInt8](try Data(contentsOf: URL(filePath: path + suffix))) : []
       }
     }
-    let counts = parts.prefix(2).flatMap { part in
-      (0..<4).map { UInt8(truncatingIfNeeded: part.count >> (24 - 8 * $0)) }
+    // The journal is the rest of the input and has no length.
+    let lengths = files.prefix(2).flatMap { file in
+      (0..<4).map { UInt8(truncatingIfNeeded: file.count >> (24 - 8 * $0)) }
     }
-    return counts + parts.joined()
+    return lengths + files.joined()
   }
 
+  /// Runs statements, and then a closure while the database is still open.
   private static func run(_ sql: String, at path: String, _ body: () throws -> Void) throws {
     var handle: OpaquePointer?
     defer { sqlite3_close_v2(handle) }

@@ -87,6 +87,28 @@ enum EncryptedSamples {
 }
 
 extension FuzzedFormat {
+  /// A manifest with one record.
+  private static var oldManifest: [UInt8] {
+    // A text or data begins with its length in two bytes; FFFF means that it is missing.
+    func field(_ text: String?) -> [UInt8] {
+      guard let text else { return [255, 255] }
+      return [UInt8(text.utf8.count >> 8), UInt8(text.utf8.count & 255)] + Array(text.utf8)
+    }
+    let domain = field("HomeDomain")
+    let path = field("Library/plain.txt")
+    let target = field(nil)
+    let digest = field(String(repeating: "d", count: 20))
+    let wrappedKey = field(nil)
+    let mode: [UInt8] = [0x81, 0xA4]
+    let (inode, userAndGroup, threeTimes, size) = (8, 4 + 4, 3 * 4, 8)
+    let numbers = mode + [UInt8](repeating: 1, count: inode + userAndGroup + threeTimes + size)
+    let protectionClassAndAttributeCount: [UInt8] = [3, 1]
+    let attribute = field("com.apple.x") + field("y")
+    let record =
+      [domain, path, target, digest, wrappedKey, numbers, protectionClassAndAttributeCount, attribute].flatMap(\.self)
+    return Array("mbdb".utf8) + [5, 0] + record
+  }
+
   func examples() throws -> [[UInt8]] {
     let plain: PropertyValue = .dictionary([
       "text": .string("käse"), "number": .integer(-7), "data": .data([0, 1, 2]), "truth": .boolean(true),
@@ -109,18 +131,7 @@ extension FuzzedFormat {
     case .binaryPlist: return [try BinaryPlist.encode(plain)]
     case .xmlPlist: return [try XMLPlist.encode(plain)]
     case .fileRecord: return [try record.archived()]
-    case .oldManifest:
-      func field(_ text: String?) -> [UInt8] {
-        guard let text else { return [255, 255] }
-        return [UInt8(text.utf8.count >> 8), UInt8(text.utf8.count & 255)] + Array(text.utf8)
-      }
-      let fields = [
-        field("HomeDomain"), field("Library/plain.txt"), field(nil), field(String(repeating: "d", count: 20)),
-        field(nil),
-      ]
-      let numbers: [UInt8] = [0x81, 0xA4] + Array(repeating: 1, count: 8 + 4 + 4 + 12 + 8) + [3, 1]
-      let attribute = field("com.apple.x") + field("y")
-      return [Array("mbdb".utf8) + [5, 0] + fields.flatMap { $0 } + numbers + attribute]
+    case .oldManifest: return [Self.oldManifest]
     case .keychainFile:
       let entries = try EncryptedSamples.blobs().map {
         KeychainBackupFile.Entry(kind: .genericPassword, blob: $0, persistentReference: nil)

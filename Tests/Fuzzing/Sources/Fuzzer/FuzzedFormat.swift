@@ -23,77 +23,99 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
   func run(_ bytes: [UInt8]) {
     do throws(FormatError) {
       switch self {
-      case .keybag:
-        let keybag = try Keybag(parsing: bytes)
-        expect(keybag.serialized() == bytes, "a keybag is written as it was read")
-        try? keybag.validate()
-      case .itemBlob:
-        if let old = try? LegacyItemBlob(parsing: bytes) { _ = String(describing: old) }
-        let blob = try ItemBlob(parsing: bytes)
-        expect(blob.serialized() == bytes, "a blob is written as it was read")
+      case .keybag: try checkKeybag(bytes)
+      case .itemBlob: try checkItemBlob(bytes)
       case .accessControlledItemBlob:
         let blob = try AccessControlledItemBlob(parsing: bytes)
         expect(blob.serialized() == bytes, "a blob with access control is written as it was read")
-      case .databaseItem:
-        if let box = try? ArchivedBox(archive: bytes) { _ = String(describing: box) }
-        if let access = try? ItemAccessControl(parsing: bytes) { _ = try access.serialized() }
-        let blob = try DatabaseItemBlob(parsing: bytes)
-        let written = try blob.serialized()
-        let reread = try DatabaseItemBlob(parsing: written)
-        expect(try reread.serialized() == written, "a row's blob is written the same each time")
-        expect(
-          String(describing: reread) == String(describing: blob),
-          "a row's blob is the same after it is written and read")
+      case .databaseItem: try checkDatabaseItem(bytes)
       case .persistentReference:
         let reference = try PersistentReference(parsing: bytes)
         expect(try reference.serialized() == bytes, "a reference is written as it was read")
       case .der:
         // Like Apple's decoder, this one accepts more than is encoded: entitlements, numeric strings, unsorted pairs.
-        let value = try DERPropertyList.decode(bytes)
-        guard let written = try? DERPropertyList.encode(value) else { return }
-        let reread = try DERPropertyList.decode(written)
-        expect(try DERPropertyList.encode(reread) == written, "DER is written the same each time")
-        expect(Self.areEqual(reread, value), "DER is the same after it is written and read")
+        try checkPropertyList(bytes, "DER", decode: DERPropertyList.decode, encode: DERPropertyList.encode)
       case .binaryPlist:
         // Nulls and sets are decoded, but never encoded.
-        let value = try BinaryPlist.decode(bytes)
-        guard let written = try? BinaryPlist.encode(value) else { return }
-        let reread = try BinaryPlist.decode(written)
-        expect(try BinaryPlist.encode(reread) == written, "a property list is written the same each time")
-        expect(Self.areEqual(reread, value), "a property list is the same after it is written and read")
+        try checkPropertyList(
+          bytes, "a property list", decode: { (bytes) throws(FormatError) in try BinaryPlist.decode(bytes) },
+          encode: BinaryPlist.encode)
       case .xmlPlist:
-        let value = try XMLPlist.decode(bytes)
-        guard let written = try? XMLPlist.encode(value) else { return }
-        let reread = try XMLPlist.decode(written)
-        expect(try XMLPlist.encode(reread) == written, "a property list in XML is written the same each time")
-        expect(Self.areEqual(reread, value), "a property list in XML is the same after it is written and read")
-      case .fileRecord:
-        let record = try FileRecord(archive: bytes)
-        guard let written = try? record.archived() else { return }
-        expect(try FileRecord(archive: written) == record, "a file record is the same after it is written and read")
-      case .oldManifest:
-        var (entries, count) = (try MBDBManifest(bytes).entries(), 0)
-        while try entries.next() != nil { count += 1 }
-        expect(count <= bytes.count, "a manifest has no more records than bytes")
-      case .keychainFile:
-        let file = try KeychainBackupFile(parsing: bytes)
-        let written = try file.serialized()
-        let reread = try KeychainBackupFile(parsing: written)
-        expect(try reread.serialized() == written, "a keychain file is written the same each time")
-        expect(
-          reread.keybagUUID == file.keybagUUID
-            && reread.entries.elementsEqual(file.entries) {
-              // The position may change.
-              $0.kind == $1.kind && $0.blob == $1.blob && $0.persistentReference == $1.persistentReference
-            }, "a keychain file loses no entry")
+        try checkPropertyList(
+          bytes, "a property list in XML", decode: { (bytes) throws(FormatError) in try XMLPlist.decode(bytes) },
+          encode: XMLPlist.encode)
+      case .fileRecord: try checkFileRecord(bytes)
+      case .oldManifest: try checkOldManifest(bytes)
+      case .keychainFile: try checkKeychainFile(bytes)
       case .sealedItem:
-        guard let opened = EncryptedSamples.open(bytes) else { return }
-        expect(EncryptedSamples.secrets.contains(opened), "a decrypted secret is one of the samples")
+        guard let secret = EncryptedSamples.open(bytes) else { return }
+        expect(EncryptedSamples.secrets.contains(secret), "a decrypted secret is one of the samples")
       }
     } catch {
       // The bytes do not follow the format. The description of the error must not fail either.
       _ = String(describing: error)
     }
+  }
+
+  private func checkKeybag(_ bytes: [UInt8]) throws(FormatError) {
+    let keybag = try Keybag(parsing: bytes)
+    expect(keybag.serialized() == bytes, "a keybag is written as it was read")
+    try? keybag.validate()
+  }
+
+  private func checkItemBlob(_ bytes: [UInt8]) throws(FormatError) {
+    if let legacyBlob = try? LegacyItemBlob(parsing: bytes) { _ = String(describing: legacyBlob) }
+    let blob = try ItemBlob(parsing: bytes)
+    expect(blob.serialized() == bytes, "a blob is written as it was read")
+  }
+
+  private func checkFileRecord(_ bytes: [UInt8]) throws(FormatError) {
+    let record = try FileRecord(archive: bytes)
+    guard let archive = try? record.archived() else { return }
+    expect(try FileRecord(archive: archive) == record, "a file record is the same after it is written and read")
+  }
+
+  private func checkOldManifest(_ bytes: [UInt8]) throws(FormatError) {
+    var entries = try MBDBManifest(bytes).entries()
+    var count = 0
+    while try entries.next() != nil { count += 1 }
+    expect(count <= bytes.count, "a manifest has no more records than bytes")
+  }
+
+  private func checkDatabaseItem(_ bytes: [UInt8]) throws(FormatError) {
+    if let box = try? ArchivedBox(archive: bytes) { _ = String(describing: box) }
+    if let access = try? ItemAccessControl(parsing: bytes) { _ = try access.serialized() }
+    let blob = try DatabaseItemBlob(parsing: bytes)
+    let written = try blob.serialized()
+    let reread = try DatabaseItemBlob(parsing: written)
+    expect(try reread.serialized() == written, "a row's blob is written the same each time")
+    expect(
+      String(describing: reread) == String(describing: blob),
+      "a row's blob is the same after it is written and read")
+  }
+
+  /// Decodes a property list and, if it can be encoded, checks that it stays the same.
+  private func checkPropertyList(
+    _ bytes: [UInt8], _ name: String, decode: ([UInt8]) throws(FormatError) -> PropertyValue,
+    encode: (PropertyValue) throws(FormatError) -> [UInt8]
+  ) throws(FormatError) {
+    let value = try decode(bytes)
+    guard let written = try? encode(value) else { return }
+    let reread = try decode(written)
+    expect(try encode(reread) == written, "\(name) is written the same each time")
+    expect(Self.areEqual(reread, value), "\(name) is the same after it is written and read")
+  }
+
+  private func checkKeychainFile(_ bytes: [UInt8]) throws(FormatError) {
+    let file = try KeychainBackupFile(parsing: bytes)
+    let written = try file.serialized()
+    let reread = try KeychainBackupFile(parsing: written)
+    expect(try reread.serialized() == written, "a keychain file is written the same each time")
+    // The positions of entries may change.
+    let hasSameEntries = reread.entries.elementsEqual(file.entries) {
+      $0.kind == $1.kind && $0.blob == $1.blob && $0.persistentReference == $1.persistentReference
+    }
+    expect(reread.keybagUUID == file.keybagUUID && hasSameEntries, "a keychain file loses no entry")
   }
 
   /// Returns whether two values are equal, apart from the order of sets and dictionaries.

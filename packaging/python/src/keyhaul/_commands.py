@@ -9,7 +9,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from . import _process, _streams
@@ -50,8 +50,18 @@ def inspect(
     Addresses and objects are read once, in chunks, and nothing is written to the disk. `items` also lists the items,
     which needs the password.
     """
-    flags = ["--list"] if items else []
-    return _call(Inspection, "inspect", flags, backup, password, device_key, home, program, timeout, cancel)
+    return _call(
+        "inspect",
+        backup,
+        Inspection,
+        flags=["--list"] if items else [],
+        password=password,
+        device_key=device_key,
+        home=home,
+        program=program,
+        timeout=timeout,
+        cancel=cancel,
+    )
 
 
 def verify(
@@ -70,8 +80,18 @@ def verify(
     A damaged backup is a result, not an error. The files of an address or a stream are not checked, because it is read
     only once. They are listed in `unchecked`.
     """
-    flags = ["--quick"] if quick else []
-    return _call(Verification, "verify", flags, backup, password, device_key, home, program, timeout, cancel)
+    return _call(
+        "verify",
+        backup,
+        Verification,
+        flags=["--quick"] if quick else [],
+        password=password,
+        device_key=device_key,
+        home=home,
+        program=program,
+        timeout=timeout,
+        cancel=cancel,
+    )
 
 
 def plan(
@@ -86,9 +106,18 @@ def plan(
     cancel: threading.Event | None = None,
 ) -> Plan:
     """Return what a restore to the device `to` would do, or without `to`, what a new and the same device would get."""
-    flags = [_option("--to", to)] if to is not None else []
-    kind: type[Plan] = Futures if to is None else MigrationPlan
-    return _call(kind, "plan", flags, backup, password, device_key, home, program, timeout, cancel)
+    return _call(
+        "plan",
+        backup,
+        _plan_type(to),
+        flags=_target_flags(to),
+        password=password,
+        device_key=device_key,
+        home=home,
+        program=program,
+        timeout=timeout,
+        cancel=cancel,
+    )
 
 
 def is_listable(path: str) -> bool:
@@ -120,11 +149,9 @@ def stream_results(
     function for the next path alone to get the reason. `timeout` applies to each path. A path that takes longer yields
     `TimedOut`, and is the last one.
     """
-    plan_kind: type[Plan] = Futures if to is None else MigrationPlan
-    kind: type[Inspection | Verification | Plan] = (
-        Inspection if verb == "inspect" else Verification if verb == "verify" else plan_kind
-    )
-    secret, arguments = _arguments(verb, [_option("--to", to)] if to is not None else [], password, device_key, home)
+    result_type = _result_type(verb, to)
+    flags = _target_flags(to)
+    secret, arguments = _arguments(verb, flags=flags, password=password, device_key=device_key, home=home)
     arguments += ["--format", "ndjson", "--jobs", "1", "--paths-from", "-"]
     stream = io.BytesIO(b"".join(path.encode("utf-8") + b"\0" for path in paths))
     started = time.monotonic()
@@ -134,7 +161,7 @@ def stream_results(
             _process.lines(find_program(program), arguments, stream=stream, secret=secret, timeout=timeout)
         ) as lines:
             for line, path in zip(lines, remaining):
-                outcome = _result_in_line(kind, path, line, time.monotonic() - started)
+                outcome = _result_in_line(result_type, path, line, time.monotonic() - started)
                 if outcome is None:
                     return
                 yield outcome
@@ -163,20 +190,45 @@ def device(name: str, program: str | None = None, home: str | None = None) -> di
     return _device_document(["device", "show", name], program, home, {0})
 
 
-def _device_document(command: list[str], program: str | None, home: str | None, codes: set[int]) -> dict[str, Any]:
+def _device_document(
+    command: list[str], program: str | None, home: str | None, accepted_codes: set[int]
+) -> dict[str, Any]:
+    """Return the document that a command about virtual devices prints."""
     arguments = [*command, "--json", "--quiet", "--no-input", *([_option("--home", home)] if home is not None else [])]
     completed = _process.run(find_program(program), arguments)
     document = _document(completed.out)
-    if document is None or completed.code not in codes:
+    if document is None or completed.code not in accepted_codes:
         raise _failure(completed)
     return document
 
 
+def _result_type(verb: Command, to: str | None) -> type[Inspection | Verification | Plan]:
+    """Return the type of a command's result."""
+    match verb:
+        case "inspect":
+            return Inspection
+        case "verify":
+            return Verification
+        case "plan":
+            return _plan_type(to)
+
+
+def _plan_type(to: str | None) -> type[Plan]:
+    """Return the type of a plan for a target, or of one without a target."""
+    return Futures if to is None else MigrationPlan
+
+
+def _target_flags(to: str | None) -> list[str]:
+    """Return the option for the target of a plan."""
+    return [] if to is None else [_option("--to", to)]
+
+
 def _call(
-    kind: type[A],
-    verb: str,
-    flags: Sequence[str],
+    verb: Command,
     backup: Backup,
+    result_type: type[A],
+    *,
+    flags: Sequence[str],
     password: PasswordSource | None,
     device_key: str | None,
     home: str | None,
@@ -184,7 +236,8 @@ def _call(
     timeout: float | None,
     cancel: threading.Event | None,
 ) -> A:
-    secret, arguments = _arguments(verb, flags, password, device_key, home)
+    """Run a command on one backup, and return its result."""
+    secret, arguments = _arguments(verb, flags=flags, password=password, device_key=device_key, home=home)
     arguments.append("--json")
     executable = find_program(program)
     is_path = isinstance(backup, (str, os.PathLike)) and not _streams.is_address(os.fspath(backup))
@@ -197,15 +250,15 @@ def _call(
         completed = _process.run(
             executable, [*arguments, "--", path], stream=stream, secret=secret, timeout=timeout, cancel=cancel
         )
-    return _result(kind, completed)
+    return _result(result_type, completed)
 
 
 def _arguments(
-    verb: str, flags: Sequence[str], password: PasswordSource | None, device_key: str | None, home: str | None
+    verb: Command, *, flags: Sequence[str], password: PasswordSource | None, device_key: str | None, home: str | None
 ) -> tuple[bytes | None, list[str]]:
     """Return the secret for the pipe, and the arguments that all calls have."""
-    secret, sources = _password_flags(password)
-    arguments = [verb, *sources, "--quiet", "--no-input", *flags]
+    secret, password_flags = _password_flags(password)
+    arguments = [verb, *password_flags, "--quiet", "--no-input", *flags]
     if device_key is not None:
         arguments.append(_option("--device-key-file", _file(device_key)))
     if home is not None:
@@ -244,23 +297,25 @@ def _password_flags(password: PasswordSource | None) -> tuple[bytes | None, list
     )
 
 
-def _result(kind: type[A], completed: _process.CompletedRun) -> A:
+def _result(result_type: type[A], completed: _process.CompletedRun) -> A:
+    """Return the result that the program printed, or raise its error."""
     document = _document(completed.out)
     if document is not None and document.get("format") == "backup-list/1":
-        return _only_result(kind, document, completed)
-    if document is None or not _is_result(kind, completed.code, document):
-        raise _failure(completed)
-    return _decode_result(kind, document, completed.code, lambda: _failure(completed), completed.seconds)
+        return _only_result(result_type, document, completed)
+    error = _failure(completed)
+    if document is None or not _is_result(result_type, completed.code, document):
+        raise error
+    return _decode_result(result_type, document, completed.code, error, completed.seconds)
 
 
-def _only_result(kind: type[A], document: Mapping[str, Any], completed: _process.CompletedRun) -> A:
+def _only_result(result_type: type[A], document: Mapping[str, Any], completed: _process.CompletedRun) -> A:
     """Return the result from a list, which the program prints for a single backup if it has a list of passwords."""
     backups = document.get("backups")
     entry = backups[0] if isinstance(backups, list) and len(backups) == 1 else None
     if not isinstance(entry, dict):
         raise KeyhaulError(14, id_of_code(14), "the path is not a single backup", "a folder of backups was given")
     line = json.dumps({"format": "backup-answer/1", **entry}).encode("utf-8")
-    outcome = _result_in_line(kind, str(entry.get("path")), line, completed.seconds)
+    outcome = _result_in_line(result_type, str(entry.get("path")), line, completed.seconds)
     if outcome is None:
         raise _failure(completed)
     if isinstance(outcome, KeyhaulError):
@@ -268,7 +323,7 @@ def _only_result(kind: type[A], document: Mapping[str, Any], completed: _process
     return outcome
 
 
-def _result_in_line(kind: type[A], path: str, line: bytes, seconds: float) -> A | KeyhaulError | None:
+def _result_in_line(result_type: type[A], path: str, line: bytes, seconds: float) -> A | KeyhaulError | None:
     """Return the result in a line of output, or None if the line has no result for this path.
 
     The program prints a line with neither a result nor an error if the result is too large, or if the path is not a
@@ -279,43 +334,44 @@ def _result_in_line(kind: type[A], path: str, line: bytes, seconds: float) -> A 
     if entry.get("format") != "backup-answer/1" or entry.get("path") != path or type(code) is not int:
         return None
 
-    result = document if isinstance(document, dict) and _is_result(kind, code, document) else None
-    if result is None and not isinstance(error, dict):
-        return None
-
-    def failure() -> KeyhaulError:
-        members = error if isinstance(error, dict) else {}
-        message = members.get("message", f"the program ended with {code}")
-        return KeyhaulError(
-            code, str(entry.get("id", id_of_code(code))), str(message), members.get("why"), members.get("try"), entry
-        )
-
-    if result is None:
-        return failure()
-    try:
-        return _decode_result(kind, result, code, failure, seconds)
-    except KeyhaulError as decoding_error:
-        return decoding_error
+    error_members = error if isinstance(error, dict) else {}
+    failure = KeyhaulError(
+        code,
+        str(entry.get("id", id_of_code(code))),
+        str(error_members.get("message", f"the program ended with {code}")),
+        error_members.get("why"),
+        error_members.get("try"),
+        entry,
+    )
+    if isinstance(document, dict) and _is_result(result_type, code, document):
+        try:
+            return _decode_result(result_type, document, code, failure, seconds)
+        except KeyhaulError as decoding_error:
+            return decoding_error
+    return failure if isinstance(error, dict) else None
 
 
-def _is_result(kind: type[Answer], code: int, document: Mapping[str, Any]) -> bool:
-    return code in RESULT_CODES and FORMATS.get(document.get("format", "")) is kind
+def _is_result(result_type: type[Answer], code: int, document: Mapping[str, Any]) -> bool:
+    """Whether a document is a result of this type, and not an error of the program."""
+    return code in RESULT_CODES and FORMATS.get(document.get("format", "")) is result_type
 
 
 def _decode_result(
-    kind: type[A], document: Mapping[str, Any], code: int, failure: Callable[[], KeyhaulError], seconds: float
+    result_type: type[A], document: Mapping[str, Any], code: int, failure: KeyhaulError, seconds: float
 ) -> A:
+    """Return the result in a document. It contains the failure if the code says that the backup is damaged or refused."""
     try:
-        result = decode(kind, document)
+        result = decode(result_type, document)
     except DecodingError as fault:
         raise KeyhaulError(
             1, "failed", "the program's output cannot be decoded", str(fault), "a newer package"
         ) from None
-    error = failure() if code not in (0, 2, 3) else None
+    error = None if code in (0, 2, 3) else failure
     return dataclasses.replace(result, code=code, error=error, seconds=seconds)
 
 
 def _document(text: bytes) -> dict[str, Any] | None:
+    """Return a JSON object, or None if the text is something else."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -326,11 +382,8 @@ def _document(text: bytes) -> dict[str, Any] | None:
 def _failure(completed: _process.CompletedRun) -> KeyhaulError:
     """Return the error in the last line of standard error, or a general error if there is none."""
     for line in reversed(completed.err.splitlines()):
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(message, dict) and message.get("message_type") == "exit_error":
+        message = _document(line)
+        if message is not None and message.get("message_type") == "exit_error":
             code = completed.code or 1
             return KeyhaulError(
                 code,

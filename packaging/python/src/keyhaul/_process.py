@@ -23,6 +23,8 @@ PIPE_SIZE = 1 << 16
 POLL_INTERVAL = 0.1
 # The time in seconds between SIGTERM and SIGKILL.
 TERMINATION_TIMEOUT = 2.0
+# The largest size of a password, in bytes. A pipe holds it until the program runs and reads it.
+MAX_PASSWORD_SIZE = 4096
 
 
 class Readable(Protocol):
@@ -46,7 +48,6 @@ class _StreamCopier:
 
     def __init__(self, source: Readable) -> None:
         self.failure: Exception | None = None
-        self.failed_result = threading.Event()
         self._source = source
         self.read_end, self._write_end = os.pipe()
         self._thread = threading.Thread(target=self._copy, daemon=True)
@@ -71,7 +72,6 @@ class _StreamCopier:
             pass  # The program has read enough.
         except Exception as error:  # noqa: BLE001 - a file system can raise any error, which the waiting thread reports
             self.failure = error
-            self.failed_result.set()
         finally:
             with contextlib.suppress(OSError):
                 os.close(self._write_end)
@@ -208,42 +208,41 @@ def _wait(
     copier: _StreamCopier | None,
 ) -> tuple[bytes, bytes]:
     """Wait for the program to end. Return its output and its errors."""
-    polls = cancel is not None or copier is not None
+    can_end_early = cancel is not None or copier is not None
     while True:
         remaining = None if timeout is None else started + timeout - time.monotonic()
         if remaining is not None and remaining <= 0:
             raise _timeout_error(timeout)
         if cancel is not None and cancel.is_set():
             raise TimedOut("the program was stopped", "it was canceled")
-        if copier is not None and copier.failed_result.is_set() and copier.failure:
+        if copier is not None and copier.failure:
             raise stream_error(copier.failure)
         try:
-            return process.communicate(
-                timeout=remaining if not polls else min(POLL_INTERVAL, remaining or POLL_INTERVAL)
-            )
+            interval = min(POLL_INTERVAL, remaining or POLL_INTERVAL) if can_end_early else remaining
+            return process.communicate(timeout=interval)
         except subprocess.TimeoutExpired:
             continue
 
 
 def _terminate(process: subprocess.Popen[bytes]) -> None:
     """Stop the program and its child processes with SIGTERM, and with SIGKILL if they do not end in time."""
-    for number, seconds in ((signal.SIGTERM, TERMINATION_TIMEOUT), (signal.SIGKILL, None)):
-        # The process is not reaped yet, so its number cannot belong to another process.
-        if number == signal.SIGKILL:
-            # A password command has its own group. The program ends it, unless the program ignored the first signal.
-            for member in _session_processes(process.pid):
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(member, number)
+    # Until the process is reaped, its number cannot belong to another process.
+    _send_signal_to_group(process.pid, signal.SIGTERM)
+    _wait_without_reaping(process, TERMINATION_TIMEOUT)
+    # A password command has its own group. The program ends it, unless the program ignored SIGTERM.
+    for member in _session_processes(process.pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            if seconds is not None:
-                _wait_without_reaping(process, seconds)
-            else:
-                process.wait()
+            os.kill(member, signal.SIGKILL)
+    _send_signal_to_group(process.pid, signal.SIGKILL)
+    process.wait()
     for pipe in (process.stdout, process.stderr):
         if pipe:
             pipe.close()
+
+
+def _send_signal_to_group(group: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
 
 
 def _session_processes(leader: int) -> list[int]:
@@ -253,8 +252,9 @@ def _session_processes(leader: int) -> list[int]:
         if not entry.isdigit():
             continue
         with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{entry}/stat", "rb") as file:
-            # The name in parentheses may contain anything; the session is the fourth field after it.
-            if int(file.read().rpartition(b")")[2].split()[3]) == leader:
+            # PID (NAME) STATE PARENT GROUP SESSION …, where the name may contain anything.
+            fields_after_name = file.read().rpartition(b")")[2].split()
+            if int(fields_after_name[3]) == leader:
                 members.append(int(entry))
     return members
 
@@ -270,7 +270,7 @@ def _wait_without_reaping(process: subprocess.Popen[bytes], seconds: float) -> N
 
 def _password_pipe(secret: bytes) -> int:
     """Return the read end of a pipe that contains the password."""
-    if len(secret) > 4096:
+    if len(secret) > MAX_PASSWORD_SIZE:
         raise ValueError("a password has at most 4,096 bytes")
     read_end, write_end = os.pipe()
     try:

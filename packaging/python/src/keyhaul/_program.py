@@ -35,6 +35,7 @@ def find_program(program: str | os.PathLike[str] | None = None) -> str:
 
 
 def _validated(path: str, why: str) -> str:
+    """Return the absolute path of a program. Raise an error if it cannot be run."""
     if not _is_executable(pathlib.Path(path)):
         raise ProgramNotFound(f"{path} cannot be run", why, "the path of the program keyhaul")
     return os.path.abspath(path)

@@ -12,7 +12,7 @@ import functools
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -32,24 +32,24 @@ class Record:
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
-def decode(kind: type[T], value: object, location: str = "the document") -> T:
+def decode(record_type: type[T], value: object, location: str = "the document") -> T:
     """Return the record for a JSON object."""
     if not isinstance(value, dict):
         raise DecodingError(f"{location} is not an object")
     members: dict[str, Any] = {"raw": value}
-    known: Any = kind
-    for name, member, hint, required in _fields(known):
+    # mypy does not know that the class of a type variable is hashable, as the cache requires.
+    for name, member, hint, required in _fields(typing.cast(Hashable, record_type)):
         if member in value:
             members[name] = _decode_value(hint, value[member], f"{location}: {member}")
         elif required:
             raise DecodingError(f"{location} has no {member}")
-    return kind(**members)
+    return record_type(**members)
 
 
 @functools.cache
-def _fields(kind: Any) -> list[tuple[str, str, Any, bool]]:
+def _fields(record_type: type[Record]) -> list[tuple[str, str, Any, bool]]:
     """Return the name, member name and type of each field, and whether it is required."""
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(record_type)
     return [
         (
             element.name,
@@ -57,12 +57,13 @@ def _fields(kind: Any) -> list[tuple[str, str, Any, bool]]:
             hints[element.name],
             element.default is dataclasses.MISSING and element.default_factory is dataclasses.MISSING,
         )
-        for element in dataclasses.fields(kind)
+        for element in dataclasses.fields(record_type)
         if element.name != "raw"
     ]
 
 
 def _decode_value(hint: Any, value: object, location: str) -> Any:
+    """Return a JSON value as the type of its field."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         return None if value is None else _decode_value(arguments[0], value, location)

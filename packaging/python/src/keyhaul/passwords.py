@@ -1,8 +1,8 @@
 """Password sources.
 
-`PasswordFile`, `PasswordCommand`, `PasswordName` and `PasswordList` name the source of a password. They do not contain it, so they can
-be sent to another machine, which reads the password itself. `Password` contains a password, for a call in this process.
-It cannot be pickled, copied or printed.
+`PasswordFile`, `PasswordCommand`, `PasswordName` and `PasswordList` name the source of a password. They do not contain
+it, so they can be sent to another machine, which reads the password itself. `Password` contains a password, for a call
+in this process. It cannot be pickled, copied or printed.
 """
 
 from __future__ import annotations
@@ -111,5 +111,6 @@ PasswordSource: TypeAlias = Sendable | Password
 
 
 def _unknown_name(name: str, why: str) -> KeyhaulError:
+    """Return the error for a name without a usable source."""
     entry: Mapping[str, str] = {"name": name}
     return KeyhaulError(12, "wrong-password", f"there is no password named {name}", why, "the worker's file", entry)

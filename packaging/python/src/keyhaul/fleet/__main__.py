@@ -7,11 +7,23 @@ import sys
 
 from ..passwords import PasswordCommand, PasswordFile, PasswordList, PasswordName, Sendable
 from ._cluster import local_cluster
-from ._run import run
+from ._run import Outcome, run
 
 
 def main() -> int:
     """Run the commands. Return 0 if every backup ended with 0, otherwise 3."""
+    outcome = _run_on_cluster(_parser().parse_args())
+    failures = outcome.failures()
+    for row in failures:
+        # Names from a backup may contain terminal escapes, so they are printed escaped.
+        print(f"{row['path']!r}: {row['id']}: {row['error']!r}: {row['why']!r}")
+    count = outcome.backups.num_rows
+    print(f"{count} backups, {len(failures)} with an error; {outcome.kept} kept; {outcome.seconds:.1f} s")
+    return 3 if failures else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of the arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m keyhaul.fleet",
         description="Check many backups on a Dask cluster, and write two Parquet tables.",
@@ -40,8 +52,11 @@ def main() -> int:
     parser.add_argument(
         "--checkpoint", type=float, default=60.0, help="seconds between writing the tables (default: %(default)g)"
     )
-    arguments = parser.parse_args()
+    return parser
 
+
+def _run_on_cluster(arguments: argparse.Namespace) -> Outcome:
+    """Connect to the scheduler, or start a cluster on this machine, and run the commands there."""
     from distributed import Client
 
     if arguments.workers:
@@ -49,7 +64,7 @@ def main() -> int:
     else:
         client = Client(arguments.scheduler, scheduler_file=arguments.scheduler_file)
     with client:
-        outcome = run(
+        return run(
             arguments.paths[0] if len(arguments.paths) == 1 else arguments.paths,
             client,
             verbs=arguments.verbs.split(","),
@@ -62,16 +77,10 @@ def main() -> int:
             checkpoint=arguments.checkpoint,
             progress=_progress if sys.stderr.isatty() else None,
         )
-    failures = outcome.failures()
-    for row in failures:
-        # Names from a backup may contain terminal escapes, so they are printed escaped.
-        print(f"{row['path']!r}: {row['id']}: {row['error']!r}: {row['why']!r}")
-    count = outcome.backups.num_rows
-    print(f"{count} backups, {len(failures)} with an error; {outcome.kept} kept; {outcome.seconds:.1f} s")
-    return 3 if failures else 0
 
 
 def _source(arguments: argparse.Namespace) -> Sendable | None:
+    """Return the source of the passwords, or None if no option names one."""
     if arguments.password_name:
         return PasswordName(arguments.password_name)
     if arguments.passwords:
@@ -81,8 +90,9 @@ def _source(arguments: argparse.Namespace) -> Sendable | None:
     return PasswordCommand(arguments.password_command) if arguments.password_command else None
 
 
-def _progress(outcome: int, total: int) -> None:
-    print(f"\r{outcome} of {total}", end="" if outcome < total else "\n", file=sys.stderr, flush=True)
+def _progress(finished: int, total: int) -> None:
+    """Overwrite the line with the number of finished backups."""
+    print(f"\r{finished} of {total}", end="" if finished < total else "\n", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -18,15 +18,15 @@ def listed(paths: Paths) -> list[str]:
     star, mean the backups in them. A list is used as it is, because its paths may exist only on the workers.
     """
     if isinstance(paths, (str, os.PathLike)):
-        paths_found = backups_in(os.fspath(paths))
+        backups = backups_in(os.fspath(paths))
     else:
-        paths_found = [os.fspath(path) for path in paths]
-    for path in paths_found:
+        backups = [os.fspath(path) for path in paths]
+    for path in backups:
         if not path:
             raise ValueError("an empty path")
         if is_address(path):
             check_address(path)
-    return list(dict.fromkeys(paths_found))
+    return list(dict.fromkeys(backups))
 
 
 def backups_in(place: str) -> list[str]:
@@ -40,14 +40,12 @@ def backups_in(place: str) -> list[str]:
 
 
 def _at_address(address: str) -> list[str]:
+    """Return the address of each backup in a folder or that a star matches, sorted, without hidden ones."""
     if not (address.endswith("/") or "*" in address):
         return [address]
     import fsspec
 
     file_system, pattern = fsspec.core.url_to_fs(address)
-    paths_found = file_system.glob(pattern) if "*" in address else file_system.ls(pattern, detail=False)
-    return [
-        file_system.unstrip_protocol(entry)
-        for entry in sorted(paths_found)
-        if not entry.rpartition("/")[2].startswith(".")
-    ]
+    entries = file_system.glob(pattern) if "*" in address else file_system.ls(pattern, detail=False)
+    visible_entries = [entry for entry in sorted(entries) if not entry.rpartition("/")[2].startswith(".")]
+    return [file_system.unstrip_protocol(entry) for entry in visible_entries]

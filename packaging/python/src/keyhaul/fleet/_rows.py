@@ -27,14 +27,14 @@ def result_columns(result: Inspection | Verification | Plan) -> dict[str, Any]:
             "bytes": result.bytes,
         }
     if isinstance(result, Verification):
-        first = result.faults[0] if result.faults else None
-        location = f"{first.file}: " if first and first.file else ""
+        first_fault = result.faults[0] if result.faults else None
+        location = f"{first_fault.file}: " if first_fault and first_fault.file else ""
         return {
             "verdict": result.verdict,
             "whole": result.whole,
             "seal": result.seal,
             "faults": result.fault_count,
-            "fault": f"{location}{first.id}: {first.detail}" if first else None,
+            "fault": f"{location}{first_fault.id}: {first_fault.detail}" if first_fault else None,
             "items_readable": result.items and result.items.readable,
             "items_device_bound": result.items and result.items.device_bound,
             "items_damaged": result.items and result.items.damaged,

@@ -18,7 +18,7 @@ from .._commands import Command
 from ..passwords import PasswordCommand, PasswordFile, PasswordList, PasswordName, Sendable
 from . import _tables
 from ._paths import Paths, listed
-from ._task import Job, JobResult, Known, Settings, batches, failed_result, run_jobs, run_single_job
+from ._task import EarlierRow, Job, JobResult, Settings, batches, failed_result, run_jobs, run_single_job
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -101,13 +101,12 @@ def run(
     settings = Settings(tuple(verbs), names, program, home, to, device_key, timeout, uuid.uuid4().hex)
     if not settings.verbs or set(settings.verbs) - {"inspect", "verify", "plan"}:
         raise ValueError("verbs are inspect, verify and plan, and at least one of them")
-    names_of_paths = listed(paths)
-    known = _EarlierRows(out, names) if out is not None and resume else None
+    earlier_rows = _EarlierRows(out, names) if out is not None and resume else None
     jobs = [
-        Job(index, path, _source(passwords, path), known.known_row(path) if known else None)
-        for index, path in enumerate(names_of_paths)
+        Job(index, path, _source(passwords, path), earlier_rows.row(path) if earlier_rows else None)
+        for index, path in enumerate(listed(paths))
     ]
-    results = _Results(jobs, names, known)
+    results = _Results(jobs, names, earlier_rows)
     again = 0
     saved = time.monotonic()
     try:
@@ -161,61 +160,62 @@ def _collect_results(
     from distributed import as_completed
 
     name = f"keyhaul-{uuid.uuid4().hex[:12]}"
-    sent: dict[Future, Sequence[Job]] = {}
-    suspects: list[Job] = []
+    unfinished: dict[Future, Sequence[Job]] = {}
+    given_up: list[Job] = []
 
     def submit(group: Sequence[Job]) -> Future:
         future = client.submit(run_jobs, group, settings, key=f"{name}-{group[0].index}", pure=False)
-        sent[future] = group
+        unfinished[future] = group
         return future
 
+    thread_count = sum(client.nthreads().values())
     try:
-        for future, result in as_completed(
-            map(submit, batches(jobs, sum(client.nthreads().values()), batch)), with_results=True, raise_errors=False
-        ):
-            group = sent.pop(future)
+        futures = map(submit, batches(jobs, thread_count, batch))
+        for future, results in as_completed(futures, with_results=True, raise_errors=False):
+            group = unfinished.pop(future)
             if future.status == "finished":
-                yield result, 0
+                yield results, 0
             else:
-                suspects += group
+                given_up += group
             future.release()
-        for job in suspects:
+        for job in given_up:
             yield _run_alone(client, job, settings, retries, name)
     finally:
         # If the run ends early, tasks that have not started are canceled.
-        if sent:
-            client.cancel(list(sent))
+        if unfinished:
+            client.cancel(list(unfinished))
 
 
 def _run_alone(client: Client, job: Job, settings: Settings, retries: int, name: str) -> tuple[list[JobResult], int]:
     """Run one backup while no other task runs. Return the result, and the number of times that the backup was sent out.
 
-    Only a worker that started a backup can have been ended by it. If the worker was already ending because of another
+    A backup can have ended a worker only if the worker started it. If the worker was already ending because of another
     backup, this one is sent out once more, regardless of `retries`.
     """
     from distributed import Event
 
     cause: BaseException | None = None
-    started_count = sent = 0
-    while started_count < retries and sent - started_count < MAX_UNSTARTED_ATTEMPTS:
-        sent += 1
-        key = f"{name}-{job.index}-{sent}"
+    started_count = sent_count = 0
+    while started_count < retries and sent_count - started_count < MAX_UNSTARTED_ATTEMPTS:
+        sent_count += 1
+        key = f"{name}-{job.index}-{sent_count}"
         future = client.submit(run_single_job, job, settings, key, key=key, pure=False)
         try:
             cause = future.exception()
             if cause is None:
-                return future.result(), sent
+                return future.result(), sent_count
         finally:
             future.cancel()
             event = Event(key, client=client)
             started_count += event.is_set()
             event.clear()
-    why = (
-        f"{type(cause).__name__}: the worker process ended while it ran this backup" if cause else "its worker was lost"
-    )
-    if cause and not started_count:
+    if cause is None:
+        why = "its worker was lost"
+    elif started_count == 0:
         why = f"{type(cause).__name__}: each worker ended before it started this backup"
-    return [failed_result(job, 1, "worker-lost", "no worker returned a result", why)], sent
+    else:
+        why = f"{type(cause).__name__}: the worker process ended while it ran this backup"
+    return [failed_result(job, 1, "worker-lost", "no worker returned a result", why)], sent_count
 
 
 class _EarlierRows:
@@ -234,51 +234,58 @@ class _EarlierRows:
         for row in backups.to_pylist():
             start, count = slices.get(row["path"], (0, 0))
             items_of_backup = items.slice(start, count)
-            stamps = set(items_of_backup["stamp"].unique().to_pylist())
-            is_final = row["code"] in FINAL_CODES and row["stamp"] is not None
-            if is_final and stamps <= {row["stamp"]} and count == (row["items"] or 0):
-                self._rows[row["path"]], self._items[row["path"]] = row, items_of_backup
-                # A path with escaped bytes cannot be opened.
-                is_decrypted = row["encrypted"] is not False and row["code"] in DECRYPTED_CODES
-                if row["password_mark"] and is_decrypted and "\\" not in row["path"]:
-                    self._proofs.setdefault(row["password_mark"], (row["path"], row["stamp"]))
+            if not _is_reusable(row, items_of_backup):
+                continue
+            self._rows[row["path"]], self._items[row["path"]] = row, items_of_backup
+            is_decrypted = row["encrypted"] is not False and row["code"] in DECRYPTED_CODES
+            # A path with escaped bytes cannot be opened.
+            if row["password_mark"] and is_decrypted and "\\" not in row["path"]:
+                self._proofs.setdefault(row["password_mark"], (row["path"], row["stamp"]))
 
-    def known_row(self, path: str) -> Known | None:
-        """Return the known row of a path, or None."""
+    def row(self, path: str) -> EarlierRow | None:
+        """Return the earlier row of a path, or None."""
         row = self._rows.get(_tables.escape(path))
         if row is None:
             return None
-        key = row["password_mark"]
-        proof = self._proofs.get(key) if key else None
-        return Known(row["stamp"], row["asked"], key, proof, is_plain=row["encrypted"] is False)
+        mark = row["password_mark"]
+        proof = self._proofs.get(mark) if mark else None
+        return EarlierRow(row["stamp"], row["asked"], mark, proof, is_plain=row["encrypted"] is False)
 
-    def result_of(self, job: Job) -> JobResult | None:
-        """Return the result that the known row of a job stands for."""
+    def result(self, job: Job) -> JobResult | None:
+        """Return the result that the earlier row of a job contains, or None."""
         path = _tables.escape(job.path)
         row = self._rows.get(path)
         return JobResult(job.index, row, self._items[path]) if row else None
+
+
+def _is_reusable(row: Mapping[str, Any], items: pa.Table) -> bool:
+    """Whether a row depends only on its backup, and all of its items are in the table with the same stamp."""
+    is_final = row["code"] in FINAL_CODES and row["stamp"] is not None
+    stamps = set(items["stamp"].unique().to_pylist())
+    return is_final and stamps <= {row["stamp"]} and items.num_rows == (row["items"] or 0)
 
 
 def _slices(items: pa.Table) -> dict[str, tuple[int, int]]:
     """Return the position and the number of each path's items. They are adjacent, as they were written."""
     if items.num_rows == 0:
         return {}
+    # Run-end encoding turns the paths a, a, a, b, b into the values a, b with the ends 3, 5.
     encoded = pc.run_end_encode(items["path"].combine_chunks())
-    ends = encoded.run_ends.to_pylist()
     slices: dict[str, tuple[int, int]] = {}
     start = 0
-    for path, end in zip(encoded.values.to_pylist(), ends, strict=True):
-        slices[path], start = (start, end - start), end
+    for path, end in zip(encoded.values.to_pylist(), encoded.run_ends.to_pylist(), strict=True):
+        slices[path] = (start, end - start)
+        start = end
     return slices
 
 
 class _Results:
     """The results so far, by the index of their path."""
 
-    def __init__(self, jobs: Sequence[Job], names: bool, known: _EarlierRows | None) -> None:
+    def __init__(self, jobs: Sequence[Job], names: bool, earlier_rows: _EarlierRows | None) -> None:
         self._jobs = jobs
         self._schema = _tables.items_schema(names)
-        self._known = known
+        self._earlier_rows = earlier_rows
         self._results: dict[int, JobResult] = {}
         self.kept = 0
 
@@ -286,11 +293,12 @@ class _Results:
         return len(self._results)
 
     def add(self, result: JobResult) -> None:
-        """Add a result, unless there is one for its path. A result without a row stands for the earlier row."""
+        """Add a result, unless there is one for its path. A result without a row means that the earlier row is current."""
         if result.index in self._results:
             return
         if result.row is None:
-            earlier_result = self._known.result_of(self._jobs[result.index]) if self._known else None
+            job = self._jobs[result.index]
+            earlier_result = self._earlier_rows.result(job) if self._earlier_rows else None
             if earlier_result is None:
                 raise AssertionError("a worker kept a row that does not exist")
             result, self.kept = earlier_result, self.kept + 1
@@ -304,8 +312,8 @@ class _Results:
         selected: list[JobResult] = []
         for job in self._jobs:
             result = self._results.get(job.index)
-            if result is None and not complete and self._known:
-                result = self._known.result_of(job)
+            if result is None and not complete and self._earlier_rows:
+                result = self._earlier_rows.result(job)
             if result is not None:
                 selected.append(result)
             elif complete:

@@ -23,22 +23,25 @@ def stamp(path: str) -> str | None:
 
 
 def _lines(path: str) -> Iterator[str]:
+    """Yield a line for a file, or for a folder and everything in it."""
     yield _line("", os.stat(path))
-    pending = [path] if os.path.isdir(path) else []
-    while pending:
-        folder = pending.pop()
+    folders = [path] if os.path.isdir(path) else []
+    while folders:
+        folder = folders.pop()
         with os.scandir(folder) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 yield _line(os.path.relpath(entry.path, path), entry.stat(follow_symlinks=False))
                 if entry.is_dir(follow_symlinks=False):
-                    pending.append(entry.path)
+                    folders.append(entry.path)
 
 
 def _line(name: str, status: os.stat_result) -> str:
+    """Return what changes with a file: its mode, size and times."""
     return f"{name}\0{status.st_mode}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}"
 
 
 def _at_address(address: str) -> str:
+    """Return what changes with a file in a remote storage."""
     import fsspec
 
     system, path_in_system = fsspec.core.url_to_fs(address)

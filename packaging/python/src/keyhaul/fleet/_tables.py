@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 FORMAT = "keyhaul-fleet/1"
 
-_MOMENT = pa.timestamp("us", tz="UTC")
+_TIME = pa.timestamp("us", tz="UTC")
 
 # One row for each backup. Columns of commands that were not run are null.
 BACKUPS = pa.schema(
@@ -34,7 +34,7 @@ BACKUPS = pa.schema(
         ("faults", pa.int64()),
         ("fault", pa.string()),
         ("encrypted", pa.bool_()),
-        ("made", _MOMENT),
+        ("made", _TIME),
         ("device_udid", pa.string()),
         ("device_name", pa.string()),
         ("product_type", pa.string()),
@@ -51,7 +51,7 @@ BACKUPS = pa.schema(
         ("arrives_same_device", pa.int64()),
         ("expected_same_device", pa.int64()),
         ("worker", pa.string()),
-        ("finished", _MOMENT),
+        ("finished", _TIME),
         ("seconds", pa.float64()),
     ]
 )
@@ -113,6 +113,7 @@ def write(folder: str | os.PathLike[str], backups: pa.Table, items: pa.Table) ->
 
 
 def _write_atomically(target: pathlib.Path, content: pa.Table) -> None:
+    """Replace a file only after the new one is complete and on the disk."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         # Other users of the machine must not read the file.

@@ -50,12 +50,13 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Known:
-    """The state of an existing row. It is current if the password still decrypts `proof`, a backup with its stamp.
+class EarlierRow:
+    """What a worker needs to decide whether the row of an earlier run is still current.
 
-    `mark` is the same in all rows that one worker made in one run with one password source. `proof` is a backup that
-    this password decrypted. Both are None if there was no password. Only `proof` is None if the password decrypted no
-    backup. `is_plain` states that the backup has no password.
+    The row is current if its stamp and its question are the same, and the password still decrypts `proof`: a backup
+    that it decrypted in that run, and the stamp of this backup. `mark` is the same in all rows that one worker made in
+    one run with one password source. Without a password, `mark` and `proof` are None. If the password decrypted no
+    backup, only `proof` is None. `is_plain` states that the backup has no password.
     """
 
     stamp: str
@@ -67,17 +68,17 @@ class Known:
 
 @dataclass(frozen=True)
 class Job:
-    """One backup, and the state of its existing row."""
+    """One backup, and its row of an earlier run."""
 
     index: int
     path: str
     password: Sendable | None
-    known: Known | None
+    earlier_row: EarlierRow | None
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """The result for one backup. `row` is None if the existing row is still current."""
+    """The result for one backup. `row` is None if the earlier row is still current."""
 
     index: int
     row: dict[str, Any] | None
@@ -110,7 +111,7 @@ def run_jobs(jobs: Sequence[Job], settings: Settings) -> list[JobResult]:
 
 
 def run_single_job(job: Job, settings: Settings, mark: str) -> list[JobResult]:
-    """Run one backup alone. Before it starts, the event tells the scheduler that a worker has started."""
+    """Run only one backup. Before it starts, the event tells the scheduler that a worker has started."""
     from distributed import Event
 
     Event(mark).set()
@@ -167,18 +168,14 @@ class _BackupState:
             self._row["seconds"] = self._seconds
         return JobResult(self.job.index, self._row, self._items)
 
-    def _fill_row(self, result_of_command: Inspection | Verification | Plan) -> dict[str, Any]:
+    def _fill_row(self, result: Inspection | Verification | Plan) -> dict[str, Any]:
+        """Add the columns of a result to the row. Return its status columns."""
         assert self._row is not None
-        self._row.update(
-            {name: value for name, value in _rows.result_columns(result_of_command).items() if value is not None}
-        )
-        if isinstance(result_of_command, (Futures, MigrationPlan)):
-            self._items = _rows.items(result_of_command, self._row["path"], self._row["stamp"], self._names)
-        return (
-            _rows.error_columns(result_of_command.error)
-            if result_of_command.error
-            else _rows.status_columns(result_of_command)
-        )
+        columns = _rows.result_columns(result)
+        self._row.update({name: value for name, value in columns.items() if value is not None})
+        if isinstance(result, (Futures, MigrationPlan)):
+            self._items = _rows.items(result, self._row["path"], self._row["stamp"], self._names)
+        return _rows.error_columns(result.error) if result.error else _rows.status_columns(result)
 
     @contextlib.contextmanager
     def _catching_errors(self) -> Iterator[None]:
@@ -198,7 +195,10 @@ class _BackupState:
             )
 
     def _end(self, columns: dict[str, Any]) -> None:
-        self._row, self._items, self.is_pending = {"path": escape(self.job.path), **columns}, None, False
+        """Replace the row with one that has only an error, and run no more commands."""
+        self._row = {"path": escape(self.job.path), **columns}
+        self._items = None
+        self.is_pending = False
 
 
 def _by_password(states: Sequence[_BackupState]) -> list[list[_BackupState]]:
@@ -215,15 +215,13 @@ def _run_command(verb: Command, states: Sequence[_BackupState], settings: Settin
     A backup that ended a call for many, or that cannot be in a list, gets its own call. The others are in the next call
     for many. If a call has no result at all, every backup gets its own call.
     """
-    listable: list[_BackupState] = []
-    single: list[_BackupState] = []
-    for state in states:
-        (listable if _commands.is_listable(state.job.path) else single).append(state)
+    listable = [state for state in states if _commands.is_listable(state.job.path)]
+    single = [state for state in states if not _commands.is_listable(state.job.path)]
     while len(listable) > 1:
-        answered = _run_for_many(verb, listable, settings)
-        end = answered + 1 if answered else len(listable)
-        single += listable[answered:end]
-        listable = listable[end:]
+        result_count = _run_for_many(verb, listable, settings)
+        next_start = result_count + 1 if result_count else len(listable)
+        single += listable[result_count:next_start]
+        listable = listable[next_start:]
     for state in single + listable:
         started = time.monotonic()
         outcome: Inspection | Verification | Plan | Exception
@@ -236,17 +234,17 @@ def _run_command(verb: Command, states: Sequence[_BackupState], settings: Settin
 
 def _run_for_many(verb: Command, states: Sequence[_BackupState], settings: Settings) -> int:
     """Make one call for all backups. Return the number of results, counted from the first backup."""
-    answered = 0
+    result_count = 0
     started = time.monotonic()
     paths = [state.job.path for state in states]
-    # If the call fails, the call for the next backup alone has the reason.
+    # If the call fails, a call for only the next backup has the reason.
     with contextlib.suppress(Exception):
         for outcome in _commands.stream_results(verb, paths, **_call_arguments(verb, states[0].job, settings)):
-            states[answered].add(
-                _without_needless_password(verb, outcome, states[answered].job, settings), time.monotonic() - started
-            )
-            answered, started = answered + 1, time.monotonic()
-    return answered
+            state = states[result_count]
+            state.add(_without_needless_password(verb, outcome, state.job, settings), time.monotonic() - started)
+            result_count += 1
+            started = time.monotonic()
+    return result_count
 
 
 def _without_needless_password(
@@ -259,16 +257,17 @@ def _without_needless_password(
     is_refused = isinstance(outcome, KeyhaulError) and outcome.code == 14
     if not is_refused or job.password is None or verb == "inspect":
         return outcome
-    plain = dataclasses.replace(job, password=None)
+    job_without_password = dataclasses.replace(job, password=None)
     try:
-        if _run_for_one("inspect", plain, settings).encrypted is not False:  # type: ignore[union-attr]
+        if _run_for_one("inspect", job_without_password, settings).encrypted is not False:  # type: ignore[union-attr]
             return outcome
-        return _run_for_one(verb, plain, settings)
+        return _run_for_one(verb, job_without_password, settings)
     except Exception as error:  # noqa: BLE001 - becomes the row
         return error
 
 
 def _run_for_one(verb: Command, job: Job, settings: Settings) -> Inspection | Verification | Plan:
+    """Make one call for one backup, and return its result."""
     arguments = _call_arguments(verb, job, settings)
     match verb:
         case "inspect":
@@ -291,7 +290,7 @@ def _call_arguments(verb: Command, job: Job, settings: Settings) -> dict[str, An
 
 
 def _question(settings: Settings, password: Sendable | None) -> str:
-    """Return the question that a row answers, with the program's version."""
+    """Return everything besides the backup and the password that a row depends on, as JSON."""
     question = {
         "program": _version(find_program(settings.program)),
         "verbs": settings.verbs,
@@ -309,30 +308,33 @@ def _question(settings: Settings, password: Sendable | None) -> str:
 
 
 def _is_current(job: Job, current_stamp: str, question: str, settings: Settings) -> bool:
-    """Whether the existing row answers the question for the current state of the backup."""
-    known = job.known
-    if known is None or (known.stamp, known.question) != (current_stamp, question):
+    """Whether the earlier row has the same question, and the backup and the password are the same as then."""
+    earlier = job.earlier_row
+    if earlier is None or (earlier.stamp, earlier.question) != (current_stamp, question):
         return False
-    if job.password is None or known.is_plain:
+    if job.password is None or earlier.is_plain:
         return True
     if isinstance(job.password, PasswordList):
-        # One backup shows only one password of the list.
+        # The proof checks only one password of the list.
         return False
-    return known.mark is not None and _is_proven(known.proof, job.password, settings)
+    return earlier.mark is not None and _is_proven(earlier.proof, job.password, settings)
 
 
 @functools.cache
 def _is_proven(proof: tuple[str, str] | None, password: Sendable, settings: Settings) -> bool:
-    """Whether the password is the one that made the row. It is tried once for each proof, not for each backup.
+    """Whether the password is the one of the earlier row. It is tried once for each proof, not for each backup.
 
-    A source names a password, but does not show whether it changed. A password is the same if it decrypts a backup that
-    the earlier password decrypted. Therefore neither the password nor its digest is in the tables.
+    A password's source stays the same when the password changes. But a password that decrypts the same backup as the
+    earlier one is the same. Therefore the tables need neither the password nor its digest.
     """
-    if proof is None or stamp(proof[0]) != proof[1]:
+    if proof is None:
+        return False
+    path, earlier_stamp = proof
+    if stamp(path) != earlier_stamp:
         return False
     try:
         result = _commands.inspect(
-            proof[0],
+            path,
             password=password,
             items=True,
             home=settings.home,
