@@ -152,16 +152,16 @@ extension JSONCursor {
   fileprivate func itemKind() throws(Fault) -> ItemKind {
     let name = try string()
     guard let kind = ItemKind.allCases.first(where: { $0.reportName == name }) else {
-      let known = ItemKind.allCases.map(\.reportName).joined(separator: ", ")
-      throw fault("is not a kind of item; known: \(known)")
+      let knownNames = ItemKind.allCases.map(\.reportName).joined(separator: ", ")
+      throw fault("is not a kind of item; known: \(knownNames)")
     }
     return kind
   }
 
   fileprivate func protectionClass() throws(Fault) -> ProtectionClass {
     guard let protection = ProtectionClass(named: try string()) else {
-      let known = ProtectionClass.allCases.map { "\($0.word) (\($0.rawValue))" }.joined(separator: ", ")
-      throw fault("is not a protection class; known: \(known)")
+      let knownNames = ProtectionClass.allCases.map { "\($0.word) (\($0.rawValue))" }.joined(separator: ", ")
+      throw fault("is not a protection class; known: \(knownNames)")
     }
     return protection
   }
@@ -170,8 +170,8 @@ extension JSONCursor {
     var constraints: [AccessConstraint] = []
     for element in try elements() {
       guard let constraint = AccessConstraint(rawValue: try element.string()) else {
-        let known = AccessConstraint.allCases.map(\.rawValue).joined(separator: ", ")
-        throw element.fault("is not a known constraint; known: \(known)")
+        let knownNames = AccessConstraint.allCases.map(\.rawValue).joined(separator: ", ")
+        throw element.fault("is not a known constraint; known: \(knownNames)")
       }
       constraints.append(constraint)
     }
