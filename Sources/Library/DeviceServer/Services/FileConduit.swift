@@ -51,7 +51,7 @@ package final class FileConduit {
       Answer(operation: .status, bytes: littleEndianBytes(status.rawValue))
     }
 
-    /// Creates an answer with texts, each of which ends with a NUL.
+    /// Creates an answer with texts. A NUL ends each text.
     static func list(_ texts: [String]) -> Answer {
       Answer(operation: .data, bytes: texts.flatMap { Array($0.utf8) + [0] })
     }
