@@ -135,7 +135,7 @@ public func SecKeyIsAlgorithmSupported(
 extension SecKey {
   fileprivate func resolvedAlgorithm(
     _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
-  ) throws(SecItemError) -> (KeyMaterial, ResolvedKeyAlgorithm) {
+  ) throws(SecItemError) -> (material: KeyMaterial, resolved: ResolvedKeyAlgorithm) {
     let resolved = try supportedAlgorithm(algorithm, operation)
     return (try material(for: operation), resolved)
   }
@@ -160,7 +160,7 @@ private func unsupported(_ algorithm: SecKeyAlgorithm) -> SecItemError {
 /// Returns the key, the scheme and the digest for a signature.
 private func signatureInput(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType, _ data: CFData
-) throws(SecItemError) -> (KeyMaterial, SignatureScheme, [UInt8]) {
+) throws(SecItemError) -> (material: KeyMaterial, scheme: SignatureScheme, digest: [UInt8]) {
   let (material, resolved) = try key.resolvedAlgorithm(algorithm, operation)
   guard case .signature(let scheme, let input) = resolved else { throw unsupported(algorithm) }
   let bytes = Array(Data(referencing: data))
@@ -178,7 +178,7 @@ private func signatureInput(
 /// Returns the key and the scheme for encryption or decryption.
 private func encryptionKey(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
-) throws(SecItemError) -> (KeyMaterial, KeyEncryption) {
+) throws(SecItemError) -> (material: KeyMaterial, scheme: KeyEncryption) {
   let (material, resolved) = try key.resolvedAlgorithm(algorithm, operation)
   guard case .encryption(let scheme) = resolved else { throw unsupported(algorithm) }
   return (material, scheme)

@@ -196,7 +196,7 @@ extension SecKey {
     guard let client = try? DefaultKeychain.client() else {
       throw SecItemError(.notAvailable, "there is no device to make the key on")
     }
-    let object = try client.call { (session) throws(SecItemError) in
+    let objectID = try client.call { (session) throws(SecItemError) in
       try session.enclaveObjectID(of: privateNumber, protection: protection)
     }
     var item = KeychainItem(pair)
@@ -204,7 +204,7 @@ extension SecKey {
     for code: AttributeCode in [.isSensitive, .wasAlwaysSensitive, .wasNeverExtractable] { item[code] = .integer(1) }
     item[.isExtractable] = .integer(0)
     item.secret = try TokenValue(
-      objectID: object, accessControl: accessControl?.operations, value: pair.publicKey
+      objectID: objectID, accessControl: accessControl?.operations, value: pair.publicKey
     ).encoded()
     return SecKey(item)
   }

@@ -76,11 +76,11 @@ extension Move: CustomStringConvertible {
   /// The number of items with each outcome, then every item with its outcome, and the reason if it does not move.
   public var description: String {
     guard !items.isEmpty else { return Self.nothingStored }
-    let counts = [
+    let counts: [(count: Int, outcome: String)] = [
       (migrating.count, "migrating"), (stayingBehind.count, "staying behind"), (neverInBackup.count, "in no backup"),
       (unreadable.count, "damaged"),
     ]
-    let countText = counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+    let countText = counts.filter { $0.count > 0 }.map { "\($0.count) \($0.outcome)" }.joined(separator: ", ")
     let total = "\(items.count) item\(items.count == 1 ? "" : "s")"
     let heading = "\(total) in a move \(Self.description(of: destination, backup)): \(countText)"
     let lines = items.map { item in

@@ -47,7 +47,7 @@ package final class PairingAuthorizer: Sendable {
     }
   }
 
-  /// Uses the user's answer to an earlier request, or asks the user. The client has to repeat its request meanwhile.
+  /// Uses the user's answer to an earlier request, or asks the user. The client has to repeat its request then.
   private func decide(asking ask: (PairingAuthorizer) -> Void) -> Decision {
     let (decision, isNewQuestion) = state.withLock { state -> (Decision, Bool) in
       switch state {

@@ -1,6 +1,18 @@
 import Basics
 
 /// AFC on the shared files of a device, with the operations that backup clients use.
+///
+/// The fixed parts of requests have numbers of 8 bytes, little-endian:
+///
+/// ```
+/// open                mode, path
+/// read                handle, number of bytes
+/// write               handle; the payload has the bytes
+/// seek                handle, `whence` of lseek(2), offset
+/// lock                handle, operation of flock(2)
+/// tell, close         handle
+/// all others          path, or nothing
+/// ```
 package final class FileConduit {
   private enum Operation: UInt64 {
     case status = 1
@@ -39,7 +51,7 @@ package final class FileConduit {
       Answer(operation: .status, bytes: littleEndianBytes(status.rawValue))
     }
 
-    /// Creates an answer with texts, each of which ends with a NUL.
+    /// Creates an answer with texts. A NUL ends each text.
     static func list(_ texts: [String]) -> Answer {
       Answer(operation: .data, bytes: texts.flatMap { Array($0.utf8) + [0] })
     }
@@ -207,17 +219,23 @@ package final class FileConduit {
     return .status(.ok)
   }
 
+  /// The operations of flock(2) with the flag for not waiting.
+  private enum LockOperation: UInt64 {
+    case lockShared = 5
+    case lockExclusively = 6
+    case unlock = 12
+  }
+
   private func lock(_ request: FileConduitPacket) -> Answer {
     guard let handle = request.integer(at: 0), handles[handle] != nil, let operation = request.integer(at: 8) else {
       return .status(.invalidArgument)
     }
-    // The operations of flock(2) with the flag for not waiting: 5 and 6 lock (shared, exclusive), 12 unlocks.
-    switch operation {
-    case 5, 6: return .status(files.lock(for: self) ? .ok : .wouldBlock)
-    case 12:
+    switch LockOperation(rawValue: operation) {
+    case .lockShared, .lockExclusively: return .status(files.lock(for: self) ? .ok : .wouldBlock)
+    case .unlock:
       files.unlock(for: self)
       return .status(.ok)
-    default: return .status(.invalidArgument)
+    case nil: return .status(.invalidArgument)
     }
   }
 }

@@ -78,12 +78,20 @@ package struct FileRecord: Sendable, Hashable {
     case other
   }
 
-  /// The type according to the bits 0xF000 of `mode`.
+  /// The type bits of a mode and their values, as in stat(2).
+  private enum TypeBits {
+    static let mask: UInt32 = 0xF000
+    static let regular: UInt32 = 0x8000
+    static let directory: UInt32 = 0x4000
+    static let symbolicLink: UInt32 = 0xA000
+  }
+
+  /// The type according to the type bits of `mode`.
   package var fileType: FileType {
-    switch mode & 0xF000 {
-    case 0x8000: .regular
-    case 0x4000: .directory
-    case 0xA000: .symbolicLink
+    switch mode & TypeBits.mask {
+    case TypeBits.regular: .regular
+    case TypeBits.directory: .directory
+    case TypeBits.symbolicLink: .symbolicLink
     default: .other
     }
   }

@@ -123,11 +123,12 @@ package struct RollbackJournal {
 
   /// Returns the checksum of a page: the sum of every 200th byte, from the end.
   private static func checksum(_ page: ArraySlice<UInt8>, _ nonce: UInt32) -> UInt32 {
+    let interval = 200
     var sum = nonce
-    var offset = page.count - 200
+    var offset = page.count - interval
     while offset > 0 {
       sum &+= UInt32(page[page.startIndex + offset])
-      offset -= 200
+      offset -= interval
     }
     return sum
   }

@@ -12,7 +12,7 @@ extension KeychainItem {
       throw document.malformed("an item that is not a dictionary", try document.offset(ofObject: document.rootIndex))
     }
     self.init(kind: kind)
-    var seen: Set<AttributeCode> = []
+    var readCodes: Set<AttributeCode> = []
     for position in 0..<keys.count {
       let keyIndex = try document.index(position, of: keys)
       let valueIndex = try document.index(position, of: values)
@@ -20,7 +20,7 @@ extension KeychainItem {
         throw document.malformed("a key that is not a string", try document.offset(ofObject: keyIndex))
       }
       let code = AttributeCode(rawValue: name)
-      guard seen.insert(code).inserted else { continue }
+      guard readCodes.insert(code).inserted else { continue }
       if code.isSecret(in: kind) {
         secrets[code] = try Self.secret(at: valueIndex, code: code, of: document)
       } else {

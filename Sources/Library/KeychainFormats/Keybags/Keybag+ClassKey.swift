@@ -138,7 +138,7 @@ package struct ClassWrappedKey: Sendable, Hashable {
   /// - Throws: `.malformed` unless there are 44 or 76 bytes.
   package init(parsing bytes: [UInt8]) throws(FormatError) {
     let classByteCount = 4
-    guard ItemBlob.wrappedKeyByteCounts.contains(bytes.count - classByteCount) else {
+    guard [classByteCount + 40, classByteCount + 72].contains(bytes.count) else {
       throw FormatError(.wrappedKey, .malformed, "it has \(bytes.count) bytes, not 44 or 76")
     }
     self.init(

@@ -8,6 +8,8 @@ import Basics
 /// ```
 /// file      "bplist00", objects, offset table (the offset of each object), trailer
 /// object    marker (1 byte: the type in the upper half, the size in the lower one), contents
+/// type      0 null and booleans, 1 integer, 2 real, 3 date, 4 data, 5 ASCII text, 6 UTF-16 text,
+///           8 reference of a keyed archive, A array, C set, D dictionary
 /// trailer   6 unused bytes, width of an offset (1 byte), width of a reference (1),
 ///           number of objects (8), index of the root object (8), offset of the offset table (8)
 /// ```

@@ -69,7 +69,7 @@ struct XMLPlistReader {
 
   private mutating func dictionary(level: Int) throws(FormatError) -> PropertyDictionary {
     var entries: [PropertyDictionary.Entry] = []
-    var seen: Set<String> = []
+    var readKeys: Set<String> = []
     while true {
       guard let tag = try nextTag() else { throw scanner.malformed("a dictionary that does not end") }
       if tag.isEnd {
@@ -79,7 +79,7 @@ struct XMLPlistReader {
       guard tag.name == "key" else { throw scanner.malformed("a value without a key") }
       let key = try text(of: tag)
       let value = try value(of: try open(), level: level + 1)
-      if seen.insert(key).inserted || keepsRepeatedKeys { entries.append(.init(key: .string(key), value: value)) }
+      if readKeys.insert(key).inserted || keepsRepeatedKeys { entries.append(.init(key: .string(key), value: value)) }
     }
   }
 

@@ -59,8 +59,8 @@ extension KeychainTransaction {
         guard fault.isPermanent else { throw KeyhaulError(fault) }
         if query.condition == nil { try delete(row.summary.reference) }
       case .item(let item):
-        let changed = try translatingRuleErrors(try changes.applied(to: item, now: now))
-        let step = UpdateStep(old: item, new: changed, rowID: row.summary.reference.rowID)
+        let updated = try translatingRuleErrors(try changes.applied(to: item, now: now))
+        let step = UpdateStep(old: item, new: updated, rowID: row.summary.reference.rowID)
         try apply(step, keys: keys, now: now, tombstones: tombstones, random: random)
         count += 1
       }
@@ -84,7 +84,7 @@ extension KeychainTransaction {
     guard leavesTombstone else { return }
     var tombstone = Tombstone.make(for: step.old, at: now)
     tombstone[.persistentReference] = .data(
-      try translatingRuleErrors(try NewItemDefaults.randomBytes(random, count: 16)))
+      try translatingRuleErrors(try NewItemDefaults.randomBytes(random, count: PersistentReference.uuidByteCount)))
     guard try insert(WritableRow(encrypting: tombstone, keys: keys, random: random)) != nil else {
       throw KeyhaulError(.storeDamaged, "cannot change the item: another item already has these attributes")
     }

@@ -44,9 +44,11 @@ public struct DeviceSet: Sendable {
 
   private func childPath(_ name: String) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
 
+  private static let temporarySuffix = ".tmp"
+
   func directory(of name: DeviceName) -> String { childPath(name.text) }
   /// Returns the temporary path of a device that is being created or deleted. No device can have this name.
-  func temporaryDirectory(of name: DeviceName) -> String { childPath(".\(name.text).tmp") }
+  func temporaryDirectory(of name: DeviceName) -> String { childPath(".\(name.text)\(Self.temporarySuffix)") }
 
   /// Returns the devices in the folder by name, or an empty array if the folder does not exist.
   ///
@@ -174,7 +176,8 @@ public struct DeviceSet: Sendable {
 
   /// Returns whether a name is the temporary name of a device that is being created or deleted.
   private static func isTemporary(_ name: String) -> Bool {
-    name.hasPrefix(".") && name.hasSuffix(".tmp") && DeviceName.isValid(String(name.dropFirst().dropLast(4)))
+    guard name.hasPrefix("."), name.hasSuffix(temporarySuffix) else { return false }
+    return DeviceName.isValid(String(name.dropFirst().dropLast(temporarySuffix.count)))
   }
 
   /// Deletes a device. The deletion is atomic: after a crash, invisible leftovers may remain, which the next use of the
@@ -214,14 +217,14 @@ public struct DeviceSet: Sendable {
 
   /// Creates the folder and its missing parents.
   private func makeDirectory() throws(KeyhaulError) {
-    var missing: [String] = []
+    var missingDirectories: [String] = []
     var current = path
     while try files.kind(of: current) == nil {
-      missing.append(current)
+      missingDirectories.append(current)
       guard let slash = current.lastIndex(of: "/"), slash != current.startIndex else { break }
       current = Self.trimmed(String(current[..<slash]))
     }
-    for directory in missing.reversed() {
+    for directory in missingDirectories.reversed() {
       do throws(KeyhaulError) {
         try files.makeDirectory(directory)
       } catch  where error.code == .exists {

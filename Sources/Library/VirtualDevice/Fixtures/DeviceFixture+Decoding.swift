@@ -29,27 +29,22 @@ extension DeviceFixture {
       let reason = "it has more than \(HumanReadable.bytes(limit)), which is the limit"
       throw KeyhaulError(.badFixture, source, reason)
     }
-    let root: JSONCursor
-    do throws(JSONParseError) {
-      let document = try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount, decodingLazily: "items")
-      root = JSONCursor(document, path: "")
-    } catch {
-      throw KeyhaulError(.badFixture, source, error.reason)
+    let document = try converting({ KeyhaulError(.badFixture, source, $0.reason) }) {
+      () throws(JSONParseError) in
+      try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount, decodingLazily: "items")
     }
-    let format: String
-    do throws(JSONCursor.Fault) {
+    let root = JSONCursor(document, path: "")
+    let invalid = { (fault: JSONCursor.Fault) in
+      KeyhaulError(.badFixture, source, "\(fault.path.isEmpty ? "the document" : fault.path) \(fault.reason)")
+    }
+    let format = try converting(invalid) { () throws(JSONCursor.Fault) -> String in
       if try root.optional("format") == nil { try root.require(Self.requiredMembers) }
-      format = try root.member("format").string()
-      if format == Self.format {
-        self = try Self(root)
-        return
-      }
-    } catch {
-      throw KeyhaulError(
-        .badFixture, source, "\(error.path.isEmpty ? "the document" : error.path) \(error.reason)")
+      return try root.member("format").string()
     }
-    let reason = "its format is \"\(format)\"; Keyhaul reads \"\(Self.format)\""
-    throw KeyhaulError(.unsupportedVersion, source, reason)
+    guard format == Self.format else {
+      throw KeyhaulError(.unsupportedVersion, source, "its format is \"\(format)\"; Keyhaul reads \"\(Self.format)\"")
+    }
+    self = try converting(invalid) { () throws(JSONCursor.Fault) in try Self(root) }
   }
 }
 
@@ -157,16 +152,16 @@ extension JSONCursor {
   fileprivate func itemKind() throws(Fault) -> ItemKind {
     let name = try string()
     guard let kind = ItemKind.allCases.first(where: { $0.reportName == name }) else {
-      let known = ItemKind.allCases.map(\.reportName).joined(separator: ", ")
-      throw fault("is not a kind of item; known: \(known)")
+      let knownNames = ItemKind.allCases.map(\.reportName).joined(separator: ", ")
+      throw fault("is not a kind of item; known: \(knownNames)")
     }
     return kind
   }
 
   fileprivate func protectionClass() throws(Fault) -> ProtectionClass {
     guard let protection = ProtectionClass(named: try string()) else {
-      let known = ProtectionClass.allCases.map { "\($0.word) (\($0.rawValue))" }.joined(separator: ", ")
-      throw fault("is not a protection class; known: \(known)")
+      let knownNames = ProtectionClass.allCases.map { "\($0.word) (\($0.rawValue))" }.joined(separator: ", ")
+      throw fault("is not a protection class; known: \(knownNames)")
     }
     return protection
   }
@@ -175,8 +170,8 @@ extension JSONCursor {
     var constraints: [AccessConstraint] = []
     for element in try elements() {
       guard let constraint = AccessConstraint(rawValue: try element.string()) else {
-        let known = AccessConstraint.allCases.map(\.rawValue).joined(separator: ", ")
-        throw element.fault("is not a known constraint; known: \(known)")
+        let knownNames = AccessConstraint.allCases.map(\.rawValue).joined(separator: ", ")
+        throw element.fault("is not a known constraint; known: \(knownNames)")
       }
       constraints.append(constraint)
     }

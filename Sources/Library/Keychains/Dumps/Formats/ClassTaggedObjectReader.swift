@@ -54,4 +54,7 @@ struct ClassTaggedObjectReader {
 extension [(String, JSONValue)] {
   /// Returns the value of the first member with a name, or `nil` if there is none.
   func firstValue(named name: String) -> JSONValue? { first { $0.0 == name }?.1 }
+
+  /// Returns the value of the last member with a name, or `nil` if there is none.
+  func lastValue(named name: String) -> JSONValue? { last { $0.0 == name }?.1 }
 }

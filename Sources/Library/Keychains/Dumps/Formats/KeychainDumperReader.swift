@@ -22,7 +22,7 @@ enum KeychainDumperReader {
   /// A heading of items. A line of as many hyphens follows it.
   private struct Heading {
     let title: String
-    /// The kind of item, or `nil` for an identity, which repeats its certificate and its key.
+    /// The kind of item, or `nil` if it is an identity, which repeats its certificate and its key.
     let kind: ItemKind?
   }
 
@@ -154,7 +154,7 @@ extension KeychainDumperReader {
 
     /// Begins the item below a heading.
     ///
-    /// - Parameter kind: The kind of item, or `nil` for an identity.
+    /// - Parameter kind: The kind of item, or `nil` if it is an identity.
     private mutating func beginItem(_ kind: ItemKind?) throws(KeyhaulError) {
       guard let kind else {
         _ = try collector.nextEntry()

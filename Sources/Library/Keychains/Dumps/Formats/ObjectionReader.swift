@@ -53,8 +53,8 @@ enum ObjectionReader {
       reading.item[.accessControl] = .string(control)
     }
     let (content, isRendered) = content(
-      reading.item, secret: members.last { $0.0 == secretMember }?.1,
-      rendering: members.last { $0.0 == renderingMember }?.1)
+      reading.item, secret: members.lastValue(named: secretMember), rendering: members.lastValue(named: renderingMember)
+    )
     return DumpedItem(
       entry: position, kind: kind, content: content, unusableAttributes: (unusable + reading.unusable).sorted(),
       isSecretRendered: isRendered)

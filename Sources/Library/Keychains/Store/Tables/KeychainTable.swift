@@ -20,7 +20,7 @@ struct KeychainTable {
   private let primaryKeyRange: Range<Int>
   private let primaryKeyCodes: [AttributeCode]
 
-  /// The columns that a row's summary needs, besides those of the primary key.
+  /// The columns that a row's summary needs, in addition to those of the primary key.
   private static let summaryCodes: [AttributeCode] = [
     .rowID, .encryptedData, .protection, .tombstone, .appClip, .modificationDate, .digest, .uuid, .persistentReference,
   ]
