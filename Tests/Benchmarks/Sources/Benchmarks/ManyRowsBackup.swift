@@ -8,7 +8,6 @@ import KeychainFormats
 /// An encrypted backup with as many rows in `Manifest.db` as that of a very full device. Three of ten rows are files, as
 /// in real backups.
 struct ManyRowsBackup {
-  static let password = "correct horse"
   let rowCount: Int
   /// The size of each file. Empty files suffice for figures that depend only on names and sizes.
   var payloadByteCount = 0
@@ -31,7 +30,7 @@ struct ManyRowsBackup {
 
   private func write(to directory: URL) throws {
     let random = SeededRandomSource(seed: "many rows")
-    let password: Secret? = Secret(utf8: Self.password)
+    let password: Secret? = Secret(utf8: BenchmarkFolder.password)
     let unlockedKeybag = try BackupKeybag.make(
       password: password, deviceKey: try HardwareUID(from: random).deviceKey(), rounds: 1, random: random)
     let keybag = unlockedKeybag.keybag
