@@ -11,7 +11,7 @@ struct ManyRowsBackup {
   let rowCount: Int
   /// The size of each file. Empty files suffice for figures that depend only on names and sizes.
   var payloadByteCount = 0
-  /// Of each ten rows, the first three are files. The others are directories.
+  /// The first three of each ten rows are files. The others are directories.
   private static let fileShare = (files: 3, rows: 10)
 
   /// Writes the backup in another process, because the memory of this one counts in the peak of the programs it starts.
