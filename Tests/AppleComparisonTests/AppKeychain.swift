@@ -63,9 +63,9 @@ struct AppKeychain: ComparedKeychain {
           README says.
           """)
     }
-    let other = baseGroup == ownGroup ? baseGroup + Self.sharedEnding : baseGroup
-    let search: [String: Any] = [kSecClass as String: kSecClassKey, kSecAttrAccessGroup as String: other]
-    sharedGroup = SecItemCopyMatching(search as CFDictionary, nil) == errSecMissingEntitlement ? nil : other
+    let otherGroup = baseGroup == ownGroup ? baseGroup + Self.sharedEnding : baseGroup
+    let search: [String: Any] = [kSecClass as String: kSecClassKey, kSecAttrAccessGroup as String: otherGroup]
+    sharedGroup = SecItemCopyMatching(search as CFDictionary, nil) == errSecMissingEntitlement ? nil : otherGroup
     hasPasscode = LAContext().canEvaluatePolicy(.deviceOwnerAuthentication, error: nil)
   }
 
@@ -76,15 +76,15 @@ struct AppKeychain: ComparedKeychain {
       kSecClass as String: kSecClassGenericPassword, kSecAttrAccount as String: account,
       kSecReturnAttributes as String: true,
     ]
-    var added: CFTypeRef?
-    let status = SecItemAdd(item as CFDictionary, &added)
+    var result: CFTypeRef?
+    let status = SecItemAdd(item as CFDictionary, &result)
     defer {
       let search: [String: Any] = [
         kSecClass as String: kSecClassGenericPassword, kSecAttrAccount as String: account,
       ]
       SecItemDelete(search as CFDictionary)
     }
-    guard status == errSecSuccess, let group = (added as? [String: Any])?[kSecAttrAccessGroup as String] as? String
+    guard status == errSecSuccess, let group = (result as? [String: Any])?[kSecAttrAccessGroup as String] as? String
     else {
       throw Refused(
         description: """

@@ -55,8 +55,8 @@
 
     func context(answered answer: String) throws -> LAContext {
       let phone = try phone
-      let before = phone.authenticationOutcome
-      defer { phone.authenticationOutcome = before }
+      let previousOutcome = phone.authenticationOutcome
+      defer { phone.authenticationOutcome = previousOutcome }
       phone.authenticationOutcome = Self.answers[answer] ?? .unavailable
       let context = LAContext()
       let isDone = DispatchSemaphore(value: 0)

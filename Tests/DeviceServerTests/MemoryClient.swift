@@ -8,7 +8,7 @@ import KeyhaulKit
 /// A message is the length of a property list in four bytes, and the property list: an array that begins with the
 /// message's name. After `DLMessageUploadFiles`, the device sends files (see `receiveFile`).
 final class MemoryClient: ByteChannel {
-  /// The error codes of a response, of which all but `success` are Apple's `MBErrorDomain`.
+  /// The error codes of a response. All except `success` are codes of Apple's `MBErrorDomain`.
   enum ErrorCode {
     static let success: Int64 = 0, other: Int64 = 1, notFound: Int64 = 4, noSpace: Int64 = 105
     static let noBackup: Int64 = 205, wrongPassword: Int64 = 207, deviceLocked: Int64 = 208

@@ -12,13 +12,13 @@ struct PlistParts {
   var header = Array("bplist00".utf8)
   var objects: [[UInt8]]
   var root: UInt64 = 0
-  /// The number of objects in the trailer; `nil` for the correct one.
+  /// The number of objects in the trailer, or `nil` to write the correct one.
   var count: UInt64?
   var offsetWidth: UInt8 = 1
   var referenceWidth: UInt8 = 1
-  /// The offset of the table in the trailer; `nil` for the correct one.
+  /// The offset of the table in the trailer, or `nil` to write the correct one.
   var tableOffset: UInt64?
-  /// The table; `nil` for the correct one.
+  /// The offsets in the table, or `nil` to write the correct ones.
   var offsets: [UInt8]?
 
   init(_ objects: [UInt8]...) { self.objects = objects }

@@ -5,31 +5,40 @@ import Testing
 
 @Suite("Item blobs with one fault")
 struct ItemBlobFaultTests {
-  private static func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+  private static func littleEndian(_ value: UInt32) -> [UInt8] {
+    (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+  }
+
   private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 
+  /// Returns a blob: the version, the class and the length of the wrapped key in four bytes each, the wrapped key, and
+  /// the tail with the ciphertext and a tag of 16 bytes.
   private static func blob(
-    version: UInt32 = 3, keyClass: UInt32 = 6, length: UInt32 = 40, keyBytes: Int = 40, tailBytes: Int = 20
-  ) -> [UInt8] { word(version) + word(keyClass) + word(length) + zeros(keyBytes) + zeros(tailBytes) }
+    version: UInt32 = 3, keyClass: UInt32 = 6, length: UInt32 = 40, keyByteCount: Int = 40, tailByteCount: Int = 20
+  ) -> [UInt8] {
+    littleEndian(version) + littleEndian(keyClass) + littleEndian(length) + zeros(keyByteCount) + zeros(tailByteCount)
+  }
 
   static let faults: [Fault] =
     [
       Fault("no bytes", [], .truncated, at: 0),
       Fault("half a version", [3, 0, 0], .truncated, at: 0),
-      Fault("a version without a class", word(3) + [6], .truncated, at: 4),
-      Fault("a class without a length", word(3) + word(6) + [40, 0], .truncated, at: 8),
-      Fault("a wrapped key of 0 bytes", blob(length: 0, keyBytes: 0), .malformed, at: 8),
-      Fault("a wrapped key of 39 bytes", blob(length: 39, keyBytes: 39), .malformed, at: 8),
-      Fault("a wrapped key of 41 bytes", blob(length: 41, keyBytes: 41), .malformed, at: 8),
-      Fault("a wrapped key of 71 bytes", blob(length: 71, keyBytes: 71), .malformed, at: 8),
-      Fault("a wrapped key of 73 bytes", blob(length: 73, keyBytes: 73), .malformed, at: 8),
+      Fault("a version without a class", littleEndian(3) + [6], .truncated, at: 4),
+      Fault("a class without a length", littleEndian(3) + littleEndian(6) + [40, 0], .truncated, at: 8),
+      Fault("a wrapped key of 0 bytes", blob(length: 0, keyByteCount: 0), .malformed, at: 8),
+      Fault("a wrapped key of 39 bytes", blob(length: 39, keyByteCount: 39), .malformed, at: 8),
+      Fault("a wrapped key of 41 bytes", blob(length: 41, keyByteCount: 41), .malformed, at: 8),
+      Fault("a wrapped key of 71 bytes", blob(length: 71, keyByteCount: 71), .malformed, at: 8),
+      Fault("a wrapped key of 73 bytes", blob(length: 73, keyByteCount: 73), .malformed, at: 8),
       Fault("the largest length", blob(length: .max), .malformed, at: 8),
       Fault("a length in big-endian", blob(length: 0x2800_0000), .malformed, at: 8),
-      Fault("a wrapped key cut short", blob(keyBytes: 39, tailBytes: 0), .truncated, at: 12),
-      Fault("a tag of fifteen bytes", blob(tailBytes: 15), .truncated, at: 52),
-      Fault("no tag", blob(tailBytes: 0), .truncated, at: 52),
-      Fault("a long wrapped key that leaves no tag", blob(length: 72, keyBytes: 72, tailBytes: 15), .truncated, at: 84),
-      Fault("one byte over the size", blob(tailBytes: ItemBlob.maximumByteCount - 51), .overLimit, at: nil),
+      Fault("a wrapped key cut short", blob(keyByteCount: 39, tailByteCount: 0), .truncated, at: 12),
+      Fault("a tag of fifteen bytes", blob(tailByteCount: 15), .truncated, at: 52),
+      Fault("no tag", blob(tailByteCount: 0), .truncated, at: 52),
+      Fault(
+        "a long wrapped key that leaves no tag", blob(length: 72, keyByteCount: 72, tailByteCount: 15), .truncated,
+        at: 84),
+      Fault("one byte over the size", blob(tailByteCount: ItemBlob.maximumByteCount - 51), .overLimit, at: nil),
     ]
     + [0, 1, 4, 5, 6, 7, 8, 9, 0x7FFF_FFFF, 0x8000_0006, 0x8000_0009].map { version in
       Fault("version \(version)", blob(version: version), .unsupportedVersion, at: 0)
@@ -40,8 +49,8 @@ struct ItemBlobFaultTests {
 
   @Test("The smallest blob has no ciphertext, and the largest has 72 MiB in total")
   func sizes() throws {
-    #expect(try ItemBlob(parsing: Self.blob(tailBytes: 16)).ciphertext.isEmpty)
-    #expect(try ItemBlob(parsing: Self.blob(tailBytes: ItemBlob.maximumByteCount - 52)).tag.count == 16)
+    #expect(try ItemBlob(parsing: Self.blob(tailByteCount: 16)).ciphertext.isEmpty)
+    #expect(try ItemBlob(parsing: Self.blob(tailByteCount: ItemBlob.maximumByteCount - 52)).tag.count == 16)
   }
 
   @Test("The flag of the fixed IV, the class with its generation, and version 2 survive a round trip")

@@ -108,8 +108,8 @@ struct JSONReadingTests {
     }
     #expect(element(2) == ["b": [[2]]] && element(1) == "é\nA" && element(2) == ["b": [[2]]])
     // Only an array that is a member of the root object is parsed on demand.
-    for other in [value["a"], value["c"], element(4)] {
-      guard case .array? = other?["items"] else {
+    for otherObject in [value["a"], value["c"], element(4)] {
+      guard case .array? = otherObject?["items"] else {
         Issue.record("the items of another object are parsed on demand")
         continue
       }
@@ -199,8 +199,7 @@ struct JSONWritingTests {
       }
 
       """
-    let written = buffer.withBytes { String(decoding: $0, as: UTF8.self) }
-    #expect(written == text)
+    #expect(buffer.withBytes { String(decoding: $0, as: UTF8.self) } == text)
     #expect(value.text(indentedBy: 4) == String(text.dropLast()).replacing("\n", with: "\n    "))
     #expect(value.compactText() == "{\"a\":[1,null,true,null],\"b\":{},\"c\":\"ü\"}")
   }

@@ -20,10 +20,11 @@ struct KeybagTests {
     #expect(
       try bag.classKeys.map { try Int(#require($0.keyClass).rawValue) }
         == expected["class_order"].elements.map { try $0.integer })
-    let both = Set(try expected["WRAP_3_classes"].elements.map { KeyClass(rawValue: UInt32(try $0.integer)) })
+    let classesWithBothWraps = Set(
+      try expected["WRAP_3_classes"].elements.map { KeyClass(rawValue: UInt32(try $0.integer)) })
     for classKey in bag.classKeys {
       let keyClass = try #require(classKey.keyClass)
-      #expect(classKey.wrap == (both.contains(keyClass) ? [.device, .password] : .password))
+      #expect(classKey.wrap == (classesWithBothWraps.contains(keyClass) ? [.device, .password] : .password))
       #expect(classKey.keyType == .curve25519)
       #expect(classKey.wrappedKey?.count == 40)
       #expect(classKey.publicKey?.count == 32)
@@ -57,10 +58,12 @@ struct KeybagTests {
       version: #require(bag.version), type: #require(bag.type), uuid: #require(bag.uuid),
       hmacKey: #require(bag.hmacKey), wrap: #require(bag.wrap), salt: #require(bag.salt),
       iterations: #require(bag.iterations), secondRound: bag.secondRound,
-      classKeys: bag.classKeys.map { old in
+      classKeys: bag.classKeys.map { classKey in
         Keybag.ClassKey(
-          uuid: try #require(old.uuid), keyClass: try #require(old.keyClass), wrap: try #require(old.wrap),
-          keyType: try #require(old.keyType), wrappedKey: try #require(old.wrappedKey), publicKey: old.publicKey)
+          uuid: try #require(classKey.uuid), keyClass: try #require(classKey.keyClass),
+          wrap: try #require(classKey.wrap),
+          keyType: try #require(classKey.keyType), wrappedKey: try #require(classKey.wrappedKey),
+          publicKey: classKey.publicKey)
       })
     #expect(rebuilt.serialized() == bytes)
   }

@@ -65,7 +65,7 @@ struct KeychainFileWriterTests {
   func portions() throws {
     let entries = makeEntries(5000)
     let indexed = IndexedEntries(entries)
-    var written: [UInt8] = []
+    var output: [UInt8] = []
     var largestPortion = 0
     var requestedKinds: [ItemKind] = []
     // The number of bytes that the requested locations contain themselves.
@@ -78,11 +78,11 @@ struct KeychainFileWriterTests {
       return Entry(location, in: indexed.source)
     } to: { (portion) throws(FormatError) in
       largestPortion = max(largestPortion, portion.count)
-      written += Array(portion)
+      output += Array(portion)
     }
 
-    #expect(try written == expectedFile(keybagUUID: "genp", entries))
-    #expect(written.count > 1_000_000 && largestPortion < 300_000)
+    #expect(try output == expectedFile(keybagUUID: "genp", entries))
+    #expect(output.count > 1_000_000 && largestPortion < 300_000)
     #expect(contentByteCount == 0)
     #expect(requestedKinds == ItemKind.allCases.flatMap { kind in entries.map(\.kind).filter { $0 == kind } })
   }
@@ -90,32 +90,32 @@ struct KeychainFileWriterTests {
   private static let failure = FormatError(.keychainFile, .truncated, "injected")
 
   @Test("The writer stops if an entry cannot be read", arguments: [0, 1, 2999])
-  func failedRead(successfulReads: Int) throws {
+  func failedRead(successfulReadCount: Int) throws {
     let writer = try KeychainFileWriter(KeychainBackupFile(keybagUUID: nil, entries: makeEntries(3000)))
-    var reads = 0
+    var readCount = 0
     #expect(throws: Self.failure) {
       try writer.write { (entry) throws(FormatError) in
-        guard reads < successfulReads else { throw Self.failure }
-        reads += 1
+        guard readCount < successfulReadCount else { throw Self.failure }
+        readCount += 1
         return entry
       } to: { (_) throws(FormatError) in
       }
     }
-    #expect(reads == successfulReads)
+    #expect(readCount == successfulReadCount)
   }
 
   @Test("The writer stops if a portion cannot be written")
   func failedWrite() throws {
     let writer = try KeychainFileWriter(KeychainBackupFile(keybagUUID: nil, entries: makeEntries(3000)))
-    var portions = 0
+    var portionCount = 0
     #expect(throws: Self.failure) {
       try writer.write { (entry) throws(FormatError) in
         entry
       } to: { (_) throws(FormatError) in
-        portions += 1
+        portionCount += 1
         throw Self.failure
       }
     }
-    #expect(portions == 1)
+    #expect(portionCount == 1)
   }
 }

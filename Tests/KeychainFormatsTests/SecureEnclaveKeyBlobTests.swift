@@ -5,15 +5,18 @@ import Testing
 
 @Suite("CryptoKit keys of the Secure Enclave in passwords")
 struct SecureEnclaveKeyBlobTests {
-  /// A value like the published one, with members of the same names, types and lengths, but artificial bytes.
+  /// A value like the published one, with members of the same names, types and lengths, but artificial bytes: an OCTET
+  /// STRING with the dictionary `{ed: {acl: {dacl: true}}, rk: {bc: 10, bid: …, …, wk: …}}`.
   private static let valid: [UInt8] = {
-    func data(_ count: Int, from first: UInt8) -> [UInt8] {
-      element(0x04, [first] + [UInt8](repeating: 0x5A, count: count - 1))
+    func data(_ count: Int, startingWith firstByte: UInt8) -> [UInt8] {
+      element(0x04, [firstByte] + [UInt8](repeating: 0x5A, count: count - 1))
     }
     let key =
-      member("bc", element(0x02, [0x0A])) + member("bid", data(4, from: 1)) + member("kid", data(16, from: 2))
-      + member("kt", element(0x02, [4])) + member("kv", element(0x02, [1])) + member("pub", data(65, from: 4))
-      + member("rkm", data(32, from: 3)) + member("rko", data(8, from: 0x80)) + member("wk", data(40, from: 5))
+      member("bc", element(0x02, [0x0A])) + member("bid", data(4, startingWith: 1))
+      + member("kid", data(16, startingWith: 2))
+      + member("kt", element(0x02, [4])) + member("kv", element(0x02, [1])) + member("pub", data(65, startingWith: 4))
+      + member("rkm", data(32, startingWith: 3)) + member("rko", data(8, startingWith: 0x80))
+      + member("wk", data(40, startingWith: 5))
     let access = member("acl", element(0x31, member("dacl", element(0x01, [1]))))
     return element(0x04, element(0x31, member("ed", element(0x31, access)) + member("rk", element(0x31, key))))
   }()
@@ -56,8 +59,8 @@ struct SecureEnclaveKeyBlobTests {
   @Test("A key is recognized only with all of its members", arguments: ["ed", "acl", "rk", "bid", "kid", "pub", "rkm"])
   func names(_ name: String) throws {
     var bytes = Self.valid
-    let coded = [0x0C, UInt8(name.utf8.count)] + Array(name.utf8)
-    let offset = try #require(bytes.indices.first { bytes[$0...].starts(with: coded) })
+    let encodedName = [0x0C, UInt8(name.utf8.count)] + Array(name.utf8)
+    let offset = try #require(bytes.indices.first { bytes[$0...].starts(with: encodedName) })
     bytes[offset + 2] = UInt8(ascii: "z")
     #expect(!item(bytes).containsSecureEnclaveKey)
   }
@@ -71,21 +74,23 @@ struct SecureEnclaveKeyBlobTests {
 
   @Test("A key with a duplicate member, another public key format or deep nesting is not recognized")
   func strict() {
-    func blob(pub: [UInt8], more: [UInt8] = []) -> [UInt8] {
-      let parts = ["bid", "kid", "rkm"].flatMap { Self.member($0, Self.element(0x04, [1])) }
-      let key = parts + Self.member("pub", Self.element(0x04, pub))
+    func blob(publicKey: [UInt8], otherMembers: [UInt8] = []) -> [UInt8] {
+      let identifiers = ["bid", "kid", "rkm"].flatMap { Self.member($0, Self.element(0x04, [1])) }
+      let key = identifiers + Self.member("pub", Self.element(0x04, publicKey)) + otherMembers
       let access = Self.member("ed", Self.element(0x31, Self.member("acl", Self.element(0x31, []))))
-      return Self.element(0x04, Self.element(0x31, access + Self.member("rk", Self.element(0x31, key + more))))
+      return Self.element(0x04, Self.element(0x31, access + Self.member("rk", Self.element(0x31, key))))
     }
     let point = [0x04] + [UInt8](repeating: 7, count: 64)
-    #expect(item(blob(pub: point)).containsSecureEnclaveKey)
-    #expect(item(blob(pub: point, more: Self.member("zz", Self.element(0x0C, [])))).containsSecureEnclaveKey)
-    #expect(!item(blob(pub: point, more: Self.member("bid", Self.element(0x04, [2])))).containsSecureEnclaveKey)
-    #expect(!item(blob(pub: Array(point.dropLast()))).containsSecureEnclaveKey)
-    #expect(!item(blob(pub: [0x02] + point.dropFirst())).containsSecureEnclaveKey)
-    var deep: [UInt8] = Self.element(0x31, [])
-    for _ in 0..<40 { deep = Self.element(0x31, Self.member("a", deep)) }
-    #expect(!item(blob(pub: point, more: Self.member("deep", deep))).containsSecureEnclaveKey)
+    #expect(item(blob(publicKey: point)).containsSecureEnclaveKey)
+    #expect(
+      item(blob(publicKey: point, otherMembers: Self.member("zz", Self.element(0x0C, [])))).containsSecureEnclaveKey)
+    #expect(
+      !item(blob(publicKey: point, otherMembers: Self.member("bid", Self.element(0x04, [2])))).containsSecureEnclaveKey)
+    #expect(!item(blob(publicKey: Array(point.dropLast()))).containsSecureEnclaveKey)
+    #expect(!item(blob(publicKey: [0x02] + point.dropFirst())).containsSecureEnclaveKey)
+    var nested: [UInt8] = Self.element(0x31, [])
+    for _ in 0..<40 { nested = Self.element(0x31, Self.member("a", nested)) }
+    #expect(!item(blob(publicKey: point, otherMembers: Self.member("deep", nested))).containsSecureEnclaveKey)
     #expect(!item([UInt8](repeating: 0x31, count: SecureEnclaveKeyBlob.maximumByteCount + 1)).containsSecureEnclaveKey)
   }
 }

@@ -93,8 +93,8 @@ struct SensitiveBytesTests {
   func comparing() {
     let bytes = SensitiveBytes(copying: [1, 2, 3])
     #expect(bytes.constantTimeEquals(SensitiveBytes(copying: [1, 2, 3])))
-    for other: [UInt8] in [[1, 2, 4], [0, 2, 3], [1, 2], [1, 2, 3, 4], []] {
-      #expect(!bytes.constantTimeEquals(SensitiveBytes(copying: other)))
+    for otherBytes: [UInt8] in [[1, 2, 4], [0, 2, 3], [1, 2], [1, 2, 3, 4], []] {
+      #expect(!bytes.constantTimeEquals(SensitiveBytes(copying: otherBytes)))
     }
   }
 

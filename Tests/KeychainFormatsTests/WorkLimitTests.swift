@@ -106,11 +106,10 @@ struct WorkLimitTests {
   func sharedEntry() throws {
     // Each item counts 16 bytes in addition to the byte of its reference.
     let maximum = (KeychainBackupFile.sharedByteAllowance + CostlyPlists.sharedItem(entries: 0, blob: []).count) / 15
-    let (fewer, more) = (
-      CostlyPlists.sharedItem(entries: maximum - 10, blob: []), CostlyPlists.sharedItem(entries: maximum + 10, blob: [])
-    )
-    #expect(try KeychainBackupFile(parsing: fewer).entries.count > 69_000)
-    #expect(code { _ = try KeychainBackupFile(parsing: more) } == .overLimit)
+    let withinLimit = CostlyPlists.sharedItem(entries: maximum - 10, blob: [])
+    let overLimit = CostlyPlists.sharedItem(entries: maximum + 10, blob: [])
+    #expect(try KeychainBackupFile(parsing: withinLimit).entries.count > 69_000)
+    #expect(code { _ = try KeychainBackupFile(parsing: overLimit) } == .overLimit)
   }
 
   @Test("Items may share the allowed number of bytes beyond the file's size, and one more byte is rejected")

@@ -61,7 +61,7 @@ struct AttributeConversionTests {
   }
 
   @Test("Every kind of attribute rejects nulls, fractions, containers and references")
-  func never() {
+  func alwaysRejected() {
     let values: [PropertyValue] = [.null, .real(0.5), .array([]), .dictionary([:]), .set([]), .uid(1)]
     let kinds: [AttributeKind] = [.number, .sync, .blob, .data, .string, .access, .date, .uuid, .sha1, .rowID]
     for value in values { for kind in kinds { #expect(AttributeConversion.convert(value, for: kind) == nil) } }

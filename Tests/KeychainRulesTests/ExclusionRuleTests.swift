@@ -71,15 +71,16 @@ struct ExportExclusionTests {
     #expect(ExportExclusions.all.map(\.reason) == order)
     for start in order.indices {
       var item = plain
-      let applying = Set(order[start...])
-      if applying.contains(.passcodeOnly) { item.protection = .whenPasscodeSetThisDeviceOnly }
-      if applying.contains(.hardwareKey) { item[.tokenID] = .string("t") }
-      if applying.contains(.sharedGroup) { item[.sharingGroup] = .string("g") }
-      if applying.contains(.systemBound) { item[.systemBound] = .integer(1) }
+      let matchingReasons = Set(order[start...])
+      if matchingReasons.contains(.passcodeOnly) { item.protection = .whenPasscodeSetThisDeviceOnly }
+      if matchingReasons.contains(.hardwareKey) { item[.tokenID] = .string("t") }
+      if matchingReasons.contains(.sharedGroup) { item[.sharingGroup] = .string("g") }
+      if matchingReasons.contains(.systemBound) { item[.systemBound] = .integer(1) }
       item[.tombstone] = .integer(1)
-      let actual = reason(
-        item, isAccessControlled: applying.contains(.needsAuthentication), isAppClip: applying.contains(.appClip))
-      #expect(actual == order[start])
+      let reason = reason(
+        item, isAccessControlled: matchingReasons.contains(.needsAuthentication),
+        isAppClip: matchingReasons.contains(.appClip))
+      #expect(reason == order[start])
     }
   }
 }

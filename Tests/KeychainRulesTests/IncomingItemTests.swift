@@ -9,7 +9,7 @@ struct IncomingItemTests {
   @Test("An item without an access group, with an unknown class or with an invalid value is rejected as undecodable")
   func invalid() {
     let item = KeychainItem.genericPassword()
-    for broken in [
+    for invalidItem in [
       item.without(.accessGroup), item.without(.protection), item.with([.protection: .string("zz")]),
       item.with([.account: .boolean(true)]), item.with(["future": .real(0.5)]),
       item.with([.modificationDate: .string("yesterday")]),
@@ -17,7 +17,7 @@ struct IncomingItemTests {
       item.with([.tombstone: .integer(2)]), item.with([.tombstone: .integer(-1)]),
       item.with([.tombstone: .boolean(true)]), item.with([.tombstone: .string("1")]),
     ] {
-      let error = #expect(throws: KeychainRuleError.self) { try IncomingItem(broken) }
+      let error = #expect(throws: KeychainRuleError.self) { try IncomingItem(invalidItem) }
       #expect(error?.code == .decode)
     }
   }
@@ -38,7 +38,7 @@ struct IncomingItemTests {
     let safari = KeychainItem.internetPassword(group: "com.apple.cfnetwork")
     #expect(SyncInference.appliesTo(safari))
     #expect(try IncomingItem(safari).item.isSynchronizable)
-    for other in [
+    for otherItem in [
       KeychainItem.internetPassword(), safari.without(.protocolType), safari.with([.protocolType: .integer(1)]),
       safari.with([.server: .data([1])]), safari.without(.authenticationType),
       safari.with([.sharingGroup: .string("s")]),
@@ -46,8 +46,8 @@ struct IncomingItemTests {
         .server: .string("a"), .protocolType: .string("b"), .authenticationType: .string("c"),
       ]),
     ] {
-      #expect(!SyncInference.appliesTo(other))
-      #expect(try !IncomingItem(other).item.isSynchronizable)
+      #expect(!SyncInference.appliesTo(otherItem))
+      #expect(try !IncomingItem(otherItem).item.isSynchronizable)
     }
   }
 }

@@ -102,8 +102,8 @@ struct AccessControlTests {
     let query = item.merging([kSecReturnAttributes: true]) { $1 }
     #expect(SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess)
     let attributes = try #require(result as? [String: Any])
-    let returned = try #require(attributes[kSecAttrAccessControl as String] as? SecAccessControl)
-    #expect(try returned == control([.biometryAny, .or, .devicePasscode]))
+    let returnedControl = try #require(attributes[kSecAttrAccessControl as String] as? SecAccessControl)
+    #expect(try returnedControl == control([.biometryAny, .or, .devicePasscode]))
   }
 }
 
@@ -113,6 +113,7 @@ struct LAContextTests {
 
   init() throws { phone = try DefaultKeychain.client() }
 
+  /// Returns the code of the LAError that a closure throws, or `nil`.
   private func code(_ body: () async throws -> Void) async -> LAError.Code? {
     do {
       try await body()
@@ -132,10 +133,10 @@ struct LAContextTests {
     let context = LAContext()
     var error: NSError?
     #expect(context.canEvaluatePolicy(.deviceOwnerAuthentication, error: &error))
-    let thrown = await code {
+    let errorCode = await code {
       try await context.evaluatePolicy(.deviceOwnerAuthenticationWithBiometrics, localizedReason: "Pay")
     }
-    #expect(thrown == expected)
+    #expect(errorCode == expected)
     let (success, failure) = await withCheckedContinuation { continuation in
       LAContext().evaluatePolicy(.deviceOwnerAuthentication, localizedReason: "Pay") { success, error in
         continuation.resume(returning: (success, (error as? LAError)?.code))

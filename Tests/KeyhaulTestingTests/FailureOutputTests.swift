@@ -56,15 +56,16 @@ struct FailureOutputTests {
 
   @Test("The output for an empty phone states that the app stored nothing, and no expectation matches")
   func nothing() throws {
-    let empty = try Phone().move(to: .newPhone, backup: .encrypted)
-    #expect(!(empty["password"] == .absent) && !(empty["password"] != .migrates))
+    let moveOfEmptyPhone = try Phone().move(to: .newPhone, backup: .encrypted)
+    let item = moveOfEmptyPhone["password"]
+    #expect(!(item == .absent) && !(item != .migrates))
     #expect(
-      "\(empty["password"])".hasPrefix(
+      "\(item)".hasPrefix(
         "the phone's keychain is empty: the app stored nothing in it. Check the status of its keychain calls, and that "
           + "they run inside phone.run. If the app makes them on a queue or in a detached task, write "
           + "phone.run(inWholeProcess: true)"))
-    #expect("\(empty)" == "\(empty["password"])")
-    #expect(empty.items.isEmpty)
+    #expect("\(moveOfEmptyPhone)" == "\(item)")
+    #expect(moveOfEmptyPhone.items.isEmpty)
   }
 
   @Test("The output for an ambiguous name lists each item, and an expectation matches only if all share an outcome")
@@ -76,14 +77,14 @@ struct FailureOutputTests {
     #expect(move["org.example.app/device id"] == .staysBehind(.deviceBound))
 
     try phone.run { SignIn.add("session token", "other", group: "team.shared") }
-    let both = try phone.move(to: .newPhone, backup: .encrypted)
-    #expect(both["session token"] == .migrates)
-    #expect("\(both["session token"])".hasPrefix("2 items are called \"session token\"\n"))
-    #expect(both["session token", inGroup: "team.shared"] == .migrates)
-    let elsewhere = both["session token", inGroup: "team.app2"]
-    #expect(elsewhere == .absent)
+    let moveWithTwoTokens = try phone.move(to: .newPhone, backup: .encrypted)
+    #expect(moveWithTwoTokens["session token"] == .migrates)
+    #expect("\(moveWithTwoTokens["session token"])".hasPrefix("2 items are called \"session token\"\n"))
+    #expect(moveWithTwoTokens["session token", inGroup: "team.shared"] == .migrates)
+    let tokenInOtherGroup = moveWithTwoTokens["session token", inGroup: "team.app2"]
+    #expect(tokenInOtherGroup == .absent)
     #expect(
-      "\(elsewhere)" == """
+      "\(tokenInOtherGroup)" == """
         no item on the phone is called "session token" in the access group "team.app2"; \
         the name occurs in "team.app", "team.shared"
         """)
@@ -114,9 +115,9 @@ struct FailureOutputTests {
     #expect(
       "\(move)".hasPrefix("2 items in a move to a new phone from an encrypted backup: 1 staying behind, 1 damaged\n"))
     #expect(move["device id"] == .staysBehind(.deviceBound))
-    let lost = move["session token"]
-    #expect(!(lost == .absent) && !(lost != .migrates) && !(lost == .unreadable(.malformed)))
-    #expect("\(lost)".hasSuffix("\n  items whose names cannot be read: 1"))
+    let damagedToken = move["session token"]
+    #expect(!(damagedToken == .absent) && !(damagedToken != .migrates) && !(damagedToken == .unreadable(.malformed)))
+    #expect("\(damagedToken)".hasSuffix("\n  items whose names cannot be read: 1"))
   }
 
   @Test("The output for a misspelled name is the same in all four moves")

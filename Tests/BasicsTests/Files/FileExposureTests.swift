@@ -86,13 +86,13 @@ struct FileExposureTests {
   func otherOwner() throws {
     let files = FileManager.default
     try files.createSymbolicLink(atPath: directory.path("folder/link"), withDestinationPath: "file")
-    for (changed, checked) in [
+    for (changedName, checkedName) in [
       ("folder/file", "folder/file"), ("folder/link", "folder/link"), ("folder", "folder/file"),
     ] {
-      #expect(lchown(directory.path(changed), 12_345, 12_345) == 0)
-      #expect(try exposure(of: checked) == .otherOwner(path: path(changed)))
-      #expect(lchown(directory.path(changed), 0, 0) == 0)
-      #expect(try exposure(of: checked) == nil)
+      #expect(lchown(directory.path(changedName), 12_345, 12_345) == 0)
+      #expect(try exposure(of: checkedName) == .otherOwner(path: path(changedName)))
+      #expect(lchown(directory.path(changedName), 0, 0) == 0)
+      #expect(try exposure(of: checkedName) == nil)
     }
     // The owner can also change the file in a folder with the sticky bit.
     try setMode(0o1777, "folder")

@@ -73,8 +73,8 @@ struct FileLockTests {
     try lock?.replaceContents(with: Array("process 5".utf8), system)
     #expect(try directory.read("lock") == Array("process 5".utf8))
     #expect(try lock?.contains(Array("process 5".utf8), system) == true)
-    for other in ["process 6", "process 50", "process", ""] {
-      #expect(try lock?.contains(Array(other.utf8), system) == false)
+    for otherContents in ["process 6", "process 50", "process", ""] {
+      #expect(try lock?.contains(Array(otherContents.utf8), system) == false)
     }
     #expect(try system.status(of: directory.path("lock"))?.permissions == 0o600)
     let parent = try system.openDirectory(directory.path)

@@ -8,8 +8,8 @@ import Testing
 @Suite("Replacing files")
 struct FileReplacementTests {
   private let directory: TemporaryDirectory
-  private let old = [UInt8](repeating: 1, count: 3000)
-  private let new = [UInt8](repeating: 2, count: 5000)
+  private let oldContents = [UInt8](repeating: 1, count: 3000)
+  private let newContents = [UInt8](repeating: 2, count: 5000)
 
   init() throws { directory = try TemporaryDirectory() }
 
@@ -31,20 +31,20 @@ struct FileReplacementTests {
     try replacement.write(
       explaining: { $0 },
       fill: { (file) throws(FileReplacement.Refusal) in
-        do throws(Errno) { try system.writeAll(new, to: file) } catch { throw .system(error) }
-        return Int64(new.count)
+        do throws(Errno) { try system.writeAll(newContents, to: file) } catch { throw .system(error) }
+        return Int64(newContents.count)
       })
   }
 
   @Test("A new file is accessible only to its owner, unless it keeps the access of the replaced file")
   func access() throws {
     for (preservedAccess, mode) in [(PreservedAccess.none, UInt32(0o600)), (.owner, 0o600), (.all, 0o640)] {
-      try directory.write(old, to: "file")
+      try directory.write(oldContents, to: "file")
       #expect(chmod(directory.path("file"), 0o640) == 0)
       var replacement = try replacement()
       replacement.preservedAccess = preservedAccess
       #expect(try write(replacement).byteCount == 5000)
-      #expect(try directory.read("file") == new)
+      #expect(try directory.read("file") == newContents)
       #expect(try permissions("file") == mode)
       #expect(try names == ["file"])
     }
@@ -54,7 +54,7 @@ struct FileReplacementTests {
   ///
   /// - Returns: Whether the replacement made the call that fails.
   private func checkReplacement(failingCall call: Int, with fault: FileSystem.InjectedFault) throws -> Bool {
-    try directory.write(old, to: "file")
+    try directory.write(oldContents, to: "file")
     let calls = CallCounter(failing: call, with: fault)
     let replacement = try replacement(calls.system)
     var isReplaced = false
@@ -68,7 +68,7 @@ struct FileReplacementTests {
         return true
       }
     }
-    #expect(try directory.read("file") == (isReplaced ? new : old), "call \(call)")
+    #expect(try directory.read("file") == (isReplaced ? newContents : oldContents), "call \(call)")
     #expect(try names == ["file"], "call \(call)")
     return calls.count >= call
   }
@@ -88,7 +88,7 @@ struct FileReplacementTests {
     // The first call syncs the file, the second one its directory.
     let syncs = CallCounter(of: .sync, failing: 2, with: .failure(.ioError))
     #expect(try write(try replacement(syncs.system), through: syncs.system).nameFailure == .ioError)
-    #expect(try directory.read("file") == new)
+    #expect(try directory.read("file") == newContents)
   }
 
   @Test("An entry that may not be replaced is kept")
@@ -104,17 +104,17 @@ struct FileReplacementTests {
         return kind
       }
     }
-    try directory.write(old, to: "file")
+    try directory.write(oldContents, to: "file")
     #expect(try refusal(.nothing) == .file)
-    #expect(try directory.read("file") == old)
+    #expect(try directory.read("file") == oldContents)
     try FileManager.default.removeItem(atPath: directory.path("file"))
-    try directory.write(old, to: "other")
+    try directory.write(oldContents, to: "other")
     try FileManager.default.createSymbolicLink(atPath: directory.path("file"), withDestinationPath: "other")
     #expect(try refusal(.file) == .link)
     #expect(try refusal(.anything) == nil)
-    #expect(try directory.read("file") == new && directory.read("other") == old)
+    #expect(try directory.read("file") == newContents && directory.read("other") == oldContents)
     try FileManager.default.removeItem(atPath: directory.path("file"))
-    try directory.write(old, to: "file/inner")
+    try directory.write(oldContents, to: "file/inner")
     #expect(try refusal(.file) == .directory)
   }
 
@@ -135,13 +135,13 @@ struct FileReplacementTests {
 
   @Test("A fixed temporary name is used, and replaces an entry with that name")
   func ownName() throws {
-    try directory.write(old, to: "file")
+    try directory.write(oldContents, to: "file")
     try directory.write([9], to: "file.next")
     var replacement = try replacement()
     replacement.temporaryName = "file.next"
     _ = try write(replacement)
     #expect(try names == ["file"])
-    #expect(try directory.read("file") == new)
+    #expect(try directory.read("file") == newContents)
     #expect(try permissions("file") == 0o600)
   }
 }

@@ -47,7 +47,9 @@ struct RefusedThreadTests {
   @Test("A parallel map without threads works on its caller's thread, and can be stopped")
   func callersThread() {
     let caller = ObjectIdentifier(Thread.current)
-    var (element, otherThreadCount, deliveredCount) = (0, 0, 0)
+    var element = 0
+    var otherThreadCount = 0
+    var deliveredCount = 0
     let isComplete = ParallelMap.run(
       jobs: 3, startThread: { _, _ in false },
       next: {
@@ -64,7 +66,8 @@ struct RefusedThreadTests {
 
   @Test("A parallel map without threads throws the error of the first element that failed")
   func failingWork() {
-    var (element, delivered) = (0, [Int]())
+    var element = 0
+    var delivered: [Int] = []
     let failure = #expect(throws: Refusal.self) {
       try ParallelMap.run(
         jobs: 3, startThread: { _, _ in false },

@@ -54,12 +54,12 @@ struct FTPLogin {
     return Credentials(account: account, password: String(decoding: data, as: UTF8.self))
   }
 
-  private func save(_ new: Credentials, replacing old: Credentials?) throws(KeychainFailure) {
+  private func save(_ credentials: Credentials, replacing stored: Credentials?) throws(KeychainFailure) {
     let values: [String: Any] = [
-      kSecAttrAccount as String: new.account, kSecValueData as String: Data(new.password.utf8),
+      kSecAttrAccount as String: credentials.account, kSecValueData as String: Data(credentials.password.utf8),
     ]
     let status =
-      old == nil
+      stored == nil
       ? SecItemAdd(query.merging(values) { $1 } as CFDictionary, nil)
       : SecItemUpdate(query as CFDictionary, values as CFDictionary)
     guard status == errSecSuccess else { throw KeychainFailure(status: status) }

@@ -122,7 +122,8 @@ struct FTPLoginStory {
   }
 
   /// Logs in to a server that accepts one pair of credentials.
-  /// - Parameter answer: What the user enters in the dialog, or `nil` if the user cancels it.
+  ///
+  /// - Parameter answer: The user's input in the dialog, or `nil` if the user cancels it.
   private func logIn(
     accepting acceptedCredentials: FTPLogin.Credentials, answering answer: FTPLogin.Answer?
   ) throws -> LoginResult {

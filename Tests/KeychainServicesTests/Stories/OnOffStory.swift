@@ -48,13 +48,13 @@ struct OnOffStory {
     #expect(keys.updateKey(Data("2".utf8), named: "key") == errSecSuccess)
     #expect(keys.readKey(named: "key").key == Data("2".utf8))
     #expect(keys.addKey(Data("3".utf8), named: "other") == errSecSuccess)
-    let elsewhere = ProtectedKeys(service: "elsewhere", accessible: kSecAttrAccessibleAlways)
-    #expect(elsewhere.addKey(Data("4".utf8), named: "key") == errSecSuccess)
+    let otherService = ProtectedKeys(service: "elsewhere", accessible: kSecAttrAccessibleAlways)
+    #expect(otherService.addKey(Data("4".utf8), named: "key") == errSecSuccess)
 
     #expect(keys.resetAll() == errSecSuccess)
     #expect(keys.readKey(named: "key").status == errSecItemNotFound)
     #expect(keys.readKey(named: "other").key == nil)
-    #expect(elsewhere.readKey(named: "key").key == Data("4".utf8))
+    #expect(otherService.readKey(named: "key").key == Data("4".utf8))
     #expect(keys.resetAll() == errSecItemNotFound)
   }
 

@@ -199,7 +199,7 @@ class Schema:
         return common.union(self.part.get("required", ()), *(part.required() for part in self.components("allOf")))
 
     def elements(self) -> Schema:
-        """Return the part for the elements of a list, or this part if it is no list."""
+        """Return the part for the elements of a list, or this part if it is not a list."""
         return Schema(self.part["items"], self.document).resolved() if "items" in self.part else self
 
 

@@ -59,15 +59,16 @@ enum KeychainBenchmark {
       _ = try Run(CommandLine.arguments[0], [fillCommand, home.devices.path, name, String(count)])
     }
     func peak(_ device: String, _ arguments: [String]) throws -> Double {
-      let fixed = ["item", "find", device, "--home", home.devices.path, "--no-input"]
-      return try (0..<3).map { _ in try Run(program, fixed + arguments).peakMemory }.median
+      let find = ["item", "find", device, "--home", home.devices.path, "--no-input"]
+      return try (0..<3).map { _ in try Run(program, find + arguments).peakMemory }.median
     }
     let searches = [
       ("a name", ["--service", "service-7.example.org"]), ("a pattern", ["--service", "service-7.*"]),
       ("a name, as JSON", ["--service", "service-7.example.org", "--json"]),
     ]
     return try searches.flatMap { name, arguments in
-      let (few, many) = (try peak("few", arguments), try peak("many", arguments))
+      let few = try peak("few", arguments)
+      let many = try peak("many", arguments)
       return [
         Figure(
           name: "peak memory of item find by \(name), \(storedCount) items against \(fewCount)", value: many / few,

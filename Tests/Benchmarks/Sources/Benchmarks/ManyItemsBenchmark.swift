@@ -22,10 +22,10 @@ enum ManyItemsBenchmark {
     let directory = FileManager.default.temporaryDirectory.appending(path: "keyhaul-benchmark-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: directory) }
-    let (file, result) = (directory.appending(path: "keychain"), directory.appending(path: "result"))
+    let file = directory.appending(path: "keychain")
+    let result = directory.appending(path: "result")
     let byteCount = try write(to: file)
-    let path = { (url: URL) in url.path(percentEncoded: false) }
-    let arguments = [argument, path(file), path(result)]
+    let arguments = [argument] + [file, result].map { $0.path(percentEncoded: false) }
     let runs = try (0..<repetitions).map { _ in
       _ = try Run(CommandLine.arguments[0], arguments)
       let numbers = try String(contentsOf: result, encoding: .utf8).split(separator: " ").compactMap { Double($0) }
@@ -92,6 +92,7 @@ enum ManyItemsBenchmark {
     return unlockedKeybag.classKeys
   }
 
+  /// Writes a keychain file, and returns its size in bytes.
   private static func write(to url: URL) throws -> Int {
     let keys = try keys()
     var entries: [KeychainBackupFile.Entry] = []

@@ -8,11 +8,10 @@ import KeychainFormats
 /// An encrypted backup with as many rows in `Manifest.db` as that of a very full device. Three of ten rows are files, as
 /// in real backups.
 struct ManyRowsBackup {
-  static let password = "correct horse"
   let rowCount: Int
   /// The size of each file. Empty files suffice for figures that depend only on names and sizes.
   var payloadByteCount = 0
-  /// Of each ten rows, the first three are files. The others are directories.
+  /// The first three of each ten rows are files. The others are directories.
   private static let fileShare = (files: 3, rows: 10)
 
   /// Writes the backup in another process, because the memory of this one counts in the peak of the programs it starts.
@@ -31,7 +30,7 @@ struct ManyRowsBackup {
 
   private func write(to directory: URL) throws {
     let random = SeededRandomSource(seed: "many rows")
-    let password: Secret? = Secret(utf8: Self.password)
+    let password: Secret? = Secret(utf8: BenchmarkFolder.password)
     let unlockedKeybag = try BackupKeybag.make(
       password: password, deviceKey: try HardwareUID(from: random).deviceKey(), rounds: 1, random: random)
     let keybag = unlockedKeybag.keybag

@@ -55,14 +55,14 @@ struct Run {
 /// Returns the seconds of processor time that a closure takes, including the system's work for it. Unlike wall-clock
 /// time, it does not depend on the disk or on other processes.
 func processorSeconds(_ body: () throws -> Void) rethrows -> Double {
-  func used() -> Double {
+  func usedSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
-  let start = used()
+  let start = usedSeconds()
   try body()
-  return used() - start
+  return usedSeconds() - start
 }
 
 /// Compares the start time of the program with that of Python.

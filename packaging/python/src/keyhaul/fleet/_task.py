@@ -290,7 +290,7 @@ def _call_arguments(verb: Command, job: Job, settings: Settings) -> dict[str, An
 
 
 def _question(settings: Settings, password: Sendable | None) -> str:
-    """Return everything besides the backup and the password that a row depends on, as JSON."""
+    """Return as JSON everything that a row depends on, except the backup and the password."""
     question = {
         "program": _version(find_program(settings.program)),
         "verbs": settings.verbs,
