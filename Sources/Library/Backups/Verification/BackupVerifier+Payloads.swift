@@ -126,7 +126,7 @@ extension BackupVerifier {
   ) {
     let (name, scan) = (Self.name(of: file), reading.payload)
     guard scan.hasValidPadding else {
-      let lastBlockOffset = max(0, scan.storedByteCount - Self.blockByteCount)
+      let lastBlockOffset = max(0, scan.storedByteCount - Int64(RandomAccessDecryptor.blockByteCount))
       totals.faults.add(
         .init(
           .files, .paddingInvalid, file: name, offset: Int(exactly: lastBlockOffset),
@@ -138,7 +138,4 @@ extension BackupVerifier {
       totals.addOtherSize(of: name, recorded: size, found: scan.plainByteCount)
     }
   }
-
-  /// The block size of the cipher, AES.
-  private static let blockByteCount: Int64 = 16
 }
