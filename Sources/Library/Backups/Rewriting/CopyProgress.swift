@@ -3,7 +3,7 @@ import Basics
 /// The number of bytes that were copied or only read, reported to an observer that can stop the work.
 final class CopyProgress {
   let total: Int64
-  private var done: Int64 = 0
+  private var byteCount: Int64 = 0
   private let progress: (_ done: Int64, _ total: Int64) -> Bool
 
   init(total: Int64, _ progress: @escaping (_ done: Int64, _ total: Int64) -> Bool) {
@@ -12,7 +12,7 @@ final class CopyProgress {
   }
 
   func add(_ count: Int) throws(KeyhaulError) {
-    done += Int64(count)
-    guard progress(done, total) else { throw KeyhaulError(.interrupted, "it was stopped") }
+    byteCount += Int64(count)
+    guard progress(byteCount, total) else { throw KeyhaulError(.interrupted, "it was stopped") }
   }
 }
