@@ -46,8 +46,8 @@ struct ContainerSource {
     let lastEntryEnd = (entriesEnd + block - 1) / block * block
     let minimumByteCount = lastEntryEnd + 2 * block
     var remainingRecordByteCount = Self.maximumRecordByteCount
-    // A compressed stream is read to its end, which has a checksum. A pipe is read to the end of its last record, so that
-    // its writer does not fail.
+    // A compressed stream is read to its end, which has a checksum. A pipe is read to the end of its last record, so
+    // that its writer does not fail.
     while fileByteCount == nil, !source.hasEnded, source.isBounded || remainingRecordByteCount > 0 {
       remainingRecordByteCount -= Int64(try source.next().count)
     }

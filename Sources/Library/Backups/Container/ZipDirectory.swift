@@ -10,7 +10,8 @@ import KeychainFormats
 /// It finds names that are flagged as UTF-8, which libarchive would convert.
 ///
 /// It compares the central directory with the local header before each file. libarchive and stream readers use the name
-/// in the local header. Python and Info-ZIP use the name in the directory. If they differ, readers see different backups.
+/// in the local header. Python and Info-ZIP use the name in the directory. If they differ, readers see different
+/// backups.
 ///
 /// Source: PKWARE APPNOTE 4.3.7 (local header), 4.3.12 (central directory), 4.3.14-4.3.16 (end records), 4.4.4 (bits 3
 /// and 11), 4.5.3 (extra field of large zips), 4.6.9 (Unicode path).

@@ -94,7 +94,8 @@ extension BackupRewriter {
       throw error
     }
     if let seals {
-      // The password is already changed. If this fails, the seal still matches, and keeps the entry of the old manifest.
+      // The password is already changed. If this fails, the seal still matches, and keeps the entry of the old
+      // manifest.
       try? replace(.seal, of: archive, in: directory, old: seals.withBothManifests, new: seals.new)
     }
     return syncEntries(of: directory)
