@@ -84,30 +84,31 @@ final class BackupReencryptor<Random: RandomSource> {
 
   // MARK: Writing
 
-  func send(_ files: BackupFiles, to target: any StoredFileSink) throws(KeyhaulError) {
-    let sink = try SealingSink(target, layout: archive.layout, directory: self.target.isCopy ? .none : files.directory)
+  /// Writes all files, and then the list of files, the manifest and the seal, which depend on them.
+  func send(_ files: BackupFiles, to outputSink: any StoredFileSink) throws(KeyhaulError) {
+    let sink = try SealingSink(outputSink, layout: archive.layout, directory: target.isCopy ? .none : files.directory)
     var time: Int64 = 0
     var prefix = EntryName.none
     let unrelatedPaths = try files.forEachFile { (file) throws(KeyhaulError) in
-      guard file.isPartOfBackup || !self.target.isCopy else { return unrelatedFiles.append(file.name.shown) }
+      guard file.isPartOfBackup || !target.isCopy else { return unrelatedFiles.append(file.name.shown) }
       guard !file.isLeftover else { return unlistedPaths.append(file.path) }
+      let name = target.name(of: file)
       if let identifier = file.payload {
         guard let record = try list.archive(of: identifier) else { return unlistedPaths.append(file.path) }
         try reencrypt(file, identifier, record, to: sink)
       } else if file.path == MetadataFile.manifest.path || file.path == MetadataFile.database.path {
-        time = self.target.modificationTime(of: file, in: archive)
-        prefix = self.target.name(of: file).dropLast(file.path.utf8.count)
+        time = target.modificationTime(of: file, in: archive)
+        prefix = name.dropLast(file.path.utf8.count)
         return
       } else if file.path == MetadataFile.seal.path || file.isJournal {
         return
       } else {
         try file.copy(
-          to: sink, as: self.target.name(of: file),
-          modificationTime: self.target.modificationTime(of: file, in: archive), copyProgress)
+          to: sink, as: name, modificationTime: target.modificationTime(of: file, in: archive), copyProgress)
       }
       fileCount += 1
     }
-    if self.target.isCopy { unrelatedFiles += unrelatedPaths }
+    if target.isCopy { unrelatedFiles += unrelatedPaths }
     let metadata = try deferredMetadata()
     try sink.add(prefix + MetadataFile.database.path, metadata.database, modificationTime: time)
     try sink.add(prefix + MetadataFile.manifest.path, metadata.manifest, modificationTime: time)
