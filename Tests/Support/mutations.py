@@ -302,8 +302,8 @@ add(
 add(
     EDGE,
     "Library/Backups/Extraction/Names/SafeName.swift",
-    "«kept.utf8.count + character.utf8.count + count + 1 <= maximumByteCount»",
-    "kept.utf8.count + character.utf8.count + count <= maximumByteCount",
+    "«shortened.utf8.count + character.utf8.count + count + 1 <= maximumByteCount»",
+    "shortened.utf8.count + character.utf8.count + count <= maximumByteCount",
     "export --files: a shortened name has 256 bytes",
     "^BackupsTests.*Extraction",
 )

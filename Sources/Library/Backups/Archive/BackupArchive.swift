@@ -132,16 +132,10 @@ public struct BackupArchive: Sendable {
     _ metadata: MetadataFiles, _ source: PayloadSource, acceptsPartialBackup: Bool, lock: BackupLock?
   ) throws(KeyhaulError) {
     var parts = metadata
-    var anomalies: [BackupAnomaly] = []
     let (manifest, manifestError) = try Self.manifest(of: parts, acceptsPartialBackup: acceptsPartialBackup)
     let isManifestReadable = manifestError == nil
-    if let manifestError {
-      anomalies.append(
-        .finding(parts.contains(.manifest) ? .manifestUnreadable(reason: manifestError.reason) : .manifestMissing))
-    }
-    if parts.layout == nil {
-      anomalies.append(try Self.missingListAnomaly(manifest, acceptsPartialBackup: acceptsPartialBackup))
-    }
+    var anomalies = try Self.anomaliesOfMissingParts(
+      parts, manifest, manifestError, acceptsPartialBackup: acceptsPartialBackup)
     let layout = parts.layout ?? manifest.expectedLayout
     if manifest.isEncrypted == nil, isManifestReadable { anomalies.append(.encryptionNotStated) }
     if layout == .manifestDB { anomalies += try parts.applyJournals() }
@@ -179,15 +173,23 @@ public struct BackupArchive: Sendable {
     self.lock = lock
   }
 
-  /// Returns the finding for a backup without a list of files.
+  /// Returns a finding for a missing or unreadable manifest, and one for a missing list of files.
   ///
-  /// - Throws: `.payloadMissing`, unless the caller accepts a partial backup.
-  private static func missingListAnomaly(
-    _ manifest: BackupManifest, acceptsPartialBackup: Bool
-  ) throws(KeyhaulError) -> BackupAnomaly {
-    let reason = "it has neither \(MetadataFile.database.path) nor \(MetadataFile.oldDatabase.path)"
-    guard acceptsPartialBackup else { throw KeyhaulError(.payloadMissing, reason) }
-    return .finding(.listUnreadable(name: manifest.expectedLayout.listPart.path, reason: reason))
+  /// - Throws: `.payloadMissing` if the list is missing, unless the caller accepts a partial backup.
+  private static func anomaliesOfMissingParts(
+    _ parts: MetadataFiles, _ manifest: BackupManifest, _ manifestError: KeyhaulError?, acceptsPartialBackup: Bool
+  ) throws(KeyhaulError) -> [BackupAnomaly] {
+    var findings: [BackupFinding] = []
+    if let manifestError {
+      let isMissing = !parts.contains(.manifest)
+      findings.append(isMissing ? .manifestMissing : .manifestUnreadable(reason: manifestError.reason))
+    }
+    if parts.layout == nil {
+      let reason = "it has neither \(MetadataFile.database.path) nor \(MetadataFile.oldDatabase.path)"
+      guard acceptsPartialBackup else { throw KeyhaulError(.payloadMissing, reason) }
+      findings.append(.listUnreadable(name: manifest.expectedLayout.listPart.path, reason: reason))
+    }
+    return findings.map { .finding($0) }
   }
 
   /// Returns the anomaly if the backup is unfinished, or if `Status.plist` does not state that it is finished.

@@ -40,7 +40,8 @@ package enum BackupDirectory {
     return identifier
   }
 
-  /// Returns whether a device identifier is a valid name for a directory: at most 64 ASCII letters, digits, and hyphens.
+  /// Returns whether a device identifier is a valid name for a directory: at most 64 ASCII letters, digits, and
+  /// hyphens.
   static func isValidName(_ identifier: String) -> Bool {
     (1...64).contains(identifier.utf8.count)
       && identifier.unicodeScalars.allSatisfy {

@@ -63,8 +63,8 @@ extension ManifestDatabase {
   /// The maximum number of rows that are sampled.
   private static let maximumSampleCount = 1_000
 
-  /// Returns the number of sampled payloads that are stored unencrypted, with the size of their file, and encrypted, with
-  /// AES padding after it.
+  /// Counts the unencrypted and the encrypted payloads in a sample, by their size. An unencrypted payload has the size
+  /// of its file, and an encrypted one also has AES padding.
   fileprivate func payloadCounts(
     _ stored: StoredPayloads
   ) throws(KeyhaulError) -> (plain: Int, encrypted: Int) {
@@ -106,8 +106,8 @@ struct ManifestContradictions {
       ? [] : [.passwordDenied(reason: "it says that it is not encrypted, but contains \(list)")]
   }
 
-  /// Describes class keys that are wrapped in a way that no device uses in a backup with a password, or returns `nil` if
-  /// there are none. A missing device layer is reported by the items that it affects.
+  /// Describes class keys that are wrapped in a way that no device uses in a backup with a password, or returns `nil`
+  /// if there are none. A missing device layer is reported by the items that it affects.
   private static func unusualWraps(of keybag: Keybag) -> String? {
     let deviceBound = BackupKeybag.classesWithUnexpectedDeviceWrap(in: keybag)
     let withoutPassword = BackupKeybag.classesWithoutPasswordWrap(in: keybag)

@@ -4,8 +4,8 @@ import KeychainFormats
 extension MetadataFiles {
   /// Applies the write-ahead log or the rollback journal next to the manifest database, as SQLite would.
   ///
-  /// The log contains the new pages of committed changes, and the journal the original pages of an unfinished change. If
-  /// there is a log, the journal is ignored.
+  /// The log contains the new pages of committed changes, and the journal the original pages of an unfinished change.
+  /// If there is a log, the journal is ignored.
   ///
   /// - Returns: An anomaly for the file that was applied, and a finding for each file that was not applied completely.
   mutating func applyJournals() throws(KeyhaulError) -> [BackupAnomaly] {

@@ -103,30 +103,36 @@ package struct AuthenticatorAccounts: Sendable {
     case .raivo: addMissing(app, .appPassword)
     case .twoFAS: addMissing(app, .unpublishedKey)
     case .freeOTP:
-      var addresses: [SensitiveBytes] = []
-      for file in codeFiles {
-        try files.withContents(of: file) { (bytes) throws(KeyhaulError) in
-          addresses += try FreeOTPPreferences.addresses(in: bytes)
-        }
-      }
-      accounts += addresses.map { Account(app: app, address: $0) }
+      try addFreeOTPAccounts(in: codeFiles, files)
       // Codes that the app added later are in items that never enter a backup.
       addMissing(app, .neverInBackup)
     case .protonAuthenticator:
-      for file in codeFiles {
-        let rows = try ProtonAuthenticatorStore.rows(of: try files.database(file))
-        let appKeys = rows.isEmpty ? [:] : try ProtonAuthenticatorStore.keys(for: rows, among: items)
-        var undecryptableCount = 0
-        for row in rows {
-          if let key = appKeys[row.keyName], let address = try ProtonAuthenticatorStore.address(of: row, key: key) {
-            accounts.append(Account(app: app, address: address))
-          } else {
-            undecryptableCount += 1
-          }
-        }
-        if undecryptableCount > 0 { addMissing(app, .keychainKey(count: undecryptableCount)) }
+      for file in codeFiles { try addProtonAccounts(in: try files.database(file), items) }
+    }
+  }
+
+  private mutating func addFreeOTPAccounts(in codeFiles: [ListedFile], _ files: AppFiles) throws(KeyhaulError) {
+    var addresses: [SensitiveBytes] = []
+    for file in codeFiles {
+      try files.withContents(of: file) { (bytes) throws(KeyhaulError) in
+        addresses += try FreeOTPPreferences.addresses(in: bytes)
       }
     }
+    accounts += addresses.map { Account(app: .freeOTP, address: $0) }
+  }
+
+  private mutating func addProtonAccounts(in database: AppDatabase, _ items: BackupItemReader) throws(KeyhaulError) {
+    let rows = try ProtonAuthenticatorStore.rows(of: database)
+    let appKeys = rows.isEmpty ? [:] : try ProtonAuthenticatorStore.keys(for: rows, among: items)
+    var undecryptableCount = 0
+    for row in rows {
+      if let key = appKeys[row.keyName], let address = try ProtonAuthenticatorStore.address(of: row, key: key) {
+        accounts.append(Account(app: .protonAuthenticator, address: address))
+      } else {
+        undecryptableCount += 1
+      }
+    }
+    if undecryptableCount > 0 { addMissing(.protonAuthenticator, .keychainKey(count: undecryptableCount)) }
   }
 }
 

@@ -194,8 +194,8 @@ struct ContainerScanner {
     return Contents(directory: directory, parts: parts, payloads: stored)
   }
 
-  /// Returns the directories with a manifest, sorted by name, or without any manifest, those with an unencrypted list of
-  /// files.
+  /// Returns the directories with a manifest, sorted by name. If there is none, returns those with an unencrypted list
+  /// of files.
   private func backupDirectories() throws(KeyhaulError) -> [EntryName] {
     let candidates = metadata.keys.filter { $0.lastComponent != Self.snapshotDirectory }
       .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }

@@ -46,8 +46,8 @@ struct ContainerSource {
     let lastEntryEnd = (entriesEnd + block - 1) / block * block
     let minimumByteCount = lastEntryEnd + 2 * block
     var remainingRecordByteCount = Self.maximumRecordByteCount
-    // A compressed stream is read to its end, which has a checksum. A pipe is read to the end of its last record, so that
-    // its writer does not fail.
+    // A compressed stream is read to its end, which has a checksum. A pipe is read to the end of its last record, so
+    // that its writer does not fail.
     while fileByteCount == nil, !source.hasEnded, source.isBounded || remainingRecordByteCount > 0 {
       remainingRecordByteCount -= Int64(try source.next().count)
     }
@@ -90,32 +90,46 @@ struct ContainerSource {
     guard let requested = try scanner.accept(name: name, kind: entry.kind, byteCount: entry.byteCount) else {
       return try reader.skipData()
     }
-    let isLarge = requested.part.isLarge
-    // The size in the header is untrusted, so the array grows with the actual data.
-    var bytes: [UInt8] = []
-    var builder = try SpooledDataBuilder(storage, system: system, expecting: isLarge ? entry.byteCount : 0)
+    if requested.part.isLarge {
+      var builder = try SpooledDataBuilder(storage, system: system, expecting: entry.byteCount)
+      try forEachPortion(of: entry, requested.part, reader, remainingByteCount) { (portion) throws(KeyhaulError) in
+        try builder.append(portion)
+      }
+      scanner.store(try builder.finish(), for: requested)
+    } else {
+      // The size in the header is untrusted, so the array grows with the actual data.
+      var bytes: [UInt8] = []
+      try forEachPortion(of: entry, requested.part, reader, remainingByteCount) { (portion) throws(KeyhaulError) in
+        bytes.append(contentsOf: portion)
+      }
+      scanner.store(bytes, for: requested)
+    }
+  }
+
+  /// Passes the content of an entry to a closure in portions.
+  ///
+  /// - Throws: `.damaged` or `.truncated` if the entry claims another size, `.overLimit`.
+  private func forEachPortion(
+    of entry: LibArchiveReader.Entry, _ part: MetadataFile, _ reader: LibArchiveReader,
+    _ remainingByteCount: UnsafeMutablePointer<Int64>?,
+    _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+  ) throws(KeyhaulError) {
     var byteCount: Int64 = 0
     try reader.forEachPortion { (portion) throws(KeyhaulError) in
       byteCount += Int64(portion.count)
       guard byteCount <= entry.byteCount else {
-        throw KeyhaulError(.damaged, "\(requested.part.path) has more bytes than its entry claims")
+        throw KeyhaulError(.damaged, "\(part.path) has more bytes than its entry claims")
       }
       if let remainingByteCount {
         remainingByteCount.pointee -= Int64(portion.count)
         guard remainingByteCount.pointee >= 0 else { throw limits.expansionError }
       }
-      if isLarge { try builder.append(portion) } else { bytes.append(contentsOf: portion) }
+      try body(portion)
     }
     guard byteCount == entry.byteCount else {
+      let position = HumanReadable.grouped(byteCount)
       throw KeyhaulError(
-        .truncated,
-        "\(requested.part.path) ends at byte \(HumanReadable.grouped(byteCount)) of \(HumanReadable.grouped(entry.byteCount))"
-      )
-    }
-    if isLarge {
-      scanner.store(try builder.finish(), for: requested)
-    } else {
-      scanner.store(bytes, for: requested)
+        .truncated, "\(part.path) ends at byte \(position) of \(HumanReadable.grouped(entry.byteCount))")
     }
   }
 

@@ -155,17 +155,17 @@ final class UnlinkedTemporaryFile: Sendable {
 
   /// Fills the buffer with the bytes from an offset.
   func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(KeyhaulError) {
-    var done = 0
-    while done < buffer.count {
-      let remaining = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+    var filledCount = 0
+    while filledCount < buffer.count {
+      let remaining = UnsafeMutableRawBufferPointer(rebasing: buffer[filledCount...])
       let count: Int
       do throws(Errno) {
-        count = try system.read(descriptor.raw, at: Int64(offset + done), into: remaining)
+        count = try system.read(descriptor.raw, at: Int64(offset + filledCount), into: remaining)
       } catch {
         throw KeyhaulError(.unreadable, "a temporary file: \(error.reason)", errno: error)
       }
       guard count > 0 else { throw KeyhaulError(.unreadable, "the end of a temporary file is missing") }
-      done += count
+      filledCount += count
     }
   }
 

@@ -52,14 +52,7 @@ struct ExtractedRecord {
     case .failed(let error):
       fields += [("fault", .string(error.code.rawValue)), ("reason", .string(error.reason))]
     }
-    let undecoded = [
-      ("domain_bytes", file.undecodedDomain), ("relative_path_bytes", file.undecodedPath),
-      ("target_bytes", record?.undecodedTarget),
-    ]
-    // Names that are longer than any valid one are truncated here as well.
-    fields += undecoded.compactMap { name, bytes in
-      bytes.map { (name, .string(String(hexadecimal: Array($0.prefix(ExtractionPaths.maximumPathByteCount))))) }
-    }
+    fields += undecodedNameFields
     if let record {
       let modified = KeychainDate(secondsSince1970: Double(record.lastModified))
       let permissions = String(record.mode & 0o7777, radix: 8)
@@ -70,6 +63,17 @@ struct ExtractedRecord {
     }
     if isRenamed { fields.append(("renamed", true)) }
     return .object(fields)
+  }
+
+  /// The bytes of names that are not UTF-8. Names that are longer than any valid one are truncated.
+  private var undecodedNameFields: [(String, JSONValue)] {
+    let names = [
+      ("domain_bytes", file.undecodedDomain), ("relative_path_bytes", file.undecodedPath),
+      ("target_bytes", record?.undecodedTarget),
+    ]
+    return names.compactMap { member, bytes in
+      bytes.map { (member, .string(String(hexadecimal: Array($0.prefix(ExtractionPaths.maximumPathByteCount))))) }
+    }
   }
 }
 

@@ -44,20 +44,7 @@ package struct ExtractionPlan: Sendable {
     of list: FileList, stored: StoredPayloads, selecting isSelected: (ListedFile) -> Bool
   ) throws(KeyhaulError) {
     var paths = ExtractionPaths(reserved: ExtractionFolder.ownNames)
-    let listing = try list.listing { (file, location) throws(KeyhaulError) in
-      guard let domain = file.domainBytes, let path = file.pathBytes, isSelected(file) else { return }
-      rowCount += 1
-      guard !ExtractionPaths.isTooLong(file) else { return }
-      let parts = ExtractionPaths.parts(of: path)
-      if file.kind == .directory {
-        let isDomain = parts == nil
-        let index = try paths.directory(domain, isDomain ? nil : path[...])
-        paths.set(location, of: index)
-      } else if let parts {
-        _ = try paths.directory(domain, parts.parent)
-      }
-    }
-    rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
+    try addDirectories(of: list, to: &paths, selecting: isSelected)
     var usedIdentifiers: Set<StoredPayloads.Name> = []
     _ = try list.listing { (file, location) throws(KeyhaulError) in
       guard let domain = file.domainBytes, let path = file.pathBytes, file.kind != .directory, isSelected(file) else {
@@ -76,6 +63,26 @@ package struct ExtractionPlan: Sendable {
       if file.kind == .file, entry.refusal == nil { byteCount += storedByteCount ?? 0 }
     }
     directories = paths.directories
+  }
+
+  /// Adds the selected directories, and those of the selected files and links.
+  private mutating func addDirectories(
+    of list: FileList, to paths: inout ExtractionPaths, selecting isSelected: (ListedFile) -> Bool
+  ) throws(KeyhaulError) {
+    let listing = try list.listing { (file, location) throws(KeyhaulError) in
+      guard let domain = file.domainBytes, let path = file.pathBytes, isSelected(file) else { return }
+      rowCount += 1
+      guard !ExtractionPaths.isTooLong(file) else { return }
+      let parts = ExtractionPaths.parts(of: path)
+      if file.kind == .directory {
+        let isDomain = parts == nil
+        let index = try paths.directory(domain, isDomain ? nil : path[...])
+        paths.set(location, of: index)
+      } else if let parts {
+        _ = try paths.directory(domain, parts.parent)
+      }
+    }
+    rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
   }
 
   /// Creates the entry of a file or link, with its path or the reason not to write it.

@@ -2,13 +2,13 @@ package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
-/// The plaintext of a manifest database for SQLite. It is decrypted when it is read, from the private copy that was made
-/// when the backup was opened.
+/// The plaintext of a manifest database for SQLite. It is decrypted when it is read, from the private copy that was
+/// made when the backup was opened.
 package final class DatabaseBytes: Sendable {
   /// The size of the plaintext in whole pages, according to the header if it has a page count.
   package let byteCount: Int
-  /// The size of the available part. Missing pages are read as zeros, which is not a valid page, unless a log or journal
-  /// contains them.
+  /// The size of the available part. Missing pages are read as zeros, which is not a valid page, unless a log or
+  /// journal contains them.
   package let presentByteCount: Int
   /// Anomalies that were tolerated.
   package let anomalies: [BackupAnomaly]
@@ -128,7 +128,8 @@ package final class DatabaseBytes: Sendable {
         UnsafeMutableRawBufferPointer(rebasing: buffer[copiedCount...]).copyMemory(from: .init(rebasing: section))
         copiedCount += section.count
       }
-      // SQLite reads a database in write-ahead mode like any other if the header has the versions of a rollback journal.
+      // SQLite reads a database in write-ahead mode like any other if the header has the versions of a rollback
+      // journal.
       for position in DatabaseBytes.versionOffsets where (offset..<offset + buffer.count).contains(position) {
         if buffer[position - offset] == DatabaseBytes.writeAheadVersion {
           buffer[position - offset] = DatabaseBytes.rollbackVersion

@@ -62,14 +62,15 @@ enum ManifestSchema {
     let parts = sql[sql.utf8.index(after: start)...].dropLast().split(separator: ",", omittingEmptySubsequences: false)
     return parts.allSatisfy { part in
       let words = part.uppercased().split { $0.isWhitespace }
-      guard let first = words.first, names.contains(unquoted(first)) else { return false }
+      guard let name = words.first, names.contains(unquoted(name)) else { return false }
       return words.count == 1 || (words.count == 2 && ["ASC", "DESC"].contains(words[1]))
     }
   }
 
   /// Returns a name without SQL quotation marks. Single quotes are for strings.
   private static func unquoted(_ word: Substring) -> String {
-    for (first, last) in [("\"", "\""), ("`", "`"), ("[", "]")] where word.hasPrefix(first) && word.hasSuffix(last) {
+    let quotationMarks = [("\"", "\""), ("`", "`"), ("[", "]")]
+    for (opening, closing) in quotationMarks where word.hasPrefix(opening) && word.hasSuffix(closing) {
       return String(word.dropFirst().dropLast())
     }
     return String(word)

@@ -158,8 +158,8 @@ public struct BackupItem: Sendable {
     }
   }
 
-  /// Whether the item proves the device key: `true` if the item's wrapped key, which has check bytes, could be unwrapped
-  /// with it, `false` if not, `nil` if no device key was needed.
+  /// Whether the item proves the device key: `true` if the item's wrapped key, which has check bytes, could be
+  /// unwrapped with it, `false` if not, `nil` if no device key was needed.
   package var provesDeviceKey: Bool? {
     guard classKey == .availableThroughDevice else { return nil }
     return switch failure {

@@ -161,6 +161,16 @@ package final class EditedKeychain {
     guard let keyClass = item.protection?.keyClass else {
       throw ItemEditError(.notAnItem, "the item has no protection class")
     }
+    try requireUsableKey(of: keyClass)
+    do throws(ItemCryptoError) {
+      return try keys.seal(item, as: .backup, random: random).serialized()
+    } catch {
+      throw ItemEditError(.notAnItem, error.reason)
+    }
+  }
+
+  /// Checks that the key of a class is available, and that of the source device.
+  private func requireUsableKey(of keyClass: KeyClass) throws(ItemEditError) {
     switch keys.availability(of: keyClass) {
     case .available: break
     case .availableThroughDevice:
@@ -176,11 +186,6 @@ package final class EditedKeychain {
         .classKeyMissing(keyClass), "the key of its class unwraps only with the device's hardware key")
     case .locked, .damaged, .absent:
       throw ItemEditError(.classKeyMissing(keyClass), "the keybag has no usable key for its class")
-    }
-    do throws(ItemCryptoError) {
-      return try keys.seal(item, as: .backup, random: random).serialized()
-    } catch {
-      throw ItemEditError(.notAnItem, error.reason)
     }
   }
 

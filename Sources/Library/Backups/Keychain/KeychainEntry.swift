@@ -63,7 +63,7 @@ public struct KeychainEntry: Sendable {
     source = .other(content, details)
   }
 
-  /// Creates an entry for a decrypted item.
+  /// Creates an entry for a decrypted item of a list.
   ///
   /// - Parameters:
   ///   - index: The position in its list, from 0.
@@ -99,11 +99,11 @@ public struct KeychainEntry: Sendable {
     source = .backup(backupItem)
   }
 
-  /// Creates an entry for a decrypted item.
+  /// Creates an entry for a decrypted item of a table.
   ///
   /// - Parameters:
   ///   - item: The decrypted item.
-  ///   - rowReference: Its table, and its number there. In a backup, the number is the item's position.
+  ///   - rowReference: The item's table and row number. In a backup, the row number is the item's position.
   ///   - index: The position among the items of its keychain.
   ///   - isSynchronizable: Whether the item syncs. By default, the item's attributes determine this.
   package init(_ item: KeychainItem, at rowReference: RowReference, index: Int? = nil, isSynchronizable: Bool? = nil) {
@@ -116,7 +116,7 @@ public struct KeychainEntry: Sendable {
   ///
   /// - Parameters:
   ///   - content: The decrypted parts.
-  ///   - rowReference: Its table, and its number there.
+  ///   - rowReference: The item's table and row number.
   ///   - index: The position among the items of its keychain.
   ///   - protection: The protection class, if it is known.
   ///   - persistentReference: The persistent reference stored with the item, 12 or 20 bytes.
@@ -236,7 +236,7 @@ public struct KeychainEntry: Sendable {
     }
   }
 
-  /// The item's table, and its number there. In a backup, the number is the item's position.
+  /// The item's table and row number. In a backup, the row number is the item's position.
   package var rowReference: RowReference { details.rowReference }
   /// The position in its list, or the row number if it is unknown.
   var position: Int { index ?? Int(rowReference.rowID) }

@@ -91,11 +91,7 @@ extension BackupRewriter {
   ) throws(KeyhaulError) -> RewrittenBackup? {
     guard let copy = try? reopen(existingPath, like: archive), copy.digest == archive.digest else { return nil }
     let files = self.files(of: copy, at: existingPath)
-    switch destination {
-    case .directory: guard files.isDirectory else { return nil }
-    case .file(_, let format): guard !files.isDirectory, (try? files.format()) == format else { return nil }
-    case .stream: return nil
-    }
+    guard Self.hasFormat(of: destination, files) else { return nil }
     let stored = try archive.storedFiles()
     guard (try? copy.storedFiles()) == stored else { return nil }
     let byteCount = stored.byteCount + archive.metadataByteCount
@@ -113,6 +109,14 @@ extension BackupRewriter {
     return RewrittenBackup(
       path: existingPath, byteCount: status?.byteCount ?? byteCount, fileCount: copiedFiles.digests.count,
       isDurable: false, leftover: nil, unrelatedFiles: originalFiles.otherNames)
+  }
+
+  private static func hasFormat(of destination: BackupDestination, _ files: BackupFiles) -> Bool {
+    switch destination {
+    case .directory: files.isDirectory
+    case .file(_, let format): !files.isDirectory && (try? files.format()) == format
+    case .stream: false
+    }
   }
 
   private struct MeasuredFiles {

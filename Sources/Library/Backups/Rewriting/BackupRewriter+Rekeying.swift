@@ -94,7 +94,8 @@ extension BackupRewriter {
       throw error
     }
     if let seals {
-      // The password is already changed. If this fails, the seal still matches, and keeps the entry of the old manifest.
+      // The password is already changed. If this fails, the seal still matches, and keeps the entry of the old
+      // manifest.
       try? replace(.seal, of: archive, in: directory, old: seals.withBothManifests, new: seals.new)
     }
     return syncEntries(of: directory)
@@ -197,53 +198,5 @@ private struct SealUpdate {
     else { return nil }
     self.new = new.bytes
     self.withBothManifests = withBothManifests.bytes
-  }
-}
-
-/// A `Manifest.plist` with individual values replaced. All other values stay in their order, and XML stays XML.
-struct ManifestEditor {
-  private let root: PropertyDictionary
-  private let isXML: Bool
-
-  init(_ stored: [UInt8]) throws(KeyhaulError) {
-    root = try rootDictionary(of: stored, in: MetadataFile.manifest.path)
-    isXML = XMLPlist.isXML(stored)
-  }
-
-  /// Returns the manifest with another keybag.
-  func replacing(keybag: Keybag) throws(KeyhaulError) -> [UInt8] {
-    var changed = root
-    changed["BackupKeyBag"] = .data(keybag.serialized())
-    return try encoded(changed)
-  }
-
-  /// Returns the manifest with another keybag, for a backup that is encrypted or decrypted.
-  ///
-  /// - Parameter manifestKey: The key of the encrypted list of files, or `nil` if the backup has no password.
-  func replacing(keybag: Keybag, manifestKey: ClassWrappedKey?) throws(KeyhaulError) -> [UInt8] {
-    var changed = root
-    changed["BackupKeyBag"] = .data(keybag.serialized())
-    changed["IsEncrypted"] = .boolean(manifestKey != nil)
-    changed["ManifestKey"] = manifestKey.map { .data($0.serialized()) }
-    return try encoded(changed)
-  }
-
-  /// Returns the manifest of a decrypted copy: without the key of the list, but with the keybag, which the keychain's
-  /// items require.
-  func decrypted() throws(KeyhaulError) -> [UInt8] {
-    var changed = root
-    changed["IsEncrypted"] = .boolean(false)
-    changed["ManifestKey"] = nil
-    changed[BackupManifest.copyKey] = .boolean(true)
-    return try encoded(changed)
-  }
-
-  private func encoded(_ root: PropertyDictionary) throws(KeyhaulError) -> [UInt8] {
-    guard isXML else { return try encode(root, as: MetadataFile.manifest.path) }
-    do throws(FormatError) {
-      return try XMLPlist.encode(.dictionary(root))
-    } catch {
-      throw KeyhaulError(.unwritable, "\(MetadataFile.manifest.path): \(error.reason)")
-    }
   }
 }

@@ -81,16 +81,7 @@ extension BackupRewriter {
       directoryName: nil, byteCount: copyProgress.total, isEncrypted: archive.areFilesEncrypted
     ) { (target) throws(KeyhaulError) in
       let sink = try SealingSink(target, layout: archive.layout, directory: files.directory)
-      var (time, prefix) = (Int64(0), EntryName.none)
-      try files.forEachFile { (file) throws(KeyhaulError) in
-        if file.isPartOfBackup, file.path == MetadataFile.manifest.path {
-          (time, prefix) = (file.modificationTime, file.name.dropLast(file.path.utf8.count))
-        }
-        try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, copyProgress)
-      }
-      let seal = try builder.seal(of: sink.entries)
-      counts.fileCount = seal.count
-      try sink.add(prefix + MetadataFile.seal.path, seal.bytes, modificationTime: time)
+      counts.fileCount = try Self.copy(files, to: sink, sealedBy: builder, copyProgress)
     }
     outgoing.check = { (written) throws(KeyhaulError) in
       let copy = try reopen(written, like: archive)
@@ -102,6 +93,26 @@ extension BackupRewriter {
       .placeFile(outgoing, at: path, format: try files.format(), replace: true, keeping: .all)
     return counts.fileCount
   }
+
+  /// Copies all files, and adds their seal next to the manifest, with its time.
+  ///
+  /// - Returns: The number of sealed files.
+  private static func copy(
+    _ files: BackupFiles, to sink: SealingSink, sealedBy builder: SealBuilder, _ copyProgress: CopyProgress
+  ) throws(KeyhaulError) -> Int {
+    var time: Int64 = 0
+    var prefix = EntryName.none
+    try files.forEachFile { (file) throws(KeyhaulError) in
+      if file.isPartOfBackup, file.path == MetadataFile.manifest.path {
+        time = file.modificationTime
+        prefix = file.name.dropLast(file.path.utf8.count)
+      }
+      try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, copyProgress)
+    }
+    let seal = try builder.seal(of: sink.entries)
+    try sink.add(prefix + MetadataFile.seal.path, seal.bytes, modificationTime: time)
+    return seal.count
+  }
 }
 
 extension BackupArchive {
@@ -112,21 +123,24 @@ extension BackupArchive {
     var entries = try metadataSealEntries()
     for entry in entries { try copyProgress.addRead(Int(clamping: entry.byteCount)) }
     try forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
-      let digest = try explained(payload.fileIdentifier) { () throws(DataProtectionError) in
-        try DigestStream(.sha256)
-      }
-      var byteCount: Int64 = 0
-      _ = try payload.forEachPortion { (portion) throws(KeyhaulError) in
-        try explained(payload.fileIdentifier) { () throws(DataProtectionError) in try digest.update(portion) }
-        byteCount += Int64(portion.count)
-        try copyProgress.addRead(portion.count)
-      }
-      entries.append(
-        SealFile.Entry(
-          path: layout.storedPath(of: payload.fileIdentifier), byteCount: byteCount,
-          sha256: try explained(payload.fileIdentifier) { () throws(DataProtectionError) in try digest.finish() }))
+      entries.append(try sealEntry(of: payload, copyProgress))
     }
     return entries
+  }
+
+  private func sealEntry(
+    of payload: StoredPayload, _ copyProgress: CopyProgress
+  ) throws(KeyhaulError) -> SealFile.Entry {
+    let identifier = payload.fileIdentifier
+    let digest = try explained(identifier) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    var byteCount: Int64 = 0
+    _ = try payload.forEachPortion { (portion) throws(KeyhaulError) in
+      try explained(identifier) { () throws(DataProtectionError) in try digest.update(portion) }
+      byteCount += Int64(portion.count)
+      try copyProgress.addRead(portion.count)
+    }
+    let sha256 = try explained(identifier) { () throws(DataProtectionError) in try digest.finish() }
+    return SealFile.Entry(path: layout.storedPath(of: identifier), byteCount: byteCount, sha256: sha256)
   }
 }
 
@@ -134,67 +148,5 @@ extension CopyProgress {
   /// Adds a number of bytes that were only read.
   fileprivate func addRead(_ count: Int) throws(KeyhaulError) {
     do throws(KeyhaulError) { try add(count) } catch { throw KeyhaulError(.interrupted, "it was stopped") }
-  }
-}
-
-/// A sink that measures the size and SHA-256 digest of each written file for a seal.
-final class SealingSink: StoredFileSink {
-  private let sink: any StoredFileSink
-  private let layout: BackupLayout
-  /// The directory of the backup in the written names, empty if there is none.
-  private let directory: EntryName
-  private let digest: DigestStream
-  private var current: (path: String, byteCount: Int64)?
-  /// The seal entries of the written files.
-  private(set) var entries: [SealFile.Entry] = []
-
-  /// Creates a sink.
-  ///
-  /// - Parameter directory: The directory of the backup in the written names, empty if there is none.
-  init(
-    _ sink: any StoredFileSink, layout: BackupLayout, directory: EntryName = .none
-  ) throws(KeyhaulError) {
-    self.sink = sink
-    self.layout = layout
-    self.directory = directory
-    digest = try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
-  }
-
-  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(KeyhaulError) {
-    current = sealedPath(of: path).map { ($0, 0) }
-    try sink.begin(path, byteCount: byteCount, modificationTime: modificationTime)
-  }
-
-  /// Returns the path in the backup, or `nil` if a seal does not include the file.
-  private func sealedPath(of name: EntryName) -> String? {
-    guard let entryPath = try? EntryPath(name, limit: name.bytes.count),
-      let path = BackupPath.inside(directory, entryPath),
-      SealCoverage.includes(path, in: layout)
-    else { return nil }
-    return path
-  }
-
-  func write(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
-    if current != nil {
-      current?.byteCount += Int64(bytes.count)
-      try translatingErrors { () throws(DataProtectionError) in try digest.update(bytes) }
-    }
-    try sink.write(bytes)
-  }
-
-  func end() throws(KeyhaulError) {
-    if let (path, byteCount) = current {
-      let sha256 = try translatingErrors { () throws(DataProtectionError) in try digest.finish() }
-      // An empty journal is the same as a missing one.
-      if byteCount > 0 || !MetadataFile.journals.contains(where: { $0.path == path }) {
-        entries.append(.init(path: path, byteCount: byteCount, sha256: sha256))
-      }
-      current = nil
-    }
-    try sink.end()
-  }
-
-  private func translatingErrors<Value>(_ body: () throws(DataProtectionError) -> Value) throws(KeyhaulError) -> Value {
-    try explained(MetadataFile.seal.path, body)
   }
 }

@@ -10,9 +10,9 @@ package struct BackupRewriter: Sendable {
 
   /// Creates a rewriter for the real file system with the standard limits.
   ///
-  /// - Parameter locks: Whether each change locks the backup for writing, instead of the archive's lock for reading, and
-  ///   then checks that the backup is still the one that was opened. Pass `false` if the caller locked the backup before
-  ///   it was opened.
+  /// - Parameter locks: Whether each change locks the backup for writing, instead of the archive's lock for reading,
+  ///   and then checks that the backup is still the one that was opened. Pass `false` if the caller locked the backup
+  ///   before it was opened.
   package init(locks: Bool = true) { self.init(system: .real, locks: locks) }
 
   package init(system: FileSystem, limits: BackupLimits = .standard, locks: Bool = true) {

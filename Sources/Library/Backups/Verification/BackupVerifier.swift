@@ -188,11 +188,13 @@ struct BackupVerifier {
 
   /// Checks the size of an encrypted list of files, which must be a multiple of the block size.
   private mutating func checkEncryptedListSize(orSkipBecause reason: String) {
-    if let byteCount = archive.listByteCount, byteCount == 0 || !byteCount.isMultiple(of: 16) {
-      let reason =
-        "an encrypted file consists of blocks of 16 bytes, but this one has \(HumanReadable.count(byteCount, "byte"))"
+    let blockSize = RandomAccessDecryptor.blockByteCount
+    if let byteCount = archive.listByteCount, byteCount == 0 || !byteCount.isMultiple(of: blockSize) {
+      let fault =
+        "an encrypted file consists of blocks of \(blockSize) bytes, but this one has "
+        + HumanReadable.count(byteCount, "byte")
       verification.add(
-        .init(.database, .databaseDamaged, file: archive.layout.listName, byteCount: byteCount, reason))
+        .init(.database, .databaseDamaged, file: archive.layout.listName, byteCount: byteCount, fault))
       verification.conclude(.database, "\(archive.layout.listName) cannot be read")
     } else {
       verification.skip(.database, reason: reason)

@@ -1,6 +1,6 @@
 package import Basics
 package import KeychainCrypto
-package import KeychainFormats
+import KeychainFormats
 
 /// Writes a backup as a device would, completely or not at all.
 ///
@@ -193,91 +193,5 @@ struct BackupAssembly {
 
   private func archived(_ record: FileRecord) throws(KeyhaulError) -> [UInt8] {
     try explained("a file's record") { () throws(FormatError) in try record.archived() }
-  }
-}
-
-/// The content of a new backup.
-package struct BackupContents: Sendable {
-  /// The source device. Its identifier is required for the directory's name.
-  package var device: BackupDevice
-  /// The date of the backup, in the manifest and in all records.
-  package var date: KeychainDate
-  /// The keybag. `BackupWriter` requires its class keys.
-  package var keybag: Keybag
-  /// Whether the backup has a password, which determines the manifest and the format of files.
-  package var isEncrypted: Bool
-  /// Whether the device has a passcode, for the manifest.
-  package var wasPasscodeSet: Bool
-  /// The keychain, with items encrypted for the keybag.
-  package var keychain: SealedKeychain
-  /// The bundle identifiers of the device's apps.
-  package var applications: [String]
-
-  /// The keychain file's property list in memory.
-  ///
-  /// - Throws: The errors of `SealedKeychain.bytes()`.
-  package var keychainFile: [UInt8] { get throws(KeyhaulError) { try keychain.bytes() } }
-
-  /// Creates the content of a backup.
-  package init(
-    device: BackupDevice, date: KeychainDate, keybag: Keybag, isEncrypted: Bool, wasPasscodeSet: Bool,
-    keychain: SealedKeychain, applications: [String] = []
-  ) {
-    self.device = device
-    self.date = date
-    self.keybag = keybag
-    self.isEncrypted = isEncrypted
-    self.wasPasscodeSet = wasPasscodeSet
-    self.keychain = keychain
-    self.applications = applications
-  }
-
-  /// Creates the content of a backup with a keychain file, whose items are encrypted for the keybag.
-  package init(
-    device: BackupDevice, date: KeychainDate, keybag: Keybag, isEncrypted: Bool, wasPasscodeSet: Bool,
-    keychainFile: [UInt8], applications: [String] = []
-  ) {
-    self.init(
-      device: device, date: date, keybag: keybag, isEncrypted: isEncrypted, wasPasscodeSet: wasPasscodeSet,
-      keychain: SealedKeychain(keychainFile), applications: applications)
-  }
-}
-
-/// The `Info.plist` of a backup, which the computer writes. Other readers require the device identifier in it.
-///
-/// Source: libimobiledevice, `idevicebackup2.c`.
-struct InfoPlistWriter {
-  private let contents: BackupContents
-  private let guid: [UInt8]
-
-  /// Creates the property list.
-  ///
-  /// - Parameter guid: 16 bytes that identify the backup to the computer.
-  init(_ contents: BackupContents, guid: [UInt8]) {
-    self.contents = contents
-    self.guid = guid
-  }
-
-  func serialized() throws(KeyhaulError) -> [UInt8] {
-    let device = contents.device
-    var root: PropertyDictionary = [:]
-    root["Applications"] = .dictionary(PropertyDictionary())
-    root["Build Version"] = device.buildVersion.map { .string($0) }
-    root["Device Name"] = device.name.map { .string($0) }
-    root["Display Name"] = device.name.map { .string($0) }
-    root["GUID"] = .string(String(hexadecimal: guid).uppercased())
-    root["Installed Applications"] = .array(contents.applications.sorted().map { .string($0) })
-    root["Last Backup Date"] = .date(contents.date)
-    root["Product Type"] = device.productType.map { .string($0) }
-    root["Product Version"] = device.productVersion.map { .string($0) }
-    root["Serial Number"] = device.serialNumber.map { .string($0) }
-    root["Target Identifier"] = device.identifier.map { .string($0) }
-    root["Target Type"] = .string("Device")
-    root["Unique Identifier"] = device.identifier.map { .string($0.uppercased()) }
-    do throws(FormatError) {
-      return try XMLPlist.encode(.dictionary(root))
-    } catch {
-      throw KeyhaulError(.unwritable, "\(MetadataFile.info.path): \(error.reason)")
-    }
   }
 }

@@ -46,18 +46,7 @@ final class LibArchiveWriter {
     self.handle = handle
     self.sink = sink
     times = Self.times(of: format)
-    if format != .zip { try check(archive_write_set_format_pax_restricted(handle)) }
-    switch format {
-    case .tar: break
-    case .gzippedTar:
-      try check(archive_write_add_filter_gzip(handle))
-      try check(archive_write_set_filter_option(handle, "gzip", "timestamp", nil))
-      if !compresses { try check(archive_write_set_filter_option(handle, "gzip", "compression-level", "0")) }
-    case .zstandardTar: try check(archive_write_add_filter_zstd(handle))
-    case .zip:
-      try check(archive_write_set_format_zip(handle))
-      if !compresses { try check(archive_write_zip_set_compression_store(handle)) }
-    }
+    try setFormat(format, compresses: compresses)
     // By default, libarchive pads the compressed stream with zeros, which Zstandard readers reject. A last block of one
     // byte prevents this.
     try check(archive_write_set_bytes_per_block(handle, Self.blockByteCount(format, compresses)))
@@ -70,6 +59,21 @@ final class LibArchiveWriter {
           return Unmanaged<Sink>.fromOpaque(context).takeUnretainedValue()
             .write(UnsafeRawBufferPointer(start: bytes, count: count))
         }, nil, nil))
+  }
+
+  private func setFormat(_ format: ContainerFormat, compresses: Bool) throws(KeyhaulError) {
+    if format != .zip { try check(archive_write_set_format_pax_restricted(handle)) }
+    switch format {
+    case .tar: break
+    case .gzippedTar:
+      try check(archive_write_add_filter_gzip(handle))
+      try check(archive_write_set_filter_option(handle, "gzip", "timestamp", nil))
+      if !compresses { try check(archive_write_set_filter_option(handle, "gzip", "compression-level", "0")) }
+    case .zstandardTar: try check(archive_write_add_filter_zstd(handle))
+    case .zip:
+      try check(archive_write_set_format_zip(handle))
+      if !compresses { try check(archive_write_zip_set_compression_store(handle)) }
+    }
   }
 
   /// The size of writes to the sink. Longer data is written directly. zlib copies stored data for each block.

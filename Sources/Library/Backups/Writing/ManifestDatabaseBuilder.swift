@@ -38,7 +38,8 @@ package enum ManifestDatabaseBuilder {
         try database.inTransaction {
           for statement in ManifestSchema.statements { try database.execute(sql: statement) }
           for row in rows {
-            // The record is a literal, because GRDB would need a Foundation type for a parameter. Its bytes are trusted.
+            // The record is a literal, because GRDB would need a Foundation type for a parameter. Its bytes are
+            // trusted.
             try database.execute(
               sql: """
                 INSERT INTO Files (fileID, domain, relativePath, flags, file)

@@ -64,7 +64,7 @@ package struct SealedKeychain: Sendable {
   private struct EntryReader {
     let stored: SpooledData
     private var window: [UInt8] = []
-    private var start = 0
+    private var windowStart = 0
     private static let windowByteCount = 1 << 18
 
     init(stored: SpooledData) { self.stored = stored }
@@ -73,15 +73,15 @@ package struct SealedKeychain: Sendable {
     mutating func read(_ entry: KeychainBackupFile.Entry) throws(KeyhaulError) -> KeychainBackupFile.Entry {
       let ranges = entry.ranges
       if let first = ranges.first, let last = ranges.last,
-        first.lowerBound < start || last.upperBound > start + window.count
+        first.lowerBound < windowStart || last.upperBound > windowStart + window.count
       {
-        start = first.lowerBound
-        let count = max(last.upperBound - start, min(Self.windowByteCount, stored.byteCount - start))
+        windowStart = first.lowerBound
+        let count = max(last.upperBound - windowStart, min(Self.windowByteCount, stored.byteCount - windowStart))
         window = try [UInt8](count: count) { (buffer) throws(KeyhaulError) in
-          try stored.read(at: start, into: buffer)
+          try stored.read(at: windowStart, into: buffer)
         }
       }
-      return KeychainBackupFile.Entry(entry, in: window, beginningAt: start)
+      return KeychainBackupFile.Entry(entry, in: window, beginningAt: windowStart)
     }
   }
 }

@@ -39,12 +39,12 @@ enum SafeName {
     _ name: String, by original: [UInt8], digits count: Int = digitCount
   ) throws(KeyhaulError) -> String {
     let digest = try explained("a name") { () throws(DataProtectionError) in try Digest.sha1(original) }
-    var kept = ""
+    var shortened = ""
     for character in name {
-      guard kept.utf8.count + character.utf8.count + count + 1 <= maximumByteCount else { break }
-      kept.append(character)
+      guard shortened.utf8.count + character.utf8.count + count + 1 <= maximumByteCount else { break }
+      shortened.append(character)
     }
-    return "\(kept)~\(String(hexadecimal: digest).prefix(count))"
+    return "\(shortened)~\(String(hexadecimal: digest).prefix(count))"
   }
 
   /// Returns a form of a name for comparison. Two forms are equal if a file system that ignores case and Unicode

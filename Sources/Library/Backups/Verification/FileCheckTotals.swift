@@ -1,0 +1,65 @@
+import Basics
+
+/// The counts of files from the passes over the list and the payloads.
+struct FileCheckTotals {
+  var listed = 0
+  /// The number of files that are stored, or empty without a payload.
+  var present = 0
+  /// The number of files with a payload.
+  var stored = 0
+  /// The number of empty files without a payload.
+  var unstored = 0
+  /// Whether the keychain file, which has its own check, is listed but not stored.
+  var isKeychainMissing = false
+  /// The number of files that match their recorded digest.
+  var withMatchingDigest = 0
+  /// The number of files without a recorded digest, in which changes cannot be detected.
+  var withoutDigest = 0
+  /// The number of encrypted files with valid padding, without the keychain file.
+  var withValidPadding = 0
+  /// Whether the keychain file, whose padding has its own check, was read.
+  var isKeychainRead = false
+  /// The number of files whose size differs from the recorded one.
+  var otherSize = 0
+  /// Notes about the first files whose size differs, with both sizes.
+  var otherSizeNotes: [String] = []
+  /// The number of files whose class key requires an unavailable device key.
+  var withoutKey = 0
+  var readByteCount: Int64 = 0
+  /// The faults of payloads.
+  var faults = SortedFaults(limit: BackupVerification.maximumFaultCount)
+
+  mutating func addOtherSize(of name: String, recorded: Int64, found: Int64) {
+    otherSize += 1
+    guard otherSizeNotes.count < BackupVerification.maximumFaultCount else { return }
+    otherSizeNotes.append(
+      "\(name) has \(HumanReadable.grouped(found)) bytes, but the manifest records \(HumanReadable.grouped(recorded))")
+  }
+}
+
+/// The first faults by file name. They do not depend on the order of additions, so that a directory and a container
+/// file with the same backup have equal reports.
+struct SortedFaults {
+  private let limit: Int
+  private var faults: [BackupVerification.Fault] = []
+  /// The number of added faults, including those above the limit.
+  private(set) var count = 0
+
+  /// Creates an empty list.
+  ///
+  /// - Parameter limit: The maximum number of faults.
+  init(limit: Int) { self.limit = limit }
+
+  mutating func add(_ fault: BackupVerification.Fault) {
+    count += 1
+    faults.append(fault)
+    // At most twice the limit is kept, so that the faults are not sorted after each addition.
+    if faults.count > 2 * limit { faults = first }
+  }
+
+  /// The sorted faults, up to the limit.
+  var first: [BackupVerification.Fault] {
+    Array(
+      faults.sorted { ($0.file ?? "", $0.kind.rawValue) < ($1.file ?? "", $1.kind.rawValue) }.prefix(limit))
+  }
+}
