@@ -84,7 +84,7 @@ struct PageTable {
     let count: Int
   }
 
-  /// Options of which one is always chosen. The first option shows all rows.
+  /// A group of options. One option is always chosen. The first shows all rows.
   private struct FilterGroup {
     let name: String
     let legend: String
