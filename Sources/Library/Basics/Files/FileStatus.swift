@@ -1,12 +1,4 @@
-package import SystemPackage
-
-#if canImport(Glibc)
-  package import Glibc
-#elseif canImport(Musl)
-  package import Musl
-#elseif canImport(Darwin)
-  package import Darwin
-#endif
+import SystemPackage
 
 /// The status of a file system entry.
 package struct FileStatus: Sendable {
@@ -66,63 +58,4 @@ package struct FileStatus: Sendable {
     inode = status.inode
     changeTimes = SystemCalls.changeTimes(in: status)
   }
-}
-
-/// Reads directory entries as `readdir` returns them.
-package enum DirectoryEntry {
-  /// Returns the bytes of the entry's name, without the NUL at its end.
-  ///
-  /// A record is only as long as its name requires, usually shorter than `dirent`, whose name field fits the longest
-  /// name. It is therefore read in place: copying a complete `dirent` would also read the memory after it.
-  /// Source: readdir(3), "the size of the array".
-  package static func name(of entry: UnsafePointer<dirent>) -> [UInt8] {
-    guard let lengthOffset = MemoryLayout<dirent>.offset(of: \.d_reclen),
-      let nameOffset = MemoryLayout<dirent>.offset(of: \.d_name)
-    else { return [] }
-    let record = UnsafeRawPointer(entry)
-    let length = Int(record.loadUnaligned(fromByteOffset: lengthOffset, as: UInt16.self))
-    guard length > nameOffset else { return [] }
-    return Array(UnsafeRawBufferPointer(start: record + nameOffset, count: length - nameOffset).prefix { $0 != 0 })
-  }
-}
-
-extension FileSystem {
-  /// A file name as the system stores it: bytes with a NUL at the end, not always UTF-8.
-  package typealias Name = [CChar]
-}
-
-extension String {
-  package var systemName: FileSystem.Name { Array(utf8CString) }
-}
-
-extension FileSystem.Name {
-  private var bytes: [UInt8] { dropLast().map { UInt8(bitPattern: $0) } }
-
-  /// The name as text, or `nil` if it is not UTF-8.
-  package var validText: String? { String(validating: bytes, as: UTF8.self) }
-
-  /// The name for display and comparison; bytes that are not UTF-8 are replaced.
-  package var text: String { String(decoding: bytes, as: UTF8.self) }
-}
-
-/// An open file or directory that is closed when the value is destroyed.
-package struct OwnedFileDescriptor: ~Copyable, Sendable {
-  /// The descriptor, valid only while its owner exists.
-  package let raw: FileDescriptor
-
-  init(_ raw: FileDescriptor) { self.raw = raw }
-
-  /// Closes the file and reports errors that only closing reveals, such as a write that a network file system refused
-  /// late.
-  package consuming func close(_ system: FileSystem) throws(Errno) {
-    let raw = self.raw
-    discard self
-    var reason: Errno?
-    do { try raw.close() } catch { reason = error as? Errno ?? .ioError }
-    if let fault = system.fault(in: .close) { throw fault }
-    // An interrupted call has also closed the file, and its descriptor may belong to another file by now.
-    if let reason, reason != .interrupted { throw reason }
-  }
-
-  deinit { try? raw.close() }
 }

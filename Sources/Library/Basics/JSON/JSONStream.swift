@@ -16,11 +16,12 @@ package struct JSONStream: ~Copyable {
     var container: JSONValue? = document
     while let current = container {
       let fields = current.fields
-      let values = fields?.map(\.1) ?? current.arrayValue ?? []
+      let names = fields?.map { name, _ in name }
+      let values = fields?.map { _, value in value } ?? current.arrayValue ?? []
       buffer.append(fields == nil ? "[" : "{")
       brackets.append(fields == nil ? "]" : "}")
       for (index, value) in values.enumerated() {
-        begin(fields?[index].0, isFirst: index == 0)
+        begin(names?[index], isFirst: index == 0)
         // The last value contains the array to fill, or is it.
         if index < values.count - 1 { value.write(to: &buffer, indent: 2 * brackets.count) }
       }

@@ -3,6 +3,7 @@ package enum ShellQuoting {
   /// Returns a name with control characters escaped, in single quotes if the shell would otherwise interpret it.
   package static func quote(_ name: String) -> String {
     let escaped = UntrustedText.escaped(name)
+    // Digits, letters, and signs that no shell interprets.
     let isPlain = escaped.utf8.allSatisfy { byte in
       (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
         || "._/-:+,@%".utf8.contains(byte)

@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// Formats dates in English words, independently of the locale: "20 November 2026 at 18:04 UTC".
 package enum LongDateFormat {
   private static let months = [
@@ -32,40 +24,4 @@ package enum LongDateFormat {
   private static func parts(of date: KeychainDate) -> [Substring] {
     Timestamp.text(of: date).split { "-T:".contains($0) }
   }
-}
-
-/// Formats dates for people, in local time. Machine-readable output uses `Timestamp`.
-package enum LocalTimeFormat {
-  /// Returns the date and time in this machine's time zone (`TZ`): "2026-11-20 18:04 CET".
-  package static func local(_ date: KeychainDate) -> String {
-    guard let fields = fields(of: date, using: localtime_r) else { return "an unknown time" }
-    let zone = fields.tm_zone.map { String(cString: $0) } ?? ""
-    return zone.isEmpty ? minutes(fields) : minutes(fields) + " " + zone
-  }
-
-  /// Returns the day in this machine's time zone: "2026-11-20".
-  package static func localDay(_ date: KeychainDate) -> String {
-    fields(of: date, using: localtime_r).map(day) ?? "?"
-  }
-
-  private static func fields(
-    of date: KeychainDate,
-    using convert: (UnsafePointer<time_t>?, UnsafeMutablePointer<tm>?) -> UnsafeMutablePointer<tm>?
-  ) -> tm? {
-    guard let seconds = time_t(exactly: date.secondsSince1970.rounded(.down)) else { return nil }
-    var result = tm()
-    return withUnsafePointer(to: seconds) { convert($0, &result) } == nil ? nil : result
-  }
-
-  private static func minutes(_ fields: tm) -> String {
-    "\(day(fields)) \(twoDigits(fields.tm_hour)):\(twoDigits(fields.tm_min))"
-  }
-
-  private static func day(_ fields: tm) -> String {
-    let year = String(Int(fields.tm_year) + 1900)
-    let padding = String(repeating: "0", count: max(0, 4 - year.count))
-    return "\(padding)\(year)-\(twoDigits(fields.tm_mon + 1))-\(twoDigits(fields.tm_mday))"
-  }
-
-  private static func twoDigits(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }

@@ -33,32 +33,32 @@ package final class BackgroundThread: Sendable {
 
   /// The state that the thread and its owner share. All stored properties are accessed only with the lock held.
   private final class State: @unchecked Sendable {
-    private let changed = NSCondition()
+    private let condition = NSCondition()
     private var isWanted = true
     private var hasEnded = false
 
     func shouldContinue(after seconds: Double) -> Bool {
-      changed.lock()
-      defer { changed.unlock() }
-      let end = Date(timeIntervalSinceNow: seconds)
-      while isWanted, seconds > 0, changed.wait(until: end) {}
+      condition.lock()
+      defer { condition.unlock() }
+      let deadline = Date(timeIntervalSinceNow: seconds)
+      while isWanted, seconds > 0, condition.wait(until: deadline) {}
       return isWanted
     }
 
     func end() {
-      changed.lock()
+      condition.lock()
       hasEnded = true
-      changed.broadcast()
-      changed.unlock()
+      condition.broadcast()
+      condition.unlock()
     }
 
     /// Stops the work and waits until it has ended and released everything.
     func stop() {
-      changed.lock()
-      defer { changed.unlock() }
+      condition.lock()
+      defer { condition.unlock() }
       isWanted = false
-      changed.broadcast()
-      while !hasEnded { changed.wait() }
+      condition.broadcast()
+      while !hasEnded { condition.wait() }
     }
   }
 }

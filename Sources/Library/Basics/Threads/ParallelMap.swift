@@ -113,7 +113,7 @@ package enum ParallelMap {
 
   /// The state that the jobs share. All stored properties are accessed only with the lock held.
   private final class Pool<Input: Sendable, Output: Sendable, Failure: Error>: @unchecked Sendable {
-    private let changed = NSCondition()
+    private let condition = NSCondition()
     private let work: @Sendable (Input) throws(Failure) -> Output
     private var waiting: [(index: Int, input: Input)] = []
     private var results: [Int: Result<Output, Failure>] = [:]
@@ -140,9 +140,9 @@ package enum ParallelMap {
     /// Processes the next waiting element on the caller's thread. To be called only if no job runs, because it does not
     /// wait for an element.
     func workOnce() {
-      changed.lock()
+      condition.lock()
       let element = waiting.isEmpty ? nil : waiting.removeFirst()
-      changed.unlock()
+      condition.unlock()
       if let element { work(on: element.input, at: element.index) }
     }
 
@@ -154,35 +154,35 @@ package enum ParallelMap {
     func add(_ input: Input, at index: Int) { locked { waiting.append((index, input)) } }
 
     func result(at index: Int, waitingFor seconds: Double) -> Result<Output, Failure>? {
-      changed.lock()
-      defer { changed.unlock() }
-      if results[index] == nil, seconds > 0 { _ = changed.wait(until: Date(timeIntervalSinceNow: seconds)) }
+      condition.lock()
+      defer { condition.unlock() }
+      if results[index] == nil, seconds > 0 { _ = condition.wait(until: Date(timeIntervalSinceNow: seconds)) }
       return results.removeValue(forKey: index)
     }
 
     /// Drops the waiting elements and waits for the running ones.
     func finish() {
-      changed.lock()
-      defer { changed.unlock() }
+      condition.lock()
+      defer { condition.unlock() }
       isFinished = true
       waiting.removeAll()
-      changed.broadcast()
-      while jobCount > 0 { changed.wait() }
+      condition.broadcast()
+      while jobCount > 0 { condition.wait() }
     }
 
     /// Waits for the next element and returns it, or `nil` at the end.
     private func nextWaitingElement() -> (index: Int, input: Input)? {
-      changed.lock()
-      defer { changed.unlock() }
-      while waiting.isEmpty, !isFinished { changed.wait() }
+      condition.lock()
+      defer { condition.unlock() }
+      while waiting.isEmpty, !isFinished { condition.wait() }
       return isFinished || waiting.isEmpty ? nil : waiting.removeFirst()
     }
 
     private func locked(_ change: () -> Void) {
-      changed.lock()
+      condition.lock()
       change()
-      changed.broadcast()
-      changed.unlock()
+      condition.broadcast()
+      condition.unlock()
     }
   }
 }

@@ -6,7 +6,7 @@ import Foundation
 /// removes the oldest first.
 package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>: @unchecked Sendable {
   // All stored properties are accessed only with the lock held.
-  private let changed = NSCondition()
+  private let condition = NSCondition()
   private let capacity: Int
   private var values: [Key: Value] = [:]
   private var order: [Key] = []
@@ -20,8 +20,8 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
 
   /// The number of values that have been computed.
   package var count: Int {
-    changed.lock()
-    defer { changed.unlock() }
+    condition.lock()
+    defer { condition.unlock() }
     return computedCount
   }
 
@@ -40,9 +40,9 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
 
   /// Returns the cached value for a key, or `nil` if the caller has to compute it.
   private func claim(_ key: Key) -> Value? {
-    changed.lock()
-    defer { changed.unlock() }
-    while keysInProgress.contains(key) { changed.wait() }
+    condition.lock()
+    defer { condition.unlock() }
+    while keysInProgress.contains(key) { condition.wait() }
     if let value = values[key] { return value }
     keysInProgress.insert(key)
     return nil
@@ -50,10 +50,10 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
 
   /// Stores the value of a computation, or `nil` if it failed, and wakes the threads that wait for it.
   private func finish(_ key: Key, _ value: Value?) {
-    changed.lock()
-    defer { changed.unlock() }
+    condition.lock()
+    defer { condition.unlock() }
     keysInProgress.remove(key)
-    changed.broadcast()
+    condition.broadcast()
     guard let value else { return }
     computedCount += 1
     values[key] = value

@@ -5,7 +5,7 @@ import KeychainFormats
 ///
 /// Wrapping needs no secret, so a locked device can store new items.
 ///
-/// The wrapping key is one block of the concatenation KDF of NIST SP 800-56A: the SHA-256 of the counter 1, the shared
+/// The wrapping key is one block of the concatenation KDF of NIST SP 800-56A: the SHA-256 of the counter 1, the sharedSecret
 /// secret, the ephemeral public key and the class's public key.
 /// Source: iphone-dataprotection, `crypto/curve25519.py`; Apple Platform Security, "Data Protection classes".
 enum Curve25519Wrap {
@@ -15,11 +15,11 @@ enum Curve25519Wrap {
   static func wrap(
     _ key: borrowing Secret, to publicKey: [UInt8], random: some RandomSource
   ) throws(DataProtectionError) -> [UInt8] {
-    let ephemeral = try Secret(count: X25519.size, from: random)
-    let ephemeralPublic = try X25519.publicKey(of: ephemeral)
-    let shared = try X25519.sharedSecret(ephemeral, with: publicKey)
-    let wrappingKey = try wrappingKey(shared, ephemeralPublicKey: ephemeralPublic, publicKey: publicKey)
-    return ephemeralPublic + (try KeyWrap.wrap(key, with: wrappingKey))
+    let ephemeralKey = try Secret(count: X25519.size, from: random)
+    let ephemeralPublicKey = try X25519.publicKey(of: ephemeralKey)
+    let sharedSecret = try X25519.sharedSecret(ephemeralKey, with: publicKey)
+    let wrappingKey = try wrappingKey(sharedSecret, ephemeralPublicKey: ephemeralPublicKey, publicKey: publicKey)
+    return ephemeralPublicKey + (try KeyWrap.wrap(key, with: wrappingKey))
   }
 
   /// Unwraps a key.
@@ -29,25 +29,25 @@ enum Curve25519Wrap {
     _ wrapped: [UInt8], privateKey: borrowing Secret, publicKey: [UInt8]
   ) throws(DataProtectionError) -> Secret? {
     guard wrapped.count == wrappedSize else { return nil }
-    let ephemeralPublic = Array(wrapped.prefix(X25519.size))
-    let shared: Secret
+    let ephemeralPublicKey = Array(wrapped.prefix(X25519.size))
+    let sharedSecret: Secret
     do throws(DataProtectionError) {
-      shared = try X25519.sharedSecret(privateKey, with: ephemeralPublic)
+      sharedSecret = try X25519.sharedSecret(privateKey, with: ephemeralPublicKey)
     } catch {
       if error.code == .malformed { return nil }
       throw error
     }
-    let wrappingKey = try wrappingKey(shared, ephemeralPublicKey: ephemeralPublic, publicKey: publicKey)
+    let wrappingKey = try wrappingKey(sharedSecret, ephemeralPublicKey: ephemeralPublicKey, publicKey: publicKey)
     return try KeyWrap.unwrap(Array(wrapped.dropFirst(X25519.size)), with: wrappingKey)
   }
 
   static func wrappingKey(
-    _ shared: borrowing Secret, ephemeralPublicKey ephemeralPublic: [UInt8], publicKey: [UInt8]
+    _ sharedSecret: borrowing Secret, ephemeralPublicKey: [UInt8], publicKey: [UInt8]
   ) throws(DataProtectionError) -> Secret {
     let context = try DigestContext(.sha256)
     try bigEndianBytes(UInt32(1)).withRawBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
-    try shared.withBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
-    for part in [ephemeralPublic, publicKey] {
+    try sharedSecret.withBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
+    for part in [ephemeralPublicKey, publicKey] {
       try part.withRawBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
     }
     return try Secret(count: 32) { (output) throws(DataProtectionError) in try context.finish(into: output) }

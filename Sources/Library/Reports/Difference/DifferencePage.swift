@@ -216,19 +216,24 @@ public struct DifferencePage: HTMLPage {
             + "each of them out of every backup.")
         for reason in Reason.allCases {
           let items = side.leftOut.filter { $0.outcome.reason == reason }
-          guard !items.isEmpty else { continue }
-          page.element("article", ["class": "card"]) { page in
-            page.element("p", ["class": "count"]) { page in
-              page.element("b", HumanReadable.count(items.count, "item"))
-              page.element("code", reason.rawValue)
-            }
-            let headline = reason.explanation.headline
-            page.element("h3", headline.prefix(1).uppercased() + headline.dropFirst())
-            NameList(items.map { ItemLabel($0.identity, index: nil) }).write(
-              collapsingAfter: ReasonCard.maximumListCount, to: &page)
-          }
+          if !items.isEmpty { Self.writeCard(of: items, because: reason, to: &page) }
         }
       }
+    }
+  }
+
+  private static func writeCard(
+    of items: [MigrationPlan.Decision], because reason: Reason, to page: inout HTMLWriter
+  ) {
+    page.element("article", ["class": "card"]) { page in
+      page.element("p", ["class": "count"]) { page in
+        page.element("b", HumanReadable.count(items.count, "item"))
+        page.element("code", reason.rawValue)
+      }
+      let headline = reason.explanation.headline
+      page.element("h3", headline.prefix(1).uppercased() + headline.dropFirst())
+      NameList(items.map { ItemLabel($0.identity, index: nil) }).write(
+        collapsingAfter: ReasonCard.maximumListCount, to: &page)
     }
   }
 }

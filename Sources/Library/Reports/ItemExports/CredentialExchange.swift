@@ -100,10 +100,10 @@ struct CredentialExchange: ~Copyable {
       return nil
     }
     guard let secret = item.secret, !secret.isEmpty else { return skip("it has no secret") }
-    guard let oneTime = OneTimePassword(item) else {
+    guard let oneTimePassword = OneTimePassword(item) else {
       return item.hasTextSecret ? login(item, secret) : skip("its secret is not text")
     }
-    switch oneTime.parameters {
+    switch oneTimePassword.parameters {
     case .failure(let problem): return skip(problem.rawValue)
     case .success(let parameters):
       guard case .time(let seconds) = parameters.factor else { return skip("its codes are based on a counter") }
@@ -129,8 +129,8 @@ struct CredentialExchange: ~Copyable {
       "digits": .integer(Int64(parameters.digitCount)), "algorithm": .string(algorithm),
     ]
     let account = parameters.account.isEmpty ? item.text(of: .account) : parameters.account
-    let names = [("username", account), ("issuer", parameters.issuer)].filter { !$0.1.isEmpty }
-    return credential.adding(names.map { ($0, .string($1)) })
+    let names = [(name: "username", value: account), (name: "issuer", value: parameters.issuer)]
+    return credential.adding(names.filter { !$0.value.isEmpty }.map { ($0.name, .string($0.value)) })
   }
 
   /// Returns the name of a hash algorithm; `nil` if the format does not support it.

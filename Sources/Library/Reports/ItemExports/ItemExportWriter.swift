@@ -113,13 +113,14 @@ public struct ItemExportWriter: ~Copyable {
     text.appendQuoted(CSV.inert(name))
   }
 
+  /// The bytes at the start of a cell that make a spreadsheet evaluate it.
+  private static let formulaStarts = Array("=+-@\t\r\n".utf8)
+
   /// Appends a secret as a cell of a table, unchanged.
   mutating func appendSecret(_ bytes: UnsafeRawBufferPointer) {
-    if bytes.first.map(formulaStarts.contains) == true { counts.formulaSecretCount += 1 }
+    if bytes.first.map(Self.formulaStarts.contains) == true { counts.formulaSecretCount += 1 }
     text.appendQuoted(bytes)
   }
 
   mutating func endLine() { text.append("\r\n") }
 }
-
-private let formulaStarts = Array("=+-@\t\r\n".utf8)

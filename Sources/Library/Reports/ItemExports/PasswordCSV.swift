@@ -19,22 +19,22 @@ extension ExportFormat {
 extension ItemExportWriter {
   mutating func appendPassword(_ item: KeychainItem) {
     guard let secret = item.secret, !secret.isEmpty else { return counts.skip(item, "it has no secret") }
-    let oneTime = OneTimePassword(item)
-    guard oneTime != nil || item.hasTextSecret else { return counts.skip(item, "its secret is not text") }
-    let title = PasswordEntry.title(of: item, oneTime)
+    let oneTimePassword = OneTimePassword(item)
+    guard oneTimePassword != nil || item.hasTextSecret else { return counts.skip(item, "its secret is not text") }
+    let title = PasswordEntry.title(of: item, oneTimePassword)
     if title.isEmpty { counts.namelessCount += 1 }
     appendName(title)
     text.append(",")
     appendName(ItemURL.text(of: item))
     text.append(",")
-    let user = PasswordEntry.userName(of: item, oneTime)
+    let user = PasswordEntry.userName(of: item, oneTimePassword)
     if PasswordEntry.isTelephoneNumber(user) { text.appendQuoted(user) } else { appendName(user) }
     text.append(",")
-    if oneTime == nil { secret.withBytes { appendSecret($0) } } else { text.append("\"\"") }
+    if oneTimePassword == nil { secret.withBytes { appendSecret($0) } } else { text.append("\"\"") }
     text.append(",")
     appendName(item.text(of: .comment))
     text.append(",")
-    if let oneTime { oneTime.address.withBytes { text.appendQuoted($0) } } else { text.append("\"\"") }
+    if let oneTimePassword { oneTimePassword.address.withBytes { text.appendQuoted($0) } } else { text.append("\"\"") }
     endLine()
     counts.count += 1
     counts.secretCount += 1
@@ -45,15 +45,15 @@ extension ItemExportWriter {
 enum PasswordEntry {
   /// Returns the item's label. If it is empty, returns the issuer of the one-time password, the service or server, or the
   /// account.
-  static func title(of item: KeychainItem, _ oneTime: OneTimePassword?) -> String {
+  static func title(of item: KeychainItem, _ oneTimePassword: OneTimePassword?) -> String {
     let location = item.kind == .internetPassword ? AttributeCode.server : .service
-    let issuer = (try? oneTime?.parameters.get())?.issuer ?? ""
+    let issuer = (try? oneTimePassword?.parameters.get())?.issuer ?? ""
     return [item.text(of: .label), issuer, item.text(of: location), item.text(of: .account)].first { !$0.isEmpty } ?? ""
   }
 
   /// Returns the account of the one-time password. If it is empty, returns the item's account.
-  static func userName(of item: KeychainItem, _ oneTime: OneTimePassword?) -> String {
-    let account = (try? oneTime?.parameters.get())?.account ?? ""
+  static func userName(of item: KeychainItem, _ oneTimePassword: OneTimePassword?) -> String {
+    let account = (try? oneTimePassword?.parameters.get())?.account ?? ""
     return account.isEmpty ? item.text(of: .account) : account
   }
 

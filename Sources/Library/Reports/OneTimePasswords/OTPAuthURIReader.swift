@@ -5,7 +5,7 @@ struct OTPAuthURIReader: ~Copyable {
   private static let scheme = Array("otpauth://".utf8)
 
   private(set) var parameters = OneTimePassword.Parameters()
-  /// The address, as far as it was read.
+  /// The part of the address that was read.
   private var text = SensitiveBuffer()
   private var hasRawSecret = false
 

@@ -84,7 +84,7 @@ struct PageTable {
     let count: Int
   }
 
-  /// Options of which one is always chosen. The first option shows all rows.
+  /// A group of options. One option is always chosen. The first shows all rows.
   private struct FilterGroup {
     let name: String
     let legend: String
@@ -93,22 +93,22 @@ struct PageTable {
 
   /// The groups of filters that have a choice.
   private var filterGroups: [FilterGroup] {
-    var styles: [Style: Int] = [:]
-    var kinds: [ItemKind: Int] = [:]
+    var styleCounts: [Style: Int] = [:]
+    var kindCounts: [ItemKind: Int] = [:]
     for row in rows {
-      styles[row.style, default: 0] += 1
-      kinds[row.kind, default: 0] += 1
+      styleCounts[row.style, default: 0] += 1
+      kindCounts[row.kind, default: 0] += 1
     }
     let outcomeOptions = filters.compactMap { style, name in
-      styles[style].map { FilterOption(id: style.rawValue, name: name, count: $0) }
+      styleCounts[style].map { FilterOption(id: style.rawValue, name: name, count: $0) }
     }
     let kindOptions = ItemKind.allCases.compactMap { kind in
-      kinds[kind].map { FilterOption(id: kind.filterClass, name: kind.noun, count: $0) }
+      kindCounts[kind].map { FilterOption(id: kind.filterClass, name: kind.noun, count: $0) }
     }
     func group(_ name: String, legend: String, _ options: [FilterOption]) -> FilterGroup? {
       guard options.count > 1 else { return nil }
-      let all = FilterOption(id: "all-" + name, name: "all", count: rows.count)
-      return FilterGroup(name: name, legend: legend, options: [all] + options)
+      let allOption = FilterOption(id: "all-" + name, name: "all", count: rows.count)
+      return FilterGroup(name: name, legend: legend, options: [allOption] + options)
     }
     return [
       group("outcome", legend: "Show by \(resultTitle.lowercased())", outcomeOptions),

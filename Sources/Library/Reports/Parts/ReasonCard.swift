@@ -47,34 +47,34 @@ struct ReasonCard {
         page.element("strong", "What to do. ")
         page.text(explanation.action)
       }
-      if let ways = explanation.otherWays, explanation.action != "Nothing." {
+      if let otherWays = explanation.otherWays, explanation.action != "Nothing." {
         page.element("p") { page in
           page.element("strong", "Other ways. ")
-          page.text(ways)
+          page.text(otherWays)
         }
       }
-      list(&page)
+      writeNames(&page)
     }
   }
 
   /// Writes the names of items, and the number of items whose names are encrypted.
-  private func list(_ page: inout HTMLWriter) {
-    let named = items.filter { !$0.label.isEncrypted }
-    let encrypted = items.filter(\.label.isEncrypted)
-    NameList(named.prefix(Self.maximumListCount).map(\.label)).write(to: &page)
-    if named.count > Self.maximumListCount {
+  private func writeNames(_ page: inout HTMLWriter) {
+    let namedItems = items.filter { !$0.label.isEncrypted }
+    let encryptedItems = items.filter(\.label.isEncrypted)
+    NameList(namedItems.prefix(Self.maximumListCount).map(\.label)).write(to: &page)
+    if namedItems.count > Self.maximumListCount {
       page.element(
         "p", ["class": "more"],
-        "\(HumanReadable.grouped(named.count - Self.maximumListCount)) more are in the table below."
+        "\(HumanReadable.grouped(namedItems.count - Self.maximumListCount)) more are in the table below."
       )
     }
-    guard !encrypted.isEmpty else { return }
+    guard !encryptedItems.isEmpty else { return }
     let subject =
-      encrypted.count == 1
-      ? "The name of 1 item is" : "The names of \(HumanReadable.count(encrypted.count, "item")) are"
+      encryptedItems.count == 1
+      ? "The name of 1 item is" : "The names of \(HumanReadable.count(encryptedItems.count, "item")) are"
     page.element(
       "p", ["class": "more"],
       "\(subject) encrypted too, so Keyhaul cannot say which apps "
-        + "\(encrypted.count == 1 ? "it belongs" : "they belong") to.")
+        + "\(encryptedItems.count == 1 ? "it belongs" : "they belong") to.")
   }
 }

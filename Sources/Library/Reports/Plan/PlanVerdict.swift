@@ -18,7 +18,9 @@ struct PlanVerdict {
   ///   - isSameDevice: Whether the target is the source device.
   ///   - target: The name of the target.
   init(_ counts: MigrationPlan.Summary, sourceIsBackup: Bool, isSameDevice: Bool, target: String) {
-    (self.counts, self.sourceIsBackup, self.isSameDevice) = (counts, sourceIsBackup, isSameDevice)
+    self.counts = counts
+    self.sourceIsBackup = sourceIsBackup
+    self.isSameDevice = isSameDevice
     self.target = HTMLWriter.shortened(target)
   }
 

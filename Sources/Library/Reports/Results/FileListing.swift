@@ -4,7 +4,7 @@ import KeyhaulKit
 ///
 /// The files are read from the manifest while they are written, so only their positions are in memory.
 struct FileListing: StreamedSection {
-  let list: FileList
+  let fileList: FileList
   let index: FilesByDirectory
   let stored: StoredPayloads
 
@@ -19,7 +19,7 @@ struct FileListing: StreamedSection {
     func reading<Value>(_ body: () throws(KeyhaulError) -> Value) throws(Failure) -> Value {
       do throws(KeyhaulError) { return try body() } catch { throw failure(error) }
     }
-    let reader = try reading { () throws(KeyhaulError) in try list.reader() }
+    let reader = try reading { () throws(KeyhaulError) in try fileList.reader() }
     for position in index.inOrder {
       let file = try reading { () throws(KeyhaulError) in try reader.file(at: position) }
       guard let file, let domain = file.domain, let path = file.relativePath else { continue }

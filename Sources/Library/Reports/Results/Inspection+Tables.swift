@@ -45,31 +45,34 @@ extension Inspection {
     var table = Table(
       [.init("DOMAIN", flexible: true), .init("FILES", rightAligned: true), .init("BYTES", rightAligned: true)]
         + (hasMissing ? [.init("MISSING", rightAligned: true)] : []))
-    func addRow(_ name: String, _ node: DomainTree.Node) {
-      table.add([
-        name, HumanReadable.grouped(node.fileCount), HumanReadable.grouped(node.storedByteCount),
-        HumanReadable.grouped(node.missingCount),
-      ])
-    }
-    func addRows(_ nodes: [DomainTree.Node], indent: Int) {
-      let indentation = String(repeating: " ", count: indent)
-      let listedNodes = showsAll ? nodes[...] : nodes.prefix(Self.defaultChildLimit)
-      for node in listedNodes {
-        addRow(indentation + Self.unindented(node.name), node)
-        addRows(node.children, indent: indent + 2)
-      }
-      let omittedNodes = nodes.dropFirst(listedNodes.count)
-      if !omittedNodes.isEmpty {
-        addRow(
-          "\(indentation)\(style.ellipsis) \(HumanReadable.grouped(omittedNodes.count)) more (-v shows all)",
-          DomainTree.Node(sumOf: omittedNodes))
-      }
-    }
-    addRows(tree.root.children, indent: 0)
-    addRow("all", tree.root)
+    Self.addRows(of: tree.root.children, to: &table, indent: 0, ellipsis: style.ellipsis, showsAll: showsAll)
+    table.add(Self.row(of: tree.root, name: "all"))
     let hint =
       showsAll || tree.root.fileCount == 0 ? [] : ["-v lists every file; export --domain D --path P exports one."]
     return table.lines(style: style) + hint
+  }
+
+  /// Adds the rows of nodes and of their children, and a row with the sum of the omitted ones.
+  private static func addRows(
+    of nodes: [DomainTree.Node], to table: inout Table, indent: Int, ellipsis: String, showsAll: Bool
+  ) {
+    let indentation = String(repeating: " ", count: indent)
+    let listedNodes = showsAll ? nodes[...] : nodes.prefix(defaultChildLimit)
+    for node in listedNodes {
+      table.add(row(of: node, name: indentation + unindented(node.name)))
+      addRows(of: node.children, to: &table, indent: indent + 2, ellipsis: ellipsis, showsAll: showsAll)
+    }
+    let omittedNodes = nodes.dropFirst(listedNodes.count)
+    guard !omittedNodes.isEmpty else { return }
+    let name = "\(indentation)\(ellipsis) \(HumanReadable.grouped(omittedNodes.count)) more (-v shows all)"
+    table.add(row(of: DomainTree.Node(sumOf: omittedNodes), name: name))
+  }
+
+  private static func row(of node: DomainTree.Node, name: String) -> [String] {
+    [
+      name, HumanReadable.grouped(node.fileCount), HumanReadable.grouped(node.storedByteCount),
+      HumanReadable.grouped(node.missingCount),
+    ]
   }
 
   /// Returns a name in quotation marks if it is empty or begins with spaces, which look like indentation.

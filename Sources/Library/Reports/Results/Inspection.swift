@@ -109,7 +109,7 @@ package struct Inspection: Report {
           if listsFiles { index.add(file, at: position) }
         }
         tree = builder.tree
-        if listsFiles { fileListing = FileListing(list: fileList, index: index, stored: stored) }
+        if listsFiles { fileListing = FileListing(fileList: fileList, index: index, stored: stored) }
       } else {
         listing = try fileList.listing(against: stored, only: .file) { (file, _) throws(KeyhaulError) in
           byDomain.add(file, stored: stored)

@@ -53,20 +53,27 @@ struct SankeyLayout: Sendable {
     let height = max(leftHeight, rightHeight)
     let originBars = Self.bars(originSizes, from: (height - leftHeight) / 2)
     let destinationBars = Self.bars(destinationSizes, from: (height - rightHeight) / 2)
+    self.height = height
+    origins = zip(diagram.origins, originBars).map { (origin: $0, bar: $1) }
+    destinations = zip(diagram.destinations, destinationBars).map { (destination: $0, bar: $1) }
+    bands = Self.bands(of: diagram, from: originBars, to: destinationBars, thickness: thickness)
+  }
 
-    // The flows of a bar are below each other, so each one starts where the one above it ends.
+  /// Returns the shapes of a diagram's flows. The flows of a bar are below each other, so each one starts where the one
+  /// above it ends.
+  private static func bands(
+    of diagram: SankeyDiagram, from originBars: [Bar], to destinationBars: [Bar],
+    thickness: (SankeyDiagram.Flow) -> Double
+  ) -> [Band] {
     var nextStarts = Dictionary(uniqueKeysWithValues: zip(diagram.origins, originBars.map(\.top)))
     var nextEnds = Dictionary(uniqueKeysWithValues: zip(diagram.destinations, destinationBars.map(\.top)))
-    bands = diagram.flows.map { flow in
+    return diagram.flows.map { flow in
       let start = nextStarts[flow.origin, default: 0]
       let end = nextEnds[flow.destination, default: 0]
       nextStarts[flow.origin] = start + thickness(flow)
       nextEnds[flow.destination] = end + thickness(flow)
       return Band(flow: flow, start: start, end: end, thickness: thickness(flow))
     }
-    self.height = height
-    origins = zip(diagram.origins, originBars).map { (origin: $0, bar: $1) }
-    destinations = zip(diagram.destinations, destinationBars).map { (destination: $0, bar: $1) }
   }
 
   /// The number of lines in the label of an outcome: a verb and a name.

@@ -27,20 +27,21 @@ package struct AuditText {
         title: "Leave the device", items: audit.leaving,
         advice: "A backup with a password moves these to any device. Anyone who knows the password can "
           + "restore them."),
-    ] + (countsStaying ? [staying] : []) + (audit.unreadable.isEmpty ? [] : [unreadable])
+    ] + (countsStaying ? [stayingGroup] : [])
+      + (audit.unreadable.isEmpty ? [] : [unreadableGroup])
   }
 
   /// Whether to report the number of items that never leave the device. "0" would be wrong for a backup, which does not
   /// contain all of them.
   private var countsStaying: Bool { source.isDevice || !audit.staying.isEmpty }
 
-  private var staying: Group {
+  private var stayingGroup: Group {
     Group(
       title: "Never leave the device", items: audit.staying,
       advice: "Users lose these on a new device. Offer them a way to sign in again, or to export.")
   }
 
-  private var unreadable: Group {
+  private var unreadableGroup: Group {
     Group(
       title: "Cannot be read here", items: audit.unreadable,
       advice: "This copy does not show whether these leave the device. Audit the device or another copy.")
@@ -50,7 +51,7 @@ package struct AuditText {
     var lines = WordWrap.lines(
       of: style.adapted(UntrustedText.escaped("Audit of \(source.name)")), columns: style.width)
     lines += [""]
-    for group in groups { lines += self.lines(of: group, style, showsAll) }
+    for group in groups { lines += self.lines(of: group, style, showsAll: showsAll) }
     return lines + source.blindSpotLines(style: style, showsAll: showsAll)
       + WordWrap.lines(of: summary, columns: style.width)
   }
@@ -67,7 +68,7 @@ package struct AuditText {
   }
 
   /// Returns the lines of a group. Protection classes are subheadings, because a column would leave less room for names.
-  private func lines(of group: Group, _ style: TextStyle, _ showsAll: Bool) -> [String] {
+  private func lines(of group: Group, _ style: TextStyle, showsAll: Bool) -> [String] {
     let heading = "\(group.title) (\(HumanReadable.grouped(group.items.count)))"
     guard !group.items.isEmpty else { return [heading, ""] }
     let classes = ProtectionClass.allCases.map(Optional.some) + [nil]

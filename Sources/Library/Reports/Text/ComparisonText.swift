@@ -14,8 +14,10 @@ package struct ComparisonText {
     self.showsAll = showsAll
   }
 
-  private static let passwords = [true, false]
-  private static let devices = [true, false]
+  /// The order of the rows: with a password, then without.
+  private static let passwordChoices = [true, false]
+  /// The order of the columns: to the same device, then to another.
+  private static let sameDeviceChoices = [true, false]
 
   package func lines(style: TextStyle) -> [String] {
     let advice = comparison.advice.sentence(for: comparison.current)
@@ -69,17 +71,19 @@ package struct ComparisonText {
 
   /// Returns the counts of the four restores as a table. If it is too wide, the devices are below each other.
   private func countLines(_ style: TextStyle) -> [String] {
-    let rows = Self.passwords.map { hasPassword in
+    let rows = Self.passwordChoices.map { hasPassword in
       let label = hasPassword ? "  backup with a password" : "  backup without a password"
-      let cells = Self.devices.map { onSameDevice in
+      let cells = Self.sameDeviceChoices.map { onSameDevice in
         let scenario = RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)
         return (comparison.current == scenario ? "* " : "  ") + text(comparison[scenario])
       }
       return (label: DisplayWidth.padded(label, columns: Self.labelWidth), cells: cells)
     }
-    let titles = Self.devices.map { $0 ? "to the same device" : "to another device" }
-    let widestCell = rows.map { DisplayWidth.columns(of: $0.cells[0]) }.max() ?? 0
-    let cellWidth = max(Self.minimumCellWidth, widestCell + 2)
+    let titles = Self.sameDeviceChoices.map { onSameDevice in
+      onSameDevice ? "to the same device" : "to another device"
+    }
+    let maximumCellWidth = rows.map { DisplayWidth.columns(of: $0.cells[0]) }.max() ?? 0
+    let cellWidth = max(Self.minimumCellWidth, maximumCellWidth + 2)
     func joined(_ cells: [String]) -> String { DisplayWidth.padded(cells[0], columns: cellWidth) + cells[1] }
     let wideLines = rows.map { $0.label + joined($0.cells) }
     if wideLines.allSatisfy({ DisplayWidth.columns(of: $0) <= style.width }) {
@@ -118,8 +122,8 @@ package struct ComparisonText {
         + [.init("PASSWORD"), .init("WITHOUT"), .init("REASON")])
     for item in comparison.items {
       let name = item.identity.isEncrypted ? "(encrypted)" : ItemText.name(item.identity)
-      let cells = Self.passwords.map { hasPassword in
-        Self.devices.map { onSameDevice in
+      let cells = Self.passwordChoices.map { hasPassword in
+        Self.sameDeviceChoices.map { onSameDevice in
           let scenario = RestoreScenario(hasPassword: hasPassword, onSameDevice: onSameDevice)
           return Self.symbol(of: item[scenario])
         }.joined(separator: " ")

@@ -14,9 +14,8 @@ package struct OutlookText {
   }
 
   package func lines(style: TextStyle) -> [String] {
-    func wrapped(_ text: String) -> [String] { WordWrap.lines(of: escaped(text, style), columns: style.width) }
-    var lines = wrapped(summary.verdict).map { style.painted($0, .bold) } + [""]
-    lines += wrapped([summary.verdictExplanation, summary.state].joined(separator: " ")) + [""]
+    var lines = wrapped(summary.verdict, style).map { style.painted($0, .bold) } + [""]
+    lines += wrapped([summary.verdictExplanation, summary.state].joined(separator: " "), style) + [""]
     lines += summary.checklist(showsAll: showsAll).lines(style: style, isShort: !showsAll)
     if showsAll { lines += details(style) }
     if summary.sourceIsBackup { lines += BackupBlindSpots.lines(style: style) }
@@ -24,16 +23,15 @@ package struct OutlookText {
       + wrapped(
         showsAll
           ? "To see one restore in detail: \(SuggestedCommands.plan(summary.placeholders.source, onto: "DEVICE"))"
-          : "All items, their classes and how they were checked: add -v")
+          : "All items, their classes and how they were checked: add -v", style)
   }
 
   /// Returns the counts on both devices, how they were determined, and every item with its reason.
   private func details(_ style: TextStyle) -> [String] {
-    func wrapped(_ text: String) -> [String] { WordWrap.lines(of: escaped(text, style), columns: style.width) }
-    var lines =
-      wrapped(summary.details) + [""] + (summary.hypothesis.map(wrapped) ?? []) + table.lines(style: style) + [""]
-      + wrapped(summary.basis)
-    if let sourceDeviceItems = summary.sourceDeviceItems { lines += wrapped(sourceDeviceItems.statement) }
+    var lines = wrapped(summary.details, style) + [""]
+    if let hypothesis = summary.hypothesis { lines += wrapped(hypothesis, style) }
+    lines += table.lines(style: style) + [""] + wrapped(summary.basis, style)
+    if let sourceDeviceItems = summary.sourceDeviceItems { lines += wrapped(sourceDeviceItems.statement, style) }
     lines.append("")
     for group in summary.losses + summary.warningGroups
       + (summary.arrivingGroup.items.isEmpty ? [] : [summary.arrivingGroup])
@@ -43,18 +41,21 @@ package struct OutlookText {
     if summary.restoreOutlook.items.contains(where: {
       $0.identity.isEncrypted && $0.index != nil && $0.reason?.isDamage != true
     }) {
-      lines += wrapped("An encrypted item's name is encrypted too; its number is its position in the backup.") + [""]
+      lines +=
+        wrapped("An encrypted item's name is encrypted too; its number is its position in the backup.", style) + [""]
     }
     return lines
   }
 
-  private func escaped(_ text: String, _ style: TextStyle) -> String { style.adapted(UntrustedText.escaped(text)) }
+  private func wrapped(_ text: String, _ style: TextStyle) -> [String] {
+    WordWrap.lines(of: style.adapted(UntrustedText.escaped(text)), columns: style.width)
+  }
 
   /// The table of counts on both devices. An unknown count is "not known" instead of 0.
   private var table: Table {
-    let both = [summary.counts(onSameDevice: false), summary.counts(onSameDevice: true)]
+    let countsByDevice = [summary.counts(onSameDevice: false), summary.counts(onSameDevice: true)]
     func cells(_ count: (RestoreOutlook.Counts) -> Int?) -> [String] {
-      both.map { count($0).map { HumanReadable.grouped($0) } ?? "not known" }
+      countsByDevice.map { count($0).map { HumanReadable.grouped($0) } ?? "not known" }
     }
     // A phrase such as "the iPhone that made this backup" is too long for a heading.
     let name = summary.phoneName.map { UntrustedText.escaped($0.uppercased(), columns: 24, ellipsis: "...") }
@@ -64,16 +65,16 @@ package struct OutlookText {
       .init(phone + ", ERASED", rightAligned: true),
     ])
     table.add(["+ move or are restored"] + cells(\.arrives))
-    if both.contains(where: { $0.expected > 0 }) {
+    if countsByDevice.contains(where: { $0.expected > 0 }) {
       table.add(["+ expected by class, unchecked"] + cells(\.expected))
     }
-    for warning in ArrivalWarning.allCases where both.contains(where: { $0.byWarning[warning] != nil }) {
+    for warning in ArrivalWarning.allCases where countsByDevice.contains(where: { $0.byWarning[warning] != nil }) {
       table.add(["  of them \(warning.countSuffix)"] + cells { $0.byWarning[warning, default: 0] })
     }
     table.add([(summary.sourceIsBackup ? "< in the backup, but stay behind" : "< stay behind")] + cells(\.staysBehind))
     table.add(["! cannot be read"] + cells(\.unreadable))
     table.add(["x never in a backup"] + cells(\.never))
-    if both.contains(where: { ($0.since ?? 0) > 0 }) { table.add(["x not in this backup"] + cells(\.since)) }
+    if countsByDevice.contains(where: { ($0.since ?? 0) > 0 }) { table.add(["x not in this backup"] + cells(\.since)) }
     table.add([summary.sourceIsBackup && summary.sourceDeviceItems == nil ? "in the backup" : "total"] + cells(\.total))
     return table
   }
@@ -89,7 +90,7 @@ package struct OutlookText {
     let items = ReportItemTable(
       group.items, showsAll: showsAll,
       group: { $0.identity.isEncrypted ? .init(kind: $0.identity.kind, protection: $0.protection) : nil },
-      row: { row($0, group.symbol) })
+      row: { row(of: $0, symbol: group.symbol) })
     lines += items.lines(style: style)
     if let advice = group.reason?.explanation.action ?? group.advice, advice != "Nothing." {
       lines += WordWrap.labeled("    ", style.adapted(advice), columns: style.width)
@@ -97,7 +98,7 @@ package struct OutlookText {
     return lines + [""]
   }
 
-  private func row(_ item: RestoreOutlook.Item, _ symbol: String) -> ReportItemTable.Row {
+  private func row(of item: RestoreOutlook.Item, symbol: String) -> ReportItemTable.Row {
     let encryptedName = item.index.map { "(encrypted, item \($0))" } ?? ItemText.name(item.identity)
     return ReportItemTable.Row(
       symbol: symbol, kind: item.identity.kind,

@@ -17,13 +17,13 @@ package struct ReportItemTable {
       symbol: String, kind: ItemKind, name: String, protection: String, remark: String = "", accessGroup: String? = nil,
       index: Int? = nil
     ) {
-      self.accessGroup = accessGroup
-      self.index = index
       self.symbol = symbol
       self.kind = kind
       self.name = name
       self.protection = protection
       self.remark = remark
+      self.accessGroup = accessGroup
+      self.index = index
     }
   }
 
@@ -51,28 +51,29 @@ package struct ReportItemTable {
   ///   - items: The items.
   ///   - showsAll: Whether to list every item. Otherwise encrypted items with equal properties share a row with their
   ///     number.
-  ///   - group: Returns the properties of an encrypted item; `nil` if the item has a name.
-  ///   - row: Returns the row of an item. It is called only for items that are shown.
+  ///   - encryptedGroup: Returns the properties of an encrypted item; `nil` if the item has a name.
+  ///   - makeRow: Returns the row of an item. It is called only for items that are shown.
   package init<Item>(
-    _ items: [Item], showsAll: Bool, group: (Item) -> EncryptedGroup? = { _ in nil }, row: (Item) -> Row
+    _ items: [Item], showsAll: Bool, group encryptedGroup: (Item) -> EncryptedGroup? = { _ in nil },
+    row makeRow: (Item) -> Row
   ) {
     guard !showsAll else {
-      rows = Self.disambiguated(items.map(row))
+      rows = Self.disambiguated(items.map(makeRow))
       omittedCount = 0
       return
     }
     var counts: [EncryptedGroup: Int] = [:]
-    for group in items.lazy.compactMap(group) { counts[group, default: 0] += 1 }
+    for group in items.lazy.compactMap(encryptedGroup) { counts[group, default: 0] += 1 }
     var listedGroups: Set<EncryptedGroup> = []
     var listedItems: [Item] = []
     for item in items where listedItems.count < Self.defaultItemLimit {
-      if let group = group(item), !listedGroups.insert(group).inserted { continue }
+      if let group = encryptedGroup(item), !listedGroups.insert(group).inserted { continue }
       listedItems.append(item)
     }
     var listedCount = 0
     let listedRows = listedItems.map { item in
-      var row = row(item)
-      let count = group(item).flatMap { counts[$0] } ?? 1
+      var row = makeRow(item)
+      let count = encryptedGroup(item).flatMap { counts[$0] } ?? 1
       if count > 1 { (row.name, row.remark) = ("(\(HumanReadable.grouped(count)) encrypted)", "") }
       listedCount += count
       return row

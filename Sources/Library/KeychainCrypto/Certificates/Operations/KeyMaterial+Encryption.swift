@@ -2,32 +2,6 @@ package import Basics
 internal import COpenSSL
 import KeychainFormats
 
-/// A scheme for encrypting bytes with a public key.
-///
-/// Source: RFC 8017, 7.1 and 7.2; Apple `SecKey.h` for the two schemes with a session key.
-package enum KeyEncryption: Sendable, Hashable {
-  /// RSA without padding: the plaintext itself, preceded by zeros.
-  case rsaRaw
-  /// RSAES-PKCS1-v1_5.
-  case rsaPKCS1
-  /// RSAES-OAEP with MGF1 of the same digest, without a label.
-  case rsaOAEP(KeyDigest)
-  /// A random AES key in OAEP, followed by the bytes encrypted with it: 128 bits, or 256 for RSA keys of 4,096 bits or
-  /// more.
-  case rsaOAEPWithSessionKey(KeyDigest)
-  /// An ephemeral public key, followed by the bytes encrypted with an AES key that X9.63 derives: 128 bits, or 256 for
-  /// curves of more than 256 bits. The initialization vector is derived with the key, or zero.
-  case ecies(KeyDigest, derivesVector: Bool)
-
-  /// The type of key for this scheme.
-  package var keyType: KeyMaterial.KeyType {
-    switch self {
-    case .rsaRaw, .rsaPKCS1, .rsaOAEP, .rsaOAEPWithSessionKey: .rsa
-    case .ecies: .ellipticCurve
-    }
-  }
-}
-
 extension KeyMaterial {
   /// Encrypts bytes with a public key.
   ///
@@ -48,13 +22,19 @@ extension KeyMaterial {
       let wrappedKey = try encrypt(sessionKey, .rsaOAEP(digest))
       return wrappedKey + (try SessionCipher(sessionKey, authenticating: publicKey).seal(plaintext))
     case .ecies(let digest, let derivesVector):
-      guard case .ellipticCurve(let curve) = algorithm else { throw .openSSL("a curve") }
-      let ephemeral = try KeyMaterial.generate(on: curve)
-      let cipher = try SessionCipher(
-        ephemeral.sharedSecret(with: self), keySize: sessionKeySize, digest: digest, publicKey: ephemeral.publicKey,
-        derivesVector: derivesVector)
-      return ephemeral.publicKey + (try cipher.seal(plaintext))
+      return try encryptWithEphemeralKey(plaintext, digest: digest, derivesVector: derivesVector)
     }
+  }
+
+  private func encryptWithEphemeralKey(
+    _ plaintext: SensitiveBytes, digest: KeyDigest, derivesVector: Bool
+  ) throws(CertificateError) -> [UInt8] {
+    guard case .ellipticCurve(let curve) = algorithm else { throw .openSSL("a curve") }
+    let ephemeralKey = try KeyMaterial.generate(on: curve)
+    let cipher = try SessionCipher(
+      ephemeralKey.sharedSecret(with: self), keySize: sessionKeySize, digest: digest,
+      publicKey: ephemeralKey.publicKey, derivesVector: derivesVector)
+    return ephemeralKey.publicKey + (try cipher.seal(plaintext))
   }
 
   /// Decrypts bytes with a private key.
@@ -81,19 +61,28 @@ extension KeyMaterial {
       guard sessionKey.count == sessionKeySize else { throw Self.notForThisKey }
       return try SessionCipher(sessionKey, authenticating: publicKey).open(ciphertext.dropFirst(blockSize))
     case .ecies(let digest, let derivesVector):
-      guard case .ellipticCurve(let curve) = algorithm, ciphertext.count >= curve.pointSize else {
-        throw Self.notForThisKey
-      }
-      let ephemeral = try Array(ciphertext.prefix(curve.pointSize)).withRawBytes { (point) throws(CertificateError) in
-        try KeyMaterial(curve, point: point)
-      }
-      let cipher = try SessionCipher(
-        sharedSecret(with: ephemeral), keySize: sessionKeySize, digest: digest, publicKey: ephemeral.publicKey,
-        derivesVector: derivesVector)
-      return try cipher.open(ciphertext.dropFirst(curve.pointSize))
+      return try decryptWithEphemeralKey(ciphertext, digest: digest, derivesVector: derivesVector)
     }
   }
 
+  /// Decrypts bytes that follow an ephemeral public key.
+  private func decryptWithEphemeralKey(
+    _ ciphertext: [UInt8], digest: KeyDigest, derivesVector: Bool
+  ) throws(CertificateError) -> SensitiveBytes {
+    guard case .ellipticCurve(let curve) = algorithm, ciphertext.count >= curve.pointSize else {
+      throw Self.notForThisKey
+    }
+    let point = Array(ciphertext.prefix(curve.pointSize))
+    let ephemeralKey = try point.withRawBytes { (bytes) throws(CertificateError) in
+      try KeyMaterial(curve, point: bytes)
+    }
+    let cipher = try SessionCipher(
+      sharedSecret(with: ephemeralKey), keySize: sessionKeySize, digest: digest, publicKey: ephemeralKey.publicKey,
+      derivesVector: derivesVector)
+    return try cipher.open(ciphertext.dropFirst(curve.pointSize))
+  }
+
+  /// The error if the bytes were encrypted for another key or scheme.
   static var notForThisKey: CertificateError {
     CertificateError(.mismatch, "the bytes were not encrypted with this key and this algorithm")
   }

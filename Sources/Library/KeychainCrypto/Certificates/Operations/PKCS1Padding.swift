@@ -3,8 +3,8 @@ internal import KeychainFormats
 
 /// Removes the padding of RSAES-PKCS1-v1_5 without revealing whether it was valid.
 ///
-/// Revealing that would allow an attacker to decrypt messages (Bleichenbacher, 1998). Invalid padding gives bytes that
-/// depend only on the key and the ciphertext, as in Apple's `ccrsa_eme_pkcs1v15.c` (`ccrsa_eme_pkcs1v15_decode_safe`).
+/// Revealing that would allow an attacker to decrypt messages (Bleichenbacher, 1998). Invalid padding results in bytes
+/// that depend only on the key and the ciphertext, as in Apple's `ccrsa_eme_pkcs1v15.c` (`ccrsa_eme_pkcs1v15_decode_safe`).
 /// The bytes themselves differ from Apple's.
 enum PKCS1Padding {
   /// The fewest bytes of padding: 0, 2, at least eight nonzero bytes, and 0 (RFC 8017, 7.2.2).

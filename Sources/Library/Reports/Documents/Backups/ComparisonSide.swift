@@ -30,7 +30,6 @@ package struct ComparisonSide {
     kind: Kind, name: String, argument: String?, deviceName: String?, items: [KeychainEntry], hasKeychain: Bool,
     leftOut: [MigrationPlan.Decision], keybagDamage: String?, disclaimer: DumpDisclaimer? = nil
   ) {
-    self.disclaimer = disclaimer
     self.kind = kind
     self.name = name
     self.argument = argument
@@ -39,6 +38,7 @@ package struct ComparisonSide {
     self.hasKeychain = hasKeychain
     self.leftOut = leftOut
     self.keybagDamage = keybagDamage
+    self.disclaimer = disclaimer
   }
 }
 

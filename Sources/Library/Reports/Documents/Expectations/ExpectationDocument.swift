@@ -41,7 +41,9 @@ package struct ExpectationDocument {
 
   /// Returns an expectation in the form of the expectation list.
   private static func json(_ expectation: PlanExpectation) -> JSONValue {
-    var fields = ExpectationMessages.fields(expectation.matcher).map { ($0.0, JSONValue.string($0.1)) }
+    var fields = ExpectationMessages.fields(expectation.matcher).map { field in
+      (field.name, JSONValue.string(field.pattern))
+    }
     fields.append(("expect", .string(expectation.fate.rawValue)))
     if let reason = expectation.reason { fields.append(("reason", .string(reason.rawValue))) }
     if let hasPassword = expectation.hasPassword { fields.append(("password", .boolean(hasPassword))) }

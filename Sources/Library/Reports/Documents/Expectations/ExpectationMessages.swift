@@ -91,17 +91,21 @@ package struct ExpectationMessages: Sendable {
 
   /// Returns the conditions of a matcher as one text: "kind key, label ssh*".
   static func name(_ matcher: ItemMatcher) -> String {
-    fields(matcher).map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+    fields(matcher).map { "\($0.name) \($0.pattern)" }.joined(separator: ", ")
   }
 
   /// Returns the conditions of a matcher, with their names in the expectation list.
-  static func fields(_ matcher: ItemMatcher) -> [(String, String)] {
+  static func fields(_ matcher: ItemMatcher) -> [(name: String, pattern: String)] {
     let patterns = [
       ("label", matcher.label), ("account", matcher.account), ("service", matcher.service),
       ("server", matcher.server), ("access_group", matcher.accessGroup),
     ]
-    return (matcher.kind.map { [("kind", $0.reportName)] } ?? [])
-      + patterns.compactMap { name, pattern in pattern.map { (name, $0.source) } }
+    var fields: [(name: String, pattern: String)] = []
+    if let kind = matcher.kind { fields.append((name: "kind", pattern: kind.reportName)) }
+    for (name, pattern) in patterns {
+      if let pattern { fields.append((name: name, pattern: pattern.source)) }
+    }
+    return fields
   }
 
   private static func name(of item: ActualItem) -> String {

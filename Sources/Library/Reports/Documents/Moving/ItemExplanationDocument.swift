@@ -17,10 +17,10 @@ package struct ItemExplanationDocument {
   package init(
     explanations: [ItemExplanation], source: PlanDocument.Source, target: String?, dump: PlanDocument.Dump? = nil
   ) {
-    self.dump = dump
     self.explanations = explanations
     self.source = source
     self.target = target
+    self.dump = dump
   }
 
   package var json: JSONValue {

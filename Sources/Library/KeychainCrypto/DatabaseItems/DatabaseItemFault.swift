@@ -1,0 +1,55 @@
+import KeychainFormats
+
+/// A reason why a database item or its secret cannot be decrypted: the first one, in the order of `Step`.
+package struct DatabaseItemFault: Error, Sendable, Equatable {
+  /// The steps of decrypting an item, in order.
+  package enum Step: String, Sendable, CaseIterable, Hashable {
+    /// The version word.
+    case version
+    /// The messages around the boxes, including the class.
+    case messages
+    /// The two tamper checks outside the boxes, which must be equal.
+    case outerTamperChecks = "outer-tamper-checks"
+    /// The key of the class that decrypts the keys of attributes.
+    case metadataClassKey = "metadata-class-key"
+    /// The box with the key of the attributes.
+    case metadataKeyBox = "metadata-key-box"
+    /// The box of the attributes.
+    case attributesBox = "attributes-box"
+    /// The dictionary of attributes.
+    case attributesDictionary = "attributes-dictionary"
+    /// The tamper check in the box of the attributes.
+    case attributesTamperCheck = "attributes-tamper-check"
+    /// The access control in the box of the attributes.
+    case accessControl = "access-control"
+    /// The key of the secret. The attributes are decrypted from here on.
+    case secretKey = "secret-key"
+    /// The box of the secret.
+    case secretBox = "secret-box"
+    /// The padding of the secret's box.
+    case padding
+    /// The dictionary with the secret.
+    case secretDictionary = "secret-dictionary"
+    /// The tamper check in the box of the secret.
+    case secretTamperCheck = "secret-tamper-check"
+    /// The comparison of all fields that contain the class.
+    case classes
+  }
+
+  /// The result for the item; never `.open`.
+  package let verdict: DatabaseItemVerdict
+  /// The step that failed.
+  package let step: Step
+  /// The reason, which contains no value of the item.
+  package let reason: String
+
+  init(_ verdict: DatabaseItemVerdict, _ step: Step, _ reason: String) {
+    self.verdict = verdict
+    self.step = step
+    self.reason = reason
+  }
+
+  init(_ error: FormatError, _ step: Step) {
+    self.init(error.code == .unsupportedVersion ? .unsupportedVersion : .malformed, step, error.reason)
+  }
+}
