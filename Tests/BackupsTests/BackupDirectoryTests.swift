@@ -31,7 +31,7 @@ struct BackupDirectoryTests {
     let directory = try directoryWithBackups()
     let entries = try BackupDirectory.backups(in: directory.path)
     #expect(entries.map(\.name) == [SampleBackup.udid, Self.archivedCopy, Self.oldLayout, Self.damaged])
-    #expect(entries.map(\.identifier) == [SampleBackup.udid, SampleBackup.udid, Self.old, nil])
+    #expect(entries.map(\.identifier) == [SampleBackup.udid, SampleBackup.udid, Self.oldLayout, nil])
     #expect(entries.map(\.deviceName) == ["old-phone", "old-phone", "old-phone", nil])
     #expect(entries.map(\.isEncrypted) == [true, true, false, nil])
     #expect(entries.map(\.state) == [.finished, .finished, .finished, .damaged])
@@ -144,7 +144,7 @@ struct BackupDirectoryTests {
   func ambiguousIdentifier() throws {
     let directory = try directoryWithBackups()
     let entries = try BackupDirectory.backups(in: directory.path)
-    let archivedCopy = try #require(entries.first(where: \.isArchivedCopy))
+    let archivedCopy = try #require(entries.first { $0.isArchivedCopy })
     let error = #expect(throws: KeyhaulError.self) {
       try BackupDirectory.backup(SampleBackup.udid, among: [archivedCopy, archivedCopy])
     }
