@@ -11,7 +11,7 @@ struct DefaultDeviceConfigurationTests {
     #expect(device.app == "app" && device.accessGroups == ["app"] && device.passcode == "0000")
   }
 
-  private static let propertyList: [String: Any] = [
+  private static let propertyList: [String: any Sendable] = [
     "CFBundleIdentifier": "org.example.app", "keychain-access-groups": ["TEAM.shared", "TEAM.app"],
   ]
 

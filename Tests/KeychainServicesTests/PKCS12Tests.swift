@@ -146,7 +146,7 @@ struct PKCS12Tests {
       kSecPrivateKeyAttrs: [kSecAttrIsPermanent: true, kSecAttrApplicationTag: Data("pair".utf8)] as [CFString: Any],
     ]
     #expect(SecKeyGeneratePair(parameters as CFDictionary, &publicKey, &privateKey) == errSecSuccess)
-    #expect(try SecKeyCopyPublicKey(#require(privateKey)) == #require(publicKey))
+    #expect(try SecKeyCopyPublicKey(#require(privateKey)) == publicKey)
     let query: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("pair".utf8)]
     #expect(SecItemCopyMatching(query as CFDictionary, nil) == errSecSuccess)
   }
