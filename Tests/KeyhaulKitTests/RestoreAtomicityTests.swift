@@ -35,11 +35,11 @@ struct RestoreAtomicityTests {
         .password("both"), .password("resident"), .password("own", attributes: [.systemBound: .integer(1)]))
       archive = try setup.open(
         try setup.backUp(source, password: TestSetup.password), password: TestSetup.password, on: session)
-      before = try KeychainSnapshot(session).image.map { $0.mapValues { $0 as AnyHashable } }
+      before = try KeychainSnapshot(session).columnsOfRows.map { $0.mapValues { $0 as AnyHashable } }
     }
 
     func expectUnchanged() throws {
-      #expect(try KeychainSnapshot(session).image.map { $0.mapValues { $0 as AnyHashable } } == before)
+      #expect(try KeychainSnapshot(session).columnsOfRows.map { $0.mapValues { $0 as AnyHashable } } == before)
     }
   }
 
@@ -123,10 +123,10 @@ struct RestoreAtomicityTests {
     let revision = pending.session.record.revision
     try pending.session.insertUnchanged(.password("arriving 3").with(secret: "another").dated(9000))
     #expect(pending.session.record.revision != revision)
-    let before = try KeychainSnapshot(pending.session).image
+    let before = try KeychainSnapshot(pending.session).columnsOfRows
     let error = try keyhaulError { try Restorer.restore(fullPlan, onto: pending.session) }
     #expect(error?.code == .stalePlan)
-    #expect(try KeychainSnapshot(pending.session).image == before)
+    #expect(try KeychainSnapshot(pending.session).columnsOfRows == before)
   }
 
   @Test(

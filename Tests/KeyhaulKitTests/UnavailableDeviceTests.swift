@@ -92,14 +92,14 @@ struct UnavailableDeviceTests {
     let fixture = try BackedUpPhone()
     let session = try fixture.phone.openTestSession()
     if afterRestart { try session.restart() } else { try session.lock() }
-    let before = try KeychainSnapshot(session).image
+    let before = try KeychainSnapshot(session).columnsOfRows
     let archive = try fixture.setup.open(fixture.path, password: TestSetup.password, on: session)
     for policy in ExistingItemPolicy.allCases {
       let plan = try Restorer.plan(archive, onto: session, policy: policy)
       #expect(plan.decisions.allSatisfy { $0.outcome == .migrates(.identical) })
       #expect(try keyhaulError { try Restorer.restore(plan, onto: session) }?.code == .deviceLocked)
     }
-    #expect(try KeychainSnapshot(session).image == before)
+    #expect(try KeychainSnapshot(session).columnsOfRows == before)
 
     // A plan that was made while the phone was locked is still valid after it is unlocked.
     let plan = try Restorer.plan(archive, onto: session, policy: .replace)
