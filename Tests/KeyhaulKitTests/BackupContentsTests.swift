@@ -14,8 +14,8 @@ private struct ForbiddenBytes {
 
   mutating func add(_ name: String, _ bytes: [UInt8]) {
     all.append((name, bytes))
-    // The secrets as hexadecimal and base64 text.
     all.append((name + " in hexadecimal", Array(bytes.hex.utf8)))
+    // The last characters in base64 depend on the bytes that follow.
     all.append((name + " in base64", Array(Data(bytes).base64EncodedString().utf8.dropLast(3))))
   }
 
@@ -48,7 +48,8 @@ struct BackupContentsTests {
       })
   }
 
-  private static func everyFile(below path: String) throws -> [UInt8] {
+  /// Returns the bytes of a file, or the names and bytes of all files in a folder.
+  private static func bytes(at path: String) throws -> [UInt8] {
     var isDirectory: ObjCBool = false
     _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
     guard isDirectory.boolValue else { return try Array(Data(contentsOf: URL(fileURLWithPath: path))) }
@@ -73,28 +74,29 @@ struct BackupContentsTests {
     let (path, destination) = setup.destination("backup", packaging)
     _ = try prepared.write(to: destination)
 
-    var needles = ForbiddenBytes()
-    for (index, secret) in Self.secrets.enumerated() { needles.add("secret \(index)", Array(secret.utf8)) }
-    needles.add("hardware UID", try Array(Data(contentsOf: URL(fileURLWithPath: phone.directory + "/hardware.uid"))))
+    var forbidden = ForbiddenBytes()
+    for (index, secret) in Self.secrets.enumerated() { forbidden.add("secret \(index)", Array(secret.utf8)) }
+    forbidden.add("hardware UID", try Array(Data(contentsOf: URL(fileURLWithPath: phone.directory + "/hardware.uid"))))
     let deviceKey = try session.deviceKey()
-    needles.add("device key", try deviceKey.withKey { (key) in key.withBytes { Array($0) } })
-    needles.add("the phone", session.classKeys)
-    needles.add("the backup", prepared.keys)
-    needles.add("passcode", Array("4711-passcode".utf8))
-    if let password { needles.add("password", Array(password.utf8)) }
-    #expect(needles.all.count > 3 * (20 + 2 + 11 + 11))
+    forbidden.add("device key", try deviceKey.withKey { (key) in key.withBytes { Array($0) } })
+    forbidden.add("the phone", session.classKeys)
+    forbidden.add("the backup", prepared.keys)
+    forbidden.add("passcode", Array("4711-passcode".utf8))
+    if let password { forbidden.add("password", Array(password.utf8)) }
+    // 20 secrets, 2 keys of the device, and 11 class keys each of the phone and the backup, in 3 encodings.
+    #expect(forbidden.all.count > 3 * (20 + 2 + 11 + 11))
 
-    #expect(needles.matches(in: try Self.everyFile(below: path)) == [])
+    #expect(forbidden.matches(in: try Self.bytes(at: path)) == [])
     // The stored bytes, and the decrypted manifest and keychain file.
     let archive = try BackupArchive.open(.path(path))
     for part in MetadataFile.allCases {
-      #expect(needles.matches(in: archive.parts[part] ?? []) == [])
-      #expect(needles.matches(in: try archive.parts[large: part]?.bytes() ?? []) == [])
+      #expect(forbidden.matches(in: archive.parts[part] ?? []) == [])
+      #expect(forbidden.matches(in: try archive.parts[large: part]?.bytes() ?? []) == [])
     }
-    #expect(needles.matches(in: try #require(try archive.parts.database?.bytes())) == [])
-    #expect(needles.matches(in: try archive.keychainFile(with: prepared.keys).bytes) == [])
+    #expect(forbidden.matches(in: try #require(try archive.parts.database?.bytes())) == [])
+    #expect(forbidden.matches(in: try archive.keychainFile(with: prepared.keys).bytes) == [])
     // The search works: it finds bytes that are present.
-    #expect(needles.matches(in: Array("x\(Self.secrets[3])x".utf8)) == ["secret 3"])
+    #expect(forbidden.matches(in: Array("x\(Self.secrets[3])x".utf8)) == ["secret 3"])
   }
 
   @Test("A backup without a password can be decrypted only on its source device")
