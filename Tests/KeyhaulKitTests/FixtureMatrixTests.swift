@@ -20,7 +20,7 @@ private struct Target {
   let state: State
   private let residents: [KeychainItem]
 
-  /// - Parameter phone: A phone with the passcode "1234", or without one if the state requires that.
+  /// - Parameter session: A session on a phone with the passcode "1234", or without one if the state requires that.
   init(_ session: DeviceSession, in state: State) throws {
     self.session = session
     self.state = state
@@ -90,7 +90,7 @@ struct FixtureMatrixTests {
     let residents: Residents
 
     static let all: [RestoreCase] = [TestSetup.password, nil].flatMap { password in
-      Target.State.allCases.flatMap { state in
+      Target.State.allCases.flatMap { state -> [RestoreCase] in
         let fixtures = FixtureMatrixTests.fixtures.map { Residents.fixture($0) }
         // Removing the passcode would delete items.
         let residents: [Residents] = fixtures + [.empty] + (state == .withoutPasscode ? [] : [.sourceDevice])

@@ -27,9 +27,9 @@ struct RestoreAtomicityTests {
       let setup = try TestSetup(seed: "halfway")
       self.setup = setup
       let source = try setup.phone("source")
-      let first = try source.openTestSession()
-      try first.insertUnchanged((0..<5).map { .password("arriving \($0)") } + [.password("both").dated(2000)])
-      first.invalidate()
+      let sourceSession = try source.openTestSession()
+      try sourceSession.insertUnchanged((0..<5).map { .password("arriving \($0)") } + [.password("both").dated(2000)])
+      sourceSession.invalidate()
       session = try setup.phone("target").openTestSession()
       try session.insertUnchanged(
         .password("both"), .password("resident"), .password("own", attributes: [.systemBound: .integer(1)]))
@@ -43,12 +43,6 @@ struct RestoreAtomicityTests {
     }
   }
 
-  private func plan(
-    _ plan: MigrationPlan, imports: [MigrationPlan.PlannedImport]? = nil, removedRowCount: Int? = nil
-  ) -> MigrationPlan {
-    MigrationPlan(plan, imports: imports, removedRowCount: removedRowCount)
-  }
-
   @Test("A restore is rolled back if an import ends differently from the plan", arguments: ExistingItemPolicy.allCases)
   func outcomes(_ policy: ExistingItemPolicy) throws {
     let pending = try PendingRestore()
@@ -57,7 +51,8 @@ struct RestoreAtomicityTests {
     for index in fullPlan.imports.indices {
       var imports = fullPlan.imports
       imports[index] = .init(origin: imports[index].origin, outcome: .keepsExisting(.incomingUndated))
-      let error = try keyhaulError { try Restorer.restore(plan(fullPlan, imports: imports), onto: pending.session) }
+      let changedPlan = MigrationPlan(fullPlan, imports: imports)
+      let error = try keyhaulError { try Restorer.restore(changedPlan, onto: pending.session) }
       #expect(error?.code == .stalePlan)
       #expect(error?.category == .stalePlan)
       try pending.expectUnchanged()
@@ -71,9 +66,8 @@ struct RestoreAtomicityTests {
     let pending = try PendingRestore()
     let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
     for count in [0, 2, 4] {
-      let error = try keyhaulError {
-        try Restorer.restore(plan(fullPlan, removedRowCount: count), onto: pending.session)
-      }
+      let changedPlan = MigrationPlan(fullPlan, removedRowCount: count)
+      let error = try keyhaulError { try Restorer.restore(changedPlan, onto: pending.session) }
       #expect(error?.code == .stalePlan)
       #expect(error?.reason == "3 items would be removed, but the plan says \(count)")
       try pending.expectUnchanged()

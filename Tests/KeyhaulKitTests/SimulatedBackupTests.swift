@@ -15,7 +15,7 @@ struct SimulatedBackupTests {
   @Test(
     "A plan of a device equals the plan of its backup, for every bundled phone (3 in a quick run)",
     arguments: fixtures)
-  func real(_ fixture: String) throws {
+  func bundledPhones(_ fixture: String) throws {
     let setup = try TestSetup(seed: "forecast \(fixture)")
     let source = try setup.bundled(fixture, named: "source")
     for other in Cases.chosen(Self.fixtures, quick: 3, seed: UInt64(fixture.utf8.count)) {

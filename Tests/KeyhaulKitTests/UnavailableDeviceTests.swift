@@ -104,24 +104,22 @@ struct UnavailableDeviceTests {
     // A plan that was made while the phone was locked is still valid after it is unlocked.
     let plan = try Restorer.plan(archive, onto: session, policy: .replace)
     try session.unlock(passcode: Secret(utf8: "1234"))
-    let now = try Restorer.plan(archive, onto: session, policy: .replace)
-    #expect(now.decisions == plan.decisions)
-    #expect(now.removed == plan.removed)
+    let newPlan = try Restorer.plan(archive, onto: session, policy: .replace)
+    #expect(newPlan.decisions == plan.decisions)
+    #expect(newPlan.removed == plan.removed)
     try Restorer.restore(plan, onto: session)
     #expect(try KeychainSnapshot(session).rows.count == before.count)
   }
 
   @Test(
     "A phone with iOS before 10.2 is not backed up, because it writes another format",
-    arguments: [
-      ("4.3.5", false), ("10.1.1", false), ("10.2", true), ("18.1", true),
-    ])
-  func version(_ version: String, writes: Bool) throws {
+    arguments: [("4.3.5", false), ("10.1.1", false), ("10.2", true), ("18.1", true)])
+  func version(_ version: String, isBackedUp: Bool) throws {
     let setup = try TestSetup()
     let session = try setup.phone("phone", ios: version).openTestSession()
     let error = try keyhaulError { _ = try BackupExporter.prepare(session, password: nil) }
-    #expect(error?.code == (writes ? nil : .unsupportedSystem))
-    #expect(error?.category == (writes ? nil : .refused))
+    #expect(error?.code == (isBackedUp ? nil : .unsupportedSystem))
+    #expect(error?.category == (isBackedUp ? nil : .refused))
   }
 
   @Test("An empty password and an unreadable number of iterations are refused")

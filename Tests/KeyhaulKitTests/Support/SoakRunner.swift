@@ -111,7 +111,7 @@ final class SoakRunner {
         var random = scenario.random(lane, step)
         if name == "target" { random = SeededRandom(seed: random.next()) }
         items += (0..<Int.random(in: 0...maximumCount, using: &random)).map { _ in
-          .random(&random, SoakScenario.accountSuffix(lane))
+          .random(using: &random, suffix: SoakScenario.accountSuffix(lane))
         }
       }
       try withSession(name) { session in
@@ -259,7 +259,7 @@ final class SoakRunner {
     }
     switch Int.random(in: 0..<4, using: &random) {
     case 0:
-      if let added = try? edited.add(.random(&random, "+" + SoakScenario.accountSuffix(lane))) {
+      if let added = try? edited.add(.random(using: &random, suffix: "+" + SoakScenario.accountSuffix(lane))) {
         items.append(added.item)
       }
     case 1:
