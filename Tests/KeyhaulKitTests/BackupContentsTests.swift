@@ -108,17 +108,17 @@ struct BackupContentsTests {
     try session.insertUnchanged(.password("moves"), .password("stays", .whenUnlockedThisDeviceOnly))
     session.invalidate()
     let path = try setup.backUp(phone, password: nil)
-    let onOther = try other.openTestSession()
-    #expect(try onOther.restore(setup.open(path, password: nil, on: onOther)).isSameDevice == false)
-    #expect(try KeychainSnapshot(onOther).rows.isEmpty)
+    let otherSession = try other.openTestSession()
+    #expect(try otherSession.restore(setup.open(path, password: nil, on: otherSession)).isSameDevice == false)
+    #expect(try KeychainSnapshot(otherSession).rows.isEmpty)
     // A backup without a password does not accept one.
-    let error = try keyhaulError { _ = try setup.open(path, password: "guess", on: onOther) }
+    let error = try keyhaulError { _ = try setup.open(path, password: "guess", on: otherSession) }
     #expect(error?.code == .passwordNotNeeded && error?.category == .refused)
-    let onSame = try phone.openTestSession()
-    try onSame.erase()
-    #expect(try onSame.restore(setup.open(path, password: nil, on: onSame)).isSameDevice == true)
-    #expect(try KeychainSnapshot(onSame).item("moves") != nil)
-    #expect(try KeychainSnapshot(onSame).item("stays") != nil)
+    let sameSession = try phone.openTestSession()
+    try sameSession.erase()
+    #expect(try sameSession.restore(setup.open(path, password: nil, on: sameSession)).isSameDevice == true)
+    #expect(try KeychainSnapshot(sameSession).item("moves") != nil)
+    #expect(try KeychainSnapshot(sameSession).item("stays") != nil)
     // Without a phone, the kinds and classes of items are known, but not their contents.
     let withoutDevice = try setup.open(path, password: nil, on: nil)
     #expect(withoutDevice.items.map(\.protection) == [.whenUnlocked, .whenUnlockedThisDeviceOnly])
@@ -140,9 +140,9 @@ struct BackupContentsTests {
       setup.open(try setup.backUp(phone, password: TestSetup.password), password: TestSetup.password, on: target))
     #expect(try KeychainSnapshot(target).item("classless")?.secretBytes == [1])
 
-    let old = try setup.phone("old", ios: "4.3.5").openTestSession()
-    try old.add(item)
-    #expect(try KeychainSnapshot(old).item("classless")?.protection == .always)
+    let oldSession = try setup.phone("old", ios: "4.3.5").openTestSession()
+    try oldSession.add(item)
+    #expect(try KeychainSnapshot(oldSession).item("classless")?.protection == .always)
   }
 
   @Test("A new password changes only the key wraps")
@@ -154,23 +154,24 @@ struct BackupContentsTests {
     session.invalidate()
     let path = try setup.backUp(phone, password: TestSetup.password, as: .directory)
     let before = try setup.open(path, password: TestSetup.password, on: session.device.openTestSession())
-    let old = before.archive.keybag
-    let new = try BackupKeybag.rewrap(
-      old, from: Secret(utf8: TestSetup.password), to: Secret(utf8: "new"), random: SeededRandomSource(seed: "new"))
-    try editPropertyList(path + "/Manifest.plist") { $0["BackupKeyBag"] = .data(new.serialized()) }
+    let oldKeybag = before.archive.keybag
+    let newKeybag = try BackupKeybag.rewrap(
+      oldKeybag, from: Secret(utf8: TestSetup.password), to: Secret(utf8: "new"),
+      random: SeededRandomSource(seed: "new"))
+    try editPropertyList(path + "/Manifest.plist") { $0["BackupKeyBag"] = .data(newKeybag.serialized()) }
     try FileManager.default.removeItem(atPath: path + "/Keyhaul.seal")
 
     // Only the two salts and the outer key wraps differ.
-    for (oldKey, newKey) in zip(old.classKeys, new.classKeys) {
+    for (oldKey, newKey) in zip(oldKeybag.classKeys, newKeybag.classKeys) {
       var restored = newKey
       #expect(newKey.wrappedKey != oldKey.wrappedKey)
       restored.wrappedKey = oldKey.wrappedKey
       #expect(restored == oldKey)
     }
-    var header = new
-    header.salt = old.salt
-    header.dpsl = old.dpsl
-    #expect(header.header == old.header)
+    var header = newKeybag
+    header.salt = oldKeybag.salt
+    header.dpsl = oldKeybag.dpsl
+    #expect(header.header == oldKeybag.header)
     let after = try BackupArchive.open(.path(path))
     for part in MetadataFile.allCases where part != .manifest && part != .seal {
       #expect(after.parts[part] == before.archive.parts[part])

@@ -113,9 +113,9 @@ struct DamagedKeybagTests {
         #expect(archive.damage == (number >= 6 ? [.classKeys(report)] : []))
         let plan = try session.restore(archive)
         var expectedAccounts = Set(["ak", "ck", "dk"] + (onSameDevice ? ["aku", "cku", "dku"] : []))
-        if let lost = ProtectionClass(keyClass: KeyClass(rawValue: number)) {
-          expectedAccounts.remove(lost.rawValue)
-          let decision = try #require(plan.decisions.first { $0.protection == lost })
+        if let damagedClass = ProtectionClass(keyClass: KeyClass(rawValue: number)) {
+          expectedAccounts.remove(damagedClass.rawValue)
+          let decision = try #require(plan.decisions.first { $0.protection == damagedClass })
           #expect(decision.outcome == .unreadable(.noClassKey))
         }
         #expect(Set(try KeychainSnapshot(session).items.compactMap { $0[.account]?.stringValue }) == expectedAccounts)

@@ -95,9 +95,9 @@ struct GlossaryTermCoverageTests {
     let report = try BackupExporter.prepare(session, password: nil).report
     let excluded = report.leftOut.filter { [$0.identity.account, $0.identity.label].contains(term.id) }
     #expect(excluded.compactMap(\.outcome.reason?.rawValue) == [term.id])
-    let other = try target.openTestSession(.reading)
-    defer { other.invalidate() }
-    let plan = try Restorer.plan(SimulatedBackup(of: session, hasPassword: true), onto: other, policy: .merge)
+    let targetSession = try target.openTestSession(.reading)
+    defer { targetSession.invalidate() }
+    let plan = try Restorer.plan(SimulatedBackup(of: session, hasPassword: true), onto: targetSession, policy: .merge)
     // A deleted item does not count as staying behind.
     #expect(plan[term.id] == (term == .reason(.deleted) ? .absent : .staysBehind))
     if term != .reason(.deleted) { #expect(plan.reason(for: term.id)?.rawValue == term.id) }

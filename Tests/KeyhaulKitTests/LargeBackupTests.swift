@@ -30,7 +30,7 @@ struct LargeBackupTests {
   }
 
   @Test("A large keychain is encrypted to a temporary file, with the same result as in memory")
-  func same() throws {
+  func sameResult() throws {
     let setup = try TestSetup(seed: "large")
     let session = try phone(in: setup)
     let prepared = try prepare(session)

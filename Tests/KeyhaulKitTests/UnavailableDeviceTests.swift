@@ -139,11 +139,11 @@ struct UnavailableDeviceTests {
     let setup = try TestSetup()
     let phone = try setup.phone("phone")
     let path = try setup.backUp(phone, password: nil)
-    let old = try Data(contentsOf: URL(fileURLWithPath: path))
+    let before = try Data(contentsOf: URL(fileURLWithPath: path))
     let prepared = try BackupExporter.prepare(try phone.openTestSession(), password: nil)
     let error = try keyhaulError { _ = try prepared.write(to: .file(path, .tar)) }
     #expect(error?.category == .usage)
-    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == old)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
     #expect(try FileManager.default.contentsOfDirectory(atPath: setup.directory.path) == ["backup.tar"])
   }
 }

@@ -182,7 +182,7 @@ struct LeakTests {
 
   @Test(
     "Output and files contain no secret, key or password (3 modes, 1 or 2 in a quick run)")
-  func everything() throws {
+  func noSecret() throws {
     let sandbox = try sandbox()
     try sandbox.devices.run("mkdir tmp")
     let watcher = try watchFiles(in: sandbox)
