@@ -245,10 +245,7 @@ private struct RandomRestores {
     let before = try KeychainSnapshot(session)
 
     var entries = try fixture.entries(backupItems)
-    for index in entries.indices where Int.random(in: 0..<8, using: &random) == 0 {
-      guard let count = entries[index].blob?.count else { continue }
-      entries[index].blob?[Int.random(in: 0..<count, using: &random)] ^= 1 << UInt8.random(in: 0...7, using: &random)
-    }
+    Self.damage(&entries, using: &random)
     let indexes =
       Bool.random(using: &random) ? nil : Set(backupItems.indices.filter { _ in Bool.random(using: &random) })
     let plan = try fixture.plan(try fixture.open(entries, on: session), only: indexes, onto: session, policy: policy)
@@ -266,6 +263,14 @@ private struct RandomRestores {
       ).differences
     if Set(plan.decisions.map(\.index)) != indexes ?? Set(backupItems.indices) {
       differences.append("the plan has other items")
+    }
+  }
+
+  /// Flips a bit in one of eight entries.
+  private static func damage(_ entries: inout [KeychainBackupFile.Entry], using random: inout SeededRandom) {
+    for index in entries.indices where Int.random(in: 0..<8, using: &random) == 0 {
+      guard let count = entries[index].blob?.count else { continue }
+      entries[index].blob?[Int.random(in: 0..<count, using: &random)] ^= 1 << UInt8.random(in: 0...7, using: &random)
     }
   }
 
