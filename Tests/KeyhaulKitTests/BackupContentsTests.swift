@@ -14,8 +14,8 @@ private struct ForbiddenBytes {
 
   mutating func add(_ name: String, _ bytes: [UInt8]) {
     all.append((name, bytes))
-    // The secrets as hexadecimal and base64 text.
     all.append((name + " in hexadecimal", Array(bytes.hex.utf8)))
+    // The last characters in base64 depend on the bytes that follow.
     all.append((name + " in base64", Array(Data(bytes).base64EncodedString().utf8.dropLast(3))))
   }
 
@@ -48,7 +48,8 @@ struct BackupContentsTests {
       })
   }
 
-  private static func everyFile(below path: String) throws -> [UInt8] {
+  /// Returns the bytes of a file, or the names and bytes of all files in a folder.
+  private static func bytes(at path: String) throws -> [UInt8] {
     var isDirectory: ObjCBool = false
     _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
     guard isDirectory.boolValue else { return try Array(Data(contentsOf: URL(fileURLWithPath: path))) }
@@ -73,28 +74,29 @@ struct BackupContentsTests {
     let (path, destination) = setup.destination("backup", packaging)
     _ = try prepared.write(to: destination)
 
-    var needles = ForbiddenBytes()
-    for (index, secret) in Self.secrets.enumerated() { needles.add("secret \(index)", Array(secret.utf8)) }
-    needles.add("hardware UID", try Array(Data(contentsOf: URL(fileURLWithPath: phone.directory + "/hardware.uid"))))
+    var forbidden = ForbiddenBytes()
+    for (index, secret) in Self.secrets.enumerated() { forbidden.add("secret \(index)", Array(secret.utf8)) }
+    forbidden.add("hardware UID", try Array(Data(contentsOf: URL(fileURLWithPath: phone.directory + "/hardware.uid"))))
     let deviceKey = try session.deviceKey()
-    needles.add("device key", try deviceKey.withKey { (key) in key.withBytes { Array($0) } })
-    needles.add("the phone", session.classKeys)
-    needles.add("the backup", prepared.keys)
-    needles.add("passcode", Array("4711-passcode".utf8))
-    if let password { needles.add("password", Array(password.utf8)) }
-    #expect(needles.all.count > 3 * (20 + 2 + 11 + 11))
+    forbidden.add("device key", try deviceKey.withKey { (key) in key.withBytes { Array($0) } })
+    forbidden.add("the phone", session.classKeys)
+    forbidden.add("the backup", prepared.keys)
+    forbidden.add("passcode", Array("4711-passcode".utf8))
+    if let password { forbidden.add("password", Array(password.utf8)) }
+    // 20 secrets, 2 keys of the device, and 11 class keys each of the phone and the backup, in 3 encodings.
+    #expect(forbidden.all.count > 3 * (20 + 2 + 11 + 11))
 
-    #expect(needles.matches(in: try Self.everyFile(below: path)) == [])
+    #expect(forbidden.matches(in: try Self.bytes(at: path)) == [])
     // The stored bytes, and the decrypted manifest and keychain file.
     let archive = try BackupArchive.open(.path(path))
     for part in MetadataFile.allCases {
-      #expect(needles.matches(in: archive.parts[part] ?? []) == [])
-      #expect(needles.matches(in: try archive.parts[large: part]?.bytes() ?? []) == [])
+      #expect(forbidden.matches(in: archive.parts[part] ?? []) == [])
+      #expect(forbidden.matches(in: try archive.parts[large: part]?.bytes() ?? []) == [])
     }
-    #expect(needles.matches(in: try #require(try archive.parts.database?.bytes())) == [])
-    #expect(needles.matches(in: try archive.keychainFile(with: prepared.keys).bytes) == [])
+    #expect(forbidden.matches(in: try #require(try archive.parts.database?.bytes())) == [])
+    #expect(forbidden.matches(in: try archive.keychainFile(with: prepared.keys).bytes) == [])
     // The search works: it finds bytes that are present.
-    #expect(needles.matches(in: Array("x\(Self.secrets[3])x".utf8)) == ["secret 3"])
+    #expect(forbidden.matches(in: Array("x\(Self.secrets[3])x".utf8)) == ["secret 3"])
   }
 
   @Test("A backup without a password can be decrypted only on its source device")
@@ -106,17 +108,17 @@ struct BackupContentsTests {
     try session.insertUnchanged(.password("moves"), .password("stays", .whenUnlockedThisDeviceOnly))
     session.invalidate()
     let path = try setup.backUp(phone, password: nil)
-    let onOther = try other.openTestSession()
-    #expect(try onOther.restore(setup.open(path, password: nil, on: onOther)).isSameDevice == false)
-    #expect(try KeychainSnapshot(onOther).rows.isEmpty)
+    let otherSession = try other.openTestSession()
+    #expect(try otherSession.restore(setup.open(path, password: nil, on: otherSession)).isSameDevice == false)
+    #expect(try KeychainSnapshot(otherSession).rows.isEmpty)
     // A backup without a password does not accept one.
-    let error = try keyhaulError { _ = try setup.open(path, password: "guess", on: onOther) }
+    let error = try keyhaulError { _ = try setup.open(path, password: "guess", on: otherSession) }
     #expect(error?.code == .passwordNotNeeded && error?.category == .refused)
-    let onSame = try phone.openTestSession()
-    try onSame.erase()
-    #expect(try onSame.restore(setup.open(path, password: nil, on: onSame)).isSameDevice == true)
-    #expect(try KeychainSnapshot(onSame).item("moves") != nil)
-    #expect(try KeychainSnapshot(onSame).item("stays") != nil)
+    let sameSession = try phone.openTestSession()
+    try sameSession.erase()
+    #expect(try sameSession.restore(setup.open(path, password: nil, on: sameSession)).isSameDevice == true)
+    #expect(try KeychainSnapshot(sameSession).item("moves") != nil)
+    #expect(try KeychainSnapshot(sameSession).item("stays") != nil)
     // Without a phone, the kinds and classes of items are known, but not their contents.
     let withoutDevice = try setup.open(path, password: nil, on: nil)
     #expect(withoutDevice.items.map(\.protection) == [.whenUnlocked, .whenUnlockedThisDeviceOnly])
@@ -138,9 +140,9 @@ struct BackupContentsTests {
       setup.open(try setup.backUp(phone, password: TestSetup.password), password: TestSetup.password, on: target))
     #expect(try KeychainSnapshot(target).item("classless")?.secretBytes == [1])
 
-    let old = try setup.phone("old", ios: "4.3.5").openTestSession()
-    try old.add(item)
-    #expect(try KeychainSnapshot(old).item("classless")?.protection == .always)
+    let oldSession = try setup.phone("old", ios: "4.3.5").openTestSession()
+    try oldSession.add(item)
+    #expect(try KeychainSnapshot(oldSession).item("classless")?.protection == .always)
   }
 
   @Test("A new password changes only the key wraps")
@@ -152,23 +154,24 @@ struct BackupContentsTests {
     session.invalidate()
     let path = try setup.backUp(phone, password: TestSetup.password, as: .directory)
     let before = try setup.open(path, password: TestSetup.password, on: session.device.openTestSession())
-    let old = before.archive.keybag
-    let new = try BackupKeybag.rewrap(
-      old, from: Secret(utf8: TestSetup.password), to: Secret(utf8: "new"), random: SeededRandomSource(seed: "new"))
-    try editPropertyList(path + "/Manifest.plist") { $0["BackupKeyBag"] = .data(new.serialized()) }
+    let oldKeybag = before.archive.keybag
+    let newKeybag = try BackupKeybag.rewrap(
+      oldKeybag, from: Secret(utf8: TestSetup.password), to: Secret(utf8: "new"),
+      random: SeededRandomSource(seed: "new"))
+    try editPropertyList(path + "/Manifest.plist") { $0["BackupKeyBag"] = .data(newKeybag.serialized()) }
     try FileManager.default.removeItem(atPath: path + "/Keyhaul.seal")
 
     // Only the two salts and the outer key wraps differ.
-    for (oldKey, newKey) in zip(old.classKeys, new.classKeys) {
+    for (oldKey, newKey) in zip(oldKeybag.classKeys, newKeybag.classKeys) {
       var restored = newKey
       #expect(newKey.wrappedKey != oldKey.wrappedKey)
       restored.wrappedKey = oldKey.wrappedKey
       #expect(restored == oldKey)
     }
-    var header = new
-    header.salt = old.salt
-    header.dpsl = old.dpsl
-    #expect(header.header == old.header)
+    var header = newKeybag
+    header.salt = oldKeybag.salt
+    header.dpsl = oldKeybag.dpsl
+    #expect(header.header == oldKeybag.header)
     let after = try BackupArchive.open(.path(path))
     for part in MetadataFile.allCases where part != .manifest && part != .seal {
       #expect(after.parts[part] == before.archive.parts[part])

@@ -224,7 +224,8 @@ struct ItemsByAppTests {
     #expect(shares.first { $0.app.text == "com.apple.security.sos" }?.losses.isEmpty == true)
     #expect(shares.reduce(0) { $0 + $1.migrates.count + $1.staysBehind.count + $1.unreadable.count } == 22)
     // Without a password everything stays behind, but signing in again is not the right advice.
-    let plain = try Restorer.plan(SimulatedBackup(of: source, hasPassword: false), onto: target, policy: .replace)
-    #expect(plain.byApp(AppDirectory([])).reduce(0) { $0 + $1.losses.count } == 7)
+    let planWithoutPassword = try Restorer.plan(
+      SimulatedBackup(of: source, hasPassword: false), onto: target, policy: .replace)
+    #expect(planWithoutPassword.byApp(AppDirectory([])).reduce(0) { $0 + $1.losses.count } == 7)
   }
 }

@@ -31,20 +31,20 @@ struct DamagedItemTests {
 
   @Test(
     "A flipped bit makes only its own item unreadable",
-    arguments: [
-      ProtectionClass.whenUnlocked, .whenUnlockedThisDeviceOnly,
-    ])
+    arguments: [ProtectionClass.whenUnlocked, .whenUnlockedThisDeviceOnly])
   func everyBit(_ protection: ProtectionClass) throws {
     let keys = try Keys()
-    let damaged = try keys.entry(.password("damaged", protection))
-    let intact = try keys.entry(.password("whole", .whenUnlockedThisDeviceOnly))
-    let count = try #require(damaged.blob?.count)
+    let entry = try keys.entry(.password("damaged", protection))
+    let intact = try keys.entry(.password("intact", .whenUnlockedThisDeviceOnly))
+    let count = try #require(entry.blob?.count)
+    // The class follows the version, in little-endian order. This bit changes class 9 to class 11.
+    let classBit = 4 * 8 + 1
     for bit in 0..<(count * 8) {
-      var broken = damaged
-      broken.blob?[bit / 8] ^= 1 << UInt8(bit % 8)
-      let plan = try keys.plan([broken, intact])
-      // If class 9 becomes 11, which has no decrypted item, damage looks like another device's hardware key.
-      if protection == .whenUnlockedThisDeviceOnly, bit == 33 {
+      var damaged = entry
+      damaged.blob?[bit / 8] ^= 1 << UInt8(bit % 8)
+      let plan = try keys.plan([damaged, intact])
+      // No item of class 11 is decrypted, so the damage looks like another device's hardware key.
+      if protection == .whenUnlockedThisDeviceOnly, bit == classBit {
         #expect(plan.decisions[0].outcome == .staysBehind(.deviceBound) && plan.isSameDevice == nil)
         #expect(plan.decisions[0].detail?.contains("Keyhaul cannot tell which") == true)
         continue
@@ -63,9 +63,9 @@ struct DamagedItemTests {
     let keys = try Keys()
     let entry = try keys.entry(.password("cut"))
     for length in 0..<(entry.blob?.count ?? 0) {
-      var cut = entry
-      cut.blob = entry.blob.map { Array($0[..<length]) }
-      guard case .unreadable = try keys.plan([cut]).decisions[0].outcome else {
+      var cutEntry = entry
+      cutEntry.blob = entry.blob.map { Array($0[..<length]) }
+      guard case .unreadable = try keys.plan([cutEntry]).decisions[0].outcome else {
         Issue.record("length \(length)")
         continue
       }
@@ -77,9 +77,9 @@ struct DamagedItemTests {
     let keys = try Keys()
     let entry = try keys.entry(.password("a"))
     for version in [UInt8(1), 4, 5, 6, 7, 8, 9, 200] {
-      var other = entry
-      other.blob?[0] = version
-      let decision = try keys.plan([other]).decisions[0]
+      var unsupported = entry
+      unsupported.blob?[0] = version
+      let decision = try keys.plan([unsupported]).decisions[0]
       #expect(decision.outcome == .unreadable(.unsupportedVersion))
       #expect(decision.detail?.hasPrefix("version \(version)") == true)
     }
@@ -93,9 +93,9 @@ struct DamagedItemTests {
   func versionZero() throws {
     let keys = try Keys()
     // The bytes of another version are not valid for version 0.
-    var other = try keys.entry(.password("a"))
-    other.blob?[0] = 0
-    #expect(try keys.plan([other]).decisions[0].outcome == .unreadable(.malformed))
+    var entry = try keys.entry(.password("a"))
+    entry.blob?[0] = 0
+    #expect(try keys.plan([entry]).decisions[0].outcome == .unreadable(.malformed))
     let item = BackupItem(
       index: 0, kind: .genericPassword, protection: .whenUnlocked, blob: .init(byteCount: 68, offset: 100),
       classKey: .available,
@@ -105,9 +105,10 @@ struct DamagedItemTests {
     #expect(decision.outcome == .unreadable(.unsupportedVersion))
     #expect(decision.detail == "version 0, a secret without a name; 68 bytes at 100")
     // The item is decrypted, but does not name an app.
-    let lost = try keys.plan([.init(kind: .key, blob: nil)]).decisions[0]
+    let encrypted = try keys.plan([.init(kind: .key, blob: nil)]).decisions[0]
     let plan = MigrationPlan(
-      decisions: [lost, decision], removed: [], policy: .merge, isSameDevice: false, imports: [], removedRowCount: 0)
+      decisions: [encrypted, decision], removed: [], policy: .merge, isSameDevice: false, imports: [],
+      removedRowCount: 0)
     let shares = plan.byApp(AppDirectory([]))
     #expect(shares.map(\.app.kind) == [.unnamed, .unknown])
     #expect(shares.map(\.app.displayName) == ["(names no app)", "(encrypted)"])
@@ -118,23 +119,26 @@ struct DamagedItemTests {
   @Test("An item of version 2 is a property list, and is restored")
   func versionTwo() throws {
     let keys = try Keys()
-    let entry = try oldEntry(keys, ["acct": .string("old"), "agrp": .string("app"), "pdmn": .string("ak")])
+    let entry = try entryOfVersion2(
+      ["acct": .string("old"), "agrp": .string("app"), "pdmn": .string("ak")], keys: keys)
     #expect(try keys.plan([entry]).decisions[0].outcome == .migrates(.new))
   }
 
   @Test("An item that cannot be stored on the device is left out")
   func unencodable() throws {
     let keys = try Keys()
-    let entry = try oldEntry(
-      keys, ["acct": .string("old"), "agrp": .string("app"), "pdmn": .string("ak"), "future": .real(1.5)])
-    let plan = try keys.plan([entry, try keys.entry(.password("whole"))])
+    let entry = try entryOfVersion2(
+      ["acct": .string("old"), "agrp": .string("app"), "pdmn": .string("ak"), "future": .real(1.5)], keys: keys)
+    let plan = try keys.plan([entry, try keys.entry(.password("intact"))])
     #expect(plan.decisions.map(\.outcome) == [.unreadable(.malformed), .migrates(.new)])
   }
 
-  private func oldEntry(_ keys: borrowing Keys, _ pairs: PropertyDictionary) throws -> KeychainBackupFile.Entry {
-    var pairs = pairs
-    pairs["v_Data"] = .data([1, 2])
-    let plaintext = SensitiveBytes(copying: try BinaryPlist.encode(.dictionary(pairs)))
+  private func entryOfVersion2(
+    _ attributes: PropertyDictionary, keys: borrowing Keys
+  ) throws -> KeychainBackupFile.Entry {
+    var properties = attributes
+    properties["v_Data"] = .data([1, 2])
+    let plaintext = SensitiveBytes(copying: try BinaryPlist.encode(.dictionary(properties)))
     let sealed = try keys.sourceDevice.seal(plaintext, keyClass: .whenUnlocked, as: .backup)
     let blob = try ItemBlob(
       version: .v2, hasStaticIV: false, keyClass: sealed.keyClass, wrappedKey: sealed.wrappedKey,

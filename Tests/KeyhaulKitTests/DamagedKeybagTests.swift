@@ -30,28 +30,31 @@ private final class DamagedKeybagFixture {
   /// Returns the keybag with a changed bit in the value of a field.
   ///
   /// - Parameter keyClass: The class of the record; `nil` means the header.
-  func flipped(_ tag: String, _ keyClass: UInt32? = nil, bit: Int) throws -> Keybag {
+  func flipped(_ tag: String, ofClass keyClass: UInt32? = nil, bit: Int) throws -> Keybag {
     var bytes = prepared.contents.keybag.serialized()
     var start = 0
     if let keyClass {
-      let group = Array("CLAS".utf8) + [0, 0, 0, 4, 0, 0, 0, UInt8(keyClass)]
-      start = try #require(bytes.indices.first { bytes[$0...].starts(with: group) })
+      let classField = Array("CLAS".utf8) + [0, 0, 0, 4, 0, 0, 0, UInt8(keyClass)]
+      start = try #require(bytes.indices.first { bytes[$0...].starts(with: classField) })
     }
-    let offset = try #require((start..<bytes.count).first { bytes[$0...].starts(with: Array(tag.utf8)) })
-    bytes[offset + 8 + bit / 8] ^= 1 << UInt8(bit % 8)
+    let field = try #require((start..<bytes.count).first { bytes[$0...].starts(with: Array(tag.utf8)) })
+    // The value follows a tag and a length of 4 bytes each.
+    let value = field + 4 + 4
+    bytes[value + bit / 8] ^= 1 << UInt8(bit % 8)
     return try Keybag(parsing: bytes)
   }
 
   func open(_ keybag: Keybag, on session: DeviceSession?, limit: Int = IterationLimit.standard) throws -> UnlockedBackup
   {
-    let path = try tamperingWriter.write(prepared, named: "broken") { $0.keybag = keybag }
+    let path = try tamperingWriter.write(prepared, named: "damaged") { $0.keybag = keybag }
     let archive = try BackupArchive.open(.path(path))
     return try archive.open(
       with: archive.unlock(password: secret(TestSetup.password), acceptingAtMost: limit),
       deviceKey: session?.deviceKey())
   }
 
-  func error(_ keybag: Keybag, limit: Int = IterationLimit.standard) throws -> KeyhaulError? {
+  /// Returns the error of opening the backup with another keybag.
+  func openError(_ keybag: Keybag, limit: Int = IterationLimit.standard) throws -> KeyhaulError? {
     try keyhaulError { _ = try open(keybag, on: nil, limit: limit) }
   }
 }
@@ -62,7 +65,7 @@ struct DamagedKeybagTests {
   func salts(_ tag: String) throws {
     let fixture = try DamagedKeybagFixture()
     for bit in stride(from: 0, to: 160, by: 9) {
-      let error = try fixture.error(try fixture.flipped(tag, bit: bit))
+      let error = try fixture.openError(try fixture.flipped(tag, bit: bit))
       #expect(error?.category == .wrongPassword, "\(tag), bit \(bit)")
     }
   }
@@ -75,10 +78,12 @@ struct DamagedKeybagTests {
     let otherCount: UInt32 = tag == "ITER" ? 1 : 10_000
     for bit in 0..<32 {
       let keybag = try fixture.flipped(tag, bit: bit)
-      let count = originalCount ^ (1 << UInt32((3 - bit / 8) * 8 + bit % 8))
+      // The first byte of the value is the most significant one.
+      let byteFromEnd = 3 - bit / 8
+      let count = originalCount ^ (1 << UInt32(byteFromEnd * 8 + bit % 8))
       #expect((tag == "ITER" ? keybag.iterations : keybag.dpic) == count)
       let expected: ErrorCategory = Int(count) + Int(otherCount) > limit ? .refused : .wrongPassword
-      #expect(try fixture.error(keybag, limit: limit)?.category == expected, "\(tag), bit \(bit)")
+      #expect(try fixture.openError(keybag, limit: limit)?.category == expected, "\(tag), bit \(bit)")
     }
   }
 
@@ -88,7 +93,7 @@ struct DamagedKeybagTests {
     for field in ["DPIC", "ITER"] {
       var keybag = fixture.prepared.contents.keybag
       if field == "DPIC" { keybag.dpic = .max } else { keybag.iterations = .max }
-      let error = try fixture.error(keybag)
+      let error = try fixture.openError(keybag)
       #expect(error?.category == .refused)
       #expect(error?.reason.contains("over the limit of 20,000,000") == true)
     }
@@ -101,16 +106,16 @@ struct DamagedKeybagTests {
     for number in UInt32(1)...11 where number != 3 {
       for bit in [0, 171, 319] {
         if onSameDevice { try session.erase() } else { try KeychainSnapshot.empty(session.device) }
-        let archive = try fixture.open(try fixture.flipped("WPKY", number, bit: bit), on: session)
+        let archive = try fixture.open(try fixture.flipped("WPKY", ofClass: number, bit: bit), on: session)
         let report = "10 of 11 class keys can be unwrapped, class \(number) cannot"
         #expect(archive.keybagDamage == report)
         // Classes 1, 2, 4 and 5 are for files.
         #expect(archive.damage == (number >= 6 ? [.classKeys(report)] : []))
         let plan = try session.restore(archive)
         var expectedAccounts = Set(["ak", "ck", "dk"] + (onSameDevice ? ["aku", "cku", "dku"] : []))
-        if let lost = ProtectionClass(keyClass: KeyClass(rawValue: number)) {
-          expectedAccounts.remove(lost.rawValue)
-          let decision = try #require(plan.decisions.first { $0.protection == lost })
+        if let damagedClass = ProtectionClass(keyClass: KeyClass(rawValue: number)) {
+          expectedAccounts.remove(damagedClass.rawValue)
+          let decision = try #require(plan.decisions.first { $0.protection == damagedClass })
           #expect(decision.outcome == .unreadable(.noClassKey))
         }
         #expect(Set(try KeychainSnapshot(session).items.compactMap { $0[.account]?.stringValue }) == expectedAccounts)
@@ -122,7 +127,7 @@ struct DamagedKeybagTests {
   func fileClass() throws {
     let fixture = try DamagedKeybagFixture()
     for bit in [0, 171, 319] {
-      #expect(try fixture.error(try fixture.flipped("WPKY", 3, bit: bit))?.category == .damaged)
+      #expect(try fixture.openError(try fixture.flipped("WPKY", ofClass: 3, bit: bit))?.category == .damaged)
     }
   }
 
@@ -130,7 +135,7 @@ struct DamagedKeybagTests {
   func uuid() throws {
     let fixture = try DamagedKeybagFixture()
     for bit in stride(from: 0, to: 128, by: 7) {
-      let error = try fixture.error(try fixture.flipped("UUID", bit: bit))
+      let error = try fixture.openError(try fixture.flipped("UUID", bit: bit))
       #expect(error?.code == .keybagMismatch)
       #expect(error?.category == .damaged)
     }
@@ -155,7 +160,7 @@ struct DamagedKeybagTests {
   @Test("Without the password or with a wrong one, nothing is decrypted")
   func passwords() throws {
     let fixture = try DamagedKeybagFixture()
-    let path = try fixture.tamperingWriter.write(fixture.prepared, named: "whole") { _ in }
+    let path = try fixture.tamperingWriter.write(fixture.prepared, named: "intact") { _ in }
     for password in [nil, "", "wrong", TestSetup.password + " ", TestSetup.password.uppercased()] {
       let error = try keyhaulError { _ = try fixture.setup.open(path, password: password, on: nil) }
       #expect(error?.category == .wrongPassword)
@@ -167,17 +172,17 @@ struct DamagedKeybagTests {
   func stopped(rounds: Int) throws {
     let fixture = try DamagedKeybagFixture()
     let session = try fixture.phone.openTestSession()
-    let backup = try keyhaulError {
+    let backupError = try keyhaulError {
       _ = try BackupExporter.prepare(session, password: secret("pw"), rounds: rounds) { _, _ in false }
     }
-    #expect(backup?.category == .failed)
-    #expect((backup?.underlying as? DataProtectionError)?.code == .cancelled)
+    #expect(backupError?.category == .failed)
+    #expect((backupError?.underlying as? DataProtectionError)?.code == .cancelled)
     // With this many iterations, the derivation is canceled before the password turns out to be wrong.
     let path = try fixture.tamperingWriter.write(fixture.prepared, named: "slow") { $0.keybag.dpic = UInt32(rounds) }
-    let opening = try keyhaulError {
+    let unlockError = try keyhaulError {
       _ = try BackupArchive.open(.path(path)).unlock(password: secret(TestSetup.password)) { _, _ in false }
     }
-    #expect(opening?.category == .failed)
-    #expect((opening?.underlying as? DataProtectionError)?.code == .cancelled)
+    #expect(unlockError?.category == .failed)
+    #expect((unlockError?.underlying as? DataProtectionError)?.code == .cancelled)
   }
 }

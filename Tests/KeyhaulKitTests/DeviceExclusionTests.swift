@@ -8,7 +8,7 @@ import VirtualDevice
 @Suite("Items that backups exclude")
 struct DeviceExclusionTests {
   @Test("Excluded items are reported with their reason, and the others are in the backup")
-  func onADevice() throws {
+  func excluded() throws {
     let setup = try TestSetup(seed: "export")
     let phone = try setup.phone("phone", passcode: "1234")
     let session = try phone.openTestSession()
@@ -16,18 +16,19 @@ struct DeviceExclusionTests {
       .password("ordinary"), .password("passcode", .whenPasscodeSetThisDeviceOnly),
       .password("token", attributes: [.tokenID: .string("com.apple.setoken")]),
       .password("shared", attributes: [.sharingGroup: .string("g")]),
-      .password("system", group: "lockdown-identities"), .password("spared", attributes: [.systemBound: .integer(0)]),
+      .password("system", group: "lockdown-identities"), .password("unmarked", attributes: [.systemBound: .integer(0)]),
       .password("deleted", attributes: [.tombstone: .integer(1), .synchronizable: .integer(1)]),
       .password("guarded", attributes: [.accessControl: .dictionary(["od": .string("cpo")])]), .password("clip"),
-      .password("broken"),
+      .password("damaged"),
     ])
+    // Rows 9 and 10 are the last two items.
     try KeychainSnapshot.execute(
       """
       UPDATE genp SET clip = 1 WHERE rowid = 9;
       UPDATE genp SET data = x'0300000006000000' WHERE rowid = 10;
       """, on: phone)
     let report = try BackupExporter.prepare(session, password: nil).report
-    #expect(report.exported.map(\.identity.account) == ["ordinary", "spared"])
+    #expect(report.exported.map(\.identity.account) == ["ordinary", "unmarked"])
     let reasons = report.leftOut.compactMap(\.outcome.reason)
     #expect(
       reasons == [
@@ -37,13 +38,9 @@ struct DeviceExclusionTests {
     #expect(report.leftOut.last?.identity.account == nil)
     // The tombstone does not count as an item.
     #expect(report.total == 9)
-    let archive = try setup.open(try setup.backUp(deviceAfterClosing(session), password: nil), password: nil, on: nil)
-    #expect(archive.items.count == 2)
-  }
-
-  private func deviceAfterClosing(_ session: DeviceSession) -> VirtualDevice {
     session.invalidate()
-    return session.device
+    let archive = try setup.open(try setup.backUp(phone, password: nil), password: nil, on: nil)
+    #expect(archive.items.count == 2)
   }
 
   @Test("A backup of a device that syncs contains tombstones")

@@ -9,9 +9,9 @@ import VirtualDevice
 
 @Suite("Plans of dumps")
 struct DumpPlanTests {
-  private func dumped(
-    _ account: String, _ protection: String?, group: String = "ABCDE12345.org.example.app",
-    _ more: AttributeMap<PropertyValue> = [:]
+  private func item(
+    _ account: String, protection: String?, group: String = "ABCDE12345.org.example.app",
+    attributes: AttributeMap<PropertyValue> = [:]
   ) -> KeychainItem {
     var item = KeychainItem(
       kind: .genericPassword,
@@ -19,7 +19,7 @@ struct DumpPlanTests {
         .account: .string(account), .service: .string("s"), .accessGroup: .string(group),
         .modificationDate: .date(.reference), .creationDate: .date(.reference),
       ])
-    item.attributes.merge(more) { $1 }
+    item.attributes.merge(attributes) { $1 }
     item[.protection] = protection.map { .string($0) }
     item.secret = SensitiveBytes(copying: [1])
     return item
@@ -28,11 +28,11 @@ struct DumpPlanTests {
   @Test("A plan of a dump has the outcomes of a backup, with the dump's positions")
   func plan() throws {
     let items = [
-      dumped("bound", "aku"), dumped("moves", "ak"), dumped("passcode", "akpu"),
-      dumped("system", "ck", group: "lockdown-identities"),
-      dumped("guarded", "ak", [.accessControl: .string("kSecAccessControlUserPresence")]),
-      dumped("clip", "ak", [.appClip: .integer(1)]), dumped("classless", nil),
-      dumped("gone", "ak", [.tombstone: .integer(1)]), dumped("also moves", "dk"),
+      item("bound", protection: "aku"), item("moves", protection: "ak"), item("passcode", protection: "akpu"),
+      item("system", protection: "ck", group: "lockdown-identities"),
+      item("guarded", protection: "ak", attributes: [.accessControl: .string("kSecAccessControlUserPresence")]),
+      item("clip", protection: "ak", attributes: [.appClip: .integer(1)]), item("classless", protection: nil),
+      item("gone", protection: "ak", attributes: [.tombstone: .integer(1)]), item("also moves", protection: "dk"),
     ]
     let fault = DumpFault(.tagMismatch, "made up")
     let dump = KeychainDump(
@@ -44,21 +44,22 @@ struct DumpPlanTests {
     let target = try setup.phone("target", passcode: "1").openTestSession(.reading)
     defer { target.invalidate() }
 
-    func outcomes(_ hasPassword: Bool) throws -> [Int: MigrationPlan.Outcome] {
+    func outcomes(hasPassword: Bool) throws -> [Int: MigrationPlan.Outcome] {
       let plan = try Restorer.plan(dump, named: "d", hasPassword: hasPassword, onto: target, policy: .replace)
       #expect(plan.isSameDevice == nil, "nothing proves the dump's device")
       #expect(plan.decisions.map(\.index) == plan.decisions.map(\.index).sorted())
       return Dictionary(uniqueKeysWithValues: plan.decisions.map { ($0.index, $0.outcome) })
     }
-    let with = try outcomes(true)
+    let withPassword = try outcomes(hasPassword: true)
     #expect(
-      with == [
+      withPassword == [
         0: .staysBehind(.deviceBound), 1: .migrates(.new), 2: .staysBehind(.passcodeOnly),
         3: .staysBehind(.systemBound), 4: .staysBehind(.needsAuthentication), 5: .staysBehind(.appClip),
         6: .unreadable(.malformed), 8: .migrates(.new), 9: .unreadable(.tagMismatch),
       ], "a plan does not contain tombstones")
-    let without = try outcomes(false)
-    #expect(without[1] == .staysBehind(.backupNotEncrypted) && without[0] == .staysBehind(.deviceBound))
+    let withoutPassword = try outcomes(hasPassword: false)
+    #expect(withoutPassword[1] == .staysBehind(.backupNotEncrypted))
+    #expect(withoutPassword[0] == .staysBehind(.deviceBound))
   }
 
   @Test("A plan of a dump cannot be carried out, even after it is saved and read")

@@ -23,15 +23,15 @@ struct EmptyDataNormalizationTests {
     let setup = try TestSetup(seed: "old rows")
     defer { withExtendedLifetime(setup) {} }
     let source = try setup.phone("source")
-    let first = try source.openTestSession()
-    try first.insertUnchanged([.password("arriving"), .password("both").dated(2000)])
-    first.invalidate()
+    let sourceSession = try source.openTestSession()
+    try sourceSession.insertUnchanged([.password("arriving"), .password("both").dated(2000)])
+    sourceSession.invalidate()
     let session = try setup.phone("target").openTestSession()
     try session.insertUnchanged(.password("both"), .password("resident"))
     let archive = try setup.open(
       try setup.backUp(source, password: TestSetup.password), password: TestSetup.password, on: session)
     let device = session.device
-    let expected = try Restorer.plan(archive, onto: session, policy: policy)
+    let earlierPlan = try Restorer.plan(archive, onto: session, policy: policy)
     session.invalidate()
     try KeychainSnapshot.execute("UPDATE genp SET musr = x''", on: device)
 
@@ -40,7 +40,8 @@ struct EmptyDataNormalizationTests {
     let plan = try Restorer.plan(archive, onto: reading, policy: policy)
     reading.invalidate()
     #expect(try storageTypes(on: device) == ["blob"])
-    #expect(plan.decisions.map(\.outcome) == expected.decisions.map(\.outcome) && plan.removed == expected.removed)
+    #expect(plan.decisions.map(\.outcome) == earlierPlan.decisions.map(\.outcome))
+    #expect(plan.removed == earlierPlan.removed)
 
     let writing = try device.openTestSession()
     #expect(try writing.itemCount == 2)

@@ -112,7 +112,7 @@ struct ExpectationTests {
   }
 
   @Test("An unmet expectation states how many encrypted items may match")
-  func sealed() throws {
+  func encryptedItems() throws {
     func counts(_ expectation: String) throws -> [Int] { try unmet(expectation).map(\.encryptedCount) }
     #expect(try counts(#"{"label": "nobody's", "expect": "absent"}"#) == [1])
     #expect(try counts(#"{"label": "nobody's", "expect": "migrates"}"#) == [1])
@@ -223,12 +223,12 @@ struct FourRestoresExpectationTests {
   }
 
   @Test("An unmet expectation in one of the four restores names the restore")
-  func missed() throws {
+  func unmet() throws {
     let check = try ExpectationCheck(try parseExpectations(#"{"account": "token", "expect": "migrates"}"#), comparison)
     #expect(check.metCount == 0 && check.checkedCount == 1)
-    let missed = check.cases.filter { !$0.isMet }
-    #expect(missed.map(\.scenario) == [ActualScenario(hasPassword: false, onSameDevice: false)])
-    #expect(missed.first?.unmet.first?.item?.restoreOutcome == .staysBehind(.backupNotEncrypted))
+    let unmet = check.cases.filter { !$0.isMet }
+    #expect(unmet.map(\.scenario) == [ActualScenario(hasPassword: false, onSameDevice: false)])
+    #expect(unmet.first?.unmet.first?.item?.restoreOutcome == .staysBehind(.backupNotEncrypted))
   }
 }
 

@@ -20,7 +20,7 @@ private struct Target {
   let state: State
   private let residents: [KeychainItem]
 
-  /// - Parameter phone: A phone with the passcode "1234", or without one if the state requires that.
+  /// - Parameter session: A session on a phone with the passcode "1234", or without one if the state requires that.
   init(_ session: DeviceSession, in state: State) throws {
     self.session = session
     self.state = state
@@ -56,74 +56,104 @@ struct FixtureMatrixTests {
   func matrix(_ fixture: String) throws {
     let setup = try TestSetup(seed: "matrix \(fixture)")
     let source = try setup.bundled(fixture, named: "source", passcode: "1234").openTestSession()
-    var targets: [(password: String?, state: Target.State, resident: String?)] = []
-    for password in [TestSetup.password, nil] {
-      for state in Target.State.allCases {
-        // Removing the passcode would delete items.
-        let residents = Self.fixtures + [nil] + (state == .withoutPasscode ? [] : ["source device"])
-        targets += residents.map { (password, state, $0) }
-      }
-    }
     // With two policies and five phones, there are 540 combinations.
-    #expect(targets.count == 54)
-    let chosen = Cases.chosen(targets, quick: 10, seed: UInt64(Self.fixtures.firstIndex(of: fixture) ?? 0))
+    #expect(RestoreCase.all.count == 54)
+    let chosen = Cases.chosen(RestoreCase.all, quick: 10, seed: UInt64(Self.fixtures.firstIndex(of: fixture) ?? 0))
     for password in [TestSetup.password, nil] {
-      let prepared = try BackupExporter.prepare(source, password: secret(password), rounds: 1)
-      let (path, destination) = setup.destination("b\(password == nil)", .tar)
-      _ = try prepared.write(to: destination)
-      // The source device decrypts all items.
-      let archived = try setup.open(path, password: password, on: source).items.compactMap(\.item)
-      for (number, (_, state, resident)) in chosen.enumerated() where chosen[number].password == password {
-        let target = try Target(phone(setup, resident, "target-\(number)", state, source: source), in: state)
+      let backup = try backUp(source, password: password, in: setup)
+      for (number, testCase) in chosen.enumerated() where testCase.password == password {
+        let session = try phone("target-\(number)", for: testCase, in: setup, source: source)
+        let target = try Target(session, in: testCase.state)
         for policy in ExistingItemPolicy.allCases {
           try target.reset()
           try check(
-            path, password, archived, onto: target, policy, setup, "\(resident ?? "empty"), \(state), \(policy)")
+            backup, onto: target, policy: policy, in: setup,
+            context: "\(testCase.residents), \(testCase.state), \(policy)")
         }
-        if resident != "source device" { target.session.invalidate() }
+        if testCase.residents != .sourceDevice { session.invalidate() }
       }
     }
   }
 
+  /// The backup and the target of a restore.
+  private struct RestoreCase {
+    /// The items on the target before the restore.
+    enum Residents: Equatable {
+      case empty
+      case fixture(String)
+      /// The target is the source device.
+      case sourceDevice
+    }
+
+    let password: String?
+    let state: Target.State
+    let residents: Residents
+
+    static let all: [RestoreCase] = [TestSetup.password, nil].flatMap { password in
+      Target.State.allCases.flatMap { state -> [RestoreCase] in
+        let fixtures = FixtureMatrixTests.fixtures.map { Residents.fixture($0) }
+        // Removing the passcode would delete items.
+        let residents: [Residents] = fixtures + [.empty] + (state == .withoutPasscode ? [] : [.sourceDevice])
+        return residents.map { RestoreCase(password: password, state: state, residents: $0) }
+      }
+    }
+  }
+
+  private struct WrittenBackup {
+    let path: String
+    let password: String?
+    let items: [KeychainItem]
+  }
+
+  private func backUp(_ source: DeviceSession, password: String?, in setup: TestSetup) throws -> WrittenBackup {
+    let prepared = try BackupExporter.prepare(source, password: secret(password), rounds: 1)
+    let (path, destination) = setup.destination("b\(password == nil)", .tar)
+    _ = try prepared.write(to: destination)
+    // The source device decrypts all items.
+    let items = try setup.open(path, password: password, on: source).items.compactMap(\.item)
+    return WrittenBackup(path: path, password: password, items: items)
+  }
+
+  /// Returns the target of a restore, with its items.
   private func phone(
-    _ setup: TestSetup, _ fixture: String?, _ name: String, _ state: Target.State, source: DeviceSession
+    _ name: String, for testCase: RestoreCase, in setup: TestSetup, source: DeviceSession
   ) throws -> DeviceSession {
-    if fixture == "source device" { return source }
-    let passcode = state == .withoutPasscode ? "" : "1234"
-    let session = try setup.phone(name, passcode: passcode).openTestSession()
-    guard let fixture else { return session }
+    if testCase.residents == .sourceDevice { return source }
+    let hasPasscode = testCase.state != .withoutPasscode
+    let session = try setup.phone(name, passcode: hasPasscode ? "1234" : "").openTestSession()
+    guard case .fixture(let fixture) = testCase.residents else { return session }
     let model = try setup.bundled(fixture, named: "model-\(name)").openTestSession(.reading)
     defer { model.invalidate() }
     let items = try KeychainSnapshot(model).rows.compactMap(\.item)
-    try session.insertUnchanged(
-      items.filter { $0.protection != .whenPasscodeSetThisDeviceOnly || state != .withoutPasscode })
+    try session.insertUnchanged(items.filter { $0.protection != .whenPasscodeSetThisDeviceOnly || hasPasscode })
     return session
   }
 
+  /// Plans and restores a backup, and compares the plan with the result.
   private func check(
-    _ path: String, _ password: String?, _ archived: [KeychainItem], onto target: Target,
-    _ policy: ExistingItemPolicy, _ setup: TestSetup, _ context: String
+    _ backup: WrittenBackup, onto target: Target, policy: ExistingItemPolicy, in setup: TestSetup, context: String
   ) throws {
     let session = target.session
     let before = try KeychainSnapshot(session)
-    let archive = try setup.open(path, password: password, on: session)
+    let archive = try setup.open(backup.path, password: backup.password, on: session)
     if [.locked, .beforeFirstUnlock].contains(target.state) {
       try target.enterState()
-      let locked = try Restorer.plan(archive, onto: session, policy: policy)
-      let error = try keyhaulError { try Restorer.restore(locked, onto: session) }
+      let lockedPlan = try Restorer.plan(archive, onto: session, policy: policy)
+      let error = try keyhaulError { try Restorer.restore(lockedPlan, onto: session) }
       #expect(error?.category == .locked, "\(context)")
       try target.unlock()
-      #expect(try KeychainSnapshot(session).image == before.image, "\(context): a locked phone was changed")
+      #expect(
+        try KeychainSnapshot(session).columnsOfRows == before.columnsOfRows, "\(context): a locked phone was changed")
       // The state of the target affects only the known names of removed items.
-      let open = try Restorer.plan(archive, onto: session, policy: policy)
-      #expect(locked.decisions.map(\.outcome.fate) == open.decisions.map(\.outcome.fate), "\(context)")
-      #expect(locked.removed.count == open.removed.count, "\(context)")
+      let unlockedPlan = try Restorer.plan(archive, onto: session, policy: policy)
+      #expect(lockedPlan.decisions.map(\.outcome.fate) == unlockedPlan.decisions.map(\.outcome.fate), "\(context)")
+      #expect(lockedPlan.removed.count == unlockedPlan.removed.count, "\(context)")
     }
     let plan = try Restorer.plan(archive, onto: session, policy: policy)
-    #expect(plan.decisions.count == archived.count)
+    #expect(plan.decisions.count == backup.items.count)
     try Restorer.restore(plan, onto: session)
-    let differences = PlanVerifier(plan, of: archived, before: before, after: try KeychainSnapshot(session)).differences
-    #expect(differences.isEmpty, "\(context)")
+    let verifier = PlanVerifier(plan, of: backup.items, before: before, after: try KeychainSnapshot(session))
+    #expect(verifier.differences.isEmpty, "\(context)")
     let comparison = MigrationComparison(of: archive, plan)
     #expect(comparison[comparison.current].arrives == plan.summary.migrates, "\(context)")
   }

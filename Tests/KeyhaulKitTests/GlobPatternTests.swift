@@ -31,7 +31,7 @@ struct GlobPatternTests {
   }
 
   @Test("A glob pattern matches decimal numbers, and no absent attribute")
-  func others() {
+  func numbersAndAbsence() {
     #expect(GlobPattern("4*").matches(.integer(443)))
     #expect(!GlobPattern("*").matches(nil))
     #expect(!GlobPattern("*").matches(.date(.reference)))

@@ -13,9 +13,9 @@ private enum TermSource {
   /// A backup excludes the item, and a plan of the device reports it.
   case leftOut
   /// The plan for `every-rule-target` contains the item.
-  case planned(password: String?, ExistingItemPolicy)
-  /// A replacing restore removes or keeps the target's item.
-  case target(isRemoved: Bool)
+  case planned(password: String?, policy: ExistingItemPolicy)
+  /// A replacing restore removes some of the target's items and keeps others.
+  case target
   case tampered(TamperedBackup)
   /// The item with the account `migrates-but-unusable` arrives with this warning, on another or the same device.
   case warned(onSameDevice: Bool)
@@ -35,19 +35,18 @@ private enum TermSource {
       switch reason {
       case .passcodeOnly, .hardwareKey, .systemBound, .needsAuthentication, .sharedGroup, .appClip, .deleted:
         self = .leftOut
-      case .deviceBound: self = .planned(password: TestSetup.password, .replace)
-      case .backupNotEncrypted: self = .planned(password: nil, .replace)
+      case .deviceBound: self = .planned(password: TestSetup.password, policy: .replace)
+      case .backupNotEncrypted: self = .planned(password: nil, policy: .replace)
       case .noClassKey: self = .tampered(.classKeyRemoved)
       case .tagMismatch: self = .tampered(.changedByte)
       case .malformed: self = .tampered(.cutBlob)
       case .unsupportedVersion: self = .tampered(.newVersion)
       }
-    case .change: self = .planned(password: TestSetup.password, .merge)
+    case .change: self = .planned(password: TestSetup.password, policy: .merge)
     case .warning(.migratesButUnusable): self = .warned(onSameDevice: false)
     case .warning(.useNotKnown): self = .warned(onSameDevice: true)
-    case .inferredSynchronizable: self = .planned(password: TestSetup.password, .merge)
-    case .removed: self = .target(isRemoved: true)
-    case .preserved: self = .target(isRemoved: false)
+    case .inferredSynchronizable: self = .planned(password: TestSetup.password, policy: .merge)
+    case .removed, .preserved: self = .target
     case .keybagMismatch: self = .tampered(.otherKeybag)
     case .sealBroken: self = .tampered(.brokenSeal)
     }
@@ -70,8 +69,8 @@ struct GlossaryTermCoverageTests {
   func occurs(_ term: GlossaryTerm) throws {
     switch TermSource(term) {
     case .leftOut: try checkLeftOut(term)
-    case .planned(let password, let policy): try checkPlanned(term, password, policy)
-    case .target(let isRemoved): try checkTarget(isRemoved: isRemoved)
+    case .planned(let password, let policy): try checkPlanned(term, password: password, policy: policy)
+    case .target: try checkTarget()
     case .tampered(let tampering): try check(tampering, gives: term)
     case .warned(let onSameDevice): try checkWarned(term, onSameDevice: onSameDevice)
     }
@@ -96,15 +95,15 @@ struct GlossaryTermCoverageTests {
     let report = try BackupExporter.prepare(session, password: nil).report
     let excluded = report.leftOut.filter { [$0.identity.account, $0.identity.label].contains(term.id) }
     #expect(excluded.compactMap(\.outcome.reason?.rawValue) == [term.id])
-    let other = try target.openTestSession(.reading)
-    defer { other.invalidate() }
-    let plan = try Restorer.plan(SimulatedBackup(of: session, hasPassword: true), onto: other, policy: .merge)
+    let targetSession = try target.openTestSession(.reading)
+    defer { targetSession.invalidate() }
+    let plan = try Restorer.plan(SimulatedBackup(of: session, hasPassword: true), onto: targetSession, policy: .merge)
     // A deleted item does not count as staying behind.
     #expect(plan[term.id] == (term == .reason(.deleted) ? .absent : .staysBehind))
     if term != .reason(.deleted) { #expect(plan.reason(for: term.id)?.rawValue == term.id) }
   }
 
-  private func checkPlanned(_ term: GlossaryTerm, _ password: String?, _ policy: ExistingItemPolicy) throws {
+  private func checkPlanned(_ term: GlossaryTerm, password: String?, policy: ExistingItemPolicy) throws {
     let path = try setup.backUp(source, password: password)
     let session = try target.openTestSession()
     defer { session.invalidate() }
@@ -128,14 +127,14 @@ struct GlossaryTermCoverageTests {
     if term == .inferredSynchronizable { #expect(items.first?.isSynchronizable == true) }
   }
 
-  private func checkTarget(isRemoved: Bool) throws {
+  private func checkTarget() throws {
     let path = try setup.backUp(source, password: TestSetup.password)
     let session = try target.openTestSession()
     defer { session.invalidate() }
     let plan = try session.restore(setup.open(path, password: TestSetup.password, on: session), policy: .replace)
     #expect(plan.removed.map(\.account) == ["removed"])
     let items = try KeychainSnapshot(session).items
-    #expect(items.count { $0[.account] == .string("removed") } == 0)
+    #expect(!items.contains { $0[.account] == .string("removed") })
     let preserved = items.filter { $0[.account] == .string("preserved") }
     #expect(
       Set(preserved.compactMap { $0.secretBytes.map { String(decoding: $0, as: UTF8.self) } })
@@ -159,12 +158,9 @@ struct GlossaryTermCoverageTests {
     guard tampering != .brokenSeal else {
       try TamperingWriter.changeSeal(of: path)
       let error = try keyhaulError { _ = try setup.open(path, password: TestSetup.password, on: session) }
-      #expect(
-        error?.category == .damaged
-          && error?.reason.contains(
-            "its authentication code does not match: it was "
-              + "made for another backup, or has changed since") == true
-      )
+      #expect(error?.category == .damaged)
+      let reason = "its authentication code does not match: it was made for another backup, or has changed since"
+      #expect(error?.reason.contains(reason) == true)
       return
     }
     guard tampering != .otherKeybag else {

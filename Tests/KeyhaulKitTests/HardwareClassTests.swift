@@ -54,17 +54,19 @@ struct HardwareClassTests {
   }
 
   /// Returns a keybag for a phone. All keybags have the same class keys and salts.
-  private func makeKeybag(_ password: String?, _ key: DeviceKey) throws -> UnlockedKeybag {
+  private func makeKeybag(password: String?, deviceKey: DeviceKey) throws -> UnlockedKeybag {
     try BackupKeybag.make(
-      password: secret(password), deviceKey: key, rounds: 1, random: SeededRandomSource(seed: "two devices"))
+      password: secret(password), deviceKey: deviceKey, rounds: 1, random: SeededRandomSource(seed: "two devices"))
   }
 
   /// Returns the old phone's keybag, with some classes wrapped with the new phone's hardware key.
   private func mixed(_ source: Keybag, withClasses classes: Set<ProtectionClass>, of target: Keybag) -> Keybag {
+    let keyClasses = classes.map(\.keyClass)
     var mixed = source
-    for index in mixed.classKeys.indices
-    where classes.contains(where: { $0.keyClass == mixed.classKeys[index].keyClass }) {
-      mixed.classKeys[index] = target.classKeys[index]
+    for (index, classKey) in source.classKeys.enumerated() {
+      if let keyClass = classKey.keyClass, keyClasses.contains(keyClass) {
+        mixed.classKeys[index] = target.classKeys[index]
+      }
     }
     return mixed
   }
@@ -78,33 +80,35 @@ struct HardwareClassTests {
     let new = try setup.phone("new-phone").openTestSession()
     let bound = hasPassword ? TwoPhones.deviceOnly : Self.classes
     let password = hasPassword ? TestSetup.password : nil
-    let unlockedSource = try makeKeybag(password, old.deviceKey())
+    let unlockedSource = try makeKeybag(password: password, deviceKey: old.deviceKey())
     let sourceKeybag = unlockedSource.keybag
     let sourceKeys = unlockedSource.classKeys
-    let targetKeybag = try makeKeybag(password, new.deviceKey()).keybag
+    let targetKeybag = try makeKeybag(password: password, deviceKey: new.deviceKey()).keybag
     let passcodeKey = try sourceKeybag.passcodeKey(password: secret(password) ?? Secret(utf8: ""))
     // No damage, one item of a class, or both items of a class.
     let damages: [Set<Int>] = [[]] + Self.classes.indices.flatMap { [[2 * $0], [2 * $0, 2 * $0 + 1]] }
     var count = 0
-    for set in Cases.chosen(0..<(1 << bound.count), quick: 12) {
-      let targetClasses = Set(bound.indices.filter { set >> $0 & 1 == 1 }.map { bound[$0] })
+    // The bits of a number select the classes of a set.
+    for bits in Cases.chosen(0..<(1 << bound.count), quick: 12) {
+      let targetClasses = Set(bound.indices.filter { bits >> $0 & 1 == 1 }.map { bound[$0] })
       let targetKeys = try mixed(sourceKeybag, withClasses: targetClasses, of: targetKeybag).unlock(
         passcodeKey: passcodeKey.copy(), deviceKey: new.deviceKey())
       for damaged in damages {
         let scenario = Scenario(hasPassword: hasPassword, targetClasses: targetClasses, damaged: damaged)
-        let file = KeychainBackupFile(keybagUUID: nil, entries: try entries(damaged: damaged, sourceKeys))
+        let file = KeychainBackupFile(keybagUUID: nil, entries: try entries(damaged: damaged, keys: sourceKeys))
         try check(try BackupItem.openAll(in: file, with: targetKeys), in: scenario, on: new)
         count += 1
       }
     }
-    #expect(count == (hasPassword ? 8 : Cases.count(64, quick: 12)) * 13)
+    let setCount = hasPassword ? 8 : Cases.count(64, quick: 12)
+    #expect(count == setCount * damages.count && damages.count == 13)
   }
 
   /// Returns the encrypted items, some with a damaged wrapped key.
-  private func entries(damaged: Set<Int>, _ sourceKeys: ClassKeys) throws -> [KeychainBackupFile.Entry] {
+  private func entries(damaged: Set<Int>, keys: ClassKeys) throws -> [KeychainBackupFile.Entry] {
     let random = SeededRandomSource(seed: "items")
     return try Self.items.enumerated().map { index, item in
-      var blob = try sourceKeys.seal(item, as: .backup, random: random)
+      var blob = try keys.seal(item, as: .backup, random: random)
       if damaged.contains(index) {
         blob = try ItemBlob(
           hasStaticIV: false, keyClass: blob.keyClass, wrappedKey: blob.wrappedKey.map { $0 ^ 1 },
@@ -115,11 +119,11 @@ struct HardwareClassTests {
   }
 
   /// Plans and restores the items, and compares both with the expected outcomes.
-  private func check(_ archived: [BackupItem], in scenario: Scenario, on session: DeviceSession) throws {
+  private func check(_ items: [BackupItem], in scenario: Scenario, on session: DeviceSession) throws {
     try KeychainSnapshot.empty(session.device)
     let before = try KeychainSnapshot(session)
     let plan = MigrationPlanner.plan(
-      archived, onto: try Restorer.targetRows(of: session), policy: .replace,
+      items, onto: try Restorer.targetRows(of: session), policy: .replace,
       context: RestoreContext(backupHasPassword: scenario.hasPassword))
     #expect(plan.decisions.map(\.outcome) == Self.items.indices.map(scenario.outcome), "\(scenario)")
     #expect(plan.isSameDevice == scenario.isSameDevice, "\(scenario)")

@@ -9,13 +9,15 @@ import VirtualDevice
 /// The keys and certificates were created by `openssl` and Python's `cryptography`.
 @Suite("Restores of identities")
 struct IdentityTests {
-  /// A certificate and the private key of its public key.
-  private func identity(_ certificate: String, _ key: String) throws -> (certificate: KeychainItem, key: KeychainItem) {
+  /// Returns a certificate and the private key of its public key, by their names in the test vectors.
+  private func identity(
+    certificateName: String, keyName: String
+  ) throws -> (certificate: KeychainItem, key: KeychainItem) {
     let vectors = try TestVectors.certificates()
     let certificates = try vectors["certificates"].elements
     let keys = try vectors["keys"].elements
-    let certificateVector = try #require(try certificates.first { try $0["name"].string == certificate })
-    let keyVector = try #require(try keys.first { try $0["name"].string == key })
+    let certificateVector = try #require(try certificates.first { try $0["name"].string == certificateName })
+    let keyVector = try #require(try keys.first { try $0["name"].string == keyName })
     let bytes = try keyVector["private_hex"].bytes
     return (
       KeychainItem(try CertificateAttributes(der: certificateVector["der_hex"].bytes)),
@@ -36,10 +38,10 @@ struct IdentityTests {
       ("RSA, printable names", "RSA 2048"), ("P-256 of an RSA issuer", "P-256"),
       ("P-384, two attributes in one set", "P-384"), ("P-521, a unit, the longest serial number", "P-521"),
     ])
-  func survives(certificate: String, key: String) throws {
+  func restored(certificateName: String, keyName: String) throws {
     let setup = try TestSetup()
     let old = try setup.phone("old-phone", passcode: "123456")
-    let original = try identity(certificate, key)
+    let original = try identity(certificateName: certificateName, keyName: keyName)
     let session = try old.openTestSession()
     try session.add(original.certificate)
     try session.add(original.key)
@@ -60,7 +62,7 @@ struct IdentityTests {
   func keyStaysBehind() throws {
     let setup = try TestSetup()
     let old = try setup.phone("old-phone", passcode: "123456")
-    let original = try identity("RSA, printable names", "RSA 2048")
+    let original = try identity(certificateName: "RSA, printable names", keyName: "RSA 2048")
     var key = original.key
     key.protection = .afterFirstUnlockThisDeviceOnly
     let session = try old.openTestSession()
@@ -75,11 +77,11 @@ struct IdentityTests {
     #expect(restored.certificates.count == 1 && restored.keys.isEmpty)
     new.invalidate()
 
-    let same = try old.openTestSession()
-    defer { same.invalidate() }
-    try same.erase()
-    try same.restore(setup.open(path, password: TestSetup.password, on: same))
-    let restoredToSource = try identityItems(of: same)
+    let source = try old.openTestSession()
+    defer { source.invalidate() }
+    try source.erase()
+    try source.restore(setup.open(path, password: TestSetup.password, on: source))
+    let restoredToSource = try identityItems(of: source)
     #expect(restoredToSource.certificates[0].isIdentity(with: try #require(restoredToSource.keys.first)))
   }
 }

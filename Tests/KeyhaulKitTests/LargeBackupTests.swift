@@ -13,8 +13,8 @@ import VirtualDevice
 
 @Suite("Backups of large keychains")
 struct LargeBackupTests {
-  /// Twelve items with ten megabytes of secrets. One item stays behind.
-  private func phone(_ setup: TestSetup) throws -> DeviceSession {
+  /// Returns a session on a phone with twelve items and ten megabytes of secrets. One item stays behind.
+  private func phone(in setup: TestSetup) throws -> DeviceSession {
     let session = try setup.phone("phone", passcode: "1234").openTestSession()
     let secret = [UInt8](repeating: 7, count: 1 << 20)
     try session.insertUnchanged((0..<10).map { .password("large \($0)", secret: secret) })
@@ -23,16 +23,16 @@ struct LargeBackupTests {
   }
 
   private func prepare(
-    _ session: DeviceSession, listing: Bool = true, system: FileSystem = .real
+    _ session: DeviceSession, listsExported: Bool = true, system: FileSystem = .real
   ) throws -> PreparedBackup {
     try BackupExporter.prepare(
-      session, password: secret(TestSetup.password), rounds: 1, listsExported: listing, system: system)
+      session, password: secret(TestSetup.password), rounds: 1, listsExported: listsExported, system: system)
   }
 
   @Test("A large keychain is encrypted to a temporary file, with the same result as in memory")
-  func same() throws {
+  func sameResult() throws {
     let setup = try TestSetup(seed: "large")
-    let session = try phone(setup)
+    let session = try phone(in: setup)
     let prepared = try prepare(session)
     #expect(prepared.contents.keychain.isInFile)
     var inMemory = prepared.contents
@@ -54,29 +54,29 @@ struct LargeBackupTests {
 
   @Test("The counts of exported items do not depend on whether they are listed")
   func counts() throws {
-    let session = try phone(try TestSetup(seed: "names"))
-    let named = try prepare(session).report
-    let counted = try prepare(session, listing: false).report
-    #expect(named.exported.map(\.identity.account) == (0..<10).map { "large \($0)" } + ["small"])
-    #expect(counted.exported.isEmpty)
-    for report in [named, counted] {
+    let session = try phone(in: try TestSetup(seed: "names"))
+    let listed = try prepare(session).report
+    let unlisted = try prepare(session, listsExported: false).report
+    #expect(listed.exported.map(\.identity.account) == (0..<10).map { "large \($0)" } + ["small"])
+    #expect(unlisted.exported.isEmpty)
+    for report in [listed, unlisted] {
       #expect(report.exportedCount == 11 && report.total == 12)
       #expect(report.leftOut.map(\.outcome.reason) == [.passcodeOnly])
     }
   }
 
   @Test("A backup without space for temporary files fails with advice before anything is written")
-  func noRoom() throws {
+  func fullDisk() throws {
     let setup = try TestSetup(seed: "full")
-    let session = try phone(setup)
-    let full = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
-    let sealing = try keyhaulError { _ = try prepare(session, system: full) }
+    let session = try phone(in: setup)
+    let fullDisk = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
+    let encryptionError = try keyhaulError { _ = try prepare(session, system: fullDisk) }
     let (_, destination) = setup.destination("b", .directory)
     let prepared = try prepare(session)
-    let writing = try keyhaulError {
-      _ = try prepared.write(with: BackupWriter(system: full), to: destination, replace: false)
+    let writeError = try keyhaulError {
+      _ = try prepared.write(with: BackupWriter(system: fullDisk), to: destination, replace: false)
     }
-    for error in [sealing, writing] {
+    for error in [encryptionError, writeError] {
       #expect(error?.category == .failed)
       #expect(error?.summary == "a temporary file cannot be written")
       #expect(error?.reason.hasSuffix("no space left on device") == true, "\(error?.reason ?? "")")

@@ -18,10 +18,9 @@ struct PlanChecksumTests {
 
   /// Returns the text with its checksum, which this test computes without the library.
   private func withChecksum(_ text: String) throws -> String {
-    let range = try #require(text.ranges(of: /sha256:[0-9a-f]{64}"\n}\n$/).last)
-    let digits = text.index(range.lowerBound, offsetBy: 7)..<text.index(range.upperBound, offsetBy: -4)
-    let covered = Array(text[..<digits.lowerBound].utf8) + Array(text[digits.upperBound...].utf8)
-    return try text.replacingCharacters(in: digits, with: Digest.sha256(covered).hex)
+    let digits = try #require(text.matches(of: /sha256:([0-9a-f]{64})"\n}\n$/).last?.output.1)
+    let covered = Array(text[..<digits.startIndex].utf8) + Array(text[digits.endIndex...].utf8)
+    return try text.replacingCharacters(in: digits.startIndex..<digits.endIndex, with: Digest.sha256(covered).hex)
   }
 
   @Test("The checksum is the last member and covers every byte except its own digits")
@@ -83,10 +82,10 @@ struct PlanChecksumTests {
     for (number, edit) in edits.enumerated() {
       var edited = PlanDocument.sample()
       edit(&edited)
-      let other = try text(edited).replacing(/"checksum": "[^"]*"/, with: { _ in checksum.output })
-      #expect(other != saved)
-      #expect(try file(other).obstacle == PlanFile.wrongChecksum, "edit \(number)")
-      #expect(try file(withChecksum(other)).obstacle == nil || edited.source.kind == .device, "edit \(number)")
+      let stale = try text(edited).replacing(/"checksum": "[^"]*"/, with: { _ in checksum.output })
+      #expect(stale != saved)
+      #expect(try file(stale).obstacle == PlanFile.wrongChecksum, "edit \(number)")
+      #expect(try file(withChecksum(stale)).obstacle == nil || edited.source.kind == .device, "edit \(number)")
     }
   }
 
@@ -142,11 +141,13 @@ struct PlanChecksumTests {
   }
 
   @Test("The checksum of an earlier version does not match, and the error explains it")
-  func earlier() throws {
+  func earlierVersion() throws {
     // The earlier format had a checksum of only the values.
     let digits = String(repeating: "6a", count: 32)
-    let old = try text(PlanDocument.sample()).replacing(/sha256:[0-9a-f]{64}"\n}\n$/, with: "sha256:\(digits)\"\n}\n")
-    #expect(try file(old).obstacle == "it was edited after it was saved, or an earlier version of Keyhaul saved it")
+    let earlierPlan = try text(PlanDocument.sample())
+      .replacing(/sha256:[0-9a-f]{64}"\n}\n$/, with: "sha256:\(digits)\"\n}\n")
+    #expect(
+      try file(earlierPlan).obstacle == "it was edited after it was saved, or an earlier version of Keyhaul saved it")
   }
 
   @Test("Other formats are not accepted as plans and need no checksum")
@@ -163,7 +164,7 @@ struct PlanChecksumTests {
   }
 
   @Test("A redacted plan and a plan of a device cannot be carried out, even with a checksum")
-  func others() throws {
+  func notExecutable() throws {
     let redacted = PlanDocument.sample().redactingNames()
     #expect(
       try file(text(redacted)).obstacle == "its names were left out, so it can be shown but not carried out")

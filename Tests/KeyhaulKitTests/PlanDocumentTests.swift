@@ -94,9 +94,10 @@ struct PlanDocumentTests {
   @Test("The reader refuses missing members and members of another type")
   func damaged() throws {
     var root = try json(PlanDocument.sample())
-    for (member, value) in [("items", nil), ("policy", "overwrite"), ("summary", nil), ("target", [:])]
-      as [(String, Any?)]
-    {
+    let changes: [(member: String, value: Any?)] = [
+      ("items", nil), ("policy", "overwrite"), ("summary", nil), ("target", [:]),
+    ]
+    for (member, value) in changes {
       let original = root[member]
       root[member] = value
       let data = try JSONSerialization.data(withJSONObject: root)
@@ -111,8 +112,7 @@ struct PlanDocumentTests {
 struct PlanSchemaTests {
   private typealias Object = [String: Any]
 
-  private static let url = URL(filePath: #filePath).deletingLastPathComponent()
-    .appending(path: "../../docs/schemas/migration-plan-1.schema.json").standardizedFileURL
+  private static let url = Repository.root.appending(path: "docs/schemas/migration-plan-1.schema.json")
 
   private func object(_ json: String) throws -> Object {
     try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? Object)
@@ -135,24 +135,23 @@ struct PlanSchemaTests {
     let completeJSON = try object(String(decoding: PlanFile.bytes(of: complete), as: UTF8.self))
     let minimalJSON = try object(minimal.json.text())
 
-    func check(_ definition: Object?, complete: [Object], minimal: [Object], _ name: String) {
+    func check(_ name: String, _ definition: Object?, complete: [Object], minimal: [Object]) {
       let properties = Set((definition?["properties"] as? Object ?? [:]).keys)
       let required = Set(definition?["required"] as? [String] ?? [])
       #expect(!properties.isEmpty && properties == complete.reduce(into: Set()) { $0.formUnion($1.keys) }, "\(name)")
       for object in minimal { #expect(required.isSubset(of: object.keys), "\(name)") }
     }
     let items = try #require(completeJSON["items"] as? [Object])
-    check(schema, complete: [completeJSON], minimal: [minimalJSON], "plan")
+    check("plan", schema, complete: [completeJSON], minimal: [minimalJSON])
     for name in ["source", "target", "summary"] {
-      let object = try #require(completeJSON[name] as? Object)
-      check(
-        definitions[name] as? Object, complete: [object], minimal: [try #require(minimalJSON[name] as? Object)], name)
+      let complete = try #require(completeJSON[name] as? Object)
+      let minimal = try #require(minimalJSON[name] as? Object)
+      check(name, definitions[name] as? Object, complete: [complete], minimal: [minimal])
     }
-    check(definitions["item"] as? Object, complete: items, minimal: items, "item")
+    check("item", definitions["item"] as? Object, complete: items, minimal: items)
     let removed = try #require(completeJSON["removed"] as? [Object])
-    check(definitions["identity"] as? Object, complete: removed, minimal: removed, "identity")
+    check("identity", definitions["identity"] as? Object, complete: removed, minimal: removed)
   }
-
 }
 
 @Suite("Comparison of a saved plan with a new one")

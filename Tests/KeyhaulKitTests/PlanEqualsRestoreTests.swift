@@ -73,7 +73,7 @@ private enum SampleContents {
     .password("number", attributes: [.synchronizable: .integer(2)]), .password("whole"),
   ]
 
-  static let archives: [(name: String, items: [KeychainItem])] = [
+  static let backups: [(name: String, items: [KeychainItem])] = [
     ("plain", plain), ("older", older), ("newer", newer), ("rival", otherSecret),
     ("synced", synced + syncedNewer.prefix(1)),
     ("tombstones", tombstones + plain.prefix(2)), ("system", systemBound), ("unbound", systemUnbound),
@@ -103,11 +103,12 @@ private final class RestoreFixture {
     sourceDevice = try setup.phone("source", passcode: "1111").openTestSession()
     other = try setup.phone("other", passcode: "2222").openTestSession()
     syncing = try setup.phone("syncing", passcode: "3333", syncing: true).openTestSession()
-    let bag = try BackupKeybag.make(
+    let keybag = try BackupKeybag.make(
       password: secret(TestSetup.password), deviceKey: sourceDevice.deviceKey(), rounds: 1,
-      random: SeededRandomSource(seed: seed))
-    sourceKeys = try bag.keybag.unlock(password: secret(TestSetup.password), deviceKey: sourceDevice.deviceKey())
-    otherKeys = try bag.keybag.unlock(password: secret(TestSetup.password), deviceKey: other.deviceKey())
+      random: SeededRandomSource(seed: seed)
+    ).keybag
+    sourceKeys = try keybag.unlock(password: secret(TestSetup.password), deviceKey: sourceDevice.deviceKey())
+    otherKeys = try keybag.unlock(password: secret(TestSetup.password), deviceKey: other.deviceKey())
   }
 
   /// Returns the entries of a backup. An entry of class 12, which no keybag has, is encrypted with the key of class 6.
@@ -128,7 +129,7 @@ private final class RestoreFixture {
   }
 
   func plan(
-    _ items: [BackupItem], only indexes: Set<Int>? = nil, onto session: DeviceSession, _ policy: ExistingItemPolicy
+    _ items: [BackupItem], only indexes: Set<Int>? = nil, onto session: DeviceSession, policy: ExistingItemPolicy
   ) throws -> MigrationPlan {
     MigrationPlanner.plan(
       items, only: indexes, onto: try Restorer.targetRows(of: session), policy: policy,
@@ -143,13 +144,14 @@ struct PlanEqualsRestoreTests {
     arguments: ExistingItemPolicy.allCases)
   func matrix(_ policy: ExistingItemPolicy) throws {
     let fixture = try RestoreFixture(seed: "matrix \(policy)")
-    let total = SampleContents.archives.count * (2 * SampleContents.targets.count + 2)
+    // Two devices with all targets, and the source device with two of them.
+    let total = SampleContents.backups.count * (2 * SampleContents.targets.count + 2)
     #expect(total == 450)
     let chosen = Set(Cases.chosen(0..<total, quick: 150))
     var count = 0
     var outcomes: Set<MigrationPlan.Outcome> = []
-    for archive in SampleContents.archives {
-      let entries = try fixture.entries(archive.items)
+    for backup in SampleContents.backups {
+      let entries = try fixture.entries(backup.items)
       for session in [fixture.sourceDevice, fixture.other, fixture.syncing] {
         let items = try fixture.open(entries, on: session)
         // The source device can decrypt everything, so two of its states are enough.
@@ -159,18 +161,18 @@ struct PlanEqualsRestoreTests {
           guard chosen.contains(count) else { continue }
           try KeychainSnapshot.empty(session.device)
           try session.insertUnchanged(target.items.filter { (try? IncomingItem($0)) != nil })
+          let context = "\(backup.name) onto \(session.name) with \(target.name), \(policy)"
           let before = try KeychainSnapshot(session)
-          let plan = try fixture.plan(items, onto: session, policy)
-          #expect(plan.decisions.map(\.index) == Array(archive.items.indices))
+          let plan = try fixture.plan(items, onto: session, policy: policy)
+          #expect(plan.decisions.map(\.index) == Array(backup.items.indices))
           do {
             try Restorer.restore(plan, onto: session)
           } catch {
-            Issue.record("\(archive.name) onto \(session.name) with \(target.name), \(policy): \(error)")
+            Issue.record("\(context): \(error)")
             continue
           }
-          let check = PlanVerifier(plan, of: archive.items, before: before, after: try KeychainSnapshot(session))
-          #expect(
-            check.differences.isEmpty, "\(archive.name) onto \(session.name) with \(target.name), \(policy)")
+          let verifier = PlanVerifier(plan, of: backup.items, before: before, after: try KeychainSnapshot(session))
+          #expect(verifier.differences.isEmpty, "\(context)")
           outcomes.formUnion(plan.decisions.map(\.outcome))
         }
       }
@@ -190,8 +192,9 @@ struct PlanEqualsRestoreTests {
   func random(part: UInt64) throws {
     let fixture = try RestoreFixture(seed: "random \(part)")
     for round in 0..<UInt64(Cases.count(500, quick: 50)) {
-      let restores = try RandomRestores(seed: part << 32 | round, fixture)
-      #expect(restores.differences.isEmpty, "seed \(part << 32 | round)")
+      let seed = part << 32 | round
+      let restores = try RandomRestores(seed: seed, in: fixture)
+      #expect(restores.differences.isEmpty, "seed \(seed)")
     }
   }
 
@@ -202,7 +205,7 @@ struct PlanEqualsRestoreTests {
     let fixture = try RestoreFixture(seed: "many \(part)")
     let cases = Cases.count(1_000, quick: 300)
     for round in 0..<UInt64(Cases.count(7, quick: 1)) {
-      let restores = try RandomRestores(seed: 3 << 32 | part << 16 | round, cases: cases, fixture)
+      let restores = try RandomRestores(seed: 3 << 32 | part << 16 | round, cases: cases, in: fixture)
       #expect(restores.differences.isEmpty, "part \(part), round \(round)")
       #expect(restores.itemCount > cases * 3 / 2)
     }
@@ -216,54 +219,65 @@ private struct RandomRestores {
   private(set) var itemCount: Int
 
   /// - Parameter cases: The number of independent cases.
-  init(seed: UInt64, cases: Int = 1, _ fixture: RestoreFixture) throws {
+  init(seed: UInt64, cases: Int = 1, in fixture: RestoreFixture) throws {
     var random = SeededRandom(seed: seed)
     let session = [fixture.sourceDevice, fixture.other, fixture.syncing].randomElement(using: &random) ?? fixture.other
     let policy = ExistingItemPolicy.allCases.randomElement(using: &random) ?? .merge
     let maximumCount = cases == 1 ? 4 : 2
-    var archive: [KeychainItem] = []
-    var resident: [KeychainItem] = []
+    var backupItems: [KeychainItem] = []
+    var residents: [KeychainItem] = []
     for number in 0..<cases {
       let suffix = cases == 1 ? "" : "\(number)"
-      archive += (0..<Int.random(in: 0...maximumCount, using: &random)).map { _ in .random(&random, suffix) }
-      resident += (0..<Int.random(in: 0...maximumCount, using: &random)).map { _ in .random(&random, suffix) }
+      func items() -> [KeychainItem] {
+        (0..<Int.random(in: 0...maximumCount, using: &random)).map { _ in .random(using: &random, suffix: suffix) }
+      }
+      backupItems += items()
+      residents += items()
     }
-    itemCount = archive.count + resident.count
+    itemCount = backupItems.count + residents.count
 
     try KeychainSnapshot.empty(session.device)
     try session.insertUnchanged(
-      resident.filter { $0[.accessControl] == nil && (try? IncomingItem($0)) != nil })
-    let damaged = Self.chooseDamaged(
-      try KeychainSnapshot.rowIDs(of: .genericPassword, on: session.device), cases, &random)
+      residents.filter { $0[.accessControl] == nil && (try? IncomingItem($0)) != nil })
+    let rowIDs = try KeychainSnapshot.rowIDs(of: .genericPassword, on: session.device)
+    let damaged = Self.chooseDamaged(of: rowIDs, cases: cases, using: &random)
     try KeychainSnapshot.damage(damaged, on: session.device)
     let before = try KeychainSnapshot(session)
 
-    var entries = try fixture.entries(archive)
-    for index in entries.indices where Int.random(in: 0..<8, using: &random) == 0 {
-      guard let count = entries[index].blob?.count else { continue }
-      entries[index].blob?[Int.random(in: 0..<count, using: &random)] ^= 1 << UInt8.random(in: 0...7, using: &random)
-    }
+    var entries = try fixture.entries(backupItems)
+    Self.damage(&entries, using: &random)
     let indexes =
-      Bool.random(using: &random) ? nil : Set(archive.indices.filter { _ in Bool.random(using: &random) })
-    let plan = try fixture.plan(try fixture.open(entries, on: session), only: indexes, onto: session, policy)
+      Bool.random(using: &random) ? nil : Set(backupItems.indices.filter { _ in Bool.random(using: &random) })
+    let plan = try fixture.plan(try fixture.open(entries, on: session), only: indexes, onto: session, policy: policy)
     do {
       try Restorer.restore(plan, onto: session)
     } catch {
       differences = ["the restore failed: \(error)"]
       return
     }
+    let damagedRows = before.rows.filter { $0.kind == .genericPassword && damaged.contains($0.rowID) }
     differences =
       PlanVerifier(
-        plan, of: archive, before: before, after: try KeychainSnapshot(session),
-        damaged: Set(before.rows.filter { $0.kind == .genericPassword && damaged.contains($0.rowID) }.compactMap(\.key))
+        plan, of: backupItems, before: before, after: try KeychainSnapshot(session),
+        damaged: Set(damagedRows.compactMap(\.key))
       ).differences
-    if Set(plan.decisions.map(\.index)) != indexes ?? Set(archive.indices) {
+    if Set(plan.decisions.map(\.index)) != indexes ?? Set(backupItems.indices) {
       differences.append("the plan has other items")
     }
   }
 
+  /// Flips a bit in one of eight entries.
+  private static func damage(_ entries: inout [KeychainBackupFile.Entry], using random: inout SeededRandom) {
+    for index in entries.indices where Int.random(in: 0..<8, using: &random) == 0 {
+      guard let count = entries[index].blob?.count else { continue }
+      entries[index].blob?[Int.random(in: 0..<count, using: &random)] ^= 1 << UInt8.random(in: 0...7, using: &random)
+    }
+  }
+
   /// The rows that get a wrong digest: one in ten cases, or one in ten rows.
-  private static func chooseDamaged(_ rowIDs: [Int64], _ cases: Int, _ random: inout SeededRandom) -> Set<Int64> {
+  private static func chooseDamaged(
+    of rowIDs: [Int64], cases: Int, using random: inout SeededRandom
+  ) -> Set<Int64> {
     if cases == 1 { return Int.random(in: 0..<10, using: &random) == 0 ? Set(rowIDs) : [] }
     return Set(rowIDs.filter { _ in Int.random(in: 0..<10, using: &random) == 0 })
   }

@@ -28,16 +28,20 @@ private func decryptedItems(_ items: [KeychainItem]) -> [BackupItem] {
   }
 }
 
+/// Returns an item that cannot be decrypted.
 private func failed(
-  _ index: Int, _ failure: BackupItem.Failure, _ protection: ProtectionClass? = .whenUnlockedThisDeviceOnly,
-  _ key: ClassKeyAvailability = .availableThroughDevice
+  _ index: Int, _ failure: BackupItem.Failure, protection: ProtectionClass? = .whenUnlockedThisDeviceOnly,
+  classKey: ClassKeyAvailability = .availableThroughDevice
 ) -> BackupItem {
   BackupItem(
     index: index, kind: .genericPassword, protection: protection, blob: .init(byteCount: 312, offset: 7994),
-    classKey: key, opening: .failed(failure))
+    classKey: classKey, opening: .failed(failure))
 }
 
-private func deviceProof(_ index: Int, _ protection: ProtectionClass = .whenUnlockedThisDeviceOnly) -> BackupItem {
+/// Returns an item that is decrypted with the device's hardware key.
+private func deviceProof(
+  _ index: Int, protection: ProtectionClass = .whenUnlockedThisDeviceOnly
+) -> BackupItem {
   let item = KeychainItem.password("proof", protection)
   return BackupItem(
     index: index, kind: item.kind, protection: item.protection, classKey: .availableThroughDevice,
@@ -50,7 +54,10 @@ private typealias Outcome = MigrationPlan.Outcome
 struct PlannerConflictTests {
   private let targetItem = KeychainItem.password("a").with(secret: "target")
 
-  private func outcome(_ incoming: KeychainItem, _ row: TargetRow, _ policy: ExistingItemPolicy = .merge) -> Outcome? {
+  /// Returns the outcome of restoring an item to a target with one row.
+  private func outcome(
+    _ incoming: KeychainItem, _ row: TargetRow, policy: ExistingItemPolicy = .merge
+  ) -> Outcome? {
     MigrationPlanner.plan(decryptedItems([incoming]), onto: [row], policy: policy).decisions.first?.outcome
   }
 
@@ -118,9 +125,9 @@ struct PlannerConflictTests {
   @Test("A replacing restore removes the row first, so the date does not matter")
   func replacing() throws {
     let older = targetItem.with(secret: "older").dated(1)
-    #expect(try outcome(older, row(targetItem), .replace) == .migrates(.replaces))
-    #expect(try outcome(older, row(targetItem, isRemoved: false), .replace) == .migrates(.keepsExisting))
-    #expect(try outcome(targetItem, row(targetItem), .replace) == .migrates(.identical))
+    #expect(try outcome(older, row(targetItem), policy: .replace) == .migrates(.replaces))
+    #expect(try outcome(older, row(targetItem, isRemoved: false), policy: .replace) == .migrates(.keepsExisting))
+    #expect(try outcome(targetItem, row(targetItem), policy: .replace) == .migrates(.identical))
   }
 
   @Test("A conflict reports both dates, except for identical items")
@@ -129,8 +136,8 @@ struct PlannerConflictTests {
       decryptedItems([targetItem.with(secret: "x").dated(600_000_000), targetItem.dated(600_000_000)]), only: [0],
       onto: [try row(targetItem.dated(700_000_000))], policy: .merge)
     #expect(plan.decisions.map(\.detail) == ["on the target: 2023-03-08; in the backup: 2020-01-06"])
-    let same = MigrationPlanner.plan(decryptedItems([targetItem]), onto: [try row(targetItem)], policy: .merge)
-    #expect(same.decisions.map(\.detail) == [nil])
+    let identical = MigrationPlanner.plan(decryptedItems([targetItem]), onto: [try row(targetItem)], policy: .merge)
+    #expect(identical.decisions.map(\.detail) == [nil])
   }
 
   /// The position of the import's item in the backup; `nil` if the item is the target's own.
@@ -160,14 +167,16 @@ struct PlannerConflictTests {
   func preserved() throws {
     let systemItem = KeychainItem.password("own", attributes: [.systemBound: .integer(1)])
     let incoming = KeychainItem.password("own")
-    let lost = MigrationPlanner.plan(
-      decryptedItems([incoming.dated(1)]), onto: [try row(systemItem, isSystemBound: true)], policy: .replace)
-    #expect(lost.decisions.map(\.outcome) == [.migrates(.keepsExisting)])
-    #expect(lost.decisions.map(\.detail) == ["the system's own item with the same key wins"])
-    let won = MigrationPlanner.plan(
-      decryptedItems([incoming.dated(2000)]), onto: [try row(systemItem, isSystemBound: true)], policy: .replace)
-    #expect(won.decisions.map(\.outcome) == [.migrates(.replaces)])
-    #expect(won.removed.isEmpty)
+    func plan(dated seconds: Double) throws -> MigrationPlan {
+      MigrationPlanner.plan(
+        decryptedItems([incoming.dated(seconds)]), onto: [try row(systemItem, isSystemBound: true)], policy: .replace)
+    }
+    let withOlderItem = try plan(dated: 1)
+    #expect(withOlderItem.decisions.map(\.outcome) == [.migrates(.keepsExisting)])
+    #expect(withOlderItem.decisions.map(\.detail) == ["the system's own item with the same key wins"])
+    let withNewerItem = try plan(dated: 2000)
+    #expect(withNewerItem.decisions.map(\.outcome) == [.migrates(.replaces)])
+    #expect(withNewerItem.removed.isEmpty)
   }
 
   @Test("A tombstone of the system is put back only if the device syncs", arguments: [true, false])
@@ -187,13 +196,13 @@ struct DuplicateKeyTests {
     MigrationPlanner.plan(decryptedItems(items), onto: [], policy: .replace).decisions
   }
 
-  private func item(_ secret: String, _ seconds: Double) -> KeychainItem {
+  private func item(_ secret: String, at seconds: Double) -> KeychainItem {
     .password("a").with(secret: secret).dated(seconds)
   }
 
   @Test("With rising dates, the last item remains")
   func rising() {
-    let decisions = decisions([item("x", 1), item("y", 2), item("z", 3)])
+    let decisions = decisions([item("x", at: 1), item("y", at: 2), item("z", at: 3)])
     #expect(decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.keepsExisting), .migrates(.new)])
     #expect(
       decisions.map(\.detail) == [
@@ -204,14 +213,14 @@ struct DuplicateKeyTests {
 
   @Test("With falling dates, the first item remains")
   func falling() {
-    let decisions = decisions([item("x", 3), item("y", 2), item("z", 1)])
+    let decisions = decisions([item("x", at: 3), item("y", at: 2), item("z", at: 1)])
     #expect(decisions.map(\.outcome) == [.migrates(.new), .migrates(.keepsExisting), .migrates(.keepsExisting)])
     #expect(decisions[2].detail == "item 0 of this backup has the same key and wins")
   }
 
   @Test("Of three identical items, one is new and the others change nothing")
   func same() {
-    let decisions = decisions([item("x", 1), item("x", 1), item("x", 1)])
+    let decisions = decisions([item("x", at: 1), item("x", at: 1), item("x", at: 1)])
     #expect(decisions.map(\.outcome) == [.migrates(.new), .migrates(.identical), .migrates(.identical)])
     #expect(decisions[1].detail == "the same as item 0 of this backup")
   }
@@ -219,24 +228,25 @@ struct DuplicateKeyTests {
   @Test("The winner's date advances, so a third item one millisecond later is equal")
   func millisecond() throws {
     // Whichever item wins by its digest, the date of the row becomes 1.001.
-    let decisions = decisions([item("x", 1), item("y", 1), item("z", 1.0005)])
+    let decisions = decisions([item("x", at: 1), item("y", at: 1), item("z", at: 1.0005)])
     #expect(decisions[2].outcome == .migrates(.keepsExisting))
     #expect(Set(decisions.prefix(2).map(\.outcome)) == [.migrates(.new), .migrates(.keepsExisting)])
   }
 
   @Test("An item that equals the target's loses if another item replaces it")
   func equalThenReplaced() throws {
-    let existing = item("x", 1)
+    let existing = item("x", at: 1)
     let plan = MigrationPlanner.plan(
-      decryptedItems([existing, item("y", 2)]), onto: [try row(existing)], policy: .merge)
+      decryptedItems([existing, item("y", at: 2)]), onto: [try row(existing)], policy: .merge)
     #expect(plan.decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.replaces)])
   }
 
   @Test("A tombstone loses against any item of the same backup on a device that syncs")
   func tombstone() {
-    let deleted = item("x", 9).with([.tombstone: .integer(1)])
+    let deleted = item("x", at: 9).with([.tombstone: .integer(1)])
     let plan = MigrationPlanner.plan(
-      decryptedItems([deleted, item("y", 1)]), onto: [], policy: .replace, context: RestoreContext(targetSyncs: true))
+      decryptedItems([deleted, item("y", at: 1)]), onto: [], policy: .replace,
+      context: RestoreContext(targetSyncs: true))
     #expect(plan.decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.new)])
     #expect(plan.imports.last?.outcome == .replaces(.existingTombstone))
   }
@@ -253,9 +263,12 @@ struct SameDeviceEvidenceTests {
   func unknown() {
     #expect(plan([]).isSameDevice == nil)
     #expect(plan(decryptedItems([.password("a")])).isSameDevice == nil)
-    #expect(plan([failed(0, .hardwareMissing, .whenUnlockedThisDeviceOnly, .deviceBound)]).isSameDevice == nil)
-    #expect(plan([failed(0, .tagMismatch, .whenUnlocked, .available)]).isSameDevice == nil)
-    #expect(plan([failed(0, .malformed("no item"), .whenUnlocked, .available)]).isSameDevice == nil)
+    #expect(
+      plan([failed(0, .hardwareMissing, protection: .whenUnlockedThisDeviceOnly, classKey: .deviceBound)]).isSameDevice
+        == nil)
+    #expect(plan([failed(0, .tagMismatch, protection: .whenUnlocked, classKey: .available)]).isSameDevice == nil)
+    #expect(
+      plan([failed(0, .malformed("no item"), protection: .whenUnlocked, classKey: .available)]).isSameDevice == nil)
     #expect(plan([failed(0, .noClassKey(.alwaysThisDeviceOnly))]).isSameDevice == nil)
   }
 
@@ -284,7 +297,7 @@ struct SameDeviceEvidenceTests {
 
   @Test("A key that unwraps one class proves nothing for another class")
   func divided() {
-    let otherClass = failed(0, .keyUnwrapFailed, .alwaysThisDeviceOnly)
+    let otherClass = failed(0, .keyUnwrapFailed, protection: .alwaysThisDeviceOnly)
     let plan = plan([otherClass, deviceProof(1), failed(2, .keyUnwrapFailed)])
     #expect(plan.isSameDevice == nil)
     #expect(
@@ -295,12 +308,13 @@ struct SameDeviceEvidenceTests {
         another device's hardware key, or the item is damaged; Keyhaul cannot tell which; 312 bytes at 7,994
         """)
     #expect(
-      self.plan([otherClass, deviceProof(1, .alwaysThisDeviceOnly)]).decisions[0].outcome == .unreadable(.tagMismatch))
+      self.plan([otherClass, deviceProof(1, protection: .alwaysThisDeviceOnly)]).decisions[0].outcome
+        == .unreadable(.tagMismatch))
   }
 
   @Test("All items are evidence, even if only some are selected")
   func only() {
-    let items = [failed(0, .keyUnwrapFailed), deviceProof(1)] + [failed(2, .keyUnwrapFailed, .always)]
+    let items = [failed(0, .keyUnwrapFailed), deviceProof(1)] + [failed(2, .keyUnwrapFailed, protection: .always)]
     let selection = plan(items, only: [0])
     // No item of the third item's class can be decrypted.
     #expect(selection.isSameDevice == nil)
@@ -312,10 +326,10 @@ struct SameDeviceEvidenceTests {
 
   @Test("The reason of a migratable item that needs a hardware key depends on the backup's password")
   func migratable() {
-    let item = failed(0, .keyUnwrapFailed, .whenUnlocked)
+    let item = failed(0, .keyUnwrapFailed, protection: .whenUnlocked)
     #expect(plan([item], hasPassword: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))
     #expect(plan([item], hasPassword: true).decisions[0].outcome == .staysBehind(.deviceBound))
-    let missing = failed(0, .hardwareMissing, .always, .deviceBound)
+    let missing = failed(0, .hardwareMissing, protection: .always, classKey: .deviceBound)
     #expect(plan([missing], hasPassword: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))
   }
 
@@ -327,7 +341,7 @@ struct SameDeviceEvidenceTests {
       (.unsupportedVersion(8), .unsupportedVersion),
     ])
   func failures(_ failure: BackupItem.Failure, _ reason: Reason) {
-    let decision = plan([failed(0, failure, .always, .available)]).decisions[0]
+    let decision = plan([failed(0, failure, protection: .always, classKey: .available)]).decisions[0]
     #expect(decision.outcome == .unreadable(reason))
     #expect(decision.detail?.isEmpty == false)
     #expect(reason.isDamage)
@@ -337,7 +351,7 @@ struct SameDeviceEvidenceTests {
   func summary() {
     let items =
       decryptedItems([.password("a"), .password("b"), .password("a")]) + [failed(3, .keyUnwrapFailed)]
-      + [failed(4, .tagMismatch, .always, .available), failed(5, .keyUnwrapFailed)]
+      + [failed(4, .tagMismatch, protection: .always, classKey: .available), failed(5, .keyUnwrapFailed)]
     let summary = plan(items).summary
     #expect(summary.total == 6)
     #expect(summary.migrates == 3)

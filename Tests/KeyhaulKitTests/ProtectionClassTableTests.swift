@@ -54,28 +54,35 @@ private func itemsOfEveryClass() -> [KeychainItem] {
       item[.label] = .data([0, 0xFF, UInt8(number)])
       item[.persistentReference] = .data(random.bytes(16))
       item[.uuid] = .string("00000000-0000-4000-8000-0000000\(10 + classIndex)0\(10 + number)")
-      switch item.kind {
-      case .genericPassword: item[.generic] = .data([1, 0, 2])
-      case .internetPassword:
-        item[.service] = nil
-        item[.server] = .string("example.org")
-        item[.protocolType] = .string("htps")
-        item[.port] = .integer(993)
-        item.secrets["binn"] = SensitiveBytes(copying: [0, 0xFF, 9])
-      case .certificate:
-        item = item.without(.service, .account)
-        item[.issuer] = .data([0x30, 0, UInt8(classIndex), UInt8(number)])
-        item[.serialNumber] = .data([0, UInt8(classIndex)])
-        item[.certificateType] = .integer(3)
-      case .key:
-        item = item.without(.service, .account)
-        item[.applicationLabel] = .data(random.bytes(20))
-        item[.keyClass] = .string("1")
-        item[.startDate] = .date(KeychainDate(secondsSinceReferenceDate: second + 0.5))
-        item[.canSign] = .integer(1)
-      }
+      addKindAttributes(to: &item, classIndex: classIndex, number: number, second: second, random: &random)
       return item
     }
+  }
+}
+
+/// Gives an item the attributes of its kind, which make it different from the other items.
+private func addKindAttributes(
+  to item: inout KeychainItem, classIndex: Int, number: Int, second: Double, random: inout SeededRandom
+) {
+  switch item.kind {
+  case .genericPassword: item[.generic] = .data([1, 0, 2])
+  case .internetPassword:
+    item[.service] = nil
+    item[.server] = .string("example.org")
+    item[.protocolType] = .string("htps")
+    item[.port] = .integer(993)
+    item.secrets["binn"] = SensitiveBytes(copying: [0, 0xFF, 9])
+  case .certificate:
+    item = item.without(.service, .account)
+    item[.issuer] = .data([0x30, 0, UInt8(classIndex), UInt8(number)])
+    item[.serialNumber] = .data([0, UInt8(classIndex)])
+    item[.certificateType] = .integer(3)
+  case .key:
+    item = item.without(.service, .account)
+    item[.applicationLabel] = .data(random.bytes(20))
+    item[.keyClass] = .string("1")
+    item[.startDate] = .date(KeychainDate(secondsSinceReferenceDate: second + 0.5))
+    item[.canSign] = .integer(1)
   }
 }
 
@@ -98,7 +105,7 @@ struct ProtectionClassTableTests {
   }
 
   @Test("Every class, kind and secret has the outcome of the table, byte for byte", arguments: Case.all)
-  func everything(_ testCase: Case) throws {
+  func outcomes(_ testCase: Case) throws {
     let setup = try TestSetup(seed: testCase.testDescription)
     let old = try setup.phone("old-phone", passcode: "123456")
     let password = testCase.hasPassword ? TestSetup.password : nil

@@ -67,10 +67,10 @@ struct RepeatedRestoreTests {
   func mixed() throws {
     _ = try merge()
     try KeychainSnapshot.execute("DELETE FROM genp WHERE rowid = 2", on: target)
-    let before = try KeychainSnapshot(try target.openTestSession()).image
+    let before = try KeychainSnapshot(try target.openTestSession()).columnsOfRows
     let repeated = try merge()
     #expect(!repeated.changesNothing && repeated.summary.byChange == [.identical: 2, .new: 1])
-    let after = try KeychainSnapshot(try target.openTestSession()).image
+    let after = try KeychainSnapshot(try target.openTestSession()).columnsOfRows
     #expect(after.count == 3 && before.allSatisfy { row in after.contains(row) })
   }
 

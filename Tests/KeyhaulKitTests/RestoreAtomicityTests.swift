@@ -27,26 +27,20 @@ struct RestoreAtomicityTests {
       let setup = try TestSetup(seed: "halfway")
       self.setup = setup
       let source = try setup.phone("source")
-      let first = try source.openTestSession()
-      try first.insertUnchanged((0..<5).map { .password("arriving \($0)") } + [.password("both").dated(2000)])
-      first.invalidate()
+      let sourceSession = try source.openTestSession()
+      try sourceSession.insertUnchanged((0..<5).map { .password("arriving \($0)") } + [.password("both").dated(2000)])
+      sourceSession.invalidate()
       session = try setup.phone("target").openTestSession()
       try session.insertUnchanged(
         .password("both"), .password("resident"), .password("own", attributes: [.systemBound: .integer(1)]))
       archive = try setup.open(
         try setup.backUp(source, password: TestSetup.password), password: TestSetup.password, on: session)
-      before = try KeychainSnapshot(session).image.map { $0.mapValues { $0 as AnyHashable } }
+      before = try KeychainSnapshot(session).columnsOfRows.map { $0.mapValues { $0 as AnyHashable } }
     }
 
     func expectUnchanged() throws {
-      #expect(try KeychainSnapshot(session).image.map { $0.mapValues { $0 as AnyHashable } } == before)
+      #expect(try KeychainSnapshot(session).columnsOfRows.map { $0.mapValues { $0 as AnyHashable } } == before)
     }
-  }
-
-  private func plan(
-    _ plan: MigrationPlan, imports: [MigrationPlan.PlannedImport]? = nil, removedRowCount: Int? = nil
-  ) -> MigrationPlan {
-    MigrationPlan(plan, imports: imports, removedRowCount: removedRowCount)
   }
 
   @Test("A restore is rolled back if an import ends differently from the plan", arguments: ExistingItemPolicy.allCases)
@@ -57,7 +51,8 @@ struct RestoreAtomicityTests {
     for index in fullPlan.imports.indices {
       var imports = fullPlan.imports
       imports[index] = .init(origin: imports[index].origin, outcome: .keepsExisting(.incomingUndated))
-      let error = try keyhaulError { try Restorer.restore(plan(fullPlan, imports: imports), onto: pending.session) }
+      let changedPlan = MigrationPlan(fullPlan, imports: imports)
+      let error = try keyhaulError { try Restorer.restore(changedPlan, onto: pending.session) }
       #expect(error?.code == .stalePlan)
       #expect(error?.category == .stalePlan)
       try pending.expectUnchanged()
@@ -71,9 +66,8 @@ struct RestoreAtomicityTests {
     let pending = try PendingRestore()
     let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
     for count in [0, 2, 4] {
-      let error = try keyhaulError {
-        try Restorer.restore(plan(fullPlan, removedRowCount: count), onto: pending.session)
-      }
+      let changedPlan = MigrationPlan(fullPlan, removedRowCount: count)
+      let error = try keyhaulError { try Restorer.restore(changedPlan, onto: pending.session) }
       #expect(error?.code == .stalePlan)
       #expect(error?.reason == "3 items would be removed, but the plan says \(count)")
       try pending.expectUnchanged()
@@ -123,10 +117,10 @@ struct RestoreAtomicityTests {
     let revision = pending.session.record.revision
     try pending.session.insertUnchanged(.password("arriving 3").with(secret: "another").dated(9000))
     #expect(pending.session.record.revision != revision)
-    let before = try KeychainSnapshot(pending.session).image
+    let before = try KeychainSnapshot(pending.session).columnsOfRows
     let error = try keyhaulError { try Restorer.restore(fullPlan, onto: pending.session) }
     #expect(error?.code == .stalePlan)
-    #expect(try KeychainSnapshot(pending.session).image == before)
+    #expect(try KeychainSnapshot(pending.session).columnsOfRows == before)
   }
 
   @Test(

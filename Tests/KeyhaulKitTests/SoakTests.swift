@@ -13,28 +13,44 @@ struct SoakTests {
   /// interrupted by a simulated crash and repeated. Each lane of a scenario is an independent sequence.
   @Test("Each step of a random sequence has the expected result, even after a simulated crash")
   func soak() throws {
-    let (end, quick) = (Date(timeIntervalSinceNow: (Self.minutes ?? 0) * 60), Self.minutes == nil)
-    let laneCount = quick ? 5 : 100
-    var (seed, scenarioCount, restoreCount, crashCount) = (Self.seed << 32, 0, 0, 0)
-    while quick ? scenarioCount < Cases.count(60, quick: 6) : Date() < end {
-      let scenario = SoakScenario(seed: seed, laneCount: laneCount)
+    let isQuick = Self.minutes == nil
+    let end = Date(timeIntervalSinceNow: (Self.minutes ?? 0) * 60)
+    let laneCount = isQuick ? 5 : 100
+    var totals = Totals(nextSeed: Self.seed << 32)
+    while isQuick ? totals.scenarioCount < Cases.count(60, quick: 6) : Date() < end {
+      let scenario = SoakScenario(seed: totals.nextSeed, laneCount: laneCount)
       let runner = try SoakRunner(scenario)
       if let difference = runner.run() {
         let smallest = scenario.shrunk { (try? SoakRunner($0).run()) != nil }
         Issue.record("\(difference)\nsmallest: \(smallest): \((try? SoakRunner(smallest).run()) ?? difference)")
         return
       }
-      (seed, scenarioCount) = (seed + 1, scenarioCount + 1)
-      (restoreCount, crashCount) = (restoreCount + runner.restoreCount, crashCount + runner.crashCount)
-      if !quick, scenarioCount % 20 == 0 { report(seed, scenarioCount, laneCount, restoreCount, crashCount) }
+      totals.add(runner)
+      if !isQuick, totals.scenarioCount % 20 == 0 { totals.report(laneCount: laneCount) }
     }
-    if !quick { report(seed, scenarioCount, laneCount, restoreCount, crashCount) }
-    #expect(restoreCount >= scenarioCount && scenarioCount > 0)
+    if !isQuick { totals.report(laneCount: laneCount) }
+    #expect(totals.restoreCount >= totals.scenarioCount && totals.scenarioCount > 0)
   }
 
-  private func report(_ next: UInt64, _ scenarioCount: Int, _ laneCount: Int, _ restoreCount: Int, _ crashCount: Int) {
-    print(
-      "soak: \(scenarioCount * laneCount) sequences in \(scenarioCount) scenarios, \(restoreCount) restores as planned, \(crashCount) crashes; next seed \(next)"
-    )
+  private struct Totals {
+    var nextSeed: UInt64
+    private(set) var scenarioCount = 0
+    private(set) var restoreCount = 0
+    private var crashCount = 0
+
+    init(nextSeed: UInt64) { self.nextSeed = nextSeed }
+
+    mutating func add(_ runner: SoakRunner) {
+      nextSeed += 1
+      scenarioCount += 1
+      restoreCount += runner.restoreCount
+      crashCount += runner.crashCount
+    }
+
+    func report(laneCount: Int) {
+      print(
+        "soak: \(scenarioCount * laneCount) sequences in \(scenarioCount) scenarios, \(restoreCount) restores as "
+          + "planned, \(crashCount) crashes; next seed \(nextSeed)")
+    }
   }
 }

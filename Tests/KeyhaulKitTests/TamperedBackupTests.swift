@@ -10,9 +10,13 @@ import VirtualDevice
 
 @Suite("Tampered protection classes in a backup with a password")
 struct TamperedBackupTests {
-  private func restoreTampered(_ phones: TwoPhones, _ edit: (inout BackupContents) throws -> Void) throws
-    -> TwoPhones.RestoreResult
-  {
+  /// The classes whose keys are wrapped with the device's hardware key too: a class of files, and the classes of
+  /// this-device-only items.
+  private static let boundClasses: Set<UInt32> = [5, 9, 10, 11]
+
+  private func restoreTampered(
+    _ phones: TwoPhones, _ edit: (inout BackupContents) throws -> Void
+  ) throws -> TwoPhones.RestoreResult {
     try phones.restore(phones.tamperingWriter.backUp(phones.old, changing: edit))
   }
 
@@ -111,12 +115,13 @@ struct TamperedBackupTests {
     let prepared = try BackupExporter.prepare(session, password: secret(TestSetup.password), rounds: 1)
     session.invalidate()
     let attackerKeys = try prepared.contents.keybag.unlock(password: secret(TestSetup.password), deviceKey: nil)
-    for (inside, outside) in [
-      (ProtectionClass.whenUnlockedThisDeviceOnly, KeyClass.whenUnlocked),
-      (.whenUnlocked, .afterFirstUnlock), (.whenPasscodeSetThisDeviceOnly, .always),
-    ] {
-      let plaintext = try KeychainItem.password("forged", inside).derDictionary()
-      let blob = try attackerKeys.seal(plaintext, keyClass: outside, as: .backup)
+    let contradictions: [(inItem: ProtectionClass, inBlob: KeyClass)] = [
+      (.whenUnlockedThisDeviceOnly, .whenUnlocked), (.whenUnlocked, .afterFirstUnlock),
+      (.whenPasscodeSetThisDeviceOnly, .always),
+    ]
+    for (inItem, inBlob) in contradictions {
+      let plaintext = try KeychainItem.password("forged", inItem).derDictionary()
+      let blob = try attackerKeys.seal(plaintext, keyClass: inBlob, as: .backup)
       let path = try phones.tamperingWriter.write(prepared, named: "contradiction") { contents in
         try contents.editEntries { $0[3].blob = blob.serialized() }
       }
@@ -140,8 +145,9 @@ struct TamperedBackupTests {
   func wrapBits() throws {
     let phones = try TwoPhones()
     for number in UInt32(1)...11 {
+      // The bits are 1 for the device's key and 2 for the password's.
+      let original: UInt32 = Self.boundClasses.contains(number) ? 3 : 2
       for bits in UInt32(0)...3 {
-        let original: UInt32 = [5, 9, 10, 11].contains(number) ? 3 : 2
         func edit(_ contents: inout BackupContents) throws {
           let index = try #require(contents.keybag.classKeys.firstIndex { $0.keyClass?.rawValue == number })
           #expect(contents.keybag.classKeys[index].wrap?.rawValue == original)
@@ -158,21 +164,29 @@ struct TamperedBackupTests {
           continue
         }
         let result = try restoreTampered(phones, edit)
-        var expected: [ProtectionClass: MigrationPlan.Outcome] = [:]
-        for protection in TwoPhones.migratable { expected[protection] = .migrates(.new) }
-        for protection in TwoPhones.deviceOnly { expected[protection] = .staysBehind(.deviceBound) }
-        if let touched = ProtectionClass(keyClass: KeyClass(rawValue: number)), bits != original {
-          expected[touched] =
-            switch bits {
-            // Without the password's bit, the key would have 32 bytes instead of 40.
-            case 0, 1: .unreadable(.noClassKey)
-            // The key is treated as not wrapped with the device's key, so it decrypts nothing.
-            default: .unreadable(.tagMismatch)
-            }
-        }
-        #expect(result.outcomes == expected, "class \(number), WRAP \(bits)")
+        let changed = bits == original ? nil : ProtectionClass(keyClass: KeyClass(rawValue: number))
+        #expect(result.outcomes == outcomes(changed: changed, wrap: bits), "class \(number), WRAP \(bits)")
       }
     }
+  }
+
+  /// Returns the expected outcomes if the WRAP of a class has other bits.
+  private func outcomes(
+    changed: ProtectionClass?, wrap bits: UInt32
+  ) -> [ProtectionClass: MigrationPlan.Outcome] {
+    var outcomes: [ProtectionClass: MigrationPlan.Outcome] = [:]
+    for protection in TwoPhones.migratable { outcomes[protection] = .migrates(.new) }
+    for protection in TwoPhones.deviceOnly { outcomes[protection] = .staysBehind(.deviceBound) }
+    if let changed {
+      outcomes[changed] =
+        switch bits {
+        // Without the password's bit, the key would have 32 bytes instead of 40.
+        case 0, 1: .unreadable(.noClassKey)
+        // The key is treated as not wrapped with the device's key, so it decrypts nothing.
+        default: .unreadable(.tagMismatch)
+        }
+    }
+    return outcomes
   }
 
   @Test("Swapped wrapped keys of two classes move no this-device-only item")
@@ -180,7 +194,7 @@ struct TamperedBackupTests {
     let phones = try TwoPhones()
     for first in UInt32(1)...11 {
       for second in (first + 1)..<12 {
-        try expectOnlyUntouched(phones, first, second) { contents in
+        try expectOnlyOthersArrive(phones, swapping: first, second) { contents in
           let keys = contents.keybag.classKeys
           let firstIndex = try #require(keys.firstIndex { $0.keyClass?.rawValue == first })
           let secondIndex = try #require(keys.firstIndex { $0.keyClass?.rawValue == second })
@@ -205,26 +219,26 @@ struct TamperedBackupTests {
             }
           }
         }
-        let bound: Set<UInt32> = [5, 9, 10, 11]
-        if bound.contains(first) != bound.contains(second), first != 3, second != 3 {
+        let isOneBound = Self.boundClasses.contains(first) != Self.boundClasses.contains(second)
+        if isOneBound, first != 3, second != 3 {
           // One of them now has a device wrap that no device uses, so nothing is restored.
           #expect(throws: (any Error).self, "\(first) and \(second)") { _ = try restoreTampered(phones, swapped) }
           #expect(try KeychainSnapshot(phones.new.openTestSession()).rows.isEmpty)
           continue
         }
-        try expectOnlyUntouched(phones, first, second, swapped)
+        try expectOnlyOthersArrive(phones, swapping: first, second, swapped)
       }
     }
   }
 
   /// Checks that only migratable items of the other classes arrive.
-  private func expectOnlyUntouched(
-    _ phones: TwoPhones, _ first: UInt32, _ second: UInt32, _ edit: (inout BackupContents) throws -> Void
+  private func expectOnlyOthersArrive(
+    _ phones: TwoPhones, swapping first: UInt32, _ second: UInt32, _ edit: (inout BackupContents) throws -> Void
   ) throws {
     guard ![first, second].contains(3) else { return try expectNoFileOpens(phones, edit) }
     let result = try restoreTampered(phones, edit)
-    let untouched = TwoPhones.migratable.filter { ![first, second].contains($0.keyClass.rawValue) }
-    #expect(result.restoredAccounts == Set(untouched.map(\.rawValue)), "\(first) and \(second)")
+    let others = TwoPhones.migratable.filter { ![first, second].contains($0.keyClass.rawValue) }
+    #expect(result.restoredAccounts == Set(others.map(\.rawValue)), "\(first) and \(second)")
     for protection in TwoPhones.deviceOnly {
       #expect(!result.restoredAccounts.contains(protection.rawValue))
       guard ![first, second].contains(protection.keyClass.rawValue) else { continue }

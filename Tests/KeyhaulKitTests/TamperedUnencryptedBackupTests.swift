@@ -44,7 +44,8 @@ struct TamperedUnencryptedBackupTests {
           let index = try #require(contents.keybag.classKeys.firstIndex { $0.keyClass?.rawValue == number })
           contents.keybag.classKeys[index].wrap = Keybag.WrapFlags(rawValue: bits)
         }
-        guard bits & 1 == 0 else {
+        let hasDeviceBit = bits & 1 == 1
+        guard !hasDeviceBit else {
           #expect(try phones.restore(path).restoredAccounts.isEmpty, "class \(number), WRAP \(bits)")
           continue
         }

@@ -92,36 +92,34 @@ struct UnavailableDeviceTests {
     let fixture = try BackedUpPhone()
     let session = try fixture.phone.openTestSession()
     if afterRestart { try session.restart() } else { try session.lock() }
-    let before = try KeychainSnapshot(session).image
+    let before = try KeychainSnapshot(session).columnsOfRows
     let archive = try fixture.setup.open(fixture.path, password: TestSetup.password, on: session)
     for policy in ExistingItemPolicy.allCases {
       let plan = try Restorer.plan(archive, onto: session, policy: policy)
       #expect(plan.decisions.allSatisfy { $0.outcome == .migrates(.identical) })
       #expect(try keyhaulError { try Restorer.restore(plan, onto: session) }?.code == .deviceLocked)
     }
-    #expect(try KeychainSnapshot(session).image == before)
+    #expect(try KeychainSnapshot(session).columnsOfRows == before)
 
     // A plan that was made while the phone was locked is still valid after it is unlocked.
     let plan = try Restorer.plan(archive, onto: session, policy: .replace)
     try session.unlock(passcode: Secret(utf8: "1234"))
-    let now = try Restorer.plan(archive, onto: session, policy: .replace)
-    #expect(now.decisions == plan.decisions)
-    #expect(now.removed == plan.removed)
+    let newPlan = try Restorer.plan(archive, onto: session, policy: .replace)
+    #expect(newPlan.decisions == plan.decisions)
+    #expect(newPlan.removed == plan.removed)
     try Restorer.restore(plan, onto: session)
     #expect(try KeychainSnapshot(session).rows.count == before.count)
   }
 
   @Test(
     "A phone with iOS before 10.2 is not backed up, because it writes another format",
-    arguments: [
-      ("4.3.5", false), ("10.1.1", false), ("10.2", true), ("18.1", true),
-    ])
-  func version(_ version: String, writes: Bool) throws {
+    arguments: [("4.3.5", false), ("10.1.1", false), ("10.2", true), ("18.1", true)])
+  func version(_ version: String, isBackedUp: Bool) throws {
     let setup = try TestSetup()
     let session = try setup.phone("phone", ios: version).openTestSession()
     let error = try keyhaulError { _ = try BackupExporter.prepare(session, password: nil) }
-    #expect(error?.code == (writes ? nil : .unsupportedSystem))
-    #expect(error?.category == (writes ? nil : .refused))
+    #expect(error?.code == (isBackedUp ? nil : .unsupportedSystem))
+    #expect(error?.category == (isBackedUp ? nil : .refused))
   }
 
   @Test("An empty password and an unreadable number of iterations are refused")
@@ -141,11 +139,11 @@ struct UnavailableDeviceTests {
     let setup = try TestSetup()
     let phone = try setup.phone("phone")
     let path = try setup.backUp(phone, password: nil)
-    let old = try Data(contentsOf: URL(fileURLWithPath: path))
+    let before = try Data(contentsOf: URL(fileURLWithPath: path))
     let prepared = try BackupExporter.prepare(try phone.openTestSession(), password: nil)
     let error = try keyhaulError { _ = try prepared.write(to: .file(path, .tar)) }
     #expect(error?.category == .usage)
-    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == old)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
     #expect(try FileManager.default.contentsOfDirectory(atPath: setup.directory.path) == ["backup.tar"])
   }
 }

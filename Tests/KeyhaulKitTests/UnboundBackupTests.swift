@@ -10,11 +10,16 @@ struct UnboundBackupTests {
   private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
   private static let items = classes.map { KeychainItem.password($0.rawValue, $0) }
 
-  private func refusal(_ unbound: Set<UInt32>, _ setup: TestSetup, onto session: DeviceSession) throws -> KeyhaulError?
-  {
-    let path = try CraftedBackup(setup: setup, password: nil, unbound: unbound, items: Self.items).write()
+  /// Restores a backup without a password, in which the keys of these classes are not bound to a device, and returns the
+  /// error.
+  private func restoreError(
+    unboundClasses: Set<UInt32>, in setup: TestSetup, onto session: DeviceSession
+  ) throws -> KeyhaulError? {
+    let path = try CraftedBackup(
+      setup: setup, password: nil, unboundClasses: unboundClasses, items: Self.items
+    ).write()
     let opened = try setup.open(path, password: nil, on: session)
-    #expect(opened.archive.unboundClassKeys?.classes.map(\.rawValue) == unbound.sorted())
+    #expect(opened.archive.unboundClassKeys?.classes.map(\.rawValue) == unboundClasses.sorted())
     return try keyhaulError { try session.restore(opened) }
   }
 
@@ -24,9 +29,9 @@ struct UnboundBackupTests {
     let session = try setup.phone("phone").openTestSession()
     try session.insertUnchanged(.password("mine"))
     let before = try KeychainSnapshot(session).items.map(\.portableContents)
-    for unbound in (UInt32(5)...11).map({ Set([$0]) }) + [[6, 7, 8], Set(5...11)] {
-      let error = try refusal(unbound, setup, onto: session)
-      #expect(error?.category == .refused, "\(unbound)")
+    for classes in (UInt32(5)...11).map({ Set([$0]) }) + [[6, 7, 8], Set(5...11)] {
+      let error = try restoreError(unboundClasses: classes, in: setup, onto: session)
+      #expect(error?.category == .refused, "\(classes)")
       #expect(error?.reason.contains("anyone can decrypt them, and anyone could have written them") == true)
       #expect(try KeychainSnapshot(session).items.map(\.portableContents) == before)
     }
@@ -35,7 +40,7 @@ struct UnboundBackupTests {
   @Test("Items with unbound class keys can be decrypted without a device, and bound items cannot")
   func opens() throws {
     let setup = try TestSetup(seed: "downgrade")
-    let path = try CraftedBackup(setup: setup, password: nil, unbound: [6, 7, 8], items: Self.items).write()
+    let path = try CraftedBackup(setup: setup, password: nil, unboundClasses: [6, 7, 8], items: Self.items).write()
     let opened = try setup.open(path, password: nil, on: nil)
     #expect(opened.items.map { $0.item != nil } == [true, true, true, false, false, false])
     let unbound = try #require(opened.archive.unboundClassKeys)
@@ -50,7 +55,7 @@ struct UnboundBackupTests {
   @Test("A backup without a password is not opened if a password is given")
   func passwordGiven() throws {
     let setup = try TestSetup(seed: "downgrade")
-    let path = try CraftedBackup(setup: setup, password: nil, unbound: [6, 7, 8], items: Self.items).write()
+    let path = try CraftedBackup(setup: setup, password: nil, unboundClasses: [6, 7, 8], items: Self.items).write()
     let error = try keyhaulError { _ = try setup.open(path, password: TestSetup.password, on: nil) }
     #expect(error?.code == .passwordNotNeeded && error?.category == .refused)
     // The password is also refused if every key is bound to the device.
@@ -64,7 +69,7 @@ struct UnboundBackupTests {
     let setup = try TestSetup(seed: "downgrade")
     let session = try setup.phone("phone").openTestSession()
     let path = try CraftedBackup(
-      setup: setup, password: TestSetup.password, unbound: [6, 7, 8, 9, 11], items: Self.items
+      setup: setup, password: TestSetup.password, unboundClasses: [6, 7, 8, 9, 11], items: Self.items
     ).write()
     let opened = try setup.open(path, password: TestSetup.password, on: session)
     let unbound = try #require(opened.archive.unboundClassKeys)

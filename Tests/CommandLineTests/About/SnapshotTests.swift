@@ -175,13 +175,13 @@ struct SnapshotTests {
     for report in asciiReports {
       try check(report.name, printedBy: report.line, in: sandbox, columns: 80, environment: "LC_ALL=C")
     }
-    let plain = try sandbox.devices.run("COLUMNS=80 keyhaul \(line)").output
+    let uncolored = try sandbox.devices.run("COLUMNS=80 keyhaul \(line)").output
     let ascii = try sandbox.devices.run("LC_ALL=C COLUMNS=80 keyhaul \(line)").output
-    #expect(ascii.utf8.allSatisfy { $0 < 0x80 } && !plain.utf8.allSatisfy { $0 < 0x80 })
+    #expect(ascii.utf8.allSatisfy { $0 < 0x80 } && !uncolored.utf8.allSatisfy { $0 < 0x80 })
     let colored = try sandbox.devices.run("COLUMNS=80 keyhaul \(line) --color always").output
     // Only the colors differ.
-    #expect(colored.replacing(/\u{1B}\[[0-9;]*m/, with: "") == plain && colored != plain)
-    #expect(try sandbox.devices.run("NO_COLOR=1 COLUMNS=80 keyhaul \(line)").output == plain)
+    #expect(colored.replacing(/\u{1B}\[[0-9;]*m/, with: "") == uncolored && colored != uncolored)
+    #expect(try sandbox.devices.run("NO_COLOR=1 COLUMNS=80 keyhaul \(line)").output == uncolored)
   }
 
   @Test("Every snapshot in the repository is compared")

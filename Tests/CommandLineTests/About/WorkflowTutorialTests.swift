@@ -22,9 +22,9 @@ struct WorkflowTutorialTests {
     #expect(outcomes.allSatisfy { $0.status == 0 }, "\(outcomes)")
     #expect(try #require(outcomes.last).output.hasSuffix("4 of 4 expectations met.\n"), "\(outcomes)")
     // The workflow fails if an expectation is not met.
-    let wrong = list.replacing("\"migrates\"", with: "\"stays-behind\"")
-    let missed = try WorkflowRunner(workflow, repository: ["migration.json": wrong]).run()
-    #expect(missed.last?.status == 2, "\(missed)")
+    let unmetList = list.replacing("\"migrates\"", with: "\"stays-behind\"")
+    let failed = try WorkflowRunner(workflow, repository: ["migration.json": unmetList]).run()
+    #expect(failed.last?.status == 2, "\(failed)")
   }
 
   @Test("The workflow fails without any one of its steps")
@@ -66,12 +66,12 @@ struct WorkflowTutorialTests {
     try sandbox.write(Array(list.utf8), to: "migration.json")
     try sandbox.backUp(to: "b.tar")
     let line = "plan b.tar --to new-phone --password-file .bp --expect migration.json"
-    let missed = try sandbox.keyhaul(line)
-    #expect(missed.status == 2 && missed.output.hasSuffix("3 of 4 expectations met.\n"), "\(missed)")
+    let ofBackup = try sandbox.keyhaul(line)
+    #expect(ofBackup.status == 2 && ofBackup.output.hasSuffix("3 of 4 expectations met.\n"), "\(ofBackup)")
     #expect(
-      missed.output.contains(
+      ofBackup.output.contains(
         "account card *, access_group *.com.example.bank: expected stays-behind, but no item matches (a plan made "
-          + "from a backup does not list items that no backup contains)\n"), "\(missed.output)")
+          + "from a backup does not list items that no backup contains)\n"), "\(ofBackup.output)")
     let card = #""account": "card *", "expect": "stays-behind""#
     try #require(list.contains(card))
     let absent = list.replacing(card, with: #""account": "card *", "expect": "absent""#)
@@ -87,8 +87,8 @@ struct WorkflowTutorialTests {
     let line = "plan old-phone --to new-phone --expect migration.json"
     #expect(try sandbox.succeed("\(line) --compare") == "4 of 4 expectations met.\n")
     #expect(try sandbox.succeed(line).hasPrefix("2 of 2 expectations met; 2 more are for other restores"))
-    let wrong = list.replacing("\"same_device\": true", with: "\"same_device\": false")
-    try sandbox.write(Array(wrong.utf8), to: "migration.json")
+    let unmetList = list.replacing("\"same_device\": true", with: "\"same_device\": false")
+    try sandbox.write(Array(unmetList.utf8), to: "migration.json")
     #expect(try sandbox.keyhaul("\(line) --compare").status == 2)
   }
 

@@ -31,7 +31,7 @@ struct FolderExportTests {
   }
 
   @Test("Every file is exported, and the export's manifest lists each one")
-  func everything() throws {
+  func allFiles() throws {
     let backup = try BackupWithFiles()
     let outcome = try backup.sandbox.keyhaul("export b --files out")
     #expect(outcome.status == 0)
@@ -89,8 +89,8 @@ struct FolderExportTests {
     let document = try backup.sandbox.object(backup.sandbox.succeed("export b --files all --json"))
     #expect(document["format"] as? String == "files-export/1" && document["files"] as? Int == 7)
     #expect(document["bytes"] as? Int == 46 && document["manifest"] as? String == "all/keyhaul-files.jsonl")
-    let dry = try backup.sandbox.object(backup.sandbox.succeed("export b --files none --json -n"))
-    #expect(dry["files"] as? Int == 7 && dry["dry_run"] as? Bool == true)
+    let dryRun = try backup.sandbox.object(backup.sandbox.succeed("export b --files none --json -n"))
+    #expect(dryRun["files"] as? Int == 7 && dryRun["dry_run"] as? Bool == true)
     #expect(try !backup.sandbox.names().contains("none"))
   }
 

@@ -13,8 +13,10 @@ struct PasswordHashCommandTests {
     let line = try #require(outcome.output.split(separator: "\n").first)
     #expect(try /\$itunes_backup\$\*10\*[0-9a-f]{80}\*\d+\*[0-9a-f]{40}\*\d+\*[0-9a-f]{40}/.wholeMatch(in: line) != nil)
     #expect(outcome.output == line + "\n")
-    let plain = try sandbox.keyhaul("inspect --hash plain/")
-    #expect(plain.status == 14 && plain.output.isEmpty && plain.errors.contains("it has no password"))
+    let withoutPassword = try sandbox.keyhaul("inspect --hash plain/")
+    #expect(
+      withoutPassword.status == 14 && withoutPassword.output.isEmpty
+        && withoutPassword.errors.contains("it has no password"))
     for flags in ["--list", "--json", "--format html", "-o x.txt", "plain/"] {
       #expect(try sandbox.keyhaul("inspect --hash encrypted/ \(flags)").status == 64, "\(flags)")
     }

@@ -88,8 +88,9 @@ struct ReportFileTests {
       "diff monday.tar family.tar --password-file .bp --exit-code --format html -o page.html")
     #expect(differs.status == 2)
     #expect(try sandbox.names().contains("page.html"))
-    let wrong = try sandbox.keyhaul("inspect family.tar --password-command 'echo no' --format html -o none.html")
-    #expect(wrong.status == 12)
+    let wrongPassword = try sandbox.keyhaul(
+      "inspect family.tar --password-command 'echo no' --format html -o none.html")
+    #expect(wrongPassword.status == 12)
     #expect(try !sandbox.names().contains("none.html"))
   }
 

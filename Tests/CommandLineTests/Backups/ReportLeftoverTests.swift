@@ -75,7 +75,7 @@ struct ReportLeftoverTests {
   }
 
   @Test("Only leftovers of the same report are deleted, but no other names, folders, links, pipes or files in use")
-  func others() throws {
+  func otherFiles() throws {
     let (session, report) = try sessionWithReport()
     let directory = session.directory.path + "/reports/"
     let otherNames = [

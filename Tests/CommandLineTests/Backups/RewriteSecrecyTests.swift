@@ -44,7 +44,7 @@ struct RewriteSecrecyTests {
     #expect(outcome.terminal == "Password of b.tar: \nNew password for b.tar: \nagain: \n")
     let different = try sandbox.keyhaul("rekey b.tar", typed: ["old one", "fresh one", "a", "b"])
     #expect(different.status == 1 && different.errors.hasPrefix("error: the two passwords differ"))
-    let wrong = try sandbox.keyhaul("rekey b.tar", typed: Array(repeating: PhoneSandbox.password, count: 3))
-    #expect(wrong.status == 12 && !wrong.terminal.contains("New password"), "\(wrong)")
+    let wrongPassword = try sandbox.keyhaul("rekey b.tar", typed: Array(repeating: PhoneSandbox.password, count: 3))
+    #expect(wrongPassword.status == 12 && !wrongPassword.terminal.contains("New password"), "\(wrongPassword)")
   }
 }

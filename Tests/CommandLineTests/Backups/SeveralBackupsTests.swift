@@ -110,9 +110,10 @@ struct SeveralBackupsTests {
         #expect(outcome.status == 0, "\(outcome)")
         #expect(outcome.errors.contains("\(folder) contains one backup: \(path)\n"), "\(outcome)")
       }
-      let broken = try sandbox.keyhaul("\(command) Broken")
+      let brokenLink = try sandbox.keyhaul("\(command) Broken")
       #expect(
-        broken.status == 14 && broken.errors.contains("the link \"Backup\" points to \"/nowhere/drive\""), "\(broken)")
+        brokenLink.status == 14 && brokenLink.errors.contains("the link \"Backup\" points to \"/nowhere/drive\""),
+        "\(brokenLink)")
     }
     // A link back to its own folder leads to no backup.
     try sandbox.devices.run("mkdir Circle; ln -s . Circle/again; ln -s ../Circle Circle/round")

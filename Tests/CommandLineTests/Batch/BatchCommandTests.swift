@@ -291,7 +291,7 @@ struct BatchCommandTests {
   }
 
   @Test("Ten broken backups are each reported with their own error")
-  func broken() throws {
+  func brokenBackups() throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run(
       """

@@ -17,13 +17,13 @@ struct FolderPasswordTests {
   }
 
   @Test("A wrong password is reported for each backup, and an empty line is not a password")
-  func wrong() throws {
+  func wrongPassword() throws {
     let tree = try BackupTree()
-    let wrong = try tree.sandbox.keyhaul("verify shelf", typed: ["not it"])
-    #expect(wrong.status == 3 && wrong.output.contains("  12  wrong-password"), "\(wrong)")
-    #expect(wrong.output.contains("1 with exit code 0 and 3 with 12 (wrong-password)."), "\(wrong)")
-    let empty = try tree.sandbox.keyhaul("verify shelf", typed: [""])
-    #expect(empty.output.contains("1 with exit code 0 and 3 with 12 (needs-password)."), "\(empty)")
+    let wrongPassword = try tree.sandbox.keyhaul("verify shelf", typed: ["not it"])
+    #expect(wrongPassword.status == 3 && wrongPassword.output.contains("  12  wrong-password"), "\(wrongPassword)")
+    #expect(wrongPassword.output.contains("1 with exit code 0 and 3 with 12 (wrong-password)."), "\(wrongPassword)")
+    let emptyLine = try tree.sandbox.keyhaul("verify shelf", typed: [""])
+    #expect(emptyLine.output.contains("1 with exit code 0 and 3 with 12 (needs-password)."), "\(emptyLine)")
   }
 
   @Test("Without a terminal, each result says that a password is needed, and one line gives advice")

@@ -77,7 +77,7 @@ struct PasswordListTests {
   }
 
   @Test("If no password is right, the error names the lines that were tried")
-  func wrong() throws {
+  func wrongPasswords() throws {
     let tree = try BackupTree()
     try tree.sandbox.write(Array("wrong\n".utf8), to: ".wrong")
     try tree.sandbox.write(Array("bad\n".utf8), to: ".bad")

@@ -8,8 +8,8 @@ struct ResumeInputsTests {
   /// Returns the codes of a resumed run, and checks that a new run gives the same codes.
   private func codes(of line: String, in tree: BackupTree) throws -> [Int?] {
     let resumed = try tree.results(of: "\(line) --resume results").map { $0["code"] as? Int }
-    let new = try tree.results(of: line).map { $0["code"] as? Int }
-    #expect(resumed == new, "\(line)")
+    let repeated = try tree.results(of: line).map { $0["code"] as? Int }
+    #expect(resumed == repeated, "\(line)")
     return resumed
   }
 
@@ -96,7 +96,7 @@ struct ResumeInputsTests {
   }
 
   @Test("A resumed run continues if the first line of its file was cut off, as by a full disk", arguments: 0..<12)
-  func cut(step: Int) throws {
+  func cutLine(step: Int) throws {
     let tree = try BackupTree()
     let sandbox = tree.sandbox
     let line = "verify shelf/one shelf/three.tar.gz --password-file .bp --format ndjson --resume results"

@@ -112,10 +112,10 @@ struct DeviceCommandTests {
     ] {
       #expect(try sandbox.run("keyhaul device lock d && keyhaul device unlock d \(source)").status == 0)
     }
-    let wrong = try sandbox.run("keyhaul device unlock d --passcode-command 'printf \"1234 \"'")
-    #expect(wrong.status == 12)
-    let empty = try sandbox.run("keyhaul device unlock d --passcode-command true")
-    #expect(empty.status == 12)
+    let withSpace = try sandbox.run("keyhaul device unlock d --passcode-command 'printf \"1234 \"'")
+    #expect(withSpace.status == 12)
+    let withoutPasscode = try sandbox.run("keyhaul device unlock d --passcode-command true")
+    #expect(withoutPasscode.status == 12)
     #expect(try sandbox.document("keyhaul device show d --json")["failed_attempts"] == 1)
   }
 

@@ -93,11 +93,11 @@ struct ItemChangeTests {
     try DatabaseQueue(path: path).write { database in
       try database.execute(sql: "UPDATE genp SET data = substr(data, 1, length(data) - 1) || x'00' WHERE rowid = 3")
     }
-    let all = try count("d")
+    let totalCount = try count("d")
     let update = try sandbox.run("keyhaul item update d --kind generic --new-label x --yes")
     #expect(update.status == 3)
     #expect(update.errors.contains("1 item of d cannot be read and was not changed"))
-    #expect(try count("d") == all)
+    #expect(try count("d") == totalCount)
     #expect(try sandbox.run("keyhaul item delete d --kind generic --service '*' --yes").status == 0)
     #expect(try count("d --kind generic") == 1)
     #expect(try sandbox.document("keyhaul item delete d --kind generic --yes --json")["deleted"] == 1)

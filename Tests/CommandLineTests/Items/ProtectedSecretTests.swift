@@ -140,8 +140,8 @@ struct ProtectedSecretTests {
     } else {
       #expect(outcome.status == 0 && outcome.output == Self.protectedSecret, "\(outcome)")
     }
-    let plain = try sandbox.keyhaul("item find \(source.argument) --service plain.example --reveal")
-    #expect(plain.status == 0 && plain.output == Self.plainSecret, "\(plain)")
+    let unprotected = try sandbox.keyhaul("item find \(source.argument) --service plain.example --reveal")
+    #expect(unprotected.status == 0 && unprotected.output == Self.plainSecret, "\(unprotected)")
   }
 
   @Test(

@@ -40,17 +40,17 @@ struct ExpectationScenarioTests {
   @Test("A comparison names the restores in which an expectation is missed")
   func missedInComparison() throws {
     let expectations = try ExpectationSandbox(#"{"account": "push token", "expect": "migrates"}"#)
-    let missed = try expectations.check("--compare")
-    #expect(missed.status == 2)
+    let outcome = try expectations.check("--compare")
+    #expect(outcome.status == 2)
     #expect(
-      missed.output == """
+      outcome.output == """
         missed: with a password, to another device: generic password "chat.example · push token": expected migrates, \
         the comparison says stays-behind (device-bound)
         missed: without a password, to another device: generic password "chat.example · push token": expected migrates, \
         the comparison says stays-behind (device-bound)
         0 of 1 expectation met.
 
-        """, "\(missed.output)")
+        """, "\(outcome.output)")
     let document = try expectations.sandbox.object(expectations.check("--compare --json").output)
     let misses = try #require(document["misses"] as? [[String: Any]])
     #expect(misses.compactMap { ($0["setting"] as? [String: Any])?["same_device"] as? Bool } == [false, false])

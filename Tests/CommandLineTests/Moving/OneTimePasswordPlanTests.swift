@@ -98,7 +98,7 @@ struct OneTimePasswordPlanTests {
   }
 
   @Test("The plan of an unencrypted backup names apps whose codes cannot be saved, and offers no page")
-  func plain() throws {
+  func unencrypted() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let text = try sandbox.succeed("plan plain/")
     #expect(!text.contains("codes.qr.html") && text.contains("[ ] Google Authenticator: Export the codes.\n"))

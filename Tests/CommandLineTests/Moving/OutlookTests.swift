@@ -92,10 +92,10 @@ struct OutlookTests {
     #expect(sameDevice["arrives"] as? Int == 14 && sameDevice["expected"] as? Int == 4)
     #expect(sameDevice["never_in_backup"] is NSNull)
     #expect(document["tried_hardware"] as? Bool == false && document["not_in_backup"] == nil)
-    let plain = try sandbox.object(sandbox.succeed("plan plain.tar --json"))
-    #expect(outlook(in: plain, isSameDevice: true, hasPassword: false)["expected"] as? Int == 18)
+    let plainDocument = try sandbox.object(sandbox.succeed("plan plain.tar --json"))
+    #expect(outlook(in: plainDocument, isSameDevice: true, hasPassword: false)["expected"] as? Int == 18)
     for isSameDevice in [true, false] {
-      #expect(arrivingCount(in: plain, isSameDevice: isSameDevice, hasPassword: false) == 0)
+      #expect(arrivingCount(in: plainDocument, isSameDevice: isSameDevice, hasPassword: false) == 0)
     }
     let plainText = unwrapped(try sandbox.succeed("plan plain.tar -v"))
     #expect(
@@ -135,8 +135,10 @@ struct OutlookTests {
       text.contains("This is for a backup with a password. Without one, none move to a new iPhone, and 18 are restored")
     )
     #expect(!text.contains("Items that never enter a backup"))
-    let plain = unwrapped(try sandbox.succeed("plan old-phone --no-password -v"))
-    #expect(plain.contains("None of the 22 items on old-phone moves to a new iPhone in a backup without a password."))
+    let withoutPassword = unwrapped(try sandbox.succeed("plan old-phone --no-password -v"))
+    #expect(
+      withoutPassword.contains(
+        "None of the 22 items on old-phone moves to a new iPhone in a backup without a password."))
   }
 
   @Test("The plan is available as a page, a document and a redacted report")

@@ -9,7 +9,7 @@ struct RestorePlanFileTests {
   @Test(
     "A saved plan equals the printed one, is readable only by its owner, and is carried out exactly",
     arguments: ["replace", "merge"])
-  func same(policy: String) throws {
+  func savedPlan(policy: String) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.zip")
     let printed = try sandbox.succeed("plan b.zip --to new-phone --existing \(policy) --password-file .bp --json -o p")
     #expect(Array(printed.utf8) == (try sandbox.read("p")))

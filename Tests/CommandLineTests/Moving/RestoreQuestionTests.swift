@@ -15,8 +15,8 @@ struct RestoreQuestionTests {
     _ line: String, duringQuestion otherLine: String, in sandbox: PhoneSandbox
   ) throws -> BuiltProgram.Outcome {
     try sandbox.devices.program.shell("keyhaul \(line)", typed: ["y"]) { _ in
-      let other = try sandbox.devices.run(otherLine)
-      #expect(other.status == 0, "\(otherLine): \(other)")
+      let outcome = try sandbox.devices.run(otherLine)
+      #expect(outcome.status == 0, "\(otherLine): \(outcome)")
     }
   }
 

@@ -76,7 +76,7 @@ struct RestoreTargetTests {
   @Test(
     "A restore to a device and one to a Simulator have the same exit code and id, and change nothing if refused",
     arguments: Damage.allCases)
-  func same(_ damage: Damage) throws {
+  func sameResult(_ damage: Damage) throws {
     let sandbox = try sandbox(damage)
     var refusalCount = 0
     for flags in Self.flags {

@@ -44,7 +44,7 @@ struct CommandErrorTests {
   }
 
   @Test("A name with control characters is escaped")
-  func hostile() {
+  func untrustedName() {
     let lines = CommandError(.failed, "no \u{1B}[2J\u{202E}here\nerror: fake").lines(style: .plain, showsCode: false)
     #expect(lines == [#"error: no \u{1B}[2J\u{202E}here\u{A}error: fake"#])
   }

@@ -39,7 +39,6 @@ struct PipedOutputTests {
       "verify b.tar --password-file .bp", "plan b.tar --password-file .bp", "convert b.tar -o c/ --yes",
       "rekey b.tar --password-file .bp --new-password-file .np", "backup old-phone -o d.tar --password-file .bp --yes",
     ] {
-
       // Verify and plan change nothing, so they have no dry run.
       let dryRun = line.hasPrefix("verify") || line.hasPrefix("plan") ? "" : "-n"
       let outcome = try sandbox.keyhaul("\(line) --json \(dryRun)")

@@ -42,7 +42,7 @@ struct SessionTests {
   }
 
   @Test("A result that could not be written is an error, even if a message followed")
-  func lost() throws {
+  func unwritableResult() throws {
     let full = try FileHandle(forWritingTo: URL(filePath: "/dev/full"))
     let session = Session(
       common: try CommonOptions.parse([]), environment: [:], output: full.fileDescriptor, errors: -1)

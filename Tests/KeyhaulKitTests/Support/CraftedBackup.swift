@@ -8,8 +8,8 @@ import KeyhaulKit
 struct CraftedBackup {
   let setup: TestSetup
   var password: String?
-  /// The classes whose keys are wrapped only with the password.
-  var unbound: Set<UInt32>
+  /// The classes whose keys are wrapped only with the password, in addition to the classes of files, 1 to 4.
+  var unboundClasses: Set<UInt32>
   var items: [KeychainItem]
   var device = BackupDevice(
     identifier: "4C1F0A2B-9D3E5F60718293A4", name: "old-phone", productType: "iPhone15,2", productVersion: "18.1",
@@ -17,22 +17,7 @@ struct CraftedBackup {
 
   func write(named name: String = "crafted", as packaging: TestSetup.Packaging = .tar) throws -> String {
     let random = SeededRandomSource(seed: name)
-    let hardware = try DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16)))
-    let salt = try random.bytes(20)
-    let second = password == nil ? nil : Keybag.SecondRound(rounds: 1, salt: salt)
-    let passcodeKey = try PasswordDerivation.passcodeKey(
-      password: Secret(utf8: password ?? ""),
-      parameters: .init(
-        salt: salt, iterations: 10, sha256Step: second.map { .init(salt: $0.salt, iterations: $0.rounds) }))
-    let records = try (UInt32(1)...11).reversed().map { number in
-      try ClassKeyWrapPolicy(
-        keyClass: KeyClass(rawValue: number),
-        wrap: number < 5 || unbound.contains(number) ? .password : [.device, .password]
-      ).makeRecord(passcodeKey: passcodeKey, deviceKey: hardware, random: random)
-    }
-    let keybag = try Keybag(
-      type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondRound: second, classKeys: records)
-    let keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: hardware)
+    let (keybag, keys) = try makeKeybag(random: random)
     let entries = try items.map { item in
       KeychainBackupFile.Entry(kind: item.kind, blob: try keys.seal(item, as: .backup, random: random).serialized())
     }
@@ -43,5 +28,25 @@ struct CraftedBackup {
     let (path, destination) = setup.destination(name, packaging)
     _ = try BackupWriter().write(contents, keys: keys, random: random, to: destination, replace: true)
     return path
+  }
+
+  private func makeKeybag(random: SeededRandomSource) throws -> (Keybag, ClassKeys) {
+    let deviceKey = try DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16)))
+    let salt = try random.bytes(20)
+    let secondRound = password == nil ? nil : Keybag.SecondRound(rounds: 1, salt: salt)
+    let passcodeKey = try PasswordDerivation.passcodeKey(
+      password: Secret(utf8: password ?? ""),
+      parameters: .init(
+        salt: salt, iterations: 10, sha256Step: secondRound.map { .init(salt: $0.salt, iterations: $0.rounds) }))
+    let fileClasses: ClosedRange<UInt32> = 1...4
+    let records = try (UInt32(1)...11).reversed().map { number in
+      let isUnbound = fileClasses.contains(number) || unboundClasses.contains(number)
+      return try ClassKeyWrapPolicy(
+        keyClass: KeyClass(rawValue: number), wrap: isUnbound ? .password : [.device, .password]
+      ).makeRecord(passcodeKey: passcodeKey, deviceKey: deviceKey, random: random)
+    }
+    let keybag = try Keybag(
+      type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondRound: secondRound, classKeys: records)
+    return (keybag, try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey))
   }
 }

@@ -52,13 +52,13 @@ struct KeychainSnapshot {
   }
 
   /// The columns of every row, for comparisons.
-  var image: [[String: DatabaseValue]] { rows.map(\.columns) }
+  var columnsOfRows: [[String: DatabaseValue]] { rows.map(\.columns) }
   var items: [KeychainItem] { rows.compactMap(\.item) }
 
   /// The items except tombstones, by primary key.
-  var live: [ItemKey: KeychainItem] {
-    rows.reduce(into: [:]) { live, row in
-      if let item = row.item, !row.isTombstone { live[ItemKey(item)] = item }
+  var liveItems: [ItemKey: KeychainItem] {
+    rows.reduce(into: [:]) { items, row in
+      if let item = row.item, !row.isTombstone { items[ItemKey(item)] = item }
     }
   }
 
@@ -97,14 +97,14 @@ struct ItemKey: Hashable, CustomStringConvertible {
   let kind: ItemKind
   let values: [PropertyValue]
 
-  private static let common: [AttributeCode] = ["agrp", "sync", "vwht", "tkid", "musr", "ggrp"]
-  private static let specific: [ItemKind: [AttributeCode]] = [
+  private static let commonColumns: [AttributeCode] = ["agrp", "sync", "vwht", "tkid", "musr", "ggrp"]
+  private static let specificColumns: [ItemKind: [AttributeCode]] = [
     .genericPassword: ["acct", "svce"],
     .internetPassword: ["acct", "sdmn", "srvr", "ptcl", "atyp", "port", "path"],
     .certificate: ["ctyp", "issr", "slnr"],
     .key: ["kcls", "klbl", "atag", "crtr", "type", "bsiz", "esiz", "sdat", "edat"],
   ]
-  private static let numbers: Set<AttributeCode> = [
+  private static let numericColumns: Set<AttributeCode> = [
     "sync", "ptcl", "port", "ctyp", "kcls", "crtr", "type", "bsiz", "esiz",
   ]
 
@@ -120,16 +120,16 @@ struct ItemKey: Hashable, CustomStringConvertible {
   init(_ item: KeychainItem, isAfterRestore: Bool = false) {
     kind = item.kind
     let becomesSynchronized = isAfterRestore && item.isOldSafariPassword
-    values = ((Self.specific[item.kind] ?? []) + Self.common).map { code in
+    values = ((Self.specificColumns[item.kind] ?? []) + Self.commonColumns).map { code in
       if code == "sync", becomesSynchronized { return .integer(1) }
       if code == "musr", isAfterRestore, item[code] != .data(Self.systemUser) { return .data([]) }
       switch item[code] {
-      case .boolean(let flag)? where Self.numbers.contains(code): return .integer(flag ? 1 : 0)
-      case .string("1")? where Self.numbers.contains(code): return .integer(1)
+      case .boolean(let flag)? where Self.numericColumns.contains(code): return .integer(flag ? 1 : 0)
+      case .string("1")? where Self.numericColumns.contains(code): return .integer(1)
       case .data(let bytes)?: return .data(bytes)
       case .string(let text)?: return .data(Array(text.utf8))
       case let value?: return value
-      case nil: return Self.numbers.contains(code) ? .integer(0) : .data([])
+      case nil: return Self.numericColumns.contains(code) ? .integer(0) : .data([])
       }
     }
   }

@@ -7,7 +7,7 @@ import KeyhaulKit
 struct PlanVerifier {
   let plan: MigrationPlan
   /// The backup's items in plain text, including those that this target cannot decrypt.
-  let archive: [KeychainItem]
+  let backupItems: [KeychainItem]
   let before: [ItemKey: KeychainItem]
   let after: [ItemKey: KeychainItem]
   private let tombstonesBefore: Set<ItemKey>
@@ -18,14 +18,14 @@ struct PlanVerifier {
   private(set) var differences: [String] = []
 
   init(
-    _ plan: MigrationPlan, of archive: [KeychainItem], before: KeychainSnapshot, after: KeychainSnapshot,
+    _ plan: MigrationPlan, of backupItems: [KeychainItem], before: KeychainSnapshot, after: KeychainSnapshot,
     damaged: Set<ItemKey> = []
   ) {
     self.plan = plan
-    self.archive = archive
+    self.backupItems = backupItems
     self.damaged = damaged
-    self.before = before.live
-    self.after = after.live
+    self.before = before.liveItems
+    self.after = after.liveItems
     tombstonesBefore = Set(before.rows.filter(\.isTombstone).compactMap(\.key))
     rowsAfter = after.rows.reduce(into: [:]) { rows, row in if let item = row.item { rows[ItemKey(item)] = item } }
     for decision in plan.decisions {
@@ -40,7 +40,7 @@ struct PlanVerifier {
   }
 
   private func key(of decision: MigrationPlan.Decision) -> ItemKey {
-    ItemKey(archive[decision.index], isAfterRestore: true)
+    ItemKey(backupItems[decision.index], isAfterRestore: true)
   }
 
   /// Returns the index of the backup's item that the plan stores under a primary key.
@@ -54,7 +54,7 @@ struct PlanVerifier {
 
   private mutating func check(_ decision: MigrationPlan.Decision) {
     guard case .migrates(let change) = decision.outcome else { return }
-    let item = archive[decision.index]
+    let item = backupItems[decision.index]
     let key = key(of: decision)
     let stored = rowsAfter[key]
     let competingDecisions = decisionsByKey[key] ?? []
@@ -75,13 +75,13 @@ struct PlanVerifier {
       require(stored?.portableContents == item.portableContents, decision, "the file has other contents")
       require(winner(key) == decision.index, decision, "two items replace one")
       if !damaged.contains(key), competingDecisions.count == 1 {
-        let isOther =
+        let isDifferent =
           before[key]?.portableContents != item.portableContents
           || before[key]?.modificationDate != item.modificationDate
-        require(isOther, decision, "the same item existed before")
+        require(isDifferent, decision, "the same item existed before")
       }
     case .keepsExisting:
-      let expected = winner(key).map { archive[$0] } ?? before[key]
+      let expected = winner(key).map { backupItems[$0] } ?? before[key]
       require(stored != nil, decision, "no item was kept")
       require(
         stored?.portableContents == expected?.portableContents || isStoredAsIdentical(key), decision,
@@ -100,7 +100,7 @@ struct PlanVerifier {
   /// Whether the row is an item that both the backup and the target have.
   private func isStoredAsIdentical(_ key: ItemKey) -> Bool {
     (decisionsByKey[key] ?? []).contains {
-      $0.outcome == .migrates(.identical) && rowsAfter[key]?.portableContents == archive[$0.index].portableContents
+      $0.outcome == .migrates(.identical) && rowsAfter[key]?.portableContents == backupItems[$0.index].portableContents
     }
   }
 
@@ -118,11 +118,11 @@ struct PlanVerifier {
   }
 
   private mutating func checkRemoved() {
-    func counted(_ identities: [ItemDescriptor]) -> [ItemDescriptor: Int] {
-      identities.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    func counts(of descriptors: [ItemDescriptor]) -> [ItemDescriptor: Int] {
+      descriptors.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
     let removed = before.filter { rowsAfter[$0.key] == nil }.map { ItemDescriptor($0.value) }
-    if counted(removed) != counted(plan.removed) {
+    if counts(of: removed) != counts(of: plan.removed) {
       differences.append("removed are \(removed), the plan says \(plan.removed)")
     }
     if plan.policy == .merge, !removed.isEmpty { differences.append("merging removed \(removed)") }

@@ -6,7 +6,7 @@ extension KeychainItem {
   /// Returns a random item, which may be invalid. There are few primary keys and dates, so that items conflict.
   ///
   /// - Parameter suffix: A suffix of the account.
-  static func random(_ random: inout SeededRandom, _ suffix: String) -> KeychainItem {
+  static func random(using random: inout SeededRandom, suffix: String) -> KeychainItem {
     func pick<Value>(_ values: [Value]) -> Value { values[Int.random(in: values.indices, using: &random)] }
     func rarely() -> Bool { Int.random(in: 0..<8, using: &random) == 0 }
     var item = KeychainItem.password(

@@ -43,9 +43,10 @@ final class SoakRunner {
   private let scenario: SoakScenario
   private let setup: TestSetup
   private let path: String
-  private var password = 0
+  /// The number of the backup's current password.
+  private var passwordNumber = 0
   /// The items that the source device decrypts in the backup; `nil` if there is no backup yet.
-  private var archived: [KeychainItem]?
+  private var expectedItems: [KeychainItem]?
   private(set) var restoreCount = 0
   private(set) var crashCount = 0
 
@@ -89,7 +90,7 @@ final class SoakRunner {
 
   /// Opens a session for changes, which may crash.
   private func withSession<Value>(
-    _ name: String, _ crash: SimulatedCrash? = nil, _ body: (DeviceSession) throws -> Value
+    _ name: String, until crash: SimulatedCrash? = nil, _ body: (DeviceSession) throws -> Value
   ) throws -> Value {
     var environment = setup.environment
     environment.files = DeviceFiles(crash?.system ?? unsynced)
@@ -110,7 +111,7 @@ final class SoakRunner {
         var random = scenario.random(lane, step)
         if name == "target" { random = SeededRandom(seed: random.next()) }
         items += (0..<Int.random(in: 0...maximumCount, using: &random)).map { _ in
-          .random(&random, SoakScenario.accountSuffix(lane))
+          .random(using: &random, suffix: SoakScenario.accountSuffix(lane))
         }
       }
       try withSession(name) { session in
@@ -129,35 +130,47 @@ final class SoakRunner {
         !$0.isTombstone && $0.item?[.account]?.stringValue?.hasSuffix(SoakScenario.accountSuffix(lane)) == true
       }
       guard let row = rows.randomElement(using: &random), let key = row.key else { continue }
-      let query = ItemQuery(row: RowReference(kind: row.kind, rowID: row.rowID))
       let secret = random.bytes(4)
       let isDeletion = Bool.random(using: &random)
       let crash = SimulatedCrash(after: step.crash)
-      let changes = ItemChanges(secrets: [.valueData: SensitiveBytes(copying: secret)])
-      var isHidden = false
-      do {
-        _ = try withSession(name, crash) { isDeletion ? try $0.delete(query) : try $0.update(query, with: changes) }
-      } catch let error as KeyhaulError where "\(error)".hasPrefix("no item matches") {
-        // An app's search does not find items of another user or of the system.
-        isHidden = true
-      } catch  where crash.hasHappened {}
+      let isHidden = try !change(row, on: name, to: isDeletion ? nil : secret, until: crash)
       if crash.hasHappened { crashCount += 1 }
-      let after = try keychain(name).live
-      let others = before.live.filter { $0.key != key }
+      let after = try keychain(name).liveItems
+      let others = before.liveItems.filter { $0.key != key }
       try require(
         others.allSatisfy { after[$0.key]?.contents == $0.value.contents } && after.count - others.count <= 1,
         "another row changed with \(key)")
       let isNew = isDeletion ? after[key] == nil : after[key]?.secretBytes == secret
-      let isOld = after[key]?.contents == before.live[key]?.contents
+      let isOld = after[key]?.contents == before.liveItems[key]?.contents
       try require(isHidden ? isOld : isNew || crash.hasHappened && isOld, "\(key) is neither old nor new")
     }
   }
 
+  /// Sets the secret of a row's item, or deletes the item, as an app does.
+  ///
+  /// - Parameter secret: The new secret; `nil` to delete the item.
+  /// - Returns: `false` if an app's search does not find the item, which belongs to another user or to the system.
+  private func change(
+    _ row: KeychainSnapshot.Row, on name: String, to secret: [UInt8]?, until crash: SimulatedCrash
+  ) throws -> Bool {
+    let query = ItemQuery(row: RowReference(kind: row.kind, rowID: row.rowID))
+    do {
+      _ = try withSession(name, until: crash) { session in
+        guard let secret else { return try session.delete(query) }
+        let changes = ItemChanges(secrets: [.valueData: SensitiveBytes(copying: secret)])
+        return try session.update(query, with: changes)
+      }
+    } catch let error as KeyhaulError where "\(error)".hasPrefix("no item matches") {
+      return false
+    } catch  where crash.hasHappened {}
+    return true
+  }
+
   // MARK: The backup
 
-  private var secretText: String { "password \(password)" }
+  private var password: String { "password \(passwordNumber)" }
 
-  private func hardware() throws -> DeviceKey {
+  private func sourceDeviceKey() throws -> DeviceKey {
     let session = try setup.home.device(DeviceName("source")).openTestSession(.reading)
     defer { session.invalidate() }
     return try session.deviceKey()
@@ -166,10 +179,9 @@ final class SoakRunner {
   /// Returns the backup's items, decrypted with the source device's key.
   private func backupItems() throws -> [KeychainItem?] {
     let archive = try BackupArchive.open(.path(path))
-    return try archive.open(
-      with: archive.unlock(password: Secret(utf8: secretText)), deviceKey: hardware()
-    ).items
-      .map(\.item)
+    let opened = try archive.open(
+      with: archive.unlock(password: Secret(utf8: password)), deviceKey: sourceDeviceKey())
+    return opened.items.map(\.item)
   }
 
   /// Returns whether the backup contains exactly these items, and the source device decrypts all of them.
@@ -180,126 +192,116 @@ final class SoakRunner {
   }
 
   /// Changes the backup. After a crash, checks that the old backup is intact, and repeats the change.
-  private func rewrite(
-    _ step: SoakScenario.Step, new: inout [KeychainItem], _ body: (FileSystem) throws -> [KeychainItem]
-  )
-    throws
-  {
+  private func rewrite<Value>(_ step: SoakScenario.Step, _ body: (FileSystem) throws -> Value) throws -> Value {
     let crash = SimulatedCrash(after: step.crash)
     do {
-      new = try body(crash.system)
+      return try body(crash.system)
     } catch  where crash.hasHappened {
       crashCount += 1
-      let old = archived
-      let isOld = try backupContains(old)
-      if !isOld { throw Difference(description: "after the crash, the old backup is not intact: \(error)") }
-      new = try body(unsynced)
+      try require(try backupContains(expectedItems), "after the crash, the old backup is not intact: \(error)")
+      return try body(unsynced)
     }
-    if step.action == .rekey { return }
-    try require(try backupContains(new), "the backup does not contain the expected items")
   }
 
   private func backUp(_ step: SoakScenario.Step) throws {
     let destination: BackupDestination = path.hasSuffix(".tar") ? .file(path, .tar) : .directory(path)
-    let live = try keychain("source").live
-    let crash = SimulatedCrash(after: step.crash)
-    func write(_ system: FileSystem) throws -> Int {
+    let itemsOnPhone = try keychain("source").liveItems
+    let count: Int = try rewrite(step) { system in
       try withSession("source") { session in
         let prepared = try BackupExporter.prepare(session, password: Secret(utf8: "password 0"), rounds: 1)
-        let count = prepared.report.exported.count
+        let exportedCount = prepared.report.exported.count
         _ = try prepared.write(
           with: BackupWriter(system: system), to: destination, replace: true,
           random: SeededRandomSource(seed: "\(step)"))
-        return count
+        return exportedCount
       }
     }
-    var count = 0
-    do {
-      count = try write(crash.system)
-    } catch  where crash.hasHappened {
-      crashCount += 1
-      try require(try backupContains(archived), "after the crash, the old backup is not intact: \(error)")
-      count = try write(unsynced)
-    }
-    password = 0
-    let new = try backupItems().compactMap { $0 }
-    try require(new.count == count, "the backup has \(new.count) items, but the report counts \(count)")
+    passwordNumber = 0
+    let items = try backupItems().compactMap { $0 }
+    try require(items.count == count, "the backup has \(items.count) items, but the report counts \(count)")
     try require(
-      new.allSatisfy { live[ItemKey($0)]?.portableContents == $0.portableContents },
+      items.allSatisfy { itemsOnPhone[ItemKey($0)]?.portableContents == $0.portableContents },
       "an item differs from the one on the phone")
-    archived = new
+    expectedItems = items
   }
 
   /// Adds, changes and removes items of some lanes, as the `item` commands do in a backup.
   private func edit(_ step: SoakScenario.Step) throws {
-    guard let old = archived else { return }
-    var new: [KeychainItem] = []
-    try rewrite(step, new: &new) { system in
+    guard let oldItems = expectedItems else { return }
+    let newItems: [KeychainItem] = try rewrite(step) { system in
       let archive = try BackupArchive.open(.path(path))
-      let key = try archive.unlock(password: Secret(utf8: secretText))
-      let opened = try archive.open(with: key, deviceKey: hardware(), for: .rewriting)
+      let key = try archive.unlock(password: Secret(utf8: password))
+      let opened = try archive.open(with: key, deviceKey: sourceDeviceKey(), for: .rewriting)
       let edited = try EditedKeychain(
-        opened, keys: try key.classKeys(deviceKey: hardware()), now: TestSetup.now,
+        opened, keys: try key.classKeys(deviceKey: sourceDeviceKey()), now: TestSetup.now,
         random: SeededRandomSource(seed: "\(step)"))
-      var items: [KeychainItem?] = old
-      for lane in scenario.lanes {
-        var random = scenario.random(lane, step)
-        let laneIndexes = old.indices.filter {
-          old[$0][.account]?.stringValue?.hasSuffix(SoakScenario.accountSuffix(lane)) == true
-        }
-        switch Int.random(in: 0..<4, using: &random) {
-        case 0:
-          if let added = try? edited.add(.random(&random, "+" + SoakScenario.accountSuffix(lane))) {
-            items.append(added.item)
-          }
-        case 1:
-          guard let index = laneIndexes.randomElement(using: &random) else { continue }
-          let changes = ItemChanges(secrets: [.valueData: SensitiveBytes(copying: random.bytes(3))])
-          if let changed = try? edited.update([index], with: changes) { items[index] = changed.first ?? nil }
-        case 2:
-          guard let index = laneIndexes.randomElement(using: &random) else { continue }
-          edited.remove([index])
-          items[index] = nil
-        default: break
-        }
+      let items = scenario.lanes.reduce(into: oldItems as [KeychainItem?]) { items, lane in
+        edit(edited, in: lane, step, items: &items)
       }
       _ = try BackupRewriter(system: system).replaceKeychain(
-        of: archive, at: path, with: edited.serialized(), keys: try key.classKeys(deviceKey: hardware()),
+        of: archive, at: path, with: edited.serialized(), keys: try key.classKeys(deviceKey: sourceDeviceKey()),
         random: SeededRandomSource(seed: "\(step) file"))
       return ItemKind.allCases.flatMap { kind in items.compactMap { $0 }.filter { $0.kind == kind } }
     }
-    archived = new
+    try require(try backupContains(newItems), "the backup does not contain the expected items")
+    expectedItems = newItems
+  }
+
+  /// Adds, changes or removes at most one item of a lane.
+  ///
+  /// - Parameter items: The expected items, by their index in the keychain; `nil` for a removed one.
+  private func edit(
+    _ edited: EditedKeychain, in lane: UInt64, _ step: SoakScenario.Step, items: inout [KeychainItem?]
+  ) {
+    var random = scenario.random(lane, step)
+    let indices = items.indices.filter {
+      items[$0]?[.account]?.stringValue?.hasSuffix(SoakScenario.accountSuffix(lane)) == true
+    }
+    switch Int.random(in: 0..<4, using: &random) {
+    case 0:
+      if let added = try? edited.add(.random(using: &random, suffix: "+" + SoakScenario.accountSuffix(lane))) {
+        items.append(added.item)
+      }
+    case 1:
+      guard let index = indices.randomElement(using: &random) else { return }
+      let changes = ItemChanges(secrets: [.valueData: SensitiveBytes(copying: random.bytes(3))])
+      if let changed = try? edited.update([index], with: changes) { items[index] = changed.first ?? nil }
+    case 2:
+      guard let index = indices.randomElement(using: &random) else { return }
+      edited.remove([index])
+      items[index] = nil
+    default: break
+    }
   }
 
   private func rekey(_ step: SoakScenario.Step) throws {
-    guard let old = archived else { return }
-    let next = "password \(password + 1)"
-    var new: [KeychainItem] = []
-    try rewrite(step, new: &new) { system in
+    guard let expectedItems else { return }
+    let newPassword = "password \(passwordNumber + 1)"
+    try rewrite(step) { system in
       let archive = try BackupArchive.open(.path(path))
       let keybag = try BackupKeybag.rewrap(
-        archive.keybag, from: Secret(utf8: secretText), to: Secret(utf8: next),
+        archive.keybag, from: Secret(utf8: password), to: Secret(utf8: newPassword),
         random: SeededRandomSource(seed: "\(step)"))
       try BackupRewriter(system: system).replaceKeybag(
         of: archive, at: path, with: keybag,
-        keys: archive.unlock(password: Secret(utf8: secretText)).classKeys(deviceKey: nil))
-      return old
+        keys: archive.unlock(password: Secret(utf8: password)).classKeys(deviceKey: nil))
     }
-    password += 1
-    try require(try backupContains(old), "with the new password, the backup does not contain the same items")
+    passwordNumber += 1
+    try require(
+      try backupContains(expectedItems), "with the new password, the backup does not contain the same items")
   }
 
   // MARK: The restore
 
   private func restore(_ step: SoakScenario.Step, onto name: String) throws {
-    guard let archived else { return }
+    guard let expectedItems else { return }
     let before = try keychain(name)
     let crash = SimulatedCrash(after: step.crash)
     func run(_ crash: SimulatedCrash?) throws -> MigrationPlan {
-      try withSession(name, crash) { session in
+      try withSession(name, until: crash) { session in
         let archive = try BackupArchive.open(.path(path))
         let opened = try archive.open(
-          with: archive.unlock(password: Secret(utf8: secretText)), deviceKey: session.deviceKey())
+          with: archive.unlock(password: Secret(utf8: password)), deviceKey: session.deviceKey())
         return try session.restore(opened, policy: step.policy)
       }
     }
@@ -308,12 +310,13 @@ final class SoakRunner {
       plan = try run(crash)
     } catch  where crash.hasHappened {
       crashCount += 1
-      try require(try keychain(name).image == before.image, "the crash left a partial restore: \(error)")
+      try require(
+        try keychain(name).columnsOfRows == before.columnsOfRows, "the crash left a partial restore: \(error)")
       plan = try run(nil)
     }
     restoreCount += 1
-    try require(plan.decisions.count == archived.count, "the plan has \(plan.decisions.count) items")
-    let differences = PlanVerifier(plan, of: archived, before: before, after: try keychain(name)).differences
+    try require(plan.decisions.count == expectedItems.count, "the plan has \(plan.decisions.count) items")
+    let differences = PlanVerifier(plan, of: expectedItems, before: before, after: try keychain(name)).differences
     try require(differences.isEmpty, "\(differences)")
   }
 }

@@ -38,9 +38,12 @@ extension TamperingWriter {
   /// Changes the first digit of the manifest's digest in the seal of a backup in a tar archive.
   static func changeSeal(of path: String) throws {
     var bytes = [UInt8](try Data(contentsOf: URL(filePath: path)))
-    let head = Array("keyhaul-seal 1 hmac-sha256\n".utf8)
-    let starts = bytes.indices.dropLast(head.count).filter { bytes[$0...].starts(with: head) }
-    for start in starts { bytes[start + head.count] = bytes[start + head.count] == 48 ? 49 : 48 }
+    let firstLine = Array("keyhaul-seal 1 hmac-sha256\n".utf8)
+    let starts = bytes.indices.dropLast(firstLine.count).filter { bytes[$0...].starts(with: firstLine) }
+    for start in starts {
+      let digit = start + firstLine.count
+      bytes[digit] = bytes[digit] == UInt8(ascii: "0") ? UInt8(ascii: "1") : UInt8(ascii: "0")
+    }
     try Data(bytes).write(to: URL(filePath: path))
   }
 }
