@@ -77,7 +77,7 @@ struct PromptTests {
     arguments: [("y", true), ("YES", true), ("n", false), ("", false), ("yess", false)])
   func confirm(answer: String, shouldContinue: Bool) throws {
     let (failure, shown) = try typing([answer]) { session in
-      thrownError { try session.confirm("Remove 2 items from new-phone and add 12?", refusal: "removing 2 items") }
+      thrownError { try session.confirm("Remove 2 items from new-phone and add 12?", action: "removing 2 items") }
     }
     #expect((failure == nil) == shouldContinue)
     #expect(shown == "Remove 2 items from new-phone and add 12? [y/N] \(answer)\n")
@@ -85,16 +85,16 @@ struct PromptTests {
 
   @Test("--yes skips a question, and --no-input makes it an error")
   func unasked() throws {
-    try TestSession(["--yes"]).session.confirm("Remove 2 items?", refusal: "removing 2 items")
+    try TestSession(["--yes"]).session.confirm("Remove 2 items?", action: "removing 2 items")
     let failure = thrownError {
-      try TestSession(["--no-input"], terminalPath: "/dev/null").session.confirm("Remove?", refusal: "removing 2 items")
+      try TestSession(["--no-input"], terminalPath: "/dev/null").session.confirm("Remove?", action: "removing 2 items")
     }
     #expect(
       failure
         == .usage(
           "removing 2 items must be confirmed",
           why: "--no-input prevents Keyhaul from asking", try: "add --yes"))
-    let unattended = thrownError { try TestSession().session.confirm("Remove?", refusal: "removing 2 items") }
+    let unattended = thrownError { try TestSession().session.confirm("Remove?", action: "removing 2 items") }
     #expect(unattended?.why == "Keyhaul cannot ask, because there is no terminal")
     #expect(unattended?.status == .usage)
   }

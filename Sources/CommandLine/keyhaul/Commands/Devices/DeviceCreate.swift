@@ -65,20 +65,27 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
       secret = nil
     }
     try source.map { try requirePasscode(for: $0) }
-    let displayName = isPath ? UntrustedText.escaped(name) : deviceName.text
-    if dryRun.isOn {
-      let report = try newDevice.createTemporarily(in: home, passcode: secret)
-      try session.announce("Would create \(displayName) (\(report.summary)).")
-      if session.isJSON { try session.writeDocument(report.document([("dry_run", true)])) }
-    } else {
-      let report = try create(newDevice, in: home, passcode: secret, session)
-      try session.announce("Created \(displayName) (\(report.summary)).")
-      if session.isJSON { try session.writeDocument(report.document()) }
-    }
+    try createAndReport(newDevice, in: home, passcode: secret, session)
     if publishedHardwareKey { session.warnAboutPublishedKey(of: deviceName.text) }
     guard let source, source.unreadableCount > 0 else { return .ok }
     warnAboutUnreadableItems(of: source, in: session)
     return .partial
+  }
+
+  /// Creates the device and prints a report. In a dry run, it is created in a temporary folder.
+  private func createAndReport(
+    _ newDevice: NewDevice, in home: DeviceSet, passcode: borrowing Secret?, _ session: Session
+  ) throws {
+    let displayName = isPath ? UntrustedText.escaped(name) : newDevice.name.text
+    if dryRun.isOn {
+      let report = try newDevice.createTemporarily(in: home, passcode: passcode)
+      try session.announce("Would create \(displayName) (\(report.summary)).")
+      if session.isJSON { try session.writeDocument(report.document([("dry_run", true)])) }
+    } else {
+      let report = try create(newDevice, in: home, passcode: passcode, session)
+      try session.announce("Created \(displayName) (\(report.summary)).")
+      if session.isJSON { try session.writeDocument(report.document()) }
+    }
   }
 
   /// Creates the device, and records the change.

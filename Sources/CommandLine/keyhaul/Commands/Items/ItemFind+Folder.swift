@@ -34,7 +34,7 @@ extension ItemFind {
     }
     var summary = BatchSummary()
     try session.writePieces(to: output) { (write) throws(CommandError) in
-      try search(folder, for: selection, passwordProvider, adding: &summary, in: session, write)
+      try searchBackups(in: folder, for: selection, passwordProvider, adding: &summary, in: session, write)
     }
     let matching = summary.countByCode[0, default: 0]
     let notMatching = summary.countByCode[CommandExitStatus.noMatch.code, default: 0]
@@ -61,8 +61,8 @@ extension ItemFind {
   }
 
   /// Searches the backups in a folder, and writes the matching items of each.
-  private func search(
-    _ folder: String, for selection: ItemSelection, _ passwordProvider: BatchPasswords,
+  private func searchBackups(
+    in folder: String, for selection: ItemSelection, _ passwordProvider: BatchPasswords,
     adding summary: inout BatchSummary, in session: Session, _ write: (String) throws(CommandError) -> Void
   ) throws(CommandError) {
     let queue = BackupQueue([folder], pathList: nil)
@@ -70,7 +70,7 @@ extension ItemFind {
     var isFirst = true
     while let queued = try queue.next() {
       try Interruption.check()
-      let backup = search(queued, for: selection, passwordProvider, in: session)
+      let backup = searchBackup(queued, for: selection, passwordProvider, in: session)
       summary.add(backup.result, isResumed: false)
       if session.isJSON {
         try write((isFirst ? formatter.head() : "") + formatter.row(backup.result, isFirst: isFirst))
@@ -93,7 +93,7 @@ extension ItemFind {
   }
 
   /// Searches one backup of the folder.
-  private func search(
+  private func searchBackup(
     _ queued: QueuedBackup, for selection: ItemSelection, _ passwordProvider: BatchPasswords, in session: Session
   ) -> SearchedBackup {
     var singleCommand = self
@@ -118,15 +118,30 @@ extension ItemFind {
       failure = error as? CommandError ?? CommandError(.failed, "the backup could not be searched")
       status = failure?.status ?? .failed
     }
-    let entry = queued.fault == nil ? BackupDirectory.entry(of: queued.path) : nil
-    let metadata = capturingSession.backupMetadata ?? entry.map { BackupMetadata($0) } ?? BackupMetadata()
-    let document = try? JSONValue(parsing: output.result, acceptingAtMost: JSONValue.maximumValueCount)
-    let result = BatchResult(
-      verb: "item find", parameters: [], path: queued.path, metadata: metadata,
-      isArchivedCopy: entry?.isArchivedCopy ?? false,
-      status: status, failure: failure, warnings: output.warnings, document: document,
-      reason: status == .partial ? "an item that may match cannot be read" : nil)
+    let result = Self.batchResult(
+      for: queued, metadata: capturingSession.backupMetadata, status: status, failure: failure, output)
     return SearchedBackup(result: result, rows: rows)
+  }
+
+  /// Returns the result for a backup.
+  ///
+  /// - Parameters:
+  ///   - queued: The backup.
+  ///   - metadata: The metadata of the opened backup; `nil` if it was not opened.
+  ///   - status: The exit status of the search.
+  ///   - failure: The error of the search; `nil` if there was none.
+  ///   - output: The document and the warnings of the search.
+  private static func batchResult(
+    for queued: QueuedBackup, metadata: BackupMetadata?, status: CommandExitStatus, failure: CommandError?,
+    _ output: CapturedOutput
+  ) -> BatchResult {
+    let entry = queued.fault == nil ? BackupDirectory.entry(of: queued.path) : nil
+    return BatchResult(
+      verb: "item find", parameters: [], path: queued.path,
+      metadata: metadata ?? entry.map { BackupMetadata($0) } ?? BackupMetadata(),
+      isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: output.warnings,
+      document: try? JSONValue(parsing: output.result, acceptingAtMost: JSONValue.maximumValueCount),
+      reason: status == .partial ? "an item that may match cannot be read" : nil)
   }
 
   private static func status(of result: SearchResult) -> CommandExitStatus {

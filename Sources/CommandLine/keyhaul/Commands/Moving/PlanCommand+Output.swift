@@ -13,6 +13,7 @@ extension PlanCommand {
     try saveAndPrint(report, in: session) { () throws(CommandError) in try printPlan(report, in: session) }
   }
 
+  /// Writes the comparison as a page, or prints it.
   func deliverComparison(_ report: ComparisonReport, of argument: String?, in session: Session) throws {
     guard common.isHTML else { return try session.print(report) }
     try session.deliver(
@@ -21,7 +22,7 @@ extension PlanCommand {
       to: output)
   }
 
-  /// Prints the plan and, if it was saved, the command that restores by it.
+  /// Prints the plan and, if it was saved, the command that carries it out.
   private func printPlan(_ report: PlanReport, in session: Session) throws(CommandError) {
     if session.chosenFields != nil { return try session.writeDocument(report.document.json) }
     if session.isJSON { return try report.printDocument(in: session) }

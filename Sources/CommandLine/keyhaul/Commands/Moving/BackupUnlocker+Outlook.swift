@@ -1,0 +1,57 @@
+import KeyhaulKit
+import Reports
+
+extension BackupUnlocker {
+  /// Returns the accounts in files of authenticator apps. Empty if the files cannot be read, because the plan does not
+  /// depend on them.
+  private func accounts(with key: BackupKey) -> AuthenticatorAccounts {
+    guard let items = try? archive.reader(with: key, for: .reading),
+      let accounts = try? AuthenticatorAccounts(
+        in: archive, items, installed: InstalledApps.names(in: archive).keys)
+    else { return AuthenticatorAccounts() }
+    return accounts
+  }
+
+  /// Returns the one-time passwords of a decrypted backup.
+  func oneTimePasswords(of opened: UnlockedBackup, with key: BackupKey) -> OneTimePasswordSources {
+    OneTimePasswordSources(items: opened.items, accounts: accounts(with: key))
+  }
+
+  /// A backup that was decrypted for a new device and for its source device.
+  struct BackupForOutlook {
+    let backup: UnlockedBackup
+    let restoreOutlook: RestoreOutlook
+    /// The device whose hardware key was tried; `nil` if none was.
+    let hardware: String?
+    let oneTimePasswords: OneTimePasswordSources
+  }
+
+  /// Decrypts the backup as a new device would, and as the source device would if its hardware key is available.
+  ///
+  /// - Parameters:
+  ///   - key: The key of the password.
+  ///   - hardware: The hardware key that the user gave, or one that may be the source device's.
+  ///   - named: The source device that the user named; `nil` if none.
+  func decryptForOutlook(
+    with key: BackupKey, _ hardware: HardwareKey?, sourceDevice named: DeviceSession?
+  ) throws -> BackupForOutlook {
+    let opened = try open(with: key, hardware: nil, for: .planning)
+    let sourceDevice = try sourceDevice(of: opened, named: named, orTarget: nil, with: key)
+    var openedWithDeviceKey = sourceDevice?.unlockedBackup
+    var keyOwner = sourceDevice?.name
+    if let givenKey = usableKey(hardware, with: key), !givenKey.isGuess {
+      openedWithDeviceKey = try? archive.open(with: key, deviceKey: givenKey.key, for: .planning)
+      keyOwner = "the device whose key was given"
+    }
+    let oneTimePasswords = oneTimePasswords(of: openedWithDeviceKey ?? opened, with: key)
+    do throws(KeyhaulError) {
+      return BackupForOutlook(
+        backup: opened,
+        restoreOutlook: try RestoreOutlook(
+          of: opened, unlockedWithDeviceKey: openedWithDeviceKey, sourceDeviceItems: sourceDevice?.items),
+        hardware: keyOwner, oneTimePasswords: oneTimePasswords)
+    } catch {
+      throw CommandError(error, doing: "cannot plan for \(name)")
+    }
+  }
+}
