@@ -388,21 +388,15 @@ final class ItemSealingTests {
   @Test("Several threads can decrypt items with the same keys")
   func concurrent() async throws {
     let blobs = try (0..<8).map { try keys.seal(item(secret: [UInt8($0)]), as: .backup, random: random) }
-    let shared = SharedKeys(try ClassKeys(importing: keys.exported()))
+    let sharedKeys = keys
     try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
       for index in 0..<200 {
         group.addTask {
-          try shared.keys.open(blobs[index % blobs.count], kind: .genericPassword).secret?.revealed
+          try sharedKeys.open(blobs[index % blobs.count], kind: .genericPassword).secret?.revealed
         }
       }
       for try await secret in group { #expect(secret?.count == 1) }
     }
-  }
-
-  private final class SharedKeys: Sendable {
-    let keys: ClassKeys
-
-    init(_ keys: ClassKeys) { self.keys = keys }
   }
 }
 

@@ -109,11 +109,10 @@ struct KeybagVarietyTests {
   func passwordAndDeviceWrap() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)
-    for number in [5, 9, 10, 11] as [UInt32] {
-      #expect(keys[number] == .deviceBound)
-      let hasKey = keys.hasKey(of: KeyClass(rawValue: number))
-      #expect(!hasKey)
-      #expect(keys.revealed(number) == nil)
+    for classNumber in BackupClassNumbers.deviceWrapped {
+      #expect(keys[classNumber] == .deviceBound)
+      #expect(!keys.hasKey(of: KeyClass(rawValue: classNumber)))
+      #expect(keys.revealed(classNumber) == nil)
     }
   }
 
@@ -124,8 +123,10 @@ struct KeybagVarietyTests {
       let noKey: DeviceKey? = nil
       let keys = try keybag.unlock(password: Secret.empty, deviceKey: noKey)
       #expect(keys.damageReport == nil)
-      for number in 1...4 as ClosedRange<UInt32> { #expect(keys[number] == .available) }
-      for number in 6...11 as ClosedRange<UInt32> { #expect(keys[number] == .deviceBound) }
+      for classNumber in BackupClassNumbers.files { #expect(keys[classNumber] == .available) }
+      for classNumber in BackupClassNumbers.deviceWrappedWithoutPassword {
+        #expect(keys[classNumber] == .deviceBound)
+      }
     }
   }
 }
