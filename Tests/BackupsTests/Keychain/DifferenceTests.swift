@@ -79,11 +79,11 @@ struct DifferenceTests {
 
   @Test("A changed item has its changed attributes, including the secret")
   func changed() throws {
-    let old = KeychainItem.password("anna")
-    let new = KeychainItem.password(
+    let oldItem = KeychainItem.password("anna")
+    let newItem = KeychainItem.password(
       "anna", .afterFirstUnlock, secret: "another planted secret", changed: 2000,
       with: [.label: .string("Chat"), .comment: .string("new"), AttributeCode(rawValue: "zzzz"): .integer(7)])
-    let difference = try KeychainDifference(from: decrypted(old), to: decrypted(new, from: 5))
+    let difference = try KeychainDifference(from: decrypted(oldItem), to: decrypted(newItem, from: 5))
     let change = try #require(difference.changed.first)
     #expect(change.attributes == [.modificationDate, .comment, .label, .protection, AttributeCode(rawValue: "zzzz")])
     #expect(change.isSecretChanged && !change.isOnlyModificationDate)
@@ -94,12 +94,12 @@ struct DifferenceTests {
 
   @Test("A changed secret is distinguished from a changed date")
   func secretOrDate() throws {
-    let old = decrypted(.password("anna", secret: "one"))
+    let oldKeychain = decrypted(.password("anna", secret: "one"))
     let withNewSecret = decrypted(.password("anna", secret: "two"))
     let withNewDate = decrypted(.password("anna", secret: "one", changed: 2000))
-    let secretChange = try #require(try KeychainDifference(from: old, to: withNewSecret).changed.first)
+    let secretChange = try #require(try KeychainDifference(from: oldKeychain, to: withNewSecret).changed.first)
     #expect(secretChange.attributes == [] && secretChange.isSecretChanged)
-    let dateChange = try #require(try KeychainDifference(from: old, to: withNewDate).changed.first)
+    let dateChange = try #require(try KeychainDifference(from: oldKeychain, to: withNewDate).changed.first)
     #expect(dateChange.isOnlyModificationDate)
   }
 
@@ -115,10 +115,10 @@ struct DifferenceTests {
 
   @Test("A missing attribute equals its default, and access controls are ignored")
   func defaults() throws {
-    var old = KeychainItem.password("anna", with: [.accessControl: .dictionary(["prot": .string("ak")])])
-    old[.synchronizable] = nil
-    let new = KeychainItem.password("anna", with: [.tombstone: .integer(0)])
-    let difference = try KeychainDifference(from: decrypted(old), to: decrypted(new))
+    var oldItem = KeychainItem.password("anna", with: [.accessControl: .dictionary(["prot": .string("ak")])])
+    oldItem[.synchronizable] = nil
+    let newItem = KeychainItem.password("anna", with: [.tombstone: .integer(0)])
+    let difference = try KeychainDifference(from: decrypted(oldItem), to: decrypted(newItem))
     #expect(difference.isEmpty && difference.sameCount == 1)
   }
 
