@@ -203,10 +203,10 @@ struct RevisionTests {
     let device = try phones.create()
     let session = try device.openSession()
     func increases(_ body: () throws -> Void) throws -> Bool {
-      let before = session.record.revisionCounter
+      let revisionBefore = session.record.revisionCounter
       try body()
       #expect(session.record.revision == "r\(session.record.revisionCounter)")
-      return session.record.revisionCounter > before
+      return session.record.revisionCounter > revisionBefore
     }
     #expect(try increases { try session.add("a", .always) })
     #expect(try increases { try session.update(.init(), with: .init(attributes: [.label: .string("x")])) })

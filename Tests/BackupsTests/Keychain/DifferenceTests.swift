@@ -25,11 +25,11 @@ struct DifferenceTests {
 
   @Test("Two keychains with the same items are equal, in any order and with any row numbers")
   func same() throws {
-    let first = decrypted(.password("anna"), .password("berta"))
-    let second = decrypted(
+    let oldKeychain = decrypted(.password("anna"), .password("berta"))
+    let newKeychain = decrypted(
       .password("berta", with: [.uuid: .string("0A"), .persistentReference: .data([1, 2]), .digest: .data([3])]),
       .password("anna", with: [.multiUser: .data([])]))
-    let difference = try KeychainDifference(from: first, to: second)
+    let difference = try KeychainDifference(from: oldKeychain, to: newKeychain)
     #expect(difference.isEmpty && difference.sameCount == 2 && difference.undecrypted.total == 0)
   }
 
@@ -189,13 +189,13 @@ struct DifferenceTests {
 
   @Test("If the keychains have references in common, an item with its own reference is a different item")
   func commonReferences() throws {
-    let before = [encrypted(0, try reference(1)), encrypted(1, try reference(2))]
-    let after = [
+    let oldEntries = [encrypted(0, try reference(1)), encrypted(1, try reference(2))]
+    let newEntries = [
       KeychainEntry(index: 0, item: Self.deviceBoundItem, persistentReference: try reference(1)),
       KeychainEntry(
         index: 1, item: .password("another", .whenUnlockedThisDeviceOnly), persistentReference: try reference(3)),
     ]
-    let difference = try KeychainDifference(from: before, to: after)
+    let difference = try KeychainDifference(from: oldEntries, to: newEntries)
     #expect(difference.added.map(\.index) == [1] && difference.possiblyInFirst.isEmpty)
     #expect(difference.undecrypted == .init(inBoth: 1, decryptedOnlyInSecond: 1, onlyInFirst: 1))
   }

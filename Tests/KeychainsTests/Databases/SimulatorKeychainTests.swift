@@ -102,7 +102,7 @@ struct SimulatorKeychainTests {
       #expect(try keychain.insert(Self.item("anna", secret: "one"), replacingExisting: true) == .added)
       try keychain.commit(changing: [])
     }
-    let first = try #require(try folder.rows().first { $0.result.item?[.account] == .string("anna") })
+    let original = try #require(try folder.rows().first { $0.result.item?[.account] == .string("anna") })
     do {
       let keychain = try SimulatorKeychain(path: folder.path)
       #expect(try keychain.insert(Self.item("anna", secret: "two"), replacingExisting: false) == .kept)
@@ -110,9 +110,9 @@ struct SimulatorKeychainTests {
       try keychain.commit(changing: [])
     }
     let found = try folder.rows().filter { $0.result.item?[.account] == .string("anna") }
-    #expect(found.map(\.row.number) == [first.row.number])
+    #expect(found.map(\.row.number) == [original.row.number])
     #expect(found.first?.result.item?.secret?.withBytes { Array($0) } == Array("three".utf8))
-    #expect(found.first?.result.item?[.persistentReference] == first.result.item?[.persistentReference])
+    #expect(found.first?.result.item?[.persistentReference] == original.result.item?[.persistentReference])
   }
 
   @Test("Removing an access group deletes its rows and no others")
