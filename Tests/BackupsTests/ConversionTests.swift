@@ -28,15 +28,15 @@ struct ConversionTests {
   func roundTrip(firstDestination: String, secondDestination: String) throws {
     let directory = try TemporaryDirectory()
     try UnencryptedBackupFixture().write(to: directory)
-    let before = try bytes(in: directory, "backup")
+    let filesBefore = try bytes(in: directory, "backup")
     let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
     let outcome = try convert(directory, "backup", to: firstDestination)
-    #expect(outcome.fileCount == before.count && outcome.unrelatedFiles.isEmpty)
+    #expect(outcome.fileCount == filesBefore.count && outcome.unrelatedFiles.isEmpty)
     #expect(try BackupArchive.open(.path(directory.path(firstDestination))).digest == digest)
     try FileManager.default.createDirectory(atPath: directory.path("two"), withIntermediateDirectories: true)
     _ = try convert(directory, firstDestination, to: "two/" + secondDestination)
     _ = try convert(directory, "two/" + secondDestination, to: "back/")
-    #expect(try bytes(in: directory, "back") == before)
+    #expect(try bytes(in: directory, "back") == filesBefore)
     #expect(try BackupArchive.open(.path(directory.path("back"))).digest == digest)
   }
 
@@ -139,10 +139,10 @@ struct ConversionTests {
     let directory = try TemporaryDirectory()
     try UnencryptedBackupFixture().write(to: directory)
     try SampleBackup().write(to: BackupDestination(path: directory.path(target)))
-    let before = try tree(directory.path)
+    let treeBefore = try tree(directory.path)
     let error = #expect(throws: KeyhaulError.self) { try convert(directory, "backup", to: target) }
     #expect(error?.code == .occupied)
-    #expect(try tree(directory.path) == before)
+    #expect(try tree(directory.path) == treeBefore)
     _ = try convert(directory, "backup", to: target, replace: true)
     let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
     #expect(try BackupArchive.open(.path(directory.path(target))).digest == digest)
@@ -186,7 +186,7 @@ struct ConversionTests {
       let directory = try TemporaryDirectory()
       try sample.write(to: .directory(directory.path("backup")), system: unsynced)
       try sample.write(to: .file(directory.path("s.zip"), .zip), system: unsynced)
-      let before = try tree(directory.path)
+      let treeBefore = try tree(directory.path)
       let failing = SingleFault(at: call, fault)
       var failed = false
       do {
@@ -196,7 +196,7 @@ struct ConversionTests {
         #expect([.noSpace, .unwritable, .unreadable, .changed].contains(error.code), "call \(call): \(error)")
       }
       if failed {
-        #expect(try tree(directory.path) == before, "call \(call)")
+        #expect(try tree(directory.path) == treeBefore, "call \(call)")
       } else {
         let digest = try BackupArchive.open(.path(directory.path(paths.source))).digest
         #expect(try BackupArchive.open(.path(directory.path(paths.target))).digest == digest)
@@ -209,7 +209,7 @@ struct ConversionTests {
   func interrupted() throws {
     let directory = try TemporaryDirectory()
     try UnencryptedBackupFixture().write(to: directory)
-    let before = try tree(directory.path)
+    let treeBefore = try tree(directory.path)
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     for target in ["c/", "c.tar.zst"] {
       let error = #expect(throws: KeyhaulError.self) {
@@ -218,7 +218,7 @@ struct ConversionTests {
         ) { done, total in done < total / 2 }
       }
       #expect(error?.code == .interrupted)
-      #expect(try tree(directory.path) == before)
+      #expect(try tree(directory.path) == treeBefore)
     }
   }
 }

@@ -23,7 +23,8 @@ struct DamagedManifestTests {
   private func intactManifest() throws -> [UInt8] {
     let rows = try (1...Self.rowCount).map { number in
       let identifier = try ListedFile.identifier(domain: Self.domain, relativePath: Self.path(ofFile: number))
-      return ExternalDatabase.row(identifier, Self.domain, Self.path(ofFile: number), 1, [UInt8(number & 0xFF)])
+      return ExternalDatabase.row(
+        identifier, domain: Self.domain, path: Self.path(ofFile: number), record: [UInt8(number & 0xFF)])
     }
     return try ExternalDatabase.bytes(ExternalDatabase.schema + rows.joined())
   }

@@ -15,7 +15,8 @@ struct DatabaseCodeTests {
   private static let triggerEvents = ["BEFORE", "AFTER"].flatMap { time in
     ["INSERT", "UPDATE", "DELETE"].map { change in "\(time) \(change)" }
   }
-  private static let row = ExternalDatabase.row(KeychainPayload.fileIdentifier, "KeychainDomain", "x", 1, [1])
+  private static let row = ExternalDatabase.row(
+    KeychainPayload.fileIdentifier, domain: "KeychainDomain", path: "x", record: [1])
 
   /// Returns the SQL of the manifest's schema with a declaration for one of the columns.
   private static func schema(declaring column: String, _ declaration: String) -> String {

@@ -1,3 +1,4 @@
+import Backups
 import Basics
 import CSQLite
 import TestSupport
@@ -29,12 +30,23 @@ enum ExternalDatabase {
   }
 
   /// Returns the SQL that adds a row to the table `Files`.
-  static func row(_ identifier: String, _ domain: String, _ path: String, _ flags: Int, _ record: [UInt8]?) -> String {
+  ///
+  /// - Parameter flags: The type: 1 for a file, 2 for a directory, 4 for a link.
+  static func row(
+    _ identifier: String, domain: String, path: String, flags: Int = 1, record: [UInt8]? = nil
+  ) -> String {
     let blob = record.map { "x'\($0.hex)'" } ?? "NULL"
     let names = [domain, path].map { name in
       let bytes = FileTreeBackup.bytes(name)
       return bytes == Array(name.utf8) ? "'\(name)'" : "CAST(x'\(bytes.hex)' AS TEXT)"
     }
     return "INSERT INTO Files VALUES ('\(identifier)', \(names[0]), \(names[1]), \(flags), \(blob));"
+  }
+
+  /// Returns the SQL that adds the row of the keychain file.
+  static func keychainRow(flags: Int = 1, record: [UInt8]? = nil) -> String {
+    row(
+      KeychainPayload.fileIdentifier, domain: KeychainPayload.domain, path: KeychainPayload.relativePath, flags: flags,
+      record: record)
   }
 }

@@ -57,10 +57,10 @@ struct FaultInjectionTests {
   static let destinations = ["new/", "old/", "home/", "new.tar", "old.tar", "old.zip", "old.tar.gz", "old.tar.zst"]
 
   /// Writes the old backup to the destination if its name begins with "old", and an unrelated file to `home`.
-  private func prepare(_ directory: TemporaryDirectory, destination: String, old: StoredBackup) throws {
+  private func prepare(_ directory: TemporaryDirectory, destination: String, oldBackup: StoredBackup) throws {
     let target = BackupDestination(path: directory.path(destination))
     if destination.hasPrefix("old") {
-      _ = try BackupInstaller(system: unsynced).place(old.outgoing, at: target, replace: false)
+      _ = try BackupInstaller(system: unsynced).place(oldBackup.outgoing, at: target, replace: false)
     }
     try directory.write([1], to: "home/note.txt")
   }
@@ -77,18 +77,18 @@ struct FaultInjectionTests {
     "After a failure, the old or the new backup exists, and no other files (a third of the calls in a quick run)",
     arguments: destinations, faults)
   func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
-    let old = try backup(seed: "old")
-    let new = try backup(seed: "new")
+    let oldBackup = try backup(seed: "old")
+    let newBackup = try backup(seed: "new")
     var treeAfterSuccess: [String]?
     for call in fault.calls(among: Self.faults) {
       let directory = try TemporaryDirectory()
-      try prepare(directory, destination: destination, old: old)
+      try prepare(directory, destination: destination, oldBackup: oldBackup)
       let treeBefore = try tree(directory.path)
       let failing = SingleFault(at: call, fault)
       var failure: KeyhaulError?
       do throws(KeyhaulError) {
         _ = try BackupInstaller(system: failing.system).place(
-          new.outgoing, at: BackupDestination(path: directory.path(destination)), replace: true)
+          newBackup.outgoing, at: BackupDestination(path: directory.path(destination)), replace: true)
       } catch {
         failure = error
       }
@@ -118,19 +118,19 @@ struct FaultInjectionTests {
 
   @Test("If all calls fail from some point on, the old backup remains", arguments: destinations)
   func lastingFailure(destination: String) throws {
-    let old = try backup(seed: "old")
-    let new = try backup(seed: "new")
+    let oldBackup = try backup(seed: "old")
+    let newBackup = try backup(seed: "new")
     for call in 1... {
       let directory = try TemporaryDirectory()
-      try prepare(directory, destination: destination, old: old)
-      let before = try tree(directory.path)
+      try prepare(directory, destination: destination, oldBackup: oldBackup)
+      let treeBefore = try tree(directory.path)
       let failing = SingleFault(at: call, .failure(.ioError), isRepeated: true)
       let target = BackupDestination(path: directory.path(destination))
-      let result = try? BackupInstaller(system: failing.system).place(new.outgoing, at: target, replace: true)
+      let result = try? BackupInstaller(system: failing.system).place(newBackup.outgoing, at: target, replace: true)
       if result != nil { return }
       // Hidden temporary files remain, because their removal fails as well.
       let visibleFiles = try tree(directory.path).filter { !$0.hasPrefix(".") && !$0.contains("/.") }
-      #expect(visibleFiles == before, "from call \(call) on")
+      #expect(visibleFiles == treeBefore, "from call \(call) on")
       #expect(call < 200)
     }
   }
@@ -140,8 +140,8 @@ struct FaultInjectionTests {
     arguments: [0, 1, 2])
   func withoutExchange(failingRename: Int) throws {
     let directory = try TemporaryDirectory()
-    try prepare(directory, destination: "old/", old: try backup(seed: "old"))
-    let new = try backup(seed: "new")
+    try prepare(directory, destination: "old/", oldBackup: try backup(seed: "old"))
+    let newBackup = try backup(seed: "new")
     let renameCount = Mutex(0)
     let system = FileSystem { call in
       switch call {
@@ -155,14 +155,14 @@ struct FaultInjectionTests {
       default: return nil
       }
     }
-    let before = try tree(directory.path)
+    let treeBefore = try tree(directory.path)
     let outcome = try? BackupInstaller(system: system).place(
-      new.outgoing, at: .directory(directory.path("old")), replace: true)
-    let after = try tree(directory.path)
+      newBackup.outgoing, at: .directory(directory.path("old")), replace: true)
+    let treeAfter = try tree(directory.path)
     #expect((outcome != nil) == (failingRename == 0))
-    #expect((after == before) == (failingRename != 0))
+    #expect((treeAfter == treeBefore) == (failingRename != 0))
     #expect(outcome?.leftover == nil)
-    #expect(after.count == before.count)
+    #expect(treeAfter.count == treeBefore.count)
   }
 
   @Test(

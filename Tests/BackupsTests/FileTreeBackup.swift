@@ -58,7 +58,8 @@ final class FileTreeBackup {
       }
       let record = try file.record(stored: stored, wrappedKey: wrappedKey)
       sql += ExternalDatabase.row(
-        file.identifier ?? file.storedName, file.domain, file.path, file.flags, try record.archived())
+        file.identifier ?? file.storedName, domain: file.domain, path: file.path, flags: file.flags,
+        record: try record.archived())
       if file.content != nil, file.isStored {
         let path = "\(file.storedName.prefix(2))/\(file.storedName)"
         storedFiles.append((path, file.damage?(stored) ?? stored))

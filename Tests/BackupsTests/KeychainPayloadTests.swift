@@ -35,9 +35,7 @@ struct KeychainPayloadTests {
   }
 
   private func row(_ record: FileRecord, flags: Int = 1) throws -> String {
-    ExternalDatabase.row(
-      KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, flags,
-      try record.archived())
+    ExternalDatabase.keychainRow(flags: flags, record: try record.archived())
   }
 
   /// Returns the sample's payload, encrypted with a new key, and its record.
@@ -118,10 +116,9 @@ struct KeychainPayloadTests {
   func invalidRow() throws {
     let sample = try SampleBackup()
     let (record, stored) = try payload(sample)
-    let withoutRecord = ExternalDatabase.row(
-      KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, nil)
+    let rowWithoutRecord = ExternalDatabase.keychainRow()
     #expect(try failure(sample, try archive(sample, rows: ""))?.code == .damaged)
-    #expect(try failure(sample, try archive(sample, rows: withoutRecord))?.code == .damaged)
+    #expect(try failure(sample, try archive(sample, rows: rowWithoutRecord))?.code == .damaged)
 
     var withoutKey = record
     withoutKey.encryptionKey = nil
@@ -155,8 +152,8 @@ struct KeychainPayloadTests {
   @Test("The keys of another backup do not decrypt the keychain file")
   func otherKeys() throws {
     let sample = try SampleBackup()
-    let other = try SampleBackup(seed: "other")
-    let error = try #require(try failure(other, try open(packed(try sample.storedFiles()))))
+    let otherSample = try SampleBackup(seed: "other")
+    let error = try #require(try failure(otherSample, try open(packed(try sample.storedFiles()))))
     #expect(error.category == .damaged)
     #expect(error.reason.hasPrefix("the key of the manifest database"))
   }
@@ -198,8 +195,8 @@ struct KeychainPayloadTests {
     #expect(try archive.keychainFile().anomalies.isEmpty)
     #expect(try archive.fileList().listing().fileCount == 1)
     files[Self.path]?[40] ^= 1
-    let changed = try open(packed(files)).keychainFile()
-    #expect(try changed.anomalies == [.digestDiffers] && changed.bytes != sample.contents.keychainFile)
+    let file = try open(packed(files)).keychainFile()
+    #expect(try file.anomalies == [.digestDiffers] && file.bytes != sample.contents.keychainFile)
   }
 
   @Test("The keychain of a backup with a password is not readable without keys")
@@ -245,10 +242,11 @@ final class SyntheticBackupTests {
       let record = try file["file_blob_hex"].bytes
       let identifier = try file["fileID"].string
       rows += ExternalDatabase.row(
-        identifier, try file["domain"].string, try file["relativePath"].string, try file["flags"].integer, record)
+        identifier, domain: try file["domain"].string, path: try file["relativePath"].string,
+        flags: try file["flags"].integer, record: record)
       if let wrappedKey = try FileRecord(archive: record).encryptionKey {
-        let plain = identifier == KeychainPayload.fileIdentifier ? keychain : Array("sixteen bytes...".utf8)
-        let stored = try FileCipher.encrypt(plain, key: try keys.unwrapFileKey(wrappedKey.serialized()))
+        let plaintext = identifier == KeychainPayload.fileIdentifier ? keychain : Array("sixteen bytes...".utf8)
+        let stored = try FileCipher.encrypt(plaintext, key: try keys.unwrapFileKey(wrappedKey.serialized()))
         try directory.write(stored, to: "\(identifier.prefix(2))/\(identifier)")
       }
     }
@@ -285,13 +283,13 @@ final class SyntheticBackupTests {
   func missingFiles() throws {
     let fileList = try BackupArchive.open(.path(directory.path)).fileList(with: keys)
     let noPayloads = StoredPayloads()
-    var missing: Set<String> = []
+    var missingIdentifiers: Set<String> = []
     let listing = try fileList.listing(against: noPayloads) { (file, _) throws(KeyhaulError) in
-      if noPayloads.lacks(file) { missing.insert(file.fileIdentifier) }
+      if noPayloads.lacks(file) { missingIdentifiers.insert(file.fileIdentifier) }
     }
     let regular = try vectors["files"].elements.filter { try $0["flags"].integer == 1 }
-    #expect(missing == Set(try regular.map { try $0["fileID"].string }))
-    #expect(listing.missingCount == missing.count)
+    #expect(missingIdentifiers == Set(try regular.map { try $0["fileID"].string }))
+    #expect(listing.missingCount == missingIdentifiers.count)
   }
 
   @Test("The keychain of the synthetic backup has its items, in the order of their kinds")

@@ -47,39 +47,39 @@ struct KeychainReplacementTests {
   @Test("Replacing the keychain file changes only this file and the manifest", arguments: names, [true, false])
   func replaces(name: String, hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
-    let old = try makeBackup(name, in: directory, hasPassword: hasPassword)
+    let oldArchive = try makeBackup(name, in: directory, hasPassword: hasPassword)
     let password = hasPassword ? "one" : ""
-    let before = try old.plainFiles(old.keybag.keys(password))
-    let file = try fileWithExtraItem(old, old.keybag.keys(password))
+    let oldFiles = try oldArchive.plainFiles(oldArchive.keybag.keys(password))
+    let file = try fileWithExtraItem(oldArchive, oldArchive.keybag.keys(password))
     let path = directory.path(name)
-    _ = try replace(old, at: path, with: file, password)
+    _ = try replace(oldArchive, at: path, with: file, password)
 
-    let new = try BackupArchive.open(.path(path))
-    #expect(try new.keychainFile(with: new.keybag.keys(password)).bytes == file)
-    #expect(try new.manifest.serialized() == old.manifest.serialized())
-    let after = try new.plainFiles(new.keybag.keys(password))
-    #expect(after.keys == before.keys)
-    for (path, newFile) in after {
-      let oldFile = try #require(before[path])
+    let newArchive = try BackupArchive.open(.path(path))
+    #expect(try newArchive.keychainFile(with: newArchive.keybag.keys(password)).bytes == file)
+    #expect(try newArchive.manifest.serialized() == oldArchive.manifest.serialized())
+    let newFiles = try newArchive.plainFiles(newArchive.keybag.keys(password))
+    #expect(newFiles.keys == oldFiles.keys)
+    for (path, newFile) in newFiles {
+      let oldFile = try #require(oldFiles[path])
       let isKeychain = path == "\(KeychainPayload.domain)-\(KeychainPayload.relativePath)"
       #expect((newFile.bytes != oldFile.bytes) == isKeychain, "\(path)")
       #expect((newFile.record != oldFile.record) == isKeychain, "\(path)")
       #expect(newFile.record.size == Int64(newFile.bytes.count), "\(path)")
       #expect(newFile.reading.matches(newFile.record.digest) != false, "\(path)")
     }
-    #expect(try new.keychainFile(with: new.keybag.keys(password)).anomalies.isEmpty)
+    #expect(try newArchive.keychainFile(with: newArchive.keybag.keys(password)).anomalies.isEmpty)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 1)
   }
 
   @Test("All other files keep their bytes, times, and permissions", arguments: [true, false])
   func otherFiles(hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
-    let old = try makeBackup("b/", in: directory, hasPassword: hasPassword)
+    let archive = try makeBackup("b/", in: directory, hasPassword: hasPassword)
     let password = hasPassword ? "one" : ""
     let oldFiles = try bytes(in: directory, "b")
     let oldAttributes = try attributes(ofFilesIn: directory)
-    let file = try fileWithExtraItem(old, old.keybag.keys(password))
-    _ = try replace(old, at: directory.path("b"), with: file, password)
+    let file = try fileWithExtraItem(archive, archive.keybag.keys(password))
+    _ = try replace(archive, at: directory.path("b"), with: file, password)
     let newFiles = try bytes(in: directory, "b")
     let newAttributes = try attributes(ofFilesIn: directory)
     // Without a password, the sample has no seal.
@@ -96,9 +96,9 @@ struct KeychainReplacementTests {
   private func attributes(ofFilesIn directory: TemporaryDirectory) throws -> [String: [String]] {
     var attributes: [String: [String]] = [:]
     for path in try bytes(in: directory, "b").keys {
-      let all = try FileManager.default.attributesOfItem(atPath: directory.path("b/\(path)"))
+      let allAttributes = try FileManager.default.attributesOfItem(atPath: directory.path("b/\(path)"))
       let compared: [FileAttributeKey] = [.modificationDate, .posixPermissions, .systemFileNumber]
-      attributes[path] = compared.map { "\(all[$0] ?? "none")" }
+      attributes[path] = compared.map { "\(allAttributes[$0] ?? "none")" }
     }
     return attributes
   }
@@ -106,9 +106,9 @@ struct KeychainReplacementTests {
   @Test("Without hard links, the other files are copied")
   func withoutLinks() throws {
     let directory = try TemporaryDirectory()
-    let old = try makeBackup("b/", in: directory, hasPassword: true)
+    let archive = try makeBackup("b/", in: directory, hasPassword: true)
     let oldFiles = try bytes(in: directory, "b")
-    let file = try fileWithExtraItem(old, old.keybag.keys("one"))
+    let file = try fileWithExtraItem(archive, archive.keybag.keys("one"))
     let withoutLinks = FileSystem { call in
       switch call {
       case .link: .failure(.notSupported)
@@ -116,7 +116,7 @@ struct KeychainReplacementTests {
       default: nil
       }
     }
-    _ = try replace(old, at: directory.path("b"), with: file, "one", system: withoutLinks)
+    _ = try replace(archive, at: directory.path("b"), with: file, "one", system: withoutLinks)
     let newFiles = try bytes(in: directory, "b")
     let changedPaths = newFiles.keys.filter { oldFiles[$0] != newFiles[$0] }
     #expect(Set(changedPaths) == ["Manifest.db", Self.keychainPath, "Keyhaul.seal"])
@@ -128,19 +128,19 @@ struct KeychainReplacementTests {
     arguments: Cases.chosen(["b/", "b.zip"], quick: 1), FaultInjectionTests.faults)
   func everyCall(name: String, fault: FileSystem.InjectedFault) throws {
     let directory = try TemporaryDirectory()
-    let old = try makeBackup(name, in: directory, hasPassword: true)
-    let file = try fileWithExtraItem(old, old.keybag.keys("one"))
+    let oldArchive = try makeBackup(name, in: directory, hasPassword: true)
+    let file = try fileWithExtraItem(oldArchive, oldArchive.keybag.keys("one"))
     let path = directory.path(name)
     for call in fault.calls(among: FaultInjectionTests.faults) {
-      let before = try tree(directory.path)
+      let treeBefore = try tree(directory.path)
       let failing = SingleFault(at: call, fault)
       let archive = try BackupArchive.open(.path(path))
       let result = Result { try replace(archive, at: path, with: file, "one", system: failing.system) }
-      let after = try BackupArchive.open(.path(path))
-      let keychain = try after.keychainFile(with: after.keybag.keys("one")).bytes
+      let newArchive = try BackupArchive.open(.path(path))
+      let keychain = try newArchive.keychainFile(with: newArchive.keybag.keys("one")).bytes
       switch result {
       case .success: #expect(keychain == file, "call \(call)")
-      case .failure: #expect(try tree(directory.path) == before, "call \(call)")
+      case .failure: #expect(try tree(directory.path) == treeBefore, "call \(call)")
       }
       let allCallsHaveFailed = failing.callCount < call
       if allCallsHaveFailed {
@@ -154,15 +154,15 @@ struct KeychainReplacementTests {
   @Test("The keychain of a backup that has changed since it was opened is not replaced")
   func changedSinceOpening() throws {
     let directory = try TemporaryDirectory()
-    let old = try makeBackup("b/", in: directory, hasPassword: true)
-    let file = try fileWithExtraItem(old, old.keybag.keys("one"))
-    _ = try replace(old, at: directory.path("b"), with: file, "one")
-    let before = try bytes(in: directory, "b")
+    let archive = try makeBackup("b/", in: directory, hasPassword: true)
+    let file = try fileWithExtraItem(archive, archive.keybag.keys("one"))
+    _ = try replace(archive, at: directory.path("b"), with: file, "one")
+    let filesBefore = try bytes(in: directory, "b")
     let error = #expect(throws: KeyhaulError.self) {
-      _ = try replace(old, at: directory.path("b"), with: file, "one")
+      _ = try replace(archive, at: directory.path("b"), with: file, "one")
     }
     #expect(error?.code == .changed)
-    #expect(try bytes(in: directory, "b") == before)
+    #expect(try bytes(in: directory, "b") == filesBefore)
   }
 
   @Test("The keychain of a backup in a directory with other files is not replaced")
@@ -171,11 +171,11 @@ struct KeychainReplacementTests {
     let archive = try makeBackup("b/", in: directory, hasPassword: true)
     let file = try fileWithExtraItem(archive, archive.keybag.keys("one"))
     try directory.write([1], to: "b/note.txt")
-    let before = try bytes(in: directory, "b")
+    let filesBefore = try bytes(in: directory, "b")
     let error = #expect(throws: KeyhaulError.self) {
       _ = try replace(archive, at: directory.path("b"), with: file, "one")
     }
     #expect(error?.code == .occupied && error?.reason.contains("note.txt") == true)
-    #expect(try bytes(in: directory, "b") == before)
+    #expect(try bytes(in: directory, "b") == filesBefore)
   }
 }

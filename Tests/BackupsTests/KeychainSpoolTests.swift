@@ -70,13 +70,13 @@ struct KeychainSpoolTests {
   @Test("The temporary file of a large keychain leaves no trace")
   func traceless() throws {
     let sample = try SampleBackup()
-    let before = try FileSystem.temporaryFileNames()
+    let namesBefore = try FileSystem.temporaryFileNames()
     let keychain = try spooled(try entries(areLarge: true), sample.contents.keybag)
     #expect(keychain.isInFile)
-    #expect(try FileSystem.temporaryFileNames().subtracting(before).isEmpty)
+    #expect(try FileSystem.temporaryFileNames().subtracting(namesBefore).isEmpty)
     let directory = try TemporaryDirectory()
     try write(keychain, sample, to: .directory(directory.path("b")))
-    #expect(try FileSystem.temporaryFileNames().subtracting(before).isEmpty)
+    #expect(try FileSystem.temporaryFileNames().subtracting(namesBefore).isEmpty)
   }
 
   @Test("A lack of space for the items or the encrypted file is an error, and the destination is unchanged")
@@ -84,15 +84,15 @@ struct KeychainSpoolTests {
     let sample = try SampleBackup()
     let entries = try entries(areLarge: true)
     for call in [FileSystem.Call.create, .write] {
-      let full = FileSystem { $0 == call ? .failure(.noSpace) : nil }
+      let systemWithFullDisk = FileSystem { $0 == call ? .failure(.noSpace) : nil }
       let sealing = #expect(throws: KeyhaulError.self) {
-        try spooled(entries, sample.contents.keybag, system: full)
+        try spooled(entries, sample.contents.keybag, system: systemWithFullDisk)
       }
       #expect(sealing?.code == .noTemporarySpace, "\(call)")
       let directory = try TemporaryDirectory()
       let keychain = try spooled(entries, sample.contents.keybag)
       let writing = #expect(throws: KeyhaulError.self) {
-        try write(keychain, sample, to: .directory(directory.path("b")), system: full)
+        try write(keychain, sample, to: .directory(directory.path("b")), system: systemWithFullDisk)
       }
       #expect(writing?.code == .noTemporarySpace, "\(call)")
       #expect(try tree(directory.path).isEmpty)

@@ -23,25 +23,25 @@ struct LargeManifestTests {
     "Reads page by page and at 2,000 random positions (400 in a quick run) return the same bytes",
     arguments: [false, true])
   func anywhere(isEncrypted: Bool) throws {
-    let plain = try database(rowCount: 300, blobByteCount: 1000)
+    let database = try database(rowCount: 300, blobByteCount: 1000)
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "large"))
-    let stored = try SpooledData(isEncrypted ? FileCipher.encrypt(plain, key: key) : plain)
+    let stored = try SpooledData(isEncrypted ? FileCipher.encrypt(database, key: key) : database)
     let bytes = try isEncrypted ? DatabaseBytes(stored, key: key) : DatabaseBytes(stored)
-    #expect(bytes.byteCount == plain.count && plain.count > 5 * 65_536)
+    #expect(bytes.byteCount == database.count && database.count > 5 * 65_536)
     let reader = try bytes.reader()
     func checkRead(at offset: Int, count: Int) throws {
       var buffer = [UInt8](repeating: 0xAA, count: count)
       try buffer.withUnsafeMutableBytes { try reader.read(at: offset, into: $0) }
-      #expect(buffer.elementsEqual(plain[offset..<offset + count]), "\(count) bytes from \(offset)")
+      #expect(buffer.elementsEqual(database[offset..<offset + count]), "\(count) bytes from \(offset)")
     }
-    for offset in stride(from: 0, to: plain.count, by: 4096) { try checkRead(at: offset, count: 4096) }
+    for offset in stride(from: 0, to: database.count, by: 4096) { try checkRead(at: offset, count: 4096) }
     var random = SeededRandom(seed: 17)
     for _ in 0..<Cases.count(2_000, quick: 400) {
-      let offset = Int.random(in: 0..<plain.count, using: &random)
-      let maximumCount = min(plain.count - offset, Bool.random(using: &random) ? 100 : 100_000)
+      let offset = Int.random(in: 0..<database.count, using: &random)
+      let maximumCount = min(database.count - offset, Bool.random(using: &random) ? 100 : 100_000)
       try checkRead(at: offset, count: Int.random(in: 0...maximumCount, using: &random))
     }
-    #expect(throws: KeyhaulError.self) { try checkRead(at: plain.count - 10, count: 11) }
+    #expect(throws: KeyhaulError.self) { try checkRead(at: database.count - 10, count: 11) }
   }
 
   @Test("A large manifest has the same content in an unlinked file and in memory")
@@ -83,12 +83,12 @@ struct LargeManifestTests {
         INSERT INTO Files VALUES ('y', NULL, NULL, 0, zeroblob(9000000));
         """)
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "trace"))
-    let before = try FileSystem.temporaryFileNames()
+    let namesBefore = try FileSystem.temporaryFileNames()
     let stored = try spooled(try FileCipher.encrypt(plain, key: key), in: .temporaryFile)
     #expect(stored.isInFile)
     let fileList = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
     #expect(try fileList.listing().inconsistentRowCount == 2)
-    #expect(try FileSystem.temporaryFileNames().subtracting(before).isEmpty)
+    #expect(try FileSystem.temporaryFileNames().subtracting(namesBefore).isEmpty)
     let bytes = try stored.bytes()
     #expect(!bytes.isEmpty)
     #expect(Data(bytes).range(of: Data(domain.utf8)) == nil)

@@ -86,7 +86,7 @@ struct LimitTests {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: BackupDestination(path: directory.path(source)))
     let archive = try BackupArchive.open(.path(directory.path(source)))
-    let before = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+    let namesBefore = try FileManager.default.contentsOfDirectory(atPath: directory.path)
     var limits = BackupLimits()
     // The limit applies to entries of a container while they are read, so the copy must be reached first.
     limits.propertyListByteCount = try largestPropertyListByteCount()
@@ -99,7 +99,7 @@ struct LimitTests {
         archive, at: directory.path(source), to: .file(directory.path("copy.tar"), .tar))
     }
     #expect(error?.code == .overLimit)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == before)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == namesBefore)
   }
 
   @Test("The size of the manifest in a directory is limited")

@@ -78,7 +78,7 @@ struct MaliciousContainerTests {
     let victim = try TemporaryDirectory()
     try victim.write(Array("precious".utf8), to: ".ssh/authorized_keys")
     try victim.write(bytes, to: "below/here/archive")
-    let before = try tree(victim.path)
+    let treeBefore = try tree(victim.path)
     var error: KeyhaulError?
     do {
       _ = try BackupArchive.open(.path(victim.path("below/here/archive")))
@@ -87,7 +87,7 @@ struct MaliciousContainerTests {
     }
     #expect(error?.code == code)
     #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "no error")")
-    #expect(try tree(victim.path) == before)
+    #expect(try tree(victim.path) == treeBefore)
   }
 
   private func tar(_ sample: borrowing SampleBackup, _ entry: MaliciousEntry) throws -> [UInt8] {
@@ -183,15 +183,15 @@ struct MaliciousContainerTests {
   @Test("The numbers of a zip's two end records must be equal, or missing in the last one")
   func endRecordsOfZip64() throws {
     let zip = try zip(try SampleBackup())
-    let missing = -1
+    let absent = -1
     let (count, size, offset) = zip.endRecord
     for endRecord in [
-      zip.endRecord, (count, missing, missing), (missing, size, missing), (missing, missing, offset),
+      zip.endRecord, (count, absent, absent), (absent, size, absent), (absent, absent, offset),
     ] {
       #expect(throws: Never.self) { try open(zip.finishedAsZip64(endRecord: endRecord)) }
     }
     for endRecord in [
-      (count + 1, missing, missing), (missing, size + 1, missing), (missing, missing, offset + 1),
+      (count + 1, absent, absent), (absent, size + 1, absent), (absent, absent, offset + 1),
       (count, size, offset - 1),
     ] {
       try expectRefusal(zip.finishedAsZip64(endRecord: endRecord), .damaged, "two end records do not agree")

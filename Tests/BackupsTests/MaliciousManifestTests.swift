@@ -91,7 +91,7 @@ struct MaliciousManifestTests {
   @Test("SQLite's own tables are ignored")
   func systemTables() throws {
     let sequence = "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT); INSERT INTO t DEFAULT VALUES; DROP TABLE t;"
-    let row = ExternalDatabase.row("a", "HomeDomain", "a", 1, nil)
+    let row = ExternalDatabase.row("a", domain: "HomeDomain", path: "a")
     let bytes = try ExternalDatabase.bytes(ExternalDatabase.schema + row + sequence + "ANALYZE;")
     #expect(Data(bytes).range(of: Data("sqlite_sequence".utf8)) != nil)
     #expect(Data(bytes).range(of: Data("sqlite_stat1".utf8)) != nil)
@@ -108,12 +108,12 @@ struct MaliciousManifestTests {
 
   @Test("A database whose tree refers to missing pages is damaged, without a disk error")
   func missingPages() throws {
-    let valid = try ExternalDatabase.bytes(ExternalDatabase.schema)
-    let pageSizeBytes = valid[16..<18]
-    let pageCount = valid.count / (Int(pageSizeBytes[16]) << 8 | Int(pageSizeBytes[17]))
+    let database = try ExternalDatabase.bytes(ExternalDatabase.schema)
+    let pageSizeBytes = database[16..<18]
+    let pageCount = database.count / (Int(pageSizeBytes[16]) << 8 | Int(pageSizeBytes[17]))
     for factor in [2, 60, 64] {
       let claimedPageCount = pageCount * factor
-      var bytes = valid
+      var bytes = database
       func write(_ number: Int, at offset: Int) {
         for index in 0..<4 { bytes[offset + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
       }
@@ -165,11 +165,11 @@ struct MaliciousManifestTests {
 
   @Test("A truncated database is reported as truncated")
   func truncated() throws {
-    let valid = try ExternalDatabase.bytes(ExternalDatabase.schema)
-    #expect(try failure(valid) == nil)
-    #expect(try failure(Array(valid.dropLast()))?.code == .truncated)
-    #expect(try failure(Array(valid.dropLast(4096)))?.code == .truncated)
-    #expect(try failure(Array(valid.prefix(100)))?.code == .truncated)
+    let database = try ExternalDatabase.bytes(ExternalDatabase.schema)
+    #expect(try failure(database) == nil)
+    #expect(try failure(Array(database.dropLast()))?.code == .truncated)
+    #expect(try failure(Array(database.dropLast(4096)))?.code == .truncated)
+    #expect(try failure(Array(database.prefix(100)))?.code == .truncated)
   }
 
   private func emptyManifest(changedTo bytes: [UInt8], at offset: Int) throws -> [UInt8] {
@@ -213,17 +213,16 @@ struct MaliciousManifestTests {
 
   /// A row of the keychain file with an invalid record.
   private var validRow: String {
-    ExternalDatabase.row(KeychainPayload.fileIdentifier, keychain.domain, keychain.path, 1, [1])
+    ExternalDatabase.keychainRow(record: [1])
   }
 
   @Test("The keychain file is found by its name and identifier")
   func keychainRow() throws {
-    let valid = validRow
-    #expect(try keychainFile(inRows: valid)?.kind == .file)
-    #expect(throws: KeyhaulError.self) { try keychainFile(inRows: valid)?.record() }
+    #expect(try keychainFile(inRows: validRow)?.kind == .file)
+    #expect(throws: KeyhaulError.self) { try keychainFile(inRows: validRow)?.record() }
     #expect(try keychainFile(inRows: "") == nil)
     let withoutRecord = try keychainFile(
-      inRows: ExternalDatabase.row(KeychainPayload.fileIdentifier, keychain.domain, keychain.path, 33, nil))
+      inRows: ExternalDatabase.keychainRow(flags: 33))
     #expect(withoutRecord?.kind == .file)
     #expect(try withoutRecord?.record() == nil)
   }
@@ -233,12 +232,12 @@ struct MaliciousManifestTests {
     let identifier = KeychainPayload.fileIdentifier
     let otherIdentifier = String(repeating: "ab", count: 20)
     let invalidRows = [
-      ExternalDatabase.row(otherIdentifier, keychain.domain, keychain.path, 1, [1]),
-      ExternalDatabase.row(identifier.uppercased(), keychain.domain, keychain.path, 1, [1]),
-      ExternalDatabase.row("../../etc/passwd", keychain.domain, keychain.path, 1, [1]),
-      ExternalDatabase.row(identifier, "HomeDomain", "other", 1, [1]),
-      ExternalDatabase.row(identifier, keychain.domain, "../keychain-backup.plist", 1, [1]),
-      validRow + ExternalDatabase.row(otherIdentifier, keychain.domain, keychain.path, 1, [2]),
+      ExternalDatabase.row(otherIdentifier, domain: keychain.domain, path: keychain.path, record: [1]),
+      ExternalDatabase.row(identifier.uppercased(), domain: keychain.domain, path: keychain.path, record: [1]),
+      ExternalDatabase.row("../../etc/passwd", domain: keychain.domain, path: keychain.path, record: [1]),
+      ExternalDatabase.row(identifier, domain: "HomeDomain", path: "other", record: [1]),
+      ExternalDatabase.row(identifier, domain: keychain.domain, path: "../keychain-backup.plist", record: [1]),
+      validRow + ExternalDatabase.row(otherIdentifier, domain: keychain.domain, path: keychain.path, record: [2]),
       "INSERT INTO Files VALUES ('\(identifier)', x'00', NULL, 'one', 7);",
     ]
     for rows in invalidRows {
@@ -249,16 +248,17 @@ struct MaliciousManifestTests {
 
   @Test("Rows are counted by type, and invalid rows are counted separately")
   func listing() throws {
-    func row(_ domain: String, _ path: String, _ flags: Int) -> String {
-      ExternalDatabase.row(SHA1.hash(Array("\(domain)-\(path)".utf8)).hex, domain, path, flags, nil)
+    func row(_ path: String, domain: String = "HomeDomain", flags: Int = 1) -> String {
+      ExternalDatabase.row(SHA1.hash(Array("\(domain)-\(path)".utf8)).hex, domain: domain, path: path, flags: flags)
     }
     let validRows = [
-      row("HomeDomain", "Library/a", 1), row("HomeDomain", "Library", 2), row("HomeDomain", "link", 4),
-      row("CameraRollDomain", "b", 0x29),
+      row("Library/a"), row("Library", flags: 2), row("link", flags: 4),
+      // Only the lower three bits state the type.
+      row("b", domain: "CameraRollDomain", flags: 0x29),
     ]
     let invalidRows = [
-      row("HomeDomain", "../../etc/passwd", 1), row("HomeDomain", "/etc/passwd", 1), row("Home/Domain", "x", 1),
-      ExternalDatabase.row("nothex", "HomeDomain", "x", 1, nil),
+      row("../../etc/passwd"), row("/etc/passwd"), row("x", domain: "Home/Domain"),
+      ExternalDatabase.row("nothex", domain: "HomeDomain", path: "x"),
       "INSERT INTO Files VALUES (NULL, 1, x'00', 'a', 3);",
     ]
     let sql = ExternalDatabase.schema + (validRows + invalidRows).joined()

@@ -60,13 +60,13 @@ struct ManifestTests {
 
   @Test("Unknown keys are preserved when a manifest is rewritten")
   func unknownKeys() throws {
-    let changed = try files("Manifest.plist") { root in
+    let changedFiles = try files("Manifest.plist") { root in
       root["AppleIDs"] = .dictionary(["someone": .string("else")])
       var lockdown = root["Lockdown"]?.dictionaryValue ?? [:]
       lockdown["com.apple.Accessibility"] = .dictionary(["VoiceOver": .boolean(true)])
       root["Lockdown"] = .dictionary(lockdown)
     }
-    let bytes = try #require(changed["Manifest.plist"])
+    let bytes = try #require(changedFiles["Manifest.plist"])
     let reparsed = try BackupManifest(parsing: try BackupManifest(parsing: bytes).serialized())
     #expect(reparsed.others["AppleIDs"] == .dictionary(["someone": .string("else")]))
     let lockdown = try #require(reparsed.others["Lockdown"]?.dictionaryValue)

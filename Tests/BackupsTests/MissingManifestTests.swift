@@ -84,8 +84,7 @@ struct MissingManifestTests {
     let plainKeychain = try complete.keychainFile(with: sample.keys).bytes
     let file = try fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     let record = try #require(try file?.record()).archived()
-    let row = ExternalDatabase.row(
-      KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, record)
+    let row = ExternalDatabase.keychainRow(record: record)
     files["Manifest.plist"] = nil
     files["Manifest.db"] = try ExternalDatabase.bytes(ExternalDatabase.schema + row)
     for archive in try archives(of: files) {

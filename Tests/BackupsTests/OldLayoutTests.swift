@@ -129,10 +129,10 @@ struct OldLayoutTests {
     let manifest = try #require(files["Manifest.mbdb"])
     var random = SeededRandom(seed: 4)
     for _ in 0..<500 {
-      var changed = manifest
-      let offset = Int.random(in: 0..<changed.count, using: &random)
-      changed[offset] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-      files["Manifest.mbdb"] = changed
+      var changedManifest = manifest
+      let offset = Int.random(in: 0..<changedManifest.count, using: &random)
+      changedManifest[offset] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      files["Manifest.mbdb"] = changedManifest
       do throws(KeyhaulError) {
         let archive = try openPacked(files)
         _ = try archive.fileList().listing()

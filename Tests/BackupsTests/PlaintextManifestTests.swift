@@ -29,7 +29,8 @@ struct PlaintextManifestTests {
     files["Manifest.db"] = try ExternalDatabase.bytes(
       ExternalDatabase.schema
         + ExternalDatabase.row(
-          identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try record.archived()) + sql)
+          identifier, domain: KeychainPayload.domain, path: KeychainPayload.relativePath, record: try record.archived())
+        + sql)
     return files
   }
 

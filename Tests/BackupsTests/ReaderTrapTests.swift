@@ -99,9 +99,8 @@ struct ReaderTrapTests {
     let sql =
       "INSERT INTO Files VALUES ('\(identifiers[0])', NULL, NULL, 16, NULL);"
       + "INSERT INTO Files VALUES ('\(identifiers[1])', NULL, 'x', 1, NULL);"
-      + ExternalDatabase.row(
-        SHA1.hash(Array("HomeDomain-a".utf8)).hex, "HomeDomain", "a", 16, nil)
-      + ExternalDatabase.row(SHA1.hash(Array("HomeDomain-b".utf8)).hex, "HomeDomain", "b", 17, nil)
+      + ExternalDatabase.row(SHA1.hash(Array("HomeDomain-a".utf8)).hex, domain: "HomeDomain", path: "a", flags: 16)
+      + ExternalDatabase.row(SHA1.hash(Array("HomeDomain-b".utf8)).hex, domain: "HomeDomain", path: "b", flags: 17)
     let bytes = try SpooledData(try ExternalDatabase.bytes(ExternalDatabase.schema + sql))
     let fileList = FileList(try ManifestDatabase(try DatabaseBytes(bytes)))
     let listing = try fileList.listing()
@@ -166,7 +165,8 @@ final class SingleFileBackup {
       protectionClass: .fileNone)
     let manifestKey = try Secret(count: 32, from: SeededRandomSource(seed: "list"))
     let database = try ExternalDatabase.bytes(
-      ExternalDatabase.schema + ExternalDatabase.row(identifier, "HomeDomain", "file", 1, try record.archived()))
+      ExternalDatabase.schema
+        + ExternalDatabase.row(identifier, domain: "HomeDomain", path: "file", record: try record.archived()))
     files["Manifest.db"] = try FileCipher.encrypt(database, key: manifestKey)
     var manifest = try BackupManifest(parsing: try #require(files["Manifest.plist"]))
     manifest.manifestKey = try sample.keys.wrapFileKey(manifestKey, keyClass: .fileNone)

@@ -155,12 +155,12 @@ struct ReencryptionTests {
     let keybag = try fixture.keybagWithPassword("x")
     try directory.write([1], to: "backup/.DS_Store")
     try directory.write([1], to: "backup/note.txt")
-    let before = try tree(directory.path)
+    let treeBefore = try tree(directory.path)
     let error = #expect(throws: KeyhaulError.self) {
       _ = try rewrite(directory.path("backup"), with: keybag, from: "")
     }
     #expect(error?.code == .occupied && error?.reason.contains("note.txt") == true)
-    #expect(try tree(directory.path) == before)
+    #expect(try tree(directory.path) == treeBefore)
     try FileManager.default.removeItem(atPath: directory.path("backup/note.txt"))
     _ = try rewrite(directory.path("backup"), with: keybag, from: "")
     #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
@@ -192,13 +192,13 @@ struct ReencryptionTests {
     // byte of the padding, which is at most 16.
     stored[stored.count - 17] ^= 0x80
     try directory.write(stored, to: name)
-    let before = try tree(directory.path)
+    let treeBefore = try tree(directory.path)
     let withoutPassword = try fixture.keybagWithoutPassword(keybag, "x")
     let error = #expect(throws: KeyhaulError.self) {
       _ = try rewrite(directory.path("backup"), with: withoutPassword, from: "x")
     }
     #expect(error?.code == .damaged)
-    #expect(try tree(directory.path) == before)
+    #expect(try tree(directory.path) == treeBefore)
   }
 
   @Test(
@@ -213,7 +213,7 @@ struct ReencryptionTests {
     for call in stride(from: 1, through: 100_000, by: Cases.isExhaustive ? step : 5 * step) {
       let directory = try TemporaryDirectory()
       let path = try makeBackup(fixture, directory, as: destination)
-      let before = try tree(directory.path)
+      let treeBefore = try tree(directory.path)
       let failing = SingleFault(at: call, fault)
       var failed = false
       do {
@@ -224,7 +224,7 @@ struct ReencryptionTests {
       }
       let archive = try BackupArchive.open(.path(path))
       #expect(archive.isEncrypted == !failed, "call \(call)")
-      if failed { #expect(try tree(directory.path) == before, "call \(call)") }
+      if failed { #expect(try tree(directory.path) == treeBefore, "call \(call)") }
       if failing.callCount < call { break }
     }
   }

@@ -27,20 +27,23 @@ struct RekeyTests {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     let oldFiles = try bytes(in: directory, "b")
-    let old = try BackupArchive.open(.path(directory.path("b")), system: .real)
+    let oldArchive = try BackupArchive.open(.path(directory.path("b")), system: .real)
     try changePassword(of: directory.path("b"))
     let newFiles = try bytes(in: directory, "b")
     #expect(oldFiles.keys == newFiles.keys)
     let changedPaths = oldFiles.keys.filter { oldFiles[$0] != newFiles[$0] }
     #expect(changedPaths.sorted() == ["Keyhaul.seal", "Manifest.plist"])
-    let new = try BackupArchive.open(.path(directory.path("b")))
-    var manifest = new.manifest
-    manifest.keybag = old.keybag
-    #expect(try manifest.serialized() == old.manifest.serialized())
-    #expect(new.keybag.uuid == old.keybag.uuid && new.keybag.iterations == old.keybag.iterations)
-    #expect(new.keybag.secondRound?.rounds == old.keybag.secondRound?.rounds)
-    #expect(new.keybag.salt != old.keybag.salt && new.keybag.secondRound?.salt != old.keybag.secondRound?.salt)
-    for (oldKey, newKey) in zip(old.keybag.classKeys, new.keybag.classKeys) {
+    let newArchive = try BackupArchive.open(.path(directory.path("b")))
+    var manifest = newArchive.manifest
+    manifest.keybag = oldArchive.keybag
+    #expect(try manifest.serialized() == oldArchive.manifest.serialized())
+    #expect(
+      newArchive.keybag.uuid == oldArchive.keybag.uuid && newArchive.keybag.iterations == oldArchive.keybag.iterations)
+    #expect(newArchive.keybag.secondRound?.rounds == oldArchive.keybag.secondRound?.rounds)
+    #expect(
+      newArchive.keybag.salt != oldArchive.keybag.salt
+        && newArchive.keybag.secondRound?.salt != oldArchive.keybag.secondRound?.salt)
+    for (oldKey, newKey) in zip(oldArchive.keybag.classKeys, newArchive.keybag.classKeys) {
       #expect(oldKey.keyClass == newKey.keyClass && oldKey.wrap == newKey.wrap && oldKey.uuid == newKey.uuid)
       #expect(oldKey.wrappedKey != newKey.wrappedKey)
     }
@@ -122,11 +125,11 @@ struct RekeyTests {
     for file in try SampleBackup().storedFiles() { tar.add("./some backup/" + file.path, file.bytes) }
     tar.add("./some backup/note.txt", Array("mine".utf8))
     try directory.write(tar.finished(), to: "b.zip")
-    let before = try tarListing(directory.path("b.zip"))
+    let linesBefore = try tarListing(directory.path("b.zip"))
     try changePassword(of: directory.path("b.zip"))
-    let after = try tarListing(directory.path("b.zip"))
-    #expect(before.count == 6 && after.count == 6)
-    for (oldLine, newLine) in zip(before, after) {
+    let linesAfter = try tarListing(directory.path("b.zip"))
+    #expect(linesBefore.count == 6 && linesAfter.count == 6)
+    for (oldLine, newLine) in zip(linesBefore, linesAfter) {
       #expect((oldLine != newLine) == oldLine.contains("Manifest.plist"))
     }
   }
@@ -168,7 +171,7 @@ struct RekeyTests {
     for call in fault.calls(among: Self.faults) {
       let directory = try TemporaryDirectory()
       try sample.write(to: BackupDestination(path: directory.path(destination)), system: unsynced)
-      let before = try tree(directory.path)
+      let treeBefore = try tree(directory.path)
       let archive = try BackupArchive.open(.path(directory.path(destination)))
       let failing = SingleFault(at: call, fault)
       let keys = try Optional.some(archive.keybag.keys(SampleBackup.password))
@@ -180,8 +183,8 @@ struct RekeyTests {
         failed = true
         #expect([.noSpace, .unwritable, .unreadable, .changed].contains(error.code), "call \(call): \(error)")
       }
-      let after = try tree(directory.path)
-      #expect((after == before) == failed && after.count == before.count, "call \(call)")
+      let treeAfter = try tree(directory.path)
+      #expect((treeAfter == treeBefore) == failed && treeAfter.count == treeBefore.count, "call \(call)")
       let reopened = try BackupArchive.open(.path(directory.path(destination)))
       #expect(reopened.keybag == (failed ? archive.keybag : newKeybag), "call \(call)")
       #expect(reopened.seal?.violations == [], "call \(call)")
@@ -193,7 +196,7 @@ struct RekeyTests {
   func interrupted() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .file(directory.path("b.tar"), .tar))
-    let before = try tree(directory.path)
+    let treeBefore = try tree(directory.path)
     let archive = try BackupArchive.open(.path(directory.path("b.tar")))
     let error = #expect(throws: KeyhaulError.self) {
       try BackupRewriter().replaceKeybag(
@@ -202,6 +205,6 @@ struct RekeyTests {
       ) { _, _ in false }
     }
     #expect(error?.code == .interrupted)
-    #expect(try tree(directory.path) == before)
+    #expect(try tree(directory.path) == treeBefore)
   }
 }

@@ -146,9 +146,9 @@ struct SealTests {
     let seal = try directory.read("b/Keyhaul.seal")
     let keys = try openBackup(directory.path("b")).keybag.keys(SampleBackup.password)
     for offset in seal.indices {
-      var changed = seal
-      changed[offset] ^= 1 << UInt8(offset % 8)
-      try directory.write(changed, to: "b/Keyhaul.seal")
+      var changedSeal = seal
+      changedSeal[offset] ^= 1 << UInt8(offset % 8)
+      try directory.write(changedSeal, to: "b/Keyhaul.seal")
       let archive = try openBackup(directory.path("b"))
       let isDetected = try archive.seal?.violations.isEmpty == false || archive.sealViolation(with: keys) != nil
       #expect(isDetected, "byte \(offset)")
@@ -168,11 +168,14 @@ struct SealTests {
 
   @Test("The seal of another backup with the same password does not match")
   func sealOfOtherBackup() throws {
-    let other = try TemporaryDirectory()
+    let otherDirectory = try TemporaryDirectory()
     let sample = try SampleBackup(seed: "other")
     _ = try BackupWriter(system: unsynced).write(
-      sample.contents, keys: sample.keys, random: SeededRandomSource(seed: "other"), to: .directory(other.path("b")))
-    let violations = try sealViolations { try $0.write(try other.read("b/Keyhaul.seal"), to: "b/Keyhaul.seal") }
+      sample.contents, keys: sample.keys, random: SeededRandomSource(seed: "other"),
+      to: .directory(otherDirectory.path("b")))
+    let violations = try sealViolations {
+      try $0.write(try otherDirectory.read("b/Keyhaul.seal"), to: "b/Keyhaul.seal")
+    }
     #expect(!violations.isEmpty)
   }
 
@@ -199,17 +202,17 @@ struct SealTests {
   @Test("The keychain of an older backup with the same device and password does not match")
   func olderKeychain() throws {
     let directory = try TemporaryDirectory()
-    let old = try SampleBackup(secretByteCount: 200)
-    let new = try SampleBackup(secretByteCount: 300)
-    try old.write(to: .directory(directory.path("old")))
-    try new.write(to: .directory(directory.path("b")))
+    let oldSample = try SampleBackup(secretByteCount: 200)
+    let newSample = try SampleBackup(secretByteCount: 300)
+    try oldSample.write(to: .directory(directory.path("old")))
+    try newSample.write(to: .directory(directory.path("b")))
     for name in ["Manifest.plist", "Manifest.db", "51/\(KeychainPayload.fileIdentifier)"] {
       try directory.write(try directory.read("old/\(name)"), to: "b/\(name)")
     }
     let archive = try openBackup(directory.path("b"))
     // The keychain can be decrypted, because both backups have the same device and password.
     let keys = try archive.keybag.keys(SampleBackup.password)
-    #expect(try archive.keychainFile(with: keys).bytes == old.contents.keychainFile)
+    #expect(try archive.keychainFile(with: keys).bytes == oldSample.contents.keychainFile)
     #expect(
       archive.seal?.violations.map(\.file) == ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)"])
     #expect(throws: KeyhaulError.self) { try archive.requireUsable(for: .restoring) }
@@ -311,9 +314,9 @@ struct SealTests {
     var status = try directory.read("b/Status.plist")
     status[status.count - 1] ^= 1
     try directory.write(status, to: "b/Status.plist")
-    let before = try tree(directory.path)
+    let treeBefore = try tree(directory.path)
     let error = #expect(throws: KeyhaulError.self) { try changePassword(of: directory.path("b")) }
     #expect(error?.code == .damaged)
-    #expect(try tree(directory.path) == before)
+    #expect(try tree(directory.path) == treeBefore)
   }
 }

@@ -70,11 +70,11 @@ struct TruncationTests {
     for path in ["Manifest.plist", "Manifest.db", "Status.plist"] {
       let index = try #require(files.firstIndex { $0.path == path })
       for _ in 0..<Cases.count(300, quick: 60) {
-        var changed = files
-        let offset = Int.random(in: 0..<changed[index].bytes.count, using: &random)
-        changed[index].bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+        var changedFiles = files
+        let offset = Int.random(in: 0..<changedFiles[index].bytes.count, using: &random)
+        changedFiles[index].bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &random)
         do {
-          let archive = try open(packed(changed))
+          let archive = try open(packed(changedFiles))
           _ = try archive.fileList(with: sample.keys).listing()
           _ = try archive.keychainFile(with: sample.keys)
         } catch is KeyhaulError {

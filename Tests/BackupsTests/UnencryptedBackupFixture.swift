@@ -61,13 +61,14 @@ final class UnencryptedBackupFixture {
     var sql = ExternalDatabase.schema
     let directory = try ListedFile.fileIdentifier(domain: "HomeDomain", relativePath: "Library")
     sql += ExternalDatabase.row(
-      directory, "HomeDomain", "Library", 2,
-      try FileRecord(relativePath: "Library", mode: 0o040755, protectionClass: KeyClass(rawValue: 0)).archived())
+      directory, domain: "HomeDomain", path: "Library", flags: 2,
+      record: try FileRecord(relativePath: "Library", mode: 0o040755, protectionClass: KeyClass(rawValue: 0)).archived()
+    )
     var files: [(path: String, bytes: [UInt8])] = []
     let keychainFileClass: UInt32 = 3
     for (file, keyClass) in zip(try contents(), Self.files.map(\.keyClass) + [keychainFileClass]) {
       sql += ExternalDatabase.row(
-        file.identifier, file.domain, file.path, 1, try Self.record(file.path, keyClass, file.bytes))
+        file.identifier, domain: file.domain, path: file.path, record: try Self.record(file.path, keyClass, file.bytes))
       files.append(("\(file.identifier.prefix(2))/\(file.identifier)", file.bytes))
     }
     let manifest = BackupManifest(

@@ -5,6 +5,68 @@ import Testing
 
 @testable import KeychainCrypto
 
+/// The parts of an archive of a database item, which is a binary property list of fewer than 256 objects.
+///
+/// At its end are the offsets of its objects and a trailer of 32 bytes:
+///
+///     unused, size of an offset, size of a reference, number of objects, root, start of the offsets
+///          6                  1                    1                  8     8                      8
+private struct ArchiveLayout {
+  private static let trailerSize = 32
+  private static let unusedTrailerSize = 6
+
+  /// Objects by their position in the archives that `NSKeyedArchiver` writes.
+  private enum ObjectIndex {
+    static let objectList = 6
+    static let null = 7
+    static let classDescription = 20
+    static let classesKey = 22
+    static let classList = 24
+    static let classNames = 25...27
+  }
+
+  private let bytes: [UInt8]
+  private let trailer: Int
+  private let offsetTable: Int
+  private let offsetSize: Int
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    trailer = bytes.count - Self.trailerSize
+    offsetSize = Int(bytes[trailer + 6])
+    offsetTable = bytes[(trailer + 24)...].reduce(0) { $0 << 8 | Int($1) }
+  }
+
+  /// The positions of the bytes that the reader ignores.
+  var unreadBytes: Set<Int> {
+    // The reader follows neither the first object nor the list of classes.
+    let unreadObjects =
+      [ObjectIndex.null, ObjectIndex.classesKey, ObjectIndex.classList] + Array(ObjectIndex.classNames)
+    var unread: Set<Int> = []
+    for object in unreadObjects {
+      unread.formUnion(offset(of: object)..<offset(of: object + 1))
+      unread.formUnion(entry(of: object))
+    }
+    // A list is a marker and references. A dictionary of two members is a marker, two keys and two values.
+    let classDescription = offset(of: ObjectIndex.classDescription)
+    unread.formUnion([
+      offset(of: ObjectIndex.objectList) + 1,  // The first object, "$null".
+      classDescription + 2,  // The second key, "$classes".
+      classDescription + 4,  // The second value, the list of classes.
+    ])
+    unread.formUnion(trailer..<trailer + Self.unusedTrailerSize)
+    return unread
+  }
+
+  /// The bytes of an object's offset in the table.
+  private func entry(of object: Int) -> Range<Int> {
+    let start = offsetTable + object * offsetSize
+    return start..<start + offsetSize
+  }
+
+  private func offset(of object: Int) -> Int { bytes[entry(of: object)].reduce(0) { $0 << 8 | Int($1) } }
+}
+
 @Suite("Damaged database items")
 struct DatabaseItemDamageTests {
   private let vector: DatabaseItemVector
@@ -18,34 +80,28 @@ struct DatabaseItemDamageTests {
   }
 
   /// The bytes in which some flipped bits have no effect, by reason.
-  private func harmless() throws -> [String: Set<Int>] {
+  private func bytesWithoutEffect() throws -> [String: Set<Int>] {
     let item = try DatabaseItemBlob(parsing: blob)
-    var unused: Set<Int> = []
-    for archive in [item.secret.box, item.attributes.box, item.attributes.wrappedKey] {
-      let start = try #require(offset(of: archive))
-      let trailer = archive.count - 32
-      let width = Int(archive[trailer + 6])
-      let table = archive[(trailer + 24)...].reduce(0) { $0 << 8 | Int($1) }
-      func objectOffset(_ object: Int) -> Int {
-        archive[(table + object * width)..<(table + (object + 1) * width)].reduce(0) { $0 << 8 | Int($1) }
-      }
-      // "$null", the key "$classes", the list of classes and its three names: the reader ignores them.
-      for object in [7, 22, 24, 25, 26, 27] {
-        unused.formUnion((objectOffset(object)..<objectOffset(object + 1)).map { start + $0 })
-        unused.formUnion((0..<width).map { start + table + object * width + $0 })
-      }
-      // The references to them: from the list of objects and from the class.
-      unused.formUnion([objectOffset(6) + 1, objectOffset(20) + 2, objectOffset(20) + 4].map { start + $0 })
-      unused.formUnion((trailer..<trailer + 6).map { start + $0 })
-    }
-    let wrap = try #require(item.secret.keyWrap?.wrappedKey.revealed)
-    let type = try #require(offset(of: wrap)) + wrap.count
+    let wrappedKey = try #require(item.secret.keyWrap?.wrappedKey.revealed)
+    // The next field, the type of the wrap, starts with its field number.
+    let typeFieldStart = try #require(offset(of: wrappedKey)) + wrappedKey.count
     return [
       "the top bit of the version word, which no writer sets": [3],
       "the key generation": [blob.count - 1],
-      "the number of a field whose value is its default": [type],
-      "names, the list of classes and unused bytes of an archive": unused,
+      "the number of a field whose value is its default": [typeFieldStart],
+      "names, the list of classes and unused bytes of an archive": try unreadBytes(
+        of: [item.secret.box, item.attributes.box, item.attributes.wrappedKey]),
     ]
+  }
+
+  /// The positions of bytes in these archives of the blob that the reader ignores.
+  private func unreadBytes(of archives: [[UInt8]]) throws -> Set<Int> {
+    var unread: Set<Int> = []
+    for archive in archives {
+      let start = try #require(offset(of: archive))
+      unread.formUnion(ArchiveLayout(archive).unreadBytes.map { start + $0 })
+    }
+    return unread
   }
 
   private func offset(of part: [UInt8]) -> Int? {
@@ -54,7 +110,7 @@ struct DatabaseItemDamageTests {
 
   @Test("An item with a flipped bit is rejected, or unchanged if the bit has no meaning (15,824; 400 in a quick run)")
   func everyBit() throws {
-    let harmless = try harmless().values.reduce(into: Set<Int>()) { $0.formUnion($1) }
+    let withoutEffect = try bytesWithoutEffect().values.reduce(into: Set<Int>()) { $0.formUnion($1) }
     let before = try keys.open(row: blob, kind: .genericPassword)
     var acceptedCount = 0
     for bit in Cases.chosen(0..<blob.count * 8, quick: 400) {
@@ -65,9 +121,9 @@ struct DatabaseItemDamageTests {
       }
       guard after.isOpen else { continue }
       acceptedCount += 1
-      #expect(harmless.contains(bit / 8), "bit \(bit) of byte \(bit / 8)")
+      #expect(withoutEffect.contains(bit / 8), "bit \(bit) of byte \(bit / 8)")
     }
-    // Without accepted items, the list above would prove nothing.
+    // Without accepted items, the list of bytes would prove nothing.
     #expect(acceptedCount > 0)
   }
 
@@ -90,10 +146,10 @@ struct DatabaseItemDamageTests {
 
   @Test("The errors of a damaged item contain neither a key nor the secret")
   func reasons() throws {
-    let other = try DatabaseKeys(wrappedMetadataKeys: [
+    let deviceKeys = try DatabaseKeys(wrappedMetadataKeys: [
       .whenUnlocked: SensitiveBytes(copying: Array(repeating: 7, count: 40))
     ])
-    let fault = try #require(try other.open(row: blob, kind: .genericPassword).fault)
+    let fault = try #require(try deviceKeys.open(row: blob, kind: .genericPassword).fault)
     #expect(fault.step == .metadataClassKey)
     #expect(fault.reason == "the key is wrapped by a device, and the key of class 6 is missing")
   }
@@ -108,19 +164,19 @@ struct DatabaseItemSealingTests {
     arguments: wrappings)
   func roundTrip(_ wrapping: DatabaseKeyWrapping) throws {
     let random = SeededRandomSource(seed: "database items")
-    var numbers = SeededRandom(seed: 20)
+    var secrets = SeededRandom(seed: 20)
     for index in Cases.chosen(0..<280, quick: 30) {
       let protection = ProtectionClass.allCases[index % ProtectionClass.allCases.count]
       let classKey = SensitiveBytes(copying: try random.bytes(32))
-      let wrapper = try DatabaseKeys(classKeys: [protection.keyClass: classKey])
-      let metadataKey = try wrapper.wrap(Secret(count: 32, from: random), for: protection, wrapping)
+      let classKeyOnly = try DatabaseKeys(classKeys: [protection.keyClass: classKey])
+      let metadataKey = try classKeyOnly.wrap(Secret(count: 32, from: random), for: protection, wrapping)
       let keys = try DatabaseKeys(
         wrappedMetadataKeys: [protection.keyClass: metadataKey], classKeys: [protection.keyClass: classKey])
       var item = KeychainItem.genericPassword("account \(index)", as: protection).with([
         .synchronizable: .integer(0), .tombstone: .integer(0), .multiUser: .data([]), .persistentReference: .data([]),
         "newer": .string("kept as it is"),
       ])
-      item.secret = SensitiveBytes(copying: numbers.bytes(index % 40))
+      item.secret = SensitiveBytes(copying: secrets.bytes(index % 40))
       item[.digest] = .data(try item.digest())
 
       let blob = try keys.seal(item, version: index % 2 == 0 ? .v7 : .v8, wrapping: wrapping, random: random)
@@ -140,55 +196,64 @@ struct DatabaseItemSealingTests {
     let keys = try DatabaseKeys(metadataKeys: [vector.keyClass: SensitiveBytes(inputs["metadata_class_key"])])
     let secretKey = try SensitiveBytes(inputs["secret_key"])
 
-    let without = try keys.open(row: vector.blob, kind: vector.item.kind)
-    let with = try keys.open(row: vector.blob, kind: vector.item.kind, secretKey: secretKey)
-    let short = try keys.open(
+    let openedWithoutKey = try keys.open(row: vector.blob, kind: vector.item.kind)
+    let openedWithKey = try keys.open(row: vector.blob, kind: vector.item.kind, secretKey: secretKey)
+    let openedWithShortKey = try keys.open(
       row: vector.blob, kind: vector.item.kind, secretKey: SensitiveBytes(copying: [1, 2, 3]))
 
-    #expect(without.verdict == .noClassKey && without.item != nil)
-    #expect(with.isOpen && isSame(with.item, vector.item))
-    #expect(short.fault?.step == .secretKey && short.verdict == .malformed)
+    #expect(openedWithoutKey.verdict == .noClassKey && openedWithoutKey.item != nil)
+    #expect(openedWithKey.isOpen && isSame(openedWithKey.item, vector.item))
+    #expect(openedWithShortKey.fault?.step == .secretKey && openedWithShortKey.verdict == .malformed)
   }
 
   @Test("Only the last byte determines the length of the padding, as in Apple's reader")
   func padding() throws {
-    let plain: [UInt8] = [1, 2, 3]
-    func count(_ padding: [UInt8]) -> Int? {
-      (plain + padding).withUnsafeBytes { DatabaseKeys.countWithoutPadding($0) }
+    // Apple's reader takes the last byte as `int8_t paddingLength` and drops that many bytes.
+    func padded(zeroCount: Int, last: UInt8) -> [UInt8] {
+      [1, 2, 3] + [UInt8](repeating: 0, count: zeroCount) + [last]
     }
-    // `int8_t paddingLength` is the last byte; the plaintext ends that many bytes before the end.
-    #expect(count([UInt8](repeating: 17, count: 17)) == 3)
-    #expect(count([9, 8, 3]) == 3 && count([1]) == 3 && count([2, 0, 3]) == 3)
-    #expect(count([0, 0, 4]) == 2 && count([0, 6]) == nil && count([0]) == 4)
-    #expect(count([UInt8](repeating: 0, count: 126) + [127]) == 3)
-    #expect(count([UInt8](repeating: 0, count: 200) + [128]) == nil && count([255]) == nil)
-    #expect([].withUnsafeBytes { DatabaseKeys.countWithoutPadding($0) } == nil)
-
+    let cases: [(padded: [UInt8], plainCount: Int?)] = [
+      ([1, 2, 3] + [UInt8](repeating: 17, count: 17), 3), ([1, 2, 3, 9, 8, 3], 3), ([1, 2, 3, 1], 3),
+      ([1, 2, 3, 2, 0, 3], 3),
+      // Padding that is shorter or longer than its last byte says.
+      ([1, 2, 3, 0, 0, 4], 2), ([1, 2, 3, 0], 4), ([1, 2, 3, 0, 6], nil), ([], nil),
+      // 127 is the maximum of `int8_t`.
+      (padded(zeroCount: 126, last: 127), 3), (padded(zeroCount: 200, last: 128), nil), ([1, 2, 3, 255], nil),
+    ]
+    for (padded, plainCount) in cases {
+      let result = padded.withUnsafeBytes { DatabaseKeys.countWithoutPadding($0) }
+      #expect(result == plainCount, "\(padded)")
+    }
   }
 
-  @Test(
-    "An item with unusual padding is decrypted, and one without padding is rejected")
+  @Test("An item with unusual padding is decrypted, and one without padding is rejected")
   func unusualPadding() throws {
     let vector = try #require(DatabaseItemVector.all().first)
-    let (keys, item) = (try vector.keys(), try DatabaseItemBlob(parsing: vector.blob))
-    let plain = try vector.vector["expect"]["secret_der"].bytes
-    for (padding, isOpen) in [
+    let keys = try vector.keys()
+    let cases: [(padding: [UInt8], isOpen: Bool)] = [
       ([1], true), ([9, 8, 3], true), ([UInt8](repeating: 0, count: 30) + [31], true), ([0, 0, 2], false),
       ([200], false),
-    ] as [([UInt8], Bool)] {
-      let material = try vector.material()
-      let sealed = try keys.withCipher { workspace in
-        try workspace.seal(
-          SensitiveBytes(copying: plain + padding), key: material.secretKey, nonce: material.nonces.secret)
-      }
-      let box = try ArchivedBox(nonce: material.nonces.secret, ciphertext: sealed.ciphertext, tag: sealed.tag).archive()
-      let changed = try DatabaseItemBlob(
-        version: item.version, keyClass: item.keyClass, attributes: item.attributes,
-        secret: .init(box: box, keyWrap: item.secret.keyWrap, tamperCheck: item.secret.tamperCheck))
-      let opened = try keys.open(row: changed.serialized(), kind: vector.item.kind)
+    ]
+    for (padding, isOpen) in cases {
+      let blob = try encrypt(vector, secretPadding: padding)
+      let opened = try keys.open(row: blob.serialized(), kind: vector.item.kind)
       #expect(opened.isOpen == isOpen, "\(padding)")
       if isOpen { #expect(isSame(opened.item, vector.item), "\(padding)") }
     }
+  }
+
+  /// Returns the item of a vector with these bytes after its secret, instead of the padding of a writer.
+  private func encrypt(_ vector: DatabaseItemVector, secretPadding: [UInt8]) throws -> DatabaseItemBlob {
+    let original = try DatabaseItemBlob(parsing: vector.blob)
+    let material = try vector.material()
+    let padded = try SensitiveBytes(copying: vector.vector["expect"]["secret_der"].bytes + secretPadding)
+    let sealed = try vector.keys().withCipher { workspace in
+      try workspace.seal(padded, key: material.secretKey, nonce: material.nonces.secret)
+    }
+    let box = try ArchivedBox(nonce: material.nonces.secret, ciphertext: sealed.ciphertext, tag: sealed.tag).archive()
+    return try DatabaseItemBlob(
+      version: original.version, keyClass: original.keyClass, attributes: original.attributes,
+      secret: .init(box: box, keyWrap: original.secret.keyWrap, tamperCheck: original.secret.tamperCheck))
   }
 
   @Test("An item whose access control has another class cannot be encrypted")

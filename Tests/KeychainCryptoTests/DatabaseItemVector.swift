@@ -29,11 +29,11 @@ struct DatabaseItemVector {
     let kind = ItemKind(rawValue: try vector["table"].string) ?? .genericPassword
     item = try KeychainItem(
       kind: kind,
-      attributes: inputs["attributes"].members.reduce(into: [:]) { all, member in
-        all[AttributeCode(rawValue: member.key)] = try member.value.property
+      attributes: inputs["attributes"].members.reduce(into: [:]) { attributes, member in
+        attributes[AttributeCode(rawValue: member.key)] = try member.value.property
       },
-      secrets: inputs["secret"].members.reduce(into: [:]) { all, member in
-        all[AttributeCode(rawValue: member.key)] = try SensitiveBytes(member.value["hex"])
+      secrets: inputs["secret"].members.reduce(into: [:]) { secrets, member in
+        secrets[AttributeCode(rawValue: member.key)] = try SensitiveBytes(member.value["hex"])
       })
     accessControl = try ItemAccessControl(members: inputs["access_control"].propertyDictionary)
     wrapping =

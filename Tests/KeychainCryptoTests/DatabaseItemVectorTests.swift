@@ -9,9 +9,9 @@ import Testing
 struct DatabaseItemVectorTests {
   @Test("item_blobs: encrypting every item gives its bytes, part by part")
   func sealing() throws {
-    let all = try DatabaseItemVector.all()
-    #expect(all.count == 6)
-    for vector in all {
+    let vectors = try DatabaseItemVector.all()
+    #expect(vectors.count == 6)
+    for vector in vectors {
       let expected = try vector.vector["expect"]
       let keys = try vector.keys()
       let blob = try keys.seal(
@@ -64,10 +64,6 @@ struct DatabaseItemVectorTests {
     }
   }
 
-  /// Rows of versions 4 to 6, which Keyhaul does not decrypt. The dictionary of keys in the first row is
-  /// malformed: it is two bytes longer than the blob's length field.
-  private static let unsupported = ["v6-device", "v6-simulator"]
-
   @Test("An item of version 6 can be decrypted only on its device")
   func accessControlled() throws {
     let blob = try AccessControlledItemBlob(
@@ -77,41 +73,60 @@ struct DatabaseItemVectorTests {
     #expect(opened.verdict == .accessControl && opened.item == nil)
   }
 
+  /// Rows of versions 4 to 6, which Keyhaul does not decrypt. The dictionary of keys in the first row is
+  /// malformed: it is two bytes longer than the blob's length field.
+  private static let namesOfUnsupportedVersions = ["v6-device", "v6-simulator"]
+
   @Test("faults: every damaged item gives its verdict, and only the intact parts are decrypted")
   func faults() throws {
     let faults = try TestVectors.databaseItems()["faults"].elements
     #expect(faults.count == 71)
+    let blobs = try namedBlobs(in: faults)
+    for fault in faults {
+      // Several entries damage the keys of the same blob.
+      let blobName = try fault.has("blob_of") ? fault["blob_of"].string : fault["name"].string
+      let keys = try DatabaseKeys(
+        wrappedMetadataKeys: classKeys("metadatakeys", in: fault), classKeys: classKeys("class_keys", in: fault))
+      let opened = try keys.open(row: #require(blobs[blobName]), kind: .genericPassword)
+      try check(opened, against: fault)
+    }
+  }
+
+  /// The blobs of entries that have their own, by name.
+  private func namedBlobs(in faults: [TestVectors]) throws -> [String: [UInt8]] {
     var blobs: [String: [UInt8]] = [:]
     for fault in faults where fault.has("blob_base64") {
       blobs[try fault["name"].string] = try fault["blob_base64"].base64Bytes
     }
-    func keys(_ name: String, in fault: TestVectors) throws -> [KeyClass: SensitiveBytes] {
-      guard fault.has(name) else { return [:] }
-      return try fault[name].members.reduce(into: [:]) { all, member in
-        all[KeyClass(rawValue: try #require(UInt32(member.key)))] = try SensitiveBytes(member.value)
-      }
+    return blobs
+  }
+
+  private func classKeys(_ name: String, in fault: TestVectors) throws -> [KeyClass: SensitiveBytes] {
+    guard fault.has(name) else { return [:] }
+    var keys: [KeyClass: SensitiveBytes] = [:]
+    for (number, key) in try fault[name].members {
+      keys[KeyClass(rawValue: try #require(UInt32(number)))] = try SensitiveBytes(key)
     }
-    for fault in faults {
-      let name = try fault["name"].string
-      let blob = try #require(blobs[fault.has("blob_of") ? fault["blob_of"].string : name])
-      let opened = try DatabaseKeys(
-        wrappedMetadataKeys: keys("metadatakeys", in: fault), classKeys: keys("class_keys", in: fault)
-      ).open(row: blob, kind: .genericPassword)
-      if Self.unsupported.contains(name) {
-        #expect(opened.verdict == .unsupportedVersion && opened.item == nil)
-        continue
-      }
-      // Like Apple's reader, Keyhaul accepts a padding if its last byte is right.
-      if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
-        #expect(opened.isOpen && opened.verdict == .open, "\(name): \(String(describing: opened.fault))")
-        continue
-      }
-      #expect(opened.verdict.rawValue == (try fault["verdict"].string), "\(name): \(String(describing: opened.fault))")
-      let decryptedParts = try fault["opens"].elements.map { try $0.string }
-      #expect((opened.item != nil) == decryptedParts.contains("attributes"), "\(name)")
-      #expect(opened.isOpen == decryptedParts.contains("secret"), "\(name)")
-      if name == "secret-key-pad-08-metadata-ff" { #expect(opened.findings == [.mixedKeyStores]) }
-      if name == "keyclass-38" { #expect(opened.findings == [.generationInSimulator]) }
+    return keys
+  }
+
+  private func check(_ opened: DecryptedDatabaseItem, against fault: TestVectors) throws {
+    let name = try fault["name"].string
+    let details: Comment = "\(name): \(String(describing: opened.fault))"
+    if Self.namesOfUnsupportedVersions.contains(name) {
+      #expect(opened.verdict == .unsupportedVersion && opened.item == nil)
+      return
     }
+    // Like Apple's reader, Keyhaul accepts a padding if its last byte is right.
+    if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
+      #expect(opened.isOpen && opened.verdict == .open, details)
+      return
+    }
+    #expect(try opened.verdict.rawValue == fault["verdict"].string, details)
+    let decryptedParts = try fault["opens"].elements.map { try $0.string }
+    #expect((opened.item != nil) == decryptedParts.contains("attributes"), "\(name)")
+    #expect(opened.isOpen == decryptedParts.contains("secret"), "\(name)")
+    if name == "secret-key-pad-08-metadata-ff" { #expect(opened.findings == [.mixedKeyStores]) }
+    if name == "keyclass-38" { #expect(opened.findings == [.generationInSimulator]) }
   }
 }

@@ -34,33 +34,34 @@ struct DerivationEstimateTests {
     func sleep(until deadline: Instant, tolerance: Duration?) async throws {}
   }
 
-  private func parameters(_ first: UInt32?, _ last: UInt32) -> PasswordDerivation.Parameters {
+  private func parameters(sha256: UInt32? = nil, sha1: UInt32) -> PasswordDerivation.Parameters {
     PasswordDerivation.Parameters(
-      salt: [UInt8](repeating: 1, count: 20), iterations: last,
-      sha256Step: first.map { .init(salt: [UInt8](repeating: 2, count: 20), iterations: $0) })
+      salt: [UInt8](repeating: 1, count: 20), iterations: sha1,
+      sha256Step: sha256.map { .init(salt: [UInt8](repeating: 2, count: 20), iterations: $0) })
   }
 
   @Test("The estimate is the time of a sample, multiplied by the ratio of the iterations")
   func scaled() throws {
-    // 20,000 rounds in 2 ms; the last 10,000 rounds are their own sample.
-    let estimate = try parameters(10_000_000, 10_000).estimatedDuration(by: TickingClock(.milliseconds(2)))
+    // A sample of 20,000 iterations takes 2 ms. The 10,000 iterations of SHA-1 are their own sample.
+    let estimate = try parameters(sha256: 10_000_000, sha1: 10_000).estimatedDuration(
+      by: TickingClock(.milliseconds(2)))
     #expect(estimate == .milliseconds(1000 + 2))
-    #expect(try parameters(nil, 20_000).estimatedDuration(by: TickingClock(.milliseconds(3))) == .milliseconds(3))
-    #expect(try parameters(nil, 7).estimatedDuration(by: TickingClock(.milliseconds(3))) == .milliseconds(3))
+    #expect(try parameters(sha1: 20_000).estimatedDuration(by: TickingClock(.milliseconds(3))) == .milliseconds(3))
+    #expect(try parameters(sha1: 7).estimatedDuration(by: TickingClock(.milliseconds(3))) == .milliseconds(3))
   }
 
   @Test("The estimate uses the fastest sample")
   func fastest() throws {
     let clock = TickingClock(
       .zero, .milliseconds(9), .zero, .milliseconds(4), .zero, .milliseconds(6))
-    #expect(try parameters(nil, 20_000).estimatedDuration(by: clock) == .milliseconds(4))
+    #expect(try parameters(sha1: 20_000).estimatedDuration(by: clock) == .milliseconds(4))
   }
 
   @Test("The estimate is short for few iterations, and defined for any number in a file")
   func extremes() throws {
-    #expect(try parameters(nil, 0).estimatedDuration(by: TickingClock(.milliseconds(3))) == .zero)
-    let longest = try parameters(.max, .max).estimatedDuration(by: TickingClock(.seconds(3600)))
+    #expect(try parameters(sha1: 0).estimatedDuration(by: TickingClock(.milliseconds(3))) == .zero)
+    let longest = try parameters(sha256: .max, sha1: .max).estimatedDuration(by: TickingClock(.seconds(3600)))
     #expect(longest > .seconds(3600) && longest < .seconds(1e10))
-    #expect(try parameters(1, 1).estimatedDuration() >= .zero)
+    #expect(try parameters(sha256: 1, sha1: 1).estimatedDuration() >= .zero)
   }
 }

@@ -26,7 +26,7 @@ final class EmptyNonceGCMTests {
   }
 
   @Test("Every flipped bit of ciphertext and tag is detected, and so is every fifth bit of the key")
-  func flips() throws {
+  func flippedBits() throws {
     for entry in try TestVectors.section("gcm_zero_length_iv")["entries"].elements {
       let key = try entry["key"].bytes
       let sealed = Sealed(ciphertext: try entry["cipher"].bytes, tag: try entry["tag"].bytes)
@@ -35,43 +35,43 @@ final class EmptyNonceGCMTests {
         changed.ciphertext = changed.ciphertext.flipping(bit: bit)
         #expect(try cipher.openWithEmptyNonce(changed, key: Secret(copying: key)) == nil)
       }
-      for bit in 0..<128 {
+      for bit in 0..<sealed.tag.count * 8 {
         var changed = sealed
         changed.tag = changed.tag.flipping(bit: bit)
         #expect(try cipher.openWithEmptyNonce(changed, key: Secret(copying: key)) == nil)
       }
-      for bit in stride(from: 0, to: 256, by: 5) {
+      for bit in stride(from: 0, to: key.count * 8, by: 5) {
         #expect(try cipher.openWithEmptyNonce(sealed, key: Secret(copying: key.flipping(bit: bit))) == nil)
       }
     }
   }
 
   @Test("Every length up to 200 agrees with a bitwise GCM implementation (NIST SP 800-38D)")
-  func naive() throws {
+  func everyLength() throws {
     var random = SeededRandom(seed: 7)
     for count in 0...200 {
       let key = random.bytes(32)
       let plaintext = random.bytes(count)
       let sealed = try cipher.sealWithEmptyNonce(SensitiveBytes(copying: plaintext), key: Secret(copying: key))
-      let expected = try NaiveGCM(key: key).seal(plaintext)
+      let expected = try BitwiseGCM(key: key).seal(plaintext)
       #expect(sealed == expected, "\(count) bytes")
     }
   }
 
-  @Test("The empty IV differs from the IV of twelve zero bytes")
-  func notZero() throws {
+  @Test("Encryption with the empty IV differs from encryption with an IV of twelve zero bytes")
+  func zeroIV() throws {
     let key = [UInt8](repeating: 3, count: 32)
     let plaintext = SensitiveBytes(copying: [1, 2, 3])
-    let empty = try cipher.sealWithEmptyNonce(plaintext, key: Secret(copying: key))
-    let zero = try cipher.sealWithNonce(
+    let withEmptyIV = try cipher.sealWithEmptyNonce(plaintext, key: Secret(copying: key))
+    let withZeroIV = try cipher.sealWithNonce(
       [UInt8](repeating: 0, count: 12), header: [], plaintext, key: Secret(copying: key))
-    #expect(empty.ciphertext != zero.ciphertext)
-    #expect(empty.tag != zero.tag)
+    #expect(withEmptyIV.ciphertext != withZeroIV.ciphertext)
+    #expect(withEmptyIV.tag != withZeroIV.tag)
   }
 }
 
 /// GCM with an empty IV, implemented bit by bit like the standard's text; only AES itself is OpenSSL's.
-struct NaiveGCM: ~Copyable {
+private struct BitwiseGCM: ~Copyable {
   private let context: CipherContext
 
   init(key: [UInt8]) throws {
@@ -81,27 +81,40 @@ struct NaiveGCM: ~Copyable {
   }
 
   func seal(_ plaintext: [UInt8]) throws -> Sealed {
-    let hashKey = try encrypt([UInt8](repeating: 0, count: 16))
-    // GHASH of no data and two zero lengths is zero.
-    let first = [UInt8](repeating: 0, count: 16)
-    var counter = first
+    // The first counter block is the GHASH of the IV. For an empty IV, that is the GHASH of two zero lengths: zero.
+    let firstCounter = [UInt8](repeating: 0, count: 16)
+    let ciphertext = try encryptCounters(after: firstCounter, xoring: plaintext)
+    let hash = try ghash(ciphertext)
+    let mask = try encrypt(firstCounter)
+    return Sealed(ciphertext: ciphertext, tag: zip(hash, mask).map { $0 ^ $1 })
+  }
+
+  /// The function GCTR of the standard, for fewer than 256 blocks.
+  private func encryptCounters(after firstCounter: [UInt8], xoring plaintext: [UInt8]) throws -> [UInt8] {
+    var counter = firstCounter
     var ciphertext: [UInt8] = []
     for start in stride(from: 0, to: plaintext.count, by: 16) {
       counter[15] &+= 1
-      let stream = try encrypt(counter)
-      ciphertext += zip(plaintext[start..<min(start + 16, plaintext.count)], stream).map { $0 ^ $1 }
+      let keyStream = try encrypt(counter)
+      ciphertext += zip(plaintext[start..<min(start + 16, plaintext.count)], keyStream).map { $0 ^ $1 }
     }
-    var sum = first
-    var blocks = ciphertext + [UInt8](repeating: 0, count: (16 - ciphertext.count % 16) % 16)
-    blocks += [UInt8](repeating: 0, count: 8) + bigEndianBytes(UInt64(ciphertext.count) * 8)
-    for start in stride(from: 0, to: blocks.count, by: 16) {
-      sum = multiply(zip(sum, blocks[start..<start + 16]).map { $0 ^ $1 }, hashKey)
-    }
-    let mask = try encrypt(first)
-    return Sealed(ciphertext: ciphertext, tag: zip(sum, mask).map { $0 ^ $1 })
+    return ciphertext
   }
 
-  /// NIST SP 800-38D §6.3, algorithm 1.
+  /// The function GHASH of the standard, over a ciphertext without header data.
+  private func ghash(_ ciphertext: [UInt8]) throws -> [UInt8] {
+    let hashKey = try encrypt([UInt8](repeating: 0, count: 16))
+    // The ciphertext is filled to complete blocks. The last block has the lengths of header and ciphertext in bits.
+    var blocks = ciphertext + [UInt8](repeating: 0, count: (16 - ciphertext.count % 16) % 16)
+    blocks += [UInt8](repeating: 0, count: 8) + bigEndianBytes(UInt64(ciphertext.count) * 8)
+    var hash = [UInt8](repeating: 0, count: 16)
+    for start in stride(from: 0, to: blocks.count, by: 16) {
+      hash = multiply(zip(hash, blocks[start..<start + 16]).map { $0 ^ $1 }, hashKey)
+    }
+    return hash
+  }
+
+  /// Multiplies two blocks, by algorithm 1 in NIST SP 800-38D §6.3.
   private func multiply(_ left: [UInt8], _ right: [UInt8]) -> [UInt8] {
     var product = [UInt8](repeating: 0, count: 16)
     var shifted = right

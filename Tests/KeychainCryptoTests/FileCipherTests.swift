@@ -11,8 +11,8 @@ struct FileCipherTests {
 
   @Test("AES-256-CBC with a zero IV matches the first block of NIST SP 800-38A, F.2.5")
   func knownAnswer() throws {
-    // F.2.5 has IV 00 01 ... 0f; its first plaintext block xored with that IV gives the same ciphertext under a zero
-    // IV.
+    // F.2.5 has the IV 00 01 ... 0f. Its first plaintext block, xored with that IV, gives the same ciphertext with a
+    // zero IV.
     let key = try Secret(hex: "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
     let block = zip(try [UInt8](hex: "6bc1bee22e409f96e93d7e117393172a"), 0..<16).map { $0 ^ UInt8($1) }
     let encrypted = try FileCipher.encrypt(block, key: key)
@@ -31,42 +31,40 @@ struct FileCipherTests {
     }
   }
 
-  @Test("Portions of any size give the same bytes")
-  func portions() throws {
+  private func portions(of bytes: [UInt8], size: Int) -> [[UInt8]] {
+    stride(from: 0, to: bytes.count, by: size).map { Array(bytes[$0..<min($0 + size, bytes.count)]) }
+  }
+
+  @Test("Portions of any size give the same bytes", arguments: [1, 15, 16, 17, 31, 33, 500, 1000])
+  func portions(portionSize: Int) throws {
     let plain = (0..<1000).map { UInt8(truncatingIfNeeded: $0 * 7) }
     let expected = try FileCipher.encrypt(plain, key: key())
-    for size in [1, 15, 16, 17, 31, 33, 500, 1000] {
-      let encryptor = try FileEncryptor(key: key())
-      var encrypted: [UInt8] = []
-      for start in stride(from: 0, to: plain.count, by: size) {
-        encrypted += try encryptor.update(Array(plain[start..<min(start + size, plain.count)]))
-      }
-      encrypted += try encryptor.finish()
-      #expect(encrypted == expected)
-      let decryptor = try FileDecryptor(key: key())
-      var decrypted: [UInt8] = []
-      for start in stride(from: 0, to: expected.count, by: size) {
-        decrypted += try decryptor.update(Array(expected[start..<min(start + size, expected.count)]))
-      }
-      let end = try decryptor.finish()
-      #expect(decrypted + end.bytes == plain)
-      #expect(end.hasValidPadding)
-    }
+
+    let encryptor = try FileEncryptor(key: key())
+    var encrypted: [UInt8] = []
+    for portion in portions(of: plain, size: portionSize) { encrypted += try encryptor.update(portion) }
+    encrypted += try encryptor.finish()
+    #expect(encrypted == expected)
+
+    let decryptor = try FileDecryptor(key: key())
+    var decrypted: [UInt8] = []
+    for portion in portions(of: expected, size: portionSize) { decrypted += try decryptor.update(portion) }
+    let end = try decryptor.finish()
+    #expect(decrypted + end.bytes == plain)
+    #expect(end.hasValidPadding)
   }
 
   @Test("The end of a file shows the same length and padding as decrypting all of it")
   func ending() throws {
     let plain = (0..<70).map { UInt8($0) }
     let padded = try (0...70).map { try FileCipher.encrypt(Array(plain.prefix($0)), key: key()) }
-    // Also files with invalid padding, with incomplete blocks and without bytes.
-    let invalid = padded.map { Array($0.dropLast(16)) } + padded.map { Array($0.dropLast(3)) } + [[]]
-    for stored in padded + invalid {
+    let withInvalidPadding = padded.map { Array($0.dropLast(16)) }
+    let withIncompleteBlock = padded.map { Array($0.dropLast(3)) }
+    for stored in padded + withInvalidPadding + withIncompleteBlock + [[]] {
       let decrypted = stored.count % 16 == 0 && !stored.isEmpty ? try FileCipher.decrypt(stored, key: key()) : nil
-      for size in [1, 15, 16, 17, 33, 100] {
+      for portionSize in [1, 15, 16, 17, 33, 100] {
         var ending = FileEnding(of: try FileDecryptor(key: key()))
-        for start in stride(from: 0, to: stored.count, by: size) {
-          stored[start..<min(start + size, stored.count)].withUnsafeBytes { ending.update($0) }
-        }
+        for portion in portions(of: stored, size: portionSize) { portion.withUnsafeBytes { ending.update($0) } }
         let result = try ending.finish()
         #expect(result.hasValidPadding == decrypted?.hasValidPadding ?? false)
         #expect(result.plainByteCount == Int64(decrypted?.bytes.count ?? stored.count / 16 * 16))
@@ -74,17 +72,23 @@ struct FileCipherTests {
     }
   }
 
-  @Test("A file with invalid padding is decrypted completely and reported")
+  /// Encrypts complete blocks without adding a block of padding.
+  private func encryptWithoutPadding(_ blocks: [UInt8]) throws -> [UInt8] {
+    Array(try FileCipher.encrypt(blocks, key: key()).dropLast(16))
+  }
+
+  @Test("A file without padding is decrypted completely and reported")
   func unpadded() throws {
-    // Without its last block, a padded file of complete blocks is unpadded CBC.
     let plain = [UInt8](repeating: 0x41, count: 64)
-    let unpadded = Array(try FileCipher.encrypt(plain, key: key()).dropLast(16))
-    #expect(try FileCipher.decrypt(unpadded, key: key()) == .init(bytes: plain, hasValidPadding: false))
-    for last: [UInt8] in [[0], [17], [2, 3, 3], [1, 2]] {
-      let plain = [UInt8](repeating: 0x41, count: 32 - last.count) + last
-      let cipher = Array(try FileCipher.encrypt(plain, key: key()).dropLast(16))
-      #expect(try FileCipher.decrypt(cipher, key: key()).hasValidPadding == false)
-    }
+    let decrypted = try FileCipher.decrypt(encryptWithoutPadding(plain), key: key())
+    #expect(decrypted == .init(bytes: plain, hasValidPadding: false))
+  }
+
+  @Test("Invalid padding is reported", arguments: [[0], [17], [2, 3, 3], [1, 2]] as [[UInt8]])
+  func invalidPadding(lastBytes: [UInt8]) throws {
+    let plain = [UInt8](repeating: 0x41, count: 32 - lastBytes.count) + lastBytes
+    let encrypted = try encryptWithoutPadding(plain)
+    #expect(try FileCipher.decrypt(encrypted, key: key()).hasValidPadding == false)
   }
 
   @Test("A file is malformed if its length is zero or not a multiple of 16", arguments: [0, 1, 15, 17, 31])
@@ -118,7 +122,7 @@ struct FileKeyTests {
     #expect(try key.revealed == backup.vectors["manifest_key_hex"].bytes)
   }
 
-  @Test("A wrapped file key is unwrapped for both types of class key")
+  @Test("A wrapped file key is unwrapped with its class")
   func roundTrip() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)
@@ -137,13 +141,16 @@ struct FileKeyTests {
     func code(_ field: [UInt8]) -> DataProtectionError.Code? {
       #expect(throws: DataProtectionError.self) { _ = try keys.unwrapFileKey(field) }?.code
     }
+    // The field is the class in 4 little-endian bytes, and the wrapped key of 40 bytes.
     for count in [0, 3, 4, 43] { #expect(code(Array(field.prefix(count))) == .malformed) }
     #expect(code(field + [0]) == .malformed)
     #expect(code(field.flipping(bit: 100)) == .keyUnwrapFailed)
+    // Another class, one that the keybag lacks, and one whose key only the device has.
     #expect(code([4] + field.dropFirst()) == .keyUnwrapFailed)
     #expect(code([12] + field.dropFirst()) == .keyUnavailable)
     #expect(code([9] + field.dropFirst()) == .keyUnavailable)
     #expect(code([3, 0, 0, 1] + field.dropFirst(4)) == .keyUnavailable)
+    // A wrapped key of 72 bytes belongs to a Curve25519 class.
     #expect(code(Array(field.prefix(4)) + [UInt8](repeating: 0, count: 72)) == .keyUnwrapFailed)
   }
 }

@@ -7,7 +7,9 @@ import Testing
 
 @Suite("Decrypting the items of a backup")
 struct ItemOpeningTests {
-  private func kind(_ item: TestVectors) throws -> ItemKind { try #require(ItemKind(rawValue: item["table"].string)) }
+  private func kind(_ vector: TestVectors) throws -> ItemKind {
+    try #require(ItemKind(rawValue: vector["table"].string))
+  }
 
   @Test("Every item of the synthetic backup is decrypted with password and device key, in both modes")
   func synthetic() throws {
@@ -15,16 +17,16 @@ struct ItemOpeningTests {
     let keys = try backup.unlock(withDeviceKey: true)
     let items = try backup.vectors["items"].elements
     #expect(items.count == 5)
-    for item in items {
-      let blob = try ItemBlob(parsing: item["v_Data_hex"].bytes)
-      #expect(try blob.hasStaticIV == item["static_iv"].boolean)
+    for vector in items {
+      let blob = try ItemBlob(parsing: vector["v_Data_hex"].bytes)
+      #expect(try blob.hasStaticIV == vector["static_iv"].boolean)
       let key = try keys.unwrap(blob.wrappedKey, keyClass: blob.keyClass)
-      #expect(try key.revealed == item["item_key_hex"].bytes)
+      #expect(try key.revealed == vector["item_key_hex"].bytes)
       let plaintext = try keys.open(blob)
-      #expect(try plaintext.revealed == item["plaintext_der_hex"].bytes)
-      let decoded = try keys.open(blob: item["v_Data_hex"].bytes, kind: kind(item))
-      #expect(try decoded.derDictionary().revealed == item["plaintext_der_hex"].bytes)
-      #expect(try decoded.digest() == #require(decoded[.digest]?.dataValue))
+      #expect(try plaintext.revealed == vector["plaintext_der_hex"].bytes)
+      let item = try keys.open(blob: vector["v_Data_hex"].bytes, kind: kind(vector))
+      #expect(try item.derDictionary().revealed == vector["plaintext_der_hex"].bytes)
+      #expect(try item.digest() == #require(item[.digest]?.dataValue))
     }
   }
 
@@ -35,7 +37,7 @@ struct ItemOpeningTests {
     for item in try backup.vectors["items"].elements {
       let isBound = try item["class_"].integer == 9
       do throws(ItemCryptoError) {
-        _ = try keys.open(try parsed(item))
+        _ = try keys.open(try blob(of: item))
         #expect(!isBound)
       } catch {
         #expect(isBound)
@@ -45,7 +47,8 @@ struct ItemOpeningTests {
     }
   }
 
-  private func parsed(_ item: TestVectors) throws(ItemCryptoError) -> ItemBlob {
+  /// Throws only the error that decryption throws, so that a test can catch that type.
+  private func blob(of item: TestVectors) throws(ItemCryptoError) -> ItemBlob {
     guard let bytes = try? item["v_Data_hex"].bytes, let blob = try? ItemBlob(parsing: bytes) else {
       throw ItemCryptoError(.unsupportedVersion(0))
     }
@@ -55,10 +58,10 @@ struct ItemOpeningTests {
   @Test("With another device's key, the key of the item cannot be unwrapped")
   func otherDevice() throws {
     let backup = try SyntheticBackup()
-    let other = try DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16)))
-    let keys = try backup.keybag.unlock(password: Secret(utf8: backup.password), deviceKey: consume other)
+    let otherDeviceKey = try DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16)))
+    let keys = try backup.keybag.unlock(password: Secret(utf8: backup.password), deviceKey: consume otherDeviceKey)
     let item = try backup.vectors["items"].elements[3]
-    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(parsed(item)) }
+    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(blob(of: item)) }
     #expect(error?.fault == .keyUnwrapFailed)
     #expect(keys[9] == .availableThroughDevice)
   }
@@ -70,10 +73,11 @@ struct ItemOpeningTests {
     let publicKey = try vector["class_public_hex"].bytes
     let ephemeral = try vector["ephemeral_public_hex"].bytes
     #expect(try X25519.publicKey(of: privateKey) == publicKey)
-    let shared = try X25519.sharedSecret(privateKey, with: ephemeral)
-    #expect(try shared.revealed == vector["shared_hex"].bytes)
-    let kek = try Curve25519Wrap.wrappingKey(shared, ephemeralPublicKey: ephemeral, publicKey: publicKey)
-    #expect(try kek.revealed == vector["kek_hex"].bytes)
+    let sharedSecret = try X25519.sharedSecret(privateKey, with: ephemeral)
+    #expect(try sharedSecret.revealed == vector["shared_hex"].bytes)
+    let wrappingKey = try Curve25519Wrap.wrappingKey(
+      sharedSecret, ephemeralPublicKey: ephemeral, publicKey: publicKey)
+    #expect(try wrappingKey.revealed == vector["kek_hex"].bytes)
 
     let entry = ClassKeys.Entry(availability: .available, key: .init(privateKey.copy()), publicKey: publicKey)
     let keys = ClassKeys(keybagUUID: [], entries: [.whenUnlocked: entry], wrappedCount: 1, unwrappedCount: 1)
@@ -87,53 +91,100 @@ struct ItemOpeningTests {
     #expect(try keys.open(encryptedAgain).revealed == vector["plaintext_der_hex"].bytes)
   }
 
-  @Test("The key of the real file of class 2 is unwrapped")
-  func curve25519File() throws {
-    let vector = try TestVectors.section("curve25519_class_file_key")
+}
+
+@Suite("The key of a real file of class 2")
+struct Curve25519FileKeyTests {
+  /// The size of the ephemeral public key, with which a wrapped key starts.
+  private static let publicKeySize = 32
+
+  private let vector: TestVectors
+  private let wrappedKey: [UInt8]
+  private let publicKey: [UInt8]
+
+  init() throws {
+    vector = try TestVectors.section("curve25519_class_file_key")
     let attribute = try vector["cprotect_xattr"].bytes
     let start = try vector["wrapped_key_offset"].integer
-    let wrapped = Array(attribute[start..<start + (try vector["wrapped_key_length"].integer)])
-    let privateKey = try Secret(vector["class_private"])
-    let publicKey = try vector["class_public"].bytes
-    let shared = try X25519.sharedSecret(privateKey, with: Array(wrapped.prefix(32)))
-    #expect(try shared.revealed == vector["expect_shared"].bytes)
-    let kek = try Curve25519Wrap.wrappingKey(
-      shared, ephemeralPublicKey: Array(wrapped.prefix(32)), publicKey: publicKey)
-    #expect(try kek.revealed == vector["expect_kek"].bytes)
-    let key = try Curve25519Wrap.unwrap(wrapped, privateKey: privateKey, publicKey: publicKey)?.revealed
-    #expect(try key == vector["expect_file_key"].bytes)
-    for bit in 0..<wrapped.count * 8 where bit != 255 {
-      let isOpen =
-        try Curve25519Wrap.unwrap(
-          wrapped.flipping(bit: bit), privateKey: privateKey, publicKey: publicKey) != nil
-      #expect(!isOpen, "bit \(bit)")
-    }
-    let zeroPoint = [UInt8](repeating: 0, count: 32) + wrapped.dropFirst(32)
-    let isOpen = try Curve25519Wrap.unwrap(zeroPoint, privateKey: privateKey, publicKey: publicKey) != nil
-    #expect(!isOpen)
+    wrappedKey = Array(attribute[start..<start + (try vector["wrapped_key_length"].integer)])
+    publicKey = try vector["class_public"].bytes
   }
 
-  @Test("The real iOS 5 item (version 2) is decrypted with its key, and its property list is read")
-  func versionTwo() throws {
-    let vector = try TestVectors.section("item_blob_v2")
-    let blob = try ItemBlob(parsing: vector["blob"].bytes)
-    #expect(blob.version == .v2)
-    let cipher = try ItemCipher()
-    let plaintext = try #require(
-      try cipher.openWithEmptyNonce(
-        Sealed(ciphertext: blob.ciphertext, tag: blob.tag), key: Secret(vector["bulk_key"])))
-    // The class key is not public, so the item gets one here.
-    let classKey = Secret(copying: [UInt8](repeating: 5, count: 32))
-    let wrapped = try KeyWrap.wrap(Secret(vector["bulk_key"]), with: classKey)
-    let entry = ClassKeys.Entry(availability: .available, key: .init(consume classKey))
-    let keys = ClassKeys(
+  private func unwrap(_ wrappedKey: [UInt8]) throws -> [UInt8]? {
+    try Curve25519Wrap.unwrap(wrappedKey, privateKey: Secret(vector["class_private"]), publicKey: publicKey)?.revealed
+  }
+
+  @Test("The shared secret and the wrapping key equal those in the vectors")
+  func wrappingKey() throws {
+    let ephemeralPublicKey = Array(wrappedKey.prefix(Self.publicKeySize))
+    let sharedSecret = try X25519.sharedSecret(Secret(vector["class_private"]), with: ephemeralPublicKey)
+    #expect(try sharedSecret.revealed == vector["expect_shared"].bytes)
+    let wrappingKey = try Curve25519Wrap.wrappingKey(
+      sharedSecret, ephemeralPublicKey: ephemeralPublicKey, publicKey: publicKey)
+    #expect(try wrappingKey.revealed == vector["expect_kek"].bytes)
+  }
+
+  @Test("The file key is unwrapped")
+  func unwrapped() throws {
+    #expect(try unwrap(wrappedKey) == vector["expect_file_key"].bytes)
+  }
+
+  @Test("Every flipped bit of the wrapped key is detected, except the unused one in the ephemeral public key")
+  func flippedBits() throws {
+    // X25519 ignores the top bit of the last byte (RFC 7748 §5).
+    let unusedBit = Self.publicKeySize * 8 - 1
+    for bit in 0..<wrappedKey.count * 8 where bit != unusedBit {
+      #expect(try unwrap(wrappedKey.flipping(bit: bit)) == nil, "bit \(bit)")
+    }
+  }
+
+  @Test("A wrapped key whose ephemeral public key is zero is rejected")
+  func zeroPoint() throws {
+    let zeroPoint = [UInt8](repeating: 0, count: Self.publicKeySize)
+    #expect(try unwrap(zeroPoint + wrappedKey.dropFirst(Self.publicKeySize)) == nil)
+  }
+}
+
+@Suite("A real item of iOS 5")
+struct ItemOfIOS5Tests {
+  private let vector: TestVectors
+  private let blob: ItemBlob
+
+  init() throws {
+    vector = try TestVectors.section("item_blob_v2")
+    blob = try ItemBlob(parsing: vector["blob"].bytes)
+  }
+
+  /// The keys of a keybag with the item's class.
+  private func keys(_ classKey: [UInt8]) -> ClassKeys {
+    let entry = ClassKeys.Entry(availability: .available, key: .init(Secret(copying: classKey)))
+    return ClassKeys(
       keybagUUID: [], entries: [.alwaysThisDeviceOnly: entry], wrappedCount: 0, unwrappedCount: 0)
-    let rewrapped = try ItemBlob(
-      version: .v2, hasStaticIV: false, keyClass: blob.keyClass, wrappedKey: wrapped, ciphertext: blob.ciphertext,
+  }
+
+  /// Returns the item with its own key wrapped by another class key, because its class key is not public.
+  private func rewrapped(with classKey: [UInt8]) throws -> ItemBlob {
+    let wrappedKey = try KeyWrap.wrap(Secret(vector["bulk_key"]), with: Secret(copying: classKey))
+    return try ItemBlob(
+      version: .v2, hasStaticIV: false, keyClass: blob.keyClass, wrappedKey: wrappedKey, ciphertext: blob.ciphertext,
       tag: blob.tag)
-    let opened = try keys.open(rewrapped)
+  }
+
+  @Test("It has version 2 and is decrypted with its key")
+  func decrypted() throws {
+    #expect(blob.version == .v2)
+    let plaintext = try #require(
+      try ItemCipher().openWithEmptyNonce(
+        Sealed(ciphertext: blob.ciphertext, tag: blob.tag), key: Secret(vector["bulk_key"])))
+    let classKey = [UInt8](repeating: 5, count: 32)
+    let opened = try keys(classKey).open(rewrapped(with: classKey))
     #expect(opened.revealed == plaintext.revealed)
-    let item = try keys.open(rewrapped, kind: .genericPassword)
+  }
+
+  @Test("Its property list is read")
+  func attributes() throws {
+    let classKey = [UInt8](repeating: 5, count: 32)
+    let item = try keys(classKey).open(rewrapped(with: classKey), kind: .genericPassword)
     let expected = try vector["expect_attributes"]
     for code in ["svce", "labl", "acct", "agrp", "pdmn"] {
       let value = item[AttributeCode(rawValue: code)]
@@ -177,36 +228,53 @@ final class ItemSealingTests {
     }
   }
 
-  @Test("The plaintext for encryption predicts the decrypted item and the errors")
+  @Test("The plaintext for encryption equals the plaintext of the encrypted item")
   func plaintextToSeal() throws {
     for protection in ProtectionClass.allCases where protection != .whenPasscodeSetThisDeviceOnly {
       let item = item(protection, secret: [0, 0xFF, 7])
-      let opened = try keys.open(try keys.seal(item, as: .backup, random: random), kind: item.kind)
+      let blob = try keys.seal(item, as: .backup, random: random)
       let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)
       #expect(keyClass == protection.keyClass)
-      #expect(try keys.open(try keys.seal(item, as: .backup, random: random)).revealed == plaintext.revealed)
-      let read = try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass)
-      #expect(read.attributes == opened.attributes && read.secret?.revealed == opened.secret?.revealed)
+      #expect(try keys.open(blob).revealed == plaintext.revealed)
+
+      let decrypted = try keys.open(blob, kind: item.kind)
+      let decoded = try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass)
+      #expect(decoded.attributes == decrypted.attributes)
+      #expect(decoded.secret?.revealed == decrypted.secret?.revealed)
       #expect(throws: ItemCryptoError.self, "another class than its pdmn names") {
         _ = try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: KeyClass(rawValue: keyClass.rawValue + 1))
       }
     }
-    var refused = [item(), item()]
-    refused[0].protection = nil
-    refused[1].attributes[.valueData] = .data([1])
-    var locked = try ClassKeys(importing: keys.exported())
-    locked = locked.dropping([.whenUnlocked])
-    for item in refused {
-      let refusal = fault { _ = try keys.seal(item, as: .backup) }
-      #expect(refusal != "none" && fault { _ = try keys.plaintextToSeal(of: item) } == refusal)
-    }
-    let lockedFault = fault { _ = try locked.plaintextToSeal(of: item()) }
-    #expect(lockedFault == "locked" && lockedFault == fault { _ = try locked.seal(item(), as: .backup) })
   }
 
-  private func fault(_ body: () throws -> Void) -> String {
-    do { try body() } catch { return (error as? ItemCryptoError).map { "\($0.fault)" } ?? "\(error)" }
-    return "none"
+  @Test("The plaintext of an item that cannot be encrypted is refused with the error of the encryption")
+  func refusedPlaintext() throws {
+    var itemWithoutClass = item()
+    itemWithoutClass.protection = nil
+    var itemWithTwoSecrets = item()
+    itemWithTwoSecrets.attributes[.valueData] = .data([1])
+    for item in [itemWithoutClass, itemWithTwoSecrets] {
+      let sealFault = faultText { _ = try keys.seal(item, as: .backup) }
+      #expect(sealFault != nil && faultText { _ = try keys.plaintextToSeal(of: item) } == sealFault)
+    }
+
+    let lockedKeys = try lockedKeys()
+    #expect(faultText { _ = try lockedKeys.plaintextToSeal(of: item()) } == "locked")
+    #expect(faultText { _ = try lockedKeys.seal(item(), as: .backup) } == "locked")
+  }
+
+  private func faultText(_ body: () throws -> Void) -> String? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return (error as? ItemCryptoError).map { "\($0.fault)" } ?? "\(error)"
+    }
+  }
+
+  /// The keys after a lock of the device.
+  private func lockedKeys() throws -> ClassKeys {
+    try ClassKeys(importing: keys.exported()).dropping([.whenUnlocked])
   }
 
   @Test("Encrypting an item twice gives different keys and ciphertexts")
@@ -220,7 +288,7 @@ final class ItemSealingTests {
   @Test(
     "Every flipped bit of an encrypted item is detected or makes the blob invalid",
     arguments: [ItemEncryptionMode.backup, .device])
-  func flips(mode: ItemEncryptionMode) throws {
+  func flippedBits(mode: ItemEncryptionMode) throws {
     let bytes = try keys.seal(item(), as: mode, random: random).serialized()
     for bit in 0..<bytes.count * 8 {
       #expect(throws: ItemCryptoError.self, "bit \(bit)") {
@@ -232,23 +300,22 @@ final class ItemSealingTests {
   @Test("Every fault of an item has its own name")
   func faults() throws {
     let blob = try keys.seal(item(), as: .backup, random: random)
-    func changed(
+    /// The fault of the item after a change of some parts.
+    func fault(
       keyClass: KeyClass? = nil, wrappedKey: [UInt8]? = nil, ciphertext: [UInt8]? = nil, tag: [UInt8]? = nil
-    ) throws -> ItemBlob {
-      try ItemBlob(
+    ) throws -> ItemFault? {
+      let changed = try ItemBlob(
         hasStaticIV: false, keyClass: keyClass ?? blob.keyClass, wrappedKey: wrappedKey ?? blob.wrappedKey,
         ciphertext: ciphertext ?? blob.ciphertext, tag: tag ?? blob.tag)
+      return #expect(throws: ItemCryptoError.self) { _ = try keys.open(changed, kind: .genericPassword) }?.fault
     }
-    func fault(_ blob: ItemBlob) -> ItemFault? {
-      #expect(throws: ItemCryptoError.self) { _ = try keys.open(blob, kind: .genericPassword) }?.fault
-    }
-    #expect(try fault(changed(keyClass: .whenPasscodeSetThisDeviceOnly)) == .noClassKey)
-    #expect(try fault(changed(keyClass: .afterFirstUnlock)) == .keyUnwrapFailed)
-    #expect(try fault(changed(wrappedKey: blob.wrappedKey.flipping(bit: 0))) == .keyUnwrapFailed)
-    #expect(try fault(changed(wrappedKey: [UInt8](repeating: 0, count: 72))) == .keyUnwrapFailed)
-    #expect(try fault(changed(ciphertext: blob.ciphertext.flipping(bit: 0))) == .tagMismatch)
-    #expect(try fault(changed(ciphertext: [])) == .tagMismatch)
-    #expect(try fault(changed(tag: blob.tag.flipping(bit: 127))) == .tagMismatch)
+    #expect(try fault(keyClass: .whenPasscodeSetThisDeviceOnly) == .noClassKey)
+    #expect(try fault(keyClass: .afterFirstUnlock) == .keyUnwrapFailed)
+    #expect(try fault(wrappedKey: blob.wrappedKey.flipping(bit: 0)) == .keyUnwrapFailed)
+    #expect(try fault(wrappedKey: [UInt8](repeating: 0, count: 72)) == .keyUnwrapFailed)
+    #expect(try fault(ciphertext: blob.ciphertext.flipping(bit: 0)) == .tagMismatch)
+    #expect(try fault(ciphertext: []) == .tagMismatch)
+    #expect(try fault(tag: blob.tag.flipping(bit: 127)) == .tagMismatch)
   }
 
   @Test(
@@ -264,10 +331,11 @@ final class ItemSealingTests {
   @Test("Bytes after the dictionary, and a pdmn that differs from the blob's class, are rejected")
   func plaintextFaults() throws {
     let der = try item(.afterFirstUnlock).derDictionary().revealed
-    let trailing = try keys.seal(
+    let blobWithTrailingByte = try keys.seal(
       SensitiveBytes(copying: der + [0]), keyClass: .afterFirstUnlock, as: .backup, random: random)
-    let disagreeing = try keys.seal(SensitiveBytes(copying: der), keyClass: .whenUnlocked, as: .backup, random: random)
-    for blob in [trailing, disagreeing] {
+    let blobOfOtherClass = try keys.seal(
+      SensitiveBytes(copying: der), keyClass: .whenUnlocked, as: .backup, random: random)
+    for blob in [blobWithTrailingByte, blobOfOtherClass] {
       let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(blob, kind: .genericPassword) }
       guard case .malformed? = error?.fault else {
         Issue.record("the fault is \(String(describing: error))")
@@ -281,29 +349,29 @@ final class ItemSealingTests {
   func generations() throws {
     let der = try item().derDictionary()
     let blob = try keys.seal(der, keyClass: .whenUnlocked, as: .backup, random: random)
-    let generation = try ItemBlob(
+    // Class 6 with key generation 1.
+    let blobWithGeneration = try ItemBlob(
       hasStaticIV: false, keyClass: KeyClass(rawValue: 0x16), wrappedKey: blob.wrappedKey, ciphertext: blob.ciphertext,
       tag: blob.tag)
-    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(generation, kind: .genericPassword) }
+    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(blobWithGeneration, kind: .genericPassword) }
     #expect(error?.fault == .noClassKey)
-    let opened = try keys.open(generation, kind: .genericPassword, numbering: .withGenerations)
+    let opened = try keys.open(blobWithGeneration, kind: .genericPassword, numbering: .withGenerations)
     #expect(opened.protection == .whenUnlocked)
   }
 
   @Test("After a lock, an item is locked instead of damaged")
   func locked() throws {
     let blob = try keys.seal(item(), as: .device, random: random)
-    var locked = try ClassKeys(importing: keys.exported())
-    locked = locked.dropping([.whenUnlocked])
+    let lockedKeys = try lockedKeys()
     do throws(ItemCryptoError) {
-      _ = try locked.open(blob)
+      _ = try lockedKeys.open(blob)
       Issue.record("the locked item was decrypted")
     } catch {
       #expect(error.fault == .locked)
       #expect(error.category == .locked)
     }
     do throws(ItemCryptoError) {
-      _ = try locked.seal(item(), as: .device, random: random)
+      _ = try lockedKeys.seal(item(), as: .device, random: random)
       Issue.record("the item was encrypted with a locked key")
     } catch {
       #expect(error.fault == .locked)
@@ -320,21 +388,15 @@ final class ItemSealingTests {
   @Test("Several threads can decrypt items with the same keys")
   func concurrent() async throws {
     let blobs = try (0..<8).map { try keys.seal(item(secret: [UInt8($0)]), as: .backup, random: random) }
-    let shared = SharedKeys(try ClassKeys(importing: keys.exported()))
+    let sharedKeys = keys
     try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
-      for round in 0..<200 {
+      for index in 0..<200 {
         group.addTask {
-          try shared.keys.open(blobs[round % 8], kind: .genericPassword).secret?.revealed
+          try sharedKeys.open(blobs[index % blobs.count], kind: .genericPassword).secret?.revealed
         }
       }
       for try await secret in group { #expect(secret?.count == 1) }
     }
-  }
-
-  private final class SharedKeys: Sendable {
-    let keys: ClassKeys
-
-    init(_ keys: ClassKeys) { self.keys = keys }
   }
 }
 
@@ -367,7 +429,7 @@ final class AccessControlTests {
   }
 
   @Test("Every flipped bit, including those of the constraints, is detected")
-  func flips() throws {
+  func flippedBits() throws {
     let bytes = try keys.sealAccessControlled(item(), constraints: constraints).serialized()
     for bit in 0..<bytes.count * 8 {
       #expect(throws: (any Error).self, "bit \(bit)") {

@@ -13,11 +13,12 @@ struct PBKDF2Tests {
 
   /// Compares both hashes and both engines with OpenSSL's own PBKDF2.
   private func compare(
-    _ password: [UInt8], _ salt: [UInt8], _ rounds: Int, _ count: Int, sourceLocation: SourceLocation = #_sourceLocation
+    password: [UInt8], salt: [UInt8], rounds: Int, count: Int = 32, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let details: Comment = "password \(password.count), salt \(salt.count), \(rounds) rounds, \(count) bytes"
-    let sha1 = OpenSSLOracle.pbkdf2(EVP_sha1(), password, salt, rounds, count)
-    let sha256 = OpenSSLOracle.pbkdf2(EVP_sha256(), password, salt, rounds, count)
+    let sha1 = OpenSSLOracle.pbkdf2(digest: EVP_sha1(), password: password, salt: salt, rounds: rounds, count: count)
+    let sha256 = OpenSSLOracle.pbkdf2(
+      digest: EVP_sha256(), password: password, salt: salt, rounds: rounds, count: count)
     for engine in Self.engines {
       let sha1Key = try PBKDF2.sha1(
         password: Secret(copying: password), salt: salt, rounds: rounds, count: count, engine: engine)
@@ -31,29 +32,30 @@ struct PBKDF2Tests {
   @Test(
     "Both engines agree with OpenSSL for every length of password and salt and every small count",
     arguments: [0, 1, 19, 20, 21, 31, 32, 55, 56, 63, 64, 65, 128, 1000])
-  func grid(passwordCount: Int) throws {
+  func everyLength(passwordCount: Int) throws {
     var random = SeededRandom(seed: UInt64(passwordCount))
     for saltCount in [0, 1, 20, 64, 1000] {
       for rounds in [1, 2, 3, 7, 1000] {
-        try compare(random.bytes(passwordCount), random.bytes(saltCount), rounds, 32)
+        try compare(password: random.bytes(passwordCount), salt: random.bytes(saltCount), rounds: rounds)
       }
     }
   }
 
   @Test("Both engines agree for every salt length around the end of a block")
   func saltLengths() throws {
-    for saltCount in 0...200 { try compare([1, 2, 3], (0..<saltCount).map { UInt8($0) }, 2, 32) }
+    for saltCount in 0...200 { try compare(password: [1, 2, 3], salt: (0..<saltCount).map { UInt8($0) }, rounds: 2) }
   }
 
   @Test("Both engines agree for keys of any length", arguments: [1, 19, 20, 21, 31, 32, 33, 40, 60, 64, 65, 100, 1000])
   func outputLengths(count: Int) throws {
     try compare(
-      Array("passwordPASSWORDpassword".utf8), Array("saltSALTsaltSALTsaltSALTsaltSALTsalt".utf8), 50, count)
+      password: Array("passwordPASSWORDpassword".utf8), salt: Array("saltSALTsaltSALTsaltSALTsaltSALTsalt".utf8),
+      rounds: 50, count: count)
   }
 
   @Test("Both engines agree for counts around the end of a portion", arguments: [-1, 0, 1, 2])
   func portions(difference: Int) throws {
-    try compare([7], [8, 9], PBKDF2.progressInterval + difference, 32)
+    try compare(password: [7], salt: [8, 9], rounds: PBKDF2.progressInterval + difference)
   }
 
   @Test("SHA-1 gives the results of RFC 6070")
@@ -106,7 +108,7 @@ struct PBKDF2Tests {
     }
   }
 
-  @Test("Progress increases to the end with either engine, and a false result stops the derivation")
+  @Test("Progress increases to the end with either engine")
   func progress() throws {
     let rounds = PBKDF2.progressInterval * 2 + 10
     let password = Secret(utf8: "long")
@@ -132,39 +134,40 @@ struct PBKDF2Tests {
   @Test("A false result stops either hash with either engine within a portion", arguments: engines)
   func stopped(engine: PBKDF2.Engine) throws {
     let rounds = Int(Int32.max)
-    var calls = 0
+    var callCount = 0
     func stop(_ done: Int) -> Bool {
-      calls += 1
+      callCount += 1
       return false
     }
-    for run in 1...2 {
-      let error = #expect(throws: DataProtectionError.self) {
-        if run == 1 {
-          _ = try PBKDF2.sha1(
-            password: Secret(utf8: "x"), salt: [1], rounds: rounds, count: 32, engine: engine, progress: stop)
-        } else {
-          _ = try PBKDF2.sha256(
-            password: Secret(utf8: "x"), salt: [1], rounds: rounds, count: 32, engine: engine, progress: stop)
-        }
-      }
-      #expect(error?.code == .cancelled)
-      #expect(calls == run)
+    let sha1Error = #expect(throws: DataProtectionError.self) {
+      _ = try PBKDF2.sha1(
+        password: Secret(utf8: "x"), salt: [1], rounds: rounds, count: 32, engine: engine, progress: stop)
     }
+    #expect(sha1Error?.code == .cancelled)
+    #expect(callCount == 1)
+    let sha256Error = #expect(throws: DataProtectionError.self) {
+      _ = try PBKDF2.sha256(
+        password: Secret(utf8: "x"), salt: [1], rounds: rounds, count: 32, engine: engine, progress: stop)
+    }
+    #expect(sha256Error?.code == .cancelled)
+    #expect(callCount == 2)
   }
 
-  @Test("A derivation with one iteration reports progress, and one without iterations is rejected")
-  func fewest() throws {
-    for engine in Self.engines {
-      var reports: [Int] = []
-      _ = try PBKDF2.sha256(password: .empty, salt: [1], rounds: 1, count: 32, engine: engine) { done in
-        reports.append(done)
-        return true
-      }
-      #expect(reports == [1])
-      for rounds in [0, -1] {
-        #expect(throws: DataProtectionError.self) {
-          _ = try PBKDF2.sha1(password: .empty, salt: [1], rounds: rounds, count: 32, engine: engine)
-        }
+  @Test("A derivation with one iteration reports progress", arguments: engines)
+  func oneIteration(engine: PBKDF2.Engine) throws {
+    var reports: [Int] = []
+    _ = try PBKDF2.sha256(password: .empty, salt: [1], rounds: 1, count: 32, engine: engine) { done in
+      reports.append(done)
+      return true
+    }
+    #expect(reports == [1])
+  }
+
+  @Test("A derivation without iterations is rejected", arguments: engines)
+  func noIterations(engine: PBKDF2.Engine) {
+    for rounds in [0, -1] {
+      #expect(throws: DataProtectionError.self) {
+        _ = try PBKDF2.sha1(password: .empty, salt: [1], rounds: rounds, count: 32, engine: engine)
       }
     }
   }
@@ -173,7 +176,7 @@ struct PBKDF2Tests {
 @Suite("Passwords of backups")
 struct BackupPasswordTests {
   /// All entries except the slow ones.
-  static func quick() throws -> [TestVectors] {
+  static func quickEntries() throws -> [TestVectors] {
     try TestVectors.list("backup_password").filter { try $0["DPIC"].isNull || $0["DPIC"].integer < 10_000_000 }
   }
 
@@ -195,20 +198,20 @@ struct BackupPasswordTests {
     #expect(try classKey == entry["expect_class_key"].bytes)
   }
 
-  @Test("The published passwords unlock their keybags, with one round and with two")
+  @Test("The published passwords unlock their keybags, with one step and with two")
   func published() throws {
-    let entries = try Self.quick()
+    let entries = try Self.quickEntries()
     #expect(entries.count == 8)
     for entry in entries { try Self.check(entry) }
   }
 
   @Test("Another password does not unlock the keybag")
   func wrong() throws {
-    for entry in try Self.quick() {
+    for entry in try Self.quickEntries() {
       let password = try entry["password"].string
-      for other in [password + "\n", password.uppercased() + "!", ""] {
+      for wrongPassword in [password + "\n", password.uppercased() + "!", ""] {
         let key = try PasswordDerivation.passcodeKey(
-          password: Secret(utf8: other), parameters: Self.parameters(entry))
+          password: Secret(utf8: wrongPassword), parameters: Self.parameters(entry))
         let isOpen = try KeyWrap.unwrap(entry["WPKY"].bytes, with: key) != nil
         #expect(!isOpen)
       }
@@ -234,23 +237,24 @@ struct BackupPasswordTests {
     let parameters = PasswordDerivation.Parameters(
       salt: salt, iterations: 2, sha256Step: .init(salt: salt, iterations: 2))
     let key = try PasswordDerivation.passcodeKey(password: Secret(copying: password), parameters: parameters)
-    let inner = OpenSSLOracle.pbkdf2(EVP_sha256(), password, salt, 2, 32)
-    #expect(key.revealed == OpenSSLOracle.pbkdf2(EVP_sha1(), inner, salt, 2, 32))
+    let sha256Result = OpenSSLOracle.pbkdf2(digest: EVP_sha256(), password: password, salt: salt, rounds: 2, count: 32)
+    let expected = OpenSSLOracle.pbkdf2(digest: EVP_sha1(), password: sha256Result, salt: salt, rounds: 2, count: 32)
+    #expect(key.revealed == expected)
   }
 }
 
 @Suite("Canceled derivations")
 struct StoppedDerivationTests {
-  /// Returns the progress reports of a derivation that is canceled after more than the given iterations.
-  private func reports(_ iterations: UInt32, _ first: UInt32?, stopsAfter maximum: Int) -> [Int] {
+  /// Returns the progress reports of a derivation that is canceled at the first report above `maximum`.
+  private func reports(sha256: UInt32? = nil, sha1: UInt32, cancelingAbove maximum: Int) -> [Int] {
     let parameters = PasswordDerivation.Parameters(
-      salt: [1], iterations: iterations, sha256Step: first.map { .init(salt: [2], iterations: $0) })
+      salt: [1], iterations: sha1, sha256Step: sha256.map { .init(salt: [2], iterations: $0) })
     var reports: [Int] = []
     let error = #expect(throws: DataProtectionError.self) {
       _ = try PasswordDerivation.passcodeKey(
         password: Secret(utf8: "x"), parameters: parameters, acceptingAtMost: .max
       ) { done, total in
-        #expect(total == Int(iterations) + Int(first ?? 0))
+        #expect(total == Int(sha1) + Int(sha256 ?? 0))
         reports.append(done)
         return done <= maximum
       }
@@ -259,16 +263,16 @@ struct StoppedDerivationTests {
     return reports
   }
 
-  @Test("A derivation can be canceled in the only round of an old keybag, and in either of two")
-  func forms() {
+  @Test("A derivation can be canceled in the only step of an old keybag, and in either of two")
+  func everyStep() {
     // With SHA-1, a report counts half of the rounds: 32 bytes are two blocks.
-    #expect(reports(.max, nil, stopsAfter: 0) == [(PBKDF2.progressInterval + 1) / 2])
-    #expect(reports(10_000, .max, stopsAfter: 0) == [PBKDF2.progressInterval + 1])
-    #expect(reports(.max, 1, stopsAfter: 1) == [1, 1 + (PBKDF2.progressInterval + 1) / 2])
+    #expect(reports(sha1: .max, cancelingAbove: 0) == [(PBKDF2.progressInterval + 1) / 2])
+    #expect(reports(sha256: .max, sha1: 10_000, cancelingAbove: 0) == [PBKDF2.progressInterval + 1])
+    #expect(reports(sha256: 1, sha1: .max, cancelingAbove: 1) == [1, 1 + (PBKDF2.progressInterval + 1) / 2])
   }
 
-  @Test("The passcode derivation can be canceled within a portion")
-  func tangle() throws {
+  @Test("The passcode derivation of a device can be canceled within a portion")
+  func devicePasscode() throws {
     let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
     var reports: [Int] = []
     let error = #expect(throws: DataProtectionError.self) {
@@ -280,7 +284,12 @@ struct StoppedDerivationTests {
     }
     #expect(error?.code == .cancelled)
     #expect(reports == [Int(PasscodeTangle.progressInterval)])
-    reports = []
+  }
+
+  @Test("A short passcode derivation of a device reports only its end")
+  func shortDevicePasscode() throws {
+    let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
+    var reports: [Int] = []
     _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: 100) { done, _ in
       reports.append(done)
       return true
@@ -293,11 +302,11 @@ struct StoppedDerivationTests {
 struct SlowDerivationTests {
   @Test("Four backups with 10,000,000 iterations, or one in a quick run, are unlocked with their passwords")
   func tenMillion() throws {
-    let slow = try TestVectors.list("backup_password").filter {
+    let slowEntries = try TestVectors.list("backup_password").filter {
       try !$0["DPIC"].isNull && $0["DPIC"].integer == 10_000_000
     }
-    #expect(slow.count == 4)
-    for entry in Cases.chosen(slow, quick: 1) { try BackupPasswordTests.check(entry) }
+    #expect(slowEntries.count == 4)
+    for entry in Cases.chosen(slowEntries, quick: 1) { try BackupPasswordTests.check(entry) }
   }
 }
 
@@ -323,7 +332,7 @@ struct HardwareTests {
       ("hunter2", 50_000, "225263cb62b27d66bcc4ce51109eb4b33562299b66cae0bb60d17f01f1f1418c"),
       ("", 50_000, "590a65427bc57b1ae30728232abd08511e2a5f3dcbbd6513cbf3d004124f7dce"),
     ])
-  func tangle(passcode: String, rounds: UInt32, expected: String) throws {
+  func passcodeKey(passcode: String, rounds: UInt32, expected: String) throws {
     let salt = (0..<20).map { UInt8(0xA0 + $0) }
     let key = try hardware().passcodeKey(passcode: Secret(utf8: passcode), salt: salt, rounds: rounds)
     #expect(key.revealed.hex == expected)

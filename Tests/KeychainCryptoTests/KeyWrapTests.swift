@@ -19,7 +19,7 @@ struct KeyWrapTests {
   }
 
   @Test("Every flipped bit of the wrapped key and of the wrapping key is detected")
-  func flips() throws {
+  func flippedBits() throws {
     for entry in try TestVectors.list("rfc3394") {
       let wrapped = try entry["wrapped"].bytes
       let kek = try entry["kek"].bytes
@@ -64,7 +64,7 @@ struct KeyWrapTests {
   }
 }
 
-/// Key wrapping with OpenSSL's one-call functions, which share no code with Keyhaul's.
+/// Key wrapping and PBKDF2 with functions of OpenSSL that Keyhaul does not use.
 enum OpenSSLOracle {
   static func wrap(_ plain: [UInt8], with kek: [UInt8]) -> [UInt8]? {
     guard let context = EVP_CIPHER_CTX_new() else { return nil }
@@ -78,13 +78,11 @@ enum OpenSSLOracle {
     return Array(output.prefix(Int(count)))
   }
 
-  static func pbkdf2(_ digest: OpaquePointer?, _ password: [UInt8], _ salt: [UInt8], _ rounds: Int, _ count: Int)
-    -> [UInt8]
-  {
+  static func pbkdf2(digest: OpaquePointer?, password: [UInt8], salt: [UInt8], rounds: Int, count: Int) -> [UInt8] {
     var output = [UInt8](repeating: 0, count: count)
-    let text = password.map { CChar(bitPattern: $0) }
+    let passwordCharacters = password.map { CChar(bitPattern: $0) }
     PKCS5_PBKDF2_HMAC(
-      text, Int32(password.count), salt, Int32(salt.count), Int32(rounds), digest, Int32(count), &output)
+      passwordCharacters, Int32(password.count), salt, Int32(salt.count), Int32(rounds), digest, Int32(count), &output)
     return output
   }
 }

@@ -35,7 +35,7 @@ struct BackupKeybagTests {
     #expect(keybag.classKeys.map { $0.keyClass?.rawValue } == (1...11).reversed())
     for record in keybag.classKeys {
       #expect(tags(record.records) == ["UUID", "CLAS", "WRAP", "KTYP", "WPKY"])
-      let isDeviceWrapped = [5, 9, 10, 11].contains(record.keyClass?.rawValue)
+      let isDeviceWrapped = BackupClassNumbers.deviceWrapped.contains(try #require(record.keyClass?.rawValue))
       #expect(record.wrap == (isDeviceWrapped ? [.device, .password] : .password))
       #expect(record.keyType == .symmetric)
       #expect(record.wrappedKey?.count == 40)
@@ -49,12 +49,13 @@ struct BackupKeybagTests {
     let keybag = try make(nil).keybag
     #expect(tags(keybag.header) == ["VERS", "TYPE", "UUID", "HMCK", "WRAP", "SALT", "ITER"])
     for record in keybag.classKeys {
-      let number = try #require(record.keyClass?.rawValue)
-      #expect(record.wrap == (number >= 5 ? [.device, .password] : .password))
+      let classNumber = try #require(record.keyClass?.rawValue)
+      let isDeviceWrapped = BackupClassNumbers.deviceWrappedWithoutPassword.contains(classNumber)
+      #expect(record.wrap == (isDeviceWrapped ? [.device, .password] : .password))
     }
-    let opened = try keybag.unlock(password: .empty, deviceKey: nil)
-    for number: UInt32 in 1...4 { #expect(opened[number] == .available) }
-    for number: UInt32 in 5...11 { #expect(opened[number] == .deviceBound) }
+    let keys = try keybag.unlock(password: .empty, deviceKey: nil)
+    for classNumber in BackupClassNumbers.files { #expect(keys[classNumber] == .available) }
+    for classNumber in BackupClassNumbers.deviceWrappedWithoutPassword { #expect(keys[classNumber] == .deviceBound) }
   }
 
   @Test(
@@ -64,9 +65,9 @@ struct BackupKeybagTests {
     let unlocked = try make(password)
     let read = try Keybag(parsing: unlocked.keybag.serialized())
     let keys = try read.unlock(password: password.map { Secret(utf8: $0) } ?? .empty, deviceKey: deviceKey())
-    for number: UInt32 in 1...11 {
-      #expect(keys.revealed(number) == unlocked.classKeys.revealed(number))
-      #expect(keys.revealed(number)?.count == 32)
+    for classNumber in BackupClassNumbers.all {
+      #expect(keys.revealed(classNumber) == unlocked.classKeys.revealed(classNumber))
+      #expect(keys.revealed(classNumber)?.count == 32)
     }
     #expect(keys.keybagUUID == read.uuid)
   }
@@ -74,25 +75,30 @@ struct BackupKeybagTests {
   @Test("Another device's key silently unwraps other bytes for the this-device-only classes")
   func otherDevice() throws {
     let unlocked = try make("secret")
-    let other = try DeviceKey(Secret(copying: [UInt8](repeating: 8, count: 16)))
-    let keys = try unlocked.keybag.unlock(password: Secret(utf8: "secret"), deviceKey: consume other)
+    let otherDeviceKey = try DeviceKey(Secret(copying: [UInt8](repeating: 8, count: 16)))
+    let keys = try unlocked.keybag.unlock(password: Secret(utf8: "secret"), deviceKey: consume otherDeviceKey)
     #expect(keys[9] == .availableThroughDevice)
     #expect(keys.revealed(9) != unlocked.classKeys.revealed(9))
     #expect(keys.revealed(6) == unlocked.classKeys.revealed(6))
   }
 
-  @Test("An empty password, one of NUL bytes, and counts that readers reject are rejected")
-  func refusals() throws {
-    for password in ["", "\0", "\0\0"] {
-      let error = #expect(throws: DataProtectionError.self) { _ = try make(password) }
-      #expect(error?.code == .unsupported)
-    }
+  @Test("An empty password and one of NUL bytes are rejected", arguments: ["", "\0", "\0\0"])
+  func refusedPasswords(password: String) {
+    let error = #expect(throws: DataProtectionError.self) { _ = try make(password) }
+    #expect(error?.code == .unsupported)
+  }
+
+  @Test("A keybag with an iteration count that readers reject is not created")
+  func refusedIterations() throws {
     for rounds in [Int.min, -1, 0, 19_990_001, .max] {
       let error = #expect(throws: DataProtectionError.self) { _ = try make("x", rounds: rounds) }
       #expect(error?.code == .unsupported)
     }
     _ = try make("x", rounds: 1)
-    // Both ends of the range, without the derivation itself. The second derivation has 10,000 iterations of its own.
+  }
+
+  @Test("Up to 19,990,000 iterations are accepted, because the second step has 10,000 of its own")
+  func iterationLimits() throws {
     #expect(BackupKeybag.maximumRounds == 19_990_000)
     for rounds in [1, BackupKeybag.maximumRounds] {
       #expect(try BackupKeybag.validIterations(rounds) == UInt32(rounds))
@@ -121,29 +127,35 @@ struct BackupKeybagTests {
     let changed = try BackupKeybag.rewrap(
       unlocked.keybag, from: Secret(utf8: "old"), to: Secret(utf8: "new"), random: random)
     let keys = try changed.unlock(password: Secret(utf8: "new"), deviceKey: deviceKey())
-    for number: UInt32 in 1...11 { #expect(keys.revealed(number) == unlocked.classKeys.revealed(number)) }
+    for classNumber in BackupClassNumbers.all {
+      #expect(keys.revealed(classNumber) == unlocked.classKeys.revealed(classNumber))
+    }
     #expect(throws: DataProtectionError.self) { _ = try changed.unlock(password: Secret(utf8: "old"), deviceKey: nil) }
     #expect(changed.salt != unlocked.keybag.salt)
     #expect(changed.dpsl != unlocked.keybag.dpsl)
     #expect(changed.dpic == 1000)
     #expect(changed.uuid == unlocked.keybag.uuid)
     #expect(changed.serialized().count == unlocked.keybag.serialized().count)
-    for (before, after) in zip(unlocked.keybag.classKeys, changed.classKeys) {
-      #expect(before.wrappedKey != after.wrappedKey)
-      var restored = after
-      restored.wrappedKey = before.wrappedKey
-      #expect(restored == before)
+    for (oldRecord, newRecord) in zip(unlocked.keybag.classKeys, changed.classKeys) {
+      #expect(oldRecord.wrappedKey != newRecord.wrappedKey)
+      var newRecordWithOldKey = newRecord
+      newRecordWithOldKey.wrappedKey = oldRecord.wrappedKey
+      #expect(newRecordWithOldKey == oldRecord)
     }
   }
 
-  @Test("Changing the password requires the old one, and that every class key can be unwrapped")
-  func rewrapRefusals() throws {
-    let unlocked = try make("old")
-    let wrong = #expect(throws: DataProtectionError.self) {
-      _ = try BackupKeybag.rewrap(unlocked.keybag, from: Secret(utf8: "older"), to: Secret(utf8: "new"), random: random)
+  @Test("Changing the password requires the old one")
+  func rewrapWithWrongPassword() throws {
+    let keybag = try make("old").keybag
+    let error = #expect(throws: DataProtectionError.self) {
+      _ = try BackupKeybag.rewrap(keybag, from: Secret(utf8: "older"), to: Secret(utf8: "new"), random: random)
     }
-    #expect(wrong?.code == .wrongPassword)
-    var damaged = unlocked.keybag
+    #expect(error?.code == .wrongPassword)
+  }
+
+  @Test("Changing the password requires that every class key can be unwrapped")
+  func rewrapOfDamagedKeybag() throws {
+    var damaged = try make("old").keybag
     damaged.classKeys[3].wrappedKey = damaged.classKeys[3].wrappedKey?.flipping(bit: 3)
     let error = #expect(throws: DataProtectionError.self) {
       _ = try BackupKeybag.rewrap(damaged, from: Secret(utf8: "old"), to: Secret(utf8: "new"), random: random)
@@ -154,10 +166,10 @@ struct BackupKeybagTests {
 
   @Test("A keybag of an old iOS version keeps its single round")
   func rewrapOneRound() throws {
-    var bag = try make(nil).keybag
-    bag = try BackupKeybag.rewrap(bag, from: .empty, to: Secret(utf8: "new"), random: random)
-    #expect(bag.dpic == nil)
-    let keys = try bag.unlock(password: Secret(utf8: "new"), deviceKey: nil)
+    let original = try make(nil).keybag
+    let changed = try BackupKeybag.rewrap(original, from: .empty, to: Secret(utf8: "new"), random: random)
+    #expect(changed.dpic == nil)
+    let keys = try changed.unlock(password: Secret(utf8: "new"), deviceKey: nil)
     #expect(keys[1] == .available)
   }
 }
@@ -165,8 +177,11 @@ struct BackupKeybagTests {
 @Suite("Keybags of devices")
 struct SystemKeybagTests {
   private let random = SeededRandomSource(seed: "a device")
+  /// The classes whose keys the passcode wraps, except class 12, which exists only with a passcode.
   private let passcodeClasses: [UInt32] = [1, 2, 3, 5, 6, 7, 9, 10]
-  private let bootClasses: [UInt32] = [4, 8, 11]
+  /// The classes whose keys are available after a start, because only the device wraps them.
+  private let deviceOnlyClasses: [UInt32] = [4, 8, 11]
+  private let classOfPasscode: UInt32 = 12
 
   private func hardware(_ byte: UInt8 = 1) throws -> HardwareUID {
     try HardwareUID(Secret(copying: [UInt8](repeating: byte, count: 32)))
@@ -178,7 +193,7 @@ struct SystemKeybagTests {
 
   @Test("A keybag has twelve classes with a passcode and eleven without, with the right wraps")
   func shape() throws {
-    for (passcode, count) in [("1234", 12), ("", 11)] {
+    for (passcode, classCount) in [("1234", 12), ("", 11)] {
       let unlocked = try make(passcode)
       let keybag = unlocked.keybag.keybag
       #expect(keybag.version == 4)
@@ -186,11 +201,11 @@ struct SystemKeybagTests {
       #expect(keybag.wrap == .device)
       #expect(keybag.iterations == 100)
       #expect(keybag.hmacKey?.count == 40)
-      #expect(keybag.classKeys.compactMap { $0.keyClass?.rawValue } == Array(1...UInt32(count)))
+      #expect(keybag.classKeys.compactMap { $0.keyClass?.rawValue } == Array(1...UInt32(classCount)))
       for record in keybag.classKeys {
-        let isBoot = bootClasses.contains(try #require(record.keyClass?.rawValue))
-        #expect(record.wrap == (isBoot ? .device : [.device, .password]))
-        #expect(record.wrappedKey?.count == (isBoot ? 32 : 40))
+        let isDeviceOnly = deviceOnlyClasses.contains(try #require(record.keyClass?.rawValue))
+        #expect(record.wrap == (isDeviceOnly ? .device : [.device, .password]))
+        #expect(record.wrappedKey?.count == (isDeviceOnly ? 32 : 40))
       }
       #expect(unlocked.keybag.isPasscodeSet == !passcode.isEmpty)
     }
@@ -200,27 +215,29 @@ struct SystemKeybagTests {
   @Test("After a start, only the classes that need no passcode are available, and the others are locked")
   func beforeFirstUnlock() throws {
     let unlocked = try make("1234")
-    let bag = try SystemKeybag(parsing: unlocked.keybag.serialized())
-    let keys = try bag.unlockBeforeFirstUnlock(hardware: hardware())
-    for number in bootClasses {
-      #expect(keys[number] == .availableThroughDevice)
-      #expect(keys.revealed(number) == unlocked.classKeys.revealed(number))
+    let keybag = try SystemKeybag(parsing: unlocked.keybag.serialized())
+    let keys = try keybag.unlockBeforeFirstUnlock(hardware: hardware())
+    for classNumber in deviceOnlyClasses {
+      #expect(keys[classNumber] == .availableThroughDevice)
+      #expect(keys.revealed(classNumber) == unlocked.classKeys.revealed(classNumber))
     }
-    for number in passcodeClasses + [12] {
-      #expect(keys[number] == .locked)
-      #expect(keys.revealed(number) == nil)
+    for classNumber in passcodeClasses + [classOfPasscode] {
+      #expect(keys[classNumber] == .locked)
+      #expect(keys.revealed(classNumber) == nil)
     }
   }
 
   @Test("The passcode unlocks all classes, and a wrong passcode unlocks none")
   func unlock() throws {
     let unlocked = try make("1234")
-    let bag = try SystemKeybag(parsing: unlocked.keybag.serialized())
-    let keys = try bag.unlock(passcode: Secret(utf8: "1234"), hardware: hardware())
-    for number: UInt32 in 1...12 { #expect(keys.revealed(number) == unlocked.classKeys.revealed(number)) }
-    for wrong in ["", "12345", "4321"] {
+    let keybag = try SystemKeybag(parsing: unlocked.keybag.serialized())
+    let keys = try keybag.unlock(passcode: Secret(utf8: "1234"), hardware: hardware())
+    for classNumber: UInt32 in 1...12 {
+      #expect(keys.revealed(classNumber) == unlocked.classKeys.revealed(classNumber))
+    }
+    for wrongPasscode in ["", "12345", "4321"] {
       let error = #expect(throws: DataProtectionError.self) {
-        _ = try bag.unlock(passcode: Secret(utf8: wrong), hardware: hardware())
+        _ = try keybag.unlock(passcode: Secret(utf8: wrongPasscode), hardware: hardware())
       }
       #expect(error?.code == .wrongPasscode)
       #expect(error?.summary == "the passcode is wrong")
@@ -233,17 +250,17 @@ struct SystemKeybagTests {
     let unlocked = try make("")
     let keys = try unlocked.keybag.unlock(passcode: .empty, hardware: hardware())
     #expect(keys[6] == .availableThroughDevice)
-    #expect(keys[12] == .absent)
+    #expect(keys[classOfPasscode] == .absent)
   }
 
   @Test("Other hardware cannot unlock a keybag, with any passcode")
   func otherHardware() throws {
-    let bag = try make("1234").keybag
+    let keybag = try make("1234").keybag
     let error = #expect(throws: DataProtectionError.self) {
-      _ = try bag.unlock(passcode: Secret(utf8: "1234"), hardware: hardware(2))
+      _ = try keybag.unlock(passcode: Secret(utf8: "1234"), hardware: hardware(2))
     }
     #expect(error?.code == .damagedKeybag)
-    #expect(throws: DataProtectionError.self) { _ = try bag.unlockBeforeFirstUnlock(hardware: hardware(2)) }
+    #expect(throws: DataProtectionError.self) { _ = try keybag.unlockBeforeFirstUnlock(hardware: hardware(2)) }
   }
 
   @Test("Every changed byte is detected by the signature or by the reader")
@@ -253,21 +270,21 @@ struct SystemKeybagTests {
       var changed = bytes
       changed[index] ^= 0x10
       #expect(throws: (any Error).self, "byte \(index)") {
-        let bag = try SystemKeybag(parsing: changed)
-        _ = try bag.unlockBeforeFirstUnlock(hardware: hardware())
+        let keybag = try SystemKeybag(parsing: changed)
+        _ = try keybag.unlockBeforeFirstUnlock(hardware: hardware())
       }
     }
   }
 
   @Test("The signature is the HMAC-SHA1 of DATA with the key in HMCK, unwrapped with key 0x835")
   func signature() throws {
-    let bag = try make("1234").keybag
-    let wrapped = try #require(bag.keybag.hmacKey)
-    let key = try hardware().deviceKey().withKey { (kek) throws(DataProtectionError) -> [UInt8] in
-      try KeyWrap.unwrap(wrapped, with: kek)?.revealed ?? []
+    let systemKeybag = try make("1234").keybag
+    let wrappedHMACKey = try #require(systemKeybag.keybag.hmacKey)
+    let hmacKey = try hardware().deviceKey().withKey { (deviceKey) throws(DataProtectionError) -> [UInt8] in
+      try KeyWrap.unwrap(wrappedHMACKey, with: deviceKey)?.revealed ?? []
     }
-    let expected = hmacSHA1(key: key, message: bag.keybag.serialized())
-    #expect(bag.signed.signature == expected)
+    let expected = hmacSHA1(key: hmacKey, message: systemKeybag.keybag.serialized())
+    #expect(systemKeybag.signed.signature == expected)
   }
 
   /// Computes HMAC (RFC 2104) with the tests' own SHA-1.
@@ -277,46 +294,51 @@ struct SystemKeybagTests {
   }
 
   @Test("Changing the passcode keeps every class key, and the old passcode no longer works")
-  func change() throws {
+  func changedPasscode() throws {
     let unlocked = try make("1234")
     let changed = try unlocked.keybag.changingPasscode(
       from: Secret(utf8: "1234"), to: Secret(utf8: "9876"), hardware: hardware(), random: random)
-    for number: UInt32 in 1...12 {
-      #expect(changed.classKeys.revealed(number) == unlocked.classKeys.revealed(number))
+    for classNumber: UInt32 in 1...12 {
+      #expect(changed.classKeys.revealed(classNumber) == unlocked.classKeys.revealed(classNumber))
     }
     #expect(changed.keybag.keybag.salt != unlocked.keybag.keybag.salt)
     #expect(throws: DataProtectionError.self) {
       _ = try changed.keybag.unlock(passcode: Secret(utf8: "1234"), hardware: hardware())
     }
     let keys = try changed.keybag.unlock(passcode: Secret(utf8: "9876"), hardware: hardware())
-    #expect(keys.revealed(12) == unlocked.classKeys.revealed(12))
+    #expect(keys.revealed(classOfPasscode) == unlocked.classKeys.revealed(classOfPasscode))
   }
 
   @Test("Removing the passcode destroys class 12, and setting one again creates a new key")
   func removeAndSet() throws {
-    let first = try make("1234")
-    let withoutPasscode = try first.keybag.changingPasscode(
+    let original = try make("1234")
+    let withoutPasscode = try original.keybag.changingPasscode(
       from: Secret(utf8: "1234"), to: .empty, hardware: hardware(), random: random)
     #expect(!withoutPasscode.keybag.isPasscodeSet)
-    #expect(withoutPasscode.classKeys[12] == .absent)
-    #expect(withoutPasscode.classKeys.revealed(9) == first.classKeys.revealed(9))
+    #expect(withoutPasscode.classKeys[classOfPasscode] == .absent)
+    #expect(withoutPasscode.classKeys.revealed(9) == original.classKeys.revealed(9))
     let withNewPasscode = try withoutPasscode.keybag.changingPasscode(
       from: .empty, to: Secret(utf8: "1234"), hardware: hardware(), random: random)
     #expect(withNewPasscode.keybag.isPasscodeSet)
-    #expect(withNewPasscode.classKeys[12] == .availableThroughDevice)
-    #expect(withNewPasscode.classKeys.revealed(12) != first.classKeys.revealed(12))
-    #expect(withNewPasscode.classKeys.revealed(9) == first.classKeys.revealed(9))
+    #expect(withNewPasscode.classKeys[classOfPasscode] == .availableThroughDevice)
+    #expect(withNewPasscode.classKeys.revealed(classOfPasscode) != original.classKeys.revealed(classOfPasscode))
+    #expect(withNewPasscode.classKeys.revealed(9) == original.classKeys.revealed(9))
   }
 
-  @Test("Changing the passcode requires the old one, and a passcode of NUL bytes is rejected")
-  func refusals() throws {
+  @Test("Changing the passcode requires the old one")
+  func wrongPasscode() throws {
     let unlocked = try make("1234")
     let error = #expect(throws: DataProtectionError.self) {
       _ = try unlocked.keybag.changingPasscode(
         from: Secret(utf8: "0000"), to: Secret(utf8: "9876"), hardware: hardware(), random: random)
     }
     #expect(error?.code == .wrongPasscode)
+  }
+
+  @Test("A passcode of NUL bytes is rejected")
+  func passcodeOfNULBytes() throws {
     #expect(throws: DataProtectionError.self) { _ = try make("\0") }
+    let unlocked = try make("1234")
     #expect(throws: DataProtectionError.self) {
       _ = try unlocked.keybag.changingPasscode(
         from: Secret(utf8: "1234"), to: Secret(utf8: "\0\0"), hardware: hardware(), random: random)
@@ -332,28 +354,26 @@ struct ClassKeyMemoryTests {
   func roundTrip() throws {
     let keys = try keys()
     let imported = try ClassKeys(importing: keys.exported())
-    for number: UInt32 in 0...12 {
-      #expect(imported.revealed(number) == keys.revealed(number))
-      #expect(imported[number] == keys[number])
+    for classNumber: UInt32 in 0...12 {
+      #expect(imported.revealed(classNumber) == keys.revealed(classNumber))
+      #expect(imported[classNumber] == keys[classNumber])
     }
-    let counts = [imported.wrappedCount, imported.unwrappedCount]
-    #expect(counts == [11, 11])
-    let uuids = [imported.keybagUUID, keys.keybagUUID]
-    #expect(uuids[0] == uuids[1])
+    #expect(imported.wrappedCount == 11)
+    #expect(imported.unwrappedCount == 11)
+    #expect(imported.keybagUUID == keys.keybagUUID)
   }
 
   @Test("Locking drops keys from the value and from later exports")
   func drop() throws {
-    var keys = try keys()
-    let revealed = [keys.revealed(6), keys.revealed(7)]
-    let droppedKey = try #require(revealed[0])
-    let remainingKey = try #require(revealed[1])
-    keys = keys.dropping([.whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
-    #expect(keys[6] == .locked)
-    #expect(keys[9] == .locked)
-    #expect(keys[7] == .available)
-    #expect(keys[12] == .absent)
-    let memory = try keys.exported().revealed
+    let keys = try keys()
+    let droppedKey = try #require(keys.revealed(6))
+    let remainingKey = try #require(keys.revealed(7))
+    let lockedKeys = keys.dropping([.whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
+    #expect(lockedKeys[6] == .locked)
+    #expect(lockedKeys[9] == .locked)
+    #expect(lockedKeys[7] == .available)
+    #expect(lockedKeys[12] == .absent)
+    let memory = try lockedKeys.exported().revealed
     #expect(!memory.contains(droppedKey))
     #expect(memory.contains(remainingKey))
     let imported = try ClassKeys(importing: Secret(copying: memory))
@@ -372,8 +392,7 @@ struct ClassKeyMemoryTests {
       keybagUUID: [UInt8](repeating: 0, count: 16), entries: [.fileCompleteUnlessOpen: entry], wrappedCount: 1,
       unwrappedCount: 1)
     let imported = try ClassKeys(importing: keys.exported())
-    let publicKey = imported.entries[.fileCompleteUnlessOpen]?.publicKey
-    #expect(try publicKey == vector["class_public"].bytes)
+    #expect(try imported.entries[.fileCompleteUnlessOpen]?.publicKey == vector["class_public"].bytes)
   }
 
   @Test("Incomplete or changed memory is rejected")

@@ -16,15 +16,17 @@ struct KeybagHardwareTests {
     ).keybag
   }
 
-  private func keybag(changing number: UInt32, to wrap: UInt32, _ password: String?) throws -> Keybag {
-    var bag = try keybag(password)
-    let index = try #require(bag.classKeys.firstIndex { $0.keyClass?.rawValue == number })
-    bag.classKeys[index].wrap = Keybag.WrapFlags(rawValue: wrap)
-    return bag
+  private func keybag(
+    _ password: String?, changingWrapOf classNumber: UInt32, to wrap: Keybag.WrapFlags
+  ) throws -> Keybag {
+    var keybag = try keybag(password)
+    let index = try #require(keybag.classKeys.firstIndex { $0.keyClass?.rawValue == classNumber })
+    keybag.classKeys[index].wrap = wrap
+    return keybag
   }
 
-  private func classesWithoutDeviceWrap(in bag: Keybag, hasPassword: Bool) -> [UInt32] {
-    BackupKeybag.classesWithoutDeviceWrap(in: bag, hasPassword: hasPassword).map(\.rawValue)
+  private func classesWithoutDeviceWrap(in keybag: Keybag, hasPassword: Bool) -> [UInt32] {
+    BackupKeybag.classesWithoutDeviceWrap(in: keybag, hasPassword: hasPassword).map(\.rawValue)
   }
 
   @Test("A new keybag has all device wraps of its kind, and the two kinds differ in classes 6 to 8")
@@ -36,56 +38,63 @@ struct KeybagHardwareTests {
   }
 
   @Test("Every combination of class and WRAP is classified", arguments: [true, false])
-  func everyWrap(hasPassword: Bool) throws {
-    let password = hasPassword ? "pw" : nil
-    let bound: [UInt32] = hasPassword ? [5, 9, 10, 11] : [5, 6, 7, 8, 9, 10, 11]
-    for number in UInt32(1)...11 {
-      for wrap in UInt32(0)...7 {
-        let isLacking = bound.contains(number) && wrap & 1 == 0
-        let bag = try keybag(changing: number, to: wrap, password)
+  func everyClassAndWrap(hasPassword: Bool) throws {
+    let deviceWrappedClasses =
+      hasPassword ? BackupClassNumbers.deviceWrapped : BackupClassNumbers.deviceWrappedWithoutPassword
+    for classNumber in BackupClassNumbers.all {
+      for wrap in (UInt32(0)...7).map(Keybag.WrapFlags.init(rawValue:)) {
+        let lacksDeviceWrap = deviceWrappedClasses.contains(classNumber) && !wrap.contains(.device)
+        let keybag = try keybag(hasPassword ? "pw" : nil, changingWrapOf: classNumber, to: wrap)
         #expect(
-          classesWithoutDeviceWrap(in: bag, hasPassword: hasPassword) == (isLacking ? [number] : []),
-          "class \(number), WRAP \(wrap)")
+          classesWithoutDeviceWrap(in: keybag, hasPassword: hasPassword) == (lacksDeviceWrap ? [classNumber] : []),
+          "class \(classNumber), WRAP \(wrap.rawValue)")
       }
     }
   }
 
-  @Test("A duplicate class counts once, including the passcode's class, and one without WRAP is damaged instead")
-  func records() throws {
-    var bag = try keybag(nil)
-    let key = try #require(bag.classKeys.first)
-    func record(_ number: UInt32) -> Keybag.ClassKey {
-      Keybag.ClassKey(
-        uuid: [UInt8](repeating: 1, count: 16), keyClass: KeyClass(rawValue: number), wrap: .password,
-        wrappedKey: key.wrappedKey ?? [])
-    }
-    bag.classKeys += [record(7), record(7), record(12), record(13)]
-    #expect(classesWithoutDeviceWrap(in: bag, hasPassword: false) == [7, 12])
-    bag.classKeys = [record(3)]
-    #expect(classesWithoutDeviceWrap(in: bag, hasPassword: false) == [])
+  /// A record of a class whose key only the password wraps.
+  private func recordWithoutDeviceWrap(_ classNumber: UInt32) -> Keybag.ClassKey {
+    Keybag.ClassKey(
+      uuid: [UInt8](repeating: 1, count: 16), keyClass: KeyClass(rawValue: classNumber), wrap: .password,
+      wrappedKey: [UInt8](repeating: 2, count: 40))
+  }
+
+  @Test("A duplicate class counts once, and the passcode's class counts")
+  func duplicateClasses() throws {
+    var keybag = try keybag(nil)
+    // Class 13 does not exist.
+    keybag.classKeys += [7, 7, 12, 13].map(recordWithoutDeviceWrap)
+    #expect(classesWithoutDeviceWrap(in: keybag, hasPassword: false) == [7, 12])
+  }
+
+  @Test("A class of files needs no device wrap")
+  func fileClass() throws {
+    var keybag = try keybag(nil)
+    keybag.classKeys = [recordWithoutDeviceWrap(3)]
+    #expect(classesWithoutDeviceWrap(in: keybag, hasPassword: false) == [])
   }
 
   @Test("A password is not added to a keybag that lacks device wraps")
-  func protecting() throws {
-    for number in UInt32(5)...11 {
-      let bag = try keybag(changing: number, to: 2, nil)
+  func addingPassword() throws {
+    for classNumber in BackupClassNumbers.deviceWrappedWithoutPassword {
+      let keybag = try keybag(nil, changingWrapOf: classNumber, to: .password)
       let error = #expect(throws: DataProtectionError.self) {
         _ = try BackupKeybag.addingPassword(
-          bag, passcodeKey: bag.passcodeKey(password: .empty), with: Secret(utf8: "new"), deviceKey: deviceKey(),
-          rounds: 1)
+          keybag, passcodeKey: keybag.passcodeKey(password: .empty), with: Secret(utf8: "new"),
+          deviceKey: deviceKey(), rounds: 1)
       }
       #expect(error?.code == .hardwareLayerMissing && error?.category == .refused)
-      #expect(error?.reason == "the key of class \(number) is not wrapped with the hardware key of any device")
+      #expect(error?.reason == "the key of class \(classNumber) is not wrapped with the hardware key of any device")
     }
   }
 
   @Test("The password of a keybag whose this-device-only classes lack device wraps is not removed")
-  func unprotecting() throws {
-    for number: UInt32 in [5, 9, 10, 11] {
-      let bag = try keybag(changing: number, to: 2, "pw")
-      let key = try bag.passcodeKey(password: Secret(utf8: "pw"))
+  func removingPassword() throws {
+    for classNumber in BackupClassNumbers.deviceWrapped {
+      let keybag = try keybag("pw", changingWrapOf: classNumber, to: .password)
+      let passcodeKey = try keybag.passcodeKey(password: Secret(utf8: "pw"))
       let error = #expect(throws: DataProtectionError.self) {
-        _ = try BackupKeybag.removingPassword(bag, passcodeKey: key, deviceKey: deviceKey())
+        _ = try BackupKeybag.removingPassword(keybag, passcodeKey: passcodeKey, deviceKey: deviceKey())
       }
       #expect(error?.code == .hardwareLayerMissing)
     }

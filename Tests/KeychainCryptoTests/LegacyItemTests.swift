@@ -9,18 +9,27 @@ import Testing
 struct LegacyItemTests {
   private let secret = Array("hunter2".utf8)
 
-  /// A blob from its parts: version, class, wrapped key, ciphertext.
-  private func blob(_ keys: ClassKeys) throws -> [UInt8] {
+  /// Where the parts of a blob start. The ciphertext is one block, which is the secret and its padding.
+  private enum BlobOffset {
+    static let version = 0
+    static let keyClass = 4
+    static let wrappedKey = 8
+    static let ciphertext = 48
+    static let end = 64
+  }
+
+  private func makeBlob(_ keys: ClassKeys) throws -> [UInt8] {
+    let version: [UInt8] = [0, 0, 0, 0]
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "legacy"))
-    let field = try keys.wrapFileKey(key, keyClass: .whenUnlocked)
-    return [0, 0, 0, 0] + field + (try FileCipher.encrypt(secret, key: key))
+    let keyClassAndWrappedKey = try keys.wrapFileKey(key, keyClass: .whenUnlocked)
+    return version + keyClassAndWrappedKey + (try FileCipher.encrypt(secret, key: key))
   }
 
   @Test("An item gives its secret and nothing else")
   func opens() throws {
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
-    let bytes = try blob(keys)
-    #expect(bytes.count == 4 + 4 + 40 + 16)
+    let bytes = try makeBlob(keys)
+    #expect(bytes.count == BlobOffset.end)
     let parsed = try LegacyItemBlob(parsing: bytes)
     #expect(parsed.keyClass == .whenUnlocked)
     let opened = try keys.openSecret(of: parsed).revealed
@@ -30,7 +39,7 @@ struct LegacyItemTests {
   @Test("An item is damaged if its key or padding is, and cannot be decrypted without its class")
   func faults() throws {
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
-    let bytes = try blob(keys)
+    let bytes = try makeBlob(keys)
     func fault(_ changed: [UInt8]) throws -> ItemFault? {
       let parsed = try LegacyItemBlob(parsing: changed)
       do throws(ItemCryptoError) {
@@ -40,18 +49,20 @@ struct LegacyItemTests {
         return error.fault
       }
     }
-    #expect(try fault(bytes.flipping(bit: 8 * 20)) == .keyUnwrapFailed)
-    guard case .malformed? = try fault(bytes.flipping(bit: 8 * 63)) else {
+    #expect(try fault(bytes.flipping(bit: 8 * BlobOffset.wrappedKey)) == .keyUnwrapFailed)
+    // The last bit of the class's first byte turns class 6 into 134, which the keybag does not have.
+    #expect(try fault(bytes.flipping(bit: 8 * BlobOffset.keyClass + 7)) == .noClassKey)
+    let lastByte = BlobOffset.end - 1
+    guard case .malformed? = try fault(bytes.flipping(bit: 8 * lastByte)) else {
       Issue.record("a changed padding was accepted")
       return
     }
-    #expect(try fault(bytes.flipping(bit: 8 * 4 + 7)) == .noClassKey)
   }
 
   @Test("An item is read only by its own format")
   func parsing() throws {
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
-    let bytes = try blob(keys)
+    let bytes = try makeBlob(keys)
     func code(_ bytes: [UInt8]) -> FormatError.Code? {
       do throws(FormatError) {
         _ = try LegacyItemBlob(parsing: bytes)
@@ -62,9 +73,10 @@ struct LegacyItemTests {
     }
     #expect(code(bytes) == nil)
     #expect(code(Array(bytes.dropLast())) == .malformed)
-    for count in 0...48 { #expect(code(Array(bytes.prefix(count))) == .truncated) }
+    for count in 0...BlobOffset.ciphertext { #expect(code(Array(bytes.prefix(count))) == .truncated) }
     for version in [1, 2, 3, 6, 7] as [UInt8] { #expect(code([version] + bytes.dropFirst()) == .unsupportedVersion) }
-    #expect(code([0, 0, 0, 0x80] + bytes.dropFirst(4)) == .unsupportedVersion)
+    let topBitOfVersion: [UInt8] = [0, 0, 0, 0x80]
+    #expect(code(topBitOfVersion + bytes.dropFirst(4)) == .unsupportedVersion)
   }
 }
 
@@ -80,9 +92,9 @@ struct KeybagVarietyTests {
     for seed in 0..<3 {
       var random = SeededRandom(seed: UInt64(seed))
       keybag.classKeys.shuffle(using: &random)
-      // An unknown record in the header, one in the last class, and a class with an unknown number.
-      let unknown: [UInt8] = Array("XYZW".utf8) + [0, 0, 0, 3, 1, 2, 3]
-      let bytes = unknown + keybag.serialized() + unknown
+      // The first unknown record is in the header, and the second one in the last class.
+      let unknownRecord: [UInt8] = Array("XYZW".utf8) + [0, 0, 0, 3, 1, 2, 3]
+      let bytes = unknownRecord + keybag.serialized() + unknownRecord
       let parsed = try Keybag(parsing: bytes)
       #expect(parsed.serialized() == bytes)
       let noKey: DeviceKey? = nil
@@ -94,26 +106,27 @@ struct KeybagVarietyTests {
   }
 
   @Test("A class with WRAP 3 has no usable key without the device key")
-  func wrapThree() throws {
+  func passwordAndDeviceWrap() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)
-    for number in [5, 9, 10, 11] as [UInt32] {
-      #expect(keys[number] == .deviceBound)
-      let (key, hasKey) = (keys.revealed(number), keys.hasKey(of: KeyClass(rawValue: number)))
-      #expect(key == nil)
-      #expect(!hasKey)
+    for classNumber in BackupClassNumbers.deviceWrapped {
+      #expect(keys[classNumber] == .deviceBound)
+      #expect(!keys.hasKey(of: KeyClass(rawValue: classNumber)))
+      #expect(keys.revealed(classNumber) == nil)
     }
   }
 
   @Test("A keybag without a password is unlocked with the empty one, and every keychain class stays device-bound")
   func emptyPassword() throws {
-    for bag in try TestVectors.section("unencrypted_backup_keybag").elements {
-      let keybag = try Keybag(parsing: try bag["keybag"].bytes)
+    for entry in try TestVectors.section("unencrypted_backup_keybag").elements {
+      let keybag = try Keybag(parsing: entry["keybag"].bytes)
       let noKey: DeviceKey? = nil
       let keys = try keybag.unlock(password: Secret.empty, deviceKey: noKey)
       #expect(keys.damageReport == nil)
-      for number in 1...4 as ClosedRange<UInt32> { #expect(keys[number] == .available) }
-      for number in 6...11 as ClosedRange<UInt32> { #expect(keys[number] == .deviceBound) }
+      for classNumber in BackupClassNumbers.files { #expect(keys[classNumber] == .available) }
+      for classNumber in BackupClassNumbers.deviceWrappedWithoutPassword {
+        #expect(keys[classNumber] == .deviceBound)
+      }
     }
   }
 }

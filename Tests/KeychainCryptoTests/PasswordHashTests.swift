@@ -25,20 +25,38 @@ struct PasswordHashTests {
     uuid: [UInt8](repeating: 2, count: 16), keyClass: .always, wrap: .device,
     wrappedKey: [UInt8](repeating: 3, count: 32))
 
+  /// The fields of a hash, by their names in a keybag:
+  ///
+  ///     $itunes_backup$*version*WPKY*ITER*SALT*DPIC*DPSL
+  ///
+  /// The last two are empty in a backup of iOS before 10.2.
+  private struct HashFields {
+    let wrappedKey: [UInt8]
+    let iterations: UInt32
+    let salt: [UInt8]
+    let secondRound: Keybag.SecondRound?
+
+    init(_ hash: String) throws {
+      let fields = hash.split(separator: "*", omittingEmptySubsequences: false).map(String.init)
+      try #require(fields.count == 7)
+      let (dpic, dpsl) = (fields[5], fields[6])
+      wrappedKey = try [UInt8](hex: fields[2])
+      iterations = try #require(UInt32(fields[3]))
+      salt = try [UInt8](hex: fields[4])
+      secondRound =
+        dpic.isEmpty ? nil : Keybag.SecondRound(rounds: try #require(UInt32(dpic)), salt: try [UInt8](hex: dpsl))
+    }
+  }
+
   /// Returns a keybag with this password hash. The class key in the hash is not the first one.
   private func keybag(of hash: String) throws -> Keybag {
-    let parts = hash.split(separator: "*", omittingEmptySubsequences: false).map(String.init)
-    let secondRound =
-      parts[5].isEmpty
-      ? nil
-      : Keybag.SecondRound(rounds: try #require(UInt32(parts[5])), salt: try [UInt8](hex: parts[6]))
+    let fields = try HashFields(hash)
     let passwordKeyRecord = Keybag.ClassKey(
       uuid: [UInt8](repeating: 1, count: 16), keyClass: .whenUnlocked, wrap: .password,
-      wrappedKey: try [UInt8](hex: parts[2]))
+      wrappedKey: fields.wrappedKey)
     return try Keybag(
-      type: .backup, uuid: [UInt8](repeating: 0, count: 16), salt: try [UInt8](hex: parts[4]),
-      iterations: try #require(UInt32(parts[3])), secondRound: secondRound,
-      classKeys: [Self.deviceKeyRecord, passwordKeyRecord])
+      type: .backup, uuid: [UInt8](repeating: 0, count: 16), salt: fields.salt, iterations: fields.iterations,
+      secondRound: fields.secondRound, classKeys: [Self.deviceKeyRecord, passwordKeyRecord])
   }
 
   @Test("The password hash of a keybag equals hashcat's published example", arguments: examples)

@@ -42,8 +42,8 @@ struct SecretTests {
       let matches = secret.matches(other)
       #expect(matches == expected)
     }
-    let empties = Secret.empty.matches(Secret.empty)
-    #expect(empties)
+    let emptySecretsMatch = Secret.empty.matches(Secret.empty)
+    #expect(emptySecretsMatch)
   }
 
   @Test("A copy is a second owner that outlives the first")
@@ -87,12 +87,16 @@ struct RandomnessTests {
     }
   }
 
-  @Test("Nothing is created if the random source fails")
-  func failing() throws {
-    let uidError = #expect(throws: DataProtectionError.self) {
+  @Test("No UID is created if the random source fails")
+  func failingForUID() {
+    let error = #expect(throws: DataProtectionError.self) {
       _ = try HardwareUID(from: FailingSource())
     }
-    #expect(uidError?.code == .randomFailed)
+    #expect(error?.code == .randomFailed)
+  }
+
+  @Test("No item is encrypted if the random source fails")
+  func failingForItem() throws {
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
     let error = #expect(throws: ItemCryptoError.self) {
       _ = try keys.seal(SensitiveBytes(copying: [1]), keyClass: .whenUnlocked, as: .backup, random: FailingSource())
@@ -103,25 +107,35 @@ struct RandomnessTests {
 
 @Suite("Digests")
 struct DigestTests {
-  @Test("The examples of FIPS 180 are hashed at once and in portions")
-  func examples() throws {
-    let message = Array("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8)
-    let sha256 = "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
-    let sha1 = "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
+  private let message = Array("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8)
+  private let sha256 = "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+  private let sha1 = "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
+
+  @Test("The examples of FIPS 180 are hashed at once")
+  func atOnce() throws {
     #expect(try Digest.sha256(message).hex == sha256)
     #expect(try Digest.sha1(message).hex == sha1)
     #expect(try Digest.sha1([]).hex == "da39a3ee5e6b4b0d3255bfef95601890afd80709")
-    for cut in 0...message.count {
+  }
+
+  @Test("The examples of FIPS 180 are hashed in two portions")
+  func portions() throws {
+    for portionEnd in 0...message.count {
       let stream = try DigestStream(.sha256)
-      try stream.update(Array(message[..<cut]))
-      try stream.update(Array(message[cut...]))
+      try stream.update(Array(message[..<portionEnd]))
+      try stream.update(Array(message[portionEnd...]))
       #expect(try stream.finish().hex == sha256)
-      let other = try DigestStream(.sha1)
-      // The stream must start a second message after the first.
+    }
+  }
+
+  @Test("A stream hashes a second message after the first")
+  func secondMessage() throws {
+    for portionEnd in 0...message.count {
+      let stream = try DigestStream(.sha1)
       for _ in 0..<2 {
-        try message[..<cut].withUnsafeBytes { try other.update($0) }
-        try message[cut...].withUnsafeBytes { try other.update($0) }
-        #expect(try other.finish { Array($0) }.hex == sha1)
+        try message[..<portionEnd].withUnsafeBytes { try stream.update($0) }
+        try message[portionEnd...].withUnsafeBytes { try stream.update($0) }
+        #expect(try stream.finish { Array($0) }.hex == sha1)
       }
     }
   }

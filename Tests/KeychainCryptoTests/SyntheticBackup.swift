@@ -14,9 +14,24 @@ extension Secret {
 
 extension ClassKeys {
   /// Returns a copy of a class key, for comparison.
-  func revealed(_ number: UInt32) -> [UInt8]? { entries[KeyClass(rawValue: number)]?.key?.secret.revealed }
+  func revealed(_ classNumber: UInt32) -> [UInt8]? { entries[KeyClass(rawValue: classNumber)]?.key?.secret.revealed }
 
-  subscript(number: UInt32) -> ClassKeyAvailability { availability(of: KeyClass(rawValue: number)) }
+  subscript(classNumber: UInt32) -> ClassKeyAvailability { availability(of: KeyClass(rawValue: classNumber)) }
+}
+
+/// The numbers of the classes in a backup's keybag.
+enum BackupClassNumbers {
+  static let all: [UInt32] = Array(1...11)
+
+  /// The classes that the device wraps in a backup with a password: 5 and the this-device-only classes.
+  static let deviceWrapped: [UInt32] = [5, 9, 10, 11]
+  /// The other classes in a backup with a password.
+  static let passwordWrapped: [UInt32] = [1, 2, 3, 4, 6, 7, 8]
+
+  /// The classes that the device wraps in a backup without a password: 5 and all keychain classes.
+  static let deviceWrappedWithoutPassword: [UInt32] = Array(5...11)
+  /// The classes of files.
+  static let files: [UInt32] = Array(1...4)
 }
 
 /// The synthetic backup in the vectors, which other code created.

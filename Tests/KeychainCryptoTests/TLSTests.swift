@@ -84,19 +84,23 @@ private func makeCertificate(of key: KeyMaterial) throws -> [UInt8] {
 
 @Suite("TLS as a server")
 struct TLSTests {
-  private static let keys = Result {
-    [
-      try KeyMaterial.generateRSA(sizeInBits: 2048), try KeyMaterial.generateRSA(sizeInBits: 2048),
-      try KeyMaterial.generateRSA(sizeInBits: 2048),
-    ]
+  private static let generatedServerKey = Result { try KeyMaterial.generateRSA(sizeInBits: 2048) }
+  private static let generatedClientKey = Result { try KeyMaterial.generateRSA(sizeInBits: 2048) }
+  private static let generatedOtherKey = Result { try KeyMaterial.generateRSA(sizeInBits: 2048) }
+
+  private let serverKey: KeyMaterial
+  private let clientKey: KeyMaterial
+  private let otherKey: KeyMaterial
+
+  init() throws {
+    serverKey = try Self.generatedServerKey.get()
+    clientKey = try Self.generatedClientKey.get()
+    otherKey = try Self.generatedOtherKey.get()
   }
 
-  private func key(_ index: Int) throws -> KeyMaterial { try Self.keys.get()[index] }
-
-  private func server() throws -> TLSConnection {
-    let key = try key(0)
-    return try TLSConnection(
-      TLSIdentity(certificate: makeCertificate(of: key), privateKey: key.externalRepresentation))
+  private func makeServer() throws -> TLSConnection {
+    try TLSConnection(
+      TLSIdentity(certificate: makeCertificate(of: serverKey), privateKey: serverKey.externalRepresentation))
   }
 
   /// Carries out a handshake.
@@ -115,8 +119,8 @@ struct TLSTests {
     "A client with a paired certificate exchanges bytes in both directions",
     arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
   func conversation(version: Int32) throws {
-    let client = try TLSClient(key(1), highestVersion: version)
-    let server = try server()
+    let client = try TLSClient(clientKey, highestVersion: version)
+    let server = try makeServer()
     try connect(client, to: server)
     #expect(client.version == version)
     try server.requirePeer(among: [[1, 2, 3], client.certificate])
@@ -147,12 +151,12 @@ struct TLSTests {
 
   @Test("A client with a certificate of another pairing is refused, even if it proves that it has its key")
   func otherCertificate() throws {
-    let client = try TLSClient(key(1))
-    let server = try server()
+    let client = try TLSClient(clientKey)
+    let server = try makeServer()
     try connect(client, to: server)
-    let other = try makeCertificate(of: key(2))
-    let secondCertificate = try makeCertificate(of: key(1))
-    #expect(throws: TLSError.self) { try server.requirePeer(among: [other]) }
+    let otherCertificate = try makeCertificate(of: otherKey)
+    let secondCertificate = try makeCertificate(of: clientKey)
+    #expect(throws: TLSError.self) { try server.requirePeer(among: [otherCertificate]) }
     #expect(throws: TLSError.self) { try server.requirePeer(among: []) }
     // A second certificate of the same key is another certificate, unless both are made in the same second.
     if secondCertificate != client.certificate {
@@ -164,21 +168,24 @@ struct TLSTests {
   @Test("A client without a certificate, and one that speaks only TLS 1.1, are refused in the handshake")
   func refusedHandshakes() throws {
     for client in [
-      try TLSClient(key(1), showsCertificate: false), try TLSClient(key(1), highestVersion: TLS1_1_VERSION),
+      try TLSClient(clientKey, showsCertificate: false), try TLSClient(clientKey, highestVersion: TLS1_1_VERSION),
     ] {
-      let server = try server()
+      let server = try makeServer()
       #expect(throws: TLSError.self) { try connect(client, to: server) }
     }
   }
 
-  @Test("Bytes that are not TLS are refused, and so are bytes that were changed")
-  func changedBytes() throws {
-    let otherServer = try server()
-    otherServer.receive(Array("GET / HTTP/1.1\r\n\r\n".utf8))
-    #expect(throws: TLSError.self) { try otherServer.continueHandshake() }
+  @Test("Bytes that are not TLS are refused")
+  func otherProtocol() throws {
+    let server = try makeServer()
+    server.receive(Array("GET / HTTP/1.1\r\n\r\n".utf8))
+    #expect(throws: TLSError.self) { try server.continueHandshake() }
+  }
 
-    let client = try TLSClient(key(1))
-    let server = try server()
+  @Test("Bytes that were changed on their way are refused")
+  func changedBytes() throws {
+    let client = try TLSClient(clientKey)
+    let server = try makeServer()
     try connect(client, to: server)
     client.write(Array("request".utf8))
     var bytes = client.takeOutput()
@@ -187,14 +194,14 @@ struct TLSTests {
     #expect(throws: TLSError.self) { try server.read(upTo: 100) }
   }
 
-  @Test("A private key of another certificate is refused")
-  func otherKey() throws {
-    let certificate = try makeCertificate(of: key(1))
+  @Test("A private key of another certificate and a truncated certificate are refused")
+  func invalidIdentities() throws {
+    let certificate = try makeCertificate(of: clientKey)
     #expect(throws: TLSError.self) {
-      try TLSIdentity(certificate: certificate, privateKey: key(2).externalRepresentation)
+      try TLSIdentity(certificate: certificate, privateKey: otherKey.externalRepresentation)
     }
     #expect(throws: TLSError.self) {
-      try TLSIdentity(certificate: Array(certificate.dropLast()), privateKey: key(1).externalRepresentation)
+      try TLSIdentity(certificate: Array(certificate.dropLast()), privateKey: clientKey.externalRepresentation)
     }
   }
 }

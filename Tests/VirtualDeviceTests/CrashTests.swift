@@ -201,13 +201,13 @@ struct CrashTests {
     arguments: [Errno.noSpace, .diskQuotaExceeded, .readOnlyFileSystem])
   func fullDisk(_ reason: Errno) throws {
     let device = try prepare(.changePasscode)
-    let before = try Snapshot(device)
+    let snapshotBefore = try Snapshot(device)
     let error = #expect(throws: KeyhaulError.self) {
       try Change.changePasscode.run(try device.using(Faults(after: 8, reason).files).openSession())
     }
     #expect(error?.code == .deviceIO)
     #expect(error?.errno == reason)
-    #expect(try Snapshot(device) == before)
+    #expect(try Snapshot(device) == snapshotBefore)
   }
 
   @Test("A reader completes an interrupted change before it reads")
@@ -267,8 +267,8 @@ struct CrashTests {
 
 extension DeviceSession {
   func setEraseAfterFailures(_ limit: Int) throws {
-    var changed = record
-    changed.eraseAfterFailures = limit
-    try store(changed)
+    var changedRecord = record
+    changedRecord.eraseAfterFailures = limit
+    try store(changedRecord)
   }
 }

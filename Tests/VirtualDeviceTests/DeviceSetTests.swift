@@ -195,8 +195,8 @@ private enum UmaskLock {
 
   static func with(_ mask: mode_t, _ body: () throws -> Void) throws {
     try lock.withLock {
-      let old = umask(mask)
-      defer { umask(old) }
+      let oldMask = umask(mask)
+      defer { umask(oldMask) }
       try body()
     }
   }

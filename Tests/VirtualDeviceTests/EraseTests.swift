@@ -104,9 +104,9 @@ struct CopiedDirectoryTests {
     let phones = try Phones()
     let device = try phones.create()
     try device.openSession().add("plain", .whenUnlocked)
-    let other = try phones.create("other")
+    let otherDevice = try phones.create("other")
     let copy = try copy(device, in: phones)
-    for file in [DeviceFile.hardware, .keybag] { try copy.write(try other.read(file), to: file) }
+    for file in [DeviceFile.hardware, .keybag] { try copy.write(try otherDevice.read(file), to: file) }
     let session = try copy.openSession()
     #expect(session.state == .beforeFirstUnlock)
     try session.unlock("1234")

@@ -186,9 +186,9 @@ struct FixtureTests {
       ("\"protection\": \"ak\"", "\"protection\": \"when_unlocked\"", "items[0].protection is not a protection class"),
     ])
   func refused(_ old: String, _ new: String, _ path: String) throws {
-    let changed = Self.fixture.replacing(old, with: new, maxReplacements: 1)
-    try #require(changed != Self.fixture)
-    let error = #expect(throws: KeyhaulError.self) { _ = try decode(changed) }
+    let changedFixture = Self.fixture.replacing(old, with: new, maxReplacements: 1)
+    try #require(changedFixture != Self.fixture)
+    let error = #expect(throws: KeyhaulError.self) { _ = try decode(changedFixture) }
     #expect(error?.code == .badFixture)
     #expect(error?.subject == "sample.json")
     #expect(error?.reason.hasPrefix(path) == true, "\(error?.reason ?? "")")

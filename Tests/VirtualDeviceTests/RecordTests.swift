@@ -114,9 +114,9 @@ struct RecordTests {
     let phones = try Phones()
     let device = try phones.create()
     let original = try recordText(device)
-    let changed = original.replacing(old, with: new, maxReplacements: 1)
-    try #require(changed != original)
-    try device.write(Array(changed.utf8), to: .record)
+    let changedText = original.replacing(old, with: new, maxReplacements: 1)
+    try #require(changedText != original)
+    try device.write(Array(changedText.utf8), to: .record)
     let error = #expect(throws: KeyhaulError.self) { _ = try device.openSession() }
     #expect(error?.code == .deviceDamaged)
     #expect(error?.reason.hasPrefix(path) == true, "\(error?.reason ?? "")")
@@ -163,9 +163,9 @@ struct DamagedDeviceTests {
     let device = try phones.create()
     let keybag = try device.read(.keybag)
     for index in stride(from: 0, to: keybag.count, by: 7) {
-      var damaged = keybag
-      damaged[index] ^= 0x10
-      try device.write(damaged, to: .keybag)
+      var damagedKeybag = keybag
+      damagedKeybag[index] ^= 0x10
+      try device.write(damagedKeybag, to: .keybag)
       #expect(try code { _ = try device.openSession() } == .deviceDamaged, "byte \(index)")
     }
   }
@@ -203,10 +203,10 @@ struct RevisionTests {
     let device = try phones.create()
     let session = try device.openSession()
     func increases(_ body: () throws -> Void) throws -> Bool {
-      let before = session.record.revisionCounter
+      let revisionBefore = session.record.revisionCounter
       try body()
       #expect(session.record.revision == "r\(session.record.revisionCounter)")
-      return session.record.revisionCounter > before
+      return session.record.revisionCounter > revisionBefore
     }
     #expect(try increases { try session.add("a", .always) })
     #expect(try increases { try session.update(.init(), with: .init(attributes: [.label: .string("x")])) })
@@ -222,9 +222,9 @@ struct RevisionTests {
     #expect(try increases { try session.removePasscode(Secret(utf8: "1")) })
     #expect(try increases { try session.setPasscode(Secret(utf8: "1")) })
     #expect(try increases { try session.erase() })
-    let last = session.record.revisionCounter
+    let lastRevision = session.record.revisionCounter
     session.invalidate()
-    #expect(try storedRevision(device) == .integer(last))
+    #expect(try storedRevision(device) == .integer(lastRevision))
   }
 
   private func storedRevision(_ device: VirtualDevice) throws -> JSONValue? {

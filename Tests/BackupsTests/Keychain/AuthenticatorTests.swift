@@ -88,12 +88,12 @@ struct AuthenticatorTests {
 
   @Test("A damaged database of Proton Authenticator is reported, and the accounts of other apps are still found")
   func damagedProton() throws {
-    let valid = try protonDatabase()
+    let database = try protonDatabase()
     let view = try ExternalDatabase.bytes(
       "CREATE VIEW ZENCRYPTEDENTRYENTITY AS SELECT 'a' AS ZKEYID, x'00' AS ZENCRYPTEDDATA;")
     let preferences = try Self.freeOTPPreferences(order: ["a"], addresses: ["a": Self.address])
     let other = try ExternalDatabase.bytes("CREATE TABLE other (a);")
-    for bytes in [[], Array("SQLite format 3".utf8), Array(valid.prefix(4096)), other, view] {
+    for bytes in [[], Array("SQLite format 3".utf8), Array(database.prefix(4096)), other, view] {
       let backup = try EditableBackup(
         files: [
           .init(Self.protonPath, bytes, domain: Self.protonDomain),
@@ -114,10 +114,10 @@ struct AuthenticatorTests {
 
   @Test("A database with changed bytes is read or refused, without a crash")
   func changedBytes() throws {
-    let valid = try protonDatabase()
+    let database = try protonDatabase()
     var random = SeededRandom(seed: 11)
     for _ in 0..<300 {
-      var changed = valid
+      var changed = database
       for _ in 0..<4 {
         let offset = Int(random.next() % UInt64(changed.count))
         changed[offset] = UInt8(truncatingIfNeeded: random.next())

@@ -25,11 +25,11 @@ struct DifferenceTests {
 
   @Test("Two keychains with the same items are equal, in any order and with any row numbers")
   func same() throws {
-    let first = decrypted(.password("anna"), .password("berta"))
-    let second = decrypted(
+    let oldKeychain = decrypted(.password("anna"), .password("berta"))
+    let newKeychain = decrypted(
       .password("berta", with: [.uuid: .string("0A"), .persistentReference: .data([1, 2]), .digest: .data([3])]),
       .password("anna", with: [.multiUser: .data([])]))
-    let difference = try KeychainDifference(from: first, to: second)
+    let difference = try KeychainDifference(from: oldKeychain, to: newKeychain)
     #expect(difference.isEmpty && difference.sameCount == 2 && difference.undecrypted.total == 0)
   }
 
@@ -79,11 +79,11 @@ struct DifferenceTests {
 
   @Test("A changed item has its changed attributes, including the secret")
   func changed() throws {
-    let old = KeychainItem.password("anna")
-    let new = KeychainItem.password(
+    let oldItem = KeychainItem.password("anna")
+    let newItem = KeychainItem.password(
       "anna", .afterFirstUnlock, secret: "another planted secret", changed: 2000,
       with: [.label: .string("Chat"), .comment: .string("new"), AttributeCode(rawValue: "zzzz"): .integer(7)])
-    let difference = try KeychainDifference(from: decrypted(old), to: decrypted(new, from: 5))
+    let difference = try KeychainDifference(from: decrypted(oldItem), to: decrypted(newItem, from: 5))
     let change = try #require(difference.changed.first)
     #expect(change.attributes == [.modificationDate, .comment, .label, .protection, AttributeCode(rawValue: "zzzz")])
     #expect(change.isSecretChanged && !change.isOnlyModificationDate)
@@ -94,12 +94,12 @@ struct DifferenceTests {
 
   @Test("A changed secret is distinguished from a changed date")
   func secretOrDate() throws {
-    let old = decrypted(.password("anna", secret: "one"))
+    let oldKeychain = decrypted(.password("anna", secret: "one"))
     let withNewSecret = decrypted(.password("anna", secret: "two"))
     let withNewDate = decrypted(.password("anna", secret: "one", changed: 2000))
-    let secretChange = try #require(try KeychainDifference(from: old, to: withNewSecret).changed.first)
+    let secretChange = try #require(try KeychainDifference(from: oldKeychain, to: withNewSecret).changed.first)
     #expect(secretChange.attributes == [] && secretChange.isSecretChanged)
-    let dateChange = try #require(try KeychainDifference(from: old, to: withNewDate).changed.first)
+    let dateChange = try #require(try KeychainDifference(from: oldKeychain, to: withNewDate).changed.first)
     #expect(dateChange.isOnlyModificationDate)
   }
 
@@ -115,10 +115,10 @@ struct DifferenceTests {
 
   @Test("A missing attribute equals its default, and access controls are ignored")
   func defaults() throws {
-    var old = KeychainItem.password("anna", with: [.accessControl: .dictionary(["prot": .string("ak")])])
-    old[.synchronizable] = nil
-    let new = KeychainItem.password("anna", with: [.tombstone: .integer(0)])
-    let difference = try KeychainDifference(from: decrypted(old), to: decrypted(new))
+    var oldItem = KeychainItem.password("anna", with: [.accessControl: .dictionary(["prot": .string("ak")])])
+    oldItem[.synchronizable] = nil
+    let newItem = KeychainItem.password("anna", with: [.tombstone: .integer(0)])
+    let difference = try KeychainDifference(from: decrypted(oldItem), to: decrypted(newItem))
     #expect(difference.isEmpty && difference.sameCount == 1)
   }
 
@@ -189,13 +189,13 @@ struct DifferenceTests {
 
   @Test("If the keychains have references in common, an item with its own reference is a different item")
   func commonReferences() throws {
-    let before = [encrypted(0, try reference(1)), encrypted(1, try reference(2))]
-    let after = [
+    let oldEntries = [encrypted(0, try reference(1)), encrypted(1, try reference(2))]
+    let newEntries = [
       KeychainEntry(index: 0, item: Self.deviceBoundItem, persistentReference: try reference(1)),
       KeychainEntry(
         index: 1, item: .password("another", .whenUnlockedThisDeviceOnly), persistentReference: try reference(3)),
     ]
-    let difference = try KeychainDifference(from: before, to: after)
+    let difference = try KeychainDifference(from: oldEntries, to: newEntries)
     #expect(difference.added.map(\.index) == [1] && difference.possiblyInFirst.isEmpty)
     #expect(difference.undecrypted == .init(inBoth: 1, decryptedOnlyInSecond: 1, onlyInFirst: 1))
   }

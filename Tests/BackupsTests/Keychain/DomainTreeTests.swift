@@ -65,12 +65,12 @@ struct DomainTreeTests {
   }
 
   @Test("Missing files are counted, but empty ones are not")
-  func missing() throws {
-    var missing = EditableBackup.File("Library/gone.txt", bytes(3))
-    missing.isStored = false
+  func missingFiles() throws {
+    var missingFile = EditableBackup.File("Library/gone.txt", bytes(3))
+    missingFile.isStored = false
     var empty = EditableBackup.File("empty.txt", [])
     empty.isStored = false
-    let root = try tree([missing, empty, .init("there.txt", bytes(2))]).root
+    let root = try tree([missingFile, empty, .init("there.txt", bytes(2))]).root
     #expect(root.fileCount == 3 && root.missingCount == 1 && root.storedByteCount == 2)
     #expect(root.children.first?.children.first?.missingCount == 1)
   }

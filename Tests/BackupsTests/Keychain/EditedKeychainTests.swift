@@ -36,8 +36,9 @@ struct EditedKeychainTests {
     let (item, index) = try keychain.add(.password("carl", secret: "s"))
     #expect(index == 2 && item.creationDate == Self.now && item.modificationDate == Self.now)
     #expect(try item[.digest]?.dataValue == item.digest() && item[.persistentReference]?.dataValue?.count == 16)
-    let changed = try keychain.update([0], with: ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2])]))
-    #expect(try changed.count == 1 && changed[0][.digest]?.dataValue == changed[0].digest())
+    let changedItems = try keychain.update(
+      [0], with: ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2])]))
+    #expect(try changedItems.count == 1 && changedItems[0][.digest]?.dataValue == changedItems[0].digest())
     keychain.remove([1])
     let file = try KeychainBackupFile(parsing: keychain.serialized())
     #expect(file.entries.count == 2 && file.entries.allSatisfy { $0.persistentReference?.count == 20 })

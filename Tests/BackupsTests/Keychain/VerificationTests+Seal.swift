@@ -123,14 +123,14 @@ extension VerificationTests {
       let keybag = try BackupKeybag.addingPassword(
         archive.keybag, passcodeKey: try archive.keybag.passcodeKey(password: .empty),
         with: Secret(utf8: "one"), deviceKey: try backup.hardware.deviceKey(), rounds: 1)
-      let before = try backup.read("Manifest.plist")
+      let manifestBefore = try backup.read("Manifest.plist")
       let error = #expect(throws: KeyhaulError.self) {
         _ = try BackupRewriter().reencrypt(
           archive, at: backup.path, with: keybag,
           keys: archive.keybag.unlock(password: .empty, deviceKey: backup.hardware.deviceKey()))
       }
       #expect(error?.code == .damaged && error?.reason.contains(Self.changed) == true)
-      #expect(try backup.read("Manifest.plist") == before)
+      #expect(try backup.read("Manifest.plist") == manifestBefore)
     }
   }
 }

@@ -88,27 +88,27 @@ struct CertificateKeyTests {
 
   @Test("A stored key is rejected as another type or role")
   func wrongKind() throws {
-    let curve = try KeyVector.named("P-256")
-    let rsa = try KeyVector.named("RSA 2048")
+    let curveKey = try KeyVector.named("P-256")
+    let rsaKey = try KeyVector.named("RSA 2048")
     func expectRefusal(_ bytes: [UInt8], _ type: KeyMaterial.KeyType, _ role: KeyMaterial.Role) {
       #expect(throws: CertificateError.self) {
         try bytes.withRawBytes { try KeyMaterial(externalRepresentation: $0, keyType: type, role: role) }
       }
     }
-    expectRefusal(curve.privateKey, .rsa, .privateKey)
-    expectRefusal(curve.publicKey, .rsa, .publicKey)
-    expectRefusal(curve.publicKey, .ellipticCurve, .privateKey)
-    expectRefusal(rsa.privateKey, .ellipticCurve, .privateKey)
-    expectRefusal(rsa.privateKey, .rsa, .publicKey)
-    expectRefusal(rsa.publicKey, .rsa, .privateKey)
+    expectRefusal(curveKey.privateKey, .rsa, .privateKey)
+    expectRefusal(curveKey.publicKey, .rsa, .publicKey)
+    expectRefusal(curveKey.publicKey, .ellipticCurve, .privateKey)
+    expectRefusal(rsaKey.privateKey, .ellipticCurve, .privateKey)
+    expectRefusal(rsaKey.privateKey, .rsa, .publicKey)
+    expectRefusal(rsaKey.publicKey, .rsa, .privateKey)
   }
 
   @Test("97 bytes are a private key on P-256 or a public key on P-384, depending on their point")
   func sameLength() throws {
-    let small = try KeyMaterial(KeyVector.named("P-256").privateKey)
-    #expect(small.role == .privateKey && small.algorithm == .ellipticCurve(.p256))
-    let large = try KeyMaterial(KeyVector.named("P-384").publicKey)
-    #expect(large.role == .publicKey && large.algorithm == .ellipticCurve(.p384))
+    let privateKey = try KeyMaterial(KeyVector.named("P-256").privateKey)
+    #expect(privateKey.role == .privateKey && privateKey.algorithm == .ellipticCurve(.p256))
+    let publicKey = try KeyMaterial(KeyVector.named("P-384").publicKey)
+    #expect(publicKey.role == .publicKey && publicKey.algorithm == .ellipticCurve(.p384))
   }
 
   @Test("A key is found after certificates, blanks, Windows line ends and text")
@@ -125,13 +125,13 @@ struct CertificateKeyTests {
     // The number 1 of P-256 as SEC 1 with one byte: its public key is the base point (SEC 2, 2.4.2).
     let file = try [UInt8](hex: "30 12 020101 040101 a00a 06082a8648ce3d030107")
     let key = try KeyMaterial(file)
-    let generator = try [UInt8](
+    let basePoint = try [UInt8](
       hex: """
         04 6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296
         4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5
         """)
-    #expect(key.publicKey == generator)
-    #expect(key.externalRepresentation.revealed == generator + [UInt8](repeating: 0, count: 31) + [1])
+    #expect(key.publicKey == basePoint)
+    #expect(key.externalRepresentation.revealed == basePoint + [UInt8](repeating: 0, count: 31) + [1])
   }
 }
 
@@ -175,12 +175,12 @@ struct CertificateKeyRefusalTests {
 
   @Test("Flipping any bit of a key does not crash the reader, and never gives another private key")
   func flippedBits() throws {
-    var generator = SeededRandom(seed: 11)
+    var random = SeededRandom(seed: 11)
     for name in ["RSA 1024", "P-256", "P-521"] {
       let vector = try KeyVector.named(name)
       for format in ["PKCS#8 DER", "PKCS#1 DER", "SEC 1 DER", "raw"] {
         guard let file = vector.privateFiles[format] else { continue }
-        for bit in (0..<(file.count * 8)).shuffled(using: &generator).prefix(400) {
+        for bit in (0..<(file.count * 8)).shuffled(using: &random).prefix(400) {
           guard let key = try? KeyMaterial(file.flipping(bit: bit)) else { continue }
           #expect(key.externalRepresentation.revealed == vector.privateKey, "\(name), \(format), bit \(bit)")
         }
@@ -201,7 +201,8 @@ struct CertificateKeyRefusalTests {
   /// Returns an RSAPublicKey whose modulus consists of ones, which is odd.
   private func publicKey(modulusBytes: Int) -> [UInt8] {
     let modulus = ASN1Encoding.element(.integer, [0] + [UInt8](repeating: 0xFF, count: modulusBytes))
-    return ASN1Encoding.element(.sequence, modulus + [0x02, 0x03, 0x01, 0x00, 0x01])
+    let exponent = ASN1Encoding.element(.integer, [0x01, 0x00, 0x01])
+    return ASN1Encoding.element(.sequence, modulus + exponent)
   }
 
   @Test("RSA keys of 512 to 16,384 bits are accepted, and smaller and larger ones are rejected")
@@ -217,19 +218,20 @@ struct CertificateKeyRefusalTests {
   @Test("A file of 65,536 bytes is read, and a larger one is rejected")
   func fileLimit() throws {
     let pem = try #require(KeyVector.named("P-256").privateFiles["SEC 1 PEM"])
-    let lineEnds = [UInt8](repeating: UInt8(ascii: "\n"), count: KeyMaterial.maximumByteCount - pem.count)
+    let lineEnd = UInt8(ascii: "\n")
+    let lineEnds = [UInt8](repeating: lineEnd, count: KeyMaterial.maximumByteCount - pem.count)
     #expect(try KeyMaterial(lineEnds + pem).role == .privateKey)
-    let error = #expect(throws: CertificateError.self) { try KeyMaterial(lineEnds + [0x0A] + pem) }
+    let error = #expect(throws: CertificateError.self) { try KeyMaterial(lineEnds + [lineEnd] + pem) }
     #expect(error?.code == .overLimit)
   }
 
   @Test("64 PEM blocks are read, and 65 are rejected")
   func blockLimit() throws {
     let pem = String(decoding: try #require(KeyVector.named("P-256").privateFiles["SEC 1 PEM"]), as: UTF8.self)
-    let other = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
-    let full = String(repeating: other, count: PEM.maximumBlockCount - 1) + pem
-    #expect(try KeyMaterial(Array(full.utf8)).role == .privateKey)
-    let error = #expect(throws: CertificateError.self) { try KeyMaterial(Array((other + full).utf8)) }
+    let certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    let fullFile = String(repeating: certificate, count: PEM.maximumBlockCount - 1) + pem
+    #expect(try KeyMaterial(Array(fullFile.utf8)).role == .privateKey)
+    let error = #expect(throws: CertificateError.self) { try KeyMaterial(Array((certificate + fullFile).utf8)) }
     #expect(error?.code == .overLimit)
   }
 
@@ -253,8 +255,13 @@ struct KeyGenerationTests {
     #expect(parsed.publicKey == key.publicKey)
     #expect(parsed.role == .privateKey && parsed.sizeInBits == curve.rawValue)
     #expect(try KeyMaterial.generate(on: curve).publicKey != key.publicKey)
-    let seeded = try (0..<2).map { _ in try KeyMaterial.generate(on: curve, random: SeededRandomSource(seed: "k")) }
-    #expect(seeded[0].publicKey == seeded[1].publicKey)
+  }
+
+  @Test("The same seed gives the same key on a curve", arguments: EllipticCurve.allCases)
+  func seeded(_ curve: EllipticCurve) throws {
+    let firstKey = try KeyMaterial.generate(on: curve, random: SeededRandomSource(seed: "k"))
+    let secondKey = try KeyMaterial.generate(on: curve, random: SeededRandomSource(seed: "k"))
+    #expect(firstKey.publicKey == secondKey.publicKey)
   }
 
   /// A random source that repeats one byte.
@@ -282,6 +289,10 @@ struct KeyGenerationTests {
     let key = try KeyMaterial.generateRSA(sizeInBits: 1024)
     #expect(key.sizeInBits == 1024 && key.role == .privateKey)
     #expect(try KeyMaterial(parsing: key.externalRepresentation).publicKey == key.publicKey)
+  }
+
+  @Test("An RSA key of another size is not generated")
+  func refusedSizes() {
     for size in [0, -8, 1016, 1023, 4097, 4104, Int.max] {
       let error = #expect(throws: CertificateError.self) { try KeyMaterial.generateRSA(sizeInBits: size) }
       #expect(error?.code == .overLimit)

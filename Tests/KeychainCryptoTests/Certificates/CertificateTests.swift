@@ -41,6 +41,33 @@ struct CertificateVector: CustomTestStringConvertible, Sendable {
   }
 }
 
+/// Fields of the signed part of a certificate, in their order (RFC 5280 §4.1).
+private enum CertificateField: Int {
+  case version, serialNumber, signatureAlgorithm, issuer, validity
+}
+
+/// Returns a certificate in which a field has another encoding. Its signature becomes invalid, but no test checks it.
+private func certificate(
+  _ der: [UInt8], replacing replacedField: CertificateField,
+  by replacement: (ASN1Cursor.Element) throws -> [UInt8]
+) throws -> [UInt8] {
+  try der.withRawBytes { bytes in
+    var file = ASN1Cursor(bytes)
+    var parts = try file.next(.sequence, "the certificate").cursor
+    var fields = try parts.next(.sequence, "the signed part").cursor
+    var newFields: [UInt8] = []
+    var index = 0
+    while !fields.isAtEnd {
+      let field = try fields.next("a field")
+      newFields += try index == replacedField.rawValue ? replacement(field) : Array(field.encoding)
+      index += 1
+    }
+    var newParts = ASN1Encoding.element(.sequence, newFields)
+    while !parts.isAtEnd { newParts += Array(try parts.next("the signature").encoding) }
+    return ASN1Encoding.element(.sequence, newParts)
+  }
+}
+
 @Suite("Reading certificates that other programs created")
 struct CertificateTests {
   @Test(
@@ -73,25 +100,17 @@ struct CertificateTests {
     }
   }
 
-  /// The certificate with both times as `YYMMDDhhmmZ`, which invalidates its signature.
+  /// Returns a certificate with both times as `YYMMDDhhmmZ` instead of `YYMMDDhhmmssZ`.
   private static func withoutSeconds(_ der: [UInt8]) throws -> [UInt8] {
-    var bytes = der
-    for _ in 0..<2 {
-      let tag: [UInt8] = [0x17, 0x0D]
-      let offset = try #require((0..<bytes.count - 15).first { bytes[$0..<$0 + 2].elementsEqual(tag) })
-      bytes[offset + 1] = 0x0B
-      bytes.removeSubrange(offset + 12..<offset + 14)
+    try certificate(der, replacing: .validity) { validity in
+      var times = validity.cursor
+      var newTimes: [UInt8] = []
+      while !times.isAtEnd {
+        let time = try times.next(.utcTime, "a time").contents
+        newTimes += ASN1Encoding.element(.utcTime, Array(time.prefix(10)) + [UInt8(ascii: "Z")])
+      }
+      return ASN1Encoding.element(.sequence, newTimes)
     }
-    let validity = try #require(
-      (0..<bytes.count - 3).first { bytes[$0..<$0 + 4].elementsEqual([0x30, 0x1E, 0x17, 0x0B]) })
-    bytes[validity + 1] = 0x1A
-    // The certificate and its fields have lengths of two bytes.
-    for header in [0, 4] {
-      try #require(bytes[header] == 0x30 && bytes[header + 1] == 0x82)
-      let count = Int(bytes[header + 2]) << 8 + Int(bytes[header + 3]) - 4
-      (bytes[header + 2], bytes[header + 3]) = (UInt8(count >> 8), UInt8(count & 0xFF))
-    }
-    return bytes
   }
 
   @Test("PEM and DER of a certificate give the same attributes", arguments: try CertificateVector.all)
@@ -104,13 +123,13 @@ struct CertificateTests {
   @Test("A certificate in PEM may have the older label")
   func olderLabel() throws {
     let vector = try #require(try CertificateVector.all.first)
-    let older = vector.pem.replacing("CERTIFICATE", with: "X509 CERTIFICATE")
-    #expect(older.contains("BEGIN X509 CERTIFICATE") && older.contains("END X509 CERTIFICATE"))
-    #expect(try CertificateAttributes.all(in: Array(older.utf8)).map(\.der) == [vector.der])
-    let both = older + vector.pem
-    #expect(try CertificateAttributes.all(in: Array(both.utf8)).count == 2)
-    let other = vector.pem.replacing("CERTIFICATE", with: "TRUSTED CERTIFICATE")
-    #expect(throws: CertificateError.self) { try CertificateAttributes.all(in: Array(other.utf8)) }
+    let withOlderLabel = vector.pem.replacing("CERTIFICATE", with: "X509 CERTIFICATE")
+    #expect(withOlderLabel.contains("BEGIN X509 CERTIFICATE") && withOlderLabel.contains("END X509 CERTIFICATE"))
+    #expect(try CertificateAttributes.all(in: Array(withOlderLabel.utf8)).map(\.der) == [vector.der])
+    let withBothLabels = withOlderLabel + vector.pem
+    #expect(try CertificateAttributes.all(in: Array(withBothLabels.utf8)).count == 2)
+    let withUnknownLabel = vector.pem.replacing("CERTIFICATE", with: "TRUSTED CERTIFICATE")
+    #expect(throws: CertificateError.self) { try CertificateAttributes.all(in: Array(withUnknownLabel.utf8)) }
   }
 
   @Test("A file may contain a chain, and keys with it")
@@ -162,34 +181,28 @@ struct CertificateTests {
   @Test("A file of 262,144 bytes is read, and a larger one is rejected")
   func fileLimit() throws {
     let pem = Array(try CertificateVector.all[0].pem.utf8)
-    let blanks = [UInt8](repeating: 0x0A, count: CertificateAttributes.maximumByteCount - pem.count)
-    #expect(try CertificateAttributes(pemOrDER: blanks + pem).version == 3)
-    let error = #expect(throws: CertificateError.self) { try CertificateAttributes(pemOrDER: blanks + [0x0A] + pem) }
+    let lineEnd = UInt8(ascii: "\n")
+    let lineEnds = [UInt8](repeating: lineEnd, count: CertificateAttributes.maximumByteCount - pem.count)
+    #expect(try CertificateAttributes(pemOrDER: lineEnds + pem).version == 3)
+    let error = #expect(throws: CertificateError.self) {
+      try CertificateAttributes(pemOrDER: lineEnds + [lineEnd] + pem)
+    }
     #expect(error?.code == .overLimit)
   }
 
   @Test("A serial number of 37 bytes is read, and a longer one is rejected")
   func serialLimit() throws {
-    #expect(try CertificateAttributes(der: certificate(serialByteCount: 37)).serialNumber.count == 37)
+    let attributes = try CertificateAttributes(der: certificateWithSerialNumber(byteCount: 37))
+    #expect(attributes.serialNumber.count == 37)
     let error = #expect(throws: CertificateError.self) {
-      try CertificateAttributes(der: certificate(serialByteCount: 38))
+      try CertificateAttributes(der: certificateWithSerialNumber(byteCount: 38))
     }
     #expect(error?.code == .overLimit)
   }
 
-  /// Returns the first certificate with another serial number. Its signature is not checked.
-  private func certificate(serialByteCount: Int) throws -> [UInt8] {
-    try CertificateVector.all[0].der.withRawBytes { bytes in
-      var outer = ASN1Cursor(bytes)
-      var members = try outer.next(.sequence, "").cursor
-      var body = try members.next(.sequence, "").cursor
-      var parts: [UInt8] = Array(try body.next("").encoding)
-      _ = try body.next(.integer, "")
-      parts += ASN1Encoding.element(.integer, [UInt8](repeating: 0x11, count: serialByteCount))
-      while !body.isAtEnd { parts += Array(try body.next("").encoding) }
-      var all = ASN1Encoding.element(.sequence, parts)
-      while !members.isAtEnd { all += Array(try members.next("").encoding) }
-      return ASN1Encoding.element(.sequence, all)
+  private func certificateWithSerialNumber(byteCount: Int) throws -> [UInt8] {
+    try certificate(CertificateVector.all[0].der, replacing: .serialNumber) { _ in
+      ASN1Encoding.element(.integer, [UInt8](repeating: 0x11, count: byteCount))
     }
   }
 }
@@ -252,14 +265,17 @@ struct CertificateItemTests {
 
   @Test("Only a certificate and the private key of its public key are an identity")
   func identities() throws {
-    let rsa = KeychainItem(try KeyMaterial(KeyVector.named("RSA 2048").privateKey))
-    let curve = try KeyMaterial(KeyVector.named("P-256").privateKey)
-    let certificates = try CertificateVector.all.prefix(2).map { KeychainItem(try CertificateAttributes(der: $0.der)) }
-    #expect(certificates[0].isIdentity(with: rsa))
-    #expect(certificates[1].isIdentity(with: KeychainItem(curve)))
-    #expect(!certificates[0].isIdentity(with: KeychainItem(curve)))
-    #expect(!certificates[1].isIdentity(with: rsa))
-    #expect(!certificates[1].isIdentity(with: KeychainItem(try curve.publicMaterial)))
-    #expect(!rsa.isIdentity(with: certificates[0]))
+    let rsaKey = KeychainItem(try KeyMaterial(KeyVector.named("RSA 2048").privateKey))
+    let curveKeyPair = try KeyMaterial(KeyVector.named("P-256").privateKey)
+    let curveKey = KeychainItem(curveKeyPair)
+    let vectors = try CertificateVector.all
+    let rsaCertificate = KeychainItem(try CertificateAttributes(der: vectors[0].der))
+    let curveCertificate = KeychainItem(try CertificateAttributes(der: vectors[1].der))
+    #expect(rsaCertificate.isIdentity(with: rsaKey))
+    #expect(curveCertificate.isIdentity(with: curveKey))
+    #expect(!rsaCertificate.isIdentity(with: curveKey))
+    #expect(!curveCertificate.isIdentity(with: rsaKey))
+    #expect(!curveCertificate.isIdentity(with: KeychainItem(try curveKeyPair.publicMaterial)))
+    #expect(!rsaKey.isIdentity(with: rsaCertificate))
   }
 }

@@ -72,9 +72,9 @@ struct KeychainDatabaseTests {
   func damagedLog() throws {
     let log = try DatabaseFile.log()
     for offset in stride(from: 0, to: log.count, by: 97) {
-      var changed = log
-      changed[offset] ^= 0x40
-      let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: changed)
+      var changedLog = log
+      changedLog[offset] ^= 0x40
+      let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: changedLog)
       #expect(database.journalStatus == .unreadable, "\(offset)")
       #expect(database.rows.count == 12, "\(offset)")
     }
@@ -82,16 +82,16 @@ struct KeychainDatabaseTests {
 
   @Test("A log with another page size belongs to another database and is not applied")
   func logOfOtherPages() throws {
-    let other = try DatabaseFile.changed(by: "PRAGMA page_size = 4096; VACUUM")
-    let database = try KeychainDatabase(file: other, log: DatabaseFile.log())
+    let otherFile = try DatabaseFile.changed(by: "PRAGMA page_size = 4096; VACUUM")
+    let database = try KeychainDatabase(file: otherFile, log: DatabaseFile.log())
     #expect(database.journalStatus == .unrelated)
     #expect(database.rows.count == 12)
   }
 
   @Test("A log that would damage an intact database belongs to another one and is not applied")
   func logOfOtherDatabase() throws {
-    let other = try DatabaseFile.changed(by: "DROP TABLE ckmirror; DROP TABLE outgoingqueue; VACUUM")
-    let database = try KeychainDatabase(file: other, log: DatabaseFile.log())
+    let otherFile = try DatabaseFile.changed(by: "DROP TABLE ckmirror; DROP TABLE outgoingqueue; VACUUM")
+    let database = try KeychainDatabase(file: otherFile, log: DatabaseFile.log())
     #expect(database.journalStatus == .unrelated)
     #expect(database.rows.count == 12)
   }
@@ -109,8 +109,8 @@ struct KeychainDatabaseTests {
 
   @Test("A digest column that differs from the item's digest is reported, and the item is kept")
   func otherDigest() throws {
-    let changed = try DatabaseFile.changed(by: "UPDATE genp SET sha1 = x'00' WHERE rowid = 2")
-    let database = try KeychainDatabase(file: changed)
+    let changedFile = try DatabaseFile.changed(by: "UPDATE genp SET sha1 = x'00' WHERE rowid = 2")
+    let database = try KeychainDatabase(file: changedFile)
     for decrypted in try database.decrypted(with: database.keys()) {
       let isChanged = decrypted.row.kind == .genericPassword && decrypted.row.number == 2
       #expect(decrypted.hasMatchingDigest == !isChanged, "\(decrypted.row.kind) \(decrypted.row.number)")
@@ -119,13 +119,13 @@ struct KeychainDatabaseTests {
 
   @Test("Rows that cannot be decrypted are kept, each with its reason")
   func undecryptableRows() throws {
-    let changed = try DatabaseFile.changed(
+    let changedFile = try DatabaseFile.changed(
       by: """
         UPDATE genp SET data = x'0900000000' WHERE rowid = 1;
         UPDATE genp SET data = '' WHERE rowid = 2;
         DELETE FROM metadatakeys WHERE keyclass = '8';
         """)
-    let database = try KeychainDatabase(file: changed)
+    let database = try KeychainDatabase(file: changedFile)
     #expect(database.rows.count == 12)
     let verdicts = try database.decrypted(with: database.keys()).map(\.result.verdict)
     #expect(verdicts.prefix(3) == [.unsupportedVersion, .malformed, .noClassKey])

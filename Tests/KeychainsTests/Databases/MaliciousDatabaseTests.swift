@@ -59,12 +59,12 @@ struct MaliciousDatabaseTests {
 
   @Test("A view in place of an item table is never read")
   func view() throws {
-    let changed = try DatabaseFile.changed(
+    let changedFile = try DatabaseFile.changed(
       by: """
         ALTER TABLE genp RENAME TO hidden;
         CREATE VIEW genp AS SELECT rowid, data, sha1 FROM hidden;
         """)
-    let database = try KeychainDatabase(file: changed)
+    let database = try KeychainDatabase(file: changedFile)
     #expect(database.missingTables == [.genericPassword] && !database.rows.contains { $0.kind == .genericPassword })
   }
 
@@ -104,9 +104,9 @@ struct MaliciousDatabaseTests {
   func changedBytes() throws {
     let intact = try DatabaseFile.bytes()
     for offset in stride(from: 16, to: intact.count, by: 1009) {
-      var changed = intact
-      changed[offset] ^= 0xFF
-      let database = try? KeychainDatabase(file: changed)
+      var changedFile = intact
+      changedFile[offset] ^= 0xFF
+      let database = try? KeychainDatabase(file: changedFile)
       #expect((database?.rows.count ?? 0) <= 13, "\(offset)")
     }
   }

@@ -116,10 +116,10 @@ struct OldSchemaTests {
   func opening() throws {
     let database = try Self.database()
     let rows = try database.decrypted(with: Self.keys(of: database))
-    let first = try #require(rows.first)
+    let firstRow = try #require(rows.first)
     let expected = try OldDatabaseFile.realItem().vector["expect_attributes"]
-    #expect(first.result.verdict == .open)
-    #expect(try first.result.item?.secret?.withBytes { Array($0) } == Array(expected["v_Data_ascii"].string.utf8))
+    #expect(firstRow.result.verdict == .open)
+    #expect(try firstRow.result.item?.secret?.withBytes { Array($0) } == Array(expected["v_Data_ascii"].string.utf8))
     #expect(rows.allSatisfy { $0.hasMatchingDigest == nil })
     let dump = KeychainDump(database, opened: rows, hasGivenKeys: true)
     #expect(dump.items.allSatisfy { !$0.hasMismatchedDigest } && dump.database?.schema == "5.0")
@@ -132,8 +132,8 @@ struct OldSchemaTests {
     let hashOfOtherValue = { (_: String) in Self.hashed("mallory") }
     for (account, isAccepted) in [(hash, true), (value, true), (hashOfOtherValue, false)] {
       let database = try Self.database(account: account)
-      let first = try #require(try database.decrypted(with: Self.keys(of: database)).first)
-      #expect(first.differingColumns.contains(.account) == !isAccepted)
+      let firstItem = try #require(try database.decrypted(with: Self.keys(of: database)).first)
+      #expect(firstItem.differingColumns.contains(.account) == !isAccepted)
     }
   }
 

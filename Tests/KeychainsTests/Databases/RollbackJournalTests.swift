@@ -143,10 +143,11 @@ struct RollbackJournalTests {
   @Test("A journal with a truncated or damaged header, which SQLite ignores, is reported")
   func invalidHeader() throws {
     let unfinished = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)")
-    let valid = unfinished.journal
+    let validJournal = unfinished.journal
     for journal in [
-      Array("no journal at all".utf8), Array(valid.prefix(JournalHeader.byteCount - 1)), [0] + valid.dropFirst(),
-      [7] + valid.dropFirst(), valid.prefix(7) + [0] + valid.dropFirst(8),
+      Array("no journal at all".utf8), Array(validJournal.prefix(JournalHeader.byteCount - 1)),
+      [0] + validJournal.dropFirst(),
+      [7] + validJournal.dropFirst(), validJournal.prefix(7) + [0] + validJournal.dropFirst(8),
     ] {
       let database = try KeychainDatabase(file: unfinished.before, journal: journal)
       #expect(database.journalStatus == .journalUnreadable && database.rows.count == 12)
@@ -168,10 +169,10 @@ struct RollbackJournalTests {
 
   @Test("The journal of another database is not applied if that would damage an intact database")
   func unrelatedJournal() throws {
-    let other = try UnfinishedChange("DROP TABLE genp")
+    let otherChange = try UnfinishedChange("DROP TABLE genp")
     let file = try DatabaseFile.changed(
       by: "DROP TABLE ckmirror; DROP TABLE outgoingqueue; PRAGMA page_size = 4096; VACUUM")
-    let database = try KeychainDatabase(file: file, journal: other.journal)
+    let database = try KeychainDatabase(file: file, journal: otherChange.journal)
     #expect(database.journalStatus == .unrelated && database.rows.count == 12)
   }
 

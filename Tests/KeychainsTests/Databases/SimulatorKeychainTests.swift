@@ -78,15 +78,15 @@ struct SimulatorKeychainTests {
   @Test("An inserted item is encrypted like the others, and every other row stays the same")
   func added() throws {
     let folder = try SimulatorFolder()
-    let before = try folder.rows().map(Self.stored)
+    let rowsBefore = try folder.rows().map(Self.stored)
     let keychain = try SimulatorKeychain(path: folder.path)
     #expect(try keychain.insert(Self.item("anna", secret: "tr0ub4dor"), replacingExisting: false) == .added)
     try keychain.commit(changing: [])
     let rows = try folder.rows()
-    #expect(rows.count == before.count + 1)
+    #expect(rows.count == rowsBefore.count + 1)
     #expect(
       rows.allSatisfy { $0.result.verdict == .open && $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
-    #expect(rows.map(Self.stored).filter(before.contains).count == before.count)
+    #expect(rows.map(Self.stored).filter(rowsBefore.contains).count == rowsBefore.count)
     #expect(rows.compactMap(\.result.fault?.reason) == [])
     let newRow = try #require(rows.first { $0.result.item?[.account] == .string("anna") })
     #expect(newRow.row.version == 8 && newRow.result.keyClass?.rawValue == 7)
@@ -102,7 +102,7 @@ struct SimulatorKeychainTests {
       #expect(try keychain.insert(Self.item("anna", secret: "one"), replacingExisting: true) == .added)
       try keychain.commit(changing: [])
     }
-    let first = try #require(try folder.rows().first { $0.result.item?[.account] == .string("anna") })
+    let original = try #require(try folder.rows().first { $0.result.item?[.account] == .string("anna") })
     do {
       let keychain = try SimulatorKeychain(path: folder.path)
       #expect(try keychain.insert(Self.item("anna", secret: "two"), replacingExisting: false) == .kept)
@@ -110,34 +110,34 @@ struct SimulatorKeychainTests {
       try keychain.commit(changing: [])
     }
     let found = try folder.rows().filter { $0.result.item?[.account] == .string("anna") }
-    #expect(found.map(\.row.number) == [first.row.number])
+    #expect(found.map(\.row.number) == [original.row.number])
     #expect(found.first?.result.item?.secret?.withBytes { Array($0) } == Array("three".utf8))
-    #expect(found.first?.result.item?[.persistentReference] == first.result.item?[.persistentReference])
+    #expect(found.first?.result.item?[.persistentReference] == original.result.item?[.persistentReference])
   }
 
   @Test("Removing an access group deletes its rows and no others")
   func removed() throws {
     let folder = try SimulatorFolder()
-    let before = try folder.rows()
+    let rowsBefore = try folder.rows()
     let group = "ABCDE12345.com.example.notes"
     let keychain = try SimulatorKeychain(path: folder.path)
     let count = try keychain.removeItems(ofGroups: [group, group])
     try keychain.commit(changing: [])
-    let remaining = before.filter { $0.result.item?.accessGroup != group }
-    #expect(count == before.count - remaining.count && count > 0 && !remaining.isEmpty)
-    #expect(try folder.rows().map(Self.stored) == remaining.map(Self.stored))
+    let remainingRows = rowsBefore.filter { $0.result.item?.accessGroup != group }
+    #expect(count == rowsBefore.count - remainingRows.count && count > 0 && !remainingRows.isEmpty)
+    #expect(try folder.rows().map(Self.stored) == remainingRows.map(Self.stored))
   }
 
   @Test("Changes that are not committed are undone")
   func undone() throws {
     let folder = try SimulatorFolder()
-    let before = try folder.rows().map(Self.stored)
+    let rowsBefore = try folder.rows().map(Self.stored)
     do {
       let keychain = try SimulatorKeychain(path: folder.path)
       _ = try keychain.insert(Self.item("anna", secret: "x"), replacingExisting: true)
       _ = try keychain.removeItems(ofGroups: ["ABCDE12345.com.example.notes"])
     }
-    #expect(try folder.rows().map(Self.stored) == before)
+    #expect(try folder.rows().map(Self.stored) == rowsBefore)
   }
 
   @Test("A class without a key gets one, and existing keys are kept")
@@ -189,10 +189,10 @@ struct SimulatorKeychainTests {
     #expect(sqlite3_open(folder.path, &otherConnection) == SQLITE_OK)
     #expect(
       sqlite3_exec(otherConnection, "PRAGMA journal_mode = WAL; SELECT count(*) FROM genp", nil, nil, nil) == SQLITE_OK)
-    let before = try folder.files()
+    let filesBefore = try folder.files()
     let error = #expect(throws: KeyhaulError.self) { _ = try SimulatorKeychain(path: folder.path) }
     #expect(error?.code == .databaseBusy && error?.category == .busy)
-    #expect(try folder.files() == before)
+    #expect(try folder.files() == filesBefore)
   }
 
   @Test("A database with triggers, views, a newer schema or a device's keys is rejected and not changed")
@@ -217,10 +217,10 @@ struct SimulatorKeychainTests {
     for (sql, code, reason) in cases {
       // The log belongs to the unchanged database.
       let folder = try SimulatorFolder(DatabaseFile.changed(by: sql), hasLog: false)
-      let before = try folder.files()
+      let filesBefore = try folder.files()
       let error = #expect(throws: KeyhaulError.self, "\(sql)") { _ = try SimulatorKeychain(path: folder.path) }
       #expect(error == KeyhaulError(code, reason), "\(sql)")
-      #expect(try folder.files() == before, "\(sql)")
+      #expect(try folder.files() == filesBefore, "\(sql)")
     }
   }
 

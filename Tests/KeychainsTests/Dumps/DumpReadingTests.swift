@@ -206,12 +206,12 @@ struct DumpReadingTests {
     let withoutConstraints = try DERPropertyList.encode(.dictionary(["prot": .string("aku")]))
     let withConstraints = try DERPropertyList.encode(
       .dictionary(["prot": .string("ak"), "acl": .dictionary(["od": .boolean(true)])]))
-    let invalid: [UInt8] = [0x31, 0x7F]
+    let invalidConstraints: [UInt8] = [0x31, 0x7F]
     func entry(_ accessControl: [UInt8]) -> String {
       text("agrp", "a") + "<key>accc</key><data>\(base64(accessControl))</data>" + data("v_Data", "1")
     }
     let dump = try KeychainDump(
-      parsing: plist(entries(entry(withoutConstraints), entry(withConstraints), entry(invalid))))
+      parsing: plist(entries(entry(withoutConstraints), entry(withConstraints), entry(invalidConstraints))))
 
     #expect(dump.items.map(\.protection) == [.whenUnlockedThisDeviceOnly, .whenUnlocked, nil])
     #expect(dump.items.map { $0.item?[.accessControl] != nil } == [false, true, false])

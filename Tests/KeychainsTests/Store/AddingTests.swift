@@ -113,15 +113,15 @@ struct AddingTests {
   func replacesTombstone() throws {
     let keychain = try Keychain()
     let item = KeychainItem.genericPassword().with([.synchronizable: .integer(1)])
-    let first = try keychain.add(item)
+    let firstItem = try keychain.add(item)
     try keychain.store.delete(
       ItemQuery(), keys: keychain.keys, now: .seconds(2000), tombstones: .leave, random: keychain.random)
 
-    let second = try keychain.add(item, at: 3000)
+    let secondItem = try keychain.add(item, at: 3000)
 
-    #expect(second.rowID == first.rowID)
-    #expect(second.item[.uuid] == first.item[.uuid])
-    #expect(second.persistentReference == first.persistentReference)
+    #expect(secondItem.rowID == firstItem.rowID)
+    #expect(secondItem.item[.uuid] == firstItem.item[.uuid])
+    #expect(secondItem.persistentReference == firstItem.persistentReference)
     #expect(try keychain.only().isTombstone == false)
   }
 

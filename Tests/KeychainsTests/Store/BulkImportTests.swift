@@ -62,7 +62,7 @@ struct BulkImportTests {
     let stop = KeyhaulError(.cancelled, "the test stopped it")
     let keychain = try Keychain()
     try keychain.add(.genericPassword("before", secret: "secret"))
-    let before = try keychain.sql(Self.schema)
+    let schemaBefore = try keychain.sql(Self.schema)
     let incoming = try IncomingItem(KeychainItem.genericPassword("during", secret: "secret"))
     #expect(throws: stop) {
       try keychain.store.restore { (transaction) throws(KeyhaulError) in
@@ -72,7 +72,7 @@ struct BulkImportTests {
         }
       }
     }
-    #expect(try keychain.sql(Self.schema) == before)
+    #expect(try keychain.sql(Self.schema) == schemaBefore)
     #expect(try keychain.sql("SELECT count(*) FROM genp INDEXED BY genpacct WHERE acct IS NOT NULL") == [["1"]])
     #expect(try keychain.sql("PRAGMA integrity_check") == [["'ok'"]])
   }
@@ -83,11 +83,11 @@ struct BulkImportTests {
     try restore(items(20), into: keychain, announcedCount: 20)
     // An index that is created again is the last one in this order.
     let namesInOrder = "SELECT name FROM sqlite_master ORDER BY rowid"
-    let before = try keychain.sql(namesInOrder)
+    let namesBefore = try keychain.sql(namesInOrder)
     try restore(items(30), into: keychain, announcedCount: 1_999)
-    #expect(try keychain.sql(namesInOrder) == before)
+    #expect(try keychain.sql(namesInOrder) == namesBefore)
     try restore([], into: keychain, announcedCount: 2_000)
-    #expect(try keychain.sql(namesInOrder) != before)
-    #expect(try Set(keychain.sql(namesInOrder)) == Set(before))
+    #expect(try keychain.sql(namesInOrder) != namesBefore)
+    #expect(try Set(keychain.sql(namesInOrder)) == Set(namesBefore))
   }
 }

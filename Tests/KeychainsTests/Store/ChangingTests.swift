@@ -29,14 +29,14 @@ struct UpdatingTests {
   @Test("Updating the secret and the label changes nothing else except the modification date")
   func secretAndLabel() throws {
     let keychain = try Keychain()
-    let before = try keychain.add(.genericPassword())
+    let oldItem = try keychain.add(.genericPassword())
     #expect(try update(keychain, [.label: .string("L"), .modificationDate: .date(.seconds(9))], secret: "new") == 1)
-    let after = try keychain.only()
-    #expect(after.secretText == "new")
-    #expect(after[.label] == .string("L"))
-    #expect(after.modificationDate == .seconds(2000))
+    let newItem = try keychain.only()
+    #expect(newItem.secretText == "new")
+    #expect(newItem[.label] == .string("L"))
+    #expect(newItem.modificationDate == .seconds(2000))
     for code in [AttributeCode.creationDate, .uuid, .persistentReference, .account] {
-      #expect(after[code] == before.item[code])
+      #expect(newItem[code] == oldItem.item[code])
     }
     #expect(try keychain.sql("SELECT rowid, labl FROM genp") == [["1", "x" + SHA1.hash(Array("L".utf8)).hex]])
   }
@@ -64,9 +64,9 @@ struct UpdatingTests {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("a"))
     try keychain.add(.genericPassword("b"))
-    let before = try keychain.sql("SELECT * FROM genp")
+    let rowsBefore = try keychain.sql("SELECT * FROM genp")
     #expect(failure { try update(keychain, [.account: .string("c")]) } == .duplicateItem)
-    #expect(try keychain.sql("SELECT * FROM genp") == before)
+    #expect(try keychain.sql("SELECT * FROM genp") == rowsBefore)
   }
 
   @Test("An update without a match or with an invalid change fails")
@@ -110,7 +110,7 @@ struct UpdatingTests {
   @Test("Renaming a synchronized item leaves a tombstone and makes a new record")
   func renamingSynchronizedItem() throws {
     let keychain = try Keychain()
-    let before = try keychain.add(.genericPassword("old").with([.synchronizable: .integer(1)]))
+    let itemBefore = try keychain.add(.genericPassword("old").with([.synchronizable: .integer(1)]))
     #expect(try update(keychain, [.account: .string("new")], tombstones: .leave) == 1)
 
     let rows = try keychain.store.rows(includingTombstones: true, keys: keychain.keys).compactMap(\.item)
@@ -118,12 +118,12 @@ struct UpdatingTests {
     let renamed = try #require(rows.first { !$0.isTombstone })
     #expect(rows.count == 2)
     #expect(tombstone[.account] == .string("old"))
-    #expect(tombstone[.uuid] == before.item[.uuid])
-    #expect(tombstone[.persistentReference] != before.item[.persistentReference])
+    #expect(tombstone[.uuid] == itemBefore.item[.uuid])
+    #expect(tombstone[.persistentReference] != itemBefore.item[.persistentReference])
     #expect(tombstone.secrets.isEmpty)
     #expect(renamed[.account] == .string("new"))
-    #expect(renamed[.uuid] != before.item[.uuid])
-    #expect(renamed[.persistentReference] == before.item[.persistentReference])
+    #expect(renamed[.uuid] != itemBefore.item[.uuid])
+    #expect(renamed[.persistentReference] == itemBefore.item[.persistentReference])
   }
 
   @Test("Renaming a local item leaves no tombstone")

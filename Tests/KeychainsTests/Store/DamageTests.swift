@@ -28,10 +28,10 @@ struct DamagedRowTests {
     let hex = try #require(try keychain.sql("SELECT hex(data) FROM genp WHERE rowid = 2").first?.first)
     let encrypted = try [UInt8](hex: String(hex.dropFirst().dropLast()))
     for index in stride(from: 0, to: encrypted.count, by: encrypted.count / 40) + [8, 12, encrypted.count - 1] {
-      var damaged = encrypted
-      damaged[index] ^= 0x01
+      var damagedItem = encrypted
+      damagedItem[index] ^= 0x01
       try keychain.store.write { (transaction) throws(KeyhaulError) in
-        try transaction.database.run("UPDATE genp SET data = ? WHERE rowid = 2", [.blob(damaged)])
+        try transaction.database.run("UPDATE genp SET data = ? WHERE rowid = 2", [.blob(damagedItem)])
       }
       #expect(try undecodableRows(keychain, keys: keychain.keys) == [false, true, false], "\(index)")
     }

@@ -136,22 +136,22 @@ struct OldEmptyDataTests {
   @Test("Opening a database only for reading leaves empty blobs as they are")
   func reading() throws {
     let keychain = try oldKeychain()
-    let before = try Data(keychain.directory.read("keychain-2.db"))
+    let fileBefore = try Data(keychain.directory.read("keychain-2.db"))
     let store = try KeychainStore.open(at: keychain.path, isForReading: true)
     #expect(try store.find(ItemQuery(), keys: keychain.keys).items.count == 5)
     #expect(try store.find(ItemQuery(wantsSecret: true), keys: keychain.keys).items[0].item.secretText != nil)
     try store.close()
-    #expect(try Data(keychain.directory.read("keychain-2.db")) == before)
+    #expect(try Data(keychain.directory.read("keychain-2.db")) == fileBefore)
     #expect(try emptyDataTypes(in: keychain.path) == ["blob"])
   }
 
   @Test("Opening a database for writing normalizes empty blobs once and changes nothing else")
   func normalizing() throws {
     let keychain = try oldKeychain()
-    let before = try unchangedColumns(keychain)
+    let columnsBefore = try unchangedColumns(keychain)
     let store = try KeychainStore.open(at: keychain.path)
     #expect(try emptyDataTypes(in: keychain.path) == ["text"])
-    #expect(try unchangedColumns(keychain) == before)
+    #expect(try unchangedColumns(keychain) == columnsBefore)
     #expect(try store.find(ItemQuery(), keys: keychain.keys).items.count == 5)
     let duplicate = #expect(throws: KeyhaulError.self) {
       try store.add(.genericPassword("anna"), keys: keychain.keys, now: .seconds(2), random: keychain.random)

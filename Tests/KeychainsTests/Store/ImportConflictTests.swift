@@ -69,13 +69,13 @@ struct ImportConflictTests {
     let keychain = try keychain(old.dated(1000))
     let resolution = try keychain.restore(old.dated(1000), reference: reference)
     #expect(resolution.outcome == .identical)
-    let after = try keychain.sql("SELECT * FROM genp")
+    let rowsAfter = try keychain.sql("SELECT * FROM genp")
     for equalOrNoReference in [reference, nil] {
       #expect(try keychain.restore(old.dated(1000), reference: equalOrNoReference).outcome == .identical)
       #expect(
         try keychain.restore(new.dated(999), reference: equalOrNoReference).outcome == .keepsExisting(.existingNewer))
       // The encrypted data are equal too, so the item was not encrypted again.
-      #expect(try keychain.sql("SELECT * FROM genp") == after)
+      #expect(try keychain.sql("SELECT * FROM genp") == rowsAfter)
     }
     #expect(try row(keychain) == ["1", "1000.0", "1.0", "'OLD'", "x" + backupReference.hex, "0"])
   }
@@ -114,7 +114,7 @@ struct ImportConflictTests {
   @Test("A locked row stops the import, and nothing is changed")
   func locked() throws {
     let keychain = try keychain(old.dated(1000))
-    let before = try keychain.sql("SELECT * FROM genp")
+    let rowsBefore = try keychain.sql("SELECT * FROM genp")
     let keys = try keychain.lockedKeys()
     let incoming = try IncomingItem(.genericPassword(as: .always).dated(2000))
     let error = #expect(throws: KeyhaulError.self) {
@@ -123,7 +123,7 @@ struct ImportConflictTests {
       }
     }
     #expect(error?.code == .interactionNotAllowed)
-    #expect(try keychain.sql("SELECT * FROM genp") == before)
+    #expect(try keychain.sql("SELECT * FROM genp") == rowsBefore)
   }
 
   @Test("The store makes the same decision as a plan from the rows", arguments: [999.0, 1000, 1001])

@@ -170,7 +170,7 @@ struct RestoringTests {
   func preserved() throws {
     let keychain = try Keychain()
     try keychain.restore(.genericPassword("bound").dated(50).with([.uuid: .string("U")]))
-    let before = try keychain.only()
+    let itemBefore = try keychain.only()
 
     let preserved = try keychain.store.rows(includingTombstones: true, keys: keychain.keys).compactMap(\.item)
       .map { try IncomingItem($0) }
@@ -181,7 +181,7 @@ struct RestoringTests {
       }
     }
 
-    #expect(try keychain.only().attributes == before.attributes)
+    #expect(try keychain.only().attributes == itemBefore.attributes)
     #expect(try keychain.sql("SELECT rowid FROM genp") == [["2"]])
   }
 
@@ -190,7 +190,7 @@ struct RestoringTests {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("old"))
     try keychain.add(.internetPassword())
-    let before = try ItemKind.allCases.map { try keychain.sql("SELECT * FROM \($0.rawValue)") }
+    let rowsBefore = try ItemKind.allCases.map { try keychain.sql("SELECT * FROM \($0.rawValue)") }
     let incoming = try IncomingItem(.genericPassword("new"))
 
     let abort = KeyhaulError(.cancelled, "the test stopped it")
@@ -202,7 +202,7 @@ struct RestoringTests {
       }
     }
 
-    #expect(try ItemKind.allCases.map { try keychain.sql("SELECT * FROM \($0.rawValue)") } == before)
+    #expect(try ItemKind.allCases.map { try keychain.sql("SELECT * FROM \($0.rawValue)") } == rowsBefore)
     try keychain.add(.genericPassword("after"))
   }
 
@@ -225,8 +225,8 @@ struct RestoringTests {
       }
     }
 
-    let before = try KeychainStore.open(at: copy).find(ItemQuery(), keys: keychain.keys)
-    #expect(before.items.map(\.item[.account]) == [.string("old")])
+    let itemsBefore = try KeychainStore.open(at: copy).find(ItemQuery(), keys: keychain.keys)
+    #expect(itemsBefore.items.map(\.item[.account]) == [.string("old")])
     #expect(try keychain.store.count(of: .genericPassword) == 500)
   }
 

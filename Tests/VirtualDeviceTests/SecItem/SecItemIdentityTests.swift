@@ -35,17 +35,17 @@ struct SecItemIdentityTests {
   func nonmatchingKey() throws {
     #expect(
       try phone(certificate, key.replacing("priv", with: false)).statusOfFinding(["class": "idnt"]) == .itemNotFound)
-    let other = key.replacing("klbl", with: .bytes("another"))
-    #expect(try phone(certificate, other).statusOfFinding(["class": "idnt"]) == .itemNotFound)
+    let otherKey = key.replacing("klbl", with: .bytes("another"))
+    #expect(try phone(certificate, otherKey).statusOfFinding(["class": "idnt"]) == .itemNotFound)
   }
 
   @Test("An identity has the attributes of both parts and the secret of its key")
   func shape() throws {
     let phone = try phone(certificate, key)
-    let all = try phone.find(["class": "idnt", "r_Attributes": true, "r_Data": true, "r_Ref": true])
-    #expect(all?["class"] == "idnt")
-    #expect(all?["labl"] == "Anna" && all?["atag"] == .bytes("tag"))
-    #expect(all?["v_Data"]?.text == "key" && all?["certdata"]?.text == "certificate")
+    let identity = try phone.find(["class": "idnt", "r_Attributes": true, "r_Data": true, "r_Ref": true])
+    #expect(identity?["class"] == "idnt")
+    #expect(identity?["labl"] == "Anna" && identity?["atag"] == .bytes("tag"))
+    #expect(identity?["v_Data"]?.text == "key" && identity?["certdata"]?.text == "certificate")
     let reference = try phone.find(["class": "idnt", "r_Ref": true])?.referenceValue
     #expect(reference?.certificate?.kind == .certificate && reference?.key?.kind == .key)
   }
@@ -125,11 +125,11 @@ struct SecItemIdentityTests {
   @Test("Deleting an identity by its reference deletes the key only if no other identity needs it")
   func deletingByReference() throws {
     let phone = try phone(certificate, certificate.replacing("slnr", with: .bytes("2")), key)
-    let first = try phone.find(["class": "idnt", "slnr": .bytes("1"), "r_Ref": true])?.referenceValue
-    try phone.delete(["v_Ref": .reference(try #require(first))])
+    let firstReference = try phone.find(["class": "idnt", "slnr": .bytes("1"), "r_Ref": true])?.referenceValue
+    try phone.delete(["v_Ref": .reference(try #require(firstReference))])
     #expect(phone.statusOfFinding(["class": "keys"]) == .success)
-    let second = try phone.find(["class": "idnt", "r_Ref": true])?.referenceValue
-    try phone.delete(["v_Ref": .reference(try #require(second))])
+    let secondReference = try phone.find(["class": "idnt", "r_Ref": true])?.referenceValue
+    try phone.delete(["v_Ref": .reference(try #require(secondReference))])
     #expect(phone.statusOfFinding(["class": "keys"]) == .itemNotFound)
   }
 

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("SecItem: results")
 struct SecItemResultTests {
-  private let full: SecItemQuery = [
+  private let completeItem: SecItemQuery = [
     "class": "genp", "acct": "anna", "svce": .bytes("mail"), "labl": 7, "type": "42", "invi": true,
     "v_Data": .bytes("secret"),
   ]
@@ -15,7 +15,7 @@ struct SecItemResultTests {
   @Test("Blob attributes keep the types of their values, and numbers are converted")
   func values() throws {
     let phone = try SecItemPhone()
-    try phone.add(full)
+    try phone.add(completeItem)
     let found = try phone.find(["class": "genp", "r_Attributes": true])
     #expect(found?["acct"] == "anna")
     #expect(found?["svce"] == .bytes("mail"))
@@ -31,7 +31,7 @@ struct SecItemResultTests {
   @Test("A search returns all attributes except secrets and identifiers, and an addition fewer")
   func keys() throws {
     let phone = try SecItemPhone()
-    let added = try phone.add(full.replacing("r_Attributes", with: true))
+    let added = try phone.add(completeItem.replacing("r_Attributes", with: true))
     let found = try phone.find(["class": "genp", "r_Attributes": true])
     let common: Set = [
       "acct", "svce", "labl", "type", "invi", "agrp", "pdmn", "sync", "cdat", "mdat", "sha1", "accc",
@@ -52,7 +52,7 @@ struct SecItemResultTests {
     "An update sets the current time as the modification date, but at least a millisecond more than the old date")
   func updateDates() throws {
     let phone = try SecItemPhone()
-    try phone.add(full)
+    try phone.add(completeItem)
     try phone.update(["class": "genp"], ["labl": "new"])
     #expect(try phone.find(["class": "genp", "r_Attributes": true])?["mdat"] == .date(1000.001))
     phone.now = 2000
@@ -73,10 +73,10 @@ struct SecItemResultTests {
 
   @Test("The default group is the app's first, or the application identifier if there is no other")
   func defaultGroup() {
-    let both = SecItemCaller(
+    let caller = SecItemCaller(
       keychainAccessGroups: ["A", "B"], associatedApplicationIdentifiers: ["C"], applicationIdentifier: "D",
       applicationGroups: ["E"])
-    #expect(both.accessGroups == ["A", "B", "C", "D", "E", "com.apple.token"])
+    #expect(caller.accessGroups == ["A", "B", "C", "D", "E", "com.apple.token"])
     #expect(SecItemCaller(applicationIdentifier: "D").accessGroups == ["D", "com.apple.token"])
     #expect(SecItemCaller().accessGroups.isEmpty)
   }

@@ -1,5 +1,7 @@
 import Basics
+package import KeychainCrypto
 public import KeychainFormats
+package import KeychainRules
 
 /// The identity of an item for people: its kind and names, never its secret. Names are untrusted text.
 public struct ItemDescriptor: Sendable, Hashable {
@@ -157,5 +159,74 @@ extension KeychainItem {
     ]
     for (code, name) in names { self[code] = name.map { .string($0) } }
     self.protection = protection
+  }
+}
+
+/// The known properties of an item without its value, for reports.
+package struct ItemSummary: Sendable, Hashable {
+  /// The names, which are unknown if the item is encrypted.
+  package let identity: ItemDescriptor
+  /// Whether the item is synchronizable, or `nil` if it is encrypted.
+  package let isSynchronizable: Bool?
+  /// Whether the value has the format of a Secure Enclave key, or `nil` if it is encrypted.
+  package let containsSecureEnclaveKey: Bool?
+
+  /// Creates the known properties of an item.
+  ///
+  /// - Parameters:
+  ///   - identity: The names.
+  ///   - isSynchronizable: Whether the item is synchronizable.
+  ///   - containsSecureEnclaveKey: Whether the value has the format of a Secure Enclave key.
+  package init(_ identity: ItemDescriptor, isSynchronizable: Bool? = nil, containsSecureEnclaveKey: Bool? = nil) {
+    self.identity = identity
+    self.isSynchronizable = isSynchronizable
+    self.containsSecureEnclaveKey = containsSecureEnclaveKey
+  }
+
+  /// Creates the properties of a decrypted item.
+  package init(_ item: KeychainItem) { self.init(item, named: ItemDescriptor(item)) }
+
+  /// Creates the properties of an item that stays in memory.
+  package static func sharing(_ item: KeychainItem) -> ItemSummary { ItemSummary(item, named: .sharing(item)) }
+
+  private init(_ item: KeychainItem, named identity: ItemDescriptor) {
+    self.init(
+      identity, isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
+  }
+}
+
+/// A SHA-256 digest of an item's stored data or primary key, for comparisons. Stored inline, because there is one for
+/// each item.
+package struct ItemFingerprint: Sendable, Hashable, Comparable {
+  /// The 32 bytes of the digest.
+  private let digest: (UInt64, UInt64, UInt64, UInt64)
+
+  /// Creates a fingerprint.
+  ///
+  /// - Parameter digest: 32 bytes.
+  init(_ digest: UnsafeRawBufferPointer) {
+    var inlineDigest: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    withUnsafeMutableBytes(of: &inlineDigest) { $0.copyBytes(from: digest.prefix($0.count)) }
+    self.digest = inlineDigest
+  }
+
+  /// Creates the fingerprint of bytes.
+  package init(of bytes: [UInt8]) throws(DataProtectionError) {
+    self = try Digest.sha256(bytes).withUnsafeBytes { ItemFingerprint($0) }
+  }
+
+  /// Creates the fingerprint of a primary key.
+  package init(of key: PrimaryKey) throws(DataProtectionError) {
+    let stream = try DigestStream(.sha256)
+    try stream.update(Array(key.kind.rawValue.utf8))
+    try key.withColumnBytes { (bytes) throws(DataProtectionError) in try stream.update(bytes) }
+    self = try stream.finish { ItemFingerprint($0) }
+  }
+
+  package static func == (left: Self, right: Self) -> Bool { left.digest == right.digest }
+  package static func < (left: Self, right: Self) -> Bool { left.digest < right.digest }
+
+  package func hash(into hasher: inout Hasher) {
+    withUnsafeBytes(of: digest) { hasher.combine(bytes: $0) }
   }
 }

@@ -195,3 +195,78 @@ private final class BlockStream {
     pending.append(contentsOf: bytes[remainingRange.upperBound...])
   }
 }
+
+/// The last blocks of an encrypted file, which are enough to check its padding. In CBC, a block can be decrypted with
+/// only the one before it.
+package struct FileEnding: ~Copyable {
+  private static let retainedByteCount = 2 * FileCipher.blockSize
+  private let decryptor: FileDecryptor
+  private var lastBytes: [UInt8] = []
+  private var byteCount: Int64 = 0
+
+  /// Creates the state at the start of a file.
+  ///
+  /// - Parameter decryptor: A new decryptor with the file's key.
+  package init(of decryptor: FileDecryptor) {
+    self.decryptor = decryptor
+    lastBytes.reserveCapacity(2 * Self.retainedByteCount)
+  }
+
+  /// Processes the next stored bytes, of any number.
+  package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    byteCount += Int64(bytes.count)
+    lastBytes.append(contentsOf: bytes.suffix(Self.retainedByteCount))
+    if lastBytes.count > Self.retainedByteCount { lastBytes.removeFirst(lastBytes.count - Self.retainedByteCount) }
+  }
+
+  /// Returns the size of the plaintext, without valid padding, and whether the padding is valid.
+  package func finish() throws(DataProtectionError) -> (plainByteCount: Int64, hasValidPadding: Bool) {
+    let blockSize = Int64(FileCipher.blockSize)
+    guard byteCount > 0, byteCount % blockSize == 0 else { return (byteCount / blockSize * blockSize, false) }
+    let plainByteCount = try lastBytes.withRawBytes { (bytes) throws(DataProtectionError) in
+      try decryptor.plain(of: bytes).count
+    }
+    let ending = try decryptor.finish()
+    let paddingByteCount = lastBytes.count - plainByteCount - ending.bytes.count
+    return (byteCount - Int64(paddingByteCount), ending.hasValidPadding)
+  }
+}
+
+/// Decrypts any range of blocks in an encrypted file, without the blocks before it.
+///
+/// In CBC, the plaintext of a block depends only on its own and the preceding block's stored bytes. Not to be used from
+/// two threads at once.
+package final class FileSectionDecryptor {
+  private let key: Secret
+  private let context: CipherContext
+
+  /// The size of a block, in bytes; offsets and lengths of sections are multiples of it.
+  package static let blockSize = FileCipher.blockSize
+
+  /// Creates a decryptor for sections of one file.
+  ///
+  /// - Parameter key: 32 bytes.
+  package init(key: borrowing Secret) throws(DataProtectionError) {
+    let count = key.count
+    guard count == 32 else { throw DataProtectionError(.malformed, "a file key has 32 bytes, not \(count)") }
+    context = try CipherContext(.aes256CBC, .decrypt)
+    self.key = key.copy()
+  }
+
+  /// Decrypts complete blocks in place.
+  ///
+  /// - Parameters:
+  ///   - section: The stored bytes of complete blocks.
+  ///   - previous: The stored block before them, 16 bytes, or `nil` at the file's start.
+  package func decrypt(
+    _ section: UnsafeMutableRawBufferPointer, after previous: [UInt8]?
+  ) throws(DataProtectionError) {
+    guard section.count.isMultiple(of: Self.blockSize) else {
+      throw DataProtectionError(.malformed, "a section of \(section.count) bytes does not consist of whole blocks")
+    }
+    try key.withBytes { (bytes) throws(DataProtectionError) in
+      try context.begin(key: bytes, iv: previous ?? FileCipher.zeroVector)
+    }
+    try context.update(UnsafeRawBufferPointer(section), into: section)
+  }
+}

@@ -1,6 +1,6 @@
 import Basics
-internal import COpenSSL
-internal import KeychainFormats
+import COpenSSL
+import KeychainFormats
 
 /// OpenSSL's object for a parsed PKCS#12 file.
 struct PKCS12Handle: ~Copyable {
@@ -98,4 +98,15 @@ struct PKCS12Handle: ~Copyable {
     default: throw CertificateError(.unsupported, "a part of the file is encrypted for a certificate")
     }
   }
+}
+
+/// OpenSSL with its legacy ciphers, if they are installed, because other systems encrypt PKCS#12 files with them.
+enum OpenSSLContext {
+  // Created once, and only passed to calls that lock it.
+  nonisolated(unsafe) static let context: OpaquePointer? = {
+    let context = OSSL_LIB_CTX_new()
+    for provider in ["default", "legacy"] { _ = OSSL_PROVIDER_load(context, provider) }
+    ERR_clear_error()
+    return context
+  }()
 }
