@@ -217,7 +217,7 @@ def without_locks(digests):
 
 @dataclass
 class Reference:
-    """An undisturbed run of a scenario: the folder before it, the states and files before and after it, and its time."""
+    """An undisturbed run of a scenario: its folder, the states and files before and after it, and its time."""
 
     origin: pathlib.Path
     old_state: object
@@ -566,7 +566,7 @@ class CommandTester:
         self.checks.check(code in (0, 3, 4), f"{context}: {' '.join(command)} ended with {code}: {error_output}")
 
     def check_state(self, scenario, reference, sandbox, context):
-        """Check that the state is the old or the new one, or that a part of the files was exported. Return the state."""
+        """Check that the state is the old or the new one, or that some files were exported. Return the state."""
         old, new = reference.old_state, reference.new_state
         has_changed = without_locks(files(sandbox.folder)) != without_locks(reference.files_before)
         # Reading a state takes long, and that of unchanged files is known.
