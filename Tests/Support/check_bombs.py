@@ -120,8 +120,10 @@ def zeros_in_gzip(head, count):
     """Return a gzip file that starts with some data and continues with zeros."""
     # 31 selects the format of gzip and the largest window.
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    zeros = b"".join(packer.compress(bytes(MEBIBYTE)) for _ in range(count // MEBIBYTE))
-    return packer.compress(head) + zeros + packer.flush()
+    compressed = packer.compress(head)
+    for _ in range(count // MEBIBYTE):
+        compressed += packer.compress(bytes(MEBIBYTE))
+    return compressed + packer.flush()
 
 
 def binary_plist(objects, count=None):
